@@ -39,18 +39,18 @@ VERSION = "27.1.0"
 RAFT = {"any": 200, "roster": 50, "storm": 50}
 SEEDED = {"seeded": 200}
 FILES = {
-    "src/core/election/rules.rs": RAFT,
-    "src/core/quorum.rs": RAFT,
-    "src/core/election/raft/quorum.rs": RAFT,
-    "src/core/election/raft/durable.rs": RAFT,
-    "src/core/election/record.rs": RAFT,
-    "src/core/election/raft/memory.rs": RAFT,
-    "src/core/election/seeded/paxos.rs": SEEDED,
-    "src/core/election/seeded/durable.rs": SEEDED,
-    "src/core/election/seeded/memory.rs": SEEDED,
+    "crates/core/src/election/rules.rs": RAFT,
+    "crates/core/src/quorum.rs": RAFT,
+    "crates/core/src/election/raft/quorum.rs": RAFT,
+    "crates/core/src/election/raft/durable.rs": RAFT,
+    "crates/core/src/election/record.rs": RAFT,
+    "crates/core/src/election/raft/memory.rs": RAFT,
+    "crates/core/src/election/seeded/paxos.rs": SEEDED,
+    "crates/core/src/election/seeded/durable.rs": SEEDED,
+    "crates/core/src/election/seeded/memory.rs": SEEDED,
 }
 # The copy has the core and the simulator alone: a build takes a minute. This goes into the crate of the core.
-CORE = "tests/sim/core/lib.rs"
+CORE = "crates/core/src/lib.rs"
 SWITCH = """
 pub(crate) fn mutant() -> u32 {
     static ALIVE: std::sync::LazyLock<u32> = std::sync::LazyLock::new(|| {
@@ -63,7 +63,10 @@ pub(crate) fn mutant() -> u32 {
 MANIFEST = """
 [workspace]
 resolver = "3"
-members = ["tests/sim", "tests/sim/core"]
+members = ["crates/core", "tests/sim"]
+
+[workspace.lints.rust]
+missing_docs = "allow"
 
 [profile.mutants]
 inherits = "dev"
@@ -73,9 +76,9 @@ debug = false
 # They take ten times as long as all others. Those of gossip know nothing of votes and records; the seeds do what that of the
 # seeded strategy does.
 SKIPPED = [
-    "--skip=core::election::gossip::tests::figures",
-    "--skip=core::election::gossip::tests::chaos",
-    "--skip=core::election::seeded::tests::chaos",
+    "--skip=election::gossip::tests::figures",
+    "--skip=election::gossip::tests::chaos",
+    "--skip=election::seeded::tests::chaos",
 ]
 # A run takes at most as many times the time of the one without a mutant, and these seconds more.
 TIMES = 5
@@ -191,7 +194,7 @@ def position(end):
 def copy_tree():
     """The core and the simulator. A file that did not change keeps its time, for cargo."""
     names = {"Cargo.lock"}
-    for folder in ["src/core", "tests/sim"]:
+    for folder in ["crates/core", "tests/sim"]:
         names |= {str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*") if path.is_file()}
     for path in TREE.rglob("*.rs"):
         if str(path.relative_to(TREE)) not in names:
@@ -497,7 +500,7 @@ class Kept:
 def tree_digest():
     """Of everything that decides what notices a mutant."""
     digest = hashlib.sha256()
-    paths = [ROOT / "Cargo.lock", *(ROOT / "src" / "core").rglob("*.rs"), *(ROOT / "tests" / "sim").rglob("*.rs")]
+    paths = [ROOT / "Cargo.lock", *(ROOT / "crates" / "core").rglob("*.rs"), *(ROOT / "tests" / "sim").rglob("*.rs")]
     for path in sorted(paths):
         digest.update(str(path.relative_to(ROOT)).encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
@@ -533,7 +536,7 @@ def table(mutants, results, known):
         "",
         "`make mutants` writes this page. [cargo-mutants](https://mutants.rs) lists plausible bugs in the",
         "files that elections must get right. The command puts each into the code alone. It runs the unit",
-        "tests of `src/core/` (all but the figures of gossip and two tests of many seeds), and the simulator over",
+        "tests of `crates/core/src/` (all but the figures of gossip and two tests of many seeds), and the simulator over",
         f"seeds of rooms of at most 16: {RAFT['any']} of any raft room, {RAFT['roster']} with a static quorum (roster) and",
         f"{RAFT['storm']} vote storms; for the files of the seeded strategy {SEEDED['seeded']} seeded rooms. The columns say",
         "how many unit tests and how many seeds fail. \"+\" means that a run crashed, took several times its",

@@ -6,10 +6,11 @@
 
 /// The payloads of messages are of its `Bytes`.
 pub use bytes;
+/// Membership and elections.
+pub use room_core as core;
 
 pub mod clock;
 pub mod config;
-pub mod core;
 pub mod dispatch;
 pub mod error;
 #[cfg(feature = "etcd")]

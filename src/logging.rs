@@ -85,11 +85,15 @@ impl Verbosity {
 
     /// Whether a record with that description is shown.
     fn shows(self, metadata: &Metadata<'_>) -> bool {
-        let ours = metadata.target().starts_with(env!("CARGO_CRATE_NAME"));
+        let target = metadata.target();
+        let ours = OURS.iter().any(|name| target.starts_with(name));
         let limit = if ours { self } else { self.of_others() };
         Self::of(*metadata.level()) <= limit
     }
 }
+
+/// The crates whose records are the library's own.
+const OURS: [&str; 2] = [env!("CARGO_CRATE_NAME"), crate::core::LOG_TARGET];
 
 /// A place where records go, as the threads that make them see it.
 struct Switch(AtomicU8);
@@ -474,13 +478,14 @@ mod tests {
         let peer = "琪露诺";
         tracing::info!(%peer, count = 3, "two\nlines\0 of mark 1");
         tracing::debug!("mark 1: too much");
+        tracing::info!(target: "room_core::election", "mark 1 of the core");
         tracing::warn!(target: "quinn::endpoint", "mark 1 of others");
         tracing::info!(target: "quinn::endpoint", "mark 1 of others: too much");
         tracing::error!("mark 1 {}", "x".repeat(2 * MAX_LINE_BYTES));
         register(None);
         tracing::info!("mark 1: too late");
         let seen: Vec<_> = seen.try_iter().collect();
-        assert_eq!(seen.len(), 3);
+        assert_eq!(seen.len(), 4);
         assert_eq!(
             seen[0],
             (
@@ -491,8 +496,10 @@ mod tests {
                 )
             )
         );
-        assert_eq!(seen[1], (2, "quinn::endpoint: mark 1 of others".to_owned()));
-        assert_eq!((seen[2].0, seen[2].1.len()), (1, MAX_LINE_BYTES));
+        let of_core = "room_core::election: mark 1 of the core";
+        assert_eq!(seen[1], (3, of_core.to_owned()));
+        assert_eq!(seen[2], (2, "quinn::endpoint: mark 1 of others".to_owned()));
+        assert_eq!((seen[3].0, seen[3].1.len()), (1, MAX_LINE_BYTES));
     }
 
     #[test]

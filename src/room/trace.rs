@@ -216,6 +216,8 @@ fn write_all(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::id::{Incarnation, PeerId};
+    use crate::core::node::NodeConfig;
     use crate::core::trace::VERSION;
     use std::sync::{Arc, Mutex};
 
@@ -290,7 +292,13 @@ mod tests {
         };
         let (queue, batches) = sync_channel(4);
         let writer = thread::spawn(move || write(slow, LIMIT, &header(), &batches));
-        let node = crate::core::trace::node_for_tests();
+        let id = PeerId::new("a").expect("a valid id");
+        let incarnation = Incarnation {
+            started_us: 1,
+            random: 1,
+        };
+        let node = Node::new(id, incarnation, NodeConfig::for_tests(), 1, Time::ZERO);
+        let node = node.expect("it starts for the first time");
         let mut running = Running {
             tracer: Tracer::new(Time::ZERO, &node, 1),
             dropped: 0,

@@ -402,7 +402,7 @@ fn traces_of_real_rooms_make_one_picture() {
             election_timeout_max: Duration::from_millis(600),
             ..Config::default()
         };
-        let peer = id::PeerId::new(name).expect("a valid id");
+        let peer = PeerId::new(name).expect("a valid id");
         let session = id::SessionId::new("picture").expect("a valid session");
         (Room::open(peer, session, config).expect("a room"), path)
     };

@@ -43,10 +43,10 @@ fn table() -> BTreeMap<String, BTreeSet<String>> {
     rows
 }
 
-/// The names of all test functions under `src` and `tests`.
+/// The names of all test functions under `src`, `crates` and `tests`.
 fn test_functions() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    let mut folders = vec![root().join("src"), root().join("tests")];
+    let mut folders = Vec::from(["src", "crates", "tests"].map(|name| root().join(name)));
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder of sources") {
             let path = entry.expect("readable").path();

@@ -1,0 +1,70 @@
+//! How large a counter that comes from another member may be. Time alone bounds it (C4.8).
+//!
+//! Terms, override numbers and the count of room rules are numbers that members tell each other and go above. A member that holds
+//! a large one may have it from somebody else, who made it up: so nobody is punished for one, and none is measured by
+//! what its receiver holds, or members that a third one lied to would throw each other out. What is above the bound is
+//! dropped; what is below it every member takes. The bound grows faster than a room can count, so that one that was
+//! pushed to it goes on from there.
+
+use crate::time::{Duration, Time};
+
+/// What an honest room never reaches by its own counting, and the bound of a clock that shows 1970.
+const IN_1970: u64 = 1 << 40;
+/// By how much the bound grows in a second.
+const PER_SECOND: u128 = 1 << 10;
+
+/// The wall clock as it was read last. From then on it is carried by the monotonic one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WallClock {
+    read_at: Time,
+    since_1970: Duration,
+}
+
+impl WallClock {
+    /// A clock that showed `since_1970` at `read_at`.
+    pub const fn new(read_at: Time, since_1970: Duration) -> Self {
+        Self {
+            read_at,
+            since_1970,
+        }
+    }
+
+    /// What it shows at `now`.
+    pub fn at(self, now: Time) -> Duration {
+        self.since_1970.saturating_add(now.since(self.read_at))
+    }
+
+    /// The largest counter that may come from another member at `now`.
+    pub fn bound(self, now: Time) -> u64 {
+        let grown = self.at(now).as_micros().saturating_mul(PER_SECOND) / 1_000_000;
+        IN_1970.saturating_add(u64::try_from(grown).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_grows_by_1024_in_a_second_and_by_one_in_a_millisecond() {
+        let start = Time::from_micros(5_000_000);
+        let clock = WallClock::new(start, Duration::ZERO);
+        assert_eq!(clock.bound(start), 1 << 40);
+        assert_eq!(clock.bound(start + Duration::from_millis(1)), (1 << 40) + 1);
+        let second = Duration::from_secs(1);
+        assert_eq!(clock.bound(start + second), (1 << 40) + 1024);
+        let later = WallClock::new(start, second * 1_700_000_000);
+        assert_eq!(later.bound(start), (1 << 40) + 1024 * 1_700_000_000);
+        // A deadline may be looked up a moment before the clock was read.
+        assert_eq!(clock.bound(Time::ZERO), 1 << 40);
+    }
+
+    #[test]
+    fn no_clock_is_too_far_off() {
+        let never = WallClock::new(Time::ZERO, Duration::MAX);
+        assert_eq!(never.bound(Time::from_micros(u64::MAX)), u64::MAX);
+        // The year 9999.
+        let far = WallClock::new(Time::ZERO, Duration::from_secs(253_402_300_799));
+        assert!(far.bound(Time::ZERO) < 1 << 48);
+    }
+}

@@ -1,0 +1,132 @@
+//! Settings of elections.
+
+use super::etcd::EtcdConfig;
+use super::gossip::Windows;
+use super::guards::Guards;
+use super::seeded::Seeding;
+use crate::quorum::Quorum;
+use crate::time::Duration;
+use crate::wire::{HostMode, RoomPolicy};
+
+/// What happens when a leader that `SetLeader` named is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// Nobody campaigns until `SetLeader` or `EnableAutoLeaderElection(1)`.
+    Hold,
+    /// The room elects.
+    AutoElect,
+}
+
+/// How a node enters its room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Entry {
+    /// It looks for members and leads when it finds none.
+    #[default]
+    Any,
+    /// It leads at once.
+    Create,
+    /// It looks for a room: it neither leads nor admits anybody before it has followed a leader.
+    Join,
+}
+
+/// Settings of elections; each strategy takes what it needs.
+#[derive(Debug, Clone)]
+pub struct ElectionConfig {
+    /// The rules that all members share. A node takes its quorum from `quorum`.
+    pub policy: RoomPolicy,
+    /// Who counts for a majority.
+    pub quorum: Quorum,
+    /// Silence after which a peer is lost.
+    pub heartbeat_timeout: Duration,
+    /// Shortest election timeout; a node raises it to `heartbeat_timeout` if it is less.
+    pub election_timeout_min: Duration,
+    /// Longest election timeout; moved by as much as the shortest.
+    pub election_timeout_max: Duration,
+    /// Whether this node campaigns by itself.
+    pub auto_election: bool,
+    /// How this node enters; anything but [`Entry::Any`] only where every member may come to lead by itself.
+    pub entry: Entry,
+    /// Whether this node may vote and lead.
+    pub eligible: bool,
+    /// Its election priority; higher is preferred.
+    pub priority: i32,
+    /// What happens when an assigned leader is lost.
+    pub recovery: Recovery,
+    /// The windows of the gossip strategy, checked already.
+    pub windows: Windows,
+    /// What the seeded strategy needs of this node.
+    pub seeding: Seeding,
+    /// What the etcd strategy needs of this node.
+    pub etcd: EtcdConfig,
+    /// Which guards hold: all of them, outside the laboratory.
+    pub guards: Guards,
+}
+
+impl ElectionConfig {
+    /// The same with election timeouts that are not shorter than the loss of a heartbeat takes to be noticed:
+    /// those would depose living leaders (C6 G1).
+    pub(crate) fn with_effective_timeouts(mut self) -> Self {
+        let raise = self
+            .heartbeat_timeout
+            .saturating_sub(self.election_timeout_min);
+        self.election_timeout_min = self.election_timeout_min.saturating_add(raise);
+        self.election_timeout_max = self.election_timeout_max.saturating_add(raise);
+        self
+    }
+}
+
+impl ElectionConfig {
+    /// Whether a node leads as soon as it starts.
+    pub(crate) fn leads_at_once(&self) -> bool {
+        let founds = self.policy.host_mode == HostMode::Host || self.entry == Entry::Create;
+        founds && self.eligible
+    }
+}
+
+#[cfg(any(test, feature = "laboratory"))]
+impl ElectionConfig {
+    /// The default timers; the tests change what they are about.
+    pub fn for_tests() -> Self {
+        let ms = Duration::from_millis;
+        Self {
+            policy: RoomPolicy::default(),
+            quorum: Quorum::Dynamic,
+            heartbeat_timeout: ms(1500),
+            election_timeout_min: ms(1500),
+            election_timeout_max: ms(3000),
+            auto_election: true,
+            entry: Entry::Any,
+            eligible: true,
+            priority: 0,
+            recovery: Recovery::Hold,
+            windows: Windows::default(),
+            seeding: Seeding::default(),
+            etcd: EtcdConfig::default(),
+            guards: Guards::ALL,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_election_timeout_is_never_below_the_heartbeat_timeout() {
+        let ms = Duration::from_millis;
+        let effective = |heartbeat_timeout, min, max| {
+            let config = ElectionConfig {
+                heartbeat_timeout: ms(heartbeat_timeout),
+                election_timeout_min: ms(min),
+                election_timeout_max: ms(max),
+                ..ElectionConfig::for_tests()
+            };
+            let config = config.with_effective_timeouts();
+            (config.election_timeout_min, config.election_timeout_max)
+        };
+        assert_eq!(effective(1500, 1500, 3000), (ms(1500), ms(3000)));
+        assert_eq!(effective(1500, 600, 700), (ms(1500), ms(1600)));
+        assert_eq!(effective(1500, 1499, 1499), (ms(1500), ms(1500)));
+        assert_eq!(effective(300, 1500, 3000), (ms(1500), ms(3000)));
+    }
+}

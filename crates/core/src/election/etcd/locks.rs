@@ -1,0 +1,254 @@
+//! Locks: each a claim of its own, with a lease of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::election::engine::{Answer, Call};
+use crate::election::{ElectionError, LockOutcome};
+use crate::time::{Duration, Time};
+
+use super::calls::{Calls, Owner, Pace};
+use super::claim::{Claim, Outcome};
+
+/// How many locks a member holds or waits for at most, and how many calls wait for one.
+pub(super) const MAX_LOCKS: usize = 64;
+
+/// The locks that this node holds, waits for, or has not given back yet.
+#[derive(Debug)]
+pub(super) struct Locks {
+    prefix: Arc<str>,
+    value: Vec<u8>,
+    ttl: Duration,
+    locks: BTreeMap<Arc<str>, Lock>,
+}
+
+#[derive(Debug)]
+struct Lock {
+    claim: Claim,
+    /// The calls that wait for it.
+    waiting: Vec<Waiting>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    request: u64,
+    until: Option<Time>,
+    /// It waits for the store's word alone, not for others.
+    tries: bool,
+}
+
+/// What the host is told of a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Told {
+    Result {
+        request: u64,
+        name: Arc<str>,
+        outcome: LockOutcome,
+    },
+    Lost {
+        name: Arc<str>,
+        token: u64,
+    },
+}
+
+impl Locks {
+    pub(super) fn new(prefix: Arc<str>, value: Vec<u8>, ttl: Duration) -> Self {
+        Self {
+            prefix,
+            value,
+            ttl,
+            locks: BTreeMap::new(),
+        }
+    }
+
+    /// Whether the store knows of none any more.
+    pub(super) fn is_empty(&self) -> bool {
+        self.locks.is_empty()
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        let of = |lock: &Lock| {
+            let calls = lock.waiting.iter().filter_map(|one| one.until);
+            calls.chain(lock.claim.next_deadline()).min()
+        };
+        self.locks.values().filter_map(of).min()
+    }
+
+    /// The host wants a lock.
+    ///
+    /// # Errors
+    /// [`ElectionError::TooManyLocks`]; nothing has changed then.
+    pub(super) fn acquire(
+        &mut self,
+        now: Time,
+        request: u64,
+        name: &Arc<str>,
+        wait: Option<Duration>,
+        told: &mut Vec<Told>,
+    ) -> Result<(), ElectionError> {
+        let known = self.locks.get(name);
+        let is_full = match known {
+            Some(lock) => lock.waiting.len() >= MAX_LOCKS,
+            None => self.locks.len() >= MAX_LOCKS,
+        };
+        if is_full {
+            return Err(ElectionError::TooManyLocks(MAX_LOCKS));
+        }
+        if let Some(created) = known.and_then(|lock| lock.claim.first()) {
+            told.push(Told::Result {
+                request,
+                name: Arc::clone(name),
+                outcome: LockOutcome::Held {
+                    token: created.unsigned_abs(),
+                },
+            });
+            return Ok(());
+        }
+        let tries = wait == Some(Duration::ZERO);
+        if tries && known.is_some_and(|lock| lock.claim.is_behind()) {
+            told.push(Told::Result {
+                request,
+                name: Arc::clone(name),
+                outcome: LockOutcome::Taken,
+            });
+            return Ok(());
+        }
+        let wait = if tries { Some(self.ttl) } else { wait };
+        let (prefix, value, ttl) = (&self.prefix, &self.value, self.ttl);
+        let lock = self.locks.entry(Arc::clone(name)).or_insert_with(|| {
+            let prefix = format!("{prefix}{}/", escaped(name)).into();
+            let owner = Owner::Lock(Arc::clone(name));
+            Lock {
+                claim: Claim::new(now, owner, prefix, value.clone(), ttl, (false, None)),
+                waiting: Vec::new(),
+            }
+        });
+        lock.waiting.push(Waiting {
+            request,
+            until: wait.map(|wait| now + wait),
+            tries,
+        });
+        lock.claim.want(true);
+        Ok(())
+    }
+
+    /// The host gives a lock back, or waits for it no longer.
+    ///
+    /// # Errors
+    /// [`ElectionError::NoSuchLock`]; nothing has changed then.
+    pub(super) fn release(
+        &mut self,
+        name: &Arc<str>,
+        told: &mut Vec<Told>,
+    ) -> Result<(), ElectionError> {
+        let lock = self
+            .locks
+            .get_mut(name)
+            .filter(|lock| lock.claim.is_wanted());
+        let Some(lock) = lock else {
+            return Err(ElectionError::NoSuchLock(Arc::clone(name)));
+        };
+        lock.give_back(name, told);
+        Ok(())
+    }
+
+    /// The host leaves: all of them are given back.
+    pub(super) fn release_all(&mut self, told: &mut Vec<Told>) {
+        for (name, lock) in &mut self.locks {
+            lock.give_back(name, told);
+        }
+    }
+
+    /// Notices whose time is up. To be asked before anything else, whatever comes in.
+    pub(super) fn expire(&mut self, now: Time, calls: &mut Calls, told: &mut Vec<Told>) {
+        for (name, lock) in &mut self.locks {
+            let outcome = lock.claim.expire(now, calls);
+            lock.heed(name, outcome, told);
+        }
+    }
+
+    /// Does what is due.
+    pub(super) fn advance(&mut self, now: Time, calls: &mut Calls, told: &mut Vec<Told>) {
+        for (name, lock) in &mut self.locks {
+            let is_up = |one: &mut Waiting| one.until.is_some_and(|until| now >= until);
+            for Waiting { request, .. } in lock.waiting.extract_if(.., is_up) {
+                told.push(Told::Result {
+                    request,
+                    name: Arc::clone(name),
+                    outcome: LockOutcome::TimedOut,
+                });
+            }
+            lock.settle();
+            // What it held is given back, and not lost.
+            let _ = lock.claim.advance(now, calls);
+        }
+        self.locks
+            .retain(|_, lock| lock.claim.is_wanted() || !lock.claim.is_over());
+    }
+
+    /// The store has answered a call for a lock.
+    pub(super) fn answer(
+        &mut self,
+        now: Time,
+        name: &Arc<str>,
+        (call, answer): (Call, Answer),
+        (calls, pace): (&mut Calls, &mut Pace),
+        told: &mut Vec<Told>,
+    ) {
+        if let Some(lock) = self.locks.get_mut(name) {
+            let outcome = lock.claim.answer(now, call, answer, calls, pace);
+            lock.heed(name, outcome, told);
+        }
+    }
+}
+
+impl Lock {
+    fn give_back(&mut self, name: &Arc<str>, told: &mut Vec<Told>) {
+        for Waiting { request, .. } in self.waiting.drain(..) {
+            told.push(Told::Result {
+                request,
+                name: Arc::clone(name),
+                outcome: LockOutcome::Cancelled,
+            });
+        }
+        self.claim.want(false);
+    }
+
+    /// Without anybody who holds it or waits for it, it is not wanted.
+    fn settle(&mut self) {
+        if self.waiting.is_empty() && self.claim.first().is_none() {
+            self.claim.want(false);
+        }
+    }
+
+    fn heed(&mut self, name: &Arc<str>, outcome: Option<Outcome>, told: &mut Vec<Told>) {
+        let answered = |request, outcome| Told::Result {
+            request,
+            name: Arc::clone(name),
+            outcome,
+        };
+        match outcome {
+            Some(Outcome::First(created)) => {
+                let token = created.unsigned_abs();
+                let held = LockOutcome::Held { token };
+                let waiting = self.waiting.drain(..);
+                told.extend(waiting.map(|one| answered(one.request, held)));
+            }
+            Some(Outcome::Behind) => {
+                let tries = self.waiting.extract_if(.., |one| one.tries);
+                told.extend(tries.map(|one| answered(one.request, LockOutcome::Taken)));
+            }
+            Some(Outcome::Lost(created)) => told.push(Told::Lost {
+                name: Arc::clone(name),
+                token: created.unsigned_abs(),
+            }),
+            Some(Outcome::Leased(_)) | None => {}
+        }
+        self.settle();
+    }
+}
+
+/// A name in which no slash ends a prefix: the keys of the lock "a" are not those of "a/b".
+fn escaped(name: &str) -> String {
+    name.replace('%', "%25").replace('/', "%2F")
+}

@@ -1,0 +1,489 @@
+//! The etcd strategy: a cluster of etcd servers decides who leads (A4).
+//!
+//! Each member that may lead has a lease and, under it, a key; the key that was created first leads ([`line`]). A leader counts
+//! its lease as lost before the store can end it ([`session`]), and says so: two never lead at a time. Who leads, all members
+//! read from the store ([`observer`]); what members say to each other adds nothing. `docs/elections.md` explains the rules (A4)
+//! that comments here name.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::engine::{Entry, Lease, Revision};
+use super::record::{Record, Stamp};
+use super::{
+    Description, Election, ElectionError, ElectionInput, ElectionOutput, InputOf, LeaderReason,
+    Leadership, Local, NotItsState, OutputOf, Role, Start, View,
+};
+use crate::id::PeerId;
+use crate::time::Time;
+
+mod calls;
+mod claim;
+mod config;
+mod line;
+mod locks;
+mod observer;
+mod session;
+
+pub use config::{EtcdConfig, EtcdRules};
+
+use calls::{Calls, Owner, Pace};
+use claim::{Claim, Outcome};
+use locks::{Locks, Told};
+use observer::Observer;
+
+/// What this node keeps where it survives the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Its lease: a process that starts again before the lease ends leads on. `None` while there is none.
+    pub lease: Option<Lease>,
+    /// Under which prefix. A process with another one leaves the lease to its end: kept alive, it would keep its key in the room
+    /// of the earlier prefix, where nobody else could lead.
+    pub rules: EtcdRules,
+}
+
+/// Under which leadership a message is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeaderToken {
+    /// Who leads.
+    pub leader: PeerId,
+    /// The revision at which its key was created: the fencing token.
+    pub revision: u64,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Etcd {
+    me: PeerId,
+    config: EtcdConfig,
+    /// What the host proclaims.
+    proclaimed: Arc<str>,
+    auto_election: bool,
+    eligible: bool,
+    leaving: bool,
+    /// The store has smaller revisions than it had: it was restored from a backup. A token of this node would be smaller than
+    /// those that others have seen, so that it does not lead any more.
+    is_set_back: bool,
+    claim: Claim,
+    locks: Locks,
+    observer: Observer,
+    calls: Calls,
+    pace: Pace,
+    /// The last leadership that is known; the revision is its term. It never goes back.
+    record: Record,
+    /// Whether its leader is shown.
+    is_shown: bool,
+    reason: LeaderReason,
+    kept: Kept,
+    writes: u64,
+    /// A lease that is being taken out of the state file, and by which write.
+    forgetting: Option<(Lease, u64)>,
+    outputs: VecDeque<OutputOf<Self>>,
+}
+
+impl Etcd {
+    /// A node that starts now.
+    ///
+    /// # Errors
+    /// [`NotItsState`].
+    pub(super) fn start(now: Time, start: Start, rules: EtcdRules) -> Result<Self, NotItsState> {
+        let start = start.decoded::<Kept>()?;
+        let kept = start.saved.filter(|kept| kept.rules == rules);
+        let kept = kept.unwrap_or(Kept { lease: None, rules });
+        let config = start.config.etcd;
+        let prefix: Arc<str> = format!("{}/election/", config.prefix).into();
+        let value = value(&start.me, &config.address, "");
+        let owner = Owner::Leadership;
+        let lock_prefix = format!("{}/lock/", config.prefix).into();
+        let lock_value = start.me.as_str().as_bytes().to_vec();
+        let line = Arc::clone(&prefix);
+        let mut etcd = Self {
+            claim: Claim::new(now, owner, line, value, config.ttl, (true, kept.lease)),
+            locks: Locks::new(lock_prefix, lock_value, config.ttl),
+            observer: Observer::new(now, prefix, config.ttl),
+            me: start.me,
+            config,
+            proclaimed: Arc::from(""),
+            auto_election: start.config.auto_election,
+            eligible: start.config.eligible,
+            leaving: false,
+            is_set_back: false,
+            calls: Calls::default(),
+            pace: Pace::new(start.seed),
+            record: Record::default(),
+            is_shown: false,
+            reason: LeaderReason::None,
+            kept,
+            writes: 0,
+            forgetting: None,
+            outputs: VecDeque::new(),
+        };
+        etcd.advance(now);
+        Ok(etcd)
+    }
+
+    /// The revision at which this node's key was created, while this node leads.
+    fn leads(&self) -> Option<Revision> {
+        self.claim.first()
+    }
+
+    fn apply(&mut self, now: Time, input: Local) -> Result<(), ElectionError> {
+        let mut told = Vec::new();
+        match input {
+            Local::SetLeader { .. }
+            | Local::Transfer { target: Some(_) }
+            | Local::SetPriority(_) => {
+                return Err(ElectionError::NotSupported { strategy: "etcd" });
+            }
+            Local::Transfer { target: None } => {
+                if self.leads().is_none() {
+                    return Err(ElectionError::NotLeader);
+                }
+                self.resign(now, LeaderReason::Resigned);
+            }
+            Local::EnableAuto(enabled) => self.auto_election = enabled,
+            Local::SetEligible(eligible) => {
+                self.eligible = eligible;
+                if !eligible {
+                    self.resign(now, LeaderReason::Left);
+                }
+            }
+            Local::Proclaim(value) => {
+                self.proclaimed = value;
+                let (address, proclaimed) = (&self.config.address, &self.proclaimed);
+                self.claim
+                    .set_value(self::value(&self.me, address, proclaimed));
+            }
+            Local::AcquireLock {
+                request,
+                name,
+                wait,
+            } => self.locks.acquire(now, request, &name, wait, &mut told)?,
+            Local::ReleaseLock { name } => self.locks.release(&name, &mut told)?,
+            Local::Engine { call, answer } => match self.calls.answered(call, &answer) {
+                Some(Owner::Leadership) => {
+                    let (calls, pace) = (&mut self.calls, &mut self.pace);
+                    let outcome = self.claim.answer(now, call, answer, calls, pace);
+                    self.heed(outcome, LeaderReason::Lost);
+                }
+                Some(Owner::Lock(name)) => {
+                    let at = (&mut self.calls, &mut self.pace);
+                    let answer = (call, answer);
+                    self.locks.answer(now, &name, answer, at, &mut told);
+                }
+                Some(Owner::Observer) => {
+                    let (calls, pace) = (&mut self.calls, &mut self.pace);
+                    self.observer.answer(now, call, answer, calls, pace);
+                }
+                None => {}
+            },
+            Local::Leave => {
+                self.leaving = true;
+                self.resign(now, LeaderReason::Left);
+                self.locks.release_all(&mut told);
+            }
+            Local::Persisted { number } => {
+                if let Some((lease, _)) = self.forgetting.take_if(|(_, write)| *write <= number) {
+                    self.claim.forgotten(lease);
+                }
+            }
+            // Members say nothing to each other, and nothing is counted that another could run out.
+            Local::Tick
+            | Local::PeerDown { .. }
+            | Local::SetWindows(_)
+            | Local::SetClock(_)
+            | Local::HeartbeatSent
+            | Local::PeerEligible { .. }
+            | Local::PeerIneligible { .. } => {}
+        }
+        self.tell(told);
+        Ok(())
+    }
+
+    fn resign(&mut self, now: Time, reason: LeaderReason) {
+        let outcome = self.claim.resign(now, &mut self.calls);
+        self.heed(outcome, reason);
+    }
+
+    /// Notices that a lease is over, before anything else is looked at: a process may have slept.
+    fn expire(&mut self, now: Time) {
+        let outcome = self.claim.expire(now, &mut self.calls);
+        self.heed(outcome, LeaderReason::Lost);
+        let mut told = Vec::new();
+        self.locks.expire(now, &mut self.calls, &mut told);
+        self.tell(told);
+    }
+
+    /// Does what is due, and shows who leads then.
+    fn advance(&mut self, now: Time) {
+        let campaigns = self.auto_election || self.leads().is_some();
+        let may_lead = self.eligible && !self.leaving && !self.is_set_back;
+        self.claim.want(campaigns && may_lead);
+        let outcome = self.claim.advance(now, &mut self.calls);
+        self.heed(outcome, LeaderReason::Left);
+        self.forget();
+        let mut told = Vec::new();
+        self.locks.advance(now, &mut self.calls, &mut told);
+        self.tell(told);
+        self.observer.advance(now, &mut self.calls);
+        self.show();
+    }
+
+    fn keep(&mut self, lease: Option<Lease>) {
+        let kept = Kept { lease, ..self.kept };
+        if kept != self.kept {
+            self.kept = kept;
+            self.writes += 1;
+            self.outputs.push_back(ElectionOutput::Persist {
+                number: self.writes,
+                state: kept,
+            });
+        }
+    }
+
+    /// Takes a lease that ends out of the state file, before it is revoked.
+    fn forget(&mut self) {
+        let Some(lease) = self.claim.to_forget() else {
+            return;
+        };
+        if self
+            .forgetting
+            .is_none_or(|(forgetting, _)| forgetting != lease)
+        {
+            self.keep(None);
+            self.forgetting = Some((lease, self.writes));
+        }
+    }
+
+    /// Something has become of the claim to lead; a leadership that was lost was lost for `reason`.
+    fn heed(&mut self, outcome: Option<Outcome>, reason: LeaderReason) {
+        match outcome {
+            Some(Outcome::Leased(lease)) => {
+                self.keep(Some(lease));
+            }
+            Some(Outcome::First(created)) if term(created) < self.record.term() => {
+                let known = self.record.term();
+                tracing::error!(
+                    created,
+                    known,
+                    "etcd: the revisions have gone back, as after a restore from a backup without --bump-revision: this member does not lead until it is restarted, because its fencing token would shrink"
+                );
+                self.is_set_back = true;
+            }
+            Some(Outcome::First(created)) => {
+                tracing::debug!(created, "leads");
+                self.follow(created, self.me.clone(), LeaderReason::Elected);
+            }
+            Some(Outcome::Lost(_)) => {
+                self.is_shown = false;
+                self.reason = reason;
+            }
+            Some(Outcome::Behind) | None => {}
+        }
+    }
+
+    /// Shows whom the store says, unless this node leads.
+    fn show(&mut self) {
+        if self.leads().is_some() {
+            debug_assert!(self.is_shown && self.record.leader.as_ref() == Some(&self.me));
+            return;
+        }
+        let named = self.observer.first().and_then(|first| self.named_by(first));
+        let Some((created, leader)) = named else {
+            if self.is_shown {
+                self.is_shown = false;
+                self.reason = LeaderReason::Lost;
+            }
+            return;
+        };
+        let is_new = !self.is_shown || self.record.leader.as_ref() != Some(&leader);
+        if is_new || self.record.term() != term(created) {
+            let reason = match self.reason {
+                LeaderReason::None => LeaderReason::Found,
+                _ => LeaderReason::Elected,
+            };
+            self.follow(created, leader, reason);
+        }
+    }
+
+    /// Whom a first key names as leader; `None` where it is older than what is known, or names this node.
+    fn named_by(&self, first: &Entry) -> Option<(Revision, PeerId)> {
+        let led = self.record.leader.as_ref() == Some(&self.me);
+        let known = self.record.term();
+        if term(first.created) < known || (led && term(first.created) == known) {
+            return None;
+        }
+        let text = str::from_utf8(&first.value).ok()?;
+        let id = text.split('\n').next()?;
+        // A key of this node's own counts once it is confirmed; that of an earlier process of it leads nobody.
+        let leader = PeerId::new(id).ok().filter(|leader| *leader != self.me)?;
+        Some((first.created, leader))
+    }
+
+    fn follow(&mut self, created: Revision, leader: PeerId, reason: LeaderReason) {
+        debug_assert!(term(created) >= self.record.term(), "fencing tokens grow");
+        self.record = Record {
+            leader_key: None,
+            stamp: Stamp {
+                term: term(created),
+                ..Stamp::default()
+            },
+            leader: Some(leader),
+            assigned: false,
+        };
+        self.is_shown = true;
+        self.reason = reason;
+    }
+
+    fn tell(&mut self, told: Vec<Told>) {
+        self.outputs.extend(told.into_iter().map(|one| match one {
+            Told::Result {
+                request,
+                name,
+                outcome,
+            } => ElectionOutput::LockResult {
+                request,
+                name,
+                outcome,
+            },
+            Told::Lost { name, token } => ElectionOutput::LockLost { name, token },
+        }));
+    }
+
+    fn token(&self) -> Option<LeaderToken> {
+        Some(LeaderToken {
+            leader: self.record.leader.clone()?,
+            revision: self.record.term(),
+        })
+    }
+}
+
+/// What a key says: who, where, and what the host proclaims, which may hold anything.
+fn value(me: &PeerId, address: &str, proclaimed: &str) -> Vec<u8> {
+    format!("{me}\n{address}\n{proclaimed}").into_bytes()
+}
+
+/// A revision as a term. None is below 0.
+fn term(revision: Revision) -> u64 {
+    revision.unsigned_abs()
+}
+
+impl Election for Etcd {
+    /// Members say nothing to each other.
+    type Message = ();
+    type Pulse = ();
+    type Hello = ();
+    type Token = Option<LeaderToken>;
+    type State = Kept;
+
+    fn handle(&mut self, now: Time, _: &View, input: InputOf<Self>) -> Result<(), ElectionError> {
+        self.expire(now);
+        let result = match input {
+            ElectionInput::Local(input) => self.apply(now, input),
+            ElectionInput::Message { .. } => Err(ElectionError::Violation(
+                "an election message where etcd elects",
+            )),
+            ElectionInput::PeerUp { .. } | ElectionInput::Pulse { .. } => Ok(()),
+        };
+        self.advance(now);
+        result
+    }
+
+    fn poll_output(&mut self) -> Option<OutputOf<Self>> {
+        self.outputs.pop_front().or_else(|| {
+            let (call, request) = self.calls.poll()?;
+            Some(ElectionOutput::Engine { call, request })
+        })
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let claim = self.claim.next_deadline().into_iter();
+        claim
+            .chain(self.locks.next_deadline())
+            .chain(self.observer.next_deadline())
+            .min()
+    }
+
+    fn first_state(&self) -> Option<Kept> {
+        Some(self.kept)
+    }
+
+    fn leadership(&self) -> Leadership<'_> {
+        Leadership {
+            leader: self.record.leader.as_ref().filter(|_| self.is_shown),
+            leader_key: None,
+            // The store does: its candidates may be in rooms of their own.
+            is_vouched_for: true,
+            reason: self.reason,
+            record: &self.record,
+            valid_until: self.claim.valid_until(),
+        }
+    }
+
+    fn role(&self) -> Role {
+        if self.leads().is_some() {
+            Role::Leader
+        } else if self.claim.is_wanted() {
+            Role::Candidate
+        } else {
+            Role::Follower
+        }
+    }
+
+    fn leader_token(&self) -> Option<Option<LeaderToken>> {
+        self.leads().map(|_| self.token())
+    }
+
+    fn followed_token(&self) -> Option<LeaderToken> {
+        self.token()
+    }
+
+    fn pulse(&self, _: Time, _: &View, _: &PeerId) {}
+
+    fn hello(&self, _: Time, _: &View, _: Time) {}
+
+    fn has_left(&self) -> bool {
+        self.claim.is_over() && self.locks.is_empty()
+    }
+
+    /// Only the store tells who leads.
+    fn may_supersede(&self, _: &PeerId, _: &Option<LeaderToken>) -> bool {
+        false
+    }
+
+    /// Its key may be there already, and the watch not have told of it. A member that lies says so, too.
+    fn awaits(&self, from: &PeerId, token: &Option<LeaderToken>) -> bool {
+        let newer =
+            |token: &LeaderToken| token.leader == *from && token.revision > self.record.term();
+        token.as_ref().is_some_and(newer)
+    }
+
+    /// Only a leadership that the store has shown counts.
+    fn judge(
+        &mut self,
+        _: Time,
+        _: &View,
+        from: &PeerId,
+        token: &Option<LeaderToken>,
+    ) -> Result<bool, ElectionError> {
+        match token {
+            Some(token) if token.leader == *from => {
+                let is_known = self.record.leader.as_ref() == Some(from);
+                Ok(is_known && token.revision == self.record.term())
+            }
+            _ => Err(ElectionError::Violation(
+                "a leader's message names another leader",
+            )),
+        }
+    }
+
+    fn describe((): &()) -> Description {
+        Description::plain("election")
+    }
+
+    fn describe_pulse((): &()) -> Description {
+        Description::plain("heartbeat")
+    }
+}

@@ -1,0 +1,276 @@
+//! The gossip strategy: the lowest id that finds no leader leads, in every part of a room that is cut.
+//!
+//! [`Machine`] holds the rules. A [`Peer`] joins it with what surrounds it: the messages with their numbers, the
+//! store that knows which are new, and the membership whose members alone are heard. Both are generic in the
+//! id, so that a room and the library's `gossip` run the same ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::id::Incarnation;
+use crate::time::Time;
+
+mod machine;
+mod store;
+mod strategy;
+
+pub use machine::{Act, Claim, MAX_ANSWERS, MAX_WINDOW, MIN_WINDOW, Machine, WindowError, Windows};
+pub use store::{MAX_CREATORS, Store};
+pub use strategy::{Claimed, Gossip, GossipConfig, Leads};
+
+/// A message of a peer: it would lead, or it leads. It goes to every member directly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message<Id> {
+    /// Who says it.
+    pub from: Id,
+    /// When it was said, among all that its sender ever said.
+    pub order: Order,
+    /// What is said.
+    pub claim: Claim,
+}
+
+/// The place of a message among all of its sender: proposals and declarations share the count, which starts
+/// again with every incarnation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Order {
+    /// The sender's incarnation.
+    pub incarnation: Incarnation,
+    /// Counts the messages of that incarnation, from 1 on.
+    pub sequence: u64,
+}
+
+/// Numbers the messages of one incarnation of a peer.
+#[derive(Debug, Clone)]
+pub struct Sequencer(Order);
+
+impl Sequencer {
+    /// For an incarnation that has said nothing yet.
+    pub fn new(incarnation: Incarnation) -> Self {
+        Self(Order {
+            incarnation,
+            sequence: 0,
+        })
+    }
+
+    /// The place of the next message.
+    pub fn next_order(&mut self) -> Order {
+        self.0.sequence = self.0.sequence.saturating_add(1);
+        self.0
+    }
+}
+
+/// The other members as a peer sees them when it is called.
+pub trait Members<Id> {
+    /// How many.
+    fn count(&self) -> usize;
+    /// Whether `id` is one that may lead: others' messages are dropped.
+    fn hears(&self, id: &Id) -> bool;
+}
+
+impl<Id: Ord> Members<Id> for BTreeSet<Id> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn hears(&self, id: &Id) -> bool {
+        self.contains(id)
+    }
+}
+
+impl<Id: Ord, V> Members<Id> for BTreeMap<Id, V> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn hears(&self, id: &Id) -> bool {
+        self.contains_key(id)
+    }
+}
+
+/// How a peer plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// The lengths of the windows.
+    pub windows: Windows,
+    /// Whether the lowest id wins for certain when a leader is lost ([`Peer::receive`]).
+    pub strict_lowest: bool,
+}
+
+/// One peer of the gossip election.
+#[derive(Debug, Clone)]
+pub struct Peer<Id> {
+    id: Id,
+    machine: Machine<Id>,
+    sequencer: Sequencer,
+    store: Store<Id>,
+    /// The last declarer that was heard, and when.
+    declarer: Option<(Id, Time)>,
+}
+
+impl<Id: Ord + Clone> Peer<Id> {
+    /// A peer that starts now, with checked settings.
+    pub fn new(
+        id: Id,
+        incarnation: Incarnation,
+        settings: Settings,
+        now: Time,
+        members: &impl Members<Id>,
+    ) -> Self {
+        let Settings {
+            windows,
+            strict_lowest,
+        } = settings;
+        Self {
+            machine: Machine::new(id.clone(), windows, strict_lowest, now, members.count()),
+            id,
+            sequencer: Sequencer::new(incarnation),
+            store: Store::default(),
+            declarer: None,
+        }
+    }
+
+    /// The state machine, for questions.
+    pub fn machine(&self) -> &Machine<Id> {
+        &self.machine
+    }
+
+    /// Whether this peer leads. One that was stopped while it led still says so.
+    pub fn is_leader(&self) -> bool {
+        self.machine.is_leader()
+    }
+
+    /// Who leads as far as this peer knows: itself, or the last declarer for as long as it is a member.
+    pub fn leader(&self, members: &impl Members<Id>) -> Option<&Id> {
+        if self.is_leader() {
+            return Some(&self.id);
+        }
+        let (declarer, _) = self.declarer.as_ref()?;
+        members.hears(declarer).then_some(declarer)
+    }
+
+    /// When to call [`Peer::tick`] next.
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.machine.next_deadline()
+    }
+
+    /// What to do next; call until `None` after every other call. What [`Act::Say`] asks for is said with
+    /// [`Peer::message`].
+    pub fn poll_act(&mut self) -> Option<Act> {
+        let act = self.machine.poll_act();
+        if act == Some(Act::Gained) {
+            // Whoever led before does not lead again when this peer stops.
+            self.declarer = None;
+        }
+        act
+    }
+
+    /// The next message of this peer.
+    pub fn message(&mut self, claim: Claim) -> Message<Id> {
+        Message {
+            from: self.id.clone(),
+            order: self.sequencer.next_order(),
+            claim,
+        }
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Time, members: &impl Members<Id>) {
+        self.machine.tick(now, members.count());
+    }
+
+    /// A message has arrived. It is dropped when its sender is no member, or when one of its sender that is
+    /// as new or newer came before. Tells whether it was taken.
+    ///
+    /// Where `strict_lowest` is set, a proposal makes a follower propose at once if it knows no living leader:
+    /// if it never heard a declaration, or the last declarer is no member any more, or the last declaration
+    /// is older than three quarters of the alive threshold. A leader declares itself every half of it, so
+    /// that a newcomer's proposal makes nobody propose beside a living leader, though one declaration came
+    /// up to a quarter late; and whoever proposes because a leader is lost has heard none for a whole
+    /// threshold, so that everybody joins although the others heard the last one up to a quarter later.
+    pub fn receive(
+        &mut self,
+        now: Time,
+        message: &Message<Id>,
+        members: &impl Members<Id>,
+    ) -> bool {
+        let from = &message.from;
+        if self.machine.is_stopped() || *from == self.id || !members.hears(from) {
+            return false;
+        }
+        let lifetime = self.machine.windows().message_expiration();
+        if !self.store.is_news(now, lifetime, from, message.order) {
+            return false;
+        }
+        match message.claim {
+            Claim::Proposal => {
+                let leaderless = self.is_leaderless(now, members);
+                self.machine.proposed(now, from, leaderless);
+            }
+            Claim::Declaration => {
+                self.declarer = Some((from.clone(), now));
+                self.machine.declared(now, from);
+            }
+        }
+        true
+    }
+
+    /// A member is gone. Its next incarnation begins anew, whatever its clock says.
+    pub fn forget(&mut self, id: &Id) {
+        self.store.forget(id);
+        self.leads_no_longer(id);
+    }
+
+    /// A member says that it does not lead. Only who is shown as leader changes by that.
+    pub fn leads_no_longer(&mut self, id: &Id) {
+        self.declarer.take_if(|(declarer, _)| declarer == id);
+    }
+
+    /// Whether this peer, which does not lead, knows no leader that is alive: see [`Peer::receive`].
+    pub fn is_leaderless(&self, now: Time, members: &impl Members<Id>) -> bool {
+        let believed = self.machine.windows().alive_threshold * 3 / 4;
+        match &self.declarer {
+            Some((declarer, heard_at)) => {
+                !members.hears(declarer) || now.since(*heard_at) >= believed
+            }
+            None => true,
+        }
+    }
+
+    /// Leads from now on, without an election: for the one peer of a membership that may lead at all.
+    pub fn lead(&mut self, now: Time) {
+        self.machine.lead(now);
+    }
+
+    /// Stops leading and stays away from it until another peer leads, or for the yield duration. Does nothing
+    /// in a peer that does not lead.
+    pub fn yield_leadership(&mut self, now: Time) {
+        self.machine.yield_leadership(now);
+    }
+
+    /// Stops for good: no act follows, nothing is heard, and whether this peer leads stays as it is.
+    pub fn stop(&mut self) {
+        self.machine.stop();
+    }
+
+    /// Other windows, checked already, from the next one on.
+    pub fn set_windows(&mut self, windows: Windows) {
+        self.machine.set_windows(windows);
+    }
+
+    /// Whether this peer proposes itself from now on. A leader goes on leading.
+    pub fn enable(&mut self, enabled: bool) {
+        self.machine.enable(enabled);
+    }
+
+    /// Whether this peer may lead from now on. A leader that may not stops at once.
+    pub fn set_eligible(&mut self, eligible: bool) {
+        self.machine.set_eligible(eligible);
+    }
+
+    /// How many messages of others are remembered.
+    pub fn remembered(&self) -> usize {
+        self.store.len()
+    }
+}
+
+#[cfg(test)]
+mod tests;

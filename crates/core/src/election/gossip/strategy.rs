@@ -1,0 +1,419 @@
+//! The gossip election of a room: a [`Peer`] whose messages are control messages and whose members are the links.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Act, Claim, Members, Message, Order, Peer, Settings};
+use crate::election::namesakes::{NamedLeader, Namesakes};
+use crate::election::record::Record;
+use crate::election::{
+    Description, Election, ElectionError, ElectionInput, ElectionOutput, Gone, InputOf,
+    LeaderReason, Leadership, Local, OutputOf, Role, Start, View,
+};
+use crate::id::{Fingerprint, Incarnation, PeerId};
+use crate::time::Time;
+
+/// The linked peers: those that may not lead are counted, but not heard.
+impl Members<PeerId> for View {
+    fn count(&self) -> usize {
+        self.voters.len()
+    }
+
+    fn hears(&self, id: &PeerId) -> bool {
+        self.voters.get(id).is_some_and(|voter| voter.eligible)
+    }
+}
+
+/// How a node plays.
+#[derive(Debug, Clone)]
+pub struct GossipConfig {
+    /// The key of this node.
+    pub key: Fingerprint,
+    /// Windows, checked already, and whether the lowest id always wins.
+    pub settings: Settings,
+    /// Whether this node proposes itself.
+    pub auto_election: bool,
+    /// Whether this node may lead.
+    pub eligible: bool,
+    /// Whether this node leads from its start on, as a fixed host does.
+    pub leads_at_once: bool,
+}
+
+/// What members say to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claimed {
+    /// Counts the claims of the sender's incarnation, from 1 on; those that come late are dropped.
+    pub sequence: u64,
+    /// Whether the sender leads; else it proposes itself.
+    pub declares: bool,
+}
+
+/// What a heartbeat adds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leads {
+    /// Whether the sender leads. One that stopped is shown no longer.
+    pub leads: bool,
+    /// The leader that the sender follows, with the key that their link shows.
+    pub follows: Option<NamedLeader>,
+}
+
+/// See the text of [`gossip`](super).
+///
+/// Beyond the original, a leader declares itself to every peer that is linked to it, and tells with its heartbeats
+/// when it leads no longer: the first ends the wait of newcomers and of two leaders that meet, the second
+/// only changes who is shown.
+#[derive(Debug)]
+pub struct Gossip {
+    me: PeerId,
+    key: Fingerprint,
+    peer: Peer<PeerId>,
+    /// Names the leader that is shown. There are no terms.
+    record: Record,
+    reason: LeaderReason,
+    /// Linked peers that proposed themselves: one that leads later was elected meanwhile.
+    proposed: BTreeSet<PeerId>,
+    namesakes: Namesakes,
+    outputs: VecDeque<OutputOf<Self>>,
+}
+
+impl Gossip {
+    /// A node that starts now, alone.
+    pub fn new(me: PeerId, incarnation: Incarnation, config: &GossipConfig, now: Time) -> Self {
+        let nobody = View::default();
+        let mut peer = Peer::new(me.clone(), incarnation, config.settings, now, &nobody);
+        peer.enable(config.auto_election);
+        peer.set_eligible(config.eligible);
+        let mut gossip = Self {
+            me,
+            key: config.key,
+            peer,
+            record: Record::default(),
+            reason: LeaderReason::None,
+            proposed: BTreeSet::new(),
+            namesakes: Namesakes::default(),
+            outputs: VecDeque::new(),
+        };
+        if config.leads_at_once {
+            gossip.peer.lead(now);
+            gossip.settle(&nobody, LeaderReason::Elected);
+        }
+        gossip
+    }
+
+    /// A node that starts now, by the options of its room.
+    pub(in crate::election) fn start(now: Time, start: Start, strict_lowest: bool) -> Self {
+        let config = GossipConfig {
+            key: start.key,
+            settings: Settings {
+                windows: start.config.windows,
+                strict_lowest,
+            },
+            auto_election: start.config.auto_election,
+            eligible: start.config.eligible,
+            leads_at_once: start.config.leads_at_once(),
+        };
+        Self::new(start.me, start.incarnation, &config, now)
+    }
+
+    /// The election itself, for questions.
+    pub fn peer(&self) -> &Peer<PeerId> {
+        &self.peer
+    }
+
+    fn leads(&self) -> bool {
+        self.record.leader.as_ref() == Some(&self.me)
+    }
+
+    /// Takes an input. What is given back is why another leader, or none, is shown if one is now.
+    fn apply(
+        &mut self,
+        now: Time,
+        view: &View,
+        input: InputOf<Self>,
+    ) -> Result<LeaderReason, ElectionError> {
+        match input {
+            ElectionInput::PeerUp { peer, .. } => {
+                if self.leads() && !self.peer.machine().is_stopped() {
+                    let declaration = self.peer.message(Claim::Declaration);
+                    self.send(&peer, &declaration);
+                }
+            }
+            ElectionInput::Message { from, message } => {
+                return Ok(self.claimed(now, view, &from, message));
+            }
+            ElectionInput::Pulse { from, pulse } => {
+                if !pulse.leads {
+                    self.peer.leads_no_longer(&from);
+                }
+                let leads = view.voters.get(&from).filter(|_| pulse.leads);
+                let leads = leads.map(|voter| (from.clone(), voter.key));
+                self.namesakes
+                    .note(now, &from, leads.or_else(|| pulse.follows.clone()));
+                if let Some(leader) = pulse.follows {
+                    self.meet_namesake(view, leader);
+                }
+            }
+            ElectionInput::Local(input) => return self.apply_local(now, view, input),
+        }
+        Ok(LeaderReason::Resigned)
+    }
+
+    fn apply_local(
+        &mut self,
+        now: Time,
+        view: &View,
+        input: Local,
+    ) -> Result<LeaderReason, ElectionError> {
+        let mut reason = LeaderReason::Resigned;
+        match input {
+            Local::Tick => self.peer.tick(now, view),
+            Local::PeerDown { peer, why, .. } => {
+                self.peer.forget(&peer);
+                self.proposed.remove(&peer);
+                self.namesakes.note(now, &peer, None);
+                reason = match why {
+                    Gone::Left { .. } | Gone::Removed => LeaderReason::Left,
+                    Gone::Closed | Gone::Silent => LeaderReason::Lost,
+                };
+            }
+            Local::PeerIneligible { peer, .. } => {
+                self.peer.forget(&peer);
+                reason = LeaderReason::Left;
+            }
+            Local::Transfer { target: None } if self.leads() => {
+                self.peer.yield_leadership(now);
+            }
+            Local::Transfer { target: None } => return Err(ElectionError::NotLeader),
+            Local::SetLeader { .. }
+            | Local::Transfer { target: Some(_) }
+            | Local::SetPriority(_)
+            | Local::Proclaim(_)
+            | Local::AcquireLock { .. }
+            | Local::ReleaseLock { .. } => {
+                return Err(ElectionError::NotSupported { strategy: "gossip" });
+            }
+            Local::EnableAuto(enabled) => self.peer.enable(enabled),
+            Local::SetEligible(eligible) => {
+                self.peer.set_eligible(eligible);
+                reason = LeaderReason::Left;
+            }
+            Local::SetWindows(windows) => self.peer.set_windows(windows),
+            Local::Leave => self.peer.stop(),
+            // Nothing here is counted that another could run out.
+            Local::PeerEligible { .. }
+            | Local::Persisted { .. }
+            | Local::HeartbeatSent
+            | Local::SetClock(_)
+            | Local::Engine { .. } => {}
+        }
+        Ok(reason)
+    }
+
+    /// A peer follows `leader`. If that has the id of another member here, both sides cannot stay: that of the lower leader
+    /// does, and of one id the lower key decides.
+    fn meet_namesake(&mut self, view: &View, leader: NamedLeader) {
+        let bound_to = view.bound_key((&self.me, self.key), &leader.0);
+        let is_namesake = bound_to.is_some_and(|key| key != leader.1);
+        if is_namesake && self.named_leader(view).is_none_or(|own| leader < own) {
+            self.namesakes.meet(leader);
+        }
+    }
+
+    /// The leader that this node follows, or is, with its key.
+    fn named_leader(&self, view: &View) -> Option<NamedLeader> {
+        let leader = self.record.leader.clone()?;
+        let key = view.bound_key((&self.me, self.key), &leader)?;
+        Some((leader, key))
+    }
+
+    /// A peer proposes or declares itself.
+    fn claimed(&mut self, now: Time, view: &View, from: &PeerId, message: Claimed) -> LeaderReason {
+        let Claimed { sequence, declares } = message;
+        let Some(voter) = view.voters.get(from) else {
+            return LeaderReason::None;
+        };
+        let claim = if declares {
+            Claim::Declaration
+        } else {
+            Claim::Proposal
+        };
+        let message = Message {
+            from: from.clone(),
+            order: Order {
+                incarnation: voter.incarnation,
+                sequence,
+            },
+            claim,
+        };
+        if !self.peer.receive(now, &message, view) {
+            return LeaderReason::None;
+        }
+        if !declares {
+            self.proposed.insert(from.clone());
+            return LeaderReason::None;
+        }
+        // One that proposed itself while it was linked here won an election of ours.
+        if self.proposed.remove(from) {
+            LeaderReason::Elected
+        } else {
+            LeaderReason::Found
+        }
+    }
+
+    /// Carries out what the machine wants, and shows who leads then.
+    fn settle(&mut self, view: &View, mut reason: LeaderReason) {
+        while let Some(act) = self.peer.poll_act() {
+            match act {
+                Act::Say(claim) => {
+                    let message = self.peer.message(claim);
+                    for id in view.voters.keys() {
+                        self.send(id, &message);
+                    }
+                }
+                Act::Gained => reason = LeaderReason::Elected,
+                Act::Lost | Act::Window { .. } => {}
+            }
+        }
+        let leader = self.peer.leader(view);
+        if leader != self.record.leader.as_ref() {
+            self.record.leader = leader.cloned();
+            self.reason = reason;
+        }
+        if let Some((leader, key)) = self.named_leader(view) {
+            self.namesakes.follow(&leader, Some(key));
+        }
+    }
+
+    fn send(&mut self, to: &PeerId, message: &Message<PeerId>) {
+        self.outputs.push_back(ElectionOutput::Send {
+            to: to.clone(),
+            message: Claimed {
+                sequence: message.order.sequence,
+                declares: message.claim == Claim::Declaration,
+            },
+        });
+    }
+}
+
+impl Election for Gossip {
+    type Message = Claimed;
+    type Pulse = Leads;
+    /// The leader that the sender follows, or is. Elections do not need it: declarations carry it.
+    type Hello = Option<NamedLeader>;
+    /// Whom it names. There are no terms.
+    type Token = Option<PeerId>;
+    /// A node that starts again knows nothing of before.
+    type State = ();
+
+    fn handle(
+        &mut self,
+        now: Time,
+        view: &View,
+        input: InputOf<Self>,
+    ) -> Result<(), ElectionError> {
+        let reason = self.apply(now, view, input)?;
+        self.settle(view, reason);
+        Ok(())
+    }
+
+    fn poll_output(&mut self) -> Option<OutputOf<Self>> {
+        self.outputs.pop_front()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.peer.next_deadline()
+    }
+
+    fn leadership(&self) -> Leadership<'_> {
+        Leadership {
+            leader: self.record.leader.as_ref(),
+            leader_key: None,
+            is_vouched_for: false,
+            reason: self.reason,
+            record: &self.record,
+            valid_until: None,
+        }
+    }
+
+    fn role(&self) -> Role {
+        if self.leads() {
+            Role::Leader
+        } else if self.peer.machine().is_electing() {
+            Role::Candidate
+        } else {
+            Role::Follower
+        }
+    }
+
+    fn leader_token(&self) -> Option<Option<PeerId>> {
+        self.leads().then(|| self.record.leader.clone())
+    }
+
+    fn followed_token(&self) -> Option<PeerId> {
+        self.record.leader.clone()
+    }
+
+    fn pulse(&self, _now: Time, view: &View, _to: &PeerId) -> Leads {
+        Leads {
+            leads: self.leads(),
+            follows: self.named_leader(view).filter(|_| !self.leads()),
+        }
+    }
+
+    fn names(&self, peer: &PeerId) -> Option<&NamedLeader> {
+        self.namesakes.names(peer)
+    }
+
+    fn moves_to(&self, view: &View) -> Option<(&PeerId, Fingerprint)> {
+        let own = self.named_leader(view);
+        let to = self.namesakes.moves_to(own.as_ref(), self.leads());
+        to.filter(|(id, _)| **id != self.me)
+    }
+
+    fn hello(&self, _now: Time, view: &View, _asked: Time) -> Option<NamedLeader> {
+        self.named_leader(view)
+    }
+
+    fn named_in(&self, hello: &Option<NamedLeader>) -> Option<NamedLeader> {
+        hello.clone()
+    }
+
+    fn may_supersede(&self, from: &PeerId, named: &Option<PeerId>) -> bool {
+        named.as_ref() == Some(from) && *named != self.record.leader
+    }
+
+    /// Of two that lead at a time, the lower id stays: its messages are delivered. Those of a higher one only when
+    /// no leader is known to live, since its declaration may come after them.
+    fn judge(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        named: &Option<PeerId>,
+    ) -> Result<bool, ElectionError> {
+        if named.as_ref() != Some(from) {
+            return Err(ElectionError::Violation(
+                "a leader's message names another leader",
+            ));
+        }
+        let lowest = match &self.record.leader {
+            Some(leader) if *leader == self.me => *from < self.me,
+            Some(leader) => from <= leader || self.peer.is_leaderless(now, view),
+            None => true,
+        };
+        Ok(lowest && view.hears(from))
+    }
+
+    fn describe(message: &Claimed) -> Description {
+        Description::plain(if message.declares {
+            "declaration"
+        } else {
+            "proposal"
+        })
+    }
+
+    fn describe_pulse(_: &Leads) -> Description {
+        Description::plain("heartbeat")
+    }
+}

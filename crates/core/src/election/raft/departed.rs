@@ -1,0 +1,95 @@
+//! Incarnations of peers that are linked no more: nobody is to believe in a leader that is gone.
+
+use super::Gone;
+use crate::bounded::BoundedMap;
+use crate::id::{Incarnation, PeerId};
+use crate::time::{Duration, Time};
+
+/// How many are remembered, and for how long: later nobody can believe in one any more.
+const MAX_GONE: usize = 1024;
+const GONE_IS_REMEMBERED: Duration = Duration::from_secs(10);
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub(super) struct Departures(BoundedMap<(PeerId, Incarnation), Departed, MAX_GONE>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Departed {
+    /// Since when it is known to have ended: it left, was lost by its transport, or the peer has another incarnation. One
+    /// that only fell silent may live on for others.
+    ended_at: Option<Time>,
+    /// Whether the peer was linked in another incarnation since.
+    succeeded: bool,
+}
+
+impl Departed {
+    /// Whether it ended, and others may not know it yet.
+    fn is_gone(&self, now: Time) -> bool {
+        self.ended_at
+            .is_some_and(|at| now < at + GONE_IS_REMEMBERED)
+    }
+}
+
+impl Departures {
+    /// A link to `incarnation` of `peer` ended.
+    pub(super) fn note(&mut self, now: Time, peer: &PeerId, incarnation: Incarnation, why: &Gone) {
+        self.0
+            .retain(|_, departed| departed.ended_at.is_none() || departed.is_gone(now));
+        let departed = Departed {
+            ended_at: (*why != Gone::Silent).then_some(now),
+            succeeded: false,
+        };
+        self.insert(peer, incarnation, departed);
+    }
+
+    /// Others named `incarnation` of `peer`, which is linked now: in another one, this one has ended.
+    pub(super) fn hear_of(&mut self, peer: &PeerId, incarnation: Incarnation) {
+        if self.0.contains_key(&(peer.clone(), incarnation)) {
+            return;
+        }
+        let unknown = Departed {
+            ended_at: None,
+            succeeded: false,
+        };
+        self.insert(peer, incarnation, unknown);
+    }
+
+    /// Those that did not end make way first, and then those that ended first: what others name is no proof that it lived.
+    fn insert(&mut self, peer: &PeerId, incarnation: Incarnation, departed: Departed) {
+        let key = (peer.clone(), incarnation);
+        self.0
+            .insert_over(key, departed, |_, departed| departed.ended_at);
+    }
+
+    /// The incarnation of `peer` that is linked has not ended, whatever its end looked like; others of it have.
+    pub(super) fn is_back(&mut self, now: Time, peer: &PeerId, linked: Option<Incarnation>) {
+        self.0
+            .retain(|(id, incarnation), _| id != peer || linked != Some(*incarnation));
+        let of_peer = self.0.iter_mut().filter(|((id, _), _)| id == peer);
+        for (_, departed) in of_peer {
+            departed.ended_at.get_or_insert(now);
+            departed.succeeded = true;
+        }
+    }
+
+    /// Whether the last incarnation of `peer` that was linked here left or was lost by its transport, and others may not
+    /// know it yet.
+    pub(super) fn is_gone(&self, now: Time, peer: &PeerId) -> bool {
+        self.of(peer)
+            .any(|(_, departed)| !departed.succeeded && departed.is_gone(now))
+    }
+
+    /// The same of one incarnation. While no later one of the peer was linked here, one that started before the one that
+    /// is gone is gone, too; else the order of two cannot be seen, because clocks are set back.
+    pub(super) fn is_gone_in(&self, now: Time, peer: &PeerId, incarnation: Incarnation) -> bool {
+        self.of(peer).any(|(gone, departed)| {
+            let ended = gone == incarnation || (gone > incarnation && !departed.succeeded);
+            ended && departed.is_gone(now)
+        })
+    }
+
+    fn of(&self, peer: &PeerId) -> impl Iterator<Item = (Incarnation, &Departed)> {
+        let of_peer = self.0.iter().filter(move |((id, _), _)| id == peer);
+        of_peer.map(|((_, incarnation), departed)| (*incarnation, departed))
+    }
+}

@@ -1,0 +1,400 @@
+//! Term and vote on disk before anybody hears of them (C2, C8): where the quorum is static, a restart must not vote
+//! twice.
+//!
+//! What depends on a state that is not on disk yet is held back, in order; of what waits for the same write a peer is told
+//! the newest of each kind, so that a slow disk does not answer rounds of votes that are long over. Heartbeats are not held
+//! back: they go on with the newest record that is on disk, so that a slow disk costs elections and not links.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::mem::discriminant;
+
+use super::{ElectionOutput, OutputOf, Raft, View};
+use crate::election::raft::saved::{KnownVoter, Saved};
+use crate::election::raft::wire::ElectionMessage;
+use crate::election::record::Record;
+use crate::id::PeerId;
+use crate::time::{Duration, Time};
+
+/// What must survive the process: equal states need no write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct State {
+    vote: Vote,
+    /// Counts the changes of what is known of the other voters.
+    known: u64,
+}
+
+/// A change of this raises the write counter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Vote {
+    record: Record,
+    voted_for: Option<PeerId>,
+    forgotten: Option<u64>,
+    /// Counts the times that this node learned enough to vote again after its file was lost.
+    recoveries: u64,
+}
+
+/// A state on its way to the disk, or there.
+#[derive(Debug, Clone)]
+struct Written {
+    state: State,
+    writes: u64,
+}
+
+/// What is on disk, and what waits for it.
+#[derive(Debug)]
+pub(super) struct Disk {
+    safe: Written,
+    /// What is being written; one state at a time, so that a slow disk gets the newest and not all.
+    writing: Option<(u64, Written)>,
+    began: Time,
+    /// How long the last write took. Other members' disks are taken for equals.
+    took: Duration,
+    written: u64,
+    /// The other voters that were met in this session, of this incarnation or an earlier one.
+    others: BTreeMap<PeerId, KnownVoter>,
+    known: u64,
+    /// Up to which write counter votes may be forgotten, as others remember it.
+    forgotten: Option<u64>,
+    recoveries: u64,
+    /// This node knows all votes that it gave since this write counter.
+    since: u64,
+    /// The next write counter is larger than this.
+    above: u64,
+    /// Each with the number of the write that it waits for.
+    held: VecDeque<(u64, OutputOf<Raft>)>,
+    released: VecDeque<OutputOf<Raft>>,
+}
+
+impl Disk {
+    /// With what is on disk when this incarnation starts.
+    pub(super) fn new(saved: Saved) -> Self {
+        let vote = Vote {
+            record: saved.record,
+            voted_for: saved.voted_for,
+            forgotten: saved.forgotten,
+            recoveries: 0,
+        };
+        Self {
+            safe: Written {
+                state: State { vote, known: 0 },
+                writes: saved.writes,
+            },
+            writing: None,
+            began: Time::ZERO,
+            took: Duration::ZERO,
+            written: 0,
+            others: saved.others,
+            known: 0,
+            forgotten: saved.forgotten,
+            recoveries: 0,
+            since: saved.writes,
+            above: 0,
+            held: VecDeque::new(),
+            released: VecDeque::new(),
+        }
+    }
+
+    /// The write counter that a restart cannot undo.
+    pub(super) fn writes(&self) -> u64 {
+        self.safe.writes
+    }
+
+    pub(super) fn known(&self, voter: &PeerId) -> Option<&KnownVoter> {
+        self.others.get(voter)
+    }
+
+    pub(super) fn know(&mut self, voter: &PeerId, known: KnownVoter) {
+        if self.others.get(voter) != Some(&known) {
+            self.others.insert(voter.clone(), known);
+            self.known += 1;
+        }
+    }
+
+    /// Votes that were given up to `writes` may be forgotten.
+    pub(super) fn forget(&mut self, writes: u64) {
+        self.forgotten = self.forgotten.max(Some(writes));
+    }
+
+    /// None of those votes can be given again: the next write counter is above all that others remember.
+    pub(super) fn recover(&mut self) {
+        self.above = self.above.max(self.forgotten.take().unwrap_or_default());
+        self.recoveries += 1;
+    }
+
+    pub(super) fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// Whether an earlier incarnation that showed this write counter gave no vote that this one does not know.
+    pub(super) fn knows_votes_of(&self, writes: u64) -> bool {
+        writes < self.since || writes <= self.above
+    }
+
+    /// The next write, if there is something to write.
+    fn write(&mut self, now: Time, state: State) -> Option<OutputOf<Raft>> {
+        if self.writing.is_some() || state == self.safe.state {
+            return None;
+        }
+        let mut writes = self.safe.writes;
+        if state.vote != self.safe.state.vote {
+            // What is known of others alone raises nothing, or two voters would raise each other's counters for ever.
+            writes = writes.max(self.above).saturating_add(1);
+        }
+        self.written += 1;
+        self.began = now;
+        let written = Written { state, writes };
+        let state = self.saved(&written);
+        self.writing = Some((self.written, written));
+        Some(ElectionOutput::Persist {
+            number: self.written,
+            state,
+        })
+    }
+
+    fn saved(&self, written: &Written) -> Saved {
+        let vote = written.state.vote.clone();
+        Saved {
+            writes: written.writes,
+            record: vote.record,
+            voted_for: vote.voted_for,
+            forgotten: vote.forgotten,
+            others: self.others.clone(),
+        }
+    }
+
+    fn hold(&mut self, state: &State, output: OutputOf<Raft>) -> Option<OutputOf<Raft>> {
+        if state.vote == self.safe.state.vote && self.held.is_empty() {
+            return Some(output);
+        }
+        let waits_for = match &self.writing {
+            Some((number, writing)) if writing.state.vote == state.vote => *number,
+            _ => self.written + 1,
+        };
+        // Two writes at most are waited for: the one that is under way, and the next.
+        self.held
+            .retain(|(number, held)| *number != waits_for || !replaces(&output, held));
+        self.held.push_back((waits_for, output));
+        None
+    }
+
+    /// Whether that was what is being written.
+    fn written(&mut self, now: Time, number: u64) -> bool {
+        match self.writing.take() {
+            Some((open, written)) if open <= number => {
+                if written.state.vote.recoveries > self.safe.state.vote.recoveries {
+                    self.since = written.writes;
+                }
+                self.safe = written;
+                self.took = now.since(self.began);
+                true
+            }
+            open => {
+                self.writing = open;
+                false
+            }
+        }
+    }
+
+    /// Nothing is being written now.
+    fn release(&mut self, state: &State) {
+        let all = state.vote == self.safe.state.vote;
+        while let Some((waits_for, _)) = self.held.front() {
+            if *waits_for > self.written && !all {
+                break;
+            }
+            self.released
+                .extend(self.held.pop_front().map(|(_, output)| output));
+        }
+    }
+}
+
+/// Whether `newer` says all that `older` still has to say: a request ends the rounds before its own, whose answers count
+/// no more, and what a peer goes by is what it says last.
+fn replaces(newer: &OutputOf<Raft>, older: &OutputOf<Raft>) -> bool {
+    use ElectionOutput::{HeartbeatNow, Send};
+    match (newer, older) {
+        (HeartbeatNow, HeartbeatNow) => true,
+        (
+            Send { to, message },
+            Send {
+                to: other,
+                message: before,
+            },
+        ) => to == other && discriminant(&message.message) == discriminant(&before.message),
+        _ => false,
+    }
+}
+
+impl Raft {
+    fn state(&self) -> Option<State> {
+        let disk = self.disk.as_ref()?;
+        let vote = Vote {
+            record: self.rules.record().clone(),
+            voted_for: self.rules.voted_for().cloned(),
+            forgotten: disk.forgotten,
+            recoveries: disk.recoveries,
+        };
+        let known = disk.known;
+        Some(State { vote, known })
+    }
+
+    /// What to do next, writes first.
+    pub(super) fn next_output(&mut self) -> Option<OutputOf<Raft>> {
+        let Some(state) = self.state() else {
+            return self.outputs.pop_front();
+        };
+        let disk = self.disk.as_mut()?;
+        if let Some(write) = disk.write(self.at, state.clone()) {
+            return Some(write);
+        }
+        if let Some(released) = disk.released.pop_front() {
+            return Some(released);
+        }
+        while let Some(output) = self.outputs.pop_front() {
+            let output = match output {
+                ElectionOutput::Send { .. } | ElectionOutput::HeartbeatNow => {
+                    disk.hold(&state, output)
+                }
+                ElectionOutput::Persist { .. }
+                | ElectionOutput::StaleState { .. }
+                | ElectionOutput::DialSeeds(_)
+                | ElectionOutput::MemberState { .. }
+                | ElectionOutput::SetLeaderResult { .. }
+                | ElectionOutput::Engine { .. }
+                | ElectionOutput::LockResult { .. }
+                | ElectionOutput::LockLost { .. } => Some(output),
+            };
+            if output.is_some() {
+                return output;
+            }
+        }
+        None
+    }
+
+    /// The disk has what was asked for up to `number`.
+    pub(super) fn persisted(&mut self, now: Time, view: &View, number: u64) {
+        let (Some(state), Some(disk)) = (self.state(), &mut self.disk) else {
+            return;
+        };
+        if disk.written(now, number) {
+            disk.release(&state);
+            if self.is_safe() && self.rules.campaigning() {
+                self.await_votes(now, view);
+            }
+        }
+    }
+
+    /// What is on disk when this incarnation starts.
+    pub(super) fn saved_at_start(&self) -> Option<Saved> {
+        let disk = self.disk.as_ref()?;
+        Some(disk.saved(&disk.safe))
+    }
+
+    /// How long a vote takes to be safe, as far as known.
+    pub(super) fn write_time(&self) -> Duration {
+        self.disk.as_ref().map_or(Duration::ZERO, |disk| disk.took)
+    }
+
+    /// What waits for a link that is gone must not go out on the next one.
+    pub(super) fn forget_held(&mut self, peer: &PeerId) {
+        self.take_back(|to, _| to == peer);
+    }
+
+    /// An observer neither votes nor stands, not even late (P6); nor does a voter that noticed that it forgot votes (P4).
+    pub(super) fn forget_votes(&mut self) {
+        self.take_back(|_, message| {
+            matches!(
+                message,
+                ElectionMessage::VoteResponse { granted: true, .. }
+                    | ElectionMessage::PreVoteResponse { granted: true, .. }
+                    | ElectionMessage::VoteRequest { .. }
+                    | ElectionMessage::PreVoteRequest { .. }
+            )
+        });
+    }
+
+    /// Drops messages that wait for the disk.
+    pub(super) fn take_back(&mut self, unwanted: impl Fn(&PeerId, &ElectionMessage) -> bool) {
+        let stays = |output: &OutputOf<Self>| match output {
+            ElectionOutput::Send { to, message } => !unwanted(to, &message.message),
+            _ => true,
+        };
+        if let Some(disk) = &mut self.disk {
+            disk.held.retain(|(_, output)| stays(output));
+            disk.released.retain(stays);
+        }
+    }
+
+    /// The newest record that a restart cannot undo.
+    pub(super) fn safe_record(&self) -> &Record {
+        match &self.disk {
+            Some(disk) => &disk.safe.state.vote.record,
+            None => self.rules.record(),
+        }
+    }
+
+    /// Whether nothing that is said of the present record can be undone by a restart.
+    pub(super) fn is_safe(&self) -> bool {
+        self.safe_record() == self.rules.record()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk(writes: u64) -> Disk {
+        Disk::new(Saved {
+            writes,
+            ..Saved::of_next_incarnation(None)
+        })
+    }
+
+    /// The state after a vote in that term.
+    fn voted(disk: &Disk, term: u64) -> State {
+        let mut record = Record::default();
+        record.stamp.term = term;
+        let vote = Vote {
+            record,
+            voted_for: None,
+            forgotten: disk.forgotten,
+            recoveries: disk.recoveries,
+        };
+        State { vote, known: 0 }
+    }
+
+    /// Writes it; gives the write counter.
+    fn write(disk: &mut Disk, state: State) -> u64 {
+        let write = disk.write(Time::ZERO, state);
+        let Some(ElectionOutput::Persist { number, state }) = write else {
+            panic!("there is something to write");
+        };
+        assert!(disk.written(Time::ZERO, number));
+        state.writes
+    }
+
+    #[test]
+    fn all_votes_since_the_last_recovery_are_known() {
+        let mut disk = disk(5);
+        let known = |disk: &Disk| {
+            (0..13)
+                .filter(|writes| disk.knows_votes_of(*writes))
+                .count()
+        };
+        assert_eq!((disk.since(), known(&disk)), (5, 5));
+        let state = voted(&disk, 1);
+        assert_eq!(write(&mut disk, state), 6);
+        assert_eq!((disk.since(), known(&disk)), (5, 5));
+        // Others remember more writes than its file knows.
+        disk.forget(9);
+        disk.forget(8);
+        disk.recover();
+        assert_eq!((disk.since(), known(&disk)), (5, 10));
+        let state = voted(&disk, 1);
+        assert_eq!(write(&mut disk, state), 10);
+        assert_eq!((disk.since(), known(&disk)), (10, 10));
+        let state = voted(&disk, 2);
+        assert_eq!(write(&mut disk, state), 11);
+        assert_eq!(disk.since(), 10);
+    }
+}

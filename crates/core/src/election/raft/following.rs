@@ -1,0 +1,277 @@
+//! Whom this node goes by while it does not lead.
+
+use std::collections::BTreeSet;
+
+use super::round_trips::slowest_rtt;
+use super::{AssignOutcome, Electors, Raft, Role, View};
+use crate::election::raft::wire::LiveLeader;
+use crate::election::record::Record;
+use crate::election::rules::RoleKind;
+use crate::id::{Fingerprint, PeerId};
+use crate::time::{Duration, Time};
+
+/// Whom a follower shows as leader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Following {
+    /// Nobody.
+    None,
+    /// A peer whose heartbeats arrive here.
+    Direct(Heard),
+    /// A leader that others named.
+    Indirect(Named),
+    /// A leader that `SetLeader` named and that has not been heard yet.
+    Awaited(Named),
+}
+
+/// A leader that is heard here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Heard {
+    pub(super) leader: PeerId,
+    /// The record under which it was last heard to lead.
+    pub(super) record: Record,
+    /// When last.
+    pub(super) at: Time,
+    pub(super) weight: u32,
+    pub(super) led_ms: u64,
+}
+
+/// A leader that is not heard here, and believed in until then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) leader: PeerId,
+    /// When the member that vouched for it last loses it, unless that one hears it again.
+    pub(super) heard_until: Time,
+    pub(super) key: Option<Fingerprint>,
+    pub(super) until: Time,
+    /// The linked peers that named it. Without any there is no path to it: it is not shown, but believed in.
+    pub(super) vouchers: BTreeSet<PeerId>,
+}
+
+impl Following {
+    pub(super) fn leader(&self) -> Option<&PeerId> {
+        match self {
+            Self::None => None,
+            Self::Direct(heard) => Some(&heard.leader),
+            Self::Indirect(named) | Self::Awaited(named) => Some(&named.leader),
+        }
+    }
+
+    pub(super) fn is_direct(&self, peer: &PeerId) -> bool {
+        matches!(self, Self::Direct(heard) if heard.leader == *peer)
+    }
+}
+
+impl From<Option<Named>> for Following {
+    fn from(named: Option<Named>) -> Self {
+        named.map_or(Self::None, Self::Indirect)
+    }
+}
+
+/// What a peer reports of a live leader.
+pub(super) enum Report {
+    /// It names none.
+    None,
+    /// It names one that this node knows to be gone: as good as no answer (G3).
+    Dead,
+    /// It names one.
+    Alive(LiveLeader),
+}
+
+impl Raft {
+    /// Whom this node goes by, unless it asks, campaigns or leads.
+    pub(super) fn following(&self) -> &Following {
+        match &self.role {
+            Role::Follower(following) => following,
+            Role::PreCandidate(_) | Role::Candidate(_) | Role::Leader(_) => &Following::None,
+        }
+    }
+
+    /// The leader whose heartbeats arrive here.
+    pub(super) fn heard(&self) -> Option<&Heard> {
+        match self.following() {
+            Following::Direct(heard) => Some(heard),
+            Following::None | Following::Indirect(_) | Following::Awaited(_) => None,
+        }
+    }
+
+    /// Whether this node follows nobody, asks nobody and does not lead.
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.role, Role::Follower(Following::None))
+    }
+
+    /// Goes by `from`, whose claim is not older than anything seen.
+    pub(super) fn hear_leader(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+        weight: u32,
+        led_ms: u64,
+    ) {
+        self.take_over(now, view, record);
+        self.refresh(now, view, from, record, weight, led_ms);
+    }
+
+    pub(super) fn refresh(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+        weight: u32,
+        led_ms: u64,
+    ) {
+        self.saw_leader(now, from, led_ms);
+        let key = view.voters.get(from).map(|voter| voter.key);
+        self.namesakes.follow(from, key);
+        self.become_follower(Following::Direct(Heard {
+            leader: from.clone(),
+            record: record.clone(),
+            at: now,
+            weight,
+            led_ms,
+        }));
+        self.has_followed = true;
+        self.yielded = false;
+        // The leader is one of both numbers, this node one of the others.
+        let count = view
+            .eligible()
+            .count()
+            .max((weight as usize).saturating_sub(1));
+        self.electors = Electors::Of {
+            leader: from.clone(),
+            count,
+        };
+        self.lease_until = now + self.election_timeout_min();
+        self.arm_election(now, view);
+        if self.assigning.names(from, self.rules.record()) {
+            self.finish_assignment(AssignOutcome::Done);
+        }
+    }
+
+    /// Takes over a larger record, with what follows from it for role and timers. Whom this node shows as
+    /// leader is left to the caller, unless the record assigns this node itself.
+    pub(super) fn take_over(&mut self, now: Time, view: &View, record: &Record) {
+        if !self.rules.is_newer(record) || self.is_bare_term_beside_roster(record) {
+            return;
+        }
+        self.rules.adopt(record, self.config.eligible);
+        self.supersede_assignment();
+        if self.rules.role() == RoleKind::Leader {
+            self.become_leader(now);
+        } else {
+            self.yield_to_record(now, view);
+        }
+    }
+
+    /// Voters ignore the answers of a member beside the roster. If it took over the term of a candidate, it could not inform
+    /// the leader of that term, whose own record it would refuse for good.
+    fn is_bare_term_beside_roster(&self, record: &Record) -> bool {
+        record.leader.is_none() && !self.config.quorum.admits(&self.me)
+    }
+
+    /// Shows a leader that only others hear, for as long as they vouch for it.
+    pub(super) fn follow_indirectly(
+        &mut self,
+        now: Time,
+        view: &View,
+        record: &Record,
+        live: &LiveLeader,
+    ) {
+        self.take_over(now, view, record);
+        if self.leads() && record.leader.as_ref() == Some(&self.me) {
+            return; // it assigns this node
+        }
+        let extra = self.draw_timeout(view) - self.election_timeout_min();
+        self.saw_leader(now, &live.id, live.led_ms);
+        let rest = Duration::from_millis(live.rest_ms.into()).min(self.config.heartbeat_timeout);
+        let until = now + rest + extra;
+        self.believed = Some((live.id.clone(), live.incarnation));
+        // A node that may campaign does not ask for votes before then, and shows for whom it waits.
+        let shown = self.may_campaign() || self.is_news(now, &live.id, rest);
+        let named = shown.then(|| self.named(&live.id, Some(live.key), now + rest, until));
+        self.become_follower(named.into());
+        let of = |leader: &PeerId| matches!(&self.electors, Electors::Of { leader: last, .. } if last == leader);
+        if !of(&live.id) {
+            self.electors = Electors::Unknown;
+        }
+        self.election_at = until;
+        if self.disk.is_none() {
+            // A voter that knows its votes waits for a lease only, and an indirect leader gives none.
+            self.grace_until = self.grace_until.max(until);
+        }
+    }
+
+    /// `leader` as the peer names it that speaks now. Peers that named it before still do.
+    pub(super) fn named(
+        &self,
+        leader: &PeerId,
+        key: Option<Fingerprint>,
+        heard_until: Time,
+        until: Time,
+    ) -> Named {
+        let before = self.role.vouchers();
+        let is_same = |named: &Named| (&named.leader, named.key) == (leader, key);
+        let same = before.filter(|_| self.role.named_or_awaited().is_some_and(is_same));
+        let mut vouchers = same.cloned().unwrap_or_default();
+        vouchers.extend(self.speaker.clone().filter(|speaker| speaker != leader));
+        Named {
+            leader: leader.clone(),
+            heard_until,
+            key,
+            until,
+            vouchers,
+        }
+    }
+
+    /// Whether the report of a peer, which loses `leader` after `rest`, outweighs the silence in which this node lost that
+    /// leader. It does if the peer heard the leader well after this node, or the member that vouched for the leader here:
+    /// peers notice a crash at slightly different times.
+    pub(super) fn is_news(&self, now: Time, leader: &PeerId, rest: Duration) -> bool {
+        let margin = self.config.heartbeat_timeout / 2;
+        !self
+            .fell_silent
+            .as_ref()
+            .is_some_and(|(silent, at)| silent == leader && now + rest <= *at + margin)
+    }
+
+    /// What a report of a live leader is worth to this node.
+    pub(super) fn weigh_live(&self, now: Time, view: &View, live: Option<LiveLeader>) -> Report {
+        match live {
+            None => Report::None,
+            Some(live) if live.id == self.me && live.incarnation == self.incarnation => {
+                Report::None
+            }
+            Some(live) if live.id == self.me => Report::Dead,
+            Some(live)
+                if self.is_namesake(view, &live.id, live.key)
+                    || view.banned.keeps_out(&live.id, live.key) =>
+            {
+                Report::Dead
+            }
+            Some(live) if self.departures.is_gone_in(now, &live.id, live.incarnation) => {
+                Report::Dead
+            }
+            Some(live) => Report::Alive(live),
+        }
+    }
+
+    /// The rules took a higher record, which ends every role.
+    pub(super) fn yield_to_record(&mut self, now: Time, view: &View) {
+        if self.rules.role() != RoleKind::Follower {
+            return;
+        }
+        match &self.role {
+            Role::Leader(_) => {
+                self.become_follower(Following::None);
+                self.arm_election(now, view);
+            }
+            Role::PreCandidate(_) | Role::Candidate(_) => {
+                self.step_down();
+                self.election_at = now + self.retry_delay(slowest_rtt(view));
+            }
+            Role::Follower(_) => {}
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! What heartbeats say of who leads, and what a leader is told that goes by an older record.
+
+use super::following::{Following, Report};
+use super::standing::millis;
+use super::{
+    ElectionError, Electors, LeaderReason, MAX_CONTESTS, Raft, Role, SUCCESSION_GRACE, View,
+};
+use crate::election::raft::wire::{ElectionMessage, LiveLeader, Pulse};
+use crate::election::record::Record;
+use crate::id::PeerId;
+use crate::time::{Duration, Time};
+use crate::wire::MergePolicy;
+
+impl Raft {
+    pub(super) fn pulse_received(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        pulse: Pulse,
+    ) -> Result<(), ElectionError> {
+        if !self.heeds(from) {
+            return Ok(());
+        }
+        match pulse {
+            Pulse::Leads {
+                record,
+                weight,
+                led_ms,
+                election_timeout_min_ms,
+            } => {
+                let record = self.heed(now, &record)?;
+                if self.names_another_key(view, from, &record) {
+                    return Ok(()); // an earlier process of its id led under that record
+                }
+                let from = match &record.leader {
+                    Some(leader) => self.sender(from, leader)?,
+                    None => from,
+                };
+                match &record.leader {
+                    _ if !self.counts(view, from) => {} // P6: it may not
+                    Some(_) => {
+                        self.leader_heard(now, view, from, &record, weight, led_ms);
+                        self.adopt_timeout(now, view, from, election_timeout_min_ms);
+                    }
+                    None => self.campaigning_leader_heard(now, view, from),
+                }
+            }
+            Pulse::Follows { record, live } => {
+                let record = self.heed(now, &record)?;
+                self.follower_heard(now, view, from, &record, live);
+            }
+        }
+        Ok(())
+    }
+
+    /// A heartbeat of a peer that leads.
+    pub(super) fn leader_heard(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+        weight: u32,
+        led_ms: u64,
+    ) {
+        let rules = &self.rules;
+        let campaigns = matches!(self.role, Role::Candidate(_));
+        let own_term = campaigns && record.stamp == rules.record().stamp;
+        if own_term && !self.config.guards.candidate_concedes() {
+            return;
+        }
+        if *record >= *rules.record() || rules.is_newer(record) {
+            self.hear_leader(now, view, from, record, weight, led_ms);
+            return;
+        }
+        // C4.6: the leader that the own record names is alive, though it does not know the record yet. With a static
+        // quorum it is deposed.
+        let named = self.rules.record().leader.as_ref() == Some(from);
+        let follows = self.follows() && !self.config.quorum.is_static();
+        if follows && (named || self.following().is_direct(from)) {
+            self.refresh(now, view, from, record, weight, led_ms);
+        }
+        let nack = ElectionMessage::Nack {
+            record: self.rules.record().clone(),
+            live: self.live_to(now, view, from),
+        };
+        if self.config.guards.nack() {
+            self.send(from, nack);
+        }
+    }
+
+    /// The leader campaigns in place: it is alive, but holds no lease meanwhile.
+    pub(super) fn campaigning_leader_heard(&mut self, now: Time, view: &View, from: &PeerId) {
+        if let Role::Follower(Following::Direct(heard)) = &mut self.role
+            && heard.leader == *from
+        {
+            heard.at = now;
+            self.arm_election(now, view);
+        }
+    }
+
+    /// A heartbeat of a peer that does not lead.
+    pub(super) fn follower_heard(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+        live: bool,
+    ) {
+        if self.config.quorum.is_static() {
+            self.outranked(now, view, record);
+        }
+        if let Role::Leader(leader) = &mut self.role {
+            // Until a campaign in place is won its followers go by the record before it.
+            if live && (*record == *self.rules.record() || *record == leader.record) {
+                leader.acks.insert(from.clone(), now);
+                leader.window.answered(now, from);
+            } else if record
+                .leader
+                .as_ref()
+                .is_some_and(|named| *named != self.me)
+            {
+                leader.acks.remove(from);
+            }
+        }
+        if live {
+            self.vouched(now, view, record);
+        } else {
+            self.role.unvouch(from);
+        }
+        let resigned = self.following().is_direct(from);
+        if !resigned {
+            return;
+        }
+        match &record.leader {
+            Some(leader)
+                if live
+                    && *leader != self.me
+                    && leader != from
+                    && !self.departures.is_gone(now, leader) =>
+            {
+                let until = now + self.draw_timeout(view);
+                let leader = leader.clone();
+                self.take_over(now, view, record);
+                let named = self.named(&leader, record.leader_key, now, until);
+                self.become_follower(Following::Indirect(named));
+                self.electors = Electors::Unknown;
+            }
+            _ => {
+                self.lose_leader();
+                // It may have given way to a leader whose side is not known here.
+                self.electors = Electors::Unknown;
+                self.hints.ended = Some(LeaderReason::Resigned);
+                if self.config.quorum.is_static() {
+                    // The lease that it held is over, too.
+                    self.lease_until = now;
+                }
+                if self.config.guards.succession() {
+                    let waits = self.wait_for_heir(now, view, from);
+                    self.election_at = now + waits + self.up_to(SUCCESSION_GRACE);
+                }
+            }
+        }
+    }
+
+    /// A peer hears the leader of its record directly, and says so with every heartbeat.
+    fn vouched(&mut self, now: Time, view: &View, record: &Record) {
+        let Some(leader) = &record.leader else {
+            return;
+        };
+        let known = match (self.following(), self.role.named()) {
+            // The assigned leader began to lead, out of reach of this node.
+            (Following::Awaited(named), _) => {
+                named.leader == *leader && record >= self.rules.record()
+            }
+            (_, named) => named.is_some_and(|named| named.leader == *leader),
+        };
+        // A node that may campaign asks when its timer fires, which tells it more. One that may not has no
+        // other way to learn of a leader that it cannot reach.
+        let learns = self.is_free()
+            && !self.may_campaign()
+            && *record >= *self.rules.record()
+            && *leader != self.me
+            && !self.departures.is_gone(now, leader)
+            && self.is_news(now, leader, Duration::ZERO);
+        if !known && !learns {
+            return;
+        }
+        let leader = leader.clone();
+        // How long it has led is not said: under the record of the leader before, it led beside it.
+        let beside = *record == *self.rules.record() && self.is_free();
+        self.saw_leader(now, &leader, if beside { u64::MAX } else { 0 });
+        let shown = self.role.named();
+        // How long the peer goes on hearing it is not said.
+        let heard_until = shown.map_or(now, |named| named.heard_until.max(now));
+        let shown_until = shown.map_or(now, |named| named.until);
+        let until = shown_until.max(now + self.draw_timeout(view));
+        self.take_over(now, view, record);
+        let named = self.named(&leader, record.leader_key, heard_until, until);
+        self.show(named);
+        self.election_at = until;
+    }
+
+    pub(super) fn nacked(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+        live: Option<LiveLeader>,
+    ) {
+        if *record <= *self.rules.record() || self.follows() {
+            return;
+        }
+        if let Some(leader) = self.leading_mut() {
+            // It goes by another claim now: two leaders that share a follower must not both count it, or
+            // each finds itself the heavier one and they depose each other for ever.
+            leader.acks.remove(from);
+        }
+        if self.is_host() {
+            self.stay_above(now, view, record);
+            return;
+        }
+        if self.config.quorum.is_static() {
+            self.outranked(now, view, record);
+            self.show_leader_of(now, view, record, live);
+            return;
+        }
+        let is_namesake = |live: &&LiveLeader| self.is_namesake(view, &live.id, live.key);
+        if let (Some(leader), Some(live)) = (self.leading(), live.as_ref().filter(is_namesake)) {
+            // Both cannot stay. The members of the side that yields move each by itself, and its leader does nothing.
+            let own = (
+                self.weight(now, view, leader),
+                millis(now.since(leader.since)),
+            );
+            if own > (live.weight, live.led_ms) {
+                self.campaign_in_place(now, view, &record.stamp.clone());
+            }
+            return;
+        }
+        let report = self.weigh_live(now, view, live);
+        let Some(leader) = self.leading() else {
+            // A candidate goes by what it is told.
+            match report {
+                Report::Alive(live) => self.follow_indirectly(now, view, record, &live),
+                Report::Dead | Report::None => self.take_over(now, view, record),
+            }
+            return;
+        };
+        if self.lets_pass(now, record) {
+            if let Report::Alive(live) = &report
+                && record.leader.as_ref() == Some(&live.id)
+            {
+                self.follow_indirectly(now, view, record, live);
+            }
+            return;
+        }
+        let foreign_epoch = record.stamp.epoch != self.rules.record().stamp.epoch;
+        let assigned_to_me = record.assigned && self.names_me(record) && foreign_epoch;
+        let stays = match (&report, self.config.policy.merge) {
+            // It has what this leader wants it to have.
+            (Report::Alive(live), _) if leader.hands_over_to(&live.id) => false,
+            (_, MergePolicy::HighestTerm) => false,
+            (Report::Alive(live), MergePolicy::LargestSide) => {
+                let own = (
+                    self.weight(now, view, leader),
+                    millis(now.since(leader.since)),
+                );
+                // What a third peer says of the rival is old by a trip. Two that began to lead within that
+                // time would each find itself the older one, again and again: the larger id ends it.
+                let heavier = if leader.contests_with(&live.id) < MAX_CONTESTS {
+                    own > (live.weight, live.led_ms)
+                } else {
+                    self.me > live.id
+                };
+                !foreign_epoch && heavier
+            }
+            (Report::Dead | Report::None, MergePolicy::LargestSide) => true,
+        };
+        if assigned_to_me {
+            // C4.6: this node was named and did not know it.
+            self.take_over(now, view, record);
+            return;
+        }
+        let target = record.leader.as_ref();
+        let is_here = target.is_some_and(|target| view.voters.contains_key(target));
+        if foreign_epoch && record.assigned && is_here && matches!(report, Report::None) {
+            // A SetLeader that has not reached this leader yet: nobody hears its target so far, but to go
+            // above it now would undo what a host just asked for (C4). One whose target is not here may be old.
+            self.adopt_assignment(now, view, record);
+            return;
+        }
+        if stays {
+            if let (Some(leader), Report::Alive(live)) = (self.leading_mut(), &report) {
+                leader.contest(live.id.clone());
+            }
+            self.campaign_in_place(now, view, &record.stamp.clone());
+            return;
+        }
+        match report {
+            Report::Alive(live) => self.follow_indirectly(now, view, record, &live),
+            Report::Dead | Report::None => {
+                self.take_over(now, view, record);
+                self.become_follower(Following::None);
+                self.arm_election(now, view);
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Hold: after the loss of a leader that `SetLeader` named, members wait for a host (C4.5).
+//!
+//! Hold binds a node under one record only: the one under which it followed the named leader, or which it took, while it
+//! had no leader, from the Hellos of others, one of whom it binds already. So somebody followed the leader under it: a
+//! room does not wait for a host because of a target that nobody ever heard. A node that made the assignment, or gave up
+//! a living leader for it, and never heard the named leader campaigns instead: else one call that named a dead member
+//! would silence a healthy room. So does the named member itself.
+
+use super::{ElectionInput, InputOf, Raft, Recovery, View};
+use crate::election::raft::wire::{ElectionMessage, LiveLeader, Pulse};
+use crate::election::record::Record;
+use crate::id::PeerId;
+
+/// An assigned record in an input, under which Hold may bind from then on.
+#[derive(Debug)]
+pub(super) enum Sighting {
+    /// The sender leads under it, or vouches for its leader.
+    Lives(Record),
+    /// A Hello names no living leader, and neither does this node. Whether Hold binds its sender.
+    Hello(Record, bool),
+}
+
+/// The records by which a node decides whether Hold binds it.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// The assigned record under which it does when its leader is lost.
+    under: Option<Record>,
+    /// The one that it took from a Hello while it had no leader.
+    taken: Option<Record>,
+    /// The one under which the host has allowed elections since.
+    released_under: Option<Record>,
+}
+
+impl Raft {
+    /// Whether this node waits for a host, instead of an election.
+    pub(super) fn is_held(&self) -> bool {
+        let record = Some(self.rules.record());
+        self.config.recovery == Recovery::Hold
+            && self.held.under.as_ref() == record
+            && self.held.released_under.as_ref() != record
+    }
+
+    /// Whether this node leads under an assignment that members with its own setting hold after its loss.
+    pub(super) fn leaves_a_held_place(&self) -> bool {
+        self.rules.record().assigned && self.config.recovery == Recovery::Hold
+    }
+
+    /// The host allows elections, under the present record for good.
+    pub(super) fn release(&mut self) {
+        self.held.released_under = Some(self.rules.record().clone());
+    }
+
+    /// What `input` shows of an assigned leader, before this node takes it.
+    pub(super) fn sighting(&self, view: &View, input: &InputOf<Self>) -> Option<Sighting> {
+        if let Some(record) = living(input) {
+            let is_news = record.assigned && self.held.under.as_ref() != Some(record);
+            return is_news.then(|| Sighting::Lives(record.clone()));
+        }
+        let ElectionInput::PeerUp { ours, theirs, .. } = input else {
+            return None;
+        };
+        // Only an earlier incarnation of this process can be meant where this one has met nobody.
+        let names_this_incarnation = theirs.record.leader.as_ref() == Some(&self.me) && !ours.lone;
+        let record = &theirs.record;
+        let takes = self.rules.is_newer(record) || self.held.taken.as_ref() == Some(record);
+        let may_bind = record.assigned && takes && self.shows_no_leader(view);
+        let binds_it = theirs.hold_binds;
+        (may_bind && !names_this_incarnation).then(|| Sighting::Hello(record.clone(), binds_it))
+    }
+
+    /// Whether Hold binds members with that setting which take the present record from this one (C4.5).
+    pub(super) fn hands_hold_on(&self) -> bool {
+        self.held.under.as_ref() == Some(self.rules.record())
+    }
+
+    /// Keeps the record, if the input made this node follow its leader, or wait for that without one.
+    pub(super) fn note_sighting(&mut self, view: &View, sighting: Sighting) {
+        let (record, binds) = match sighting {
+            Sighting::Lives(record) => {
+                let binds = self.followed().is_some() && self.followed() == record.leader.as_ref();
+                (record, binds)
+            }
+            Sighting::Hello(record, binds_it) => {
+                let waits = self.shows_no_leader(view) && record == *self.rules.record();
+                if waits {
+                    self.held.taken = Some(record.clone());
+                }
+                (record, waits && binds_it)
+            }
+        };
+        if record.assigned && binds && record == *self.rules.record() {
+            self.held.under = Some(record);
+            if self.shows_no_leader(view) && self.is_held() {
+                self.abandon_round(); // it had not heard that anybody waits
+            }
+        }
+    }
+
+    /// The leader that this node hears or that others vouch for. An assigned one that it only waits for is none; for
+    /// checks, too.
+    pub fn followed(&self) -> Option<&PeerId> {
+        let heard = self.heard().map(|heard| &heard.leader);
+        heard.or_else(|| Some(&self.role.named()?.leader))
+    }
+}
+
+/// The record whose leader lives, as the sender says.
+fn living(input: &InputOf<Raft>) -> Option<&Record> {
+    let of_live = |record: &Record, live: &Option<LiveLeader>| {
+        let heard = live.as_ref().filter(|live| live.weight > 0);
+        let live = heard.map(|live| &live.id);
+        live.is_some() && live == record.leader.as_ref()
+    };
+    let (record, lives) = match input {
+        ElectionInput::Pulse { from, pulse } => match &pulse.pulse {
+            Pulse::Leads { record, .. } => (record, record.leader.as_ref() == Some(from)),
+            Pulse::Follows { record, live } => (record, *live),
+        },
+        ElectionInput::Message { message, .. } => match &message.message {
+            ElectionMessage::PreVoteResponse { record, live, .. }
+            | ElectionMessage::VoteResponse { record, live, .. }
+            | ElectionMessage::Nack { record, live } => (record, of_live(record, live)),
+            ElectionMessage::ForeignSide { theirs, .. } => {
+                (&theirs.record, of_live(&theirs.record, &theirs.live))
+            }
+            _ => return None,
+        },
+        ElectionInput::PeerUp { theirs, .. } => {
+            (&theirs.record, of_live(&theirs.record, &theirs.live))
+        }
+        _ => return None,
+    };
+    lives.then_some(record)
+}

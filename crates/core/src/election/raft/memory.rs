@@ -1,0 +1,229 @@
+//! What the voters of a static quorum remember of each other, so that a state file that was lost, or replaced by an
+//! older copy, is noticed (C2).
+//!
+//! Every incarnation of a voter, and every vote, raises its write counter on disk before anything is said of it. So a
+//! new incarnation that begins at no larger counter than an earlier one showed has forgotten votes. The others do not
+//! count it, and tell it with every heartbeat what they remember. It votes again when it has heard all of them: a
+//! candidate's term is on disk before the candidate asks, so that no term above theirs can have got its vote.
+
+use std::collections::BTreeMap;
+
+use super::durable::Disk;
+use super::following::Following;
+use super::{ElectionError, ElectionOutput, LeaderReason, Raft, View};
+use crate::election::raft::saved::KnownVoter;
+use crate::election::raft::wire::Memory;
+use crate::id::{Fingerprint, Incarnation, PeerId};
+use crate::quorum::Roster;
+use crate::time::Time;
+
+/// A voter that may have forgotten votes, until it cannot give them again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Stale {
+    /// The other voters whose records it has heard since it noticed, and whether each was sure of its own votes.
+    heard: BTreeMap<PeerId, bool>,
+}
+
+impl Raft {
+    /// Whether what `peer` says of elections counts here: of a static quorum only the roster's members are heard, with
+    /// a dynamic one everybody.
+    pub(super) fn heeds(&self, peer: &PeerId) -> bool {
+        self.config.quorum.admits(peer)
+    }
+
+    /// Whether `peer` may vote and lead, as far as this node knows.
+    pub(super) fn counts(&self, view: &View, peer: &PeerId) -> bool {
+        view.is_eligible(peer) && self.remembers_its_votes(view, peer)
+    }
+
+    pub(super) fn remembers_its_votes(&self, view: &View, peer: &PeerId) -> bool {
+        // A member beside the roster counts no votes, and voters tell it nothing of theirs.
+        let counts_votes = self.config.quorum.admits(&self.me);
+        let Some(disk) = self.disk.as_ref().filter(|_| counts_votes) else {
+            return true;
+        };
+        let linked = view.voters.get(peer).map(|voter| voter.incarnation);
+        let known = disk.known(peer);
+        known.is_none_or(|known| Some(known.incarnation) == linked)
+            && !self.forgetful.contains(peer)
+    }
+
+    /// A link to a voter is up. The first key that it shows is its key for the session.
+    pub(super) fn voter_met(
+        &mut self,
+        now: Time,
+        view: &View,
+        peer: &PeerId,
+        key: Fingerprint,
+        since: u64,
+    ) -> Result<(), ElectionError> {
+        let Some(linked) = view.voters.get(peer).filter(|_| self.heeds(peer)) else {
+            return Ok(());
+        };
+        if let Some(disk) = &mut self.disk
+            && disk.known(peer).is_none()
+        {
+            disk.know(peer, KnownVoter::new(key, linked.incarnation));
+        }
+        self.knows_its_votes_since(now, view, peer, since)
+    }
+
+    /// A voter shows from which write counter on it knows its votes. An incarnation that knows all votes of the one
+    /// before it takes that one's place.
+    fn knows_its_votes_since(
+        &mut self,
+        now: Time,
+        view: &View,
+        peer: &PeerId,
+        since: u64,
+    ) -> Result<(), ElectionError> {
+        let Some((incarnation, known)) = self.linked_and_known(view, peer) else {
+            return Ok(());
+        };
+        self.check_counter(now, since, known.writes)?;
+        if since == 0 {
+            self.forgetful.insert(peer.clone());
+            self.end_handover(|handover| handover.target == *peer);
+        } else {
+            self.forgetful.remove(peer);
+        }
+        if known.is_succeeded_by(incarnation, since) {
+            self.know(peer, incarnation, since);
+        }
+        Ok(())
+    }
+
+    /// A voter shows its write counter. Of an incarnation that forgot votes it means nothing.
+    pub(super) fn writes_shown(
+        &mut self,
+        now: Time,
+        view: &View,
+        peer: &PeerId,
+        writes: u64,
+    ) -> Result<(), ElectionError> {
+        let Some((incarnation, known)) = self.linked_and_known(view, peer) else {
+            return Ok(());
+        };
+        self.check_counter(now, writes, known.writes)?;
+        if known.learns(incarnation, writes) {
+            self.know(peer, incarnation, writes);
+        }
+        Ok(())
+    }
+
+    fn linked_and_known(&self, view: &View, peer: &PeerId) -> Option<(Incarnation, KnownVoter)> {
+        let linked = view.voters.get(peer)?.incarnation;
+        Some((linked, *self.disk.as_ref()?.known(peer)?))
+    }
+
+    fn know(&mut self, peer: &PeerId, incarnation: Incarnation, writes: u64) {
+        if let Some(disk) = &mut self.disk
+            && let Some(known) = disk.known(peer).copied()
+        {
+            let known = KnownVoter {
+                incarnation,
+                writes,
+                ..known
+            };
+            disk.know(peer, known);
+        }
+    }
+
+    pub(super) fn memory_of_voter(&self, view: &View, peer: &PeerId) -> Option<Memory> {
+        let disk = self.disk.as_ref()?;
+        let (incarnation, known) = self.linked_and_known(view, peer)?;
+        Some(Memory {
+            since: self.knows_votes_since(disk),
+            remembered: known.remembered_of(incarnation),
+            sure: self.is_sure_of_its_votes(),
+        })
+    }
+
+    /// What others are told: see [`Memory::since`].
+    pub(super) fn knows_votes_since(&self, disk: &Disk) -> u64 {
+        if self.is_stale() { 0 } else { disk.since() }
+    }
+
+    /// What a voter's heartbeat says of state files. Its record was heard just before.
+    pub(super) fn memory_told(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        memory: Memory,
+    ) -> Result<(), ElectionError> {
+        if !self.heeds(from) {
+            return Ok(());
+        }
+        self.knows_its_votes_since(now, view, from, memory.since)?;
+        let Some(disk) = &self.disk else {
+            return Ok(());
+        };
+        let knows = disk.knows_votes_of(memory.remembered);
+        self.check_counter(now, memory.remembered, disk.since())?;
+        if !knows {
+            self.has_forgotten(now, view, memory.remembered);
+        }
+        self.told_by.insert(from.clone());
+        if let Some(stale) = &mut self.stale {
+            stale.heard.insert(from.clone(), memory.sure);
+            self.recover_votes(now, view);
+        }
+        Ok(())
+    }
+
+    /// Whether all other voters have said what they remember, and none of it is news. One that lost its file, and was not
+    /// told yet, is not sure: nor can another one in the same case go by what it knows.
+    fn is_sure_of_its_votes(&self) -> bool {
+        self.stale.is_none()
+            && self
+                .other_voters()
+                .all(|voter| self.told_by.contains(voter))
+    }
+
+    fn other_voters(&self) -> impl Iterator<Item = &PeerId> {
+        let voters = self
+            .config
+            .quorum
+            .roster()
+            .into_iter()
+            .flat_map(Roster::voters);
+        voters.filter(|voter| **voter != self.me)
+    }
+
+    /// This node voted in terms of which its file knows nothing: it neither votes nor leads until it knows which.
+    fn has_forgotten(&mut self, now: Time, view: &View, remembered: u64) {
+        if self.stale.is_none() {
+            let since = self.disk.as_ref().map_or(0, Disk::since);
+            self.outputs
+                .push_back(ElectionOutput::StaleState { remembered, since });
+        }
+        self.stale.get_or_insert_default();
+        if let Some(disk) = &mut self.disk {
+            disk.forget(remembered);
+        }
+        self.forget_votes();
+        if !self.follows() {
+            self.become_follower(Following::None);
+            self.hints.ended = Some(LeaderReason::Resigned);
+            self.arm_election(now, view);
+        }
+    }
+
+    fn recover_votes(&mut self, now: Time, view: &View) {
+        let knows_all = |stale: &Stale| {
+            let mut others = self.other_voters();
+            others.all(|voter| stale.heard.get(voter) == Some(&true))
+        };
+        if !self.stale.as_ref().is_some_and(knows_all) {
+            return;
+        }
+        self.stale = None;
+        // The votes of all terms that anybody has heard of may be given.
+        self.rules.spend_vote();
+        if let Some(disk) = &mut self.disk {
+            disk.recover();
+        }
+        self.arm_election(now, view);
+    }
+}

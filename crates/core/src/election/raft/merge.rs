@@ -1,0 +1,296 @@
+//! Links come and go: two sides meet, a leader is lost.
+
+use super::following::{Following, Report};
+use super::{AssignOutcome, ElectionOutput, Gone, LeaderReason, Raft, SUCCESSION_GRACE, View};
+use crate::election::raft::wire::{ElectionMessage, LiveLeader, Side};
+use crate::election::record::{Epoch, Record};
+use crate::id::{Incarnation, PeerId};
+use crate::time::Time;
+use crate::wire::MergePolicy;
+
+/// Links come and go.
+impl Raft {
+    /// Two sides meet: `ours` and `theirs` are what both ends said in their Hellos, so that both decide
+    /// alike. `peer` is linked to this node or to one of its followers.
+    pub(super) fn meet(
+        &mut self,
+        now: Time,
+        view: &View,
+        peer: &PeerId,
+        ours: &Side,
+        theirs: &Side,
+    ) {
+        if self.config.quorum.is_static() {
+            self.meet_voter(now, view, peer, theirs);
+            return;
+        }
+        let leads = self.leads();
+        if leads && self.is_host() {
+            // The first that this incarnation meets cannot have the record from it.
+            let own = &self.rules.record().stamp;
+            let of_an_earlier_life = ours.lone && theirs.record.stamp == *own;
+            if of_an_earlier_life {
+                self.campaign_in_place(now, view, &theirs.record.stamp.clone());
+            }
+            self.stay_above(now, view, &theirs.record);
+            return;
+        }
+        let their_live = match self.weigh_live(now, view, theirs.live.clone()) {
+            Report::Alive(live) => Some(live),
+            Report::Dead | Report::None => None,
+        };
+        let higher = theirs.record > *self.rules.record();
+        match (self.live(now, view), their_live) {
+            (None, None) => {
+                if higher {
+                    let may_lead = !ours.lone;
+                    self.take_over_from_hello(now, view, &theirs.record, may_lead);
+                }
+            }
+            (None, Some(live)) => {
+                if higher && live.id == *peer && theirs.record.leader.as_ref() == Some(peer) {
+                    self.take_over_from_hello(now, view, &theirs.record, false);
+                }
+                self.follow_indirectly(now, view, &theirs.record.clone(), &live);
+            }
+            (Some(_), None) => {
+                if higher && leads {
+                    self.challenged(now, view, theirs, false);
+                } else if higher {
+                    self.tell_leader(peer, ours, theirs);
+                }
+            }
+            (Some(mine), Some(live)) if mine.id == live.id => {
+                if higher && !leads {
+                    self.take_over(now, view, &theirs.record);
+                }
+            }
+            (Some(_), Some(live)) => {
+                let we_win = match self.config.policy.merge {
+                    MergePolicy::HighestTerm => ours.record > theirs.record,
+                    MergePolicy::LargestSide => side_rank(ours) > side_rank(theirs),
+                };
+                if !leads {
+                    if !we_win || higher {
+                        self.tell_leader(peer, ours, theirs);
+                    }
+                } else if !we_win {
+                    // What this side's host asked for ended with it: peers of the other side are not told.
+                    self.finish_assignment(AssignOutcome::Superseded);
+                    self.assigning.open = None;
+                    self.follow_indirectly(now, view, &theirs.record.clone(), &live);
+                } else if higher {
+                    self.challenged(now, view, theirs, true);
+                }
+            }
+        }
+    }
+
+    /// What counts for this side, of which `said` was said before. A leader goes by its own leadership: before that began, or
+    /// before a follower heard of it, this side had another leader or none.
+    pub(super) fn own_side_since(&self, now: Time, view: &View, said: Side) -> Side {
+        let names_me = said.live.as_ref().is_some_and(|live| live.id == self.me);
+        if !self.leads() || names_me {
+            return said;
+        }
+        Side {
+            lone: said.lone,
+            ..self.side(now, view)
+        }
+    }
+
+    /// Two voters of a static quorum meet. Sides are not weighed there: the higher record holds.
+    fn meet_voter(&mut self, now: Time, view: &View, peer: &PeerId, theirs: &Side) {
+        if self.heeds(peer) {
+            self.outranked(now, view, &theirs.record);
+            self.show_leader_of(now, view, &theirs.record, theirs.live.clone());
+        }
+    }
+
+    /// With a static quorum a higher record ends every role at once: nobody campaigns in place (C2).
+    pub(super) fn outranked(&mut self, now: Time, view: &View, record: &Record) {
+        let leads = self.leads();
+        if !self.rules.is_newer(record) || (leads && self.lets_pass(now, record)) {
+            return;
+        }
+        self.take_over(now, view, record);
+        if leads {
+            self.become_follower(Following::None);
+            self.hints.ended = Some(LeaderReason::Resigned);
+            self.outputs.push_back(ElectionOutput::HeartbeatNow);
+        }
+    }
+
+    /// Who follows nobody shows the leader that another voter hears, unless its own record is newer.
+    pub(super) fn show_leader_of(
+        &mut self,
+        now: Time,
+        view: &View,
+        record: &Record,
+        live: Option<LiveLeader>,
+    ) {
+        if self.is_free()
+            && *record == *self.rules.record()
+            && let Report::Alive(live) = self.weigh_live(now, view, live)
+        {
+            self.follow_indirectly(now, view, record, &live);
+        }
+    }
+
+    /// A fixed host goes above whatever its guests know: the record of an earlier incarnation of it, mostly.
+    pub(super) fn stay_above(&mut self, now: Time, view: &View, record: &Record) {
+        if *record > *self.rules.record() {
+            self.campaign_in_place(now, view, &record.stamp.clone());
+        }
+    }
+
+    /// This leader stays, although the other side's record is higher: it goes above it in place.
+    pub(super) fn challenged(&mut self, now: Time, view: &View, theirs: &Side, live: bool) {
+        let record = &theirs.record;
+        if self.config.policy.merge == MergePolicy::HighestTerm {
+            self.take_over(now, view, record);
+            if !self.leads() {
+                self.become_follower(Following::None);
+            }
+            return;
+        }
+        let foreign_epoch = record.stamp.epoch != self.rules.record().stamp.epoch;
+        if foreign_epoch && record.assigned && self.names_me(record) {
+            self.take_over(now, view, record);
+        } else if foreign_epoch && live {
+            // A lone node's epoch does not count, but records never decrease: go above it.
+            let seen = record.stamp.epoch.override_seq;
+            self.rules
+                .issue_epoch(seen.max(self.assigning.max_override_seq));
+            self.supersede_assignment();
+            self.become_leader(now);
+        } else {
+            self.campaign_in_place(now, view, &record.stamp.clone());
+        }
+    }
+
+    pub(super) fn take_over_from_hello(
+        &mut self,
+        now: Time,
+        view: &View,
+        record: &Record,
+        may_lead: bool,
+    ) {
+        if may_lead || !self.names_me(record) {
+            self.take_over(now, view, record);
+        } else {
+            // An older incarnation of this process led. This one starts as a follower.
+            self.abandon_round();
+            self.rules.adopt(record, false);
+            self.supersede_assignment();
+        }
+    }
+
+    pub(super) fn tell_leader(&mut self, peer: &PeerId, ours: &Side, theirs: &Side) {
+        if let Some(heard) = self.heard() {
+            let to = heard.leader.clone();
+            let message = ElectionMessage::ForeignSide {
+                peer: peer.clone(),
+                ours: ours.clone(),
+                theirs: theirs.clone(),
+            };
+            self.send(&to, message);
+        }
+    }
+
+    pub(super) fn peer_down(
+        &mut self,
+        now: Time,
+        view: &View,
+        peer: &PeerId,
+        incarnation: Incarnation,
+        why: Gone,
+    ) {
+        if let Some(leader) = self.leading_mut() {
+            leader.acks.remove(peer);
+            leader.window.lost(peer, &why);
+        }
+        self.assigning.is_not_due_to(peer);
+        self.end_handover(|handover| handover.target == *peer);
+        self.forget_held(peer);
+        self.forgetful.remove(peer);
+        if !view.voters.contains_key(peer) {
+            self.role.unvouch(peer);
+            self.namesakes.note(now, peer, None);
+        }
+        self.departures.note(now, peer, incarnation, &why);
+        if self.role.shown() != Some(peer) {
+            return;
+        }
+        // A leader that is only named by others, or only lost from here, may live on for them.
+        let vouched = self.role.named().is_some() && why == Gone::Silent;
+        if vouched {
+            return;
+        }
+        self.lose_leader();
+        if why == Gone::Silent {
+            self.fell_silent = Some((peer.clone(), now));
+        }
+        match why {
+            _ if !self.config.guards.succession() => {}
+            Gone::Left { .. } | Gone::Removed => {
+                let successor = why.successor();
+                self.hints.ended = Some(LeaderReason::Left);
+                self.lease_until = now;
+                if let Some(successor) = successor {
+                    self.expect_successor(now, successor);
+                    self.answer_early_request(now, view);
+                }
+                let named = successor == Some(&self.me);
+                let may_campaign = self.may_campaign() && self.may_stand(now);
+                if named && may_campaign && self.can_win(view) {
+                    self.campaign(now, view, Some(peer));
+                } else {
+                    self.election_at = now + SUCCESSION_GRACE + self.up_to(SUCCESSION_GRACE);
+                }
+            }
+            Gone::Closed => {
+                self.lease_until = now;
+                self.election_at = now + self.up_to(SUCCESSION_GRACE);
+            }
+            // The timer has run since the last heartbeat (G1).
+            Gone::Silent => {}
+        }
+    }
+
+    /// A peer is linked, or may lead again.
+    pub(super) fn is_back(&mut self, now: Time, view: &View, peer: &PeerId) {
+        let linked = view.voters.get(peer).map(|voter| voter.incarnation);
+        self.departures.is_back(now, peer, linked);
+    }
+
+    /// A peer is linked now, in whatever incarnation: it has one at a time, so that another one which others named before
+    /// has ended.
+    pub(super) fn note_believed(&mut self, peer: &PeerId) {
+        if let Some((_, incarnation)) = self.believed.take_if(|(named, _)| named == peer) {
+            self.departures.hear_of(peer, incarnation);
+        }
+    }
+}
+
+/// What two sides compare when they meet: epoch (not that of a node that never had a peer), weight, time
+/// led, record.
+fn side_rank(side: &Side) -> impl Ord + '_ {
+    let epoch = if side.lone {
+        Epoch::default()
+    } else {
+        side.record.stamp.epoch.clone()
+    };
+    let (weight, led_ms) = side
+        .live
+        .as_ref()
+        .map_or((0, 0), |live| (live.weight, live.led_ms));
+    (
+        epoch,
+        weight,
+        led_ms,
+        side.record.stamp.term,
+        &side.record.leader,
+        side.record.leader_key,
+    )
+}

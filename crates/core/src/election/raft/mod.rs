@@ -1,0 +1,638 @@
+//! The default strategy: votes of the connected peers, in terms, with the guards that a real room needs.
+//!
+//! `rules` says what is allowed; this file says when. `docs/elections.md` explains the record and the guards
+//! (G1 to G16) that comments here name.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::bound::WallClock;
+use super::namesakes::{NamedLeader, Namesakes};
+use super::record::Record;
+use super::rules::Rules;
+use super::{
+    AssignOutcome, Description, Election, ElectionConfig, ElectionError, ElectionInput,
+    ElectionOutput, Gone, InputOf, LeaderReason, Leadership, Local, NotItsState, OutputOf,
+    Recovery, Start, View, Voter,
+};
+mod assign;
+mod campaign;
+mod departed;
+mod durable;
+mod following;
+mod heartbeats;
+mod hold;
+mod memory;
+mod merge;
+mod messages;
+mod namesakes;
+mod quorum;
+mod reason;
+mod role;
+mod round_trips;
+pub mod saved;
+mod standing;
+mod timers;
+mod transfer;
+mod votes;
+pub mod wire;
+
+use crate::id::{Fingerprint, Incarnation, PeerId};
+use crate::time::{Duration, Time};
+use crate::wire::{Authority, HostMode};
+use assign::Assigning;
+use departed::Departures;
+use durable::Disk;
+use following::Following;
+use hold::{Held, Sighting};
+use memory::Stale;
+use reason::Hints;
+use role::Role;
+use saved::Saved;
+use standing::{clamp_millis, millis};
+use transfer::Transfers;
+use wire::{Beat, Pulse, Side, Stamped};
+
+/// Shortest time for which a lone peer's silence must last to count as consent (G3).
+const MIN_VETO_WINDOW: Duration = Duration::from_millis(100);
+/// Narrowest slot of a rank (G13).
+const MIN_SLOT: Duration = Duration::from_millis(50);
+/// Spread of the retry after a failed round, at least (G14).
+const MIN_RETRY_SPREAD: Duration = Duration::from_millis(300);
+/// How long the others leave a leaving leader's successor alone; also the spread of campaigns after a leader
+/// whose end the transport reported (G1).
+const SUCCESSION_GRACE: Duration = Duration::from_millis(300);
+/// Times that a leader goes above one rival by weight and time; then the larger id stays.
+const MAX_CONTESTS: u32 = 2;
+
+/// Who could elect the last leader, or follow it: a majority of those proves that it leads no majority any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Electors {
+    /// No leader was ever known here.
+    Nobody,
+    /// So many besides `leader`, when it was last heard.
+    Of { leader: PeerId, count: usize },
+    /// The last leader gave way to another, or is only named by others: how many follow it is not known.
+    Unknown,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Raft {
+    me: PeerId,
+    key: Fingerprint,
+    incarnation: Incarnation,
+    config: ElectionConfig,
+    /// What time it is, which bounds the counters of others.
+    clock: WallClock,
+    rng: ChaCha8Rng,
+    rules: Rules,
+    role: Role,
+    /// Votes are refused until then: a leader was heard directly (G4).
+    lease_until: Time,
+    /// When to campaign, if nothing is heard.
+    election_at: Time,
+    transfers: Transfers,
+    /// Whom this node showed as leader after the last input, and why that one.
+    shown: Option<PeerId>,
+    reason: LeaderReason,
+    /// When a leader was known to lead here last, this node included.
+    led_until: Time,
+    /// When the last input came.
+    at: Time,
+    hints: Hints,
+    /// The peer whose message or link is being handled.
+    speaker: Option<PeerId>,
+    /// By how much round trips lengthen the election timeouts (G15).
+    stretch: Duration,
+    /// From then on a node that never followed a leader votes (G9).
+    grace_until: Time,
+    has_followed: bool,
+    electors: Electors,
+    /// Whether a preferred peer was given the time for its election since a leader was heard (G13).
+    yielded: bool,
+    /// Whether a peer was ever linked.
+    lone: bool,
+    held: Held,
+    auto_election: bool,
+    leaving: bool,
+    assigning: Assigning,
+    departures: Departures,
+    namesakes: Namesakes,
+    /// The last leader that was believed in on others' reports, and in which incarnation.
+    believed: Option<(PeerId, Incarnation)>,
+    /// The last leader that was lost because it fell silent, and when: here, or at the member that vouched for it last.
+    fell_silent: Option<(PeerId, Time)>,
+    outputs: VecDeque<OutputOf<Self>>,
+    /// Only where term and vote survive the process.
+    disk: Option<Disk>,
+    /// Where they should have, but did not.
+    stale: Option<Stale>,
+    /// Linked voters that say that they are in that case.
+    forgetful: BTreeSet<PeerId>,
+    /// The other voters that have said in this incarnation what they remember of this one.
+    told_by: BTreeSet<PeerId>,
+}
+
+impl Raft {
+    /// A node that starts now, with what the incarnation before it left.
+    ///
+    /// # Errors
+    /// [`NotItsState`].
+    pub(super) fn start(now: Time, start: Start) -> Result<Self, NotItsState> {
+        let mut start = start.decoded()?;
+        start.saved = Some(Saved::of_next_incarnation(start.saved));
+        Ok(Self::new(now, start))
+    }
+
+    /// A node that starts now. What it has is on disk already, where the quorum is static.
+    fn new(now: Time, start: Start<Saved>) -> Self {
+        let Start {
+            me,
+            key,
+            incarnation,
+            mut config,
+            saved,
+            clock,
+            seed,
+        } = start;
+        config.eligible &= config.quorum.admits(&me);
+        if config.policy.authority == Authority::LeaderOnly {
+            // C4.5: nobody could call SetLeader then, which alone ends a Hold.
+            config.recovery = Recovery::AutoElect;
+        }
+        let mut rules = Rules::new(me.clone(), config.quorum.clone(), config.guards).with_key(key);
+        let keeps_votes = config.quorum.is_static() && config.guards.persistence();
+        let saved = saved.filter(|_| keeps_votes);
+        if let Some(saved) = &saved {
+            // What this node holds itself is not checked against the clock.
+            rules.restore(saved.record.clone(), saved.voted_for.clone());
+        }
+        let stale = saved.as_ref().and_then(|saved| saved.forgotten);
+        let stale = stale.map(|_| Stale::default());
+        let first = || Saved::of_next_incarnation(None);
+        let disk = keeps_votes.then(|| Disk::new(saved.unwrap_or_else(first)));
+        // A voter that knows its votes, but not whom it heard before it was restarted, waits for as long as a lease lasts.
+        let grace = if keeps_votes {
+            config.election_timeout_min
+        } else {
+            config.election_timeout_max
+        };
+        let mut raft = Self {
+            rules,
+            me,
+            key,
+            incarnation,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            role: Role::default(),
+            lease_until: now,
+            election_at: now,
+            transfers: Transfers::default(),
+            shown: None,
+            reason: LeaderReason::None,
+            led_until: now,
+            at: now,
+            hints: Hints::default(),
+            speaker: None,
+            stretch: Duration::ZERO,
+            grace_until: now + grace,
+            has_followed: false,
+            electors: Electors::Nobody,
+            yielded: false,
+            lone: true,
+            held: Held::default(),
+            auto_election: config.auto_election,
+            leaving: false,
+            assigning: Assigning::default(),
+            departures: Departures::default(),
+            namesakes: Namesakes::default(),
+            believed: None,
+            fell_silent: None,
+            outputs: VecDeque::new(),
+            disk,
+            stale,
+            forgetful: BTreeSet::new(),
+            told_by: BTreeSet::new(),
+            clock,
+            config,
+        };
+        raft.arm_election(now, &View::default());
+        if raft.config.leads_at_once() {
+            // Alone, and of a fixed host's room the only voter there will ever be.
+            raft.begin_input(now);
+            raft.campaign(now, &View::default(), None);
+            raft.note_leader(now);
+        }
+        raft
+    }
+
+    /// Whether this node is the room's fixed host.
+    fn is_host(&self) -> bool {
+        self.config.policy.host_mode == HostMode::Host && self.config.eligible
+    }
+
+    /// The record under which this node leads, on disk or not; for checks.
+    pub fn leads_under(&self) -> Option<&Record> {
+        self.leading().map(|leader| &leader.record)
+    }
+
+    /// Whether this node may have forgotten votes, and neither votes nor leads; for checks.
+    pub fn is_stale(&self) -> bool {
+        self.stale.is_some()
+    }
+
+    /// The clockless state, for checks.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+}
+
+impl Election for Raft {
+    type Message = Stamped;
+    type Pulse = Beat;
+    type Hello = Side;
+    type Token = Record;
+    type State = Saved;
+
+    fn handle(
+        &mut self,
+        now: Time,
+        view: &View,
+        input: InputOf<Self>,
+    ) -> Result<(), ElectionError> {
+        self.begin_input(now);
+        self.speaker = speaker_of(&input).cloned();
+        self.end_lapsed_leadership(now, view);
+        let sighting = self.sighting(view, &input);
+        let result = self.apply(now, view, input);
+        if let Some(sighting) = sighting {
+            self.note_sighting(view, sighting);
+        }
+        if let Some(leader) = self.leading_mut().filter(|leader| leader.window.is_new()) {
+            leader.window.see(view);
+        }
+        self.end_request(now);
+        self.note_leader(now);
+        self.check_role();
+        result
+    }
+
+    fn poll_output(&mut self) -> Option<OutputOf<Self>> {
+        let mut output = self.next_output();
+        if let Some(ElectionOutput::Send { message, .. }) = &mut output {
+            message.writes = self.writes();
+        }
+        output
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let election_at = self.awaits_election().then_some(self.election_at);
+        [
+            self.role.deadline(),
+            self.assigning.deadline(),
+            self.transfers.deadline(),
+            self.leads_until(),
+            election_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    fn first_state(&self) -> Option<Saved> {
+        self.saved_at_start()
+    }
+
+    fn leadership(&self) -> Leadership<'_> {
+        Leadership {
+            leader: self.leader(),
+            leader_key: self.role.named_or_awaited().and_then(|named| named.key),
+            is_vouched_for: self.role.vouchers().is_some_and(|of| !of.is_empty()),
+            reason: self.reason,
+            record: self.rules.record(),
+            valid_until: self.leads_until(),
+        }
+    }
+
+    fn role(&self) -> super::Role {
+        match self.role {
+            Role::Follower(_) => super::Role::Follower,
+            Role::PreCandidate(_) => super::Role::PreCandidate,
+            Role::Candidate(_) => super::Role::Candidate,
+            Role::Leader(_) => super::Role::Leader,
+        }
+    }
+
+    fn voted_for(&self) -> Option<&PeerId> {
+        self.rules.voted_for()
+    }
+
+    fn admits(&self, peer: &PeerId, key: Fingerprint) -> bool {
+        self.key_of(peer).is_none_or(|voter| voter == key)
+    }
+
+    fn leader_token(&self) -> Option<Record> {
+        let safe = |record: &&Record| *record <= self.safe_record();
+        self.leads_under().filter(safe).cloned()
+    }
+
+    fn followed_token(&self) -> Record {
+        self.rules.record().clone()
+    }
+
+    fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Beat {
+        Beat {
+            writes: self.writes(),
+            pulse: self.own_pulse(now, view),
+            memory: self.memory_of_voter(view, to),
+        }
+    }
+
+    fn hello(&self, now: Time, view: &View, asked: Time) -> Side {
+        let mut side = self.side(now, view);
+        if let Some(live) = &mut side.live {
+            live.led_ms = live.led_ms.saturating_sub(millis(now.since(asked)));
+        }
+        side
+    }
+
+    fn named_in(&self, hello: &Side) -> Option<NamedLeader> {
+        let live = hello.live.as_ref()?;
+        Some((live.id.clone(), live.key))
+    }
+
+    fn names(&self, peer: &PeerId) -> Option<&NamedLeader> {
+        self.namesakes.names(peer)
+    }
+
+    fn moves_to(&self, view: &View) -> Option<(&PeerId, Fingerprint)> {
+        self.mover_to(view)
+    }
+
+    fn successor(&self, view: &View) -> Option<PeerId> {
+        if let Some(handover) = &self.leading()?.handover {
+            return Some(handover.target.clone());
+        }
+        // Under Hold nobody takes over from an assigned leader by itself.
+        let elects = !self.leaves_a_held_place();
+        elects.then(|| self.best_ranked(view)).flatten()
+    }
+
+    /// Where only the leader may assign, the assigner's own message is awaited.
+    fn hear_followed(
+        &mut self,
+        now: Time,
+        view: &View,
+        record: Record,
+    ) -> Result<(), ElectionError> {
+        let record = &self.heed(now, &record)?;
+        let names_me = record.assigned && self.names_me(record);
+        if names_me && self.config.policy.authority == Authority::Anyone && !self.is_fixed() {
+            self.begin_input(now);
+            self.adopt_assignment(now, view, record);
+            self.note_leader(now);
+        }
+        Ok(())
+    }
+
+    fn may_supersede(&self, from: &PeerId, record: &Record) -> bool {
+        record.leader.as_ref() == Some(from) && *record > *self.rules.record()
+    }
+
+    fn judge(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+    ) -> Result<bool, ElectionError> {
+        if record.leader.as_ref() != Some(from) {
+            return Err(ElectionError::Violation(
+                "a leader's message is stamped with another's record",
+            ));
+        }
+        if self.names_another_key(view, from, record) {
+            return Ok(false); // an earlier process of its id led under that record
+        }
+        let record = &self.heed(now, record)?;
+        if self.rules.is_newer(record) && self.counts(view, from) {
+            self.begin_input(now);
+            self.hear_leader(now, view, from, record, 1, 0);
+            self.note_sighting(view, Sighting::Lives(record.clone()));
+            self.note_leader(now);
+        }
+        let known = self.rules.record();
+        let is_it = known.leader.as_ref().is_none_or(|leader| leader == from);
+        Ok(is_it && !self.names_another_key(view, from, known))
+    }
+
+    fn describe(message: &Stamped) -> Description {
+        message.describe()
+    }
+
+    fn describe_pulse(beat: &Beat) -> Description {
+        beat.describe()
+    }
+}
+
+/// Whose message or new link an input is.
+fn speaker_of(input: &InputOf<Raft>) -> Option<&PeerId> {
+    match input {
+        ElectionInput::PeerUp { peer, .. } => Some(peer),
+        ElectionInput::Message { from, .. } | ElectionInput::Pulse { from, .. } => Some(from),
+        ElectionInput::Local(_) => None,
+    }
+}
+
+/// What this node says of itself.
+impl Raft {
+    /// Whom the host is shown as leader.
+    fn leader(&self) -> Option<&PeerId> {
+        if self.leads() {
+            Some(&self.me)
+        } else {
+            self.role.shown()
+        }
+    }
+
+    /// Whether the host sees no leader: there is none, or no path to it.
+    fn shows_no_leader(&self, view: &View) -> bool {
+        let is_vouched_for = self.role.vouchers().is_some_and(|of| !of.is_empty());
+        let has_path = |leader: &PeerId| {
+            *leader == self.me || is_vouched_for || view.voters.contains_key(leader)
+        };
+        !self.leader().is_some_and(has_path)
+    }
+
+    /// The write counter that this node shows with its votes and heartbeats.
+    fn writes(&self) -> u64 {
+        self.disk.as_ref().map_or(0, Disk::writes)
+    }
+
+    /// The key of the voter `peer`. Nobody else may use its id.
+    fn key_of(&self, peer: &PeerId) -> Option<Fingerprint> {
+        let fixed = self.config.quorum.roster()?.key_of(peer);
+        fixed.or_else(|| Some(self.disk.as_ref()?.known(peer)?.key))
+    }
+
+    fn own_pulse(&self, now: Time, view: &View) -> Pulse {
+        let record = self.safe_record().clone();
+        // What is not on disk yet is not claimed: until then it leads as before, or not.
+        let claims = record
+            .leader
+            .as_ref()
+            .is_none_or(|leader| *leader == self.me);
+        match self.leading() {
+            Some(leader) if claims => Pulse::Leads {
+                record,
+                weight: self.weight(now, view, leader),
+                led_ms: millis(now.since(leader.since)),
+                election_timeout_min_ms: clamp_millis(self.election_timeout_min()),
+            },
+            _ => Pulse::Follows {
+                record,
+                live: self.is_safe() && self.hears_leader(now),
+            },
+        }
+    }
+
+    fn side(&self, now: Time, view: &View) -> Side {
+        let record = self.safe_record();
+        let claims = self.is_safe() || self.leads_under() == Some(record);
+        Side {
+            record: record.clone(),
+            live: self.live(now, view).filter(|_| claims),
+            lone: self.lone,
+            since: self
+                .disk
+                .as_ref()
+                .map_or(0, |disk| self.knows_votes_since(disk)),
+            hold_binds: self.hands_hold_on(),
+        }
+    }
+}
+
+impl Raft {
+    fn apply(&mut self, now: Time, view: &View, input: InputOf<Self>) -> Result<(), ElectionError> {
+        match input {
+            ElectionInput::PeerUp {
+                peer,
+                key,
+                ours,
+                mut theirs,
+            } => {
+                let named = theirs.live.as_ref().map(|live| (live.id.clone(), live.key));
+                self.namesakes.note(now, &peer, named);
+                let namesake = self.namesake(view, &theirs);
+                let heeded = self
+                    .heed_side(now, &mut theirs)
+                    .and_then(|()| self.voter_met(now, view, &peer, key, theirs.since));
+                if heeded.is_err() {
+                    // The link stands, as if the Hello said nothing. What its end goes by is in all that it says later.
+                    theirs.record = Record::default();
+                    theirs.live = None;
+                }
+                self.lone = false;
+                self.note_believed(&peer);
+                self.is_back(now, view, &peer);
+                let ours = self.own_side_since(now, view, ours);
+                match namesake {
+                    Some(live) if heeded.is_ok() => self.meet_namesake(&ours, &theirs, live),
+                    _ => self.meet(now, view, &peer, &ours, &theirs),
+                }
+                self.leader_was_found();
+                self.voter_linked(now, view, &peer);
+                self.assigning.is_due_to(&peer);
+                heeded?;
+            }
+            ElectionInput::Message { from, message } => {
+                let Stamped {
+                    stamp,
+                    writes,
+                    message,
+                } = message;
+                self.writes_shown(now, view, &from, writes)?;
+                self.check_stamp(now, &stamp)?;
+                self.message(now, view, &from, &stamp, message)?;
+            }
+            ElectionInput::Pulse { from, pulse } => {
+                let Beat {
+                    writes,
+                    pulse,
+                    memory,
+                } = pulse;
+                self.writes_shown(now, view, &from, writes)?;
+                self.note_named(now, view, &from, &pulse);
+                let heeded = self.pulse_received(now, view, &from, pulse);
+                if let Some(memory) = memory {
+                    self.memory_told(now, view, &from, memory)?;
+                }
+                heeded?;
+            }
+            ElectionInput::Local(input) => self.apply_local(now, view, input)?,
+        }
+        Ok(())
+    }
+
+    fn apply_local(&mut self, now: Time, view: &View, input: Local) -> Result<(), ElectionError> {
+        match input {
+            Local::Tick => self.tick(now, view),
+            Local::PeerDown {
+                peer,
+                incarnation,
+                why,
+            } => self.peer_down(now, view, &peer, incarnation, why),
+            Local::HeartbeatSent => {
+                self.repeat_assignment();
+                self.repeat_handover();
+            }
+            Local::SetLeader { target } => self.set_leader(now, view, &target)?,
+            Local::EnableAuto(enabled) => self.enable_auto(now, view, enabled),
+            Local::Transfer { target } => self.transfer(now, view, target)?,
+            Local::Persisted { number } => self.persisted(now, view, number),
+            Local::Leave => {
+                self.leaving = true;
+                self.abandon_round();
+            }
+            Local::SetEligible(eligible) => self.set_eligible(now, view, eligible),
+            Local::SetPriority(priority) => self.config.priority = priority,
+            Local::Proclaim(_) | Local::AcquireLock { .. } | Local::ReleaseLock { .. } => {
+                return Err(ElectionError::NotSupported { strategy: "raft" });
+            }
+            Local::SetWindows(_) | Local::Engine { .. } => {}
+            Local::SetClock(clock) => self.clock = clock,
+            Local::PeerEligible { peer } => {
+                self.is_back(now, view, &peer);
+                self.voter_linked(now, view, &peer);
+            }
+            Local::PeerIneligible {
+                peer,
+                incarnation,
+                successor,
+            } => self.peer_down(now, view, &peer, incarnation, Gone::Left { successor }),
+        }
+        Ok(())
+    }
+
+    fn set_eligible(&mut self, now: Time, view: &View, eligible: bool) {
+        if let Some(successor) = self.successor(view) {
+            self.expect_successor(now, &successor);
+        }
+        self.config.eligible = eligible;
+        if !eligible {
+            self.forget_votes();
+        }
+        if !eligible && !self.follows() {
+            self.become_follower(Following::None);
+            self.hints.ended = Some(LeaderReason::Left);
+        }
+        self.arm_election(now, view);
+    }
+}
+
+#[cfg(test)]
+mod scenarios;
+#[cfg(test)]
+mod tests;

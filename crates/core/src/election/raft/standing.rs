@@ -1,0 +1,94 @@
+//! How strong a leadership is, and whether it lives.
+
+use super::following::Heard;
+use super::role::Leader;
+use super::{Raft, View};
+use crate::election::raft::wire::LiveLeader;
+use crate::id::PeerId;
+use crate::time::{Duration, Time};
+
+/// How strong a leadership is.
+impl Raft {
+    /// The leader that this node is, or hears directly.
+    pub(super) fn live(&self, now: Time, view: &View) -> Option<LiveLeader> {
+        if let Some(leader) = self.leading().filter(|_| !self.has_lapsed(now)) {
+            return Some(LiveLeader {
+                id: self.me.clone(),
+                key: self.key,
+                incarnation: self.incarnation,
+                weight: self.weight(now, view, leader),
+                led_ms: millis(now.since(leader.since)),
+                rest_ms: clamp_millis(self.config.heartbeat_timeout),
+            });
+        }
+        let heard = self.heard()?;
+        let rest = (heard.at + self.config.heartbeat_timeout).since(now);
+        let voter = view.voters.get(&heard.leader)?;
+        let weight = if self.awaits_word_of(heard) {
+            0
+        } else {
+            heard.weight
+        };
+        (!rest.is_zero()).then(|| LiveLeader {
+            id: heard.leader.clone(),
+            key: voter.key,
+            incarnation: voter.incarnation,
+            weight,
+            led_ms: heard.led_ms.saturating_add(millis(now.since(heard.at))),
+            rest_ms: clamp_millis(rest),
+        })
+    }
+
+    /// The same for `peer`: what it leads itself is no news to it.
+    pub(super) fn live_to(&self, now: Time, view: &View, peer: &PeerId) -> Option<LiveLeader> {
+        self.live(now, view).filter(|live| live.id != *peer)
+    }
+
+    /// Whether this node hears its leader, and under its present record, where that is an assignment.
+    pub(super) fn hears_leader(&self, now: Time) -> bool {
+        self.heard().is_some_and(|heard| {
+            now < heard.at + self.config.heartbeat_timeout && !self.awaits_word_of(heard)
+        })
+    }
+
+    /// Whether the leader was named after it was last heard (C4.6). It may have died before, and others would wait for a
+    /// host when it is lost (C4.5): nobody vouches for it under a record under which it never led.
+    fn awaits_word_of(&self, heard: &Heard) -> bool {
+        let record = self.rules.record();
+        record.assigned && record.leader.as_ref() == Some(&heard.leader) && *record != heard.record
+    }
+
+    pub(super) fn lease_binds(&self, now: Time) -> bool {
+        self.config.guards.lease() && now < self.lease_until
+    }
+
+    /// Voters, itself included, that showed lately that they go by this leader.
+    pub(super) fn weight(&self, now: Time, view: &View, leader: &Leader) -> u32 {
+        let fresh = view
+            .eligible()
+            .filter(|(id, _)| {
+                leader
+                    .acks
+                    .get(*id)
+                    .is_some_and(|at| now < *at + self.config.heartbeat_timeout)
+            })
+            .count();
+        u32::try_from(fresh + 1).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn has_quorum(&self, now: Time, view: &View) -> bool {
+        let total = view.eligible().count() + 1;
+        let weight = self
+            .leading()
+            .map_or(0, |leader| self.weight(now, view, leader));
+        weight as usize >= self.config.quorum.votes_needed(total)
+    }
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+pub(super) fn clamp_millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,426 @@
+//! Whom Hold binds, and whom it does not (C4.5).
+
+use super::*;
+use crate::election::raft::wire::{LiveLeader, Side};
+use crate::election::record::Epoch;
+
+/// Longer than any wait of this node: for a target, for the election timeout, for answers.
+const LONG_MS: u64 = 20_000;
+
+/// What `SetLeader(leader)` of "assigner" makes, as its first call.
+fn assigned(leader: &str) -> Record {
+    Record {
+        leader_key: Some(Fingerprint([0; 32])),
+        stamp: Stamp {
+            epoch: Epoch {
+                assigner_key: Some(Fingerprint([0; 32])),
+                override_seq: 1,
+                assigner: Some(id("assigner")),
+            },
+            term: 2,
+        },
+        leader: Some(id(leader)),
+        assigned: true,
+    }
+}
+
+fn live(leader: &str) -> LiveLeader {
+    LiveLeader {
+        key: Fingerprint([0; 32]),
+        id: id(leader),
+        incarnation: life(1),
+        weight: 2,
+        led_ms: 100,
+        rest_ms: 1000,
+    }
+}
+
+impl Voting {
+    fn hears(&mut self, now: Time, from: &str, message: ElectionMessage) {
+        let input = ElectionInput::Message {
+            from: id(from),
+            message: Stamped::new(stamp(1), message),
+        };
+        self.take(now, input);
+    }
+
+    fn hears_leads(&mut self, now: Time, record: Record) {
+        let from = record.leader.clone().expect("it leads");
+        let pulse = Pulse::Leads {
+            record,
+            weight: 3,
+            led_ms: 0,
+            election_timeout_min_ms: 1500,
+        };
+        self.take(
+            now,
+            ElectionInput::Pulse {
+                from,
+                pulse: pulse.into(),
+            },
+        );
+    }
+
+    fn hears_follows(&mut self, now: Time, from: &str, record: Record) {
+        let pulse = Pulse::Follows { record, live: true };
+        let from = id(from);
+        self.take(
+            now,
+            ElectionInput::Pulse {
+                from,
+                pulse: pulse.into(),
+            },
+        );
+    }
+
+    fn is_assigned(&mut self, now: Time, record: Record) {
+        let assigner = record.stamp.epoch.assigner.clone().expect("assigned");
+        let message = ElectionMessage::LeaderAssign { record, seq: 1 };
+        let name = assigner.as_str().to_owned();
+        self.hears(now, &name, message);
+    }
+
+    /// A new link to "candidate", which names no living leader unless `live` does. Hold does not bind it.
+    fn is_linked(&mut self, now: Time, lone: bool, record: Record, live: Option<LiveLeader>) {
+        let theirs = Side {
+            record,
+            live,
+            lone: false,
+            since: 0,
+            hold_binds: false,
+        };
+        self.meets(now, lone, theirs);
+    }
+
+    /// The same, where Hold binds "candidate".
+    fn is_linked_to_one_that_waits(&mut self, now: Time, lone: bool, record: Record) {
+        let theirs = Side {
+            record,
+            live: None,
+            lone: false,
+            since: 0,
+            hold_binds: true,
+        };
+        self.meets(now, lone, theirs);
+    }
+
+    fn meets(&mut self, now: Time, lone: bool, theirs: Side) {
+        let ours = Side {
+            lone,
+            ..self.raft.side(now, &self.view)
+        };
+        let input = ElectionInput::PeerUp {
+            peer: id("candidate"),
+            key: Fingerprint([0; 32]),
+            ours,
+            theirs,
+        };
+        self.take(now, input);
+    }
+
+    /// Whether its Hello says that Hold binds whoever takes its record.
+    fn hands_hold_on(&self, now: Time) -> bool {
+        self.raft.side(now, &self.view).hold_binds
+    }
+
+    fn loses(&mut self, now: Time, peer: &str) {
+        let voter = self.view.voters.remove(&id(peer)).expect("linked");
+        let input = Local::PeerDown {
+            peer: id(peer),
+            incarnation: voter.incarnation,
+            why: Gone::Silent,
+        };
+        self.take(now, input);
+    }
+
+    /// Whether it asks for votes within [`LONG_MS`] from `from_ms` on, if nobody says anything.
+    fn campaigns(&mut self, from_ms: u64) -> bool {
+        let campaigning = |raft: &Raft| {
+            matches!(
+                raft.rules().role(),
+                RoleKind::PreCandidate | RoleKind::Candidate
+            )
+        };
+        (from_ms..from_ms + LONG_MS).step_by(50).any(|ms| {
+            self.take(at(ms), Local::Tick);
+            campaigning(&self.raft)
+        })
+    }
+}
+
+#[test]
+fn a_node_that_heard_the_named_leader_waits_for_a_host_when_it_is_lost() {
+    let mut voting = Voting::new();
+    voting.hears_leads(at(10_000), assigned("leader"));
+    voting.loses(at(11_500), "leader");
+    assert_eq!(voting.raft.leader(), None);
+    assert!(!voting.campaigns(11_500));
+    // The host's word holds under this record for good.
+    voting.take(at(32_000), Local::EnableAuto(true));
+    assert!(voting.campaigns(32_000));
+}
+
+#[test]
+fn a_message_of_the_named_leader_is_as_good_as_its_heartbeat() {
+    let mut voting = Voting::new();
+    let record = assigned("leader");
+    let accepted = voting
+        .raft
+        .judge(at(10_000), &voting.view, &id("leader"), &record);
+    assert_eq!(accepted, Ok(true));
+    voting.loses(at(11_500), "leader");
+    assert!(!voting.campaigns(11_500));
+}
+
+#[test]
+fn a_node_that_was_shown_the_named_leader_waits_for_a_host_when_it_is_lost() {
+    let mut voting = Voting::new();
+    voting.is_assigned(at(10_000), assigned("unlinked"));
+    voting.hears_follows(at(10_500), "candidate", assigned("unlinked"));
+    assert_eq!(voting.raft.leader(), Some(&id("unlinked")));
+    assert!(!voting.campaigns(10_500));
+    assert_eq!(voting.raft.leader(), None);
+}
+
+/// C4.6: it lives, but it may die without having heard of the assignment.
+#[test]
+fn a_named_leader_that_was_heard_under_an_older_record_only_is_not_waited_for() {
+    let mut voting = Voting::new();
+    voting.is_assigned(at(10_000), assigned("leader"));
+    voting.hear_leader(at(10_100));
+    voting.loses(at(11_600), "leader");
+    assert!(voting.campaigns(11_600));
+}
+
+/// The same, where the member that shows it has not heard it since it was named.
+#[test]
+fn a_node_that_was_shown_a_leader_that_nobody_heard_under_its_record_campaigns() {
+    let mut voting = Voting::new();
+    let unheard = LiveLeader {
+        key: Fingerprint([0; 32]),
+        weight: 0,
+        ..live("unlinked")
+    };
+    voting.is_linked(at(100), true, assigned("unlinked"), Some(unheard));
+    assert_eq!(voting.raft.leader(), Some(&id("unlinked")));
+    assert!(voting.campaigns(100));
+}
+
+#[test]
+fn a_named_leader_is_vouched_for_when_it_was_heard_under_that_record() {
+    let mut voting = Voting::new();
+    let vouches = |voting: &Voting, now: Time| {
+        let pulse = voting.raft.own_pulse(now, &voting.view);
+        let live = voting.raft.live_to(now, &voting.view, &id("candidate"));
+        let weight = live.expect("it lives, as far as known").weight;
+        (matches!(pulse, Pulse::Follows { live: true, .. }), weight)
+    };
+    voting.hear_leader(at(10_000));
+    assert_eq!(vouches(&voting, at(10_000)), (true, 3));
+    voting.is_assigned(at(10_100), assigned("leader"));
+    assert_eq!(voting.raft.leader(), Some(&id("leader")));
+    assert_eq!(vouches(&voting, at(10_100)), (false, 0));
+    // A sign of life, and not of its leadership under that record.
+    voting.hear_leader(at(10_200));
+    assert_eq!(vouches(&voting, at(10_200)), (false, 0));
+    voting.hears_leads(at(10_300), assigned("leader"));
+    assert_eq!(vouches(&voting, at(10_300)), (true, 3));
+}
+
+#[test]
+fn a_node_that_made_the_assignment_and_never_heard_the_target_campaigns() {
+    let mut voting = Voting::new();
+    voting.hear_leader(at(10_000));
+    let target = id("candidate");
+    voting.take(at(10_000), Local::SetLeader { target });
+    assert!(voting.raft.leadership().record.assigned);
+    assert!(voting.campaigns(10_000));
+}
+
+#[test]
+fn a_follower_that_gave_its_leader_up_for_a_target_that_it_never_heard_campaigns() {
+    let mut voting = Voting::new();
+    voting.hear_leader(at(10_000));
+    voting.is_assigned(at(10_100), assigned("candidate"));
+    assert!(voting.campaigns(10_100));
+}
+
+#[test]
+fn a_leader_that_gave_way_to_a_record_whose_leader_nobody_hears_campaigns() {
+    let mut voting = Voting::new();
+    voting.take(
+        at(0),
+        Local::SetLeader {
+            target: id("voter"),
+        },
+    );
+    assert_eq!(voting.raft.leader(), Some(&id("voter")));
+    let mut record = assigned("candidate");
+    record.stamp.epoch.override_seq = 7;
+    voting.hears(
+        at(100),
+        "leader",
+        ElectionMessage::Nack { record, live: None },
+    );
+    assert_eq!(voting.raft.leader(), Some(&id("candidate")));
+    assert!(voting.campaigns(100));
+}
+
+/// G6: nobody answers it.
+#[test]
+fn the_named_leader_campaigns_after_it_resigned() {
+    let mut voting = Voting::new();
+    voting.take(
+        at(0),
+        Local::SetLeader {
+            target: id("voter"),
+        },
+    );
+    assert!(voting.raft.leadership().record.assigned);
+    assert!(voting.campaigns(100));
+    assert_eq!(voting.raft.leader(), None);
+}
+
+#[test]
+fn a_node_without_a_leader_that_hears_of_the_assignment_in_a_hello_waits_for_a_host() {
+    let mut voting = Voting::new();
+    voting.is_linked_to_one_that_waits(at(100), true, assigned("unlinked"));
+    assert_eq!(*voting.raft.leadership().record, assigned("unlinked"));
+    assert!(!voting.campaigns(100));
+    assert!(voting.hands_hold_on(at(20_100)));
+}
+
+/// Else a room would wait for ever whose members all took the record of one that gave its leader up for a dead member.
+#[test]
+fn a_node_that_hears_of_the_assignment_from_one_that_hold_does_not_bind_campaigns() {
+    let mut voting = Voting::new();
+    voting.is_linked(at(100), true, assigned("unlinked"), None);
+    assert_eq!(*voting.raft.leadership().record, assigned("unlinked"));
+    assert!(!voting.hands_hold_on(at(100)));
+    assert!(voting.campaigns(100));
+}
+
+#[test]
+fn a_node_that_hears_of_the_assignment_twice_waits_if_one_of_the_two_does() {
+    let mut voting = Voting::new();
+    voting.is_linked(at(100), true, assigned("unlinked"), None);
+    voting.is_linked_to_one_that_waits(at(200), false, assigned("unlinked"));
+    assert!(!voting.campaigns(200));
+    let mut voting = Voting::new();
+    voting.is_linked_to_one_that_waits(at(100), true, assigned("unlinked"));
+    voting.is_linked(at(200), false, assigned("unlinked"), None);
+    assert!(!voting.campaigns(200));
+}
+
+/// A leader without a path is not shown: Hold binds as it does without a leader.
+#[test]
+fn a_node_that_has_no_path_to_its_leader_waits_with_one_that_waits() {
+    let elsewhere = Record {
+        leader: Some(id("elsewhere")),
+        ..Record::undecided(stamp(1))
+    };
+    for is_vouched_for in [false, true] {
+        let mut voting = Voting::new();
+        let live = Some(live("elsewhere"));
+        voting.is_linked(at(10_000), true, elsewhere.clone(), live);
+        if !is_vouched_for {
+            voting.loses(at(10_100), "candidate");
+        }
+        assert_eq!(voting.raft.leader(), Some(&id("elsewhere")));
+        voting.is_linked_to_one_that_waits(at(10_200), false, assigned("unlinked"));
+        assert_eq!(*voting.raft.leadership().record, assigned("unlinked"));
+        assert_eq!(voting.campaigns(10_200), is_vouched_for);
+    }
+}
+
+#[test]
+fn a_node_that_asks_already_stops_when_it_hears_of_one_that_waits() {
+    let mut voting = Voting::new();
+    voting.is_linked(at(100), true, assigned("unlinked"), None);
+    assert!(voting.campaigns(100));
+    assert_eq!(voting.raft.rules().role(), RoleKind::PreCandidate);
+    voting.is_linked_to_one_that_waits(at(20_000), false, assigned("unlinked"));
+    assert_eq!(voting.raft.rules().role(), RoleKind::Follower);
+    assert!(!voting.campaigns(20_000));
+}
+
+#[test]
+fn whoever_followed_the_named_leader_says_so_in_its_hello() {
+    let mut voting = Voting::new();
+    assert!(!voting.hands_hold_on(at(9_000)));
+    voting.hears_leads(at(10_000), assigned("leader"));
+    voting.loses(at(11_500), "leader");
+    assert!(voting.hands_hold_on(at(11_500)));
+    // Under the next record it has heard nobody.
+    let mut next = assigned("candidate");
+    next.stamp.epoch.override_seq = 2;
+    voting.is_assigned(at(11_600), next);
+    assert!(!voting.hands_hold_on(at(11_600)));
+}
+
+#[test]
+fn a_node_with_a_leader_that_hears_of_the_assignment_in_a_hello_does_not() {
+    let mut voting = Voting::new();
+    // Shown only, so that the Hello decides.
+    voting.is_linked(
+        at(100),
+        true,
+        Record::undecided(stamp(1)),
+        Some(live("unlinked")),
+    );
+    assert_eq!(voting.raft.leader(), Some(&id("unlinked")));
+    voting.is_linked_to_one_that_waits(at(200), false, assigned("candidate"));
+    assert_eq!(*voting.raft.leadership().record, assigned("candidate"));
+    assert!(voting.campaigns(200));
+}
+
+#[test]
+fn a_node_that_knows_of_the_assignment_learns_nothing_from_a_hello() {
+    let mut voting = Voting::new();
+    voting.is_assigned(at(10_000), assigned("unlinked"));
+    voting.take(at(14_000), Local::Tick);
+    assert_eq!(voting.raft.leader(), None);
+    voting.is_linked_to_one_that_waits(at(14_010), false, assigned("unlinked"));
+    assert!(voting.campaigns(14_010));
+}
+
+/// The incarnation that the room followed is gone.
+#[test]
+fn the_named_member_that_was_started_anew_waits_for_a_host_like_any_other() {
+    let mut voting = Voting::new();
+    voting.is_linked_to_one_that_waits(at(100), true, assigned("voter"));
+    assert_eq!(voting.raft.leader(), None);
+    assert!(!voting.campaigns(100));
+}
+
+/// Nothing has to be forgotten when the record changes: Hold is about one record.
+#[test]
+fn hold_under_one_record_says_nothing_about_the_next() {
+    let mut voting = Voting::new();
+    voting.hears_leads(at(10_000), assigned("leader"));
+    let mut next = assigned("candidate");
+    next.stamp.epoch.override_seq = 2;
+    voting.is_assigned(at(10_100), next);
+    assert!(voting.campaigns(10_100));
+}
+
+#[test]
+fn a_host_that_allowed_elections_under_one_record_did_not_under_the_next() {
+    let mut voting = Voting::new();
+    voting.hears_leads(at(10_000), assigned("leader"));
+    voting.loses(at(11_500), "leader");
+    voting.take(at(12_000), Local::EnableAuto(true));
+    let mut next = assigned("candidate");
+    next.stamp.epoch.override_seq = 2;
+    voting.hears_leads(at(12_100), next);
+    voting.loses(at(13_600), "candidate");
+    assert!(!voting.campaigns(13_600));
+}
+
+#[test]
+fn a_room_that_elects_waits_for_no_host() {
+    let mut voting = Voting::with(|start| start.config.recovery = Recovery::AutoElect);
+    voting.hears_leads(at(10_000), assigned("leader"));
+    voting.loses(at(11_500), "leader");
+    assert!(voting.campaigns(11_500));
+}

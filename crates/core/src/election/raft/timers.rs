@@ -1,0 +1,168 @@
+//! What happens when time passes: when a node campaigns, and when it asks again.
+
+use rand::Rng;
+
+use super::following::Following;
+use super::round_trips::mean_rtt;
+use super::{AssignOutcome, MIN_SLOT, Raft, Role, View};
+use crate::election::rules::Tally;
+use crate::id::PeerId;
+use crate::time::{Duration, Time};
+
+impl Raft {
+    pub(super) fn tick(&mut self, now: Time, view: &View) {
+        if let Some(named) = self.role.named().filter(|named| now >= named.until) {
+            self.fell_silent = Some((named.leader.clone(), named.heard_until));
+            self.lose_leader();
+        }
+        if let Following::Awaited(named) = self.following()
+            && now >= named.until
+        {
+            self.lose_leader();
+            self.arm_election(now, view);
+        }
+        if self.assigning.deadline().is_some_and(|at| now >= at) {
+            self.finish_assignment(AssignOutcome::Timeout);
+        }
+        self.end_handover(|handover| now >= handover.until);
+        self.ask_heir(now, view);
+        self.measure_round_trips(now, view);
+        self.check_quorum(now, view);
+        if self.role.round_at().is_some_and(|at| now >= at) {
+            if matches!(self.role, Role::Candidate(_)) && !self.is_safe() {
+                self.await_votes(now, view); // they are not asked for yet
+            } else {
+                self.round_timeout(now, view);
+            }
+        }
+        if self.awaits_election() && now >= self.election_at {
+            self.election_timeout(now, view);
+        }
+    }
+
+    /// Whether the election timer runs: nobody leads, no round is open.
+    pub(super) fn awaits_election(&self) -> bool {
+        self.is_free() && self.may_campaign()
+    }
+
+    pub(super) fn may_campaign(&self) -> bool {
+        self.auto_election
+            && self.config.eligible
+            && !self.leaving
+            && !self.is_held()
+            && self.stale.is_none()
+    }
+
+    /// Whether this node may campaign now because another one asks for it. A voter of a static quorum that was just
+    /// restarted may not vote, not even for itself.
+    pub(super) fn may_stand(&self, now: Time) -> bool {
+        self.disk.is_none() || self.may_vote(now)
+    }
+
+    pub(super) fn election_timeout(&mut self, now: Time, view: &View) {
+        if !self.can_win(view) {
+            self.arm_election(now, view);
+            return;
+        }
+        if (!view.is_alone() || view.dialing) && !self.may_vote(now) {
+            // G9: a node that just started does not know yet whom it should hear.
+            let slot = self.draw_timeout(view) - self.election_timeout_min();
+            self.election_at = self.grace_until + slot;
+            return;
+        }
+        self.seek_election(now, view);
+    }
+
+    /// Somebody may object as long as anybody is linked: an observer, too, knows who leads. With a fixed number of
+    /// voters one that can win alone is the only one.
+    pub(super) fn seek_election(&mut self, now: Time, view: &View) {
+        let fixed = self.config.quorum.is_static();
+        if view.voters.is_empty() || (fixed && view.is_alone()) {
+            self.campaign(now, view, None);
+        } else {
+            self.pre_vote(now, view);
+        }
+    }
+
+    /// A round's time is over: it is repeated (G14). Silence is no consent while the link stands, although one
+    /// vote would be enough (G3): a node that hears nobody would take it for that of each peer in turn, and its
+    /// claim would still be heard (P14). Whoever is gone loses its link, and then this node is alone.
+    pub(super) fn round_timeout(&mut self, now: Time, view: &View) {
+        match self.role {
+            // No rival, as far as known: the answers are only late or lost, and waiting costs no term (P15).
+            Role::Candidate(_) if self.may_ask_again(view) => {
+                self.request_votes(now, view, Tally::Pending);
+            }
+            Role::PreCandidate(_) | Role::Candidate(_) => {
+                let consented = self.has_consent();
+                self.step_down();
+                if !self.may_campaign() || !self.can_win(view) {
+                    self.arm_election(now, view);
+                } else if consented {
+                    self.campaign(now, view, None);
+                } else {
+                    self.seek_election(now, view);
+                }
+            }
+            Role::Leader(_) => self.campaign_in_place_again(now, view),
+            Role::Follower(_) => {}
+        }
+    }
+
+    /// Whether one vote is enough and nobody but the one peer asked could object.
+    pub(super) fn one_answer_decides(&self, view: &View) -> bool {
+        let threshold = self.rules.campaign().map_or(0, |open| open.needed);
+        !self.config.quorum.is_static() && threshold == 1 && view.eligible().nth(1).is_none()
+    }
+
+    pub(super) fn arm_election(&mut self, now: Time, view: &View) {
+        self.election_at = now + self.draw_timeout(view);
+    }
+
+    /// G13: every voter has a slot of its own within the range, so that the next leader is known beforehand
+    /// and votes hardly ever split. Those whose rank is beyond the range share the last slot.
+    pub(super) fn draw_timeout(&mut self, view: &View) -> Duration {
+        let min = self.election_timeout_min();
+        let range = self.election_timeout_max() - min;
+        if !self.config.guards.rank_slots() {
+            return min + self.up_to(range);
+        }
+        let width = MIN_SLOT.max(mean_rtt(view) * 3 / 2);
+        let slots = u32::try_from(range.as_micros() / width.as_micros()).unwrap_or(u32::MAX);
+        let slots = slots.max(1);
+        let slot = range / slots;
+        min + slot * self.rank(view).min(slots - 1) + self.up_to(slot / 2)
+    }
+
+    /// How many voters go before this one when the present leader is lost: higher priorities, then larger ids.
+    pub(super) fn rank(&self, view: &View) -> u32 {
+        let leader = self.role.shown();
+        let before = view
+            .eligible()
+            .filter(|(id, _)| Some(*id) != leader && self.goes_before(view, id))
+            .count();
+        u32::try_from(before).unwrap_or(u32::MAX)
+    }
+
+    /// Whether `peer` is preferred to this node.
+    pub(super) fn goes_before(&self, view: &View, peer: &PeerId) -> bool {
+        view.voters
+            .get(peer)
+            .is_some_and(|voter| (voter.priority, peer) > (self.config.priority, &self.me))
+    }
+
+    pub(super) fn up_to(&mut self, limit: Duration) -> Duration {
+        let limit = u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
+        Duration::from_micros(self.rng.random_range(0..=limit))
+    }
+
+    /// Whether this node knows enough to vote (G9, C2): of the room, or of what it voted before.
+    pub(super) fn may_vote(&self, now: Time) -> bool {
+        let knows = if self.disk.is_some() {
+            self.stale.is_none() && now >= self.grace_until
+        } else {
+            self.has_followed || now >= self.grace_until
+        };
+        self.config.eligible && (knows || !self.config.guards.restart_grace())
+    }
+}

@@ -1,0 +1,381 @@
+//! A leader hands over: `TransferLeadership`, `YieldLeadership`, and who it names when it leaves.
+
+use super::following::Following;
+use super::round_trips::slowest_rtt;
+use super::{AssignOutcome, ElectionError, ElectionOutput, Raft, Role, SUCCESSION_GRACE, View};
+use crate::election::raft::wire::ElectionMessage;
+use crate::election::record::{Record, Stamp};
+use crate::id::PeerId;
+use crate::time::{Duration, Time};
+use crate::wire::Authority;
+
+/// A transfer that the leader's host asked for and that is under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Handover {
+    pub(super) target: PeerId,
+    /// Then it has failed, and this node leads on as before.
+    pub(super) until: Time,
+    /// The term in which the target was asked, and until when its campaign is let pass.
+    asked: Option<(Stamp, Time)>,
+}
+
+/// What is known of transfers by this node and by others.
+#[derive(Debug, Default)]
+pub(super) struct Transfers {
+    successor: Option<Successor>,
+    pub(super) early_request: Option<EarlyRequest>,
+    request: Option<TransferRequest>,
+    /// How many requests there were.
+    requests: u64,
+}
+
+impl Transfers {
+    /// When the host is told that the target of its request did not come to lead.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.request.as_ref().map(|request| request.deadline)
+    }
+}
+
+/// Whom the last leader named to follow it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Successor {
+    peer: PeerId,
+    until: Time,
+}
+
+/// A vote request that the leader is said to have asked for, before the leader said so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct EarlyRequest {
+    pub(super) candidate: PeerId,
+    pub(super) round: u64,
+    pub(super) stamp: Stamp,
+    pub(super) asked_by: PeerId,
+}
+
+/// A `SetLeader` of this host under a static quorum: the leader was asked to hand over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct TransferRequest {
+    target: PeerId,
+    seq: u64,
+    /// Who was asked.
+    leader: PeerId,
+    /// The target leads when it does so in a later term.
+    term: u64,
+    deadline: Time,
+}
+
+/// `SetLeader` under a static quorum: votes alone make a leader, so that it is a transfer by the present one (C2).
+impl Raft {
+    pub(super) fn request_transfer(
+        &mut self,
+        now: Time,
+        view: &View,
+        target: &PeerId,
+    ) -> Result<(), ElectionError> {
+        let leads = self.leads();
+        let leader = match self.following() {
+            _ if leads => self.me.clone(),
+            _ if self.config.policy.authority == Authority::LeaderOnly => {
+                return Err(ElectionError::NotLeader);
+            }
+            Following::Direct(heard) => heard.leader.clone(),
+            _ => return Err(ElectionError::NoLeader),
+        };
+        if leads {
+            self.hand_over_to(now, view, target)?;
+        }
+        self.finish_request(AssignOutcome::Superseded);
+        self.transfers.requests += 1;
+        let seq = self.transfers.requests;
+        self.transfers.request = Some(TransferRequest {
+            target: target.clone(),
+            seq,
+            leader: leader.clone(),
+            term: self.rules.record().term(),
+            deadline: now + self.election_timeout_max(),
+        });
+        if leader == *target {
+            self.finish_request(AssignOutcome::Done);
+        }
+        if !leads {
+            let target = target.clone();
+            self.send(&leader, ElectionMessage::TransferRequest { seq, target });
+        }
+        Ok(())
+    }
+
+    /// The leader names itself to end a transfer that is under way.
+    fn hand_over_to(
+        &mut self,
+        now: Time,
+        view: &View,
+        target: &PeerId,
+    ) -> Result<(), ElectionError> {
+        if *target == self.me {
+            self.end_handover(|_| true);
+            return Ok(());
+        }
+        self.transfer(now, view, Some(target.clone()))
+    }
+
+    pub(super) fn transfer_requested(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        seq: u64,
+        target: &PeerId,
+    ) {
+        let obeys =
+            self.config.quorum.is_static() && self.config.policy.authority == Authority::Anyone;
+        let leads = self.leads();
+        if !obeys || !leads || self.hand_over_to(now, view, target).is_err() {
+            self.send(from, ElectionMessage::TransferRefused { seq });
+        }
+    }
+
+    pub(super) fn transfer_refused(&mut self, from: &PeerId, seq: u64) {
+        let open = self.transfers.request.as_ref();
+        if open.is_some_and(|request| request.seq == seq && request.leader == *from) {
+            self.finish_request(AssignOutcome::Rejected);
+        }
+    }
+
+    /// Whether the target of the open request leads now, or its time is over.
+    pub(super) fn end_request(&mut self, now: Time) {
+        let Some(request) = &self.transfers.request else {
+            return;
+        };
+        let later = self.rules.record().term() > request.term;
+        if later && self.leader() == Some(&request.target) {
+            self.finish_request(AssignOutcome::Done);
+        } else if now >= request.deadline {
+            self.finish_request(AssignOutcome::Timeout);
+        }
+    }
+
+    /// What waits for the disk is not asked for any more.
+    fn finish_request(&mut self, outcome: AssignOutcome) {
+        if let Some(TransferRequest { target, .. }) = self.transfers.request.take() {
+            self.take_back(|_, message| matches!(message, ElectionMessage::TransferRequest { .. }));
+            self.outputs
+                .push_back(ElectionOutput::SetLeaderResult { target, outcome });
+        }
+    }
+}
+
+impl Raft {
+    pub(super) fn transfer(
+        &mut self,
+        now: Time,
+        view: &View,
+        target: Option<PeerId>,
+    ) -> Result<(), ElectionError> {
+        let until = now + self.election_timeout_max();
+        let target = target.or_else(|| self.best_ranked(view));
+        let remembers = |voter: &PeerId| self.remembers_its_votes(view, voter);
+        let stands = target.as_ref().is_none_or(remembers);
+        let Role::Leader(leader) = &mut self.role else {
+            return Err(ElectionError::NotLeader);
+        };
+        let target = target.ok_or(ElectionError::NoSuccessor)?;
+        if target == self.me {
+            self.end_handover(|_| true); // as etcd's
+            return Ok(());
+        }
+        match view.voters.get(&target) {
+            None => return Err(ElectionError::UnknownTarget(target)),
+            Some(voter) if !voter.eligible => {
+                return Err(ElectionError::IneligibleTarget(target));
+            }
+            Some(_) if !stands => return Err(ElectionError::StaleTarget(target)),
+            Some(_) => {}
+        }
+        let same = |handover: &Handover| handover.target == target;
+        if !leader.handover.as_ref().is_some_and(same) {
+            leader.handover = Some(Handover {
+                target: target.clone(),
+                until,
+                asked: None,
+            });
+            self.expect_successor(now, &target);
+            self.ask_heir(now, view);
+        }
+        Ok(())
+    }
+
+    /// Asks the target, once in each term: a leader that campaigns in place has no record to hand over.
+    pub(super) fn ask_heir(&mut self, now: Time, view: &View) {
+        let stamp = self.rules.record().stamp.clone();
+        let campaigns = self.rules.campaigning();
+        let timeout = self.transfer_timeout(view);
+        let handover = self
+            .leading_mut()
+            .and_then(|leader| leader.handover.as_mut());
+        let Some(handover) = handover.filter(|_| !campaigns) else {
+            return;
+        };
+        if handover
+            .asked
+            .as_ref()
+            .is_some_and(|(asked, _)| *asked == stamp)
+        {
+            return;
+        }
+        handover.asked = Some((stamp, now + timeout));
+        let target = handover.target.clone();
+        for to in view.voters.keys() {
+            let target = target.clone();
+            self.send(to, ElectionMessage::TimeoutNow { target });
+        }
+    }
+
+    /// Who goes first when this leader is gone: the highest priority, then the largest id, among those who can be elected.
+    pub(super) fn best_ranked(&self, view: &View) -> Option<PeerId> {
+        view.eligible()
+            .filter(|(id, _)| self.heeds(id) && self.remembers_its_votes(view, id))
+            .max_by(|(a, x), (b, y)| (x.priority, a).cmp(&(y.priority, b)))
+            .map(|(id, _)| id.clone())
+    }
+
+    /// What this leader's host asked for and that is under way.
+    fn handover(&self) -> Option<&Handover> {
+        self.leading()?.handover.as_ref()
+    }
+
+    /// What followers say of the campaign that this leader asked for is no reason to go above it.
+    pub(super) fn lets_pass(&self, now: Time, record: &Record) -> bool {
+        let handover = self.handover();
+        handover.is_some_and(|handover| {
+            let Some((stamp, until)) = &handover.asked else {
+                return false;
+            };
+            let next = record.stamp.epoch == stamp.epoch
+                && record.stamp.term == stamp.term.saturating_add(1);
+            let its = record.leader.as_ref();
+            next && its.is_none_or(|leader| *leader == handover.target) && now < *until
+        })
+    }
+
+    /// A campaign that the leader asked for has no rival that a fast repetition would help against, and a term that
+    /// was begun is won by waiting for the votes.
+    pub(super) fn transfer_timeout(&self, view: &View) -> Duration {
+        (slowest_rtt(view) * 4).max(self.election_timeout_min() / 2)
+    }
+
+    /// With every heartbeat the target is told again: it may not have heard this leader directly before.
+    pub(super) fn repeat_handover(&mut self) {
+        let handover = self.handover().cloned();
+        if let Some(Handover { target, .. }) = handover
+            && !self.rules.campaigning()
+        {
+            self.send(&target.clone(), ElectionMessage::TimeoutNow { target });
+        }
+    }
+
+    /// The target is gone, or had its time, or the leader's host wants it no more.
+    pub(super) fn end_handover(&mut self, ended: impl Fn(&Handover) -> bool) {
+        let leader = self.leading_mut();
+        if leader.is_some_and(|leader| leader.handover.take_if(|open| ended(open)).is_some()) {
+            self.take_back(|_, message| matches!(message, ElectionMessage::TimeoutNow { .. }));
+        }
+    }
+
+    /// The leader hands over. Only the word of the leader that this node hears itself counts, and only under the
+    /// record by which both go. What the target says of its campaign may be here first.
+    pub(super) fn timeout_now(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        stamp: &Stamp,
+        target: &PeerId,
+    ) {
+        let record = self.rules.record();
+        let leads = record.stamp == *stamp && record.leader.as_ref() == Some(from);
+        let led = record.stamp.epoch == stamp.epoch
+            && record.stamp.term == stamp.term.saturating_add(1)
+            && record.leader.is_none()
+            && *target != self.me;
+        if !(leads || led) || !self.following().is_direct(from) {
+            return;
+        }
+        self.expect_successor(now, target);
+        if *target != self.me {
+            self.answer_early_request(now, view);
+            return;
+        }
+        if self.config.eligible && !self.leaving && self.can_win(view) && self.may_stand(now) {
+            self.campaign(now, view, Some(from));
+            if matches!(self.role, Role::Candidate(_)) {
+                // It leads until this campaign is won.
+                let heard_until = now + self.config.heartbeat_timeout;
+                let until = now + self.election_timeout_max();
+                let named = self.named(from, None, heard_until, until);
+                self.show(named);
+            }
+        }
+    }
+
+    /// The leader has named who follows it: by [`ElectionMessage::TimeoutNow`], or when it left.
+    pub(super) fn expect_successor(&mut self, now: Time, peer: &PeerId) {
+        self.transfers.successor = Some(Successor {
+            peer: peer.clone(),
+            until: now + self.election_timeout_max(),
+        });
+    }
+
+    pub(super) fn is_heir(&self, now: Time, peer: &PeerId) -> bool {
+        self.transfers
+            .successor
+            .as_ref()
+            .is_some_and(|successor| successor.peer == *peer && now < successor.until)
+    }
+
+    /// How long the one that `leader` named is left alone after `leader` gave way to it (G1): its votes and its first
+    /// heartbeat are on their way.
+    pub(super) fn wait_for_heir(&self, now: Time, view: &View, leader: &PeerId) -> Duration {
+        let named = self
+            .transfers
+            .successor
+            .as_ref()
+            .filter(|successor| now < successor.until);
+        let another =
+            |successor: &Successor| successor.peer != self.me && successor.peer != *leader;
+        if named.is_some_and(another) {
+            SUCCESSION_GRACE.max(slowest_rtt(view))
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// Whether `candidate`, which says that `leader` asked it to campaign, takes over what this node goes by. A leader
+    /// knows whom it asked. Others believe a member, except where only the leader may name a leader, or the
+    /// quorum is static: there it must have said so. Of a leader of another side nobody's report counts: its side is met as any other (C5).
+    pub(super) fn is_handed_over(&self, now: Time, leader: &PeerId, candidate: &PeerId) -> bool {
+        match self.leading() {
+            Some(leader) => leader
+                .handover
+                .as_ref()
+                .is_some_and(|handover| handover.target == *candidate && now < handover.until),
+            None if self.config.policy.authority == Authority::Anyone
+                && !self.config.quorum.is_static() =>
+            {
+                let own = self.role.shown();
+                own.is_none_or(|own| own == leader)
+            }
+            None => self.is_heir(now, candidate),
+        }
+    }
+
+    /// The successor's vote request was here before the leader's message: it is answered now.
+    pub(super) fn answer_early_request(&mut self, now: Time, view: &View) {
+        if let Some(early) = self.transfers.early_request.take()
+            && self.is_heir(now, &early.candidate)
+            && self.counts(view, &early.candidate)
+        {
+            let (from, asked_by) = (&early.candidate, Some(&early.asked_by));
+            self.answer_vote(now, view, from, early.round, &early.stamp, asked_by);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Votes on disk before anybody hears of them: a restarted voter must not vote twice on a version.
+//!
+//! What elects, and what is sent under a version that is not on disk yet, waits for the disk, in order. Heartbeats do not wait:
+//! they say what is on disk.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use super::paxos::Acceptor;
+use super::wire::{Observation, SeededMessage};
+use super::{OutputOf, Seeded};
+use crate::election::ElectionOutput;
+use crate::election::known::KnownVoter;
+use crate::id::PeerId;
+
+/// Messages that wait for the disk, at most; more are not sent. All of them are repeated or asked for again.
+const MAX_HELD: usize = 4096;
+
+/// What must survive the process.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Kept {
+    /// Counts its incarnations and the changes of its votes. A voter that shows a smaller one than another voter remembers
+    /// lost its file, or has an older copy of it.
+    pub writes: u64,
+    /// While votes may be forgotten that this voter gave up to a write counter: that one, as others remember it.
+    pub forgotten: Option<u64>,
+    /// Its votes.
+    pub acceptor: Acceptor,
+    /// The leader that it acknowledged last.
+    pub acknowledged: Option<Observation>,
+    /// What is known of the other voters.
+    pub others: BTreeMap<PeerId, KnownVoter>,
+}
+
+impl Kept {
+    /// What an incarnation that starts now writes before it sends anything: the state that `previous` ones left.
+    pub(super) fn of_next_incarnation(previous: Option<Self>) -> Self {
+        let mut kept = previous.unwrap_or_default();
+        kept.writes = kept.writes.saturating_add(1);
+        kept
+    }
+
+    /// What it must not forget of itself.
+    fn votes(&self) -> (Option<u64>, &Acceptor, Option<&Observation>) {
+        (self.forgotten, &self.acceptor, self.acknowledged.as_ref())
+    }
+}
+
+/// What is on disk, and what waits for it.
+#[derive(Debug)]
+pub(super) struct Disk {
+    safe: Kept,
+    newest: Kept,
+    /// Counts the changes of the state: that of `safe` and that of `newest`.
+    safe_revision: u64,
+    revision: u64,
+    /// The write that is under way; one at a time, so that a slow disk gets the newest state and not all.
+    writing: Option<(u64, u64, Kept)>,
+    writes: u64,
+    /// Each with the revision that must be on disk before.
+    held: VecDeque<(u64, OutputOf<Seeded>)>,
+    free: VecDeque<OutputOf<Seeded>>,
+}
+
+impl Disk {
+    pub(super) fn new(kept: Kept) -> Self {
+        Self {
+            newest: kept.clone(),
+            safe: kept,
+            safe_revision: 0,
+            revision: 0,
+            writing: None,
+            writes: 0,
+            held: VecDeque::new(),
+            free: VecDeque::new(),
+        }
+    }
+
+    /// What a restart cannot undo.
+    pub(super) fn safe(&self) -> &Kept {
+        &self.safe
+    }
+
+    /// Whether the newest state is on disk.
+    pub(super) fn is_safe(&self) -> bool {
+        self.revision == self.safe_revision
+    }
+
+    /// The state is this now, and these outputs follow from it. A change of votes raises the write counter; what is known of
+    /// others alone does not, or two voters would raise each other's for ever.
+    pub(super) fn take(
+        &mut self,
+        kept: &mut Kept,
+        outputs: impl IntoIterator<Item = OutputOf<Seeded>>,
+    ) {
+        if kept.votes() != self.newest.votes() {
+            kept.writes = kept.writes.saturating_add(1);
+        }
+        if *kept != self.newest {
+            self.newest.clone_from(kept);
+            self.revision += 1;
+        }
+        for output in outputs {
+            let waits = match &output {
+                ElectionOutput::Send { message, .. } => {
+                    let acknowledges =
+                        matches!(message.message, SeededMessage::LeaderKeepAlive { .. });
+                    message.elects()
+                        || message.basis.version > self.safe.acceptor.decided()
+                        || acknowledges && kept.acknowledged != self.safe.acknowledged
+                }
+                ElectionOutput::HeartbeatNow => true,
+                _ => false,
+            };
+            if !waits {
+                self.free.push_back(output);
+            } else if self.held.len() < MAX_HELD {
+                self.held.push_back((self.revision, output));
+            }
+        }
+    }
+
+    pub(super) fn poll(&mut self) -> Option<OutputOf<Seeded>> {
+        if self.writing.is_none() && !self.is_safe() {
+            self.writes += 1;
+            self.writing = Some((self.writes, self.revision, self.newest.clone()));
+            return Some(ElectionOutput::Persist {
+                number: self.writes,
+                state: self.newest.clone(),
+            });
+        }
+        let released = self.free.pop_front();
+        let mut output = released.or_else(|| {
+            let (revision, _) = self.held.front()?;
+            let safe = *revision <= self.safe_revision;
+            safe.then(|| self.held.pop_front())?
+                .map(|(_, output)| output)
+        })?;
+        if let ElectionOutput::Send { message, .. } = &mut output {
+            message.writes = self.safe.writes;
+        }
+        Some(output)
+    }
+
+    /// The disk has what was asked for up to `number`.
+    pub(super) fn written(&mut self, number: u64) {
+        if let Some((_, revision, kept)) = self.writing.take_if(|(open, ..)| *open <= number) {
+            self.safe_revision = revision;
+            self.safe = kept;
+        }
+    }
+
+    /// What waits for a link that is gone must not go out on the next one.
+    pub(super) fn forget(&mut self, peer: &PeerId) {
+        let to_others = |output: &OutputOf<Seeded>| !matches!(output, ElectionOutput::Send { to, .. } if to == peer);
+        self.held.retain(|(_, output)| to_others(output));
+        self.free.retain(to_others);
+    }
+
+    /// A voter that noticed that it forgot votes does not vote, not even late.
+    pub(super) fn forget_votes(&mut self) {
+        let other = |output: &OutputOf<Seeded>| !matches!(output, ElectionOutput::Send { message, .. } if message.elects());
+        self.held.retain(|(_, output)| other(output));
+        self.free.retain(other);
+    }
+}
+
+#[cfg(test)]
+mod tests;

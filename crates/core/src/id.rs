@@ -1,0 +1,243 @@
+//! Names of things: peers, sessions (rooms), process incarnations, keys.
+//!
+//! Every type here holds a valid value or does not exist: strings are checked once, where they enter.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thiserror::Error;
+
+/// Longest peer id, in bytes of UTF-8.
+pub const MAX_PEER_ID_BYTES: usize = 64;
+/// Longest session id, in bytes of UTF-8.
+pub const MAX_SESSION_ID_BYTES: usize = 128;
+
+/// Why a string is not an id.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum IdError {
+    /// The string is empty.
+    #[error("it is empty; give 1 to {max} bytes")]
+    Empty {
+        /// The longest length allowed, in bytes.
+        max: usize,
+    },
+    /// The string is longer than allowed.
+    #[error("it has {len} bytes; at most {max} are allowed")]
+    TooLong {
+        /// The length found, in bytes.
+        len: usize,
+        /// The longest length allowed, in bytes.
+        max: usize,
+    },
+    /// A character of Unicode category Cc.
+    #[error("it contains the control character U+{code:04X}; remove it")]
+    ControlCharacter {
+        /// The code point found.
+        code: u32,
+    },
+    /// A character that turns the direction of the text around it: the id would show as another.
+    #[error("it contains the bidirectional override U+{code:04X}; remove it")]
+    BidiOverride {
+        /// The code point found.
+        code: u32,
+    },
+    /// White space at the beginning or the end.
+    #[error("it begins or ends with a blank; remove it")]
+    Blank,
+}
+
+fn check(text: &str, max: usize) -> Result<(), IdError> {
+    if text.is_empty() {
+        return Err(IdError::Empty { max });
+    }
+    if text.len() > max {
+        return Err(IdError::TooLong {
+            len: text.len(),
+            max,
+        });
+    }
+    if let Some(c) = text.chars().find(|c| c.is_control()) {
+        return Err(IdError::ControlCharacter { code: c.into() });
+    }
+    if let Some(c) = text.chars().find(|c| is_bidi_override(*c)) {
+        return Err(IdError::BidiOverride { code: c.into() });
+    }
+    if text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace) {
+        return Err(IdError::Blank);
+    }
+    Ok(())
+}
+
+/// Whether a character turns the direction of the text that follows it (Unicode's embeddings, overrides and
+/// isolates).
+pub fn is_bidi_override(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident, $max:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Checks `text` and takes it as an id.
+            ///
+            /// # Errors
+            /// [`IdError`] when `text` is empty, too long, has a control character, a bidirectional override, or a
+            /// blank at either end.
+            pub fn new(text: &str) -> Result<Self, IdError> {
+                check(text, $max)?;
+                Ok(Self(text.into()))
+            }
+
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <&str>::deserialize(deserializer)?;
+                Self::new(text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+text_id!(
+    /// The name of a member: 1 to 64 bytes of UTF-8, no control characters, no bidirectional overrides, no blank at
+    /// either end.
+    ///
+    /// Compared and sorted as bytes; nothing is normalised.
+    PeerId,
+    MAX_PEER_ID_BYTES
+);
+text_id!(
+    /// The name of a room: 1 to 128 bytes of UTF-8, no control characters, no bidirectional overrides, no blank at
+    /// either end.
+    SessionId,
+    MAX_SESSION_ID_BYTES
+);
+
+/// One incarnation of a process: every initialization starts another.
+///
+/// A later start orders after an earlier one of the same key; the random part tells two starts of one
+/// instant apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Incarnation {
+    /// When the process started the room, in microseconds since the Unix epoch.
+    pub started_us: u64,
+    /// 64 random bits.
+    pub random: u64,
+}
+
+impl Incarnation {
+    /// This incarnation, moved after `previous`, which an earlier one left on disk: a clock that was set back must not
+    /// make the new one the older.
+    #[must_use]
+    pub fn after(self, previous: Self) -> Self {
+        Self {
+            started_us: self.started_us.max(previous.started_us.saturating_add(1)),
+            random: self.random,
+        }
+    }
+}
+
+/// The SHA-256 of a peer's public key (SubjectPublicKeyInfo, DER).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Fingerprint(pub [u8; 32]);
+
+/// As a roster names it, and hosts compare it: 64 hexadecimal digits.
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in &self.0[..8] {
+            write!(f, "{byte:02x}")?;
+        }
+        f.write_str("..")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_hold_only_what_is_allowed() {
+        assert!(PeerId::new("p").is_ok());
+        assert!(PeerId::new(&"x".repeat(64)).is_ok());
+        assert!(PeerId::new("琪露诺 ⑨").is_ok());
+        assert_eq!(PeerId::new(""), Err(IdError::Empty { max: 64 }));
+        assert_eq!(
+            PeerId::new(&"x".repeat(65)),
+            Err(IdError::TooLong { len: 65, max: 64 })
+        );
+        for control in ["a\nb", "a\u{0}b", "a\u{7f}", "\u{85}a"] {
+            assert!(matches!(
+                PeerId::new(control),
+                Err(IdError::ControlCharacter { .. })
+            ));
+        }
+        for turns in ["a\u{202e}b", "\u{202a}a", "a\u{2066}", "\u{2069}"] {
+            let error = PeerId::new(turns).expect_err("an override");
+            assert!(matches!(error, IdError::BidiOverride { .. }));
+            assert!(SessionId::new(turns).is_err());
+        }
+        let error = PeerId::new("a\u{202e}b").expect_err("an override");
+        let sentence = "it contains the bidirectional override U+202E; remove it";
+        assert_eq!(error.to_string(), sentence);
+        // Marks, joiners and the scripts themselves are part of names.
+        for name in [
+            "\u{200f}שלום",
+            "مرحبا",
+            "a\u{200d}b",
+            "\u{202f}a\u{202f}b".trim(),
+        ] {
+            assert!(PeerId::new(name).is_ok(), "{name:?}");
+        }
+        for blank in [" a", "a ", "\u{3000}a", "a\u{a0}"] {
+            assert_eq!(PeerId::new(blank), Err(IdError::Blank));
+        }
+        assert!(SessionId::new(&"s".repeat(128)).is_ok());
+        assert!(SessionId::new(&"s".repeat(129)).is_err());
+    }
+
+    #[test]
+    fn a_bad_id_does_not_come_off_the_wire() {
+        let bytes = postcard::to_allocvec(" padded").expect("a string");
+        assert!(postcard::from_bytes::<PeerId>(&bytes).is_err());
+        let bytes = postcard::to_allocvec("ana\u{202e}lem").expect("a string");
+        assert!(postcard::from_bytes::<PeerId>(&bytes).is_err());
+        let bytes = postcard::to_allocvec("plain").expect("a string");
+        assert_eq!(
+            postcard::from_bytes::<PeerId>(&bytes),
+            Ok(PeerId::new("plain").expect("valid"))
+        );
+    }
+}

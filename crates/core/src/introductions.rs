@@ -1,0 +1,689 @@
+//! Whom to dial: members that others told of, and members that were lost.
+//!
+//! Of two members that learn of each other the smaller id dials; the larger one dials when no link came
+//! within 2 s. A fresh introduction of a large room is spread out, and no address of a stranger is dialled
+//! more than once in 2 s. A lost member is dialled by both ends, with waits that double.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::bounded::BoundedMap;
+use super::id::{Fingerprint, PeerId};
+use super::time::{Duration, Time};
+use super::virtual_address::is_virtual;
+use super::wire::{MAX_PEER_ADDRESSES, PeerEntry};
+
+/// Time between two dials of one address, and of one peer.
+pub const REDIAL_INTERVAL: Duration = Duration::from_secs(2);
+/// Waits between the dials of a lost member do not grow beyond this within the first minute.
+const EARLY_RECONNECT_CAP: Duration = Duration::from_secs(2);
+const EARLY: Duration = Duration::from_secs(60);
+/// A peer that could not be reached for so long is forgotten.
+pub const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
+/// Dials at once; after these, `DIALS_PER_SECOND`.
+const BURST: u32 = 16;
+const DIALS_PER_SECOND: u64 = 16;
+/// Waits between the dials of a member that is linked through the leader begin with `REDIAL_INTERVAL`, double, and do not
+/// grow beyond this.
+const DIRECT_AGAIN_CAP: Duration = Duration::from_secs(30);
+/// Peers that wait to be dialled, at most.
+const MAX_CANDIDATES: usize = 1024;
+
+/// How a lost member is dialled again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reconnect {
+    /// The first wait; it doubles from there. A quarter more or less is random.
+    pub initial: Duration,
+    /// The longest wait; 2 s within the first minute.
+    pub max: Duration,
+    /// Dials before the member is given up; `None` is unlimited.
+    pub max_retries: Option<u32>,
+}
+
+impl Default for Reconnect {
+    fn default() -> Self {
+        Self {
+            initial: Duration::from_secs(1),
+            max: Duration::from_secs(30),
+            max_retries: None,
+        }
+    }
+}
+
+/// A dial to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dial {
+    /// Whom.
+    pub peer: PeerId,
+    /// The key that it must show.
+    pub key: Fingerprint,
+    /// Where it may be reached, the likeliest first.
+    pub addresses: Vec<SocketAddr>,
+    /// Whether it may be reached through the leader, where it is at none of the addresses.
+    pub through_leader: bool,
+}
+
+/// How a peer may be reached at present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ways {
+    /// At its addresses.
+    pub direct: bool,
+    /// Through the leader.
+    pub through_leader: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Candidate {
+    key: Fingerprint,
+    addresses: Vec<SocketAddr>,
+    dial_at: Time,
+    give_up_at: Time,
+    dialing: bool,
+    /// Set for a lost member.
+    lost: Option<Lost>,
+    /// Set while it is linked through the leader, and dialled for a link of its own: the present wait between two dials.
+    direct_again: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Lost {
+    since: Time,
+    wait: Duration,
+    dials: u32,
+}
+
+/// See the module's text.
+#[derive(Debug, Clone)]
+pub struct Introductions {
+    candidates: BoundedMap<PeerId, Candidate, MAX_CANDIDATES>,
+    dialled: BTreeMap<SocketAddr, Time>,
+    tokens: u32,
+    refilled_at: Time,
+    reconnect: Reconnect,
+    /// Whether peers are introduced without addresses: they are reached through the leader.
+    without_addresses: bool,
+    rng: ChaCha8Rng,
+}
+
+impl Introductions {
+    /// Nobody to dial yet. `seed` decides the random part of the waits.
+    pub fn new(now: Time, reconnect: Reconnect, seed: u64) -> Self {
+        Self {
+            candidates: BoundedMap::default(),
+            dialled: BTreeMap::new(),
+            tokens: BURST,
+            refilled_at: now,
+            reconnect,
+            without_addresses: false,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+
+    /// The same in a room where nobody learns addresses, as in a star.
+    pub fn without_addresses(self) -> Self {
+        Self {
+            without_addresses: true,
+            ..self
+        }
+    }
+
+    /// A member told of a peer that is not linked here.
+    pub fn introduce(&mut self, now: Time, me: &PeerId, entry: &PeerEntry) {
+        let wait = if *me < entry.id {
+            Duration::ZERO
+        } else {
+            REDIAL_INTERVAL
+        };
+        let dial_at = now + wait;
+        let (key, addresses) = (entry.key, &entry.addresses);
+        self.add(
+            now,
+            dial_at,
+            &entry.id,
+            key,
+            addresses,
+            self.without_addresses,
+        );
+    }
+
+    /// A linked peer was lost: both ends dial, until `give_up_at`.
+    pub fn lost(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        key: Fingerprint,
+        addresses: &[SocketAddr],
+        give_up_at: Time,
+    ) {
+        let wait = self.reconnect.initial;
+        let before = self.candidates.remove(peer);
+        // Of a member that was linked through the leader only these are known, if any.
+        let before = before.filter(|before| before.key == key && before.direct_again.is_some());
+        let may_lack = self.without_addresses || before.is_some();
+        let known = before.map_or(Vec::new(), |before| before.addresses);
+        let addresses = [addresses, &known].concat();
+        let dial_at = now + self.jittered(wait);
+        self.add(now, dial_at, peer, key, &addresses, may_lack);
+        if let Some(candidate) = self.candidates.get_mut(peer) {
+            candidate.give_up_at = give_up_at;
+            candidate.lost = Some(Lost {
+                since: now,
+                wait,
+                dials: 0,
+            });
+        }
+    }
+
+    fn jittered(&mut self, wait: Duration) -> Duration {
+        jittered(wait, &mut self.rng)
+    }
+
+    fn add(
+        &mut self,
+        now: Time,
+        dial_at: Time,
+        peer: &PeerId,
+        key: Fingerprint,
+        addresses: &[SocketAddr],
+        may_lack: bool,
+    ) {
+        let addresses: Vec<_> = addresses
+            .iter()
+            .copied()
+            .filter(|address| is_dialable(*address))
+            .take(MAX_PEER_ADDRESSES)
+            .collect();
+        if addresses.is_empty() && !may_lack {
+            return;
+        }
+        if let Some(known) = self.candidates.get_mut(peer)
+            && known.key == key
+        {
+            for address in addresses {
+                if !known.addresses.contains(&address) && known.addresses.len() < MAX_PEER_ADDRESSES
+                {
+                    known.addresses.push(address);
+                }
+            }
+            if known.lost.is_none() {
+                known.give_up_at = now + GIVE_UP_AFTER;
+            }
+            known.dial_at = known.dial_at.min(dial_at);
+            return;
+        }
+        let candidate = Candidate {
+            key,
+            addresses,
+            dial_at,
+            give_up_at: now + GIVE_UP_AFTER,
+            dialing: false,
+            lost: None,
+            direct_again: None,
+        };
+        // Without room for it, the peer is dialled when somebody introduces it again.
+        let _ = self.candidates.insert(peer.clone(), candidate);
+    }
+
+    /// The peer is linked through the leader: it is dialled for a link of its own, with waits that double, at the addresses
+    /// that are known and at these.
+    pub fn linked_through_leader(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        key: Fingerprint,
+        addresses: &[SocketAddr],
+    ) {
+        let known = self.candidates.get(peer);
+        let known = known.filter(|known| known.key == key && known.direct_again.is_some());
+        let dial_at = match known.map(|known| known.dial_at) {
+            // Hearsay brings no dial forward.
+            Some(dial_at) => dial_at,
+            None => now + self.jittered(REDIAL_INTERVAL),
+        };
+        self.add(now, dial_at, peer, key, addresses, true);
+        if let Some(candidate) = self.candidates.get_mut(peer)
+            && candidate.direct_again.is_none()
+        {
+            candidate.direct_again = Some(REDIAL_INTERVAL);
+            candidate.dialing = false;
+            candidate.lost = None;
+            candidate.dial_at = dial_at;
+        }
+    }
+
+    /// The peer is linked, or shall not be dialled any more.
+    pub fn forget(&mut self, peer: &PeerId) {
+        self.candidates.remove(peer);
+    }
+
+    /// Nobody shall be dialled any more.
+    pub fn forget_all(&mut self) {
+        self.candidates.clear();
+    }
+
+    /// A dial to the peer ended without a link; it is tried again later unless that is `permanent`. Tells
+    /// whether a lost member is given up.
+    #[must_use]
+    pub fn dial_failed(&mut self, now: Time, peer: &PeerId, permanent: bool) -> bool {
+        let Some(candidate) = self.candidates.get_mut(peer) else {
+            return false;
+        };
+        candidate.dialing = false;
+        if let Some(wait) = &mut candidate.direct_again {
+            *wait = (*wait * 2).min(DIRECT_AGAIN_CAP);
+            candidate.dial_at = now + jittered(*wait, &mut self.rng);
+            return false;
+        }
+        let Some(lost) = candidate.lost else {
+            candidate.dial_at = candidate.dial_at.max(now);
+            if permanent {
+                self.candidates.remove(peer);
+            }
+            return false;
+        };
+        let retries = self.reconnect.max_retries;
+        if permanent || retries.is_some_and(|most| lost.dials >= most) {
+            self.candidates.remove(peer);
+            return true;
+        }
+        let cap = if now.since(lost.since) < EARLY {
+            self.reconnect.max.min(EARLY_RECONNECT_CAP)
+        } else {
+            self.reconnect.max
+        };
+        let wait = (lost.wait * 2).min(cap);
+        let dial_at = now + self.jittered(wait);
+        if let Some(candidate) = self.candidates.get_mut(peer) {
+            candidate.dial_at = dial_at;
+            candidate.lost = Some(Lost { wait, ..lost });
+        }
+        false
+    }
+
+    /// Peers that are being dialled now and have no link.
+    pub fn dialing(&self) -> impl Iterator<Item = &PeerId> {
+        self.candidates
+            .iter()
+            .filter(|(_, candidate)| candidate.dialing && candidate.direct_again.is_none())
+            .map(|(id, _)| id)
+    }
+
+    /// When [`Introductions::due`] has something to say next.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let next = self
+            .candidates
+            .values()
+            .filter(|candidate| !candidate.dialing)
+            .map(|candidate| match candidate.direct_again {
+                Some(_) => candidate.dial_at,
+                None => candidate.dial_at.min(candidate.give_up_at),
+            })
+            .min()?;
+        Some(if self.tokens == 0 {
+            next.max(self.refilled_at + refill_interval())
+        } else {
+            next
+        })
+    }
+
+    /// The dials that are due, as many as the limits allow. `ways` says how a peer may be reached.
+    pub fn due(&mut self, now: Time, ways: impl Fn(&PeerId) -> Ways) -> Vec<Dial> {
+        self.refill(now);
+        self.candidates.retain(|_, candidate| {
+            candidate.dialing || candidate.direct_again.is_some() || now < candidate.give_up_at
+        });
+        self.dialled
+            .retain(|_, at| now.since(*at) < REDIAL_INTERVAL);
+        // Who has waited longest goes first, so that nobody can keep others back with names that sort early.
+        let mut due: Vec<_> = self
+            .candidates
+            .iter_mut()
+            .filter(|(_, candidate)| !candidate.dialing && now >= candidate.dial_at)
+            .collect();
+        due.sort_by_key(|(_, candidate)| candidate.dial_at);
+        let mut dials = Vec::new();
+        for (peer, candidate) in due {
+            if self.tokens == 0 {
+                break;
+            }
+            let ways = ways(peer);
+            let through_leader = ways.through_leader && candidate.direct_again.is_none();
+            let mut addresses = match ways.direct {
+                true => candidate.addresses.clone(),
+                false => Vec::new(),
+            };
+            if addresses.is_empty() && !through_leader {
+                candidate.dial_at = now + REDIAL_INTERVAL;
+                continue;
+            }
+            match &mut candidate.lost {
+                Some(lost) => lost.dials += 1,
+                None if addresses.is_empty() => {}
+                None => {
+                    let dialled_at = |address| self.dialled.get(address).copied();
+                    let rested_at = addresses.iter().filter_map(dialled_at).min();
+                    addresses.retain(|address| !self.dialled.contains_key(address));
+                    if addresses.is_empty() {
+                        candidate.dial_at = rested_at.unwrap_or(now) + REDIAL_INTERVAL;
+                        continue;
+                    }
+                }
+            }
+            self.tokens -= 1;
+            self.dialled
+                .extend(addresses.iter().map(|address| (*address, now)));
+            candidate.dialing = true;
+            candidate.dial_at = now + REDIAL_INTERVAL;
+            dials.push(Dial {
+                peer: peer.clone(),
+                key: candidate.key,
+                addresses,
+                through_leader,
+            });
+        }
+        dials
+    }
+
+    fn refill(&mut self, now: Time) {
+        while self.tokens < BURST && self.refilled_at + refill_interval() <= now {
+            self.tokens += 1;
+            self.refilled_at = self.refilled_at + refill_interval();
+        }
+        if self.tokens == BURST {
+            self.refilled_at = now;
+        }
+    }
+}
+
+/// A quarter more or less.
+fn jittered(wait: Duration, rng: &mut ChaCha8Rng) -> Duration {
+    wait * rng.random_range(75..=125) / 100
+}
+
+fn refill_interval() -> Duration {
+    Duration::from_micros(1_000_000 / DIALS_PER_SECOND)
+}
+
+/// Whether `address` can name one peer: no port 0, no unspecified, multicast, broadcast or virtual address, and no
+/// link-local IPv6 address without its zone, as it arrives from others: zones are of one machine, and not sent.
+pub fn is_dialable(address: SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    let lacks_zone = matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0);
+    let broadcast = matches!(ip, std::net::IpAddr::V4(v4) if v4.is_broadcast());
+    address.port() != 0
+        && !ip.is_unspecified()
+        && !ip.is_multicast()
+        && !broadcast
+        && !lacks_zone
+        && !is_virtual(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn direct(_: &PeerId) -> Ways {
+        Ways {
+            direct: true,
+            through_leader: false,
+        }
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::from_micros(ms * 1000)
+    }
+
+    fn id(name: &str) -> PeerId {
+        PeerId::new(name).expect("valid")
+    }
+
+    fn introductions_at_0() -> Introductions {
+        Introductions::new(at(0), Reconnect::default(), 1)
+    }
+
+    fn entry(name: &str, addresses: &[&str]) -> PeerEntry {
+        PeerEntry {
+            id: id(name),
+            key: Fingerprint([1; 32]),
+            addresses: addresses
+                .iter()
+                .map(|text| text.parse().expect("an address"))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn the_smaller_id_dials_at_once_and_the_larger_after_two_seconds() {
+        let mut smaller = introductions_at_0();
+        smaller.introduce(at(0), &id("a"), &entry("b", &["127.0.0.1:1"]));
+        assert_eq!(smaller.due(at(0), direct).len(), 1);
+        let mut larger = introductions_at_0();
+        larger.introduce(at(0), &id("c"), &entry("b", &["127.0.0.1:1"]));
+        assert_eq!(larger.due(at(0), direct).len(), 0);
+        assert_eq!(larger.next_deadline(), Some(at(2000)));
+        assert_eq!(larger.due(at(2000), direct).len(), 1);
+    }
+
+    #[test]
+    fn introductions_are_spread_out() {
+        let mut introductions = introductions_at_0();
+        for n in 0..100 {
+            let address = format!("10.0.0.1:{}", 1000 + n);
+            introductions.introduce(at(0), &id("a"), &entry(&format!("p{n:03}"), &[&address]));
+        }
+        assert_eq!(introductions.due(at(0), direct).len(), 16);
+        assert_eq!(introductions.due(at(999), direct).len(), 15);
+        assert_eq!(introductions.due(at(1000), direct).len(), 1);
+    }
+
+    #[test]
+    fn names_that_sort_early_do_not_keep_others_back() {
+        let mut introductions = introductions_at_0();
+        introductions.introduce(at(0), &id("a"), &entry("z", &["10.0.0.2:1"]));
+        introductions.due(at(0), direct);
+        assert!(!introductions.dial_failed(at(0), &id("z"), false));
+        for n in 0..200 {
+            let address = format!("10.0.0.1:{}", 1000 + n);
+            let name = format!("b{n:03}");
+            introductions.introduce(at(1), &id("a"), &entry(&name, &[&address]));
+        }
+        let mut dialled = Vec::new();
+        for ms in (1..30_000).step_by(100) {
+            for dial in introductions.due(at(ms), direct) {
+                assert!(!introductions.dial_failed(at(ms), &dial.peer, false));
+                dialled.push(dial.peer);
+            }
+        }
+        assert!(dialled.contains(&id("z")), "16 a second, 200 waiting");
+    }
+
+    #[test]
+    fn one_address_is_dialled_once_in_two_seconds_whoever_is_said_to_be_there() {
+        let mut introductions = introductions_at_0();
+        for name in ["b", "c", "d"] {
+            introductions.introduce(at(0), &id("a"), &entry(name, &["192.0.2.1:7"]));
+        }
+        assert_eq!(introductions.due(at(0), direct).len(), 1);
+        assert_eq!(introductions.due(at(1999), direct).len(), 0);
+        assert_eq!(introductions.due(at(2000), direct).len(), 1);
+    }
+
+    #[test]
+    fn a_member_linked_through_the_leader_is_dialled_with_waits_that_double_up_to_thirty_seconds() {
+        let mut introductions = introductions_at_0();
+        let key = entry("b", &[]).key;
+        let known = [address("192.0.2.1:7")];
+        introductions.linked_through_leader(at(0), &id("b"), key, &known);
+        let mut dialled = Vec::new();
+        for ms in (0..120_000).step_by(10) {
+            for dial in introductions.due(at(ms), direct) {
+                assert!(!dial.through_leader);
+                assert!(!introductions.dial_failed(at(ms), &dial.peer, false));
+                dialled.push(ms);
+            }
+            // To hear of it again changes nothing.
+            introductions.linked_through_leader(at(ms), &id("b"), key, &known);
+        }
+        let waits = dialled.windows(2).map(|pair| pair[1] - pair[0]);
+        let expected = [4_000, 8_000, 16_000, 30_000, 30_000];
+        assert!((1_500..=2_500).contains(&dialled[0]), "{dialled:?}");
+        for (wait, expected) in waits.zip(expected) {
+            assert!(
+                (expected * 3 / 4..=expected * 5 / 4 + 10).contains(&wait),
+                "{dialled:?}"
+            );
+        }
+        assert!(dialled.len() >= 5, "{dialled:?}");
+    }
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn only_one_peer_can_be_dialled() {
+        for good in [
+            "192.0.2.1:1",
+            "127.0.0.1:1",
+            "[2001:db8::1]:65535",
+            "[::1]:1",
+            "[fe80::1%3]:1",
+        ] {
+            assert!(is_dialable(address(good)), "{good}");
+        }
+        for bad in [
+            "192.0.2.1:0",
+            "0.0.0.0:1",
+            "[::]:1",
+            "224.0.0.251:1",
+            "[ff02::1]:1",
+            "255.255.255.255:1",
+            "[::ffff:255.255.255.255]:1",
+            "[::ffff:224.0.0.251]:1",
+            "[::ffff:0.0.0.0]:1",
+            "[fd1e:4209:ecea:3eef::7]:1",
+            "[fe80::1]:1",
+        ] {
+            assert!(!is_dialable(address(bad)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn some_addresses_are_never_dialled() {
+        let mut introductions = introductions_at_0();
+        for (n, bad) in [
+            "0.0.0.0:5",
+            "255.255.255.255:5",
+            "224.0.0.1:5",
+            "[ff02::1]:5",
+            "[::]:5",
+            "127.0.0.1:0",
+            "[::ffff:224.0.0.1]:5",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            introductions.introduce(at(0), &id("a"), &entry(&format!("b{n}"), &[bad]));
+        }
+        assert_eq!(introductions.due(at(5000), direct), vec![]);
+    }
+
+    #[test]
+    fn the_list_is_bounded_and_the_unreachable_are_forgotten() {
+        let mut introductions = introductions_at_0();
+        for n in 0..3000 {
+            let address = format!("10.0.0.1:{}", 1000 + n);
+            introductions.introduce(at(0), &id("a"), &entry(&format!("p{n}"), &[&address]));
+        }
+        assert_eq!(introductions.candidates.len(), MAX_CANDIDATES);
+        introductions.due(at(60_000), direct);
+        assert_eq!(introductions.candidates.len(), 0);
+    }
+
+    #[test]
+    fn all_addresses_are_dialled_at_once_and_again_after_two_seconds() {
+        let mut introductions = introductions_at_0();
+        introductions.introduce(at(0), &id("a"), &entry("b", &["10.0.0.1:1", "10.0.0.2:1"]));
+        assert_eq!(
+            introductions.due(at(0), direct).remove(0).addresses.len(),
+            2
+        );
+        assert!(!introductions.dial_failed(at(100), &id("b"), false));
+        assert_eq!(introductions.due(at(100), direct), vec![]);
+        assert_eq!(
+            introductions
+                .due(at(2000), direct)
+                .remove(0)
+                .addresses
+                .len(),
+            2
+        );
+        assert!(!introductions.dial_failed(at(2100), &id("b"), true));
+        assert_eq!(introductions.next_deadline(), None);
+    }
+
+    /// When a lost member is dialled whose dials all fail at once.
+    fn dials_of_a_lost_member(reconnect: Reconnect, until_ms: u64) -> Vec<u64> {
+        let mut introductions = Introductions::new(at(0), reconnect, 1);
+        let address = ["10.0.0.1:1".parse().expect("an address")];
+        introductions.lost(
+            at(0),
+            &id("b"),
+            Fingerprint([1; 32]),
+            &address,
+            at(until_ms),
+        );
+        let mut dials = Vec::new();
+        while let Some(now) = introductions.next_deadline() {
+            for dial in introductions.due(now, direct) {
+                dials.push(now.as_micros() / 1000);
+                if introductions.dial_failed(now, &dial.peer, false) {
+                    return dials;
+                }
+            }
+        }
+        dials
+    }
+
+    #[test]
+    fn a_lost_member_is_dialled_with_waits_that_double_up_to_two_seconds() {
+        let reconnect = Reconnect {
+            initial: Duration::from_millis(100),
+            ..Reconnect::default()
+        };
+        let dials = dials_of_a_lost_member(reconnect, 20_000);
+        let waits: Vec<_> = [&[0], &dials[..]]
+            .concat()
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect();
+        for (wait, plain) in waits
+            .iter()
+            .zip([100, 200, 400, 800, 1600, 2000, 2000, 2000])
+        {
+            let (least, most) = (plain * 75 / 100, plain * 125 / 100 + 1);
+            assert!((least..=most).contains(wait), "{waits:?}");
+        }
+        assert!(dials.last() > Some(&17_000) && dials.last() < Some(&20_000));
+    }
+
+    #[test]
+    fn a_lost_member_is_given_up_after_the_last_retry() {
+        let reconnect = Reconnect {
+            max_retries: Some(3),
+            ..Reconnect::default()
+        };
+        assert_eq!(dials_of_a_lost_member(reconnect, 60_000).len(), 3);
+    }
+
+    #[test]
+    fn the_wait_for_a_lost_member_grows_beyond_two_seconds_after_the_first_minute() {
+        let dials = dials_of_a_lost_member(Reconnect::default(), 200_000);
+        let early = dials.iter().filter(|at| **at < 60_000).count();
+        let late = dials.iter().filter(|at| **at > 100_000).count();
+        assert!(early >= 24 && late <= 5, "{dials:?}");
+    }
+}

@@ -1,0 +1,99 @@
+//! Whether the hosts of the room take their events: a leader whose host does not may yield to a member whose host does.
+//!
+//! Each node shows its own host's silence with its heartbeats. The leader alone yields, and only for the silence of its own
+//! host. What another member shows of itself makes it a target, or none.
+
+use super::*;
+use crate::wire::Strategy;
+
+/// A host that has taken no events for so long is reported to the other hosts.
+const SILENT_AFTER: Duration = Duration::from_secs(5);
+/// A node yields once in so many times its own limit.
+const YIELD_PAUSE: u32 = 10;
+/// The host of a target has taken events within this part of the limit.
+const TARGET_PART: u32 = 2;
+
+/// This node's host.
+#[derive(Debug, Default)]
+pub(super) struct Host {
+    /// Since when it has taken no events.
+    pub(super) silent_since: Option<Time>,
+    /// When this node yielded for that last.
+    yielded_at: Option<Time>,
+}
+
+impl Node {
+    /// How long this host has taken no events.
+    pub(super) fn host_silence(&self, now: Time) -> Duration {
+        let since = self.host.silent_since;
+        since.map_or(Duration::ZERO, |since| now.since(since))
+    }
+
+    /// Since when this host has taken no events, as the node learned last.
+    pub fn host_silent_since(&self) -> Option<Time> {
+        self.host.silent_since
+    }
+
+    /// When this node yielded last because its host was silent, for checks.
+    pub fn yielded_at(&self) -> Option<Time> {
+        self.host.yielded_at
+    }
+
+    /// A heartbeat of `peer` has arrived.
+    pub(super) fn note_host(&mut self, peer: &PeerId) {
+        let Some(member) = self.membership.get_mut(peer) else {
+            return;
+        };
+        let silent = member.host_silent;
+        let is_silent = silent >= SILENT_AFTER;
+        if std::mem::replace(&mut member.silence_reported, is_silent) == is_silent {
+            return;
+        }
+        let peer = peer.clone();
+        self.event(match is_silent {
+            true => Event::HostSilent { peer, silent },
+            false => Event::HostBack(peer),
+        });
+    }
+
+    /// A leader whose host has been silent for too long hands over to a member whose host is not, if there is one.
+    pub(super) fn yield_if_silent(&mut self, now: Time) {
+        let Some(limit) = self.config.yield_after else {
+            return;
+        };
+        let strategy = self.config.election.policy.strategy;
+        let may = self.is_leader() && !self.is_fixed() && !matches!(strategy, Strategy::Seeded(_));
+        let pause = limit.saturating_mul(YIELD_PAUSE);
+        let has_yielded = self.host.yielded_at.is_some_and(|at| now.since(at) < pause);
+        if !may || has_yielded || self.host_silence(now) < limit {
+            return;
+        }
+        let targets = self.lively_members(limit / TARGET_PART);
+        if self.yield_to(now, targets) {
+            self.host.yielded_at = Some(now);
+        }
+    }
+
+    /// Members that may lead and whose hosts have taken events for less than `limit`, the preferred ones first.
+    fn lively_members(&self, limit: Duration) -> Vec<PeerId> {
+        let is_lively = |id: &PeerId| {
+            let member = self.membership.direct(id);
+            member.is_some_and(|member| member.host_silent < limit)
+        };
+        let mut members: Vec<_> = self
+            .view
+            .eligible()
+            .filter(|(id, _)| is_lively(id))
+            .collect();
+        members.sort_by_key(|(id, voter)| (voter.priority, *id));
+        let ids = members.into_iter().rev().map(|(id, _)| id.clone());
+        ids.collect()
+    }
+
+    /// Hands over to the first of `targets` that can take over; where the strategy names no target, to the next in line.
+    fn yield_to(&mut self, now: Time, targets: Vec<PeerId>) -> bool {
+        let names_target = self.config.election.policy.strategy == Strategy::Raft;
+        let mut targets = targets.into_iter().map(|peer| names_target.then_some(peer));
+        targets.any(|target| self.try_elect(now, Local::Transfer { target }).is_ok())
+    }
+}

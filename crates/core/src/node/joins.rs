@@ -1,0 +1,765 @@
+//! Who may enter: whoever is known enters at once; about a stranger the leader decides, or its host.
+//!
+//! A contact that does not lead asks the leader and waits; without a leader that it is linked to it decides
+//! itself. A question outlives its leader: the next one is asked again.
+
+use super::*;
+use crate::bounded::BoundedMap;
+use crate::wire::{
+    Candidate, MAX_JOIN_PAYLOAD_BYTES, MAX_REASON_BYTES, NoPlace, Undecided, Verdict,
+};
+
+/// Questions that are open at a time, at most. Beyond these the room counts as full.
+const MAX_OPEN: usize = 64;
+/// The same for one member that asks: so many admissions are under way at a time at an honest one.
+const MAX_OPEN_PER_MEMBER: usize = 16;
+/// Questions of one member that are considered at a time; the others wait for their turn.
+const MAX_CONSIDERED_PER_MEMBER: usize = 4;
+/// Strangers that members vouched for and that are remembered, at most, and for how long.
+const MAX_VOUCHED: usize = 1024;
+const VOUCHED_FOR: Duration = Duration::from_secs(120);
+/// A host that has taken no events is given up so long before the end of the time for entering, as a part of that.
+const HOST_LOOK_PART: u32 = 4;
+/// The longest time for which an old link is asked for a sign of life before its id is another's.
+const MAX_BINDING_PROBE: Duration = Duration::from_millis(500);
+/// Time between two probes of it: one may be lost.
+const BINDING_PING_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Questions about strangers.
+#[derive(Debug, Default)]
+pub(super) struct Joins {
+    open: BTreeMap<u64, Open>,
+    asked: u64,
+    vouched: BoundedMap<PeerId, (Fingerprint, Time), MAX_VOUCHED>,
+    /// Who was let in by this node and is not linked yet; it has a place until then.
+    granted: BoundedMap<PeerId, Grant, MAX_VOUCHED>,
+    /// Tickets that the leader has admitted and that are not linked yet: whom to notify where they never will be.
+    passed: BTreeMap<u64, Passed>,
+    /// Peers that this node's own host asked for, and since when they are admitted.
+    invited: BoundedMap<PeerId, (Fingerprint, Time), MAX_VOUCHED>,
+}
+
+/// A question that the leader has answered.
+#[derive(Debug)]
+struct Passed {
+    leader: PeerId,
+    number: u64,
+    until: Time,
+}
+
+/// A place that is kept for a newcomer.
+#[derive(Debug)]
+struct Grant {
+    asker: Asker,
+    until: Time,
+}
+
+#[derive(Debug)]
+struct Open {
+    candidate: Candidate,
+    asker: Asker,
+    invited: bool,
+    /// Whether this host was asked, and neither has answered nor learned that it need not.
+    is_put: bool,
+    waits: Waits,
+    until: Time,
+}
+
+/// Who wants to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// An admission of this node.
+    Here { ticket: u64 },
+    /// Another member.
+    Member { peer: PeerId, request: u64 },
+}
+
+impl Asker {
+    fn member(&self) -> Option<&PeerId> {
+        match self {
+            Self::Here { .. } => None,
+            Self::Member { peer, .. } => Some(peer),
+        }
+    }
+}
+
+/// What a question waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Waits {
+    /// Whether the present id_holder of the id lives.
+    Binding { until: Time, ping_at: Time },
+    /// That leader's word.
+    Leader { leader: PeerId, asked: bool },
+    /// This host's answer. A host that has taken no events between `asked` and `look_at` does not know of the question.
+    Host { asked: Time, look_at: Option<Time> },
+    /// Other questions of the same member, or the places that were granted to those.
+    Turn,
+}
+
+impl Joins {
+    /// Since when the holder of `key` is admitted, if this node's own host asked for the link with it.
+    pub(super) fn invited_at(&self, peer: &PeerId, key: Fingerprint) -> Option<Time> {
+        let invited = self
+            .invited
+            .get(peer)
+            .filter(|(invited, _)| *invited == key);
+        invited.map(|(_, at)| *at)
+    }
+
+    /// Forgets that this node's own host asked for links with these peers.
+    pub(super) fn forget_invitations(&mut self, of: impl Fn(&PeerId) -> bool) {
+        self.invited.retain(|peer, _| !of(peer));
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        let until = |open: &Open| match open.waits {
+            Waits::Binding { until, ping_at } => ping_at.min(until).min(open.until),
+            Waits::Host { look_at, .. } => look_at.map_or(open.until, |at| at.min(open.until)),
+            Waits::Leader { .. } | Waits::Turn => open.until,
+        };
+        let next = self.open.values().map(until).min();
+        let grants = self.granted.values().filter(|_| self.somebody_waits());
+        next.into_iter()
+            .chain(grants.map(|grant| grant.until))
+            .min()
+    }
+
+    /// Whether a question waits for its turn.
+    fn somebody_waits(&self) -> bool {
+        self.open.values().any(|open| open.waits == Waits::Turn)
+    }
+
+    /// Whether a member has as many questions here as are considered at a time, beside that one.
+    fn are_many_considered(&self, asker: &Asker, number: u64) -> bool {
+        let of_it = |other: &&Open| {
+            other.asker.member() == asker.member()
+                && matches!(other.waits, Waits::Host { .. } | Waits::Binding { .. })
+        };
+        let others = self.open.iter().filter(|(other, _)| **other != number);
+        others.map(|(_, open)| open).filter(of_it).count() >= MAX_CONSIDERED_PER_MEMBER
+    }
+}
+
+/// The places of a room with a limit, as far as they are taken.
+struct Places {
+    max: usize,
+    /// By members, linked or lost.
+    taken: usize,
+}
+
+impl Places {
+    /// How many places the grants to one asker may hold, when others hold `to_others`: half of those that are free, at least
+    /// one. So a member that asks for newcomers of its own making keeps nobody else out.
+    fn share(&self, to_others: usize) -> usize {
+        let free = self.max.saturating_sub(self.taken + to_others);
+        (free / 2).max(1)
+    }
+}
+
+impl Node {
+    /// Somebody wants to be linked here.
+    pub(super) fn join(&mut self, now: Time, ticket: u64, candidate: Candidate, invited: bool) {
+        self.open_join(now, Asker::Here { ticket }, candidate, invited);
+    }
+
+    /// A member asks about somebody who wants to be linked there.
+    pub(super) fn join_requested(
+        &mut self,
+        now: Time,
+        from: &PeerId,
+        request: u64,
+        candidate: Candidate,
+    ) {
+        if candidate.payload.len() > MAX_JOIN_PAYLOAD_BYTES
+            || candidate.entry.addresses.len() > MAX_PEER_ADDRESSES
+        {
+            self.violation(now, from, "a join request is longer than allowed");
+            return;
+        }
+        let asker = Asker::Member {
+            peer: from.clone(),
+            request,
+        };
+        self.open_join(now, asker, candidate, false);
+    }
+
+    fn open_join(&mut self, now: Time, asker: Asker, candidate: Candidate, invited: bool) {
+        let is_member = matches!(asker, Asker::Member { .. });
+        let mine = |open: &&Open| open.asker.member() == asker.member();
+        if self.joins.open.len() >= MAX_OPEN
+            || (is_member && self.joins.open.values().filter(mine).count() >= MAX_OPEN_PER_MEMBER)
+        {
+            self.answer_asker(&asker, Verdict::Full(NoPlace::Newcomers));
+            return;
+        }
+        self.joins.asked += 1;
+        let number = self.joins.asked;
+        self.joins.open.insert(
+            number,
+            Open {
+                candidate,
+                asker,
+                invited,
+                is_put: false,
+                waits: Waits::Leader {
+                    leader: self.me.clone(),
+                    asked: false,
+                },
+                until: now + self.config.handshake_timeout,
+            },
+        );
+        self.decide(now, number);
+    }
+
+    /// Carries a question on from wherever it stands.
+    fn decide(&mut self, now: Time, number: u64) {
+        let Some(open) = self.joins.open.get(&number) else {
+            return;
+        };
+        let entry = open.candidate.entry.clone();
+        let incarnation = open.candidate.incarnation;
+        let (asker, invited) = (open.asker.clone(), open.invited);
+        let host_is_asked = matches!(open.waits, Waits::Host { .. });
+        let until = open.until;
+        if self.unanswered_leaves.is_some() || self.ended {
+            return self.answer(number, Verdict::Timeout(Undecided::Leaving));
+        }
+        if self.is_kicked(&entry.id, entry.key) {
+            let verdict = Verdict::Rejected {
+                reason: 0,
+                bytes: AdmissionRefusal::Kicked(entry.id).to_string().into_bytes(),
+            };
+            return self.answer(number, verdict);
+        }
+        if entry.id == self.me || !self.election.admits(&entry.id, entry.key) {
+            return self.answer(number, Verdict::DuplicatePeerId);
+        }
+        if self.moves_to(&entry.id, entry.key) {
+            return self.accept(now, number, false);
+        }
+        let is_kept = self.keeps_id(&entry.id, entry.key, incarnation);
+        match self.id_holder(&entry.id) {
+            Some(_) if is_kept => {
+                let wait = MAX_BINDING_PROBE.min(self.config.handshake_timeout / 2);
+                self.set_waits(
+                    number,
+                    Waits::Binding {
+                        until: now + wait,
+                        ping_at: now + BINDING_PING_INTERVAL,
+                    },
+                );
+                return self.ping(&entry.id);
+            }
+            // The room let the holder of this key in before.
+            Some((key, _)) if key == entry.key => return self.accept(now, number, false),
+            _ if self.is_vouched(&entry.id, entry.key) => return self.accept(now, number, false),
+            _ => {}
+        }
+        let leader = self.leader().cloned();
+        let no_place = self.no_place_for(now, &entry.id);
+        let linked = |id: &PeerId| self.membership.get(id).is_some();
+        match (leader, no_place) {
+            // It asks the next leader, or decides itself.
+            _ if asker.member().is_some() && !self.is_leader() => {
+                self.answer(number, Verdict::NotLeader);
+            }
+            (Some(leader), _) if leader != self.me && linked(&leader) && leader != entry.id => {
+                self.set_waits(
+                    number,
+                    Waits::Leader {
+                        leader: leader.clone(),
+                        asked: true,
+                    },
+                );
+                self.ask_leader(number, &leader);
+            }
+            _ if host_is_asked => {}
+            _ if self.waits_for_its_turn(now, number, &asker, &entry.id) => {
+                self.set_waits(number, Waits::Turn);
+            }
+            (_, Some(no_place)) => self.answer(number, Verdict::Full(no_place)),
+            _ if self.config.ask_host && !invited && self.looking.is_none() => {
+                let waits = Waits::Host {
+                    asked: now,
+                    look_at: Some(until - self.config.handshake_timeout / HOST_LOOK_PART),
+                };
+                self.set_waits(number, waits);
+                let open = self.joins.open.get_mut(&number);
+                let candidate = open.map(|open| {
+                    open.is_put = true;
+                    open.candidate.clone()
+                });
+                if let Some(Candidate { entry, payload, .. }) = candidate {
+                    self.event(Event::JoinRequest {
+                        request: number,
+                        peer: entry.id,
+                        address: entry.addresses.first().copied(),
+                        payload,
+                    });
+                }
+            }
+            _ => self.accept(now, number, true),
+        }
+    }
+
+    /// Why the limits of the room leave no place for one more member, if they do not. Within the leader's limit lost members
+    /// keep their places, and those that were let in a moment ago have theirs; the own limit counts links, or
+    /// members that come and go could keep everybody out. The leader's limit counts nobody out who leads: the one that is
+    /// known here may be old, and the leader lifts it as soon as it is linked. Nor does it count a voter of a static quorum
+    /// out where nobody leads: votes alone make a leader there, and only a leader can lift the limit.
+    fn no_place_for(&mut self, now: Time, peer: &PeerId) -> Option<NoPlace> {
+        self.joins.granted.retain(|_, grant| now < grant.until);
+        // The place of its own member that it replaces is its own.
+        if self.linked_but(peer) >= self.config.max_connections {
+            return Some(NoPlace::connections(self.config.max_connections));
+        }
+        let leads = self.leader() == Some(peer);
+        let roster = self.config.election.quorum.roster();
+        let elects = self.leader().is_none() && roster.is_some_and(|roster| roster.contains(peer));
+        let granted = self.joins.granted.keys().filter(|id| *id != peer).count();
+        let places = self.places_but_of(peer).filter(|_| !leads && !elects);
+        let is_full = places.is_some_and(|places| places.taken + granted >= places.max);
+        let limit = self.max_peers();
+        is_full.then_some(NoPlace::Members { limit })
+    }
+
+    /// The places of the room, where there is a limit, and who has them but `peer`.
+    fn places_but_of(&self, peer: &PeerId) -> Option<Places> {
+        let max = usize::try_from(self.max_peers()).unwrap_or(usize::MAX);
+        let lost = self.absent().filter(|id| *id != peer).count();
+        (max > 0).then_some(Places {
+            max,
+            taken: self.linked_but(peer) + lost,
+        })
+    }
+
+    /// How many members other than `peer` are linked.
+    fn linked_but(&self, peer: &PeerId) -> usize {
+        let linked = self.membership.iter();
+        linked.filter(|(id, _)| *id != peer).count()
+    }
+
+    /// Whether a question of a member waits: others of its questions are considered, or its newcomers hold its share of the
+    /// places.
+    fn waits_for_its_turn(&mut self, now: Time, number: u64, asker: &Asker, peer: &PeerId) -> bool {
+        let Some(member) = asker.member() else {
+            return false;
+        };
+        if self.joins.are_many_considered(asker, number) {
+            return true;
+        }
+        self.joins.granted.retain(|_, grant| now < grant.until);
+        let others = self.joins.granted.iter().filter(|(id, _)| *id != peer);
+        let is_its = |grant: &Grant| grant.asker.member() == Some(member);
+        let (its, to_others): (Vec<_>, Vec<_>) = others.partition(|(_, grant)| is_its(grant));
+        let places = self.places_but_of(peer);
+        places.is_some_and(|places| its.len() >= places.share(to_others.len()))
+    }
+
+    /// Questions that waited for others of the same member are considered, as far as their turn has come.
+    pub(super) fn take_turns(&mut self, now: Time) {
+        if !self.joins.somebody_waits() {
+            return;
+        }
+        let waiting = self.joins.open.iter();
+        let waiting = waiting.filter(|(_, open)| open.waits == Waits::Turn);
+        for number in waiting.map(|(number, _)| *number).collect::<Vec<_>>() {
+            self.decide(now, number);
+        }
+    }
+
+    /// It is linked: its place is no promise any more.
+    pub(super) fn has_entered(&mut self, peer: &PeerId) {
+        self.joins.granted.remove(peer);
+    }
+
+    fn set_waits(&mut self, number: u64, waits: Waits) {
+        let Some(open) = self.joins.open.get_mut(&number) else {
+            return;
+        };
+        let is_over = !matches!(waits, Waits::Host { .. }) && std::mem::take(&mut open.is_put);
+        let peer = open.candidate.entry.id.clone();
+        open.waits = waits;
+        if is_over {
+            let request = number;
+            self.event(Event::JoinWithdrawn { request, peer });
+        }
+    }
+
+    /// A question is over; a host that was asked learns of it, unless it has answered.
+    fn close_question(&mut self, number: u64) -> Option<Open> {
+        let open = self.joins.open.remove(&number)?;
+        if open.is_put {
+            let (request, peer) = (number, open.candidate.entry.id.clone());
+            self.event(Event::JoinWithdrawn { request, peer });
+        }
+        Some(open)
+    }
+
+    /// Whoever asked here is gone.
+    pub(super) fn join_withdrawn(&mut self, ticket: u64) {
+        if let Some(Passed { leader, number, .. }) = self.joins.passed.remove(&ticket) {
+            self.take_back(&leader, number);
+        }
+        self.withdraw(&Asker::Here { ticket });
+    }
+
+    /// The asker takes its question back, and the place that the answer kept with it.
+    pub(super) fn withdraw(&mut self, asker: &Asker) {
+        self.joins.granted.retain(|_, grant| grant.asker != *asker);
+        let mut open = self.joins.open.iter();
+        let number = open.find(|(_, open)| open.asker == *asker);
+        let Some(number) = number.map(|(number, _)| *number) else {
+            return;
+        };
+        if let Some(Open {
+            waits:
+                Waits::Leader {
+                    leader,
+                    asked: true,
+                },
+            ..
+        }) = self.close_question(number)
+        {
+            self.take_back(&leader, number);
+        }
+    }
+
+    fn take_back(&mut self, leader: &PeerId, request: u64) {
+        // A leader that is lost keeps nothing for a newcomer of this node beyond its own time.
+        if self.membership.get(leader).is_some() {
+            self.transmit(leader, Message::JoinWithdrawn { request });
+        }
+    }
+
+    fn ask_leader(&mut self, number: u64, leader: &PeerId) {
+        let candidate = self.joins.open.get(&number).map(|open| &open.candidate);
+        if let Some(candidate) = candidate.cloned() {
+            let question = Message::JoinRequest {
+                request: number,
+                candidate,
+            };
+            self.transmit(leader, question);
+        }
+    }
+
+    /// It may enter; when this node decided that, everybody is told. That ends no session: the link does, when it is ready.
+    fn accept(&mut self, now: Time, number: u64, decided: bool) {
+        let Some(open) = self.joins.open.get(&number) else {
+            return;
+        };
+        let entry = open.candidate.entry.clone();
+        let incarnation = open.candidate.incarnation;
+        let asker = open.asker.clone();
+        if open.invited {
+            // Without room for it, no ban of that leader moves this node.
+            let invited = (entry.key, now);
+            let _ = self.joins.invited.insert(entry.id.clone(), invited);
+        }
+        let holder = self.id_holder(&entry.id);
+        let restarted = holder.is_some_and(|(key, known)| key == entry.key && known != incarnation);
+        if restarted && asker.member().is_none() {
+            // It asks on a link of its own, with its key.
+            self.replace(now, &entry.id, SessionEnd::Restarted);
+        }
+        if decided {
+            let until = now + self.config.handshake_timeout;
+            // Without room for it, no place is kept.
+            let grant = Grant { asker, until };
+            let _ = self.joins.granted.insert(entry.id.clone(), grant);
+            self.vouch(now, &entry.id, entry.key);
+            let mut entry = entry;
+            if self.is_star() {
+                entry.addresses.clear();
+            }
+            for peer in self.membership.ids() {
+                let word = Message::Admitted {
+                    entry: entry.clone(),
+                    incarnation,
+                };
+                self.transmit(&peer, word);
+            }
+        }
+        self.answer(number, Verdict::Accepted);
+    }
+
+    fn answer(&mut self, number: u64, verdict: Verdict) {
+        if let Some(open) = self.close_question(number) {
+            self.answer_asker(&open.asker, verdict);
+        }
+    }
+
+    fn answer_asker(&mut self, asker: &Asker, verdict: Verdict) {
+        match asker {
+            Asker::Here { ticket } => self.outputs.push_back(Output::JoinAnswer {
+                ticket: *ticket,
+                verdict,
+            }),
+            // Whoever is lost asks again when it is back.
+            Asker::Member { peer, .. } if self.membership.get(peer).is_none() => {}
+            Asker::Member { peer, request } => {
+                let request = *request;
+                self.transmit(peer, Message::JoinAnswer { request, verdict });
+            }
+        }
+    }
+
+    /// The leader, or whoever was taken for it, has answered.
+    pub(super) fn join_answered(
+        &mut self,
+        now: Time,
+        from: &PeerId,
+        request: u64,
+        verdict: Verdict,
+    ) {
+        let Some(open) = self.joins.open.get_mut(&request) else {
+            return;
+        };
+        let Waits::Leader { leader, asked } = &mut open.waits else {
+            return;
+        };
+        if leader != from || !*asked {
+            return;
+        }
+        match verdict {
+            // It will hear that it leads, or we that it does not: either way it is asked again.
+            Verdict::NotLeader => *asked = false,
+            Verdict::Accepted => {
+                let until = now + self.config.handshake_timeout;
+                self.note_passed(now, request, from, until);
+                self.accept(now, request, false);
+            }
+            Verdict::Rejected { ref bytes, .. } if bytes.len() > MAX_REASON_BYTES => {
+                self.violation(now, from, "a rejection is longer than allowed");
+            }
+            verdict => self.answer(request, verdict),
+        }
+    }
+
+    /// The leader has admitted whoever asked here, and keeps a place until then.
+    fn note_passed(&mut self, now: Time, number: u64, leader: &PeerId, until: Time) {
+        let passed = &mut self.joins.passed;
+        passed.retain(|_, one| now < one.until);
+        let asker = self.joins.open.get(&number).map(|open| &open.asker);
+        if let Some(Asker::Here { ticket }) = asker
+            && passed.len() < MAX_OPEN
+        {
+            let leader = leader.clone();
+            let one = Passed {
+                leader,
+                number,
+                until,
+            };
+            passed.insert(*ticket, one);
+        }
+    }
+
+    /// The leader has let somebody in. While the id is bound to another key here that changes nothing: the newcomer
+    /// asks for a link, and then the id_holder of the id is asked for a sign of life.
+    pub(super) fn admitted(&mut self, now: Time, from: &PeerId, entry: &PeerEntry) {
+        if entry.addresses.len() > MAX_PEER_ADDRESSES {
+            self.violation(now, from, "an admission is longer than allowed");
+            return;
+        }
+        let holder = self.id_holder(&entry.id).map(|(key, _)| key);
+        let is_bound = holder.is_some_and(|key| key != entry.key);
+        if self.introduces(from) && !is_bound {
+            self.told_of(now, from, entry);
+        }
+    }
+
+    /// The host's answer.
+    pub(super) fn host_answers(
+        &mut self,
+        now: Time,
+        request: u64,
+        verdict: Verdict,
+    ) -> Result<(), CommandError> {
+        let newcomer = match self.joins.open.get_mut(&request) {
+            Some(open) if matches!(open.waits, Waits::Host { .. }) => {
+                open.is_put = false;
+                open.candidate.entry.id.clone()
+            }
+            _ => return Err(CommandError::UnknownRequest(request)),
+        };
+        if verdict != Verdict::Accepted {
+            self.answer(request, verdict);
+        } else if let Some(no_place) = self.no_place_for(now, &newcomer) {
+            // Others took the last places while the host thought about it.
+            self.answer(request, Verdict::Full(no_place));
+        } else {
+            self.accept(now, request, true);
+        }
+        Ok(())
+    }
+
+    /// A sign of life of a peer: an id that somebody else wants is in use.
+    pub(super) fn binding_lives(&mut self, peer: &PeerId) {
+        let disputed: Vec<_> = self
+            .joins
+            .open
+            .iter()
+            .filter(|(_, open)| {
+                matches!(open.waits, Waits::Binding { .. }) && open.candidate.entry.id == *peer
+            })
+            .map(|(number, _)| *number)
+            .collect();
+        for number in disputed {
+            self.answer(number, Verdict::DuplicatePeerId);
+        }
+    }
+
+    /// Questions that waited long enough.
+    pub(super) fn joins_due(&mut self, now: Time) {
+        let numbers: Vec<_> = self.joins.open.keys().copied().collect();
+        for number in numbers {
+            let Some(open) = self.joins.open.get(&number) else {
+                continue;
+            };
+            match open.waits {
+                Waits::Host {
+                    asked,
+                    look_at: Some(at),
+                } if now >= at => self.look_at_host(number, asked),
+                _ if now >= open.until => {
+                    let undecided = match open.waits {
+                        Waits::Host { .. } => Undecided::Host,
+                        Waits::Leader { .. } | Waits::Binding { .. } | Waits::Turn => {
+                            Undecided::Leader
+                        }
+                    };
+                    self.answer(number, Verdict::Timeout(undecided));
+                }
+                Waits::Binding { ping_at, until } if now >= ping_at && now < until => {
+                    let id_holder = open.candidate.entry.id.clone();
+                    let ping_at = now + BINDING_PING_INTERVAL;
+                    self.set_waits(number, Waits::Binding { ping_at, until });
+                    self.ping(&id_holder);
+                }
+                Waits::Binding { until, .. } if now >= until => {
+                    let holder = open.candidate.entry.id.clone();
+                    if let Some(member) = self.membership.get_mut(&holder) {
+                        member.failed_probe = true;
+                    }
+                    self.decide(now, number);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The newcomer learns why there is no answer before its own time is over.
+    fn look_at_host(&mut self, number: u64, asked: Time) {
+        match self.host.silent_since {
+            Some(since) if since <= asked => {
+                self.answer(number, Verdict::Timeout(Undecided::HostSilent))
+            }
+            _ => self.set_waits(
+                number,
+                Waits::Host {
+                    asked,
+                    look_at: None,
+                },
+            ),
+        }
+    }
+
+    /// There is another leader, or none: open questions are for that one.
+    pub(super) fn decider_changed(&mut self, now: Time) {
+        let numbers: Vec<_> = self.joins.open.keys().copied().collect();
+        for number in numbers {
+            match self.joins.open.get(&number).map(|open| &open.waits) {
+                Some(Waits::Leader { .. } | Waits::Host { .. } | Waits::Turn) => {
+                    self.decide(now, number);
+                }
+                Some(Waits::Binding { .. }) | None => {}
+            }
+        }
+    }
+
+    /// The leader was heard: what it did not take before, it may take now.
+    pub(super) fn decider_heard(&mut self, leader: &PeerId) {
+        if self.joins.open.is_empty() || self.leader() != Some(leader) {
+            return;
+        }
+        let unasked: Vec<_> = self
+            .joins
+            .open
+            .iter()
+            .filter(|(_, open)| {
+                open.waits
+                    == Waits::Leader {
+                        leader: leader.clone(),
+                        asked: false,
+                    }
+            })
+            .map(|(number, _)| *number)
+            .collect();
+        for number in unasked {
+            let leader = leader.clone();
+            self.ask_leader(number, &leader);
+            self.set_waits(
+                number,
+                Waits::Leader {
+                    leader,
+                    asked: true,
+                },
+            );
+        }
+    }
+
+    /// A member is gone, and with it its questions.
+    pub(super) fn asker_gone(&mut self, peer: &PeerId) {
+        self.joins.invited.remove(peer);
+        let open = self.joins.open.iter();
+        let its = open.filter(|(_, open)| open.asker.member() == Some(peer));
+        for number in its.map(|(number, _)| *number).collect::<Vec<_>>() {
+            self.close_question(number);
+        }
+    }
+
+    /// A member's word counts as admission: it does not link with whom the leader did not let in.
+    pub(super) fn vouch(&mut self, now: Time, peer: &PeerId, key: Fingerprint) {
+        let vouched = &mut self.joins.vouched;
+        vouched.retain(|_, (_, until)| now < *until);
+        // Without room for it, the leader decides about it as about any stranger.
+        let _ = vouched.insert(peer.clone(), (key, now + VOUCHED_FOR));
+    }
+
+    /// The word for somebody who was a member ends with its membership: the room decides again.
+    pub(super) fn unvouch(&mut self, peer: &PeerId, key: Fingerprint) {
+        if self
+            .joins
+            .vouched
+            .get(peer)
+            .is_some_and(|(of, _)| *of == key)
+        {
+            self.joins.vouched.remove(peer);
+        }
+    }
+
+    /// The id has a holder with that key now. Whatever was said of it with another key is over.
+    pub(super) fn forget_other_vouchers(&mut self, peer: &PeerId, key: Fingerprint) {
+        let vouched = self.joins.vouched.get(peer);
+        if vouched.is_some_and(|(of, _)| *of != key) {
+            self.joins.vouched.remove(peer);
+        }
+    }
+
+    /// Whether the holder of `key` has shown that it knows the room: to this node, as a member, linked or lost; or to
+    /// a member, who vouches for it.
+    pub fn knows(&self, now: Time, key: Fingerprint) -> bool {
+        self.membership.iter().any(|(_, member)| member.key == key)
+            || self.absent.values().any(|absent| absent.key == key)
+            || self
+                .joins
+                .vouched
+                .values()
+                .any(|(of, until)| *of == key && now < *until)
+    }
+
+    pub(super) fn is_vouched(&self, peer: &PeerId, key: Fingerprint) -> bool {
+        let vouched = self.joins.vouched.get(peer);
+        vouched.is_some_and(|(of, _)| *of == key)
+    }
+}

@@ -1,0 +1,552 @@
+//! The life of a peer: linked, lost and waited for, back, gone.
+
+use super::*;
+use crate::introductions::Ways;
+use crate::wire::{HostMode, MAX_REASON_BYTES};
+
+/// A lost member whose place is kept. There are at most as many as members may be linked.
+#[derive(Debug, Clone)]
+pub(super) struct Absent {
+    pub(super) incarnation: Incarnation,
+    pub(super) key: Fingerprint,
+    /// Where it accepted links.
+    address: Option<SocketAddr>,
+    pub(super) is_host: bool,
+    newest_heartbeat: Option<u64>,
+    hold_until: Time,
+    /// Whether the room is over for it: it does not come back. Its host's event waits for the reason until `hold_until`.
+    pub(super) ended: bool,
+}
+
+/// How long a new member is news at most: those that enter meanwhile are on the same lists.
+const NEWS_DELAY: Duration = Duration::from_millis(50);
+/// How long the departure of a member whose room is over waits for the leader's reason, or for the end of this node's
+/// own room: both are under way when the member closes its links.
+const REASON_LIMIT: Duration = Duration::from_secs(1);
+
+impl Node {
+    /// Lost members whose places are kept.
+    pub fn absent(&self) -> impl Iterator<Item = &PeerId> {
+        self.absent_peers().map(|(peer, ..)| peer)
+    }
+
+    /// The same, with their keys and where they accepted links.
+    pub fn absent_peers(&self) -> impl Iterator<Item = (&PeerId, Fingerprint, Option<SocketAddr>)> {
+        self.unlinked(false)
+    }
+
+    /// Members whose room is over, and whose departure this host is about to receive. To the host they are still here.
+    pub fn ended_peers(&self) -> impl Iterator<Item = (&PeerId, Fingerprint, Option<SocketAddr>)> {
+        self.unlinked(true)
+    }
+
+    fn unlinked(
+        &self,
+        ended: bool,
+    ) -> impl Iterator<Item = (&PeerId, Fingerprint, Option<SocketAddr>)> {
+        let absent = self.absent.iter();
+        let those = absent.filter(move |(_, absent)| absent.ended == ended);
+        those.map(|(peer, absent)| (peer, absent.key, absent.address))
+    }
+
+    /// Whether the room is over for that incarnation, whose departure this host is about to receive.
+    pub(super) fn has_ended(
+        &self,
+        peer: &PeerId,
+        key: Fingerprint,
+        incarnation: Incarnation,
+    ) -> bool {
+        let absent = self.absent.get(peer);
+        absent.is_some_and(|absent| {
+            absent.ended && absent.key == key && incarnation <= absent.incarnation
+        })
+    }
+
+    /// The key and the incarnation to which an id is bound: those of a member, linked or lost.
+    pub(super) fn id_holder(&self, peer: &PeerId) -> Option<(Fingerprint, Incarnation)> {
+        let linked = self.membership.get(peer);
+        let linked = linked.map(|member| (member.key, member.incarnation));
+        linked.or_else(|| {
+            let lost = self.absent.get(peer)?;
+            Some((lost.key, lost.incarnation))
+        })
+    }
+
+    pub(super) fn absence_deadline(&self) -> Option<Time> {
+        self.absent.values().map(|absent| absent.hold_until).min()
+    }
+
+    pub(super) fn link_up(&mut self, now: Time, link: LinkUp) {
+        if self.gets_a_link_of_its_own(&link) {
+            return self.enter_view(now, link);
+        }
+        let peer = link.peer.clone();
+        if self.ended {
+            self.close(&peer, LinkEnd::RoomEnded);
+            return;
+        }
+        self.link_ready(now, &peer, link.key, link.incarnation);
+        if self.keeps_id(&peer, link.key, link.incarnation) {
+            return; // `check_hello` refuses such a link
+        }
+        if self.membership.get(&peer).is_some() {
+            // The caller ends a session before it begins the next.
+            self.link_down(now, &peer, LinkEnd::Replaced);
+        }
+        let returning = self.absent.remove(&peer);
+        self.forget_parted(link.key);
+        self.forget_other_vouchers(&peer, link.key);
+        self.recent_leaders.link_changed(now, &peer, true);
+        self.kicks.note_member(&peer, link.key);
+        self.forget_pairs_of(&peer);
+        self.has_entered(&peer);
+        let mut member = Member::new(link.incarnation, link.key, Vec::new(), now);
+        member.is_host = link.is_host;
+        member.through_leader = true;
+        let event = match returning {
+            Some(absent) => {
+                member.returns_after(absent.newest_heartbeat);
+                Event::Returned(Returned::new(peer.clone()))
+            }
+            None => Event::Joined(peer.clone()),
+        };
+        self.membership.insert(peer.clone(), member);
+        self.event(event);
+        if link.through_leader {
+            if self.is_star() {
+                self.introductions.forget(&peer);
+            } else {
+                self.introductions
+                    .linked_through_leader(now, &peer, link.key, &[]);
+            }
+            return self.heartbeat(now, &peer, false);
+        }
+        self.enter_view(now, link);
+    }
+
+    /// Whether a member that is linked through the leader gets a link of its own.
+    fn gets_a_link_of_its_own(&self, link: &LinkUp) -> bool {
+        let member = self.membership.get(&link.peer);
+        member.is_some_and(|member| {
+            member.through_leader
+                && !link.through_leader
+                && (member.key, member.incarnation) == (link.key, link.incarnation)
+        })
+    }
+
+    /// A member with a link of its own has a part in elections, and both tell each other what they know.
+    fn enter_view(&mut self, now: Time, link: LinkUp) {
+        let peer = link.peer;
+        self.introductions.forget(&peer);
+        let known: Vec<_> = self
+            .membership
+            .iter()
+            .filter(|(id, _)| **id != peer)
+            .map(entry_of)
+            .collect();
+        let Some(member) = self.membership.get_mut(&peer) else {
+            return;
+        };
+        member.through_leader = false;
+        member.addresses = link.addresses;
+        member.addresses.truncate(MAX_PEER_ADDRESSES);
+        self.view.voters.insert(
+            peer.clone(),
+            Voter {
+                incarnation: link.incarnation,
+                key: link.key,
+                eligible: link.eligible
+                    && (link.is_host || !self.is_fixed())
+                    && self.config.election.quorum.admits(&peer),
+                priority: link.priority,
+                rtt: None,
+            },
+        );
+        // First: who is let in again is on the list that follows.
+        self.tell_room_rules(now, &peer);
+        self.introduce_to(&peer, known);
+        self.introduce_to_others(now, [peer.clone()]);
+        // It may have changed since the Hello.
+        self.tell_standing_to(&peer);
+        let violation = self.try_elect(
+            now,
+            ElectionInput::PeerUp {
+                peer: peer.clone(),
+                key: link.key,
+                ours: link.ours,
+                theirs: link.theirs,
+            },
+        );
+        self.heartbeat(now, &peer, false);
+        self.weigh_reports();
+        if let Err(error) = violation {
+            self.punish(now, &peer, error);
+        }
+    }
+
+    /// A member learns of the others.
+    fn introduce_to(&mut self, peer: &PeerId, known: Vec<PeerEntry>) {
+        let mut list = known;
+        if !self.is_star() {
+            let myself = PeerEntry {
+                id: self.me.clone(),
+                key: self.config.key,
+                addresses: self.config.addresses.clone(),
+            };
+            list.insert(0, myself);
+        }
+        self.introduce(peer, list);
+    }
+
+    /// The other members learn of these, soon.
+    pub(super) fn introduce_to_others(
+        &mut self,
+        now: Time,
+        peers: impl IntoIterator<Item = PeerId>,
+    ) {
+        self.news.extend(peers);
+        self.news_at.get_or_insert(now + NEWS_DELAY);
+    }
+
+    /// The others learn of the members that are new. Several at a time: a room of n that forms would send n times as many
+    /// lists otherwise.
+    pub(super) fn tell_news(&mut self, now: Time) {
+        if self.news_at.is_none_or(|at| now < at) {
+            return;
+        }
+        self.news_at = None;
+        let news = std::mem::take(&mut self.news);
+        let members = self.membership.iter();
+        let news: Vec<_> = members
+            .filter(|(id, member)| news.contains(*id) && !member.through_leader)
+            .map(entry_of)
+            .collect();
+        for other in self.membership.ids() {
+            let others = news.iter().filter(|entry| entry.id != other);
+            self.introduce(&other, others.cloned().collect());
+        }
+    }
+
+    /// Tells a member of others. In a star only the host does, and nobody learns an address.
+    fn introduce(&mut self, peer: &PeerId, mut list: Vec<PeerEntry>) {
+        if self.is_star() {
+            if !self.is_host() {
+                return;
+            }
+            for entry in &mut list {
+                entry.addresses.clear();
+            }
+        }
+        for part in list.chunks(MAX_PEER_LIST_ENTRIES) {
+            self.transmit_with(peer, Message::PeerList(part.to_vec()), false);
+        }
+    }
+
+    pub(super) fn link_down(&mut self, now: Time, peer: &PeerId, why: LinkEnd) {
+        match why {
+            LinkEnd::Disconnected => {
+                self.introductions.forget(peer);
+                self.bans.disconnect(peer);
+            }
+            LinkEnd::Violation(_) => self.bar_violator(now, peer),
+            _ => {}
+        }
+        let end = match why {
+            LinkEnd::Closed => return self.lose(now, peer, Gone::Closed),
+            LinkEnd::Silent => return self.lose(now, peer, Gone::Silent),
+            LinkEnd::RoomEnded => return self.await_reason(now, peer),
+            LinkEnd::Disconnected => SessionEnd::Disconnected {
+                code: 0,
+                bytes: Vec::new(),
+            },
+            LinkEnd::Violation(_) => SessionEnd::Violation,
+            LinkEnd::Replaced => SessionEnd::Superseded,
+            LinkEnd::Kicked => SessionEnd::Kicked {
+                code: 0,
+                bytes: Vec::new(),
+            },
+            LinkEnd::Moved(why) => return self.given_up(now, peer, why),
+            LinkEnd::OtherRoom => return self.parted(now, peer),
+        };
+        self.end_session(now, peer, end);
+    }
+
+    /// This host ends the link with a peer. A peer that is lost is not told why.
+    pub(super) fn disconnect(&mut self, now: Time, peer: &PeerId, code: i32, bytes: Vec<u8>) {
+        self.introductions.forget(peer);
+        self.bans.disconnect(peer);
+        if (code, bytes.as_slice()) != (0, &[]) && self.membership.get(peer).is_some() {
+            let bytes = bytes.clone();
+            self.transmit(peer, Message::Disconnected { code, bytes });
+        }
+        if self.is_star() && self.is_host() {
+            self.report_thrown_out(peer, code, &bytes);
+        }
+        self.close(peer, LinkEnd::Disconnected);
+        self.end_session(now, peer, SessionEnd::Disconnected { code, bytes });
+    }
+
+    /// The host of a star disconnects a guest, and so throws it out of the room: the other guests do not wait for its return.
+    fn report_thrown_out(&mut self, peer: &PeerId, code: i32, bytes: &[u8]) {
+        let Some((key, _)) = self.id_holder(peer) else {
+            return;
+        };
+        for guest in self.membership.ids() {
+            if guest != *peer {
+                let kicked = Message::Kicked {
+                    peer: peer.clone(),
+                    key,
+                    code,
+                    bytes: bytes.to_vec(),
+                    ban: None,
+                };
+                self.transmit(&guest, kicked);
+            }
+        }
+    }
+
+    /// The host of a peer ends the link, and says why.
+    pub(super) fn disconnected(&mut self, now: Time, from: &PeerId, code: i32, bytes: Vec<u8>) {
+        if bytes.len() > MAX_REASON_BYTES {
+            self.violation(now, from, "a disconnection is longer than allowed");
+            return;
+        }
+        self.introductions.forget(from);
+        self.bans.disconnect(from);
+        self.close(from, LinkEnd::Closed);
+        self.end_session(now, from, SessionEnd::Disconnected { code, bytes });
+    }
+
+    /// The session with a peer is over, linked or not. `why` is Replaced where a later incarnation of the same key asks.
+    pub(super) fn session_over(&mut self, now: Time, peer: &PeerId, why: LeftReason) {
+        let Some((key, _)) = self.id_holder(peer) else {
+            return;
+        };
+        if why != LeftReason::Replaced {
+            return self.end_session(now, peer, SessionEnd::EndedThere);
+        }
+        self.end_session(now, peer, SessionEnd::Restarted);
+        // The next incarnation of that key asks for a link. It has the place of this one.
+        self.vouch(now, peer, key);
+    }
+
+    /// The link of a member is lost: its place is kept for a while, if that is wanted.
+    fn lose(&mut self, now: Time, peer: &PeerId, gone: Gone) {
+        if !self.config.auto_reconnect || self.ended {
+            self.end_session(now, peer, SessionEnd::NotKept(gone));
+            return;
+        }
+        let hold_until = now + self.config.member_hold;
+        if let Some(member) = self.membership.get(peer) {
+            self.introductions
+                .lost(now, peer, member.key, &member.addresses, hold_until);
+            self.event(Event::Reconnecting(peer.clone()));
+        }
+        self.keep_place(now, peer, gone, (hold_until, false));
+    }
+
+    /// The room is over for a member. The reason is the leader's to give, or it is the end of this node's room, too: the
+    /// host's event waits for that.
+    fn await_reason(&mut self, now: Time, peer: &PeerId) {
+        self.introductions.forget(peer);
+        self.keep_place(now, peer, Gone::Closed, (now + REASON_LIMIT, true));
+    }
+
+    /// A member without a link keeps its place for a while.
+    fn keep_place(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        gone: Gone,
+        (hold_until, ended): (Time, bool),
+    ) {
+        let Some(member) = self.membership.remove(peer) else {
+            return;
+        };
+        self.recent_leaders.link_changed(now, peer, false);
+        self.room_rules_unlinked(peer);
+        self.view.voters.remove(peer);
+        self.absent.insert(
+            peer.clone(),
+            Absent {
+                incarnation: member.incarnation,
+                key: member.key,
+                address: member.addresses.first().copied(),
+                is_host: member.is_host,
+                newest_heartbeat: member.newest_heartbeat(),
+                hold_until,
+                ended,
+            },
+        );
+        if !member.through_leader {
+            self.elect_without(now, peer, member.incarnation, gone);
+        }
+        if self.absent.len() > self.config.max_connections {
+            // Not the host, with which the room would end.
+            let oldest = self
+                .absent
+                .iter()
+                .min_by_key(|(_, absent)| (absent.is_host, absent.hold_until));
+            if let Some(oldest) = oldest.map(|(oldest, _)| oldest.clone()) {
+                self.end_session(now, &oldest, SessionEnd::HoldOver);
+            }
+        }
+    }
+
+    pub(super) fn elect_without(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        incarnation: Incarnation,
+        why: Gone,
+    ) {
+        self.elect(
+            now,
+            Local::PeerDown {
+                peer: peer.clone(),
+                incarnation,
+                why,
+            },
+        );
+    }
+
+    /// Lost members whose time is over.
+    pub(super) fn end_absences(&mut self, now: Time) {
+        let over: Vec<_> = self
+            .absent
+            .iter()
+            .filter(|(_, absent)| now >= absent.hold_until)
+            .map(|(peer, _)| peer.clone())
+            .collect();
+        for peer in over {
+            self.end_session(now, &peer, SessionEnd::HoldOver);
+        }
+    }
+
+    pub(super) fn dial_failed(&mut self, now: Time, peer: &PeerId, permanent: bool) {
+        let given_up = self.introductions.dial_failed(now, peer, permanent);
+        if given_up && self.absent.contains_key(peer) {
+            self.end_session(now, peer, SessionEnd::GaveUp);
+        }
+    }
+
+    pub(super) fn set_auto_reconnect(&mut self, now: Time, enabled: bool) {
+        self.config.auto_reconnect = enabled;
+        if !enabled {
+            for peer in self.absent.keys().cloned().collect::<Vec<_>>() {
+                self.end_session(now, &peer, SessionEnd::GaveUp);
+            }
+        }
+    }
+
+    pub(super) fn introduced(&mut self, now: Time, from: &PeerId, entries: Vec<PeerEntry>) {
+        let too_long = entries.len() > MAX_PEER_LIST_ENTRIES
+            || entries
+                .iter()
+                .any(|entry| entry.addresses.len() > MAX_PEER_ADDRESSES);
+        if too_long {
+            self.violation(now, from, "a peer list is longer than allowed");
+            return;
+        }
+        if !self.introduces(from) {
+            return;
+        }
+        for entry in entries {
+            if entry.id == *from {
+                if let Some(member) = self.membership.get_mut(from) {
+                    merge_addresses(&mut member.addresses, &entry.addresses);
+                }
+            } else {
+                self.told_of(now, from, &entry);
+            }
+        }
+    }
+
+    /// A member says that this peer belongs to the room.
+    pub(super) fn told_of(&mut self, now: Time, from: &PeerId, entry: &PeerEntry) {
+        if entry.id == self.me || entry.key == self.config.key {
+            return;
+        }
+        if self.is_kicked(&entry.id, entry.key) {
+            self.note_kept_out(entry);
+            return;
+        }
+        if let Some(member) = self.membership.get(&entry.id) {
+            if member.key != entry.key {
+                return self.namesake_introduced(now, from, entry);
+            }
+            let through_leader = member.through_leader;
+            self.holder_introduced(from, &entry.id);
+            if through_leader && !self.is_star() {
+                self.introductions.linked_through_leader(
+                    now,
+                    &entry.id,
+                    entry.key,
+                    &entry.addresses,
+                );
+            }
+            return;
+        }
+        if let Some(absent) = self.absent.get(&entry.id)
+            && (absent.key != entry.key || absent.ended)
+        {
+            // Hearsay: the process that has the id now will ask for a link. If the lost member returns, one of both makes way.
+            if absent.key != entry.key {
+                self.namesake_introduced(now, from, entry);
+            }
+            return;
+        }
+        self.vouch(now, &entry.id, entry.key);
+        if self.is_banned(now, &entry.id, entry.key) || self.ended {
+            return;
+        }
+        if self.membership.len() < self.config.max_connections {
+            self.introductions.introduce(now, &self.me, entry);
+        } else {
+            self.has_no_link_for(entry);
+        }
+    }
+
+    /// How peers may be reached at present. The leader carries links between members that reach only it.
+    pub(super) fn ways(&self) -> impl Fn(&PeerId) -> Ways + use<> {
+        let leader = self.leader();
+        let leader = leader.filter(|leader| self.membership.direct(leader).is_some());
+        let leader = leader.cloned();
+        let is_guest = self.is_star() && !self.is_host();
+        let lost = self.absent.iter().filter(|(_, absent)| absent.is_host);
+        let host = lost.map(|(id, _)| id.clone()).next();
+        move |peer| Ways {
+            direct: !is_guest || host.as_ref() == Some(peer),
+            through_leader: leader.as_ref().is_some_and(|leader| leader != peer),
+        }
+    }
+
+    /// Whether this member is believed about others: in a star only the host is.
+    pub(super) fn introduces(&self, from: &PeerId) -> bool {
+        let member = self.membership.direct(from);
+        member.is_some_and(|member| member.is_host || !self.is_star())
+    }
+
+    /// Whether guests link to the fixed host alone.
+    pub(super) fn is_star(&self) -> bool {
+        self.config.election.policy.topology == Topology::Star
+    }
+
+    /// Whether this node is the fixed host.
+    fn is_host(&self) -> bool {
+        self.config.election.policy.host_mode == HostMode::Host
+    }
+
+    /// The fixed host of the room, linked or lost, where that is another peer than `peer`.
+    pub(super) fn host_other_than(&self, peer: &PeerId) -> Option<&PeerId> {
+        let linked = self.membership.iter().filter(|(_, member)| member.is_host);
+        let lost = self.absent.iter().filter(|(_, absent)| absent.is_host);
+        let mut hosts = linked.map(|(id, _)| id).chain(lost.map(|(id, _)| id));
+        hosts.find(|id| *id != peer)
+    }
+
+    /// Whether the room has a fixed host, this node or another.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.config.election.policy.host_mode != HostMode::Off
+    }
+}

@@ -1,0 +1,898 @@
+//! The rules that a leader sets for the room, and how a room ends for a node.
+//!
+//! What the present leader says counts. What another member reports is hearsay. It counts only where this node knows who
+//! led when that was decided, and that leader is gone or is the reporter: unknown is no permission. Then kicks count for
+//! peers that were members here, a few of them for each source, and exclude nobody before a leader takes them over; a
+//! limit counts where another has just begun to lead.
+//!
+//! Each ban has a version, and so has its end: the leadership under which the leader's host decided, and a count. The newer
+//! one holds at every member, whoever brings it. So neither a member that missed an UnbanPeer nor a leader that did brings a
+//! ban back, and what a deposed leader decides does not undo what its successor decided. A lifted ban stays on the list.
+
+use super::*;
+use crate::bounded::BoundedMap;
+use crate::wire::{Authority, Ban, BanVersion, Decider, MAX_KICKED, MAX_REASON_BYTES, RoomRules};
+
+/// Kicks that count on the word of one member that does not lead, at most.
+const MAX_HEARSAY: usize = 16;
+/// The largest count of a version that another member gives: however large, this node's own word can be newer.
+const MAX_HEARD_COUNT: u32 = 1 << 31;
+/// Peers that were members here and that are remembered, at most.
+const MAX_SEEN: usize = 1024;
+/// A leader takes over the limit of one that is gone for so long after it began to lead.
+const TAKES_OVER_FOR: Duration = Duration::from_secs(10);
+/// RoomRules that one member is told, and that are taken from one, at once; after these, one in
+/// [`ROOM_RULES_INTERVAL`], the newest. A list may be 100 kB long and goes to all when it changes.
+const ROOM_RULES_BURST: u32 = 8;
+const ROOM_RULES_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Names a kicked peer.
+type Kicked = (PeerId, Fingerprint);
+
+/// What is known about kicks beside who was kicked.
+#[derive(Debug, Default)]
+pub(super) struct Kicks {
+    /// Who said so; an entry for each of the list.
+    by: BTreeMap<Kicked, KickedBy>,
+    /// The newest version on the list so far.
+    newest: BanVersion,
+    /// Who was a member here, and which of them last.
+    seen: BoundedMap<Kicked, u64, MAX_SEEN>,
+    seen_count: u64,
+    /// Whether the election does not know the list as it is.
+    list_changed: bool,
+}
+
+/// Whose word a kick is, the weakest first: in this order entries make way for others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum KickedBy {
+    /// A member that does not lead.
+    Member(PeerId),
+    /// A leader, of somebody that never was a member here: it may have made the name up.
+    LeaderUnseen,
+    /// A leader, of somebody that was a member here. It makes way for what this node's host says.
+    Leader,
+    /// A member reported it, and this node enforced it as leader. It stays in force when another leads.
+    Enforced(PeerId),
+    /// This node, when it led.
+    Myself,
+}
+
+impl KickedBy {
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Member(_) => 1,
+            Self::LeaderUnseen => 2,
+            Self::Leader | Self::Enforced(_) => 3,
+            Self::Myself => 4,
+        }
+    }
+}
+
+impl Kicks {
+    pub(super) fn note_member(&mut self, peer: &PeerId, key: Fingerprint) {
+        self.seen_count += 1;
+        let count = self.seen_count;
+        let member = (peer.clone(), key);
+        self.seen.insert_over(member, count, |_, count| *count);
+    }
+
+    fn held_for(&self, source: &PeerId) -> usize {
+        let its = |by: &&KickedBy| matches!(by, KickedBy::Member(peer) | KickedBy::Enforced(peer) if peer == source);
+        self.by.values().filter(its).count()
+    }
+
+    /// This node leads and enforces every ban that members reported.
+    fn enforced(&mut self) {
+        for by in self.by.values_mut() {
+            if let KickedBy::Member(reporter) = by {
+                *by = KickedBy::Enforced(reporter.clone());
+            }
+        }
+    }
+
+    fn as_leader_says(&self, kicked: &Kicked) -> KickedBy {
+        if self.seen.contains_key(kicked) {
+            KickedBy::Leader
+        } else {
+            KickedBy::LeaderUnseen
+        }
+    }
+
+    /// How weak an entry is: one that was lifted makes way first.
+    fn rank(&self, ban: &Ban) -> u8 {
+        match ban.lifted {
+            true => LIFTED,
+            false => self.by.get(&name_of(ban)).map_or(LIFTED, KickedBy::rank),
+        }
+    }
+
+    /// Which of `list` makes way for an entry of that rank: the oldest of the weakest, if they are weaker. Of those that may
+    /// be made up, and of those that were lifted, a new one is as good as an old one.
+    fn makes_way(&self, list: &[Ban], rank: u8) -> Option<usize> {
+        let weakest = list.iter().enumerate();
+        let weakest = weakest.min_by_key(|(index, ban)| (self.rank(ban), *index));
+        let (index, weakest) = weakest?;
+        let weakest = self.rank(weakest);
+        let is_as_good = weakest == rank && weakest < KickedBy::Leader.rank();
+        (weakest < rank || is_as_good).then_some(index)
+    }
+}
+
+/// Below every [`KickedBy::rank`].
+const LIFTED: u8 = 0;
+
+fn name_of(ban: &Ban) -> Kicked {
+    (ban.peer.clone(), ban.key)
+}
+
+/// The room rules that a member reported.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// The newest; it counts when the member leads.
+    rules: RoomRules,
+    /// Whether nothing came of it yet.
+    is_new: bool,
+    pace: Pace,
+}
+
+/// What a member is sent of the room rules.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    pace: Pace,
+    /// Whether there is something that it was not told.
+    is_due: bool,
+}
+
+impl Said {
+    pub(super) fn rules(&self) -> &RoomRules {
+        &self.rules
+    }
+}
+
+fn room_rules_pace(now: Time) -> Pace {
+    Pace::new(now, ROOM_RULES_BURST, ROOM_RULES_INTERVAL)
+}
+
+fn peers_where<T>(of: &BTreeMap<PeerId, T>, is_so: impl Fn(&T) -> bool) -> Vec<PeerId> {
+    let those = of.iter().filter(|(_, value)| is_so(value));
+    those.map(|(peer, _)| peer.clone()).collect()
+}
+
+impl Node {
+    /// Most other members: as a leader set it, or else the own setting, by which this node goes where it decides; 0
+    /// is no limit.
+    pub fn max_peers(&self) -> u32 {
+        let was_set = self.room_rules.version != RoomRules::default().version;
+        if was_set {
+            self.room_rules.max_peers
+        } else {
+            self.config.max_peers
+        }
+    }
+
+    /// The same, with who is kicked.
+    #[cfg(test)]
+    pub(super) fn room_rules(&self) -> &RoomRules {
+        &self.room_rules
+    }
+
+    pub(super) fn is_kicked(&self, peer: &PeerId, key: Fingerprint) -> bool {
+        let names = |ban: &Ban| ban.peer == *peer || ban.key == key;
+        let mut bans = self.room_rules.bans.iter();
+        bans.any(|ban| names(ban) && self.is_in_force(ban))
+    }
+
+    /// Whether a ban holds. One that a member reported waits for a leader.
+    fn is_in_force(&self, ban: &Ban) -> bool {
+        let by = self.kicks.by.get(&name_of(ban));
+        let is_hearsay = matches!(by, Some(KickedBy::Member(_)));
+        !ban.lifted && (self.is_leader() || !is_hearsay)
+    }
+
+    /// This node, in what it decides as leader.
+    fn decider(&self) -> Decider {
+        Decider {
+            leader: self.me.clone(),
+            incarnation: self.incarnation,
+        }
+    }
+
+    /// Whether a peer of that name is kicked, whatever its key.
+    pub(super) fn is_name_kicked(&self, peer: &PeerId) -> bool {
+        let names = |ban: &Ban| !ban.lifted && ban.peer == *peer;
+        self.room_rules.bans.iter().any(names)
+    }
+
+    /// Removes the bans that are not on that leader's list. Returns the ids whose bans were in force.
+    pub(super) fn drop_bans_unknown_to(&mut self, leader: &PeerId) -> Vec<PeerId> {
+        let said = self.rules_of.get(leader);
+        let bans = said.map_or(&[][..], |said| &said.rules.bans);
+        let known: BTreeSet<_> = bans.iter().filter(|ban| !ban.lifted).map(name_of).collect();
+        let is_unknown = |ban: &Ban| !ban.lifted && !known.contains(&name_of(ban));
+        let bans = std::mem::take(&mut self.room_rules.bans);
+        let (dropped, kept): (Vec<_>, Vec<_>) = bans.into_iter().partition(is_unknown);
+        self.room_rules.bans = kept;
+        self.kicks.list_changed = true;
+        let in_force = dropped.iter().filter(|ban| self.is_in_force(ban));
+        let in_force = in_force.map(|ban| ban.peer.clone()).collect();
+        for ban in &dropped {
+            self.kicks.by.remove(&name_of(ban));
+        }
+        in_force
+    }
+
+    /// Shows the election the list as it is.
+    pub(super) fn show_bans(&mut self) {
+        if std::mem::take(&mut self.kicks.list_changed) {
+            let bans = self.room_rules.bans.iter().filter(|ban| !ban.lifted);
+            let (ids, keys) = bans.map(|ban| (ban.peer.clone(), ban.key)).unzip();
+            self.view.banned = election::Banned { ids, keys };
+        }
+    }
+
+    /// What is known of that name with that key.
+    fn known_ban(&self, ban: &Ban) -> Option<&Ban> {
+        if !self.kicks.by.contains_key(&name_of(ban)) {
+            return None;
+        }
+        let mut bans = self.room_rules.bans.iter();
+        bans.find(|known| known.is_about(&ban.peer, ban.key))
+    }
+
+    /// Whether `ban` changes nothing: something newer is known.
+    fn is_outdated(&self, ban: &Ban) -> bool {
+        let known = self.known_ban(ban);
+        known.is_some_and(|known| known.is_newer_than(ban))
+    }
+
+    /// Puts an entry on the list, unless a newer one is there; `false` where the list is full of others that do not make way.
+    fn put_on_list(&mut self, ban: Ban, by: KickedBy) -> bool {
+        self.kicks.list_changed = true;
+        let name = name_of(&ban);
+        self.kicks.newest = self.kicks.newest.clone().max(ban.version.clone());
+        if let Some(said_by) = self.kicks.by.get_mut(&name) {
+            let mut bans = self.room_rules.bans.iter_mut();
+            let known = bans.find(|known| known.is_about(&ban.peer, ban.key));
+            let Some(known) = known else {
+                debug_assert!(false, "somebody's word of no ban");
+                return false;
+            };
+            if ban.lifted != known.lifted && ban.is_newer_than(known) || said_by.rank() < by.rank()
+            {
+                *said_by = by;
+            }
+            if ban.is_newer_than(known) {
+                *known = ban;
+            }
+            return true;
+        }
+        if self.room_rules.bans.len() >= MAX_KICKED {
+            let rank = if ban.lifted { LIFTED } else { by.rank() };
+            let Some(index) = self.kicks.makes_way(&self.room_rules.bans, rank) else {
+                return false;
+            };
+            let forgotten = self.room_rules.bans.remove(index);
+            self.kicks.by.remove(&name_of(&forgotten));
+        }
+        self.kicks.by.insert(name, by);
+        self.room_rules.bans.push(ban);
+        true
+    }
+
+    /// The next version of what this node decides as leader: after all that it knows. Where a stamp does not tell
+    /// leaderships apart, only the count does.
+    fn next_ban_version(&self) -> BanVersion {
+        let stamp = &self.record().stamp;
+        let (newest, count) = &self.kicks.newest;
+        match newest >= stamp {
+            true => (newest.clone(), count.saturating_add(1)),
+            false => (stamp.clone(), 1),
+        }
+    }
+
+    /// A version as another member gives it. It says nothing of a leadership that has not begun.
+    fn heard_version(&self, (stamp, count): BanVersion) -> BanVersion {
+        let stamp = stamp.min(self.record().stamp.clone());
+        (stamp, count.min(MAX_HEARD_COUNT))
+    }
+
+    pub(super) fn kick(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        code: i32,
+        bytes: Vec<u8>,
+        ban: bool,
+    ) -> Result<(), CommandError> {
+        if *peer == self.me {
+            return Err(CommandError::Oneself(peer.clone()));
+        }
+        if !self.is_leader() {
+            return Err(CommandError::NotLeader);
+        }
+        let Some((key, _)) = self.id_holder(peer) else {
+            return Err(CommandError::UnknownPeer(peer.clone()));
+        };
+        let mut version = None;
+        if ban {
+            let mut ban = Ban::new(peer.clone(), key);
+            ban.version = self.next_ban_version();
+            ban.by = Some(self.decider());
+            version = Some(ban.version.clone());
+            if !self.put_on_list(ban, KickedBy::Myself) {
+                return Err(CommandError::TooManyKicked(MAX_KICKED));
+            }
+        }
+        for member in self.membership.ids() {
+            self.transmit(
+                &member,
+                Message::Kicked {
+                    peer: peer.clone(),
+                    key,
+                    code,
+                    bytes: bytes.clone(),
+                    ban: version.clone(),
+                },
+            );
+        }
+        self.out(now, peer, code, bytes);
+        if ban {
+            // For those to whom this node does not lead yet.
+            self.tell_all_room_rules(now);
+        }
+        Ok(())
+    }
+
+    /// Lifts every ban of that name, and every other one of a key that it was banned with.
+    pub(super) fn unban(&mut self, now: Time, peer: &PeerId) -> Result<(), CommandError> {
+        if !self.is_leader() {
+            return Err(CommandError::NotLeader);
+        }
+        let bans = self.room_rules.bans.iter();
+        let banned: Vec<_> = bans.filter(|ban| !ban.lifted).cloned().collect();
+        let its_keys: BTreeSet<_> = banned
+            .iter()
+            .filter(|ban| ban.peer == *peer)
+            .map(|ban| ban.key)
+            .collect();
+        if its_keys.is_empty() {
+            return Err(CommandError::NotBanned(peer.clone()));
+        }
+        let its = banned.into_iter().filter(|ban| its_keys.contains(&ban.key));
+        let lifted: Vec<_> = its
+            .map(|ban| Ban {
+                version: self.next_ban_version(),
+                by: Some(self.decider()),
+                lifted: true,
+                ..ban
+            })
+            .collect();
+        for ban in &lifted {
+            let is_known = self.put_on_list(ban.clone(), KickedBy::Myself);
+            debug_assert!(is_known, "it was on the list");
+        }
+        // At once, whatever the pace of the rules: members that are told of a newcomer must not keep it out.
+        for member in self.membership.ids() {
+            self.transmit(&member, Message::Unbanned(lifted.clone()));
+        }
+        self.tell_all_room_rules(now);
+        Ok(())
+    }
+
+    /// The leader has lifted bans.
+    pub(super) fn unbanned(&mut self, now: Time, from: &PeerId, bans: Vec<Ban>) {
+        if bans.len() > MAX_KICKED {
+            self.violation(now, from, "a list of lifted bans is longer than allowed");
+            return;
+        }
+        // To others it comes with the rules.
+        if self.leader() == Some(from) {
+            self.adopt_kicks_of_leader(now, from, bans);
+        }
+    }
+
+    /// A linked member, in what it decides as leader.
+    fn decider_of(&self, leader: &PeerId) -> Option<Decider> {
+        let member = self.membership.get(leader)?;
+        Some(Decider {
+            leader: leader.clone(),
+            incarnation: member.incarnation,
+        })
+    }
+
+    /// The leader has kicked a member, or this node.
+    pub(super) fn kicked(
+        &mut self,
+        now: Time,
+        from: &PeerId,
+        (peer, key): Kicked,
+        code: i32,
+        bytes: Vec<u8>,
+        ban: Option<BanVersion>,
+    ) {
+        if bytes.len() > MAX_REASON_BYTES {
+            self.violation(now, from, "a kick is longer than allowed");
+            return;
+        }
+        if self.leader() != Some(from) {
+            // Only the leader may. If room rules of this member then say the same, this is why.
+            if peer == self.me {
+                self.reason_passed_on = Some((from.clone(), code, bytes));
+            }
+            return;
+        }
+        if peer == self.me {
+            self.end_room(now, EndReason::Kicked, code, bytes);
+            return;
+        }
+        if let Some(version) = &ban {
+            let by = self.kicks.as_leader_says(&(peer.clone(), key));
+            let ban = Ban {
+                version: self.heard_version(version.clone()),
+                by: self.decider_of(from),
+                ..Ban::new(peer.clone(), key)
+            };
+            // A list that is full of others is told with the leader's own.
+            let _ = self.put_on_list(ban, by);
+        }
+        if self.membership.get(&peer).is_some() {
+            // This may be there before the leader's own word.
+            let reason = Message::Kicked {
+                peer: peer.clone(),
+                key,
+                code,
+                bytes: bytes.clone(),
+                ban,
+            };
+            self.transmit(&peer, reason);
+        }
+        self.out(now, &peer, code, bytes);
+    }
+
+    /// Ends the session with a kicked peer.
+    fn out(&mut self, now: Time, peer: &PeerId, code: i32, bytes: Vec<u8>) {
+        // The leader's word may not have reached it. Once: it is the last that it hears.
+        if self.membership.get(peer).is_some() {
+            self.transmit(peer, Message::RoomRules(self.room_rules.clone()));
+        }
+        // A member of the room that this node left does not follow this leader.
+        let why = match self.has_arrived_lately(now) {
+            true => LinkEnd::Moved(Conflict::Banned),
+            false => LinkEnd::Kicked,
+        };
+        self.close(peer, why);
+        self.end_session(now, peer, SessionEnd::Kicked { code, bytes });
+    }
+
+    pub(super) fn set_max_peers(&mut self, now: Time, max_peers: u32) -> Result<(), CommandError> {
+        if !self.is_leader() {
+            return Err(CommandError::NotLeader);
+        }
+        let (known, count) = &self.room_rules.version;
+        let stamp = &self.record().stamp;
+        self.room_rules.version = if stamp > known {
+            (stamp.clone(), 1)
+        } else {
+            (known.clone(), count.saturating_add(1))
+        };
+        self.room_rules.set_by = Some(self.decider());
+        self.room_rules.max_peers = max_peers;
+        self.tell_all_room_rules(now);
+        Ok(())
+    }
+
+    pub(super) fn tell_all_room_rules(&mut self, now: Time) {
+        for peer in self.membership.ids() {
+            self.tell_room_rules(now, &peer);
+        }
+    }
+
+    /// Sends a member the room rules, if there are any, or if it was sent others.
+    pub(super) fn tell_room_rules(&mut self, now: Time, peer: &PeerId) {
+        if self.room_rules != RoomRules::default() || self.deliveries.contains_key(peer) {
+            self.say_room_rules(now, peer);
+        }
+    }
+
+    /// Sends a member the room rules: now, or the newest when it may be sent some again.
+    fn say_room_rules(&mut self, now: Time, peer: &PeerId) {
+        let delivery = self.deliveries.entry(peer.clone());
+        let delivery = delivery.or_insert_with(|| Delivery {
+            pace: room_rules_pace(now),
+            is_due: false,
+        });
+        delivery.is_due = !delivery.pace.take(now);
+        if !delivery.is_due {
+            self.transmit(peer, Message::RoomRules(self.room_rules.clone()));
+        }
+    }
+
+    pub(super) fn room_rules_deadline(&self) -> Option<Time> {
+        let due = self.deliveries.values().filter(|delivery| delivery.is_due);
+        let due = due.map(|delivery| delivery.pace.next());
+        let said = self.rules_of.values().filter(|said| said.is_new);
+        due.chain(said.map(|said| said.pace.next())).min()
+    }
+
+    pub(super) fn room_rules_due(&mut self, now: Time) {
+        for peer in peers_where(&self.rules_of, |said| said.is_new) {
+            self.take_room_rules(now, &peer);
+        }
+        for peer in peers_where(&self.deliveries, |delivery| delivery.is_due) {
+            self.say_room_rules(now, &peer);
+        }
+    }
+
+    /// A peer is linked no longer. When it is back it says anew what it goes by, and nothing where that is nothing.
+    pub(super) fn room_rules_unlinked(&mut self, peer: &PeerId) {
+        self.deliveries.remove(peer);
+        self.rules_of.remove(peer);
+    }
+
+    /// A member reports the room rules. A member that says more than a few things in a second is heard less often, and
+    /// then what it said last.
+    pub(super) fn room_rules_received(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
+        if rules.bans.len() > MAX_KICKED {
+            self.violation(now, from, "a list of kicked peers is longer than allowed");
+            return;
+        }
+        match self.rules_of.get_mut(from) {
+            Some(said) => {
+                said.rules = rules;
+                said.is_new = true;
+            }
+            None => {
+                let said = Said {
+                    rules,
+                    is_new: true,
+                    pace: room_rules_pace(now),
+                };
+                self.rules_of.insert(from.clone(), said);
+            }
+        }
+        self.take_room_rules(now, from);
+    }
+
+    fn take_room_rules(&mut self, now: Time, from: &PeerId) {
+        let Some(said) = self.rules_of.get_mut(from) else {
+            return;
+        };
+        if !said.pace.take(now) {
+            return;
+        }
+        said.is_new = false;
+        let rules = said.rules.clone();
+        if self.leader() == Some(from) {
+            self.set_limit(&rules);
+            self.adopt_kicks_of_leader(now, from, rules.bans);
+        } else {
+            self.weigh_bans(now);
+            self.hear_room_rules(now, from, rules);
+        }
+    }
+
+    /// What a member that does not lead says, where such words count.
+    fn hear_room_rules(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
+        if self.config.election.policy.authority != Authority::Anyone || self.is_fixed() {
+            return;
+        }
+        let says = rules.max_peers;
+        self.adopt_hearsay(now, from, rules);
+        if self.is_leader() && says != self.room_rules.max_peers {
+            // It has the limit from a leader that this one does not follow: it learns that there is another, or none.
+            self.say_room_rules(now, from);
+        }
+    }
+
+    /// Another leads. A former leader may have been lost before all had its word: the new one is told what is
+    /// known here, and tells everybody what it knows.
+    pub(super) fn share_room_rules(&mut self, now: Time) {
+        let Some(leader) = self.leader().cloned() else {
+            return;
+        };
+        if leader == self.me {
+            self.leads_since = now;
+            let stamp = self.record().stamp.clone();
+            self.led_first.get_or_insert(stamp);
+            self.enforce_bans(now);
+            self.tell_all_room_rules(now);
+            self.hear_room_rules_again(now);
+        } else if self.membership.get(&leader).is_some() {
+            self.tell_room_rules(now, &leader);
+        }
+        // What it said before it was known to lead.
+        if let Some(said) = self.rules_of.get_mut(&leader) {
+            said.is_new = false;
+            let rules = said.rules.clone();
+            if rules.version > self.room_rules.version {
+                self.set_limit(&rules);
+            }
+            self.adopt_kicks_of_leader(now, &leader, rules.bans);
+        }
+    }
+
+    /// This node leads now, and so takes over what members reported.
+    fn enforce_bans(&mut self, now: Time) {
+        self.kicks.enforced();
+        let linked = self.membership.iter();
+        let linked = linked.map(|(peer, member)| (peer.clone(), member.key));
+        let lost = self.absent.iter();
+        let lost = lost.map(|(peer, absent)| (peer.clone(), absent.key));
+        let banned = linked
+            .chain(lost)
+            .filter(|(peer, key)| self.is_kicked(peer, *key));
+        for (peer, _) in banned.collect::<Vec<_>>() {
+            self.out(now, &peer, 0, Vec::new());
+        }
+    }
+
+    /// This node leads now. Members that took it for the leader before it was one do not repeat what they said then.
+    fn hear_room_rules_again(&mut self, now: Time) {
+        let said = self.rules_of.iter();
+        let said = said.map(|(peer, said)| (peer.clone(), said.rules.clone()));
+        for (peer, rules) in said.collect::<Vec<_>>() {
+            if self.membership.get(&peer).is_some() && !self.ended {
+                self.hear_room_rules(now, &peer, rules);
+            }
+        }
+    }
+
+    /// The leader's limit holds, whatever version others gave theirs. A version says nothing of a leadership that has
+    /// not begun.
+    fn set_limit(&mut self, rules: &RoomRules) {
+        let (stamp, count) = rules.version.clone();
+        let stamp = stamp.min(self.record().stamp.clone());
+        self.room_rules.version = (stamp, count);
+        self.room_rules.set_by = rules.set_by.clone();
+        self.room_rules.max_peers = rules.max_peers;
+    }
+
+    /// Whoever the leader has kicked is out, unless something newer is known than it knows.
+    fn adopt_kicks_of_leader(&mut self, now: Time, leader: &PeerId, mut bans: Vec<Ban>) {
+        for ban in &mut bans {
+            ban.version = self.heard_version(ban.version.clone());
+        }
+        bans.retain(|ban| !self.is_outdated(ban));
+        // Its own ban ends the room, before the departures that the others cause.
+        let is_mine = |ban: &Ban| ban.peer == self.me || ban.key == self.config.key;
+        if bans.iter().any(|ban| !ban.lifted && is_mine(ban)) {
+            self.out_myself(now, leader);
+            return;
+        }
+        for ban in bans {
+            let (peer, key, lifted) = (ban.peer.clone(), ban.key, ban.lifted);
+            let is_new = !self.is_kicked(&peer, key);
+            let by = self.kicks.as_leader_says(&name_of(&ban));
+            if self.put_on_list(ban, by) && is_new && !lifted {
+                self.out(now, &peer, 0, Vec::new());
+            }
+        }
+    }
+
+    /// What a member reports that does not lead, the newest first.
+    fn adopt_hearsay(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
+        let mut changed = false;
+        if self.is_leader() && self.is_credible(now, from, &rules) {
+            self.set_limit(&rules);
+            changed = true;
+        }
+        let mut bans = rules.bans;
+        bans.retain(|ban| self.may_report(from, &ban.version.0, ban.by.as_ref()));
+        // Its own ban ends the room, before the departures that the others cause.
+        let is_mine = |ban: &Ban| ban.is_about(&self.me, self.config.key);
+        if bans.iter().any(|ban| !ban.lifted && is_mine(ban)) {
+            self.out_myself(now, from);
+            return;
+        }
+        for ban in bans.into_iter().rev() {
+            changed |= self.adopt_reported_ban(now, from, ban);
+        }
+        if !changed {
+            return;
+        }
+        if self.is_leader() {
+            self.tell_all_room_rules(now);
+        } else if let Some(leader) = self.leader().cloned()
+            && leader != *from
+            && self.membership.get(&leader).is_some()
+        {
+            // Whoever had it may not be linked to the leader, which tells everybody.
+            self.tell_room_rules(now, &leader);
+        }
+    }
+
+    /// A ban, or its end, that a member may report. Tells whether that changed anything.
+    fn adopt_reported_ban(&mut self, now: Time, from: &PeerId, ban: Ban) -> bool {
+        let version = self.heard_version(ban.version.clone());
+        let ban = Ban { version, ..ban };
+        let known = self.known_ban(&ban);
+        if known.is_some_and(|known| !ban.is_newer_than(known) || self.stands(known, &ban)) {
+            return false;
+        }
+        let was_banned = known.map(|known| !known.lifted);
+        let has_room = self.kicks.held_for(from) < MAX_HEARSAY;
+        let by = match self.is_leader() {
+            true => KickedBy::Enforced(from.clone()),
+            false => KickedBy::Member(from.clone()),
+        };
+        if ban.lifted {
+            // That of an unknown ban is kept, against others who bring it.
+            let counts = was_banned.is_some() || has_room;
+            return counts && self.put_on_list(ban, by) && was_banned != Some(false);
+        }
+        let (peer, key) = name_of(&ban);
+        let is_seen = self.kicks.seen.contains_key(&(peer.clone(), key));
+        let counts = has_room && is_seen && !self.is_kicked(&peer, key);
+        if !counts || !self.put_on_list(ban, by) {
+            return false;
+        }
+        if self.is_leader() {
+            self.out(now, &peer, 0, Vec::new());
+        }
+        true
+    }
+
+    /// Whether an entry is that of a leader who is here and says itself what it changes, where the stamps of the entry and of
+    /// the report do not tell which leadership is the later.
+    fn stands(&self, known: &Ban, reported: &Ban) -> bool {
+        let is_here = |by: &Decider| {
+            *by == self.decider() || self.decider_of(&by.leader).as_ref() == Some(by)
+        };
+        known.version.0 == reported.version.0
+            && known.by.as_ref().is_some_and(is_here)
+            && known.by != reported.by
+    }
+
+    /// Whether a limit may be that of a leader before this one.
+    fn is_credible(&self, now: Time, from: &PeerId, rules: &RoomRules) -> bool {
+        now.since(self.leads_since) < TAKES_OVER_FOR
+            && rules.version > self.room_rules.version
+            && self.may_report(from, &rules.version.0, rules.set_by.as_ref())
+    }
+
+    /// Whether a member may report what was decided under a leadership: this node knows that `by` led then, and that one is
+    /// the member itself, or is gone. A leader that is here says it itself, and an earlier incarnation of this node is gone.
+    fn may_report(&self, from: &PeerId, stamp: &Stamp, by: Option<&Decider>) -> bool {
+        let Some(by) = by else {
+            return false;
+        };
+        if by.leader == self.me {
+            let was_restarted = self.led_first.as_ref() > Some(stamp);
+            return was_restarted
+                && by.incarnation != self.incarnation
+                && self.recent_leaders.has_led(stamp, &self.me);
+        }
+        match self.membership.get(&by.leader) {
+            None => self.recent_leaders.may_have_led_as(stamp, by),
+            Some(member) => {
+                let is_here = member.incarnation == by.incarnation;
+                (by.leader == *from || !is_here) && self.recent_leaders.has_led_as(stamp, by)
+            }
+        }
+    }
+
+    fn out_myself(&mut self, now: Time, from: &PeerId) {
+        let passed_on = self.reason_passed_on.take();
+        let passed_on = passed_on.filter(|(member, ..)| member == from);
+        let (_, code, bytes) = passed_on.unwrap_or((from.clone(), 0, Vec::new()));
+        self.end_room(now, EndReason::Kicked, code, bytes);
+    }
+
+    /// The room is over for this node: nobody is linked, and nobody will be.
+    pub(super) fn end_room(&mut self, now: Time, why: EndReason, code: i32, bytes: Vec<u8>) {
+        if self.announce_end(why, code, bytes) {
+            self.empty_room(now);
+        }
+    }
+
+    /// The host receives the end of its room before the departures that follow from it. Returns whether it had not yet.
+    pub(super) fn announce_end(&mut self, why: EndReason, code: i32, bytes: Vec<u8>) -> bool {
+        let is_news = !std::mem::replace(&mut self.ended, true);
+        if is_news {
+            self.event(Event::RoomEnded { why, code, bytes });
+        }
+        is_news
+    }
+
+    /// Stops the election and ends every session of a room that is over.
+    pub(super) fn empty_room(&mut self, now: Time) {
+        // It stops leading before it stops altogether. Where a roster says who may lead, that is refused, and leaving does both.
+        let refused = self.try_elect(now, Local::SetEligible(false)).err();
+        debug_assert!(
+            refused.is_none_or(|error| matches!(error, ElectionError::NotSupported { .. }))
+        );
+        self.elect(now, Local::Leave);
+        let mut peers = self.membership.ids();
+        peers.extend(self.absent.keys().cloned());
+        for peer in peers {
+            self.close(&peer, LinkEnd::RoomEnded);
+            self.end_session(now, &peer, SessionEnd::RoomOver);
+        }
+        self.introductions.forget_all();
+    }
+
+    pub(super) fn set_eligible(&mut self, now: Time, eligible: bool) -> Result<(), CommandError> {
+        if self.is_fixed() {
+            return Err(CommandError::FixedHost);
+        }
+        if let Some(looking) = &mut self.looking {
+            looking.eligible = eligible;
+            return Ok(());
+        }
+        if self.config.election.eligible == eligible {
+            return Ok(());
+        }
+        let successor = self.election.successor(&self.view);
+        if self.ended {
+            self.config.election.eligible = eligible;
+            return Ok(()); // nobody leads what is over
+        }
+        let counts = eligible && self.config.election.quorum.admits(&self.me);
+        self.try_elect(now, Local::SetEligible(counts))?;
+        self.config.election.eligible = eligible;
+        self.tell_standing(successor);
+        Ok(())
+    }
+
+    pub(super) fn set_priority(&mut self, now: Time, priority: i32) -> Result<(), CommandError> {
+        self.try_elect(now, Local::SetPriority(priority))?;
+        self.config.election.priority = priority;
+        self.tell_standing(None);
+        Ok(())
+    }
+
+    fn tell_standing(&mut self, successor: Option<PeerId>) {
+        for peer in self.membership.ids() {
+            self.transmit(&peer, self.standing_with(successor.clone()));
+        }
+    }
+
+    /// Tells who enters, which knows what the Hello said: it does without this for as long as QUIC needs.
+    pub(super) fn tell_standing_to(&mut self, newcomer: &PeerId) {
+        self.transmit_with(newcomer, self.standing_with(None), false);
+    }
+
+    fn standing_with(&self, successor: Option<PeerId>) -> Message {
+        Message::Standing {
+            eligible: self.config.election.eligible,
+            priority: self.config.election.priority,
+            successor,
+        }
+    }
+
+    /// A peer may lead no longer, or again, or has another priority.
+    pub(super) fn standing(
+        &mut self,
+        now: Time,
+        from: &PeerId,
+        eligible: bool,
+        priority: i32,
+        successor: Option<PeerId>,
+    ) {
+        // A static quorum counts its roster and nobody else, whatever they say.
+        let eligible = eligible && self.config.election.quorum.admits(from);
+        let Some(voter) = self.view.voters.get_mut(from) else {
+            return;
+        };
+        voter.priority = priority;
+        if self.config.election.policy.host_mode != HostMode::Off {
+            return; // that is fixed
+        }
+        let before = std::mem::replace(&mut voter.eligible, eligible);
+        let incarnation = voter.incarnation;
+        let peer = from.clone();
+        match (before, eligible) {
+            (true, false) => self.elect(
+                now,
+                Local::PeerIneligible {
+                    peer,
+                    incarnation,
+                    successor,
+                },
+            ),
+            (false, true) => self.elect(now, Local::PeerEligible { peer }),
+            _ => {}
+        }
+    }
+}

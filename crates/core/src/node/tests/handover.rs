@@ -1,0 +1,366 @@
+//! A leader hands over: `TransferLeadership` and `YieldLeadership` (C6, P11; R50-R57, HC12).
+
+use super::*;
+use crate::election::Recovery;
+use crate::election::{ElectionError, LeaderReason};
+use crate::wire::Authority;
+
+const RTT: Duration = ms(20);
+
+fn transfer(net: &mut Net, from: &str, to: &str) {
+    net.order(from, Command::TransferLeadership(id(to)));
+}
+
+fn agrees_on(net: &Net, leader: &str) -> bool {
+    net.is_settled() && net.leads(leader)
+}
+
+fn told(net: &Net, name: &str) -> Vec<(Option<PeerId>, LeaderReason)> {
+    let events = net.events(name).into_iter();
+    events
+        .filter_map(|event| match event {
+            Event::LeaderChanged(LeaderChange {
+                new: leader,
+                reason,
+                ..
+            }) => Some((leader, reason)),
+            _ => None,
+        })
+        .collect()
+}
+
+fn asked(net: &Net, name: &str) -> usize {
+    let said = net.place(name).said.iter();
+    said.filter(|(_, message)| matches!(elects(message), Some(ElectionMessage::VoteRequest { .. })))
+        .count()
+}
+
+/// C4.5: nobody heard it under that record, so that nobody waits for a host.
+#[test]
+fn a_call_that_names_the_leader_that_just_died_silences_no_room() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.kill("a", false);
+    net.run(ms(300));
+    net.order("b", Command::SetLeader(id("a")));
+    net.run(ms(100));
+    assert!(net.node("c").record().assigned);
+    net.wait("another leads", Net::is_settled);
+}
+
+#[test]
+fn r50_the_target_leads_within_two_round_trips_and_can_hand_back() {
+    let mut net = Net::room(&["a", "b", "c", "d"]);
+    let term = net.node("a").record().term();
+    transfer(&mut net, "a", "c");
+    let took = net.wait("c leads", |net| agrees_on(net, "c"));
+    assert!(took <= RTT * 2, "{took:?}");
+    let record = net.node("c").record().clone();
+    assert_eq!((record.term(), record.assigned), (term + 1, false));
+    net.run(ms(5000));
+    assert!(agrees_on(&net, "c"));
+    transfer(&mut net, "c", "a");
+    net.wait("a leads again", |net| agrees_on(net, "a"));
+}
+
+#[test]
+fn r51_a_handover_passes_the_leases_of_all_and_everybody_is_told_why() {
+    let mut net = Net::room(&["a", "b", "c", "d", "e"]);
+    transfer(&mut net, "a", "d");
+    net.wait("d leads", |net| agrees_on(net, "d"));
+    net.run(ms(3000));
+    let handed_over = (Some(id("d")), LeaderReason::Transferred);
+    for name in ["b", "c", "d", "e"] {
+        assert_eq!(
+            told(&net, name),
+            std::slice::from_ref(&handed_over),
+            "{name}"
+        );
+    }
+    let resigned = (None, LeaderReason::Resigned);
+    assert_eq!(told(&net, "a"), [resigned, handed_over]);
+}
+
+/// As etcd's: the target was not asked yet, and is not any more.
+#[test]
+fn a_leader_that_hands_over_to_itself_cancels_what_is_pending() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.mute("b", true);
+    transfer(&mut net, "a", "b");
+    net.run(ms(100));
+    transfer(&mut net, "a", "a");
+    net.mute("b", false);
+    net.run(ms(10_000));
+    assert!(agrees_on(&net, "a"));
+    assert_eq!(told(&net, "a"), []);
+    assert_eq!(told(&net, "c"), []);
+    // It is free for the next one.
+    transfer(&mut net, "a", "b");
+    net.wait("b leads", |net| agrees_on(net, "b"));
+}
+
+#[test]
+fn of_two_the_other_leads_after_one_trip() {
+    let mut net = Net::room(&["a", "b"]);
+    transfer(&mut net, "a", "b");
+    let took = net.wait("b leads", |net| agrees_on(net, "b"));
+    assert!(took <= RTT, "{took:?}");
+    let handed_over = [(Some(id("b")), LeaderReason::Transferred)];
+    assert_eq!(told(&net, "a"), handed_over);
+    assert_eq!(told(&net, "b"), handed_over);
+}
+
+#[test]
+fn r53_who_cannot_be_handed_the_room_is_refused() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.order("c", Command::SetEligible(false));
+    net.run(ms(1000));
+    let refusal = |net: &mut Net, name: &str, command| net.try_order(name, command);
+    let to = |name: &str| Command::TransferLeadership(id(name));
+    assert_eq!(refusal(&mut net, "a", to("a")), Ok(()), "to itself");
+    assert_eq!(
+        refusal(&mut net, "a", to("x")),
+        Err(CommandError::Election(ElectionError::UnknownTarget(id(
+            "x"
+        ))))
+    );
+    assert_eq!(
+        refusal(&mut net, "a", to("c")),
+        Err(CommandError::Election(ElectionError::IneligibleTarget(id(
+            "c"
+        ))))
+    );
+    for command in [to("b"), to("c"), Command::YieldLeadership] {
+        assert_eq!(
+            refusal(&mut net, "b", command),
+            Err(CommandError::Election(ElectionError::NotLeader))
+        );
+    }
+    net.run(ms(5000));
+    assert!(agrees_on(&net, "a"));
+    assert_eq!(told(&net, "b"), []);
+}
+
+#[test]
+fn hc12_a_leader_yields_to_the_highest_priority_and_then_to_the_largest_id() {
+    for (preferred, expected) in [(None, "c"), (Some("b"), "b")] {
+        let mut net = Net::room(&["a", "b", "c"]);
+        if let Some(name) = preferred {
+            net.order(name, Command::SetPriority(1));
+            net.run(ms(100));
+        }
+        net.order("a", Command::YieldLeadership);
+        net.wait("the next one leads", |net| agrees_on(net, expected));
+    }
+}
+
+#[test]
+fn hc12_who_is_alone_cannot_yield() {
+    let mut net = Net::new();
+    net.start("a");
+    net.wait("it leads", |net| net.leads("a"));
+    assert_eq!(
+        net.try_order("a", Command::YieldLeadership),
+        Err(CommandError::Election(ElectionError::NoSuccessor))
+    );
+    assert!(net.leads("a"));
+}
+
+#[test]
+fn r57_a_target_that_crashes_or_leaves_ends_the_handover() {
+    for polite in [false, true] {
+        let mut net = Net::room(&["a", "b", "c", "d"]);
+        if polite {
+            net.order("d", Command::Leave);
+        } else {
+            net.kill("d", true);
+        }
+        transfer(&mut net, "a", "d");
+        net.run(ms(8000));
+        let survivors = net.node("a").leader() == Some(&id("a"));
+        assert!(survivors && net.node("b").leader() == Some(&id("a")));
+        assert_eq!(told(&net, "b"), []);
+    }
+}
+
+#[test]
+fn hc12_a_target_that_hears_nothing_leaves_everything_as_it_was_and_is_not_asked_later() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.mute("c", true);
+    transfer(&mut net, "a", "c");
+    net.run(ms(1400));
+    net.mute("c", false);
+    // It was told again by then.
+    net.wait("c leads", |net| agrees_on(net, "c"));
+
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.mute("c", true);
+    transfer(&mut net, "a", "c");
+    net.run(ms(5000));
+    net.mute("c", false);
+    net.wait("c is back", |net| net.is_settled());
+    net.run(ms(5000));
+    assert!(agrees_on(&net, "a"));
+    assert_eq!(asked(&net, "a"), 0, "a had to campaign");
+}
+
+#[test]
+fn hc12_a_second_target_replaces_the_first_and_the_same_changes_nothing() {
+    let mut net = Net::room(&["a", "b", "c", "d"]);
+    net.mute("d", true);
+    transfer(&mut net, "a", "d");
+    transfer(&mut net, "a", "d");
+    transfer(&mut net, "a", "b");
+    net.wait("b leads", |net| net.leads("b") && !net.leads("a"));
+    net.run(ms(1000));
+    net.mute("d", false);
+    net.run(ms(6000));
+    assert!(agrees_on(&net, "b"));
+}
+
+#[test]
+fn an_assigned_leader_hands_over_and_its_assignment_ends() {
+    let mut net = Net::new();
+    net.config.election.recovery = Recovery::Hold;
+    net.fill(&["a", "b", "c"]);
+    net.order("b", Command::SetLeader(id("b")));
+    net.wait("b leads", |net| agrees_on(net, "b"));
+    transfer(&mut net, "b", "c");
+    net.wait("c leads", |net| agrees_on(net, "c"));
+    assert!(!net.node("a").record().assigned);
+    // Nothing is held any more.
+    net.kill("c", true);
+    net.wait("somebody leads", |net| net.is_settled());
+}
+
+#[test]
+fn a_node_that_does_not_campaign_by_itself_does_so_when_the_leader_asks() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.order("c", Command::EnableAutoElection(false));
+    transfer(&mut net, "a", "c");
+    net.wait("c leads", |net| agrees_on(net, "c"));
+}
+
+#[test]
+fn r57_a_target_that_may_not_lead_any_more_lets_the_handover_pass() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    transfer(&mut net, "a", "c");
+    net.order("c", Command::SetEligible(false));
+    net.run(ms(6000));
+    assert!(agrees_on(&net, "a"));
+}
+
+/// Only the word of the leader that is followed counts.
+#[test]
+fn r59_nobody_else_can_make_a_member_campaign() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    let target = id("c");
+    net.forge("b", "c", ElectionMessage::TimeoutNow { target });
+    net.run(ms(1000));
+    assert_eq!(asked(&net, "c"), 0);
+    assert!(agrees_on(&net, "a"));
+}
+
+#[test]
+fn a_word_under_an_older_record_does_not_count() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    let old = net.node("a").record().stamp.clone();
+    transfer(&mut net, "a", "b");
+    net.wait("b leads", |net| agrees_on(net, "b"));
+    transfer(&mut net, "b", "a");
+    net.wait("a leads again", |net| agrees_on(net, "a"));
+    net.run(ms(1000));
+    let asked_before = asked(&net, "c");
+    let late = ElectionMessage::TimeoutNow { target: id("c") };
+    net.forge_at("a", "c", old, 0, late);
+    net.run(ms(1000));
+    assert_eq!(asked(&net, "c"), asked_before);
+    assert!(agrees_on(&net, "a"));
+}
+
+/// A leader knows whom it asked; where only the leader may name a leader, so must everybody.
+#[test]
+fn a_campaign_that_nobody_asked_for_does_not_pass_as_a_handover() {
+    for authority in [Authority::Anyone, Authority::LeaderOnly] {
+        let mut net = Net::new();
+        net.config.election.policy.authority = authority;
+        net.fill(&["a", "b", "c"]);
+        let next = |net: &Net| {
+            let mut stamp = net.node("a").record().stamp.clone();
+            stamp.term += 1;
+            stamp
+        };
+        for to in ["a", "b"] {
+            let request = ElectionMessage::VoteRequest {
+                round: 1,
+                candidate: id("c"),
+                asked_by: Some(id("a")),
+            };
+            net.forge_at("c", to, next(&net), 0, request);
+        }
+        let granted = |net: &Net, name: &str| {
+            net.heard_from(name, "c").iter().any(|message| {
+                matches!(
+                    elects(message),
+                    Some(ElectionMessage::VoteResponse { granted: true, .. })
+                )
+            })
+        };
+        assert!(!granted(&net, "a"), "{authority:?}");
+        assert_eq!(granted(&net, "b"), authority == Authority::Anyone);
+    }
+}
+
+/// The vote request may come before the leader's word, which goes another way.
+#[test]
+fn where_only_the_leader_names_a_leader_an_early_vote_request_waits_for_its_word() {
+    let mut net = Net::new();
+    net.config.election.policy.authority = Authority::LeaderOnly;
+    net.fill(&["a", "b", "c"]);
+    let stamp = net.node("a").record().stamp.clone();
+    let request = ElectionMessage::VoteRequest {
+        round: 1,
+        candidate: id("c"),
+        asked_by: Some(id("a")),
+    };
+    let next = Stamp {
+        term: stamp.term + 1,
+        ..stamp
+    };
+    net.forge_at("c", "b", next, 0, request);
+    assert_eq!(net.heard_from("b", "c"), []);
+    net.forge("a", "b", ElectionMessage::TimeoutNow { target: id("c") });
+    let answers = net.heard_from("b", "c");
+    assert!(matches!(
+        answers.iter().map(elects).collect::<Vec<_>>()[..],
+        [Some(ElectionMessage::VoteResponse { granted: true, .. })]
+    ));
+}
+
+#[test]
+fn hc12_a_leader_that_hands_over_and_leaves_names_its_target() {
+    let mut net = Net::room(&["a", "b", "c", "d"]);
+    net.mute("b", true);
+    transfer(&mut net, "a", "b");
+    net.mute("b", false);
+    net.order("a", Command::Leave);
+    net.run(ms(100));
+    assert!(net.leads("b"));
+}
+
+/// Followers that voted already say so before the target's own request is here.
+#[test]
+fn the_leader_does_not_go_above_the_campaign_that_it_asked_for() {
+    let mut net = Net::room(&["a", "b", "c", "d"]);
+    transfer(&mut net, "a", "d");
+    let mut record = Record::undecided(net.node("a").record().stamp.clone());
+    record.stamp.term += 1;
+    let live = None;
+    let nack = ElectionMessage::Nack { record, live };
+    net.forge("b", "a", nack);
+    assert_eq!(asked(&net, "a"), 0);
+    let took = net.wait("d leads", |net| agrees_on(net, "d"));
+    assert!(took <= RTT * 2, "{took:?}");
+    net.run(ms(2000));
+    assert!(agrees_on(&net, "d"));
+    assert_eq!(asked(&net, "a"), 0);
+}

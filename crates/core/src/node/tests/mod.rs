@@ -1,0 +1,400 @@
+//! Whole nodes over virtual time: who enters, who is waited for, who is thrown out, who may lead.
+//!
+//! The wire here is the simplest that works: every message takes [`DELAY`] and none is lost, unless a node is
+//! muted. `tests/sim` is where everything fails at once.
+
+mod counters;
+mod ends;
+mod entering;
+mod entry;
+mod etcd;
+mod forged;
+mod gossip;
+mod handover;
+mod hearsay;
+mod host;
+mod life;
+mod merging;
+mod network;
+mod newcomers;
+mod paths;
+mod random_merges;
+mod reasons;
+mod room_rules;
+mod rows;
+mod set_back;
+mod standing;
+mod static_quorum;
+mod through_leader;
+mod unbanning;
+mod unlinked;
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::election::raft::Raft;
+use crate::election::raft::saved::Saved;
+use crate::election::raft::wire::{Beat, ElectionMessage, Pulse, Side, Stamped};
+use crate::introductions::Dial;
+use crate::quorum::Quorum;
+use crate::wire::{Candidate, NoPlace, Undecided, Verdict};
+use forged::{Forged, elects};
+
+/// The answer of a room that is limited to `limit` other members of each.
+fn full(limit: u32) -> Verdict {
+    Verdict::Full(NoPlace::Members { limit })
+}
+
+/// One way.
+const DELAY: Duration = ms(10);
+/// More than any election of these rooms takes.
+const TIMEOUT: Duration = ms(15_000);
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn id(name: &str) -> PeerId {
+    PeerId::new(name).expect("a valid name")
+}
+
+/// The peer id of the process in a place. A prime sets apart the places of two processes that have one id.
+fn id_at(place: &PeerId) -> PeerId {
+    id(place.as_str().trim_end_matches('\''))
+}
+
+/// The key of a process, unless a test says otherwise.
+fn key_at(name: &str) -> u8 {
+    let letter = name.as_bytes()[0];
+    if name.ends_with('\'') {
+        letter + 128
+    } else {
+        letter
+    }
+}
+
+/// A process: the newest life of a name, unless a test says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Life {
+    key: Fingerprint,
+    incarnation: Incarnation,
+}
+
+fn life(key: u8, started: u64) -> Life {
+    Life {
+        key: Fingerprint([key; 32]),
+        incarnation: Incarnation {
+            started_us: started,
+            random: 0,
+        },
+    }
+}
+
+struct Place {
+    node: Node,
+    life: Life,
+    address: SocketAddr,
+    is_host: bool,
+    /// Whether nothing gets in or out, while timers go on.
+    muted: bool,
+    events: Vec<(Time, Event)>,
+    closes: Vec<(PeerId, LinkEnd)>,
+    /// The answers to what was asked here, by ticket.
+    answers: BTreeMap<u64, (Time, Verdict)>,
+    /// What it said on the wire.
+    said: Vec<(PeerId, Message)>,
+    /// Whether it said that its state file was lost.
+    is_stale: bool,
+    /// Whose words it told to have dropped for a counter, and when.
+    dropped: Vec<(Time, PeerId)>,
+}
+
+enum Happening {
+    Message {
+        link: u64,
+        from: PeerId,
+        to: PeerId,
+        envelope: Box<Envelope>,
+    },
+    Datagram {
+        link: u64,
+        from: PeerId,
+        to: PeerId,
+        probe: Probe,
+    },
+    Closed {
+        link: u64,
+        from: PeerId,
+        to: PeerId,
+        why: LinkEnd,
+    },
+    Dialled {
+        from: PeerId,
+        dial: Dial,
+    },
+    Written {
+        by: PeerId,
+        life: Life,
+        number: u64,
+        state: Opaque,
+    },
+}
+
+/// Who asked with a ticket: linked when it is accepted.
+struct Arrival {
+    newcomer: PeerId,
+    life: Life,
+    /// Whether its core dialled, and is to be told that it failed.
+    by_core: bool,
+}
+
+fn disconnect(peer: PeerId, code: i32, bytes: &[u8]) -> Command {
+    let bytes = bytes.to_vec();
+    Command::Disconnect { peer, code, bytes }
+}
+
+struct Net {
+    now: Time,
+    places: BTreeMap<PeerId, Place>,
+    /// The link that an end has.
+    ends: BTreeMap<(PeerId, PeerId), u64>,
+    queue: BTreeMap<(Time, u64), Happening>,
+    /// Whether links repeat what a muted member has missed, when it is muted no longer.
+    links_repeat: bool,
+    /// What they repeat then.
+    held: Vec<Happening>,
+    arrivals: BTreeMap<u64, Arrival>,
+    /// Whether the dials of cores reach anybody.
+    dials_work: bool,
+    /// Who has no path to whom, both ways.
+    walls: BTreeSet<(PeerId, PeerId)>,
+    /// The links that go through the leader.
+    carried: BTreeSet<u64>,
+    config: NodeConfig,
+    /// What is on the disk of each name, and how long a write takes; `None` is for ever.
+    disks: BTreeMap<PeerId, (Incarnation, Opaque)>,
+    write_time: Option<Duration>,
+    counted: u64,
+}
+
+impl Net {
+    fn new() -> Self {
+        Self {
+            now: Time::from_micros(1_000_000),
+            places: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            queue: BTreeMap::new(),
+            links_repeat: false,
+            held: Vec::new(),
+            arrivals: BTreeMap::new(),
+            dials_work: true,
+            walls: BTreeSet::new(),
+            carried: BTreeSet::new(),
+            config: NodeConfig::for_tests(),
+            disks: BTreeMap::new(),
+            write_time: Some(ms(1)),
+            counted: 0,
+        }
+    }
+
+    /// A settled room in which the first leads.
+    fn room(names: &[&str]) -> Self {
+        let mut net = Self::new();
+        net.fill(names);
+        net
+    }
+
+    fn fill(&mut self, names: &[&str]) {
+        self.start(names[0]);
+        self.wait("the first leads alone", |net| net.leads(names[0]));
+        for name in &names[1..] {
+            self.start(name);
+            self.enter(name, names[0]);
+        }
+        self.settle();
+    }
+
+    /// Waits for a mesh with one leader, and forgets what was said until then.
+    fn settle(&mut self) {
+        self.wait("a mesh with one leader", |net| net.is_settled());
+        self.run(ms(1000));
+        for place in self.places.values_mut() {
+            place.events.clear();
+            place.said.clear();
+        }
+    }
+
+    /// What the state file of `name` says of its votes.
+    fn votes_on_disk(&self, name: &str) -> Saved {
+        let (_, state) = &self.disks[&id(name)];
+        state.decode().expect("raft's")
+    }
+
+    fn is_settled(&self) -> bool {
+        let mut leaders = self.places.values().map(|place| place.node.leader());
+        let first = leaders.next().flatten();
+        let others = self.places.len() - 1;
+        let full = |place: &Place| place.node.membership().len() == others;
+        first.is_some() && leaders.all(|leader| leader == first) && self.places.values().all(full)
+    }
+
+    /// A process of that name, with the key of its first letter.
+    fn start(&mut self, name: &str) {
+        let started = self.now.as_micros();
+        self.start_as(name, life(key_at(name), started));
+    }
+
+    fn start_as(&mut self, name: &str, life: Life) {
+        let config = self.config.clone();
+        self.start_with(name, life, config);
+    }
+
+    fn start_with(&mut self, name: &str, life: Life, mut config: NodeConfig) {
+        let port = 7000 + u16::from(key_at(name));
+        let address = SocketAddr::from(([10, 0, 0, 1], port));
+        let mut life = life;
+        // A process with the name of one that ran before takes up its state file.
+        if let Some((before, state)) = self.disks.remove(&id(name)) {
+            life.incarnation = life.incarnation.after(before);
+            config.saved = Some(state);
+        }
+        config.key = life.key;
+        config.addresses = vec![address];
+        let is_host = config.election.policy.host_mode == HostMode::Host;
+        self.counted += 1;
+        let me = id_at(&id(name));
+        let node = Node::new(me, life.incarnation, config, self.counted, self.now)
+            .expect("its file is one of the room's strategy");
+        if let Some(state) = node.first_state() {
+            self.disks.insert(id(name), (life.incarnation, state));
+        }
+        let place = Place {
+            node,
+            life,
+            address,
+            is_host,
+            muted: false,
+            events: Vec::new(),
+            closes: Vec::new(),
+            answers: BTreeMap::new(),
+            said: Vec::new(),
+            is_stale: false,
+            dropped: Vec::new(),
+        };
+        self.places.insert(id(name), place);
+        self.drain(&id(name));
+    }
+
+    /// The process is gone; `told` its peers' transports or not.
+    fn kill(&mut self, name: &str, told: bool) {
+        self.places.remove(&id(name));
+        let links: Vec<_> = self
+            .ends
+            .iter()
+            .map(|(ends, link)| (ends.clone(), *link))
+            .collect();
+        for ((one, other), link) in links {
+            if one == id(name) {
+                self.ends.remove(&(one.clone(), other.clone()));
+                if told {
+                    self.later(Happening::Closed {
+                        link,
+                        from: one,
+                        to: other,
+                        why: LinkEnd::Closed,
+                    });
+                }
+            }
+        }
+    }
+
+    fn place(&self, name: &str) -> &Place {
+        &self.places[&id(name)]
+    }
+
+    fn node(&self, name: &str) -> &Node {
+        &self.place(name).node
+    }
+
+    fn place_mut(&mut self, name: &str) -> &mut Place {
+        self.places.get_mut(&id(name)).expect("it runs")
+    }
+
+    fn mute(&mut self, name: &str, muted: bool) {
+        self.place_mut(name).muted = muted;
+        if !muted {
+            for message in std::mem::take(&mut self.held) {
+                self.happen(message);
+            }
+        }
+    }
+
+    fn leads(&self, name: &str) -> bool {
+        self.node(name).is_leader()
+    }
+
+    fn has(&self, name: &str, peer: &str) -> bool {
+        self.node(name).membership().get(&id(peer)).is_some()
+    }
+
+    fn is_absent(&self, name: &str, peer: &str) -> bool {
+        self.node(name).absent().any(|absent| *absent == id(peer))
+    }
+
+    fn events(&self, name: &str) -> Vec<Event> {
+        let events = self.place(name).events.iter();
+        events.map(|(_, event)| event.clone()).collect()
+    }
+
+    fn told_at(&self, name: &str, event: &Event) -> Option<Time> {
+        let mut events = self.place(name).events.iter();
+        events.find(|(_, told)| told == event).map(|(at, _)| *at)
+    }
+
+    fn times(&self, name: &str, event: &Event) -> usize {
+        self.events(name)
+            .iter()
+            .filter(|told| *told == event)
+            .count()
+    }
+
+    /// What was said to `to`, heartbeats and peer lists aside.
+    fn heard_from(&self, name: &str, to: &str) -> Vec<Message> {
+        let said = self.place(name).said.iter();
+        said.filter(|(peer, _)| *peer == id(to))
+            .map(|(_, message)| message.clone())
+            .collect()
+    }
+
+    /// The numbers of the host's open questions, in the order in which they came.
+    fn requests(&self, name: &str) -> Vec<u64> {
+        let events = self.place(name).events.iter();
+        events
+            .filter_map(|(_, event)| match event {
+                Event::JoinRequest { request, .. } => Some(*request),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+fn left(peer: &str, why: LeftReason) -> Event {
+    Event::Left(Left::new(id(peer), why))
+}
+
+fn joined(peer: &str) -> Event {
+    Event::Joined(id(peer))
+}
+
+/// The answer to one that the leader has banned.
+fn banned(peer: &str) -> Verdict {
+    let why = format!("the leader has banned {peer} from this room");
+    rejected(0, why.as_bytes())
+}
+
+fn rejected(reason: i32, bytes: &[u8]) -> Verdict {
+    Verdict::Rejected {
+        reason,
+        bytes: bytes.to_vec(),
+    }
+}

@@ -1,0 +1,161 @@
+//! Why the leader changed, as hosts are told.
+
+use super::*;
+use crate::election::LeaderReason::{
+    self, Assigned, Elected, Found, Left, Lost, Resigned, Transferred,
+};
+
+type Told = Vec<(Option<PeerId>, LeaderReason)>;
+
+fn told(net: &Net, name: &str) -> Told {
+    let events = net.events(name).into_iter();
+    events
+        .filter_map(|event| match event {
+            Event::LeaderChanged(LeaderChange {
+                new: leader,
+                reason,
+                ..
+            }) => Some((leader, reason)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What happens to a settled room that `a` leads, and what the others are then told.
+struct Case {
+    name: &'static str,
+    happens: fn(&mut Net),
+    told: &'static [(&'static str, &'static [(&'static str, LeaderReason)])],
+}
+
+const CASES: &[Case] = &[
+    Case {
+        name: "the leader falls silent",
+        happens: |net| net.kill("a", false),
+        told: &[
+            ("b", &[("", Lost), ("c", Elected)]),
+            ("c", &[("", Lost), ("c", Elected)]),
+        ],
+    },
+    Case {
+        name: "the transport reports the leader's end",
+        happens: |net| net.kill("a", true),
+        told: &[
+            ("b", &[("", Lost), ("?", Elected)]),
+            ("c", &[("", Lost), ("?", Elected)]),
+        ],
+    },
+    Case {
+        name: "the leader says farewell",
+        happens: |net| net.order("a", Command::Leave),
+        told: &[
+            ("b", &[("", Left), ("c", Transferred)]),
+            ("c", &[("", Left), ("c", Transferred)]),
+        ],
+    },
+    Case {
+        name: "the leader may lead no longer",
+        happens: |net| net.order("a", Command::SetEligible(false)),
+        told: &[
+            ("a", &[("", Left), ("c", Transferred)]),
+            ("b", &[("", Left), ("c", Transferred)]),
+            ("c", &[("", Left), ("c", Transferred)]),
+        ],
+    },
+    Case {
+        name: "the leader hands over",
+        happens: |net| net.order("a", Command::TransferLeadership(id("b"))),
+        told: &[
+            ("a", &[("", Resigned), ("b", Transferred)]),
+            ("b", &[("b", Transferred)]),
+            ("c", &[("b", Transferred)]),
+        ],
+    },
+    Case {
+        name: "a follower sets another leader",
+        happens: |net| net.order("b", Command::SetLeader(id("c"))),
+        told: &[
+            ("a", &[("c", Assigned)]),
+            ("b", &[("c", Assigned)]),
+            ("c", &[("c", Assigned)]),
+        ],
+    },
+    Case {
+        name: "a joiner finds the leader",
+        happens: |net| {
+            net.start("z");
+            net.enter("z", "b");
+        },
+        told: &[("a", &[]), ("b", &[]), ("c", &[]), ("z", &[("a", Found)])],
+    },
+    Case {
+        name: "a follower is cut off and comes back",
+        happens: |net| {
+            net.mute("b", true);
+            net.run(ms(8000));
+            net.mute("b", false);
+        },
+        told: &[
+            ("a", &[]),
+            ("b", &[("", Lost), ("b", Elected), ("a", Found)]),
+            ("c", &[]),
+        ],
+    },
+    Case {
+        name: "a lone leader meets a room",
+        happens: |net| {
+            net.start("z");
+            net.run(ms(6000));
+            net.enter("z", "a");
+        },
+        told: &[("a", &[]), ("z", &[("z", Elected), ("a", Found)])],
+    },
+    Case {
+        name: "the leader is cut off from all",
+        happens: |net| {
+            net.mute("a", true);
+            net.run(ms(4000));
+            net.mute("a", false);
+        },
+        told: &[
+            ("b", &[("", Lost), ("c", Elected)]),
+            ("c", &[("", Lost), ("c", Elected)]),
+        ],
+    },
+];
+
+#[test]
+fn every_change_of_the_leader_has_its_reason() {
+    for case in CASES {
+        let mut net = Net::room(&["a", "aa", "b", "c"]);
+        (case.happens)(&mut net);
+        net.run(ms(12_000));
+        for (name, expected) in case.told {
+            let shown: Vec<_> = told(&net, name)
+                .into_iter()
+                .map(|(leader, reason)| {
+                    (
+                        leader.map_or(String::new(), |id| id.as_str().to_owned()),
+                        reason,
+                    )
+                })
+                .collect();
+            let fits = shown.len() == expected.len()
+                && shown.iter().zip(*expected).all(|((who, why), expected)| {
+                    (who == expected.0 || expected.0 == "?" && !who.is_empty())
+                        && *why == expected.1
+                });
+            assert!(fits, "{}: {name} was told {shown:?}", case.name);
+        }
+    }
+}
+
+#[test]
+fn nothing_has_changed_before_the_first_leader() {
+    let mut net = Net::new();
+    net.start("a");
+    assert_eq!(
+        net.node("a").election().leadership().reason,
+        LeaderReason::None
+    );
+}

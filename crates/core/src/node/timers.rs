@@ -1,0 +1,147 @@
+//! When a node comes back: one row for each thing that may wait for time alone.
+
+use std::time::Duration;
+
+use super::{LinkEnd, Node, Output};
+use crate::election::Local;
+use crate::id::PeerId;
+use crate::membership::Due;
+use crate::time::Time;
+
+/// A node that beats with another waits this part of the interval longer for it.
+const PATIENCE_PART: u32 = 16;
+
+/// What waits for time. A tick serves them in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// A peer is silent: it is probed, or lost.
+    Silence,
+    /// The next heartbeat to every peer.
+    Heartbeat,
+    /// Members are to be told of new ones.
+    News,
+    /// Somebody is to be dialled.
+    Dial,
+    /// A lost peer has had its place for long enough.
+    Absence,
+    /// A ban is over.
+    Ban,
+    /// A room rule that changed is to be taken, or sent on.
+    RoomRule,
+    /// No room was found for a while.
+    Entry,
+    /// A question about somebody who wants to enter has waited for long enough.
+    Join,
+    /// The election's own.
+    Election,
+}
+
+impl Timer {
+    pub(super) const ALL: [Self; 10] = [
+        Self::Silence,
+        Self::Heartbeat,
+        Self::News,
+        Self::Dial,
+        Self::Absence,
+        Self::Ban,
+        Self::RoomRule,
+        Self::Entry,
+        Self::Join,
+        Self::Election,
+    ];
+}
+
+impl Node {
+    pub(super) fn deadline(&self, timer: Timer) -> Option<Time> {
+        match timer {
+            Timer::Silence => self.membership.next_deadline(),
+            Timer::Heartbeat => (!self.membership.is_empty()).then_some(self.heartbeat_at),
+            Timer::News => self.news_at,
+            Timer::Dial => self.introductions.next_deadline(),
+            Timer::Absence => self.absence_deadline(),
+            Timer::Ban => self.bans.next_deadline(),
+            Timer::RoomRule => self.room_rules_deadline(),
+            Timer::Entry => self.looking_deadline(),
+            Timer::Join => self.joins.next_deadline(),
+            Timer::Election => self.election.next_deadline(),
+        }
+    }
+
+    pub(super) fn tick(&mut self, now: Time) {
+        for timer in Timer::ALL {
+            self.serve(now, timer);
+        }
+    }
+
+    /// Does what is due by `now`, if anything is.
+    fn serve(&mut self, now: Time, timer: Timer) {
+        match timer {
+            Timer::Silence => self.silences_due(now),
+            Timer::Heartbeat if now >= self.heartbeat_at => {
+                self.beat(now);
+                // Those to whom it says something now may be gone at the end of this tick.
+                self.take_election_outputs(now);
+            }
+            Timer::Heartbeat => {}
+            Timer::News => self.tell_news(now),
+            Timer::Dial => {
+                let ways = self.ways();
+                let dials = self.introductions.due(now, ways);
+                self.outputs.extend(dials.into_iter().map(Output::Dial));
+            }
+            Timer::Absence => self.end_absences(now),
+            Timer::Ban => self.bans_due(now),
+            Timer::RoomRule => self.room_rules_due(now),
+            Timer::Entry => self.looking_due(now),
+            Timer::Join => self.joins_due(now),
+            Timer::Election => self.elect(now, Local::Tick),
+        }
+    }
+
+    /// The heartbeat of an interval, to every peer.
+    fn beat(&mut self, now: Time) {
+        let interval = self.config.heartbeat_interval;
+        let patience = match self.pacemaker() {
+            Some(_) => interval / PATIENCE_PART,
+            None => Duration::ZERO,
+        };
+        self.heartbeat_at = now + interval + patience;
+        self.heartbeat_all(now, false);
+        self.elect(now, Local::HeartbeatSent);
+        self.yield_if_silent(now);
+        self.settle_namesakes(now);
+        self.weigh_bans(now);
+        self.give_up_bans(now);
+        self.part_from_other_room(now);
+        self.dial_parted(now);
+    }
+
+    /// The peer that this node beats with: then the heartbeats of all arrive at about the same time, and wake a machine once,
+    /// where one for each peer would wake it as often as there are peers.
+    fn pacemaker(&self) -> Option<&PeerId> {
+        let mut linked = self.membership.iter();
+        let (first, _) = linked.find(|(_, member)| !member.through_leader)?;
+        (*first < self.me).then_some(first)
+    }
+
+    /// A peer's heartbeat has arrived. This node beats with its pacemaker, but never before half of the interval has passed:
+    /// a peer that floods it with heartbeats does not make it flood others.
+    pub(super) fn beat_with(&mut self, now: Time, peer: &PeerId) {
+        let due_in = self.heartbeat_at.since(now);
+        if self.pacemaker() == Some(peer) && due_in < self.config.heartbeat_interval / 2 {
+            self.beat(now);
+        }
+    }
+
+    fn silences_due(&mut self, now: Time) {
+        for due in self.membership.due(now) {
+            match due {
+                Due::Probe(peer) => self.ping(&peer),
+                Due::Lost(peer) => {
+                    self.close(&peer, LinkEnd::Silent);
+                    self.link_down(now, &peer, LinkEnd::Silent);
+                }
+            }
+        }
+    }
+}

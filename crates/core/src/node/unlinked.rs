@@ -1,0 +1,139 @@
+//! Pairs of members without a link, because one of both has reached its `max_connections`. Their broadcasts do not reach each
+//! other. Their hosts and the leader's receive an event.
+
+use super::*;
+use crate::bounded::BoundedMap;
+
+/// Pairs that a node remembers, at most. A room has fewer, unless a member makes them up.
+const MAX_PAIRS: usize = 4096;
+/// Reports of one member that a node keeps until they count, at most.
+pub(super) const MAX_EARLY_REPORTS: usize = 64;
+
+/// See the module's text.
+#[derive(Debug, Default)]
+pub(super) struct Unlinked {
+    /// Members for which this node has no place. They are dialled when it has one.
+    waiting: BoundedMap<PeerId, PeerEntry, MAX_PAIRS>,
+    /// Pairs that were reported to the host: a member, and the one whose limit is reached.
+    reported: BoundedMap<(PeerId, PeerId), (), MAX_PAIRS>,
+    /// Reports that do not count yet: they are about a peer that is entering.
+    pub(super) early: BoundedMap<Report, (), MAX_PAIRS>,
+}
+
+/// A member reports that `other` has reached its limit and has no link with `peer`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Report {
+    pub(super) from: PeerId,
+    peer: PeerId,
+    other: PeerId,
+}
+
+impl Node {
+    /// A member was introduced for which this node has no place.
+    pub(super) fn has_no_link_for(&mut self, entry: &PeerEntry) {
+        let waiting = &mut self.unlinked.waiting;
+        let is_known = waiting.contains_key(&entry.id);
+        if is_known || waiting.insert(entry.id.clone(), entry.clone()).is_err() {
+            return;
+        }
+        let me = self.me.clone();
+        self.report_to_host(entry.id.clone(), me);
+        self.report_unlinked(&entry.id);
+    }
+
+    fn report_to_host(&mut self, peer: PeerId, other: PeerId) -> bool {
+        let (pair, reported) = ((peer.clone(), other.clone()), &mut self.unlinked.reported);
+        let is_new = !reported.contains_key(&pair) && reported.insert(pair, ()).is_ok();
+        if is_new {
+            self.event(Event::Unlinked { peer, other });
+        }
+        is_new
+    }
+
+    /// Reports a pair to the leader, which passes it on: the other member has no link with this one.
+    fn report_unlinked(&mut self, peer: &PeerId) {
+        let leader = self.leader().filter(|leader| **leader != self.me);
+        let leader = leader.filter(|leader| self.membership.direct(leader).is_some());
+        if let Some(leader) = leader.cloned() {
+            let (peer, other) = (peer.clone(), self.me.clone());
+            self.transmit(&leader, Message::Unlinked { peer, other });
+        }
+    }
+
+    /// Another leads.
+    pub(super) fn leader_learns_of_unlinked(&mut self) {
+        for peer in self.unlinked.waiting.keys().cloned().collect::<Vec<_>>() {
+            self.report_unlinked(&peer);
+        }
+        self.weigh_reports();
+    }
+
+    /// `other` has reached its limit and has no link with `peer`: it reports that to the leader, and the leader to `peer`.
+    ///
+    /// Members learn of a newcomer before the leader has a session with it, and the newcomer follows a leader later still: what
+    /// is too early for one of both counts later.
+    pub(super) fn unlinked_reported(&mut self, from: &PeerId, peer: PeerId, other: PeerId) {
+        if *from != other && peer != self.me {
+            return;
+        }
+        let early = &mut self.unlinked.early;
+        if early.keys().filter(|report| report.from == *from).count() >= MAX_EARLY_REPORTS {
+            early.retain(|report, ()| report.from != *from);
+        }
+        let from = from.clone();
+        let _ = early.insert(Report { from, peer, other }, ()); // the pair goes unreported if the map is full
+        self.weigh_reports();
+    }
+
+    /// A report came, a member was linked, or another leads.
+    pub(super) fn weigh_reports(&mut self) {
+        let reports = self.unlinked.early.keys();
+        let counting: Vec<_> = reports
+            .filter(|report| self.counts(report))
+            .cloned()
+            .collect();
+        for report in counting {
+            self.unlinked.early.remove(&report);
+            let Report { peer, other, .. } = report;
+            if self.report_to_host(peer.clone(), other.clone()) && peer != self.me {
+                let to = peer.clone();
+                self.transmit(&to, Message::Unlinked { peer, other });
+            }
+        }
+    }
+
+    /// Of the node itself its leader reports; to a leader each member reports its own limit.
+    fn counts(&self, report: &Report) -> bool {
+        if report.peer == self.me {
+            self.leader() == Some(&report.from) && self.membership.get(&report.other).is_none()
+        } else {
+            self.is_leader() && self.membership.get(&report.peer).is_some()
+        }
+    }
+
+    /// Forgets the pairs of a member: it is linked now, or its session has ended.
+    pub(super) fn forget_pairs_of(&mut self, peer: &PeerId) {
+        self.unlinked.waiting.remove(peer);
+        let pairs = &mut self.unlinked.reported;
+        pairs.retain(|(one, other), ()| one != peer && other != peer);
+        self.unlinked
+            .early
+            .retain(|report, ()| report.from != *peer);
+    }
+
+    /// A session ended: there is a place for members that had none.
+    pub(super) fn place_is_free(&mut self, now: Time, peer: &PeerId) {
+        self.forget_pairs_of(peer);
+        let room = self.membership.len() < self.config.max_connections;
+        if !room || self.ended {
+            return;
+        }
+        for entry in self.unlinked.waiting.take().into_values() {
+            let keeps_out =
+                self.is_kicked(&entry.id, entry.key) || self.is_banned(now, &entry.id, entry.key);
+            if !keeps_out && self.id_holder(&entry.id).is_none() {
+                self.introductions.introduce(now, &self.me, &entry);
+            }
+        }
+    }
+}
