@@ -636,9 +636,9 @@
 #define MMN_EVENT_UNLINKED_PEER 22
 
 /**
- * NetworkEvent.kind: the ban of `peer` is void at this node. Its room became one with the room of
- * `other`, which leads and does not know who decided that ban. The leader's host may ban again.
- * Since ABI version 11.
+ * NetworkEvent.kind: the ban of `peer` is void at this node. `other` has led for a few seconds, has
+ * no such ban and does not know who decided it: two rooms became one, for example. The leader's host
+ * may ban again. Since ABI version 11.
  */
 #define MMN_EVENT_BAN_DROPPED 23
 

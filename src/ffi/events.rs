@@ -99,9 +99,9 @@ pub const MMN_EVENT_LOCK_LOST: u32 = 18;
 /// they broadcast does not reach each other. The hosts of both and the leader's receive it, once
 /// while it is so. Since ABI version 11.
 pub const MMN_EVENT_UNLINKED_PEER: u32 = 22;
-/// NetworkEvent.kind: the ban of `peer` is void at this node. Its room became one with the room of
-/// `other`, which leads and does not know who decided that ban. The leader's host may ban again.
-/// Since ABI version 11.
+/// NetworkEvent.kind: the ban of `peer` is void at this node. `other` has led for a few seconds, has
+/// no such ban and does not know who decided it: two rooms became one, for example. The leader's host
+/// may ban again. Since ABI version 11.
 pub const MMN_EVENT_BAN_DROPPED: u32 = 23;
 /// NetworkEvent.kind: a member that the library found and dialled by itself refused this node, or
 /// this node refused that member. `other` is its address, `found_by` one of MMN_FOUND_..., and the

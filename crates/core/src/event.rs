@@ -102,7 +102,7 @@ pub enum Event {
         /// Its fencing token.
         token: u64,
     },
-    /// A ban of this node is void: the leader of the room to which it came does not know who decided it.
+    /// A ban of this node is void: the present leader does not have it, and does not know who decided it.
     BanDropped {
         /// The id that was banned.
         peer: PeerId,

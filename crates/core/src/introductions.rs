@@ -75,9 +75,19 @@ pub struct Ways {
     pub through_leader: bool,
 }
 
+/// Where an introduction comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The leader, or this node, which had a link with the peer. Other members cannot replace its key.
+    Certain,
+    /// Another member.
+    Member,
+}
+
 #[derive(Debug, Clone)]
 struct Candidate {
     key: Fingerprint,
+    source: Source,
     addresses: Vec<SocketAddr>,
     dial_at: Time,
     give_up_at: Time,
@@ -131,7 +141,13 @@ impl Introductions {
     }
 
     /// A member told of a peer that is not linked here.
-    pub fn introduce(&mut self, now: Time, me: &PeerId, entry: &PeerEntry) {
+    pub fn introduce(&mut self, now: Time, me: &PeerId, entry: &PeerEntry, source: Source) {
+        let known = self.candidates.get(&entry.id);
+        let replaces_a_key = known.is_some_and(|known| known.key != entry.key);
+        let is_certain = known.is_some_and(|known| known.source == Source::Certain);
+        if replaces_a_key && is_certain && source == Source::Member {
+            return;
+        }
         let wait = if *me < entry.id {
             Duration::ZERO
         } else {
@@ -147,6 +163,11 @@ impl Introductions {
             addresses,
             self.without_addresses,
         );
+        if let Some(candidate) = self.candidates.get_mut(&entry.id)
+            && source == Source::Certain
+        {
+            candidate.source = source;
+        }
     }
 
     /// A linked peer was lost: both ends dial, until `give_up_at`.
@@ -216,6 +237,7 @@ impl Introductions {
         }
         let candidate = Candidate {
             key,
+            source: Source::Member,
             addresses,
             dial_at,
             give_up_at: now + GIVE_UP_AFTER,
@@ -458,13 +480,48 @@ mod tests {
     #[test]
     fn the_smaller_id_dials_at_once_and_the_larger_after_two_seconds() {
         let mut smaller = introductions_at_0();
-        smaller.introduce(at(0), &id("a"), &entry("b", &["127.0.0.1:1"]));
+        smaller.introduce(
+            at(0),
+            &id("a"),
+            &entry("b", &["127.0.0.1:1"]),
+            Source::Member,
+        );
         assert_eq!(smaller.due(at(0), direct).len(), 1);
         let mut larger = introductions_at_0();
-        larger.introduce(at(0), &id("c"), &entry("b", &["127.0.0.1:1"]));
+        larger.introduce(
+            at(0),
+            &id("c"),
+            &entry("b", &["127.0.0.1:1"]),
+            Source::Member,
+        );
         assert_eq!(larger.due(at(0), direct).len(), 0);
         assert_eq!(larger.next_deadline(), Some(at(2000)));
         assert_eq!(larger.due(at(2000), direct).len(), 1);
+    }
+
+    #[test]
+    fn a_member_does_not_replace_the_key_that_the_leader_introduced() {
+        let right = entry("b", &["10.0.0.1:1"]);
+        let wrong = PeerEntry {
+            key: Fingerprint([2; 32]),
+            ..right.clone()
+        };
+        let sources = [Source::Certain, Source::Member];
+        for (order, keys) in [
+            ([(&right, sources[0]), (&wrong, sources[1])], right.key),
+            ([(&wrong, sources[1]), (&right, sources[0])], right.key),
+            ([(&right, sources[1]), (&wrong, sources[1])], wrong.key),
+        ] {
+            let mut introductions = introductions_at_0();
+            for (entry, source) in order {
+                introductions.introduce(at(0), &id("a"), entry, source);
+            }
+            let dialled = introductions.due(at(0), direct);
+            assert_eq!(
+                dialled.iter().map(|dial| dial.key).collect::<Vec<_>>(),
+                [keys]
+            );
+        }
     }
 
     #[test]
@@ -472,7 +529,12 @@ mod tests {
         let mut introductions = introductions_at_0();
         for n in 0..100 {
             let address = format!("10.0.0.1:{}", 1000 + n);
-            introductions.introduce(at(0), &id("a"), &entry(&format!("p{n:03}"), &[&address]));
+            introductions.introduce(
+                at(0),
+                &id("a"),
+                &entry(&format!("p{n:03}"), &[&address]),
+                Source::Member,
+            );
         }
         assert_eq!(introductions.due(at(0), direct).len(), 16);
         assert_eq!(introductions.due(at(999), direct).len(), 15);
@@ -482,13 +544,18 @@ mod tests {
     #[test]
     fn names_that_sort_early_do_not_keep_others_back() {
         let mut introductions = introductions_at_0();
-        introductions.introduce(at(0), &id("a"), &entry("z", &["10.0.0.2:1"]));
+        introductions.introduce(
+            at(0),
+            &id("a"),
+            &entry("z", &["10.0.0.2:1"]),
+            Source::Member,
+        );
         introductions.due(at(0), direct);
         assert!(!introductions.dial_failed(at(0), &id("z"), false));
         for n in 0..200 {
             let address = format!("10.0.0.1:{}", 1000 + n);
             let name = format!("b{n:03}");
-            introductions.introduce(at(1), &id("a"), &entry(&name, &[&address]));
+            introductions.introduce(at(1), &id("a"), &entry(&name, &[&address]), Source::Member);
         }
         let mut dialled = Vec::new();
         for ms in (1..30_000).step_by(100) {
@@ -504,7 +571,12 @@ mod tests {
     fn one_address_is_dialled_once_in_two_seconds_whoever_is_said_to_be_there() {
         let mut introductions = introductions_at_0();
         for name in ["b", "c", "d"] {
-            introductions.introduce(at(0), &id("a"), &entry(name, &["192.0.2.1:7"]));
+            introductions.introduce(
+                at(0),
+                &id("a"),
+                &entry(name, &["192.0.2.1:7"]),
+                Source::Member,
+            );
         }
         assert_eq!(introductions.due(at(0), direct).len(), 1);
         assert_eq!(introductions.due(at(1999), direct).len(), 0);
@@ -586,7 +658,12 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            introductions.introduce(at(0), &id("a"), &entry(&format!("b{n}"), &[bad]));
+            introductions.introduce(
+                at(0),
+                &id("a"),
+                &entry(&format!("b{n}"), &[bad]),
+                Source::Member,
+            );
         }
         assert_eq!(introductions.due(at(5000), direct), vec![]);
     }
@@ -596,7 +673,12 @@ mod tests {
         let mut introductions = introductions_at_0();
         for n in 0..3000 {
             let address = format!("10.0.0.1:{}", 1000 + n);
-            introductions.introduce(at(0), &id("a"), &entry(&format!("p{n}"), &[&address]));
+            introductions.introduce(
+                at(0),
+                &id("a"),
+                &entry(&format!("p{n}"), &[&address]),
+                Source::Member,
+            );
         }
         assert_eq!(introductions.candidates.len(), MAX_CANDIDATES);
         introductions.due(at(60_000), direct);
@@ -606,7 +688,12 @@ mod tests {
     #[test]
     fn all_addresses_are_dialled_at_once_and_again_after_two_seconds() {
         let mut introductions = introductions_at_0();
-        introductions.introduce(at(0), &id("a"), &entry("b", &["10.0.0.1:1", "10.0.0.2:1"]));
+        introductions.introduce(
+            at(0),
+            &id("a"),
+            &entry("b", &["10.0.0.1:1", "10.0.0.2:1"]),
+            Source::Member,
+        );
         assert_eq!(
             introductions.due(at(0), direct).remove(0).addresses.len(),
             2

@@ -269,6 +269,14 @@ impl World {
         self.slots[slot].kicked || by_list || self.slandered.kicked.contains(&slot)
     }
 
+    /// Whether a member follows a leader that lies may have put out for others, as when a liar that led has banned it at one
+    /// member alone.
+    fn follows_one_that_may_be_out(&self, slot: usize) -> bool {
+        let leader = self.node(slot).and_then(Node::leader);
+        let leader = leader.and_then(|leader| self.slot_of(leader));
+        leader.is_some_and(|leader| self.may_be_out(leader))
+    }
+
     /// What a liar says is about to reach an honest member.
     pub(crate) fn note_slander(&mut self, slot: usize, input: &Input) {
         let Input::Message { from, envelope } = input else {
@@ -316,10 +324,8 @@ impl World {
                     LinkEnd::Kicked => self.may_be_out(other),
                     LinkEnd::RoomEnded => self.may_be_out(slot),
                     LinkEnd::Replaced => !self.was_heard_lately(other, slot),
-                    LinkEnd::Violation(_)
-                    | LinkEnd::Disconnected
-                    | LinkEnd::OtherRoom
-                    | LinkEnd::Closed => false,
+                    LinkEnd::Violation(_) | LinkEnd::Disconnected | LinkEnd::Closed => false,
+                    LinkEnd::OtherRoom => self.follows_one_that_may_be_out(other),
                     // A liar that leads binds ids and bans, and a host that dials a liar goes where it leads.
                     LinkEnd::Moved(Conflict::DuplicateId) => {
                         let slandered = &self.slandered;
@@ -341,7 +347,10 @@ impl World {
                 let other = self.slot_of(peer)?;
                 let rightly = match why {
                     LeftReason::Left => {
-                        self.slandered.left.contains(&other) || self.may_be_out(slot)
+                        self.slandered.left.contains(&other)
+                            || self.may_be_out(slot)
+                            || self.follows_one_that_may_be_out(other)
+                            || self.follows_one_that_may_be_out(slot)
                     }
                     LeftReason::Kicked => {
                         let rightly = self.may_be_out(other);

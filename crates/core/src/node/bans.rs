@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::bounded::BoundedMap;
+use crate::introductions::Source;
 
 /// Peers that the host disconnected and that are remembered, at most.
 const MAX_DISCONNECTED: usize = 1024;
@@ -126,7 +127,8 @@ impl Node {
             && !self.is_banned(now, &entry.id, entry.key)
             && self.membership.len() < self.config.max_connections;
         if is_wanted && !self.ended {
-            self.introductions.introduce(now, &self.me, entry);
+            self.introductions
+                .introduce(now, &self.me, entry, Source::Certain);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The life of a peer: linked, lost and waited for, back, gone.
 
 use super::*;
-use crate::introductions::Ways;
+use crate::introductions::{Source, Ways};
 use crate::wire::{HostMode, MAX_REASON_BYTES};
 
 /// A lost member whose place is kept. There are at most as many as members may be linked.
@@ -468,7 +468,7 @@ impl Node {
             return;
         }
         if self.is_kicked(&entry.id, entry.key) {
-            self.note_kept_out(entry);
+            self.note_kept_out(from, entry);
             return;
         }
         if let Some(member) = self.membership.get(&entry.id) {
@@ -501,7 +501,11 @@ impl Node {
             return;
         }
         if self.membership.len() < self.config.max_connections {
-            self.introductions.introduce(now, &self.me, entry);
+            let source = match self.leader() {
+                Some(leader) if leader == from => Source::Certain,
+                _ => Source::Member,
+            };
+            self.introductions.introduce(now, &self.me, entry, source);
         } else {
             self.has_no_link_for(entry);
         }

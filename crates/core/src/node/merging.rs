@@ -10,13 +10,14 @@ use super::ending::SessionEnd;
 use super::*;
 use crate::bounded::BoundedMap;
 use crate::election::NamedLeader;
+use crate::introductions::Source;
 use crate::wire::{Ban, MAX_KICKED, RoomRules};
 
 /// How long after a move this node closes links with banned members as one that moved, and how long after its host asked for a
 /// link with the leader of another room that leader's bans can move this node.
 const ARRIVES_FOR: Duration = Duration::from_secs(10);
 
-/// How long after a move this node keeps bans that the leader does not have. Meanwhile it reports them to the leader.
+/// How long after a change of the leader this node keeps bans that the new one does not have. Meanwhile it reports them.
 const BANS_ARE_WEIGHED_FOR: Duration = Duration::from_secs(3);
 
 /// How long this node keeps a link with a member of another room whose leader it cannot follow.
@@ -74,8 +75,8 @@ pub(super) struct Merging {
     arrives_until: Option<Time>,
     /// When this node drops the bans that the leader does not have.
     bans_due: Option<Time>,
-    /// Banned peers that members introduced. This node dials them when it drops their bans.
-    kept_out: BoundedMap<PeerId, PeerEntry, MAX_KICKED>,
+    /// Banned peers, by the members that introduced them. This node dials them when it drops their bans.
+    kept_out: BTreeMap<PeerId, BoundedMap<PeerId, PeerEntry, MAX_KICKED>>,
     /// Linked members of another room whose leader this node cannot follow, and since when.
     strangers: BTreeMap<PeerId, Time>,
     /// Members of other rooms whose links with this node have ended because both rooms cannot become one.
@@ -152,7 +153,8 @@ impl Node {
                 making_way.insert(entry.id.clone(), entry.key);
             }
             if makes_way || self.moves_to(&entry.id, entry.key) {
-                self.introductions.introduce(now, &self.me, &entry);
+                self.introductions
+                    .introduce(now, &self.me, &entry, Source::Certain);
             }
         }
     }
@@ -164,8 +166,7 @@ impl Node {
         member.is_some_and(|member| member.was_heard_after(since))
     }
 
-    /// The leader has changed. If the new one led before, in another room, this node has moved. If the old one is still linked,
-    /// it has moved, and its members with it.
+    /// The leader has changed. If the new one led before, in another room, this node has moved.
     pub(super) fn note_arrival(&mut self, now: Time, change: &LeaderChange) {
         self.merging.leader_changed_at = Some(now);
         for (_, parted) in self.merging.parted.iter_mut() {
@@ -178,15 +179,11 @@ impl Node {
         if change.new.is_none() || change.new.as_ref() == Some(&self.me) {
             return;
         }
-        let found = change.reason == LeaderReason::Found;
-        if found {
+        if change.reason == LeaderReason::Found {
             self.merging.arrives_until = Some(now + ARRIVES_FOR);
             self.settle_namesakes(now);
         }
-        let old = change.old.as_ref();
-        if found || old.is_some_and(|old| self.membership.get(old).is_some()) {
-            self.merging.bans_due = Some(now + BANS_ARE_WEIGHED_FOR);
-        }
+        self.merging.bans_due = Some(now + BANS_ARE_WEIGHED_FOR);
     }
 
     /// Whether this node has moved lately.
@@ -194,14 +191,17 @@ impl Node {
         self.merging.arrives_until.is_some_and(|until| now < until)
     }
 
-    /// A member introduced a banned peer.
-    pub(super) fn note_kept_out(&mut self, entry: &PeerEntry) {
-        // Without room for it, it is linked when it dials.
+    /// A member introduced a banned peer. It does not change what others introduced.
+    pub(super) fn note_kept_out(&mut self, from: &PeerId, entry: &PeerEntry) {
+        let membership = &self.membership;
         let kept_out = &mut self.merging.kept_out;
-        let _ = kept_out.insert(entry.id.clone(), entry.clone());
+        kept_out.retain(|from, _| membership.get(from).is_some());
+        let its = kept_out.entry(from.clone()).or_default();
+        // Without room for it, it is linked when it dials.
+        let _ = its.insert(entry.id.clone(), entry.clone());
     }
 
-    /// Drops the bans that the leader does not have, some time after a move: the leader does not know who decided them.
+    /// Drops the bans that the leader does not have, some time after it began to lead: it does not know who decided them.
     /// Otherwise two members of one room would stay without a link.
     pub(super) fn give_up_bans(&mut self, now: Time) {
         if self.merging.bans_due.is_none_or(|due| now < due) {
@@ -231,11 +231,9 @@ impl Node {
             let leader = leader.clone();
             self.event(Event::BanDropped { peer, leader });
         }
-        for entry in self.merging.kept_out.take().into_values() {
-            if self.is_kicked(&entry.id, entry.key) {
-                self.note_kept_out(&entry);
-            } else {
-                self.told_of(now, &leader, &entry);
+        for (from, entries) in std::mem::take(&mut self.merging.kept_out) {
+            for entry in entries.values() {
+                self.told_of(now, &from, entry);
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::bounded::BoundedMap;
+use crate::introductions::Source;
 
 /// Pairs that a node remembers, at most. A room has fewer, unless a member makes them up.
 const MAX_PAIRS: usize = 4096;
@@ -132,7 +133,8 @@ impl Node {
             let keeps_out =
                 self.is_kicked(&entry.id, entry.key) || self.is_banned(now, &entry.id, entry.key);
             if !keeps_out && self.id_holder(&entry.id).is_none() {
-                self.introductions.introduce(now, &self.me, &entry);
+                self.introductions
+                    .introduce(now, &self.me, &entry, Source::Member);
             }
         }
     }

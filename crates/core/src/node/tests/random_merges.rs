@@ -11,11 +11,13 @@ use crate::wire::{Ban, RoomRules};
 /// How many rooms are played; `MMN_MERGES` sets another number, and `MMN_MERGE` plays one.
 const SEEDS: u64 = 300;
 /// Seeds beyond these that found faults: outvoted leaders that ban, namesakes that only one end knows, bans of leaders that moved.
-const FOUND: [u64; 14] = [
-    673, 858, 913, 1134, 1152, 1255, 2333, 2736, 4084, 4114, 4226, 5443, 5476, 7925,
+const FOUND: [u64; 15] = [
+    673, 858, 913, 1134, 1152, 1255, 2333, 2736, 4084, 4114, 4226, 5443, 5476, 7925, 11297,
 ];
 /// The same with a liar: namesakes that it makes up, a leadership that it claims after the host's dial, a ban of a leader's key.
-const FOUND_WITH_LIAR: [u64; 10] = [121, 381, 634, 643, 928, 1153, 2040, 2500, 2673, 3374];
+const FOUND_WITH_LIAR: [u64; 12] = [
+    121, 381, 634, 643, 928, 1153, 2040, 2500, 2673, 3374, 11034, 13665,
+];
 const LIAR: &str = "m";
 /// After it, nothing is under way any more: the places of lost members are kept for a minute.
 const SETTLES_IN: Duration = ms(90_000);
