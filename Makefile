@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 LIBDIR ?= lib
 INSTALL = scripts/install.py --prefix '$(PREFIX)' --libdir '$(LIBDIR)' --destdir '$(DESTDIR)' $(if $(LIBRARY),--library '$(LIBRARY)')
 
-.PHONY: help build install uninstall dist server demo test test-all test-dist test-windows asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures screenshot header clean
+.PHONY: help build install uninstall dist server demo check test test-all test-dist test-windows asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures screenshot header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -42,6 +42,9 @@ server: ## the library with the etcd strategy, for dedicated servers, in target/
 demo: tools build ## one room of three hosts in three languages; the leader is killed (STRATEGY=gossip, seeded)
 	@python3 scripts/demo.py --strategy $(STRATEGY)
 
+check: ## a first answer: formatting, lints, the core, the library, rooms over loopback, one host in C; installs nothing
+	@scripts/check.sh
+
 test: ## what CI runs: every outcome, with generous time limits
 	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config python-packages
 	@scripts/test.sh
@@ -69,7 +72,7 @@ deny: ## licences, sources and known faults of the dependencies (deny.toml)
 lint: ## formatting and lints, warnings as errors
 	@scripts/install-tools.sh --only protoc
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --features etcd -- -D warnings
+	cargo clippy --workspace --all-targets --features etcd,hosts -- -D warnings
 	cargo clippy -- -D warnings
 
 sim: ## 20,000 rooms of each election under faults in virtual time, a hundred nodes the largest

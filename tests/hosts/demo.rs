@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::tools::{compile_c, compile_csharp, library, lobby_sources, root, run};
+use crate::tools::{compile_c, compile_csharp, library, lobby_sources, output, root, run};
 
 #[test]
 fn three_languages_meet_and_follow_a_new_leader_when_the_first_is_killed() {
@@ -28,7 +28,9 @@ fn plays(options: &[&str]) {
         .arg("scripts/demo.py")
         .args(options)
         .arg("--library")
-        .arg(library()));
+        .arg(library())
+        .arg("--output")
+        .arg(output("hosts")));
     assert!(printed.contains("OK: three hosts"), "{printed}");
     assert!(
         printed.contains("carried on with all that the three had"),

@@ -35,10 +35,9 @@ const EVERYWHERE: [&str; 4] = ["unregister", "shutdown", "restart", "reentry"];
 fn c() {
     let program = compile_c("bindings/c/tests/survive.c", "survive_c", &[]);
     survives(
-        Command::new(program).args(["--rounds", "100", "shutdown"]),
+        Command::new(&program).args(["--rounds", "100", "shutdown"]),
         &["shutdown"],
     );
-    let program = Path::new(root()).join("target/hosts/survive_c");
     survives(
         Command::new(program).args(["reload", "unregister", "restart", "reentry", "ending"]),
         &["reload", "unregister", "restart", "reentry", "ending"],

@@ -1,6 +1,7 @@
 //! Building and running other programs.
 
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -8,8 +9,29 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Moves this test, and what it starts, to a network where only loopback exists. Tests run side by side, and rooms find each
+/// other in one network. Without root they share that of `scripts/test.sh`, which runs them one at a time then.
+fn own_network() {
+    thread_local!(static MOVED: bool = move_to_own_network().is_ok());
+    MOVED.with(|_| ());
+}
+
+/// The thread's network is new, and inherited by its processes and threads.
+fn move_to_own_network() -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let status = Command::new("ip")
+        .args(["link", "set", "lo", "up"])
+        .status()?;
+    assert!(status.success(), "loopback is up: {status}");
+    Ok(())
+}
+
 /// The library under test: `MMN_LIBRARY`, else that of `make build`.
 pub(crate) fn library() -> PathBuf {
+    own_network();
     let path = std::env::var_os("MMN_LIBRARY").map_or_else(
         || root().join("target/release/libmeta_mystia_network.so"),
         PathBuf::from,
@@ -22,15 +44,19 @@ pub(crate) fn library() -> PathBuf {
     path
 }
 
-/// A place for the program `name`, made anew by whoever builds it.
+/// A place for the program `name`, in a folder of this test: others may run at the same time.
 pub(crate) fn output(name: &str) -> PathBuf {
-    let folder = root().join("target/hosts");
+    own_network();
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("main").replace("::", ".");
+    let folder = root().join("target/hosts").join(test);
     std::fs::create_dir_all(&folder).expect("target can be written");
     folder.join(name)
 }
 
 /// Runs to the end; gives what was printed. A failure shows all of it.
 pub(crate) fn run(command: &mut Command) -> String {
+    own_network();
     let Output {
         status,
         stdout,
