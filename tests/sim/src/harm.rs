@@ -338,7 +338,9 @@ impl World {
                             let invited_at = self.invited.get(&(slot, *liar));
                             invited_at.is_some_and(|at| self.now.since(*at) < INVITED_FOR)
                         };
-                        self.may_be_out(other) || self.liars.iter().any(asked_for)
+                        let rightly = self.may_be_out(other) || self.liars.iter().any(asked_for);
+                        self.is_put_out(other);
+                        rightly
                     }
                 };
                 (!rightly).then(|| format!("{me} closes its link with {peer}: {why:?}"))
