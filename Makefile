@@ -72,6 +72,7 @@ deny: ## licences, sources and known faults of the dependencies (deny.toml)
 lint: ## formatting and lints, warnings as errors
 	@scripts/install-tools.sh --only protoc
 	cargo fmt --all --check
+	scripts/import_circles.py
 	cargo clippy --workspace --all-targets --features etcd,hosts -- -D warnings
 	cargo clippy -- -D warnings
 

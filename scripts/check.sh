@@ -4,6 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cargo fmt --all --check
+scripts/import_circles.py
 cargo clippy --workspace --all-targets --features hosts -- -D warnings
 
 # The unit tests of the core and the library, rooms over loopback, and one host in C.

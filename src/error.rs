@@ -18,7 +18,6 @@ use thiserror::Error;
 use crate::core::election::gossip::WindowError;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::quoted::{PeerNames, Quoted};
-use crate::simulated::{ALL_LOST, MAX_SIMULATED_DELAY};
 use crate::target::TargetError;
 
 pub use leadership::{PriorityError, TransferError};
@@ -207,28 +206,6 @@ impl Coded for StartError {
 }
 
 impl Coded for WindowError {
-    fn code(&self) -> Code {
-        Code::InvalidArgument
-    }
-}
-
-/// Why no network is simulated. Nothing has changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum SimulationError {
-    /// A delay above its limit.
-    #[error("{name} is {}; at most {}", value.as_millis(), MAX_SIMULATED_DELAY.as_millis())]
-    Delay {
-        /// Which one.
-        name: &'static str,
-        /// How long.
-        value: std::time::Duration,
-    },
-    /// More than all packets.
-    #[error("loss_permille is {0}; at most {ALL_LOST}")]
-    Loss(u32),
-}
-
-impl Coded for SimulationError {
     fn code(&self) -> Code {
         Code::InvalidArgument
     }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::error::SimulationError;
+use thiserror::Error;
+
+use crate::error::{Code, Coded};
 
 /// Longest lag, and longest jitter.
 pub const MAX_SIMULATED_DELAY: Duration = Duration::from_secs(10);
@@ -33,5 +35,27 @@ impl SimulatedNetwork {
             return Err(SimulationError::Loss(self.loss_permille));
         }
         Ok(())
+    }
+}
+
+/// Why no network is simulated. Nothing has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum SimulationError {
+    /// A delay above its limit.
+    #[error("{name} is {}; at most {}", value.as_millis(), MAX_SIMULATED_DELAY.as_millis())]
+    Delay {
+        /// Which one.
+        name: &'static str,
+        /// How long.
+        value: Duration,
+    },
+    /// More than all packets.
+    #[error("loss_permille is {0}; at most {ALL_LOST}")]
+    Loss(u32),
+}
+
+impl Coded for SimulationError {
+    fn code(&self) -> Code {
+        Code::InvalidArgument
     }
 }

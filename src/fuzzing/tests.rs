@@ -276,7 +276,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                 }
                 for n in 0..elections::NAMES.len() {
                     let says = elections::nth(n, &mut wild);
-                    let message = Stamped::new(Stamp::default(), says).encoded();
+                    let message = Message::from(Stamped::new(Stamp::default(), says));
                     seeds.push(core(&mut wild, message));
                 }
                 let says = (0..seeded_messages::NAMES.len())

@@ -44,14 +44,14 @@ use crate::core::wire::{HostMode, MAX_REASON_BYTES};
 use crate::dispatch::{Dispatch, Event, FIRST_RECEIVE_HOLD, Limits};
 use crate::error::{
     AutoElectionError, ConnectError, DisconnectError, NoKeyError, SendError, SetLeaderError,
-    SimulationError, StartError,
+    StartError,
 };
 use crate::glance::{self, Glance};
 use crate::net::identity;
 use crate::net::names;
 use crate::net::outbox::{OutboxLimits, Outboxes, SenderRole};
 use crate::net::socket::Bound;
-use crate::simulated::SimulatedNetwork;
+use crate::simulated::{SimulatedNetwork, SimulationError};
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 

@@ -13,6 +13,7 @@ pub mod id;
 pub mod introductions;
 pub mod membership;
 pub mod node;
+pub mod opaque;
 mod pace;
 pub mod quorum;
 pub mod relay;

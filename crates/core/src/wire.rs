@@ -3,19 +3,19 @@
 //!
 //! Nothing here is trusted beyond its type: the receiver checks who said it.
 
-use std::fmt;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use super::election::etcd::EtcdRules;
+use super::election::raft::wire::Stamped;
 use super::election::record::Stamp;
-use super::election::seeded::SeededRules;
 use super::id::{Fingerprint, Incarnation, PeerId};
-use super::quorum::QuorumPolicy;
+
+pub use super::election::policy::{
+    Authority, HostMode, MergePolicy, RoomPolicy, Strategy, Topology,
+};
+pub use super::opaque::Opaque;
 
 /// Longest join payload in a [`Hello`], in bytes.
 pub const MAX_JOIN_PAYLOAD_BYTES: usize = 16 * 1024;
@@ -31,183 +31,6 @@ pub const MAX_REASON_BYTES: usize = 3072;
 pub const MAX_KICKED: usize = 512;
 /// Most addresses of one [`PeerEntry`].
 pub const MAX_PEER_ADDRESSES: usize = 4;
-
-/// A part of a message that only the election strategy of the room reads and writes, as `postcard` encodes it.
-///
-/// Members of one room have one strategy ([`RoomPolicy::strategy`]). What cannot be decoded is a violation. Bytes behind what a
-/// version knows are ignored, so that later versions may append fields.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Opaque(Arc<[u8]>);
-
-impl Opaque {
-    /// The encoded `value`.
-    pub fn of<T: Serialize>(value: &T) -> Self {
-        // Only types that refuse themselves, or sequences of unknown length, cannot be encoded, and strategies have neither.
-        let bytes = postcard::to_allocvec(value);
-        debug_assert!(bytes.is_ok());
-        Self(bytes.unwrap_or_default().into())
-    }
-
-    /// The decoded value.
-    ///
-    /// # Errors
-    /// What `postcard` says of bytes that are no `T`.
-    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, postcard::Error> {
-        postcard::from_bytes(&self.0)
-    }
-
-    /// The bytes.
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl From<&[u8]> for Opaque {
-    fn from(bytes: &[u8]) -> Self {
-        Self(bytes.into())
-    }
-}
-
-impl fmt::Debug for Opaque {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:02x?}", &self.0)
-    }
-}
-
-impl Serialize for Opaque {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Opaque {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&[u8]>::deserialize(deserializer).map(Self::from)
-    }
-}
-
-/// How the room elects its leader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Strategy {
-    /// Votes of the connected peers.
-    #[default]
-    Raft,
-    /// The lowest id that finds no leader, in every part of a room that is cut.
-    Gossip {
-        /// Whether the lowest id wins for certain when a leader is lost.
-        strict_lowest: bool,
-    },
-    /// Votes of a roster's majority, in a cluster that is entered through seeds.
-    Seeded(SeededRules),
-    /// The lease that was first at an etcd cluster.
-    Etcd(EtcdRules),
-}
-
-impl Strategy {
-    /// What hosts and state files call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Raft => "raft",
-            Self::Gossip { .. } => "gossip",
-            Self::Seeded(_) => "seeded",
-            Self::Etcd(_) => "etcd",
-        }
-    }
-}
-
-/// Which leader stays when two sides meet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum MergePolicy {
-    /// That of the larger side; of equal sides, the one that has led longer.
-    #[default]
-    LargestSide,
-    /// The one with the higher record.
-    HighestTerm,
-}
-
-/// Who may call `SetLeader`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Authority {
-    /// Every member.
-    #[default]
-    Anyone,
-    /// The leader alone.
-    LeaderOnly,
-}
-
-/// Whether one fixed member leads for as long as the room lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum HostMode {
-    /// No fixed host: the room elects.
-    #[default]
-    Off,
-    /// This member leads, and the room ends with it.
-    Host,
-    /// Another member is the host; this one never leads.
-    Guest,
-}
-
-impl HostMode {
-    /// Whether members of these two modes may share a room: one host and guests, or no host at all.
-    fn goes_with(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Host, Self::Host) => false,
-            (Self::Off, other) | (other, Self::Off) => other == Self::Off,
-            (Self::Host | Self::Guest, _) => true,
-        }
-    }
-}
-
-/// Who links to whom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Topology {
-    /// Every member to all that it can reach.
-    #[default]
-    Mesh,
-    /// The guests to the fixed host alone; to each other they are linked through it.
-    Star,
-}
-
-/// The rules that all members of a room share. Two members that differ do not link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct RoomPolicy {
-    /// How the leader is elected.
-    pub strategy: Strategy,
-    /// Who counts for a majority.
-    pub quorum: QuorumPolicy,
-    /// Which leader stays when two sides meet.
-    pub merge: MergePolicy,
-    /// Who may call `SetLeader`.
-    pub authority: Authority,
-    /// Whether one fixed member leads.
-    pub host_mode: HostMode,
-    /// Who links to whom.
-    pub topology: Topology,
-}
-
-impl RoomPolicy {
-    /// The first rule in which `self` and `other` do not go together, with both values as text.
-    pub fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
-        macro_rules! compare {
-            ($($field:ident),*) => {
-                $(if self.$field != other.$field {
-                    return Some(said!($field));
-                })*
-            };
-        }
-        macro_rules! said {
-            ($field:ident) => {
-                (
-                    stringify!($field),
-                    format!("{:?}", self.$field),
-                    format!("{:?}", other.$field),
-                )
-            };
-        }
-        compare!(strategy, quorum, merge, authority, topology);
-        (!self.host_mode.goes_with(other.host_mode)).then(|| said!(host_mode))
-    }
-}
 
 /// The first thing that either end says about itself, after the PAKE has shown that both know the room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -379,6 +202,12 @@ pub enum Message {
         /// The one whose limit is reached.
         other: PeerId,
     },
+}
+
+impl From<Stamped> for Message {
+    fn from(message: Stamped) -> Self {
+        Self::Election(Opaque::of(&message))
+    }
 }
 
 /// Somebody who wants to enter the room.

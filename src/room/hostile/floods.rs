@@ -136,7 +136,7 @@ async fn demand_answers(member: &mut Member, candidate: &str, pace: Duration) {
             term: 1,
         };
         member
-            .tell_core(Stamped::new(Stamp::default(), request).encoded())
+            .tell_core(Message::from(Stamped::new(Stamp::default(), request)))
             .await;
         if !pace.is_zero() {
             sleep(pace).await;

@@ -63,7 +63,9 @@ async fn a_counter_that_runs_away_costs_nobody_anything() {
         };
         member.tell_core(claim("m", term)).await;
         member.tell_core(heartbeat(follows)).await;
-        member.tell_core(Stamped::new(stamp, nack).encoded()).await;
+        member
+            .tell_core(Message::from(Stamped::new(stamp, nack)))
+            .await;
         member.tell_core(Message::RoomRules(rules)).await;
     }
     let far = MessageRole::Leader(Opaque::of(&led_by("m", u64::MAX)));

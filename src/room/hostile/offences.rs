@@ -42,7 +42,7 @@ fn core(message: Message) -> Offence {
 }
 
 fn election(message: ElectionMessage) -> Offence {
-    core(Stamped::new(Stamp::default(), message).encoded())
+    core(Message::from(Stamped::new(Stamp::default(), message)))
 }
 
 fn pulse(pulse: Pulse) -> Offence {

@@ -156,7 +156,7 @@ struct Lie {
 
 impl Lie {
     fn elects(&self, message: ElectionMessage) -> Message {
-        Stamped::new(self.stamp.clone(), message).encoded()
+        Message::from(Stamped::new(self.stamp.clone(), message))
     }
 
     fn told(&self, words: Slander, to_itself: bool) -> Vec<Message> {

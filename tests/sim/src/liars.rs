@@ -328,7 +328,7 @@ impl Lie {
         let elections = |messages: Vec<ElectionMessage>| -> Vec<Message> {
             let messages = messages.into_iter();
             messages
-                .map(|message| Stamped::new(self.stamp.clone(), message).encoded())
+                .map(|message| Message::from(Stamped::new(self.stamp.clone(), message)))
                 .collect()
         };
         let (round, candidate, voter) = (self.round, self.me.clone(), self.me.clone());

@@ -11,8 +11,8 @@ use super::{
     NamedLeader, OpaqueInput, OpaqueOutput, Role, View,
 };
 use crate::id::{Fingerprint, PeerId};
+use crate::opaque::Opaque;
 use crate::time::Time;
-use crate::wire::Opaque;
 
 /// An [`Election`] whose messages are opaque: each method is that of the same name.
 pub trait AnyElection: Any + fmt::Debug + Send {

@@ -4,9 +4,9 @@ use super::etcd::EtcdConfig;
 use super::gossip::Windows;
 use super::guards::Guards;
 use super::seeded::Seeding;
+use crate::election::policy::{HostMode, RoomPolicy};
 use crate::quorum::Quorum;
 use crate::time::Duration;
-use crate::wire::{HostMode, RoomPolicy};
 
 /// What happens when a leader that `SetLeader` named is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::id::{Fingerprint, Incarnation, PeerId};
+use super::opaque::Opaque;
 use super::time::{Duration, Time};
-use super::wire::Opaque;
 use bound::WallClock;
 use engine::{Answer, Call, Request};
 use gossip::Windows;
@@ -33,6 +33,7 @@ pub mod gossip;
 pub mod guards;
 mod known;
 mod namesakes;
+pub mod policy;
 pub mod raft;
 pub mod record;
 pub mod rules;

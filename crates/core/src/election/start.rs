@@ -8,9 +8,10 @@ use super::gossip::Gossip;
 use super::raft::Raft;
 use super::seeded::Seeded;
 use super::{AnyElection, ElectionConfig, NotItsState};
+use crate::election::policy::Strategy;
 use crate::id::{Fingerprint, Incarnation, PeerId};
+use crate::opaque::Opaque;
 use crate::time::Time;
-use crate::wire::{Opaque, Strategy};
 
 /// What a strategy starts with, whose state is an `S`.
 #[derive(Debug, Clone)]

@@ -70,7 +70,7 @@ fn property(checked: Checked) -> &'static str {
 }
 
 fn elects(term: u64, message: ElectionMessage) -> Message {
-    Stamped::new(stamp(term), message).encoded()
+    Message::from(Stamped::new(stamp(term), message))
 }
 
 fn vote(term: u64, candidate: &str) -> Output {

@@ -45,7 +45,7 @@ fn forge(world: &mut World, from: usize, to: usize, message: Message) {
 }
 
 fn elects(stamp: Stamp, message: ElectionMessage) -> Message {
-    Stamped::new(stamp, message).encoded()
+    Message::from(Stamped::new(stamp, message))
 }
 
 /// `message` of the bad member costs it its link to `to`, and nobody else anything.

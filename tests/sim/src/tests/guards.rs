@@ -12,7 +12,7 @@ use room_core::election::raft::wire::{ElectionMessage, Stamped};
 use room_core::election::record::Record;
 use room_core::node::Command;
 use room_core::time::Duration;
-use room_core::wire::{Envelope, MergePolicy};
+use room_core::wire::{Envelope, MergePolicy, Message};
 
 use super::rooms::ms;
 use crate::trace::Trace;
@@ -573,7 +573,7 @@ fn vote_for(world: &mut World, bad: usize, candidate: usize, voter: usize) {
     };
     let envelope = Envelope {
         incarnation: answers.incarnation(),
-        message: Stamped::new(stamp, vote).encoded(),
+        message: Message::from(Stamped::new(stamp, vote)),
     };
     world.forge(bad, candidate, envelope);
 }

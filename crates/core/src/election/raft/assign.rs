@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::following::Following;
 use super::{AssignOutcome, ElectionError, ElectionOutput, LeaderReason, Raft, View};
+use crate::election::policy::{Authority, HostMode};
 use crate::election::raft::wire::ElectionMessage;
 use crate::election::record::Record;
 use crate::id::PeerId;
 use crate::time::Time;
-use crate::wire::{Authority, HostMode};
 
 /// Times that `SetLeader` goes above a larger epoch that it meets.
 const MAX_ASSIGN_RETRIES: u32 = 3;

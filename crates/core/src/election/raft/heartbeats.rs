@@ -5,11 +5,11 @@ use super::standing::millis;
 use super::{
     ElectionError, Electors, LeaderReason, MAX_CONTESTS, Raft, Role, SUCCESSION_GRACE, View,
 };
+use crate::election::policy::MergePolicy;
 use crate::election::raft::wire::{ElectionMessage, LiveLeader, Pulse};
 use crate::election::record::Record;
 use crate::id::PeerId;
 use crate::time::{Duration, Time};
-use crate::wire::MergePolicy;
 
 impl Raft {
     pub(super) fn pulse_received(

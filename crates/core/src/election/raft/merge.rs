@@ -2,11 +2,11 @@
 
 use super::following::{Following, Report};
 use super::{AssignOutcome, ElectionOutput, Gone, LeaderReason, Raft, SUCCESSION_GRACE, View};
+use crate::election::policy::MergePolicy;
 use crate::election::raft::wire::{ElectionMessage, LiveLeader, Side};
 use crate::election::record::{Epoch, Record};
 use crate::id::{Incarnation, PeerId};
 use crate::time::Time;
-use crate::wire::MergePolicy;
 
 /// Links come and go.
 impl Raft {

@@ -39,9 +39,9 @@ mod transfer;
 mod votes;
 pub mod wire;
 
+use crate::election::policy::{Authority, HostMode};
 use crate::id::{Fingerprint, Incarnation, PeerId};
 use crate::time::{Duration, Time};
-use crate::wire::{Authority, HostMode};
 use assign::Assigning;
 use departed::Departures;
 use durable::Disk;

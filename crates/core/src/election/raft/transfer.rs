@@ -3,11 +3,11 @@
 use super::following::Following;
 use super::round_trips::slowest_rtt;
 use super::{AssignOutcome, ElectionError, ElectionOutput, Raft, Role, SUCCESSION_GRACE, View};
+use crate::election::policy::Authority;
 use crate::election::raft::wire::ElectionMessage;
 use crate::election::record::{Record, Stamp};
 use crate::id::PeerId;
 use crate::time::{Duration, Time};
-use crate::wire::Authority;
 
 /// A transfer that the leader's host asked for and that is under way.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::election::Description;
 use crate::election::record::{Record, Stamp};
 use crate::id::{Fingerprint, Incarnation, PeerId};
-use crate::wire::{Message, Opaque};
 
 /// A message with what every message carries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,11 +26,6 @@ impl Stamped {
             writes: 0,
             message,
         }
-    }
-
-    /// The same as it travels.
-    pub fn encoded(&self) -> Message {
-        Message::Election(Opaque::of(self))
     }
 
     /// In the words of a trace.

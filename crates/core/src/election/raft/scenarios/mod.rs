@@ -16,11 +16,11 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::election::bound::WallClock;
 use crate::election::guards::Guards;
+use crate::election::policy::MergePolicy;
 use crate::election::raft::wire::ElectionMessage;
 use crate::election::record::Stamp;
 use crate::election::rules::RoleKind;
 use crate::quorum::Quorum;
-use crate::wire::MergePolicy;
 
 const MIN: Duration = Duration::from_millis(1500);
 const MAX: Duration = Duration::from_millis(3000);

@@ -1,0 +1,130 @@
+//! The rules that all members of a room share.
+
+use serde::{Deserialize, Serialize};
+
+use super::etcd::EtcdRules;
+use super::seeded::SeededRules;
+use crate::quorum::QuorumPolicy;
+
+/// How the room elects its leader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Strategy {
+    /// Votes of the connected peers.
+    #[default]
+    Raft,
+    /// The lowest id that finds no leader, in every part of a room that is cut.
+    Gossip {
+        /// Whether the lowest id wins for certain when a leader is lost.
+        strict_lowest: bool,
+    },
+    /// Votes of a roster's majority, in a cluster that is entered through seeds.
+    Seeded(SeededRules),
+    /// The lease that was first at an etcd cluster.
+    Etcd(EtcdRules),
+}
+
+impl Strategy {
+    /// What hosts and state files call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Raft => "raft",
+            Self::Gossip { .. } => "gossip",
+            Self::Seeded(_) => "seeded",
+            Self::Etcd(_) => "etcd",
+        }
+    }
+}
+
+/// Which leader stays when two sides meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum MergePolicy {
+    /// That of the larger side; of equal sides, the one that has led longer.
+    #[default]
+    LargestSide,
+    /// The one with the higher record.
+    HighestTerm,
+}
+
+/// Who may call `SetLeader`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Authority {
+    /// Every member.
+    #[default]
+    Anyone,
+    /// The leader alone.
+    LeaderOnly,
+}
+
+/// Whether one fixed member leads for as long as the room lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum HostMode {
+    /// No fixed host: the room elects.
+    #[default]
+    Off,
+    /// This member leads, and the room ends with it.
+    Host,
+    /// Another member is the host; this one never leads.
+    Guest,
+}
+
+impl HostMode {
+    /// Whether members of these two modes may share a room: one host and guests, or no host at all.
+    fn goes_with(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Host, Self::Host) => false,
+            (Self::Off, other) | (other, Self::Off) => other == Self::Off,
+            (Self::Host | Self::Guest, _) => true,
+        }
+    }
+}
+
+/// Who links to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Topology {
+    /// Every member to all that it can reach.
+    #[default]
+    Mesh,
+    /// The guests to the fixed host alone; to each other they are linked through it.
+    Star,
+}
+
+/// The rules that all members of a room share. Two members that differ do not link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RoomPolicy {
+    /// How the leader is elected.
+    pub strategy: Strategy,
+    /// Who counts for a majority.
+    pub quorum: QuorumPolicy,
+    /// Which leader stays when two sides meet.
+    pub merge: MergePolicy,
+    /// Who may call `SetLeader`.
+    pub authority: Authority,
+    /// Whether one fixed member leads.
+    pub host_mode: HostMode,
+    /// Who links to whom.
+    pub topology: Topology,
+}
+
+impl RoomPolicy {
+    /// The first rule in which `self` and `other` do not go together, with both values as text.
+    pub fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
+        macro_rules! compare {
+            ($($field:ident),*) => {
+                $(if self.$field != other.$field {
+                    return Some(said!($field));
+                })*
+            };
+        }
+        macro_rules! said {
+            ($field:ident) => {
+                (
+                    stringify!($field),
+                    format!("{:?}", self.$field),
+                    format!("{:?}", other.$field),
+                )
+            };
+        }
+        compare!(strategy, quorum, merge, authority, topology);
+        (!self.host_mode.goes_with(other.host_mode)).then(|| said!(host_mode))
+    }
+}
