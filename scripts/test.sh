@@ -24,9 +24,12 @@ else
     run() { scripts/isolated.py cargo test --no-fail-fast "$@" || failed=1; }
     threads="-- --test-threads="
 fi
-# With the etcd strategy in all that is not optimized, so that it is built once; without it in the library that hosts load.
+# With the etcd strategy in all that is not optimized, so that it is built once; without it in the library that hosts load. Rooms
+# over loopback mostly wait.
+# shellcheck disable=SC2086 # two words
 run --features etcd,hosts --lib --test etcd --test e2e --test reopen --test lifecycle --test events --test header --test abi_exports --test ships \
-    --test ffi_before_init --test ffi_options --test ffi_peers --test wiped --test gossip_example --test room_example --example simulate
+    --test ffi_before_init --test ffi_options --test ffi_peers --test wiped --test gossip_example --test room_example --example simulate \
+    $threads$(($(nproc) * 2))
 # Optimized: it is arithmetic over many seeds. The core alone has tests of each guard's switch, too.
 run --release -p room_simulator -p room_core
 # Most of these wait, each in a network of its own. Without root they share one, where their rooms would meet.

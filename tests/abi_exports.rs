@@ -6,8 +6,6 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use meta_mystia_network::core::election::guards::Guards;
-
 #[path = "abi/library.rs"]
 mod library;
 
@@ -27,12 +25,6 @@ fn the_library_exports_exactly_the_committed_functions() {
 #[test]
 fn the_header_declares_exactly_the_committed_functions() {
     assert_eq!(declared(), committed());
-}
-
-/// The laboratory turns guards of the election off; what is shipped cannot.
-#[test]
-fn the_library_has_no_switch_for_a_guard() {
-    assert_eq!(size_of::<Guards>(), 0);
 }
 
 /// One name a line; `#` begins a comment.

@@ -136,6 +136,17 @@ struct Host {
 }
 
 impl Host {
+    /// Broadcasts that number, on a busy machine when it has a leader again.
+    async fn broadcast(&self, number: u8) {
+        let queued = async {
+            while let Err(error) = self.room.broadcast(message(&[number])) {
+                assert_eq!(error, SendError::NoLeader);
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        in_time(queued).await;
+    }
+
     fn open(name: &str, session: &str) -> Self {
         Self::open_with(name, session, quick())
     }

@@ -203,7 +203,7 @@ async fn led_for_a_moment(session: &str) -> (Pair, Member) {
     eventually("b follows", || leader_of(&pair.b).as_deref() == Some("a")).await;
     pair.b.room.set_centralized(true);
     for n in 0..3 {
-        pair.b.room.broadcast(message(&[n])).expect("room");
+        pair.b.broadcast(n).await;
     }
     pair.a.wait_for(told("b", &[2]), 1).await;
     let member = Attacker::new("m", session).join_to_lead(&pair.a).await;
@@ -240,7 +240,7 @@ async fn b_is_heard_again(pair: &Pair) {
     .await;
     let mut expected = vec![vec![0], vec![1], vec![2]];
     for n in 3..20 {
-        pair.b.room.broadcast(message(&[n])).expect("room");
+        pair.b.broadcast(n).await;
         expected.push(vec![n]);
     }
     pair.a.wait_for(told("b", &[19]), 1).await;
@@ -315,7 +315,7 @@ async fn numbers_that_a_former_leader_uses_up_cost_the_origin_nothing() {
     let record = usurped(&pair, &member);
     let incarnation = life_of_b(&pair, "used up").await;
     deposed(&pair, &mut member, &record).await;
-    pair.b.room.broadcast(message(&[3])).expect("room");
+    pair.b.broadcast(3).await;
     pair.a.wait_for(told("b", &[3]), 1).await;
     // It sees in what the leader relays which numbers come next.
     let next = pair.b.room.shared.outboxes.next_broadcast();
@@ -332,7 +332,7 @@ async fn numbers_that_a_former_leader_uses_up_cost_the_origin_nothing() {
     pair.a.wait_for(told("m", b"behind"), 1).await;
     let mut expected: Vec<_> = (0..4).map(|n| vec![n]).collect();
     for n in 4..20 {
-        pair.b.room.broadcast(message(&[n])).expect("room");
+        pair.b.broadcast(n).await;
         expected.push(vec![n]);
     }
     pair.a.wait_for(told("b", &[19]), 1).await;
@@ -417,7 +417,7 @@ async fn a_broadcast_that_a_lost_leader_could_not_relay_goes_through_the_next_on
     let hosts = half_cut("lost leader").await;
     let [lost, origin, receiver, cut_off] = &hosts;
     for n in 0..COUNT {
-        origin.room.broadcast(message(&[n])).expect("room");
+        origin.broadcast(n).await;
     }
     // Eight fit into the leader's queue to d, and the ninth waits for all.
     eventually("eight of them", || numbers_from(receiver, "b").len() == 8).await;
@@ -437,7 +437,7 @@ async fn a_broadcast_that_a_lost_leader_could_not_relay_goes_through_the_next_on
     // What the lost leader had queued for d went down with it: that much is promised, and no more.
     assert_eq!(numbers_from(cut_off, "b"), all[8..]);
     assert_eq!(numbers_from(lost, "b"), all[..8]);
-    origin.room.broadcast(message(&[COUNT])).expect("room");
+    origin.broadcast(COUNT).await;
     for host in [receiver, cut_off] {
         host.wait_for(told("b", &[COUNT]), 1).await;
     }
@@ -448,7 +448,7 @@ async fn the_leader_is_stopped_for_one_origin_only_and_goes_on_when_the_peer_is_
     let hosts = half_cut("stopped leader").await;
     let [leader, origin, receiver, _] = &hosts;
     for n in 0..20 {
-        origin.room.broadcast(message(&[n])).expect("room");
+        origin.broadcast(n).await;
     }
     eventually("eight of them", || numbers_from(receiver, "b").len() == 8).await;
     // The origin waits behind its own broadcasts, others do not.
