@@ -1,12 +1,13 @@
 //! Who gets into a real room, who is thrown out, and how it ends.
 
 use std::sync::{Arc, mpsc};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use meta_mystia_network::config::Config;
+use meta_mystia_network::config::{Config, DiscoveryMode};
 use meta_mystia_network::core::wire::{Authority, HostMode, Strategy};
 use meta_mystia_network::dispatch::{EndReason, Event, LeftReason};
 use meta_mystia_network::error::{Code, Coded};
+use meta_mystia_network::simulated::SimulatedNetwork;
 
 use crate::harness::{Member, TIMEOUT, Told, eventually, id, message, quick, settled};
 
@@ -142,7 +143,7 @@ fn who_is_not_answered_is_told_so_in_time() {
     let members = room_of(&["a"], "unanswered");
     members[0].room.ask_host(true).expect("open");
     let quickly = Config {
-        handshake_timeout: std::time::Duration::from_secs(2),
+        handshake_timeout: Duration::from_secs(2),
         ..quick()
     };
     let b = Member::open_with("b", "unanswered", quickly);
@@ -311,4 +312,33 @@ fn rules_that_differ_keep_members_apart() {
     let b = Member::open_with("b", "rules differ", strict);
     assert_eq!(dial(&b, &a), Code::PolicyMismatch.value());
     assert!(!a.told().contains(&Told::Joined("b".into())));
+}
+
+/// `docs/entering.md` promises it: each answer renews the time of a dial.
+#[test]
+fn a_second_in_each_direction_is_not_too_slow_for_the_default_timeouts() {
+    let defaults = || Config {
+        discovery: DiscoveryMode::Off,
+        ..Config::default()
+    };
+    let (host, guest) = (
+        Member::open_with("host", "slow line", defaults()),
+        Member::open_with("guest", "slow line", defaults()),
+    );
+    let second = SimulatedNetwork {
+        lag: Duration::from_secs(1),
+        ..SimulatedNetwork::default()
+    };
+    for member in [&host, &guest] {
+        let set = member.room.simulate_network(second);
+        set.expect("in the limits");
+    }
+    let events = Events::of(&guest);
+    let begun = Instant::now();
+    guest.connect_to(&host);
+    let (code, ..) = events.result();
+    assert_eq!(code, 0);
+    // Four round trips of two seconds: more than one handshake timeout.
+    assert!(begun.elapsed() > Duration::from_secs(5));
+    settled(&[&host, &guest]);
 }
