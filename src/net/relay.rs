@@ -1,7 +1,6 @@
 //! Messages in another's name: what a lane reader does with those that a leader relays, and with those that
 //! this node, as leader, is to relay.
 
-use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use tokio::time::Instant;
 use super::events::{Hearing, InAnothersName, Leading, LinkEvent, RelayEvent};
 use super::intake::{Asker, Intake};
 use super::outbox::{DEFAULT_PRIORITY, OutMessage, Relay, Reliable};
+use crate::core::bounded::Newest;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::relay::{BroadcastName, Place, RelayedCopy};
 use crate::core::wire::Opaque;
@@ -26,12 +26,12 @@ pub(super) struct Broadcast {
     pub(super) channel: u8,
 }
 
-/// Lives that never came to be known and for which a lane waits no second time, at most.
-const MAX_UNKNOWN_LIVES: usize = 16;
+/// Incarnations that never became known and for which a lane does not wait again, at most.
+const MAX_UNKNOWN_INCARNATIONS: usize = 16;
 
 /// The incarnations for which the reader of a lane waited in vain.
 #[derive(Debug, Default)]
-struct UnknownIncarnations(VecDeque<(PeerId, Incarnation)>);
+struct UnknownIncarnations(Newest<(PeerId, Incarnation), MAX_UNKNOWN_INCARNATIONS>);
 
 impl UnknownIncarnations {
     fn contains(&self, origin: &PeerId, incarnation: Incarnation) -> bool {
@@ -41,10 +41,7 @@ impl UnknownIncarnations {
     }
 
     fn note(&mut self, origin: PeerId, incarnation: Incarnation) {
-        if self.0.len() == MAX_UNKNOWN_LIVES {
-            self.0.pop_front();
-        }
-        self.0.push_back((origin, incarnation));
+        self.0.push((origin, incarnation));
     }
 }
 

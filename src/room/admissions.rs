@@ -1,7 +1,7 @@
 //! Admissions ask: what do we say to a peer, and do we take it? The core decides, maybe after it has asked
 //! the leader or the host; here are the open questions, and the places that are kept meanwhile.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
@@ -12,6 +12,7 @@ use quinn::Connection;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use crate::core::bounded::Newest;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::membership::Membership;
 use crate::core::node::{AdmissionRefusal, Input};
@@ -466,7 +467,7 @@ pub(super) fn explained(code: Code, why: impl fmt::Display) -> Refused {
 #[derive(Default)]
 pub(super) struct KickReasons {
     /// The newest last.
-    reasons: VecDeque<(PeerId, i32, Bytes)>,
+    reasons: Newest<(PeerId, i32, Bytes), MAX_KICK_REASONS>,
 }
 
 impl KickReasons {
@@ -475,11 +476,8 @@ impl KickReasons {
         if code == 0 && bytes.is_empty() {
             return;
         }
-        if self.reasons.len() >= MAX_KICK_REASONS {
-            self.reasons.pop_front();
-        }
         let bytes = Bytes::copy_from_slice(bytes);
-        self.reasons.push_back((peer.clone(), code, bytes));
+        self.reasons.push((peer.clone(), code, bytes));
     }
 
     /// Gives the host of a kicked peer what the kick gave it, instead of the library's sentence.

@@ -1,6 +1,6 @@
-//! Maps that others fill, with a bound in their type.
+//! Collections that others fill, with a bound in their type.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Deref;
 
 /// A map of at most `MOST` entries. Reading is that of a [`BTreeMap`].
@@ -35,13 +35,31 @@ impl<K: Ord, V, const MOST: usize> BoundedMap<K, V, MOST> {
     where
         K: Clone,
     {
-        if self.0.len() >= MOST && !self.0.contains_key(&key) {
+        self.make_way(&key, rank);
+        self.0.insert(key, value);
+    }
+
+    /// The value of a key, to change; a new key gets the default one. Where that has no room, the entry with the smallest rank
+    /// makes way for it.
+    pub fn or_default_over<R: Ord>(&mut self, key: K, rank: impl Fn(&K, &V) -> R) -> &mut V
+    where
+        K: Clone,
+        V: Default,
+    {
+        self.make_way(&key, rank);
+        self.0.entry(key).or_default()
+    }
+
+    fn make_way<R: Ord>(&mut self, key: &K, rank: impl Fn(&K, &V) -> R)
+    where
+        K: Clone,
+    {
+        if self.0.len() >= MOST && !self.0.contains_key(key) {
             let least = self.0.iter().min_by_key(|(key, value)| rank(key, value));
             if let Some(least) = least.map(|(key, _)| key.clone()) {
                 self.0.remove(&least);
             }
         }
-        self.0.insert(key, value);
     }
 
     /// The value of a key, to change.
@@ -83,9 +101,59 @@ impl<K, V, const MOST: usize> Deref for BoundedMap<K, V, MOST> {
     }
 }
 
+/// The newest `MOST` entries, the oldest first. Reading is that of a [`VecDeque`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Newest<T, const MOST: usize>(VecDeque<T>);
+
+impl<T, const MOST: usize> Default for Newest<T, MOST> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<T, const MOST: usize> Newest<T, MOST> {
+    /// Adds an entry. Returns the oldest one, if that makes way for it.
+    pub fn push(&mut self, entry: T) -> Option<T> {
+        let oldest = (self.0.len() >= MOST).then(|| self.0.pop_front());
+        self.0.push_back(entry);
+        oldest.flatten()
+    }
+
+    /// All entries, to change them.
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
+        self.0.iter_mut()
+    }
+
+    /// Removes all entries for which this does not hold.
+    pub fn retain(&mut self, holds: impl FnMut(&T) -> bool) {
+        self.0.retain(holds);
+    }
+}
+
+impl<T, const MOST: usize> Deref for Newest<T, MOST> {
+    type Target = VecDeque<T>;
+
+    fn deref(&self) -> &VecDeque<T> {
+        &self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_oldest_makes_way_for_the_newest() {
+        let mut newest = Newest::<u8, 2>::default();
+        assert_eq!(
+            [1, 2, 3].map(|entry| newest.push(entry)),
+            [None, None, Some(1)]
+        );
+        assert_eq!(*newest, [2, 3]);
+        newest.retain(|entry| *entry != 2);
+        assert_eq!(newest.push(4), None);
+        assert_eq!(*newest, [3, 4]);
+    }
 
     #[test]
     fn a_new_key_has_no_room_in_a_full_map() {

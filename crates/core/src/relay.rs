@@ -10,6 +10,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::bounded::{BoundedMap, Newest};
 use super::id::{Incarnation, PeerId};
 
 /// Lanes of incarnations of origins that are remembered, at most.
@@ -157,11 +158,11 @@ impl Runs {
 /// another here, and those of origins that have a link or are waited for are the last to be forgotten.
 #[derive(Debug, Clone)]
 struct PerIncarnation<T> {
-    incarnations: BTreeMap<(PeerId, Incarnation, u16), Entry<T>>,
+    incarnations: BoundedMap<(PeerId, Incarnation, u16), Entry<T>, MAX_REMEMBERED>,
     uses: u64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Entry<T> {
     is_bound: bool,
     used: u64,
@@ -171,7 +172,7 @@ struct Entry<T> {
 impl<T> Default for PerIncarnation<T> {
     fn default() -> Self {
         Self {
-            incarnations: BTreeMap::new(),
+            incarnations: BoundedMap::default(),
             uses: 0,
         }
     }
@@ -189,29 +190,14 @@ impl<T: Default> PerIncarnation<T> {
     ) -> &mut T {
         self.uses += 1;
         let name = (origin.clone(), incarnation, lane);
-        if !self.incarnations.contains_key(&name) {
-            if is_bound {
-                for (_, before) in self
-                    .incarnations
-                    .iter_mut()
-                    .filter(|((id, of, _), _)| id == origin && *of != incarnation)
-                {
-                    before.is_bound = false;
-                }
-            }
-            if self.incarnations.len() >= MAX_REMEMBERED {
-                let oldest = self.incarnations.iter();
-                let oldest = oldest.min_by_key(|(_, entry)| (entry.is_bound, entry.used));
-                if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
-                    self.incarnations.remove(&oldest);
-                }
+        if is_bound && !self.incarnations.contains_key(&name) {
+            let its = self.incarnations.iter_mut();
+            for (_, before) in its.filter(|((id, of, _), _)| id == origin && *of != incarnation) {
+                before.is_bound = false;
             }
         }
-        let entry = self.incarnations.entry(name).or_insert_with(|| Entry {
-            is_bound,
-            used: 0,
-            value: T::default(),
-        });
+        let rank = |_: &_, entry: &Entry<T>| (entry.is_bound, entry.used);
+        let entry = self.incarnations.or_default_over(name, rank);
         entry.used = self.uses;
         entry.is_bound |= is_bound;
         &mut entry.value
@@ -252,7 +238,7 @@ pub struct RelayedCopy<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct Heard {
     runs: PerIncarnation<Runs>,
-    digests: BTreeMap<PeerId, Digests>,
+    digests: BoundedMap<PeerId, Digests, MAX_DIGESTED_ORIGINS>,
     uses: u64,
 }
 
@@ -279,14 +265,8 @@ impl Heard {
             self.runs_of(name, copy).insert(name.number);
         }
         self.uses += 1;
-        if self.digests.len() >= MAX_DIGESTED_ORIGINS && !self.digests.contains_key(&name.origin) {
-            let oldest = self.digests.iter();
-            let oldest = oldest.min_by_key(|(_, digests)| (digests.is_bound, digests.used));
-            if let Some(oldest) = oldest.map(|(origin, _)| origin.clone()) {
-                self.digests.remove(&oldest);
-            }
-        }
-        let digests = self.digests.entry(name.origin.clone()).or_default();
+        let rank = |_: &_, digests: &Digests| (digests.is_bound, digests.used);
+        let digests = self.digests.or_default_over(name.origin.clone(), rank);
         digests.used = self.uses;
         digests.is_bound = copy.is_bound;
         digests.insert(name, copy);
@@ -308,8 +288,7 @@ impl Heard {
 struct Digests {
     /// By incarnation, lane, number and digest: who relayed it.
     relays: BTreeMap<DigestKey, PeerId>,
-    /// Oldest first.
-    by_age: VecDeque<DigestKey>,
+    by_age: Newest<DigestKey, MAX_DIGESTS>,
     is_bound: bool,
     used: u64,
 }
@@ -346,10 +325,7 @@ impl Digests {
         if self.relays.insert(key, copy.relay.clone()).is_some() {
             return;
         }
-        self.by_age.push_back(key);
-        if self.by_age.len() > MAX_DIGESTS
-            && let Some(oldest) = self.by_age.pop_front()
-        {
+        if let Some(oldest) = self.by_age.push(key) {
             self.relays.remove(&oldest);
         }
     }

@@ -1,8 +1,7 @@
 //! Which messages in another's name may be delivered, and whether this node may send them.
 
-use std::collections::VecDeque;
-
 use super::Node;
+use crate::bounded::Newest;
 use crate::election::record::{Record, Stamp};
 use crate::id::{Incarnation, PeerId};
 use crate::time::{Duration, Time};
@@ -62,7 +61,7 @@ impl Leadership {
 
 /// The leaderships that this node followed last, newest last.
 #[derive(Debug, Clone, Default)]
-pub(super) struct RecentLeaders(VecDeque<Leadership>);
+pub(super) struct RecentLeaders(Newest<Leadership, MAX_RECENT_LEADERS>);
 
 impl RecentLeaders {
     /// This node follows `record`, whose leader has that incarnation; `token` is asked for if that is new. `is_linked` says
@@ -75,7 +74,8 @@ impl RecentLeaders {
         token: impl FnOnce() -> Opaque,
         is_linked: impl Fn(&PeerId) -> bool,
     ) {
-        let newest = self.0.back_mut().filter(|newest| newest.record == *record);
+        let newest = self.0.iter_mut().next_back();
+        let newest = newest.filter(|newest| newest.record == *record);
         if let Some(newest) = newest
             && (newest.incarnation.is_none() || incarnation.is_none())
         {
@@ -87,7 +87,7 @@ impl RecentLeaders {
         if self.0.back().is_some_and(is_known) {
             return;
         }
-        for led in &mut self.0 {
+        for led in self.0.iter_mut() {
             if led.record.leader == record.leader {
                 led.succeeded = None;
                 continue;
@@ -98,10 +98,7 @@ impl RecentLeaders {
                 running_since: linked.then_some(now),
             });
         }
-        if self.0.len() == MAX_RECENT_LEADERS {
-            self.0.pop_front();
-        }
-        self.0.push_back(Leadership {
+        self.0.push(Leadership {
             record: record.clone(),
             token: token(),
             incarnation,
@@ -170,19 +167,16 @@ const FORMER_COUNTS_FOR_ROUND_TRIPS: u32 = 4;
 /// The longest round trip that counts: a member can make its own look longer.
 const MAX_COUNTED_ROUND_TRIP: Duration = Duration::from_millis(2500);
 
-/// Lives of members that are over and that are remembered, at most: what they sent may still be on its way.
-const MAX_PAST_LIVES: usize = 64;
+/// Past incarnations of members that a node remembers, at most: their messages may still be under way.
+const MAX_PAST_INCARNATIONS: usize = 64;
 
 /// The incarnations of members that ended last, newest last.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PastIncarnations(VecDeque<(PeerId, Incarnation)>);
+pub(super) struct PastIncarnations(Newest<(PeerId, Incarnation), MAX_PAST_INCARNATIONS>);
 
 impl PastIncarnations {
     pub(super) fn note(&mut self, member: &PeerId, incarnation: Incarnation) {
-        if self.0.len() == MAX_PAST_LIVES {
-            self.0.pop_front();
-        }
-        self.0.push_back((member.clone(), incarnation));
+        self.0.push((member.clone(), incarnation));
     }
 
     fn contains(&self, member: &PeerId, incarnation: Incarnation) -> bool {
