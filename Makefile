@@ -73,6 +73,7 @@ lint: ## formatting and lints, warnings as errors
 	@scripts/install-tools.sh --only protoc
 	cargo fmt --all --check
 	scripts/import_circles.py
+	scripts/words.py
 	cargo clippy --workspace --all-targets --features etcd,hosts -- -D warnings
 	cargo clippy -- -D warnings
 
