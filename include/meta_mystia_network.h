@@ -13,7 +13,7 @@
  * For every function:
  * - Strings are NUL-terminated UTF-8. An argument must have its NUL within 64 KiB; NULL or invalid
  *   UTF-8 is MMN_INVALID_ARGUMENT. A returned string belongs to the library and is valid until the
- *   same thread's next call that returns a string, unless its function says otherwise.
+ *   same thread's next call that returns a string, unless its function promises more.
  * - Flags are uint8_t: 0 is false, any other value is true.
  * - A call that fails sets the calling thread's last error (GetLastErrorCode, GetLastErrorMessage).
  *   A call that succeeds leaves it unchanged. Arguments are checked first: pointers, lengths, UTF-8
@@ -66,8 +66,8 @@
 #define MMN_INVALID_ARGUMENT -3
 
 /**
- * The connection failed: the address is unreachable, nobody listens there, or no socket could be
- * opened.
+ * The connection failed: the address is unreachable, no process listens there, or no socket could
+ * be opened.
  */
 #define MMN_CONNECTION_FAILED -4
 
@@ -317,7 +317,7 @@
 
 /**
  * set_leader_authority: only the leader may call SetLeader. When the leader is lost, the room
- * elects another whatever manual_override_recovery says, because nobody else could name one.
+ * elects another regardless of manual_override_recovery, because no member could name one.
  */
 #define MMN_AUTHORITY_LEADER_ONLY 1
 
@@ -546,7 +546,7 @@
 #define MMN_EVENT_ROOM_ENDED 7
 
 /**
- * NetworkEvent.kind: `peer` leads; "" means that nobody does. `other` is the previous leader as
+ * NetworkEvent.kind: `peer` leads; "" means that no member does. `other` is the previous leader as
  * this handler last received it. Also sets `term`, `epoch` (the number of SetLeader calls that the
  * change builds on) and `reason`, one of MMN_LEADER_...
  */
@@ -597,7 +597,7 @@
 /**
  * NetworkEvent.kind: this node has dropped `count` messages with MMN_DELIVERY_UNRELIABLE or
  * MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was
- * over, or the link is lost. `reason` says whether they went to `peer` (MMN_DROPPED_SENT) or came
+ * over, or the link is lost. `reason` is whether they went to `peer` (MMN_DROPPED_SENT) or came
  * from it (MMN_DROPPED_RECEIVED). One event a second comes for each peer and direction, and what
  * remains before MMN_EVENT_LEFT. What the network loses, and what a newer message replaces, is not
  * counted. Since ABI version 9.
@@ -856,13 +856,12 @@
 
 /**
  * Settings for InitializeNetworkWithConfig: always 44 bytes. Set every field; its default is in
- * brackets. A field must be above 0 unless its text says otherwise.
+ * brackets. A field must be above 0 unless its text allows 0.
  */
 typedef struct NetworkConfigFFI {
   /**
    * Longest wait between two dials of a lost peer, in milliseconds [30000]. At least
-   * reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds, whatever
-   * this says.
+   * reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.
    */
   uint32_t reconnect_max_ms;
   /**
@@ -1188,7 +1187,7 @@ typedef struct NetworkOptions {
   /**
    * Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST
    * [MMN_HOST_MODE_OFF]. The fixed host leads when InitializeNetworkWithOptions returns,
-   * whatever auto_election_enabled says.
+   * regardless of auto_election_enabled.
    */
   uint8_t host_mode;
   /**
@@ -1218,7 +1217,7 @@ typedef struct NetworkOptions {
    * Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The
    * same for all members. A room with a static quorum never has two leaders, and has none
    * without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and
-   * host_mode. With MMN_STRATEGY_SEEDED the quorum is static whatever this says. Since ABI
+   * host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case. Since ABI
    * version 3.
    */
   uint32_t quorum_policy;
@@ -1372,7 +1371,7 @@ typedef struct NetworkEvent {
    */
   uint64_t request;
   /**
-   * A number of things; `kind` says which.
+   * A number of things, which depend on `kind`.
    */
   uint64_t count;
   /**
@@ -1655,7 +1654,7 @@ int32_t InitializeNetworkWithOptions(const char *peer_id,
  * callback.
  *
  * Until the first registration, messages wait for up to 5 seconds after initialization, including
- * those that this host sends to itself. After that the library discards messages that find no
+ * messages that this host sends to itself. After that the library discards messages that find no
  * callback.
  *
  * Returns MMN_OK or MMN_NOT_INITIALIZED.
@@ -1830,7 +1829,7 @@ int32_t GetLastErrorCode(void);
 const char *GetLastErrorMessage(void);
 
 /**
- * The meaning of a code, in one sentence; for an unknown number, a sentence that says so. Works
+ * The meaning of a code, in one sentence; for an unknown number, one about that. Works
  * before initialization.
  *
  * The string is constant. It stays valid for as long as the library is loaded, and does not
@@ -1874,10 +1873,10 @@ int32_t ConnectToPeer(const char *addr);
 int32_t DisconnectPeer(const char *peer_id);
 
 /**
- * Closes the connection to a peer as DisconnectPeer does, and tells its host why: `code` and the
+ * Closes the connection to a peer as DisconnectPeer does, with a reason for its host: `code` and the
  * `length` bytes at `data` (at most 3072) come with MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both
  * ends, and with MMN_EVENT_ROOM_ENDED (MMN_END_DISCONNECTED) where the room ends. A peer that is
- * reconnecting is not told.
+ * reconnecting is not notified.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT (`peer_id` is not an id, or this node's own; `length` is
  * above 3072) or MMN_NOT_INITIALIZED. Since ABI version 10.
@@ -1935,9 +1934,9 @@ int32_t GetPeerCount(void);
 const char *GetPeerList(void);
 
 /**
- * The ids of the members of the room, without this node: those in GetPeerList and those that are
- * reconnecting, sorted as bytes, joined by '\n'. GetPeerStatus tells them apart. "" when there are
- * none, NULL when no room is open.
+ * The ids of the members of the room, without this node: the peers in GetPeerList and the
+ * reconnecting ones, sorted as bytes, joined by '\n'. GetPeerStatus distinguishes them. "" if there
+ * are none, NULL when no room is open.
  *
  * The string is valid until this thread's next call that returns a string. Since ABI version 10.
  */
@@ -2001,7 +2000,7 @@ int32_t GetPeerStatus(const char *peer_id);
 /**
  * Writes a new private key to `buffer`, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8).
  * Works before initialization. A host that keeps the key and gives it at every start is the same
- * member each time: bans, bound ids and rosters go by the key. Keep it secret: who has it can take
+ * member each time: bans, bound ids and rosters depend on the key. Keep it secret: its holder can take
  * this member's place.
  *
  * Returns the number of bytes written, MMN_IDENTITY_KEY_BYTES, or MMN_INVALID_ARGUMENT (`buffer` is
@@ -2091,7 +2090,7 @@ int32_t UnbanPeer(const char *peer_id);
 /**
  * Limits the room: no member gets more than `max_peers` other members, as GetPeerCount counts
  * them. 0 is no limit besides each member's own max_connections. Only the leader may. Peers that
- * are reconnecting keep their places, and nobody is removed. The limit also holds under later
+ * are reconnecting keep their places, and no member is removed. The limit also holds under later
  * leaders, and replaces the option max_peers.
  *
  * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_LEADER.
@@ -2157,7 +2156,7 @@ int32_t RejectJoin(uint64_t request, int32_t code, const uint8_t *data, int32_t 
  * EnableAutoLeaderElection(1) instead.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules
- * reserve this for the leader; or, with MMN_QUORUM_STATIC, this node hears no leader to ask),
+ * reserve this for the leader; or, with MMN_QUORUM_STATIC, this node has no leader to ask),
  * MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead; or,
  * with MMN_QUORUM_STATIC, this node may have forgotten votes) or MMN_NOT_SUPPORTED (with any
  * strategy but MMN_STRATEGY_RAFT).
@@ -2185,7 +2184,7 @@ int32_t EnableAutoLeaderElection(uint8_t enabled);
  * and a member that is not on the roster never leads.
  *
  * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (the room has a fixed host) or
- * MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED, where quorum_roster says who may lead).
+ * MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED, where quorum_roster names who may lead).
  */
 int32_t SetLeaderEligible(uint8_t eligible);
 
@@ -2221,7 +2220,7 @@ int32_t TransferLeadership(const char *peer_id);
  * as after any loss. If there are no others, this node leads again after that time.
  *
  * With MMN_STRATEGY_ETCD this node resigns: it stops leading at once (MMN_LEADER_RESIGNED), deletes
- * its key, and campaigns again behind all that wait. If nobody waits, it leads again.
+ * its key, and campaigns again behind all that wait. If none waits, it leads again.
  *
  * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may
  * lead; only with MMN_STRATEGY_RAFT), MMN_REJECTED (the room has a fixed host) or MMN_NOT_SUPPORTED
@@ -2278,7 +2277,7 @@ uint8_t IsLeader(void);
 /**
  * Sets the longest time that a member of a room with MMN_STRATEGY_GOSSIP waits after opening the
  * room for the number of members to settle, in milliseconds [15000]. Above 0. After that it takes
- * part in elections. A leader that it hears of ends the wait.
+ * part in elections. The wait ends when it learns of a leader.
  *
  * The host may change this setting and the three below before a room is open and while one is.
  * They belong to the process: they apply from the next window on, and to all rooms opened later.
@@ -2441,7 +2440,7 @@ int32_t Proclaim(const char *value);
 int32_t AcquireLock(const char *name, uint32_t timeout_ms, uint64_t *request);
 
 /**
- * Acquires the lock `name` as AcquireLock does, if nobody holds it or waits for it. Else the event
+ * Acquires the lock `name` as AcquireLock does, if none holds it or waits for it. Else the event
  * has the code MMN_REJECTED. Returns what AcquireLock returns. Since ABI version 8.
  *
  * # Safety
@@ -2521,7 +2520,7 @@ int32_t SendToLeader(const uint8_t *data, int32_t length, uint16_t msg_type, uin
 
 /**
  * Sends a message as the leader to all connected peers, or to none of them. Receivers learn of
- * this leadership before they get the message; those that know a newer leader drop it. Arguments
+ * this leadership before they get the message; peers that know a newer leader drop it. Arguments
  * are as in BroadcastMessage.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_NOT_LEADER
@@ -2575,7 +2574,7 @@ uint8_t IsCentralizedMode(void);
 /**
  * Sets whether this node, while it leads, relays the broadcasts of others to all members but their
  * origin (not 0), or only passes them to its own ReceiveCallback (0), so that its host can relay
- * those that it approves with ForwardMessage. The initial value is centralized_auto_forward of the
+ * the approved ones with ForwardMessage. The initial value is centralized_auto_forward of the
  * configuration.
  *
  * Returns MMN_OK or MMN_NOT_INITIALIZED.
@@ -2627,10 +2626,10 @@ int32_t SendToPeerEx(const char *peer_id,
 
 /**
  * Sends a message to all connected peers as `options` say, or to none of them; NULL means as
- * BroadcastMessage. What SendToPeerEx says of deliveries holds for each of them.
+ * BroadcastMessage. Deliveries are as in SendToPeerEx.
  *
- * With MMN_SEND_PARTIAL a full queue stops nobody else: the message goes to the peers whose queue
- * has room, the function returns how many those are (0 or more), and MMN_EVENT_SLOW_PEER names each
+ * With MMN_SEND_PARTIAL a full queue stops no other peer: the message goes to the peers whose
+ * queue has room, the function returns their number (0 or more), and MMN_EVENT_SLOW_PEER names each
  * of the others. In centralized mode, where the leader queues broadcasts, the flag is not supported.
  *
  * In centralized mode the message goes through the leader, whatever its delivery, and keeps delivery,
@@ -2654,14 +2653,14 @@ int32_t BroadcastEx(const uint8_t *data,
 /**
  * The longest message in bytes that SendToPeerEx takes for `peer_id` with MMN_DELIVERY_UNRELIABLE or
  * MMN_DELIVERY_SEQUENCED. If `peer_id` is NULL, the longest that BroadcastEx takes: the least of all
- * connected peers, or while nobody is connected what every new link carries, and less in centralized
+ * connected peers, or without any what every new link carries, and less in centralized
  * mode. It depends on the path of each link, and is 1100 or more (centralized: 850), unless
  * max_message_size is less: that much always fits. It grows while a link finds out what its path
  * carries, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the
  * network.
  *
  * -1 if the peer is not connected (or is this node, which has no such limit), or before
- * initialization. Since ABI version 9; until version 10 also -1 while nobody is connected.
+ * initialization. Since ABI version 9; until version 10 also -1 while no peer is connected.
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL.
@@ -2688,7 +2687,7 @@ int32_t GetPeerStats(const char *peer_id, struct PeerStats *stats);
  * `jitter_ms` (0 to 10000) more, so that packets overtake each other; `loss_permille` (0 to 1000) of
  * a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both
  * directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real
- * line. Discovery in the local network is not affected. While it is on, the log says so every
+ * line. Discovery in the local network is not affected. While it is on, the log repeats that every
  * minute, as a warning.
  *
  * At most 8192 packets wait; further ones are lost. Takes effect at once and waits for nothing.

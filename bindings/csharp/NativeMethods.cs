@@ -172,7 +172,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr GetLastErrorMessage();
 
-        /// <summary>The meaning of a code, in one sentence; for an unknown number, a sentence that says so. Works before initialization.</summary>
+        /// <summary>The meaning of a code, in one sentence; for an unknown number, one about that. Works before initialization.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr DescribeError(int code);
 
@@ -184,7 +184,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int DisconnectPeer(byte[] peerId);
 
-        /// <summary>Closes the connection to a peer as DisconnectPeer does, and tells its host why: <c>code</c> and the <c>length</c> bytes at <c>data</c> (at most 3072) come with MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both ends, and with MMN_EVENT_ROOM_ENDED (MMN_END_DISCONNECTED) where the room ends. A peer that is reconnecting is not told.</summary>
+        /// <summary>Closes the connection to a peer as DisconnectPeer does, with a reason for its host: <c>code</c> and the <c>length</c> bytes at <c>data</c> (at most 3072) come with MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both ends, and with MMN_EVENT_ROOM_ENDED (MMN_END_DISCONNECTED) where the room ends. A peer that is reconnecting is not notified.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int DisconnectPeerEx(byte[] peerId, int code, byte[] data, int length);
 
@@ -212,7 +212,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr GetPeerList();
 
-        /// <summary>The ids of the members of the room, without this node: those in GetPeerList and those that are reconnecting, sorted as bytes, joined by '\n'. GetPeerStatus tells them apart. "" when there are none, NULL when no room is open.</summary>
+        /// <summary>The ids of the members of the room, without this node: the peers in GetPeerList and the reconnecting ones, sorted as bytes, joined by '\n'. GetPeerStatus distinguishes them. "" if there are none, NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr GetMembers();
 
@@ -236,7 +236,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetPeerStatus(byte[] peerId);
 
-        /// <summary>Writes a new private key to <c>buffer</c>, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8). Works before initialization. A host that keeps the key and gives it at every start is the same member each time: bans, bound ids and rosters go by the key. Keep it secret: who has it can take this member's place.</summary>
+        /// <summary>Writes a new private key to <c>buffer</c>, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8). Works before initialization. A host that keeps the key and gives it at every start is the same member each time: bans, bound ids and rosters depend on the key. Keep it secret: its holder can take this member's place.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GenerateIdentityKey([In, Out] byte[] buffer, int length);
 
@@ -268,7 +268,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int UnbanPeer(byte[] peerId);
 
-        /// <summary>Limits the room: no member gets more than <c>max_peers</c> other members, as GetPeerCount counts them. 0 is no limit besides each member's own max_connections. Only the leader may. Peers that are reconnecting keep their places, and nobody is removed. The limit also holds under later leaders, and replaces the option max_peers.</summary>
+        /// <summary>Limits the room: no member gets more than <c>max_peers</c> other members, as GetPeerCount counts them. 0 is no limit besides each member's own max_connections. Only the leader may. Peers that are reconnecting keep their places, and no member is removed. The limit also holds under later leaders, and replaces the option max_peers.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetMaxPeers(uint maxPeers);
 
@@ -332,7 +332,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern byte IsLeader();
 
-        /// <summary>Sets the longest time that a member of a room with MMN_STRATEGY_GOSSIP waits after opening the room for the number of members to settle, in milliseconds [15000]. Above 0. After that it takes part in elections. A leader that it hears of ends the wait.</summary>
+        /// <summary>Sets the longest time that a member of a room with MMN_STRATEGY_GOSSIP waits after opening the room for the number of members to settle, in milliseconds [15000]. Above 0. After that it takes part in elections. The wait ends when it learns of a leader.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetStartupGracePeriod(uint milliseconds);
 
@@ -400,7 +400,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int AcquireLock(byte[] name, uint timeoutMs, ref ulong request);
 
-        /// <summary>Acquires the lock <c>name</c> as AcquireLock does, if nobody holds it or waits for it. Else the event has the code MMN_REJECTED. Returns what AcquireLock returns. Since ABI version 8.</summary>
+        /// <summary>Acquires the lock <c>name</c> as AcquireLock does, if none holds it or waits for it. Else the event has the code MMN_REJECTED. Returns what AcquireLock returns. Since ABI version 8.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int TryLock(byte[] name, ref ulong request);
 
@@ -420,7 +420,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SendToLeader(byte[] data, int length, ushort messageType, byte flags);
 
-        /// <summary>Sends a message as the leader to all connected peers, or to none of them. Receivers learn of this leadership before they get the message; those that know a newer leader drop it. Arguments are as in BroadcastMessage.</summary>
+        /// <summary>Sends a message as the leader to all connected peers, or to none of them. Receivers learn of this leadership before they get the message; peers that know a newer leader drop it. Arguments are as in BroadcastMessage.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SendFromLeader(byte[] data, int length, ushort messageType, byte flags);
 
@@ -436,7 +436,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern byte IsCentralizedMode();
 
-        /// <summary>Sets whether this node, while it leads, relays the broadcasts of others to all members but their origin (not 0), or only passes them to its own ReceiveCallback (0), so that its host can relay those that it approves with ForwardMessage. The initial value is centralized_auto_forward of the configuration.</summary>
+        /// <summary>Sets whether this node, while it leads, relays the broadcasts of others to all members but their origin (not 0), or only passes them to its own ReceiveCallback (0), so that its host can relay the approved ones with ForwardMessage. The initial value is centralized_auto_forward of the configuration.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetCentralizedAutoForward(byte enabled);
 
@@ -452,11 +452,11 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SendToPeerEx(byte[] peerId, byte[] data, int length, ushort messageType, byte flags, ref SendOptions options);
 
-        /// <summary>Sends a message to all connected peers as <c>options</c> say, or to none of them; NULL means as BroadcastMessage. What SendToPeerEx says of deliveries holds for each of them.</summary>
+        /// <summary>Sends a message to all connected peers as <c>options</c> say, or to none of them; NULL means as BroadcastMessage. Deliveries are as in SendToPeerEx.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int BroadcastEx(byte[] data, int length, ushort messageType, byte flags, ref SendOptions options);
 
-        /// <summary>The longest message in bytes that SendToPeerEx takes for <c>peer_id</c> with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED. If <c>peer_id</c> is NULL, the longest that BroadcastEx takes: the least of all connected peers, or while nobody is connected what every new link carries, and less in centralized mode. It depends on the path of each link, and is 1100 or more (centralized: 850), unless max_message_size is less: that much always fits. It grows while a link finds out what its path carries, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the network.</summary>
+        /// <summary>The longest message in bytes that SendToPeerEx takes for <c>peer_id</c> with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED. If <c>peer_id</c> is NULL, the longest that BroadcastEx takes: the least of all connected peers, or without any what every new link carries, and less in centralized mode. It depends on the path of each link, and is 1100 or more (centralized: 850), unless max_message_size is less: that much always fits. It grows while a link finds out what its path carries, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the network.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetMaxDatagramSize(byte[] peerId);
 
@@ -464,7 +464,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetPeerStats(byte[] peerId, ref PeerStats stats);
 
-        /// <summary>Simulates a bad network, so that a game can be tried on one machine as its players will have it: from now on each packet that this node sends waits <c>lag_ms</c> (0 to 10000) and a random time up to <c>jitter_ms</c> (0 to 10000) more, so that packets overtake each other; <c>loss_permille</c> (0 to 1000) of a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real line. Discovery in the local network is not affected. While it is on, the log says so every minute, as a warning.</summary>
+        /// <summary>Simulates a bad network, so that a game can be tried on one machine as its players will have it: from now on each packet that this node sends waits <c>lag_ms</c> (0 to 10000) and a random time up to <c>jitter_ms</c> (0 to 10000) more, so that packets overtake each other; <c>loss_permille</c> (0 to 1000) of a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real line. Discovery in the local network is not affected. While it is on, the log repeats that every minute, as a warning.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetNetworkSimulation(uint lagMs, uint jitterMs, uint lossPermille);
 
@@ -520,11 +520,11 @@ namespace MetaMystia.Network
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void LogCallback(IntPtr userData, int level, IntPtr message);
 
-    /// <summary>Settings for InitializeNetworkWithConfig: always 44 bytes. Set every field; its default is in brackets. A field must be above 0 unless its text says otherwise.</summary>
+    /// <summary>Settings for InitializeNetworkWithConfig: always 44 bytes. Set every field; its default is in brackets. A field must be above 0 unless its text allows 0.</summary>
     [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
     public partial struct NetworkConfig
     {
-        /// <summary>Longest wait between two dials of a lost peer, in milliseconds [30000]. At least reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds, whatever this says.</summary>
+        /// <summary>Longest wait between two dials of a lost peer, in milliseconds [30000]. At least reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.</summary>
         public uint ReconnectMaxMs;
         /// <summary>Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512]. 0 tries every payload.</summary>
         public uint CompressionThreshold;
@@ -608,7 +608,7 @@ namespace MetaMystia.Network
         public byte MergePolicy;
         /// <summary>Who may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY [MMN_AUTHORITY_ANYONE]. The same for all members.</summary>
         public byte SetLeaderAuthority;
-        /// <summary>Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST [MMN_HOST_MODE_OFF]. The fixed host leads when InitializeNetworkWithOptions returns, whatever auto_election_enabled says.</summary>
+        /// <summary>Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST [MMN_HOST_MODE_OFF]. The fixed host leads when InitializeNetworkWithOptions returns, regardless of auto_election_enabled.</summary>
         public byte HostMode;
         /// <summary>Whether this member may lead: 0 makes it an observer, else yes [1].</summary>
         public byte Eligible;
@@ -616,7 +616,7 @@ namespace MetaMystia.Network
         public IntPtr StateDirectory;
         /// <summary>The path of a file for a trace of the room's elections, which <c>examples/simulate.rs</c> draws. The library overwrites the file, writes up to 256 MiB, and records nothing that the host sends. A path that cannot be written is MMN_INVALID_ARGUMENT. NULL is no trace [NULL]. Since ABI version 3.</summary>
         public IntPtr TracePath;
-        /// <summary>Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members. A room with a static quorum never has two leaders, and has none without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and host_mode. With MMN_STRATEGY_SEEDED the quorum is static whatever this says. Since ABI version 3.</summary>
+        /// <summary>Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members. A room with a static quorum never has two leaders, and has none without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case. Since ABI version 3.</summary>
         public uint QuorumPolicy;
         /// <summary>0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most MMN_MAX_QUORUM_VOTERS [0]. Since ABI version 3.</summary>
         public uint QuorumVoters;
@@ -658,7 +658,7 @@ namespace MetaMystia.Network
         public ulong Epoch;
         /// <summary>The number of a join request, or of a call for a lock.</summary>
         public ulong Request;
-        /// <summary>A number of things; <c>kind</c> says which.</summary>
+        /// <summary>A number of things, which depend on <c>kind</c>.</summary>
         public ulong Count;
         /// <summary>A peer id, or "". Never NULL.</summary>
         public IntPtr Peer;
@@ -821,7 +821,7 @@ namespace MetaMystia.Network
         public const uint SetLeaderResult = 6;
         /// <summary>NetworkEvent.kind: this node is no longer in the room. <c>reason</c> is one of MMN_END_... <c>code</c> and <c>data</c> come from the leader's host. MMN_EVENT_LEFT follows for every member, with MMN_LEFT_ROOM_ENDED (for a fixed host with the reason of its own departure). The host must still call ShutdownNetwork.</summary>
         public const uint RoomEnded = 7;
-        /// <summary>NetworkEvent.kind: <c>peer</c> leads; "" means that nobody does. <c>other</c> is the previous leader as this handler last received it. Also sets <c>term</c>, <c>epoch</c> (the number of SetLeader calls that the change builds on) and <c>reason</c>, one of MMN_LEADER_...</summary>
+        /// <summary>NetworkEvent.kind: <c>peer</c> leads; "" means that no member does. <c>other</c> is the previous leader as this handler last received it. Also sets <c>term</c>, <c>epoch</c> (the number of SetLeader calls that the change builds on) and <c>reason</c>, one of MMN_LEADER_...</summary>
         public const uint LeaderChanged = 8;
         /// <summary>NetworkEvent.kind: this node now leads. Fields as in the preceding MMN_EVENT_LEADER_CHANGED.</summary>
         public const uint LeadershipGained = 9;
@@ -835,7 +835,7 @@ namespace MetaMystia.Network
         public const uint ConnectionResult = 13;
         /// <summary>NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left <c>peer</c> out, because the queue to it is full. One event stands for all such broadcasts until the host receives it, and for those of the second after that. Since ABI version 9.</summary>
         public const uint SlowPeer = 14;
-        /// <summary>NetworkEvent.kind: this node has dropped <c>count</c> messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was over, or the link is lost. <c>reason</c> says whether they went to <c>peer</c> (MMN_DROPPED_SENT) or came from it (MMN_DROPPED_RECEIVED). One event a second comes for each peer and direction, and what remains before MMN_EVENT_LEFT. What the network loses, and what a newer message replaces, is not counted. Since ABI version 9.</summary>
+        /// <summary>NetworkEvent.kind: this node has dropped <c>count</c> messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was over, or the link is lost. <c>reason</c> is whether they went to <c>peer</c> (MMN_DROPPED_SENT) or came from it (MMN_DROPPED_RECEIVED). One event a second comes for each peer and direction, and what remains before MMN_EVENT_LEFT. What the network loses, and what a newer message replaces, is not counted. Since ABI version 9.</summary>
         public const uint DataDropped = 15;
         /// <summary>NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member <c>peer</c> (which may be this node) has changed. <c>reason</c> is the new state, one of MMN_MEMBER_..., and <c>term</c> the version of the cluster. A host that takes no events receives beyond 256 the newest state of each member. Since ABI version 7.</summary>
         public const uint MemberState = 16;
@@ -1035,7 +1035,7 @@ namespace MetaMystia.Network
     {
         /// <summary>set_leader_authority: every member may call SetLeader.</summary>
         public const byte Anyone = 0;
-        /// <summary>set_leader_authority: only the leader may call SetLeader. When the leader is lost, the room elects another whatever manual_override_recovery says, because nobody else could name one.</summary>
+        /// <summary>set_leader_authority: only the leader may call SetLeader. When the leader is lost, the room elects another regardless of manual_override_recovery, because no member could name one.</summary>
         public const byte LeaderOnly = 1;
     }
 
@@ -1166,7 +1166,7 @@ namespace MetaMystia.Network
         public const int AlreadyInitialized = -2;
         /// <summary>An argument is invalid: GetLastErrorMessage names it and its limit.</summary>
         public const int InvalidArgument = -3;
-        /// <summary>The connection failed: the address is unreachable, nobody listens there, or no socket could be opened.</summary>
+        /// <summary>The connection failed: the address is unreachable, no process listens there, or no socket could be opened.</summary>
         public const int ConnectionFailed = -4;
         /// <summary>No connected peer has this id, or no open join request has this number.</summary>
         public const int PeerNotFound = -5;

@@ -46,7 +46,7 @@ pub type DropCallback = Option<extern "C" fn(user_data: *mut c_void)>;
 /// callback.
 ///
 /// Until the first registration, messages wait for up to 5 seconds after initialization, including
-/// those that this host sends to itself. After that the library discards messages that find no
+/// messages that this host sends to itself. After that the library discards messages that find no
 /// callback.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.

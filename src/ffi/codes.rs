@@ -10,8 +10,8 @@ pub const MMN_NOT_INITIALIZED: i32 = -1;
 pub const MMN_ALREADY_INITIALIZED: i32 = -2;
 /// An argument is invalid: GetLastErrorMessage names it and its limit.
 pub const MMN_INVALID_ARGUMENT: i32 = -3;
-/// The connection failed: the address is unreachable, nobody listens there, or no socket could be
-/// opened.
+/// The connection failed: the address is unreachable, no process listens there, or no socket could
+/// be opened.
 pub const MMN_CONNECTION_FAILED: i32 = -4;
 /// No connected peer has this id, or no open join request has this number.
 pub const MMN_PEER_NOT_FOUND: i32 = -5;

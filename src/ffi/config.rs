@@ -5,13 +5,12 @@ use std::time::Duration;
 use crate::config::{Config, ConfigError, DiscoveryMode, ManualOverrideRecovery};
 
 /// Settings for InitializeNetworkWithConfig: always 44 bytes. Set every field; its default is in
-/// brackets. A field must be above 0 unless its text says otherwise.
+/// brackets. A field must be above 0 unless its text allows 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct NetworkConfigFFI {
     /// Longest wait between two dials of a lost peer, in milliseconds [30000]. At least
-    /// reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds, whatever
-    /// this says.
+    /// reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.
     pub reconnect_max_ms: u32,
     /// Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512]. 0
     /// tries every payload.

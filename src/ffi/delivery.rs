@@ -119,10 +119,10 @@ pub unsafe extern "C" fn SendToPeerEx(
 }
 
 /// Sends a message to all connected peers as `options` say, or to none of them; NULL means as
-/// BroadcastMessage. What SendToPeerEx says of deliveries holds for each of them.
+/// BroadcastMessage. Deliveries are as in SendToPeerEx.
 ///
-/// With MMN_SEND_PARTIAL a full queue stops nobody else: the message goes to the peers whose queue
-/// has room, the function returns how many those are (0 or more), and MMN_EVENT_SLOW_PEER names each
+/// With MMN_SEND_PARTIAL a full queue stops no other peer: the message goes to the peers whose
+/// queue has room, the function returns their number (0 or more), and MMN_EVENT_SLOW_PEER names each
 /// of the others. In centralized mode, where the leader queues broadcasts, the flag is not supported.
 ///
 /// In centralized mode the message goes through the leader, whatever its delivery, and keeps delivery,
@@ -164,14 +164,14 @@ pub unsafe extern "C" fn BroadcastEx(
 
 /// The longest message in bytes that SendToPeerEx takes for `peer_id` with MMN_DELIVERY_UNRELIABLE or
 /// MMN_DELIVERY_SEQUENCED. If `peer_id` is NULL, the longest that BroadcastEx takes: the least of all
-/// connected peers, or while nobody is connected what every new link carries, and less in centralized
+/// connected peers, or without any what every new link carries, and less in centralized
 /// mode. It depends on the path of each link, and is 1100 or more (centralized: 850), unless
 /// max_message_size is less: that much always fits. It grows while a link finds out what its path
 /// carries, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the
 /// network.
 ///
 /// -1 if the peer is not connected (or is this node, which has no such limit), or before
-/// initialization. Since ABI version 9; until version 10 also -1 while nobody is connected.
+/// initialization. Since ABI version 9; until version 10 also -1 while no peer is connected.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.

@@ -42,7 +42,7 @@ pub extern "C" fn GetLastErrorMessage() -> *const c_char {
     })
 }
 
-/// The meaning of a code, in one sentence; for an unknown number, a sentence that says so. Works
+/// The meaning of a code, in one sentence; for an unknown number, one about that. Works
 /// before initialization.
 ///
 /// The string is constant. It stays valid for as long as the library is loaded, and does not

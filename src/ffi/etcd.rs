@@ -171,7 +171,7 @@ pub unsafe extern "C" fn AcquireLock(
     })
 }
 
-/// Acquires the lock `name` as AcquireLock does, if nobody holds it or waits for it. Else the event
+/// Acquires the lock `name` as AcquireLock does, if none holds it or waits for it. Else the event
 /// has the code MMN_REJECTED. Returns what AcquireLock returns. Since ABI version 8.
 ///
 /// # Safety

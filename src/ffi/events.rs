@@ -45,7 +45,7 @@ pub const MMN_EVENT_SET_LEADER_RESULT: u32 = 6;
 /// MMN_LEFT_ROOM_ENDED (for a fixed host with the reason of its own departure). The host must still
 /// call ShutdownNetwork.
 pub const MMN_EVENT_ROOM_ENDED: u32 = 7;
-/// NetworkEvent.kind: `peer` leads; "" means that nobody does. `other` is the previous leader as
+/// NetworkEvent.kind: `peer` leads; "" means that no member does. `other` is the previous leader as
 /// this handler last received it. Also sets `term`, `epoch` (the number of SetLeader calls that the
 /// change builds on) and `reason`, one of MMN_LEADER_...
 pub const MMN_EVENT_LEADER_CHANGED: u32 = 8;
@@ -75,7 +75,7 @@ pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
 pub const MMN_EVENT_SLOW_PEER: u32 = 14;
 /// NetworkEvent.kind: this node has dropped `count` messages with MMN_DELIVERY_UNRELIABLE or
 /// MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was
-/// over, or the link is lost. `reason` says whether they went to `peer` (MMN_DROPPED_SENT) or came
+/// over, or the link is lost. `reason` is whether they went to `peer` (MMN_DROPPED_SENT) or came
 /// from it (MMN_DROPPED_RECEIVED). One event a second comes for each peer and direction, and what
 /// remains before MMN_EVENT_LEFT. What the network loses, and what a newer message replaces, is not
 /// counted. Since ABI version 9.
@@ -222,7 +222,7 @@ pub struct NetworkEvent {
     pub epoch: u64,
     /// The number of a join request, or of a call for a lock.
     pub request: u64,
-    /// A number of things; `kind` says which.
+    /// A number of things, which depend on `kind`.
     pub count: u64,
     /// A peer id, or "". Never NULL.
     pub peer: *const c_char,

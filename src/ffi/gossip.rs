@@ -9,7 +9,7 @@ use crate::runtime;
 
 /// Sets the longest time that a member of a room with MMN_STRATEGY_GOSSIP waits after opening the
 /// room for the number of members to settle, in milliseconds [15000]. Above 0. After that it takes
-/// part in elections. A leader that it hears of ends the wait.
+/// part in elections. The wait ends when it learns of a leader.
 ///
 /// The host may change this setting and the three below before a room is open and while one is.
 /// They belong to the process: they apply from the next window on, and to all rooms opened later.

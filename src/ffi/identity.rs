@@ -10,7 +10,7 @@ use crate::room::{IDENTITY_KEY_BYTES, fill_identity_key};
 
 /// Writes a new private key to `buffer`, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8).
 /// Works before initialization. A host that keeps the key and gives it at every start is the same
-/// member each time: bans, bound ids and rosters go by the key. Keep it secret: who has it can take
+/// member each time: bans, bound ids and rosters depend on the key. Keep it secret: its holder can take
 /// this member's place.
 ///
 /// Returns the number of bytes written, MMN_IDENTITY_KEY_BYTES, or MMN_INVALID_ARGUMENT (`buffer` is

@@ -27,7 +27,7 @@ use crate::runtime;
 /// EnableAutoLeaderElection(1) instead.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules
-/// reserve this for the leader; or, with MMN_QUORUM_STATIC, this node hears no leader to ask),
+/// reserve this for the leader; or, with MMN_QUORUM_STATIC, this node has no leader to ask),
 /// MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead; or,
 /// with MMN_QUORUM_STATIC, this node may have forgotten votes) or MMN_NOT_SUPPORTED (with any
 /// strategy but MMN_STRATEGY_RAFT).
@@ -63,7 +63,7 @@ pub extern "C" fn EnableAutoLeaderElection(enabled: u8) -> i32 {
 /// and a member that is not on the roster never leads.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (the room has a fixed host) or
-/// MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED, where quorum_roster says who may lead).
+/// MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED, where quorum_roster names who may lead).
 #[unsafe(no_mangle)]
 pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
     command("SetLeaderEligible", || {
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn TransferLeadership(peer_id: *const c_char) -> i32 {
 /// as after any loss. If there are no others, this node leads again after that time.
 ///
 /// With MMN_STRATEGY_ETCD this node resigns: it stops leading at once (MMN_LEADER_RESIGNED), deletes
-/// its key, and campaigns again behind all that wait. If nobody waits, it leads again.
+/// its key, and campaigns again behind all that wait. If none waits, it leads again.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may
 /// lead; only with MMN_STRATEGY_RAFT), MMN_REJECTED (the room has a fixed host) or MMN_NOT_SUPPORTED

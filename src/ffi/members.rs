@@ -106,7 +106,7 @@ pub unsafe extern "C" fn UnbanPeer(peer_id: *const c_char) -> i32 {
 
 /// Limits the room: no member gets more than `max_peers` other members, as GetPeerCount counts
 /// them. 0 is no limit besides each member's own max_connections. Only the leader may. Peers that
-/// are reconnecting keep their places, and nobody is removed. The limit also holds under later
+/// are reconnecting keep their places, and no member is removed. The limit also holds under later
 /// leaders, and replaces the option max_peers.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_LEADER.

@@ -95,7 +95,7 @@ pub struct NetworkOptions {
     pub set_leader_authority: u8,
     /// Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST
     /// [MMN_HOST_MODE_OFF]. The fixed host leads when InitializeNetworkWithOptions returns,
-    /// whatever auto_election_enabled says.
+    /// regardless of auto_election_enabled.
     pub host_mode: u8,
     /// Whether this member may lead: 0 makes it an observer, else yes [1].
     pub eligible: u8,
@@ -117,7 +117,7 @@ pub struct NetworkOptions {
     /// Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The
     /// same for all members. A room with a static quorum never has two leaders, and has none
     /// without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and
-    /// host_mode. With MMN_STRATEGY_SEEDED the quorum is static whatever this says. Since ABI
+    /// host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case. Since ABI
     /// version 3.
     pub quorum_policy: u32,
     /// 0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most

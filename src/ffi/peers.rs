@@ -56,10 +56,10 @@ pub unsafe extern "C" fn DisconnectPeer(peer_id: *const c_char) -> i32 {
     })
 }
 
-/// Closes the connection to a peer as DisconnectPeer does, and tells its host why: `code` and the
+/// Closes the connection to a peer as DisconnectPeer does, with a reason for its host: `code` and the
 /// `length` bytes at `data` (at most 3072) come with MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both
 /// ends, and with MMN_EVENT_ROOM_ENDED (MMN_END_DISCONNECTED) where the room ends. A peer that is
-/// reconnecting is not told.
+/// reconnecting is not notified.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT (`peer_id` is not an id, or this node's own; `length` is
 /// above 3072) or MMN_NOT_INITIALIZED. Since ABI version 10.
@@ -156,9 +156,9 @@ pub extern "C" fn GetPeerList() -> *const c_char {
     })
 }
 
-/// The ids of the members of the room, without this node: those in GetPeerList and those that are
-/// reconnecting, sorted as bytes, joined by '\n'. GetPeerStatus tells them apart. "" when there are
-/// none, NULL when no room is open.
+/// The ids of the members of the room, without this node: the peers in GetPeerList and the
+/// reconnecting ones, sorted as bytes, joined by '\n'. GetPeerStatus distinguishes them. "" if there
+/// are none, NULL when no room is open.
 ///
 /// The string is valid until this thread's next call that returns a string. Since ABI version 10.
 #[unsafe(no_mangle)]

@@ -103,7 +103,7 @@ pub unsafe extern "C" fn SendToLeader(
 }
 
 /// Sends a message as the leader to all connected peers, or to none of them. Receivers learn of
-/// this leadership before they get the message; those that know a newer leader drop it. Arguments
+/// this leadership before they get the message; peers that know a newer leader drop it. Arguments
 /// are as in BroadcastMessage.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_NOT_LEADER
@@ -192,7 +192,7 @@ pub extern "C" fn IsCentralizedMode() -> u8 {
 
 /// Sets whether this node, while it leads, relays the broadcasts of others to all members but their
 /// origin (not 0), or only passes them to its own ReceiveCallback (0), so that its host can relay
-/// those that it approves with ForwardMessage. The initial value is centralized_auto_forward of the
+/// the approved ones with ForwardMessage. The initial value is centralized_auto_forward of the
 /// configuration.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.

@@ -10,7 +10,7 @@ use crate::simulated::SimulatedNetwork;
 /// `jitter_ms` (0 to 10000) more, so that packets overtake each other; `loss_permille` (0 to 1000) of
 /// a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both
 /// directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real
-/// line. Discovery in the local network is not affected. While it is on, the log says so every
+/// line. Discovery in the local network is not affected. While it is on, the log repeats that every
 /// minute, as a warning.
 ///
 /// At most 8192 packets wait; further ones are lost. Takes effect at once and waits for nothing.

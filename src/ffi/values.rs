@@ -63,7 +63,7 @@ pub const MMN_MERGE_HIGHEST_TERM: u8 = 1;
 /// set_leader_authority: every member may call SetLeader.
 pub const MMN_AUTHORITY_ANYONE: u8 = 0;
 /// set_leader_authority: only the leader may call SetLeader. When the leader is lost, the room
-/// elects another whatever manual_override_recovery says, because nobody else could name one.
+/// elects another regardless of manual_override_recovery, because no member could name one.
 pub const MMN_AUTHORITY_LEADER_ONLY: u8 = 1;
 
 /// host_mode: no fixed host; the room elects its leader.
