@@ -6,8 +6,8 @@ and the simulator: each function holds all its mutants, and the environment vari
 each mutant the unit tests of the core run, and the simulator runs the same seeds of the kinds of rooms that its file decides in. A
 run that crashes, takes several times its usual time, or too much memory, has noticed it.
 
-The table goes into docs/mutants.md. The command fails if a mutant survives everything and tests/mutants/reasons.json has no
-reason for that, or has one for a mutant that is gone or is noticed.
+The summary goes into docs/mutants.md, the table into target/mutants/table.md. The command fails if a mutant survives everything and
+tests/mutants/reasons.json has no reason for that, or has one for a mutant that is gone or is noticed.
 
 Results are kept in target/mutants/results.json: a run that was interrupted goes on there, unless the tree changed.
 """
@@ -31,7 +31,8 @@ FOLDER = ROOT / "target" / "mutants"
 TREE = FOLDER / "tree"
 RESULTS = FOLDER / "results.json"
 REASONS = ROOT / "tests" / "mutants" / "reasons.json"
-TABLE = ROOT / "docs" / "mutants.md"
+SUMMARY = ROOT / "docs" / "mutants.md"
+TABLE = FOLDER / "table.md"
 
 VERSION = "27.1.0"
 # How many rooms of each kind run for a mutant (`tests/sim/examples/failing_seeds.rs`), by strategy. Of those with static quorums
@@ -134,7 +135,8 @@ def run(arguments):
         print(f"{len(missing)} of {len(mutants)} mutants were not tried; no table is written")
         return judge([mutant for mutant in mutants if mutant.key in kept.results], kept.results, reasons())
     TABLE.write_text(table(mutants, kept.results, reasons()))
-    print(f"{TABLE.relative_to(ROOT)} is written")
+    SUMMARY.write_text(summary(mutants, kept.results, reasons()))
+    print(f"{SUMMARY.relative_to(ROOT)} and {TABLE.relative_to(ROOT)} are written")
     return judge(mutants, kept.results, reasons())
 
 
@@ -529,29 +531,38 @@ def judge(mutants, results, known):
     return 1 if unexplained or idle or gone else 0
 
 
-def table(mutants, results, known):
+def summary(mutants, results, known):
     """docs/mutants.md."""
     lines = [
         "# Mutants of the election core",
         "",
         "`make mutants` writes this page. [cargo-mutants](https://mutants.rs) lists plausible bugs in the",
         "files that elections must get right. The command puts each into the code alone. It runs the unit",
-        "tests of `crates/core/src/` (all but the figures of gossip and two tests of many seeds), and the simulator over",
-        f"seeds of rooms of at most 16: {RAFT['any']} of any raft room, {RAFT['roster']} with a static quorum (roster) and",
-        f"{RAFT['storm']} vote storms; for the files of the seeded strategy {SEEDED['seeded']} seeded rooms. The columns say",
-        "how many unit tests and how many seeds fail. \"+\" means that a run crashed, took several times its",
-        "usual time, or took too much memory, which counts as noticed. A place is the line and the column in",
-        "the file at that time. `tests/mutants/reasons.json` explains a mutant that nothing notices; `make",
-        "mutants` fails if it does not.",
+        "tests of `crates/core/` (all but the figures of gossip and two tests of many seeds), and the",
+        f"simulator over seeds of rooms of at most 16: {RAFT['any']} of any raft room, {RAFT['roster']} with a static quorum",
+        f"(roster) and {RAFT['storm']} vote storms; for the files of the seeded strategy {SEEDED['seeded']} seeded rooms. A mutant",
+        "is noticed, too, if a run crashes, takes several times its usual time, or takes too much memory.",
+        "`target/mutants/table.md` lists each mutant with what notices it.",
         "",
         "| file | mutants | noticed | by unit tests | by seeds | by seeds alone | survive | do not compile |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for file in [*FILES, None]:
         lines.append(totals(file, [mutant for mutant in mutants if file in (None, mutant.file)], results))
+    lines += ["", "`tests/mutants/reasons.json` explains each mutant that survives; `make mutants` fails if it does not.", ""]
+    lines += ["| file | mutant | why it survives |", "|---|---|---|"]
+    for mutant in mutants:
+        if "unviable" not in results[mutant.key] and not is_noticed(results[mutant.key]):
+            lines.append(f"| {mutant.file} | `{cell(mutant.what)}` | {known.get(mutant.key, '')} |")
+    return "\n".join(lines) + "\n"
+
+
+def table(mutants, results, known):
+    """Every mutant. A place is the line and the column in the file; the columns count the unit tests and the seeds that fail."""
+    lines = []
     for file, kinds in FILES.items():
         here = [mutant for mutant in mutants if mutant.file == file]
-        lines += ["", f"## {file}", ""]
+        lines += [f"## {file}", ""]
         lines += [f"| place | mutant | unit tests | {' | '.join(kinds)} | of the tests, or the reason why it survives |"]
         lines += ["|---|---|---|" + "---|" * len(kinds) + "---|"]
         viable = [mutant for mutant in here if "unviable" not in results[mutant.key]]
@@ -559,7 +570,8 @@ def table(mutants, results, known):
         unviable = [f"`{cell(mutant.what)}` ({mutant.place})" for mutant in here if mutant not in viable]
         if unviable:
             lines += ["", "Do not compile: " + ", ".join(unviable) + "."]
-    return "\n".join(lines) + "\n"
+        lines.append("")
+    return "\n".join(lines)
 
 
 def totals(file, mutants, results):
