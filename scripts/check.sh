@@ -9,7 +9,6 @@ scripts/words.py
 cargo clippy --workspace --all-targets --features hosts -- -D warnings
 
 # The unit tests of the core and the library, a few rooms over loopback, and one host in C.
-packages=(--package room_core --package meta_mystia_network --features meta_mystia_network/hosts --lib --test e2e --test hosts)
 MMN_LIBRARY=$PWD/target/quick/libmeta_mystia_network.so
 export MMN_LIBRARY
 cargo build --profile quick
@@ -17,7 +16,8 @@ cargo build --profile quick
 filter='package(room_core) and not test(chaos::) or kind(lib) and package(meta_mystia_network) and not test(hostile::)
     or binary(e2e) and test(/^(membership|messages|leadership)::/) or test(=old_host::an_old_host_runs_with_this_library)'
 if cargo nextest --version >/dev/null 2>&1; then
-    scripts/isolated.py cargo nextest run --cargo-profile quick --no-fail-fast "${packages[@]}" --filterset "$filter"
+    scripts/isolated.py cargo nextest run --cargo-profile quick --no-fail-fast --package room_core --package meta_mystia_network \
+        --features meta_mystia_network/hosts --lib --test e2e --test hosts --filterset "$filter"
 else
     scripts/isolated.py cargo test --profile quick --package room_core --package meta_mystia_network --lib -- --skip hostile:: --skip chaos::
     scripts/isolated.py cargo test --profile quick --test e2e -- membership:: messages:: leadership::

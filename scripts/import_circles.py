@@ -27,7 +27,7 @@ def main():
 
 
 def imports(root, folder):
-    """{module: the modules of that level that it imports}. What is in the folder's mod.rs or lib.rs itself is "mod"."""
+    """{module: the modules of that level that it imports}. "mod" is the folder's own file."""
     level = tuple(folder.split("/")) if folder else ()
     places = root.joinpath(*level)
     modules = {path.stem for path in places.iterdir() if path.suffix == ".rs" or path.is_dir()} - {"mod", "lib"}
@@ -42,10 +42,8 @@ def imports(root, folder):
             if used[: len(level)] != level or len(used) == len(level):
                 continue
             target = used[len(level)] if used[len(level)] in modules else "mod"
-            # That a folder's own file declares and shows its modules is no import.
-            if target != name and name != "mod":
-                arrows.setdefault(name, set()).add(target)
-            elif name == "mod" and target != "mod" and level:
+            # That a crate's own file declares and shows its modules is no import.
+            if target != name and (name != "mod" or level):
                 arrows.setdefault(name, set()).add(target)
     return arrows
 

@@ -1,10 +1,11 @@
 //! What the host sees of the core: the snapshot that queries read, and what the log says of events.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::live_node::LiveNode;
 use crate::core::event::{ConnectionResult, Event};
-use crate::core::id::PeerId;
+use crate::core::id::{Fingerprint, PeerId};
 use crate::error::Code;
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 
@@ -28,27 +29,13 @@ pub(super) fn snapshot<'a>(
         })
         .collect();
     // To the host they are here until it receives their departure.
-    peers.extend(node.ended_peers().map(|(id, key, address)| PeerView {
-        id: id.clone(),
-        status: PeerStatus::Connected,
-        address,
-        key: Some(key),
-        rtt: None,
-        jitter: None,
-        host_silent: Duration::ZERO,
-    }));
+    let ended = node.ended_peers();
+    peers.extend(ended.map(|peer| without_link(peer, PeerStatus::Connected)));
     peers.sort_by(|a, b| a.id.cmp(&b.id));
     let connected = peers.len();
     let peer_list = list(&peers);
-    peers.extend(node.absent_peers().map(|(id, key, address)| PeerView {
-        id: id.clone(),
-        status: PeerStatus::Reconnecting,
-        address,
-        key: Some(key),
-        rtt: None,
-        jitter: None,
-        host_silent: Duration::ZERO,
-    }));
+    let absent = node.absent_peers();
+    peers.extend(absent.map(|peer| without_link(peer, PeerStatus::Reconnecting)));
     peers.sort_by(|a, b| a.id.cmp(&b.id));
     let member_list = list(&peers);
     for id in node.dialing().chain(reserved) {
@@ -81,6 +68,21 @@ pub(super) fn snapshot<'a>(
         member_states: node.election().member_states(),
         cluster_version: node.election().cluster_version(),
         leader_token: node.leader_token(),
+    }
+}
+
+fn without_link(
+    (id, key, address): (&PeerId, Fingerprint, Option<SocketAddr>),
+    status: PeerStatus,
+) -> PeerView {
+    PeerView {
+        id: id.clone(),
+        status,
+        address,
+        key: Some(key),
+        rtt: None,
+        jitter: None,
+        host_silent: Duration::ZERO,
     }
 }
 

@@ -143,9 +143,8 @@ impl Introductions {
     /// A member told of a peer that is not linked here.
     pub fn introduce(&mut self, now: Time, me: &PeerId, entry: &PeerEntry, source: Source) {
         let known = self.candidates.get(&entry.id);
-        let replaces_a_key = known.is_some_and(|known| known.key != entry.key);
-        let is_certain = known.is_some_and(|known| known.source == Source::Certain);
-        if replaces_a_key && is_certain && source == Source::Member {
+        let known = known.filter(|known| known.source == Source::Certain);
+        if source == Source::Member && known.is_some_and(|known| known.key != entry.key) {
             return;
         }
         let wait = if *me < entry.id {
@@ -163,8 +162,8 @@ impl Introductions {
             addresses,
             self.without_addresses,
         );
-        if let Some(candidate) = self.candidates.get_mut(&entry.id)
-            && source == Source::Certain
+        if source == Source::Certain
+            && let Some(candidate) = self.candidates.get_mut(&entry.id)
         {
             candidate.source = source;
         }

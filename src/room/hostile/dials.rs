@@ -302,14 +302,6 @@ async fn an_end_that_has_not_proved_that_it_knows_the_room_speaks_for_no_member(
     }
 }
 
-fn on_the_network(mdns_port: u16) -> Config {
-    Config {
-        discovery: DiscoveryMode::Connect,
-        mdns_port: Some(mdns_port),
-        ..quick()
-    }
-}
-
 #[tokio::test]
 async fn two_of_one_name_that_find_each_other_receive_that_the_name_is_taken() {
     let refused = Arc::new(Mutex::new(Vec::new()));

@@ -81,6 +81,15 @@ fn quick() -> Config {
     }
 }
 
+/// As `quick`, for a room that discovers members, on a port of the test's own.
+fn on_the_network(mdns_port: u16) -> Config {
+    Config {
+        discovery: DiscoveryMode::Connect,
+        mdns_port: Some(mdns_port),
+        ..quick()
+    }
+}
+
 fn id(name: &str) -> PeerId {
     PeerId::new(name).expect("a valid id")
 }

@@ -120,19 +120,19 @@ impl Node {
     /// Dials the leader to which this node moves, the members of the leader's room for which members here make way, and those
     /// whose ids are free here now.
     pub(super) fn settle_namesakes(&mut self, now: Time) {
-        let (membership, absent) = (&self.membership, &self.absent);
         let mut free = Vec::new();
-        self.merging.namesakes.retain(|id, namesakes| {
-            let linked = membership.get(id).map(|member| member.key);
-            let holder = linked.or_else(|| absent.get(id).map(|absent| absent.key));
+        let mut known = std::mem::take(&mut self.merging.namesakes);
+        known.retain(|id, namesakes| {
+            let holder = self.id_holder(id).map(|(key, _)| key);
             namesakes.retain(|from, namesake| {
-                membership.get(from).is_some() && holder != Some(namesake.entry.key)
+                self.membership.get(from).is_some() && holder != Some(namesake.entry.key)
             });
             if holder.is_none() {
                 free.extend(std::mem::take(namesakes));
             }
             !namesakes.is_empty()
         });
+        self.merging.namesakes = known;
         for (from, namesake) in free {
             self.told_of(now, &from, &namesake.entry);
         }

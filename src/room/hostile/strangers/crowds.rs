@@ -126,14 +126,6 @@ async fn guess_by_being_dialled(guesser: Attacker, got: Arc<Mutex<Vec<u16>>>) {
     }
 }
 
-fn on_the_network(mdns_port: u16) -> Config {
-    Config {
-        discovery: DiscoveryMode::Connect,
-        mdns_port: Some(mdns_port),
-        ..quick()
-    }
-}
-
 #[tokio::test]
 async fn of_250_announced_ports_five_learn_whether_they_guessed_and_honest_ones_get_in() {
     const SESSION: &str = "dials guessers";

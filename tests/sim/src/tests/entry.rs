@@ -2,7 +2,6 @@
 
 use rand::Rng;
 use room_core::election::Entry;
-use room_core::election::gossip::Windows;
 use room_core::wire::Strategy;
 
 use super::rooms::*;
@@ -15,12 +14,7 @@ const PLACES: usize = 5;
 fn settings(strategy: Strategy) -> Settings {
     Settings {
         strategy,
-        windows: Windows {
-            startup_grace: ms(1500),
-            sample_interval: ms(100),
-            alive_threshold: ms(1000),
-            election_duration: ms(500),
-        },
+        windows: short_windows(),
         ..Settings::default()
     }
 }

@@ -2,7 +2,6 @@
 
 use rand::Rng;
 
-use room_core::election::gossip::Windows;
 use room_core::id::Fingerprint;
 use room_core::node::Event;
 use room_core::wire::{MergePolicy, Strategy};
@@ -22,12 +21,7 @@ fn settings(seed: u64, strategy: Strategy) -> Settings {
             MergePolicy::HighestTerm
         },
         strategy,
-        windows: Windows {
-            startup_grace: ms(1500),
-            sample_interval: ms(100),
-            alive_threshold: ms(1000),
-            election_duration: ms(500),
-        },
+        windows: short_windows(),
         ..Settings::default()
     }
 }

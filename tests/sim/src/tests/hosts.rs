@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use rand::Rng;
-use room_core::election::gossip::Windows;
 use room_core::time::{Duration, Time};
 use room_core::wire::Strategy;
 
@@ -18,12 +17,7 @@ fn restless(seed: u64, strategy: Strategy, mut look: impl FnMut(&World)) {
     let settings = Settings {
         yield_after: Some(LIMIT),
         strategy,
-        windows: Windows {
-            startup_grace: ms(1500),
-            sample_interval: ms(100),
-            alive_threshold: ms(1000),
-            election_duration: ms(500),
-        },
+        windows: short_windows(),
         ..Settings::default()
     };
     let mut world = settled(seed, PLACES, settings);

@@ -1,6 +1,7 @@
 //! Rooms for the named situations: how to get to one, and what to ask of it.
 
 use room_core::election::AssignOutcome;
+use room_core::election::gossip::Windows;
 use room_core::id::PeerId;
 use room_core::node::{Command, Event};
 use room_core::time::Duration;
@@ -10,6 +11,16 @@ use crate::world::{Settings, World};
 
 pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
+}
+
+/// Windows of gossip with which a room elects within seconds.
+pub(crate) const fn short_windows() -> Windows {
+    Windows {
+        startup_grace: ms(1500),
+        sample_interval: ms(100),
+        alive_threshold: ms(1000),
+        election_duration: ms(500),
+    }
 }
 
 /// Longest round trip of the default settings.

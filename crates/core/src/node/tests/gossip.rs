@@ -36,19 +36,10 @@ fn room(names: &[&str]) -> Net {
 }
 
 fn told(net: &Net, name: &str) -> Vec<(String, LeaderReason)> {
-    let events = net.events(name).into_iter();
-    events
-        .filter_map(|event| match event {
-            Event::LeaderChanged(LeaderChange {
-                new: leader,
-                reason,
-                ..
-            }) => {
-                let leader = leader.map_or(String::new(), |leader| leader.to_string());
-                Some((leader, reason))
-            }
-            _ => None,
-        })
+    let changes = net.leader_changes(name).into_iter();
+    let named = |leader: Option<PeerId>| leader.map_or(String::new(), |leader| leader.to_string());
+    changes
+        .map(|(leader, reason)| (named(leader), reason))
         .collect()
 }
 

@@ -15,20 +15,6 @@ fn agrees_on(net: &Net, leader: &str) -> bool {
     net.is_settled() && net.leads(leader)
 }
 
-fn told(net: &Net, name: &str) -> Vec<(Option<PeerId>, LeaderReason)> {
-    let events = net.events(name).into_iter();
-    events
-        .filter_map(|event| match event {
-            Event::LeaderChanged(LeaderChange {
-                new: leader,
-                reason,
-                ..
-            }) => Some((leader, reason)),
-            _ => None,
-        })
-        .collect()
-}
-
 fn asked(net: &Net, name: &str) -> usize {
     let said = net.place(name).said.iter();
     said.filter(|(_, message)| matches!(elects(message), Some(ElectionMessage::VoteRequest { .. })))
@@ -71,13 +57,13 @@ fn r51_a_handover_passes_the_leases_of_all_and_everybody_is_told_why() {
     let handed_over = (Some(id("d")), LeaderReason::Transferred);
     for name in ["b", "c", "d", "e"] {
         assert_eq!(
-            told(&net, name),
+            net.leader_changes(name),
             std::slice::from_ref(&handed_over),
             "{name}"
         );
     }
     let resigned = (None, LeaderReason::Resigned);
-    assert_eq!(told(&net, "a"), [resigned, handed_over]);
+    assert_eq!(net.leader_changes("a"), [resigned, handed_over]);
 }
 
 /// As etcd's: the target was not asked yet, and is not any more.
@@ -91,8 +77,8 @@ fn a_leader_that_hands_over_to_itself_cancels_what_is_pending() {
     net.mute("b", false);
     net.run(ms(10_000));
     assert!(agrees_on(&net, "a"));
-    assert_eq!(told(&net, "a"), []);
-    assert_eq!(told(&net, "c"), []);
+    assert_eq!(net.leader_changes("a"), []);
+    assert_eq!(net.leader_changes("c"), []);
     // It is free for the next one.
     transfer(&mut net, "a", "b");
     net.wait("b leads", |net| agrees_on(net, "b"));
@@ -105,8 +91,8 @@ fn of_two_the_other_leads_after_one_trip() {
     let took = net.wait("b leads", |net| agrees_on(net, "b"));
     assert!(took <= RTT, "{took:?}");
     let handed_over = [(Some(id("b")), LeaderReason::Transferred)];
-    assert_eq!(told(&net, "a"), handed_over);
-    assert_eq!(told(&net, "b"), handed_over);
+    assert_eq!(net.leader_changes("a"), handed_over);
+    assert_eq!(net.leader_changes("b"), handed_over);
 }
 
 #[test]
@@ -137,7 +123,7 @@ fn r53_who_cannot_be_handed_the_room_is_refused() {
     }
     net.run(ms(5000));
     assert!(agrees_on(&net, "a"));
-    assert_eq!(told(&net, "b"), []);
+    assert_eq!(net.leader_changes("b"), []);
 }
 
 #[test]
@@ -178,7 +164,7 @@ fn r57_a_target_that_crashes_or_leaves_ends_the_handover() {
         net.run(ms(8000));
         let survivors = net.node("a").leader() == Some(&id("a"));
         assert!(survivors && net.node("b").leader() == Some(&id("a")));
-        assert_eq!(told(&net, "b"), []);
+        assert_eq!(net.leader_changes("b"), []);
     }
 }
 

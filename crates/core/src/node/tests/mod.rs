@@ -346,6 +346,16 @@ impl Net {
         events.map(|(_, event)| event.clone()).collect()
     }
 
+    /// The leaders that a host received, and why they changed.
+    fn leader_changes(&self, name: &str) -> Vec<(Option<PeerId>, LeaderReason)> {
+        let events = self.events(name).into_iter();
+        let changes = events.filter_map(|event| match event {
+            Event::LeaderChanged(change) => Some((change.new, change.reason)),
+            _ => None,
+        });
+        changes.collect()
+    }
+
     fn told_at(&self, name: &str, event: &Event) -> Option<Time> {
         let mut events = self.place(name).events.iter();
         events.find(|(_, told)| told == event).map(|(at, _)| *at)

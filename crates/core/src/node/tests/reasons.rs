@@ -5,22 +5,6 @@ use crate::election::LeaderReason::{
     self, Assigned, Elected, Found, Left, Lost, Resigned, Transferred,
 };
 
-type Told = Vec<(Option<PeerId>, LeaderReason)>;
-
-fn told(net: &Net, name: &str) -> Told {
-    let events = net.events(name).into_iter();
-    events
-        .filter_map(|event| match event {
-            Event::LeaderChanged(LeaderChange {
-                new: leader,
-                reason,
-                ..
-            }) => Some((leader, reason)),
-            _ => None,
-        })
-        .collect()
-}
-
 /// What happens to a settled room that `a` leads, and what the others are then told.
 struct Case {
     name: &'static str,
@@ -131,7 +115,8 @@ fn every_change_of_the_leader_has_its_reason() {
         (case.happens)(&mut net);
         net.run(ms(12_000));
         for (name, expected) in case.told {
-            let shown: Vec<_> = told(&net, name)
+            let shown: Vec<_> = net
+                .leader_changes(name)
                 .into_iter()
                 .map(|(leader, reason)| {
                     (
