@@ -9,7 +9,7 @@ use crate::core::id::PeerId;
 /// Between two reports of the same.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is reported so.
+/// The kinds of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Note {
     SlowPeer,
@@ -43,7 +43,7 @@ struct Rest {
 }
 
 impl Notes {
-    /// It happened so often more. Tells whether the note is to be queued now.
+    /// It happened so often more. Returns whether the note is to be queued now.
     #[must_use]
     pub(super) fn add(&mut self, peer: &PeerId, note: Note, count: u64) -> bool {
         let name = (peer.clone(), note);
@@ -91,7 +91,7 @@ impl Notes {
         notes
     }
 
-    /// Ends a rest. Tells whether the note is to be queued.
+    /// Ends a rest. Returns whether the note is to be queued.
     fn wake(&mut self, name: &Name) -> bool {
         match self.resting.remove(name) {
             Some(Rest { count, .. }) if count > 0 => {

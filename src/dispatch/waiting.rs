@@ -44,7 +44,7 @@ pub(super) enum Entry {
     Takeover(Place),
 }
 
-/// What is neither a message nor a datagram.
+/// Events that are neither a message nor a datagram.
 enum Other {
     Event(Event),
     Note(PeerId, Note),

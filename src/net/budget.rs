@@ -13,7 +13,7 @@ const SHARED_READING_BYTES: usize = 16 << 20;
 /// The shared part for compressed messages at their full length.
 const SHARED_UNPACKED_BYTES: usize = 4 << 20;
 
-/// The parts that the peers of a room share. Nobody waits for the first with something of the second, so that the two cannot
+/// The parts that the peers of a room share. No reader waits for the first with something of the second, so that the two cannot
 /// wait for each other.
 #[derive(Debug)]
 pub(crate) struct Budget {
@@ -43,7 +43,7 @@ impl Budget {
     }
 }
 
-/// What one peer may use.
+/// The share of one peer.
 #[derive(Debug, Clone)]
 pub(super) struct Share {
     own: Arc<Semaphore>,
@@ -110,7 +110,7 @@ impl Share {
 mod tests {
     use super::*;
 
-    /// What is set aside now, without waiting.
+    /// Sets bytes aside now, without waiting.
     async fn at_once(share: &Share, len: usize) -> Option<Reserved> {
         tokio::select! {
             biased;

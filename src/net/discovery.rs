@@ -99,7 +99,7 @@ pub(crate) struct DiscoveryConfig<'a> {
     pub(crate) announced: Arc<AtomicBool>,
 }
 
-/// What discovery reports.
+/// The reports of discovery.
 pub(crate) enum Found {
     /// An address of a member, where the mode is to report.
     Member(SocketAddr),

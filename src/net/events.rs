@@ -127,7 +127,7 @@ pub(crate) struct Relaying {
     pub(super) heard: tokio::sync::Mutex<Heard>,
     relays: Mutex<Relays>,
     dropped: AtomicU64,
-    /// So that nobody can make up a message with the digest of another.
+    /// Keyed, so that no member can make up a message with the digest of another.
     digests: RandomState,
 }
 

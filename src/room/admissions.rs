@@ -52,7 +52,7 @@ struct Kept {
     place: Weak<()>,
     /// Of the latest of its admissions: two ends may dial each other.
     connection: Connection,
-    /// What the core was asked about it.
+    /// The questions to the core about it.
     tickets: Vec<u64>,
 }
 
@@ -66,9 +66,9 @@ struct Dispute {
     until: Instant,
 }
 
-/// What becomes of a dispute now.
+/// The outcome of a dispute.
 pub(super) enum Settled {
-    /// The holder is alive, or whoever asked is gone.
+    /// The holder is alive, or the asker is gone.
     Answer(Answer),
     /// The holder is gone by itself, or gave no sign of life: it has lost its place, and these are its questions.
     Free(Applicant, Vec<u64>),
@@ -195,7 +195,7 @@ impl Admissions {
             if rival.is_none() {
                 settled.push(Settled::Free(dispute.applicant, Vec::new()));
             } else if dispute.applicant.asker.is_gone() {
-                // Nobody waits for an answer.
+                // No asker waits for an answer.
             } else if frames_received(&dispute.holder) > dispute.arrived {
                 let taken = Err(Code::DuplicatePeerId.into());
                 settled.push(Settled::Answer(dispute.applicant.answer(taken)));

@@ -590,7 +590,7 @@ impl Driver {
         }
     }
 
-    /// Whoever held an id in dispute was asked for a sign of life.
+    /// Settles disputes about ids whose holders were asked for a sign of life.
     fn settle_disputes(&mut self, now: Instant) {
         for settled in self.admissions.settle(now) {
             match settled {

@@ -86,7 +86,7 @@ pub fn fill_identity_key(key: &mut [u8; IDENTITY_KEY_BYTES]) -> Result<(), NoKey
     Ok(())
 }
 
-/// What is left of a room that has been closed.
+/// Whether the end of a room has left anything behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {
     /// Nothing.

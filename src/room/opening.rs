@@ -65,7 +65,7 @@ pub(super) struct Opened {
     pub(super) key: Fingerprint,
 }
 
-/// What a room asks outside of the library.
+/// The questions of a room to the outside of the library.
 pub(super) struct Outside<S> {
     /// Starts the external store, where the strategy asks one.
     pub(super) start_store: S,
@@ -73,7 +73,7 @@ pub(super) struct Outside<S> {
     pub(super) lookup: Lookup,
 }
 
-/// The body of the network thread. Tells through `started` what is bound, or why nothing is. Returns what is left
+/// The body of the network thread. Reports through `started` what is bound, or why nothing is. Returns what is left
 /// of the room.
 pub(super) fn run<S>(
     shared: Arc<Shared>,

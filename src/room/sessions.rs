@@ -50,7 +50,7 @@ pub(super) struct Sessions {
     undelivered_departures: VecDeque<PeerId>,
     /// Held by every link that waits for the other end's close.
     lingering: Arc<()>,
-    /// Who leads, as far as is known.
+    /// The leader, as far as it is known.
     leader: Option<PeerId>,
     links: u64,
 }

@@ -1,4 +1,4 @@
-//! What one election strategy writes and reads, and nobody else.
+//! Parts of messages that only one election strategy writes and reads.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Opaque {
     /// The decoded value.
     ///
     /// # Errors
-    /// What `postcard` says of bytes that are no `T`.
+    /// That of `postcard`, for bytes that are no `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, postcard::Error> {
         postcard::from_bytes(&self.0)
     }

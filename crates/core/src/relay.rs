@@ -220,7 +220,7 @@ pub struct BroadcastName {
 /// A broadcast as a member relayed it.
 #[derive(Debug, Clone, Copy)]
 pub struct RelayedCopy<'a> {
-    /// Who relayed it.
+    /// The member that relayed it.
     pub relay: &'a PeerId,
     /// Whether that is the present leader, and not a former one.
     pub by_leader: bool,

@@ -315,7 +315,7 @@ pub struct RoomRules {
 /// Under which leadership a ban was set or lifted, and a count of such changes: the largest holds.
 pub type BanVersion = (Stamp, u32);
 
-/// Who decided something as leader. A stamp alone does not name its leader where several may have led under it.
+/// The leader that decided something. A stamp alone does not name its leader where several may have led under it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decider {
     /// Its name.

@@ -24,7 +24,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// What hosts and state files call it.
+    /// Its name for hosts and in state files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Raft => "raft",
@@ -38,7 +38,7 @@ impl Strategy {
 /// Which leader stays when two sides meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum MergePolicy {
-    /// That of the larger side; of equal sides, the one that has led longer.
+    /// The leader of the larger side; of equal sides, the one that has led longer.
     #[default]
     LargestSide,
     /// The one with the higher record.
@@ -78,7 +78,7 @@ impl HostMode {
     }
 }
 
-/// Who links to whom.
+/// The links between members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Topology {
     /// Every member to all that it can reach.

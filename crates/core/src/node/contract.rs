@@ -216,7 +216,7 @@ pub enum Input {
         /// decided.
         invited: bool,
     },
-    /// Whoever asked with that [`Input::Join`] is gone: the question is over, or the place that its answer kept is free.
+    /// The asker of that [`Input::Join`] is gone: the question is over, or the place that its answer kept is free.
     JoinWithdrawn {
         /// Which question.
         ticket: u64,

@@ -5,12 +5,12 @@
 
 use super::*;
 
-/// What ends the session with a peer, linked or lost. There is no other reason.
+/// Every reason that ends the session with a peer, linked or lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SessionEnd {
     /// The peer left. It sent that on its own link.
     Left {
-        /// Who leads next, if it led.
+        /// The next leader, if it led.
         successor: Option<PeerId>,
     },
     /// Its link is lost, and this node does not keep places.
@@ -52,7 +52,7 @@ pub(super) enum SessionEnd {
 }
 
 impl SessionEnd {
-    /// What the host reads.
+    /// The reason in the host's event.
     fn reason(&self) -> LeftReason {
         match self {
             Self::Left { .. } | Self::MovedThere | Self::OtherRoom => LeftReason::Left,
@@ -66,7 +66,7 @@ impl SessionEnd {
         }
     }
 
-    /// What the election learns. The end of a link alone ends no incarnation: others may still hear it (G3).
+    /// The reason for the election. The end of a link alone ends no incarnation: others may still be linked to it (G3).
     fn gone(&self) -> Gone {
         match self {
             Self::Left { successor } => Gone::Left {

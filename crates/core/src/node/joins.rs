@@ -149,7 +149,7 @@ struct Places {
 
 impl Places {
     /// How many places the grants to one asker may hold, when others hold `to_others`: half of those that are free, at least
-    /// one. So a member that asks for newcomers of its own making keeps nobody else out.
+    /// one. So a member that asks for newcomers of its own making keeps no other newcomer out.
     fn share(&self, to_others: usize) -> usize {
         let free = self.max.saturating_sub(self.taken + to_others);
         (free / 2).max(1)
@@ -396,7 +396,7 @@ impl Node {
         Some(open)
     }
 
-    /// Whoever asked here is gone.
+    /// The asker of a question of this node is gone.
     pub(super) fn join_withdrawn(&mut self, ticket: u64) {
         if let Some(Passed { leader, number, .. }) = self.joins.passed.remove(&ticket) {
             self.take_back(&leader, number);
@@ -443,7 +443,8 @@ impl Node {
         }
     }
 
-    /// It may enter; when this node decided that, everybody is told. That ends no session: the link does, when it is ready.
+    /// The newcomer may enter. If this node decided that, it notifies all members. No session ends by that: the link ends one, when it
+    /// is ready.
     fn accept(&mut self, now: Time, number: u64, decided: bool) {
         let Some(open) = self.joins.open.get(&number) else {
             return;
@@ -536,7 +537,7 @@ impl Node {
         }
     }
 
-    /// The leader has admitted whoever asked here, and keeps a place until then.
+    /// The leader has admitted a newcomer of this node, and keeps a place until then.
     fn note_passed(&mut self, now: Time, number: u64, leader: &PeerId, until: Time) {
         let passed = &mut self.joins.passed;
         passed.retain(|_, one| now < one.until);

@@ -186,7 +186,7 @@ impl PastIncarnations {
     }
 }
 
-/// What is known of the incarnation of an origin.
+/// An origin's incarnation, as far as this node knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OriginIncarnation {
     /// It is the member's present one.
@@ -195,7 +195,7 @@ pub enum OriginIncarnation {
     Past,
     /// No link with the member has shown it yet.
     Unknown,
-    /// There is no member of that name here, so that the relay is the only one that says anything.
+    /// There is no member of that name here, so that only the relay names it.
     NoMember,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! What the present leader says counts. What another member reports is hearsay. It counts only where this node knows who
 //! led when that was decided, and that leader is gone or is the reporter: unknown is no permission. Then kicks count for
-//! peers that were members here, a few of them for each source, and exclude nobody before a leader takes them over; a
+//! peers that were members here, a few of them for each source, and exclude no peer before a leader takes them over; a
 //! limit counts where another has just begun to lead.
 //!
 //! Each ban has a version, and so has its end: the leadership under which the leader's host decided, and a count. The newer
@@ -702,7 +702,7 @@ impl Node {
         }
     }
 
-    /// A ban, or its end, that a member may report. Tells whether that changed anything.
+    /// A ban, or its end, that a member may report. Returns whether that changed anything.
     fn adopt_reported_ban(&mut self, now: Time, from: &PeerId, ban: Ban) -> bool {
         let version = self.heard_version(ban.version.clone());
         let ban = Ban { version, ..ban };

@@ -64,7 +64,7 @@ pub struct Digest([u8; 16]);
 #[derive(Debug, Clone)]
 pub(super) struct Members {
     table: BoundedMap<PeerId, (Incarnation, MemberState), MAX_LISTED>,
-    /// Have a place in the table, whoever fills it: a leader counts acknowledgements of its members.
+    /// Have a place in the table, whatever fills it: a leader counts acknowledgements of its members.
     reserved: BTreeSet<PeerId>,
     /// Taken after every input.
     changes: VecDeque<(PeerId, MemberState)>,
@@ -114,7 +114,7 @@ impl Members {
     }
 
     /// Brings a member into a state, through all states between. Another incarnation of it is removed first. A state to which
-    /// no transition leads changes nothing, and neither does a new member without a place. Tells whether something changed.
+    /// no transition leads changes nothing, and neither does a new member without a place. Returns whether something changed.
     pub(super) fn set(
         &mut self,
         id: &PeerId,
