@@ -8,6 +8,7 @@ use super::arguments::peer_id as peer_id_argument;
 use super::failure::Failure;
 use super::guard::{command, room};
 use crate::core::id::PeerId;
+use crate::core::path::{Carrier, Path};
 use crate::error::SendError;
 use crate::room::{PeerMeter, Room};
 use crate::snapshot::PeerView;
@@ -144,9 +145,9 @@ impl PeerStats {
             congestion_window: meter.congestion_window,
             path_mtu: meter.path_mtu.into(),
             reconnects: meter.reconnects,
-            path: match meter.through_leader {
-                true => MMN_PATH_THROUGH_LEADER,
-                false => MMN_PATH_DIRECT,
+            path: match meter.path {
+                Some(Path::Carried(Carrier::Member)) => MMN_PATH_THROUGH_LEADER,
+                Some(Path::Direct) | None => MMN_PATH_DIRECT,
             },
             reserved: 0,
             host_silent_ms: short(

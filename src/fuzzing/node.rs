@@ -17,6 +17,7 @@ use crate::core::node::{
     Command, Conflict, Event, Input, LeaderChange, Left, LeftReason, LinkEnd, LinkUp, Node,
     NodeConfig, Output,
 };
+use crate::core::path::{Carrier, Path};
 use crate::core::quorum::{Quorum, Roster};
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{
@@ -335,7 +336,10 @@ impl<'a> Run<'a> {
             return Input::Tick;
         };
         self.linked.insert(known.id.clone());
-        let through_leader = self.wild.chance.one_in(4);
+        let path = match self.wild.chance.one_in(4) {
+            true => Path::Carried(Carrier::Member),
+            false => Path::Direct,
+        };
         Input::LinkUp(Box::new(LinkUp {
             peer: known.id,
             incarnation: known.incarnation,
@@ -344,7 +348,7 @@ impl<'a> Run<'a> {
             eligible: hello.eligible,
             priority: hello.priority,
             is_host: hello.policy.host_mode == HostMode::Host,
-            through_leader,
+            path,
             ours: self.node.side(self.now),
             theirs: hello.side,
         }))

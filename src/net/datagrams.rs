@@ -20,7 +20,7 @@ use super::relay::{ask_hearing, ask_leading};
 use super::tunnel::Tunnels;
 use crate::core::event::{Delivery, Direction, Event};
 use crate::core::id::{Incarnation, PeerId};
-use crate::core::virtual_address::is_virtual;
+use crate::core::path::Path;
 use crate::core::wire::{Opaque, PROBE_DATAGRAM};
 use crate::dispatch::Dispatch;
 
@@ -65,10 +65,10 @@ pub(super) async fn read_datagrams(
                 None
             }
             Some([TUNNEL_DATAGRAM, ..]) => {
-                let is_direct = !is_virtual(connection.remote_address());
+                let path = Path::to(connection.remote_address());
                 let taken = datagram
                     .zip(key)
-                    .map(|(datagram, key)| tunnels.received(key, is_direct, datagram));
+                    .map(|(datagram, key)| tunnels.received(key, path, datagram));
                 match taken {
                     Some(Err(what)) => Some(LinkEvent::Violation(what)),
                     _ => continue,

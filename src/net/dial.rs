@@ -33,7 +33,7 @@ use super::progress::{Overdue, Progress, Step};
 use super::socket::canonical;
 use super::tries::{ClosedFor, Tries, Try};
 use crate::core::id::{Fingerprint, PeerId};
-use crate::core::virtual_address::is_virtual;
+use crate::core::path::Path;
 use crate::core::wire::{Hello, HelloAck, Opaque};
 use crate::error::Code;
 
@@ -255,8 +255,8 @@ impl Connector {
             turn,
         } = request;
         let ip = address.ip();
-        if expected.is_none() && is_virtual(address) {
-            return Err(Code::InvalidArgument.into()); // a member behind a tunnel is named by its key
+        if expected.is_none() && !Path::to(address).is_direct() {
+            return Err(Code::InvalidArgument.into()); // a member behind a carrier is named by its key
         }
         if expected.is_none()
             && let Some(closed) = self.tries_out.closed(ip)
@@ -482,9 +482,9 @@ impl Connector {
     /// How long the connection lingers.
     async fn accept(&self, incoming: Incoming, progress: &Progress) -> Result<(), Duration> {
         let from = incoming.remote_address();
-        let accepted = match is_virtual(from) {
-            false => incoming.accept(),
-            true => match server_config(&self.identity, self.transport_to(from)) {
+        let accepted = match Path::to(from) {
+            Path::Direct => incoming.accept(),
+            Path::Carried(_) => match server_config(&self.identity, self.transport_to(from)) {
                 Ok(config) => incoming.accept_with(Arc::new(config)),
                 Err(error) => {
                     log_internal(&error);
@@ -493,9 +493,9 @@ impl Connector {
             },
         };
         let connecting = accepted.map_err(|_| Duration::ZERO)?;
-        let idle_timeout = match is_virtual(from) {
-            false => self.idle_timeout,
-            true => IDLE_TIMEOUT,
+        let idle_timeout = match Path::to(from) {
+            Path::Direct => self.idle_timeout,
+            Path::Carried(_) => IDLE_TIMEOUT,
         };
         let connection = connecting.await.map_err(|_| idle_timeout)?;
         let guard = CloseOnDrop::new(&connection);
@@ -518,9 +518,9 @@ impl Connector {
     }
 
     fn transport_to(&self, address: SocketAddr) -> Arc<TransportConfig> {
-        Arc::clone(match is_virtual(address) {
-            true => &self.tunnel_transport,
-            false => &self.transport,
+        Arc::clone(match Path::to(address) {
+            Path::Direct => &self.transport,
+            Path::Carried(_) => &self.tunnel_transport,
         })
     }
 

@@ -17,7 +17,7 @@ use super::lane;
 use super::received::Received;
 use super::tunnel::Tunnels;
 use crate::core::id::{Fingerprint, PeerId};
-use crate::core::virtual_address::is_virtual;
+use crate::core::path::Path;
 use crate::core::wire::{PROBE_DATAGRAM, Probe};
 
 /// An admitted connection with its control stream.
@@ -57,7 +57,7 @@ struct Tunnelling {
 
 impl Tunnelling {
     fn start(connection: &Connection, tunnels: &Arc<Tunnels>) -> Option<Self> {
-        if is_virtual(connection.remote_address()) {
+        if !Path::to(connection.remote_address()).is_direct() {
             return None;
         }
         let key = peer_fingerprint(connection)?;
@@ -263,9 +263,9 @@ impl Link {
         frames_received(&self.connection)
     }
 
-    /// Whether its packets go through the leader.
-    pub(crate) fn is_through_leader(&self) -> bool {
-        is_virtual(self.connection.remote_address())
+    /// How its packets travel.
+    pub(crate) fn path(&self) -> Path {
+        Path::to(self.connection.remote_address())
     }
 
     /// Closes the connection.

@@ -16,8 +16,8 @@ use crate::core::bounded::Newest;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::membership::Membership;
 use crate::core::node::{AdmissionRefusal, Input};
+use crate::core::path::Path;
 use crate::core::time::Time;
-use crate::core::virtual_address::is_virtual;
 use crate::core::wire::{Candidate, Hello, HelloAck, NoPlace, PeerEntry, Undecided, Verdict};
 use crate::error::Code;
 use crate::net::dial::{Refused, Reservation};
@@ -497,5 +497,5 @@ impl KickReasons {
 pub(super) fn listens_at(from: SocketAddr, hello: &Hello) -> Option<SocketAddr> {
     let mut address = socket::canonical(from); // with the zone of a link-local address
     address.set_port(hello.listen_port);
-    (!is_virtual(from)).then_some(address)
+    Path::to(from).is_direct().then_some(address)
 }

@@ -261,7 +261,7 @@ pub(super) fn connection_result(
     }
 }
 
-/// Dials a member at all of its addresses, one shortly after the other, and at last through the leader, if that is allowed;
+/// Dials a member at all of its addresses, one shortly after the other, and at last over a carrier, if there is one;
 /// the first link is taken.
 async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refused> {
     let mut attempts = JoinSet::new();
@@ -279,7 +279,7 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
         });
         wait += DIAL_STAGGER;
     }
-    if dial.through_leader {
+    if dial.carrier.is_some() {
         let gate = Arc::clone(gate);
         // A member that can be reached answers before that.
         let wait = match direct {
@@ -304,7 +304,7 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
         direct -= usize::from(is_direct);
         match ended {
             Ok(peer) => return Ok(peer),
-            // It says the same through the leader.
+            // A carrier leads to the same process.
             Err(refused) if is_hopeless(refused.code) && is_direct && direct == 0 => {
                 return Err(refused);
             }

@@ -36,7 +36,7 @@ use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{
     AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
 };
-use crate::core::virtual_address::is_virtual;
+use crate::core::path::Path;
 use crate::core::wire::{Hello, HostMode, Opaque, Verdict};
 use crate::error::Code;
 use crate::net::close;
@@ -495,7 +495,7 @@ impl Driver {
             } => {
                 let _ = answer.send(if self.dialling.is_severed(by_hand, None, key) {
                     Err(severed())
-                } else if self.sessions.is_linked(key, is_virtual(at)) {
+                } else if self.sessions.is_linked(key, Path::to(at)) {
                     Err(Code::AlreadyConnected.into())
                 } else if self.node.core.is_over() {
                     Err(Refused::because(Code::Rejected, OUT_OF_THE_ROOM))
@@ -550,7 +550,7 @@ impl Driver {
                 let _ = answer.send(self.node.core.knows(self.node.now(), key));
             }
             Ask::Reached { key, at, answer } => {
-                let _ = answer.send(self.sessions.is_linked(key, is_virtual(at)));
+                let _ = answer.send(self.sessions.is_linked(key, Path::to(at)));
             }
             Ask::Linked { addresses, answer } => {
                 let members = self.node.core.membership().iter();
@@ -563,7 +563,7 @@ impl Driver {
 
     fn consider(&mut self, applicant: Applicant) {
         let is_host = applicant.hello.policy.host_mode == HostMode::Host;
-        if self.shared.config.is_star_guest() && !is_host && !is_virtual(applicant.from) {
+        if self.shared.config.is_star_guest() && !is_host && Path::to(applicant.from).is_direct() {
             let refused = Refused {
                 bytes: Bytes::from_static(DIAL_THE_HOST.as_bytes()),
                 ..Code::NotLeader.into()
@@ -644,8 +644,11 @@ impl Driver {
             losses,
             by_hand,
             policy: core.policy(),
-            // Where a member is, those beyond the leader need not know.
-            listen_port: if is_virtual(at) { 0 } else { self.listen_port },
+            // A member behind a carrier does not need the address.
+            listen_port: match Path::to(at) {
+                Path::Direct => self.listen_port,
+                Path::Carried(_) => 0,
+            },
             max_message_size: max_message_size.try_into().unwrap_or(u32::MAX),
             eligible,
             priority,
@@ -786,7 +789,6 @@ impl Driver {
             if by_hand {
                 self.feed(Input::Command(Command::Pardon(key)));
             }
-            let through_leader = is_virtual(at);
             let addresses = listens_at(at, &theirs);
             self.feed(Input::LinkUp(Box::new(LinkUp {
                 peer: peer.clone(),
@@ -796,7 +798,7 @@ impl Driver {
                 eligible: theirs.eligible,
                 priority: theirs.priority,
                 is_host: theirs.policy.host_mode == HostMode::Host,
-                through_leader,
+                path: Path::to(at),
                 ours: our_side,
                 theirs: theirs.side,
             })));

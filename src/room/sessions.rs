@@ -16,6 +16,7 @@ use super::shared::Census;
 use crate::core::event::{Event, Left, LeftReason, Returned};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::node::{Conflict, LinkEnd};
+use crate::core::path::Path;
 use crate::core::wire::{Envelope, Hello, Probe};
 use crate::net::close;
 use crate::net::datagrams::report_dropped;
@@ -89,7 +90,7 @@ struct Current {
 pub(super) enum Attached {
     /// It carries the session: a new one, or one that had lost its last link.
     Carries,
-    /// It takes over from a link through the leader.
+    /// It takes over from a link over a worse path.
     TakesOver,
     /// Both ends dialled, and it is a second link.
     Second,
@@ -171,13 +172,11 @@ impl Sessions {
         self.sessions.get(peer).map(|session| session.key)
     }
 
-    /// Whether a link to the holder of `key` is up that is as good as one more would be, through the leader or not.
-    pub(super) fn is_linked(&self, key: Fingerprint, through_leader: bool) -> bool {
+    /// Whether a link to the holder of `key` is up whose path is as good as `path` at least.
+    pub(super) fn is_linked(&self, key: Fingerprint, path: Path) -> bool {
         let linked = |session: &Session| {
             let current = session.current.as_ref();
-            session.key == key
-                && current
-                    .is_some_and(|current| through_leader || !current.link.is_through_leader())
+            session.key == key && current.is_some_and(|current| current.link.path() <= path)
         };
         self.sessions.values().any(linked)
     }
@@ -450,8 +449,8 @@ impl Sessions {
         }
     }
 
-    /// A second link in one session: both ends dialled. Both keep the one that does not go through the leader, else the one
-    /// that the smaller id dialled.
+    /// A second link in one session: both ends dialled. Both keep the one with the better path, else the one that the
+    /// smaller id dialled.
     fn attach_second(&mut self, peer: &PeerId, mut new: Current) -> Attached {
         let Some(session) = self.sessions.get_mut(peer) else {
             return Attached::Second;
@@ -459,8 +458,8 @@ impl Sessions {
         let Some(current) = &mut session.current else {
             return Attached::Second;
         };
-        let takes_over = current.link.is_through_leader() && !new.link.is_through_leader();
-        let gives_way = new.link.is_through_leader() && !current.link.is_through_leader();
+        let takes_over = new.link.path() < current.link.path();
+        let gives_way = new.link.path() > current.link.path();
         // Twice from the same end: it lost the first.
         let is_ours = current.dialled == new.dialled || new.dialled == (self.me < *peer);
         if takes_over || (is_ours && !gives_way) {
@@ -506,12 +505,12 @@ impl Sessions {
         Some((peer, role))
     }
 
-    /// Whether a link goes through the leader and one of the peer's own has taken over. What the peer says on it was for a
-    /// member without a part in elections.
+    /// Whether a link does not count in elections, and a link that does has taken over. What the peer sent on the former was for
+    /// a member without a part in elections.
     pub(super) fn is_overtaken(&self, id: LinkId, peer: &PeerId) -> bool {
         let session = self.sessions.get(peer);
         let link = session.and_then(|session| session.retired.get(&id));
-        link.is_some_and(Link::is_through_leader)
+        link.is_some_and(|link| !link.path().counts_in_elections())
     }
 
     /// The peer speaks on the kept link, so it has it too: the others may go.

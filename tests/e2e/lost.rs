@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use meta_mystia_network::config::Config;
+use meta_mystia_network::core::path::Path;
 use meta_mystia_network::dispatch::{Event, Incoming, Left};
 use meta_mystia_network::error::SendError;
 use meta_mystia_network::room::{How, Reliable};
@@ -368,7 +369,7 @@ fn links_that_come_back_directly_and_through_the_leader_at_once_disturb_nobody()
             .iter()
             .all(|(one, other)| {
                 let meter = one.room.peer_meter(&id(other));
-                meter.is_some_and(|meter| !meter.through_leader)
+                meter.is_some_and(|meter| meter.path == Some(Path::Direct))
             })
     });
     for record in &records {

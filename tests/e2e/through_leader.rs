@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use meta_mystia_network::config::Config;
+use meta_mystia_network::core::path::Path;
 use meta_mystia_network::core::wire::{HostMode, Topology};
 use meta_mystia_network::room::{How, Loose, OutMessage, Reliable};
 use meta_mystia_network::snapshot::PeerStatus;
@@ -30,7 +31,7 @@ fn in_star(host_mode: HostMode) -> Config {
 
 fn goes_through_leader(member: &Member, peer: &str) -> bool {
     let meter = member.room.peer_meter(&id(peer));
-    meter.is_some_and(|meter| meter.through_leader)
+    meter.is_some_and(|meter| matches!(meter.path, Some(Path::Carried(_))))
 }
 
 /// `a` leads and is on both protocols; `four` and `six` have no path to each other.

@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::bounded::BoundedMap;
 use super::id::{Fingerprint, PeerId};
+use super::path::Carrier;
 use super::time::{Duration, Time};
 use super::virtual_address::is_virtual;
 use super::wire::{MAX_PEER_ADDRESSES, PeerEntry};
@@ -26,7 +27,7 @@ pub const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 /// Dials at once; after these, `DIALS_PER_SECOND`.
 const BURST: u32 = 16;
 const DIALS_PER_SECOND: u64 = 16;
-/// Waits between the dials of a member that is linked through the leader begin with `REDIAL_INTERVAL`, double, and do not
+/// Waits between the dials of a member whose link is carried begin with `REDIAL_INTERVAL`, double, and do not
 /// grow beyond this.
 const DIRECT_AGAIN_CAP: Duration = Duration::from_secs(30);
 /// Peers that wait to be dialled, at most.
@@ -62,8 +63,8 @@ pub struct Dial {
     pub key: Fingerprint,
     /// Where it may be reached, the likeliest first.
     pub addresses: Vec<SocketAddr>,
-    /// Whether it may be reached through the leader, where it is at none of the addresses.
-    pub through_leader: bool,
+    /// Who may carry the link, where the peer is at none of the addresses.
+    pub carrier: Option<Carrier>,
 }
 
 /// How a peer may be reached at present.
@@ -71,8 +72,8 @@ pub struct Dial {
 pub struct Ways {
     /// At its addresses.
     pub direct: bool,
-    /// Through the leader.
-    pub through_leader: bool,
+    /// Over a link that is carried.
+    pub carrier: Option<Carrier>,
 }
 
 /// Where an introduction comes from.
@@ -94,7 +95,7 @@ struct Candidate {
     dialing: bool,
     /// Set for a lost member.
     lost: Option<Lost>,
-    /// Set while it is linked through the leader, and dialled for a link of its own: the present wait between two dials.
+    /// Set while its link is carried, and it is dialled for a direct one: the present wait between two dials.
     direct_again: Option<Duration>,
 }
 
@@ -113,7 +114,7 @@ pub struct Introductions {
     tokens: u32,
     refilled_at: Time,
     reconnect: Reconnect,
-    /// Whether peers are introduced without addresses: they are reached through the leader.
+    /// Whether peers are introduced without addresses: they are reached by a carrier.
     without_addresses: bool,
     rng: ChaCha8Rng,
 }
@@ -180,7 +181,7 @@ impl Introductions {
     ) {
         let wait = self.reconnect.initial;
         let before = self.candidates.remove(peer);
-        // Of a member that was linked through the leader only these are known, if any.
+        // Of a member whose link was carried only these are known, if any.
         let before = before.filter(|before| before.key == key && before.direct_again.is_some());
         let may_lack = self.without_addresses || before.is_some();
         let known = before.map_or(Vec::new(), |before| before.addresses);
@@ -248,9 +249,9 @@ impl Introductions {
         let _ = self.candidates.insert(peer.clone(), candidate);
     }
 
-    /// The peer is linked through the leader: it is dialled for a link of its own, with waits that double, at the addresses
-    /// that are known and at these.
-    pub fn linked_through_leader(
+    /// The link to the peer is carried: it is dialled for a direct one, with waits that double, at the addresses that are
+    /// known and at these.
+    pub fn linked_by_carrier(
         &mut self,
         now: Time,
         peer: &PeerId,
@@ -371,12 +372,12 @@ impl Introductions {
                 break;
             }
             let ways = ways(peer);
-            let through_leader = ways.through_leader && candidate.direct_again.is_none();
+            let carrier = ways.carrier.filter(|_| candidate.direct_again.is_none());
             let mut addresses = match ways.direct {
                 true => candidate.addresses.clone(),
                 false => Vec::new(),
             };
-            if addresses.is_empty() && !through_leader {
+            if addresses.is_empty() && carrier.is_none() {
                 candidate.dial_at = now + REDIAL_INTERVAL;
                 continue;
             }
@@ -402,7 +403,7 @@ impl Introductions {
                 peer: peer.clone(),
                 key: candidate.key,
                 addresses,
-                through_leader,
+                carrier,
             });
         }
         dials
@@ -449,7 +450,7 @@ mod tests {
     fn direct(_: &PeerId) -> Ways {
         Ways {
             direct: true,
-            through_leader: false,
+            carrier: None,
         }
     }
 
@@ -587,16 +588,16 @@ mod tests {
         let mut introductions = introductions_at_0();
         let key = entry("b", &[]).key;
         let known = [address("192.0.2.1:7")];
-        introductions.linked_through_leader(at(0), &id("b"), key, &known);
+        introductions.linked_by_carrier(at(0), &id("b"), key, &known);
         let mut dialled = Vec::new();
         for ms in (0..120_000).step_by(10) {
             for dial in introductions.due(at(ms), direct) {
-                assert!(!dial.through_leader);
+                assert_eq!(dial.carrier, None);
                 assert!(!introductions.dial_failed(at(ms), &dial.peer, false));
                 dialled.push(ms);
             }
             // To hear of it again changes nothing.
-            introductions.linked_through_leader(at(ms), &id("b"), key, &known);
+            introductions.linked_by_carrier(at(ms), &id("b"), key, &known);
         }
         let waits = dialled.windows(2).map(|pair| pair[1] - pair[0]);
         let expected = [4_000, 8_000, 16_000, 30_000, 30_000];

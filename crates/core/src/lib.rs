@@ -15,6 +15,7 @@ pub mod membership;
 pub mod node;
 pub mod opaque;
 mod pace;
+pub mod path;
 pub mod quorum;
 pub mod relay;
 pub mod time;

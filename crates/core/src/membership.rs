@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use super::id::{Fingerprint, Incarnation, PeerId};
+use super::path::Path;
 use super::time::{Duration, Time};
 use super::wire::{Echo, Heartbeat, Opaque};
 
@@ -60,8 +61,8 @@ pub struct Member {
     pub addresses: Vec<SocketAddr>,
     /// Whether the room ends with it.
     pub is_host: bool,
-    /// Whether it is linked through the leader: it has no part in elections here.
-    pub through_leader: bool,
+    /// How its packets travel.
+    pub path: Path,
     /// Whether somebody else wants its id, and it gave no sign of life when it was asked for one, nor since.
     pub failed_probe: bool,
     /// Its round-trip time.
@@ -93,7 +94,7 @@ impl Member {
             key,
             addresses,
             is_host: false,
-            through_leader: false,
+            path: Path::Direct,
             failed_probe: false,
             rtt: RttEstimator::default(),
             host_silent: Duration::ZERO,
@@ -256,9 +257,15 @@ impl Membership {
         self.members.get(id)
     }
 
-    /// The same, if it has a link of its own.
+    /// The linked peer of that name, if it takes part in elections.
+    pub fn elector(&self, id: &PeerId) -> Option<&Member> {
+        self.get(id)
+            .filter(|member| member.path.counts_in_elections())
+    }
+
+    /// The linked peer of that name, if its link is direct.
     pub fn direct(&self, id: &PeerId) -> Option<&Member> {
-        self.get(id).filter(|member| !member.through_leader)
+        self.get(id).filter(|member| member.path.is_direct())
     }
 
     pub(super) fn get_mut(&mut self, id: &PeerId) -> Option<&mut Member> {

@@ -30,6 +30,7 @@ use super::id::{Fingerprint, Incarnation, PeerId};
 use super::introductions::Introductions;
 use super::membership::{Member, Membership};
 use super::pace::Pace;
+use super::path::Path;
 use super::time::{Duration, Time};
 use super::wire::{
     Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES, Message,
@@ -412,7 +413,7 @@ impl Node {
     /// Whether a message that `from` sent as leader with this token may be delivered. A newer leadership is adopted
     /// first, so poll the outputs before the message is delivered.
     pub fn accept_leader_message(&mut self, now: Time, from: &PeerId, token: &Opaque) -> bool {
-        if self.membership.direct(from).is_none() {
+        if self.membership.elector(from).is_none() {
             return false;
         }
         let accepted = self.election.judge(now, &self.view, from, token);
@@ -492,8 +493,8 @@ impl Node {
     fn after(&mut self, now: Time) {
         debug_assert!({
             let members = self.membership.iter();
-            let direct = members.filter(|(_, member)| !member.through_leader);
-            self.view.voters.keys().eq(direct.map(|(id, _)| id))
+            let voters = members.filter(|(_, member)| member.path.counts_in_elections());
+            self.view.voters.keys().eq(voters.map(|(id, _)| id))
         });
         self.take_turns(now);
         self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
@@ -611,9 +612,9 @@ impl Node {
     fn heartbeat(&mut self, now: Time, peer: &PeerId, urgent: bool) {
         let silent = self.host_silence(now);
         if let Some(member) = self.membership.get_mut(peer) {
-            let pulse = match member.through_leader {
-                true => Opaque::default(),
-                false => self.election.pulse(now, &self.view, peer),
+            let pulse = match member.path.counts_in_elections() {
+                true => self.election.pulse(now, &self.view, peer),
+                false => Opaque::default(),
             };
             self.heartbeats += 1;
             let heartbeat = member.next_heartbeat(now, self.heartbeats, silent, pulse);
@@ -635,9 +636,9 @@ impl Node {
             return;
         }
         member.heard(now);
-        let through_leader = member.through_leader;
+        let path = member.path;
         self.binding_lives(from);
-        if through_leader && !may_go_through_leader(&envelope.message) {
+        if !may_travel(&envelope.message, path) {
             return;
         }
         match envelope.message {
@@ -692,7 +693,7 @@ impl Node {
             return;
         };
         let answer = member.heartbeat_received(now, &heartbeat);
-        if !member.through_leader {
+        if member.path.counts_in_elections() {
             if let Some(voter) = self.view.voters.get_mut(from) {
                 voter.rtt = member.rtt.smoothed();
             }
@@ -882,7 +883,7 @@ impl Node {
 
     fn transmit_with(&mut self, to: &PeerId, message: Message, urgent: bool) {
         let member = self.membership.get(to);
-        if member.is_some_and(|member| member.through_leader) && !may_go_through_leader(&message) {
+        if member.is_some_and(|member| !may_travel(&message, member.path)) {
             return;
         }
         self.outputs.push_back(Output::Transmit {
@@ -907,16 +908,17 @@ impl Node {
     }
 }
 
-/// What members say to each other on a link through the leader: signs of life and that they leave. The room's affairs they learn
-/// from the leader.
-fn may_go_through_leader(message: &Message) -> bool {
-    matches!(
-        message,
-        Message::Heartbeat(_)
-            | Message::Leave { .. }
-            | Message::LeaveAck
-            | Message::Disconnected { .. }
-    )
+/// Whether members exchange `message` over a link of that path. Where the link does not count in elections, they exchange only
+/// signs of life and leave notices, and learn the room's affairs from the leader.
+fn may_travel(message: &Message, path: Path) -> bool {
+    path.counts_in_elections()
+        || matches!(
+            message,
+            Message::Heartbeat(_)
+                | Message::Leave { .. }
+                | Message::LeaveAck
+                | Message::Disconnected { .. }
+        )
 }
 
 fn entry_of((id, member): (&PeerId, &Member)) -> PeerEntry {

@@ -8,7 +8,7 @@ use quinn::{Connection, ConnectionStats};
 
 use super::Outboxes;
 use crate::core::id::PeerId;
-use crate::core::virtual_address::is_virtual;
+use crate::core::path::Path;
 
 /// The figures of one peer. Those of messages and bytes count through its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,8 +37,8 @@ pub struct PeerMeter {
     pub congestion_window: u64,
     /// How often the peer was lost and came back.
     pub reconnects: u32,
-    /// Whether the present link goes through the leader.
-    pub through_leader: bool,
+    /// The path of the present link, if there is one.
+    pub path: Option<Path>,
 }
 
 impl PeerMeter {
@@ -110,7 +110,7 @@ impl Outboxes {
             meter.add_link(&stats);
             meter.path_mtu = stats.path.current_mtu;
             meter.congestion_window = stats.path.cwnd;
-            meter.through_leader = is_virtual(link.remote_address());
+            meter.path = Some(Path::to(link.remote_address()));
         }
         Some(meter)
     }

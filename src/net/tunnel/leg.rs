@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::packet::{Piece, Way, datagrams};
 use super::queues::Queues;
-use crate::core::virtual_address::is_virtual;
+use crate::core::path::Path;
 use crate::net::identity::DATAGRAM_SEND_BUFFER_BYTES;
 
 /// Packets that the task gives to quinn at once; the next when these have left.
@@ -190,7 +190,7 @@ impl Turns {
     ) {
         let before = connection.stats();
         // A link that itself goes through a tunnel by now carries nothing: its packets would come back here.
-        let leads_out = !is_virtual(connection.remote_address());
+        let leads_out = Path::to(connection.remote_address()).is_direct();
         let mut sent = 0;
         for (way, piece) in batch {
             let max = connection.max_datagram_size().filter(|_| leads_out);

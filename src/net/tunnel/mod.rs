@@ -33,6 +33,7 @@ use self::leg::{Counters, Departures, Leg, drive};
 use self::packet::{Halves, MAX_PACKET_BYTES, Part, Piece, Way, decode};
 use super::identity::transport_config;
 use crate::core::id::Fingerprint;
+use crate::core::path::Path;
 use crate::core::virtual_address::{VirtualId, address_of, id_at, virtual_id};
 
 /// Packets out of tunnels that wait for the socket's reader, at most; the oldest makes way.
@@ -226,17 +227,17 @@ impl Tunnels {
         }
     }
 
-    /// Takes a datagram that came on a link to the holder of `key`, which `is_direct` unless it goes through a tunnel itself.
+    /// Takes a datagram that came on a link to the holder of `key` with that path.
     ///
     /// # Errors
     /// No member sends it.
     pub(super) fn received(
         &self,
         key: Fingerprint,
-        is_direct: bool,
+        path: Path,
         datagram: Bytes,
     ) -> Result<(), &'static str> {
-        if !is_direct {
+        if !path.is_direct() {
             return Err(NESTED);
         }
         let sender = virtual_id(key);

@@ -17,6 +17,7 @@ use room_core::election::raft::wire::Side;
 use room_core::id::{Fingerprint, PeerId};
 use room_core::introductions::Dial;
 use room_core::node::{AdmissionRefusal, Input, LinkEnd, LinkUp};
+use room_core::path::Path;
 use room_core::time::{Duration, Time};
 use room_core::trace::What;
 use room_core::wire::{Candidate, Envelope, Hello, Message, Opaque, PeerEntry, Probe};
@@ -779,7 +780,7 @@ impl World {
             eligible: hello.eligible,
             priority: hello.priority,
             is_host: self.settings.host == Some(other),
-            through_leader: false,
+            path: Path::Direct,
             ours,
             theirs,
         };

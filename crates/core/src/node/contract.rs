@@ -13,6 +13,7 @@ use crate::event::{Event, LeftReason};
 use crate::id::{Fingerprint, Incarnation, PeerId};
 use crate::introductions::Dial;
 use crate::introductions::Reconnect;
+use crate::path::Path;
 use crate::time::{Duration, Time};
 use crate::wire::{Candidate, Envelope, NoPlace, Opaque, Probe, Verdict};
 
@@ -69,8 +70,8 @@ pub struct LinkUp {
     pub priority: i32,
     /// Whether the room ends with it.
     pub is_host: bool,
-    /// Whether the link goes through the leader. A member that is linked so may be linked once more without that.
-    pub through_leader: bool,
+    /// How its packets travel. A member may be linked once more over a better path.
+    pub path: Path,
     /// What we said about leadership.
     pub ours: Opaque,
     /// What it said about leadership.

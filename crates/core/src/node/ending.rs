@@ -101,7 +101,7 @@ impl Node {
         let mut end = end;
         let (had_a_part, incarnation, key, is_host) = match self.membership.remove(peer) {
             Some(member) => (
-                !member.through_leader,
+                member.path.counts_in_elections(),
                 member.incarnation,
                 member.key,
                 member.is_host,

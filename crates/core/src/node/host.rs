@@ -77,7 +77,7 @@ impl Node {
     /// Members that may lead and whose hosts have taken events for less than `limit`, the preferred ones first.
     fn lively_members(&self, limit: Duration) -> Vec<PeerId> {
         let is_lively = |id: &PeerId| {
-            let member = self.membership.direct(id);
+            let member = self.membership.elector(id);
             member.is_some_and(|member| member.host_silent < limit)
         };
         let mut members: Vec<_> = self

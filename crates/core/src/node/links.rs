@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::introductions::{Source, Ways};
+use crate::path::Carrier;
 use crate::wire::{HostMode, MAX_REASON_BYTES};
 
 /// A lost member whose place is kept. There are at most as many as members may be linked.
@@ -77,7 +78,7 @@ impl Node {
     }
 
     pub(super) fn link_up(&mut self, now: Time, link: LinkUp) {
-        if self.gets_a_link_of_its_own(&link) {
+        if self.enters_elections(&link) {
             return self.enter_view(now, link);
         }
         let peer = link.peer.clone();
@@ -102,7 +103,7 @@ impl Node {
         self.has_entered(&peer);
         let mut member = Member::new(link.incarnation, link.key, Vec::new(), now);
         member.is_host = link.is_host;
-        member.through_leader = true;
+        member.path = link.path;
         let event = match returning {
             Some(absent) => {
                 member.returns_after(absent.newest_heartbeat);
@@ -112,29 +113,29 @@ impl Node {
         };
         self.membership.insert(peer.clone(), member);
         self.event(event);
-        if link.through_leader {
+        if !link.path.counts_in_elections() {
             if self.is_star() {
                 self.introductions.forget(&peer);
             } else {
                 self.introductions
-                    .linked_through_leader(now, &peer, link.key, &[]);
+                    .linked_by_carrier(now, &peer, link.key, &[]);
             }
             return self.heartbeat(now, &peer, false);
         }
         self.enter_view(now, link);
     }
 
-    /// Whether a member that is linked through the leader gets a link of its own.
-    fn gets_a_link_of_its_own(&self, link: &LinkUp) -> bool {
+    /// Whether a member that took no part in elections is linked by a better path now, over which it does.
+    fn enters_elections(&self, link: &LinkUp) -> bool {
         let member = self.membership.get(&link.peer);
         member.is_some_and(|member| {
-            member.through_leader
-                && !link.through_leader
+            !member.path.counts_in_elections()
+                && link.path.counts_in_elections()
                 && (member.key, member.incarnation) == (link.key, link.incarnation)
         })
     }
 
-    /// A member with a link of its own has a part in elections, and both tell each other what they know.
+    /// The member takes part in elections from now on, and both ends exchange what they know of the room.
     fn enter_view(&mut self, now: Time, link: LinkUp) {
         let peer = link.peer;
         self.introductions.forget(&peer);
@@ -147,7 +148,7 @@ impl Node {
         let Some(member) = self.membership.get_mut(&peer) else {
             return;
         };
-        member.through_leader = false;
+        member.path = link.path;
         member.addresses = link.addresses;
         member.addresses.truncate(MAX_PEER_ADDRESSES);
         self.view.voters.insert(
@@ -218,7 +219,7 @@ impl Node {
         let news = std::mem::take(&mut self.news);
         let members = self.membership.iter();
         let news: Vec<_> = members
-            .filter(|(id, member)| news.contains(*id) && !member.through_leader)
+            .filter(|(id, member)| news.contains(*id) && member.path.counts_in_elections())
             .map(entry_of)
             .collect();
         for other in self.membership.ids() {
@@ -378,7 +379,7 @@ impl Node {
                 ended,
             },
         );
-        if !member.through_leader {
+        if member.path.counts_in_elections() {
             self.elect_without(now, peer, member.incarnation, gone);
         }
         if self.absent.len() > self.config.max_connections {
@@ -475,15 +476,11 @@ impl Node {
             if member.key != entry.key {
                 return self.namesake_introduced(now, from, entry);
             }
-            let through_leader = member.through_leader;
+            let is_carried = !member.path.is_direct();
             self.holder_introduced(from, &entry.id);
-            if through_leader && !self.is_star() {
-                self.introductions.linked_through_leader(
-                    now,
-                    &entry.id,
-                    entry.key,
-                    &entry.addresses,
-                );
+            if is_carried && !self.is_star() {
+                self.introductions
+                    .linked_by_carrier(now, &entry.id, entry.key, &entry.addresses);
             }
             return;
         }
@@ -521,13 +518,16 @@ impl Node {
         let host = lost.map(|(id, _)| id.clone()).next();
         move |peer| Ways {
             direct: !is_guest || host.as_ref() == Some(peer),
-            through_leader: leader.as_ref().is_some_and(|leader| leader != peer),
+            carrier: leader
+                .as_ref()
+                .filter(|leader| *leader != peer)
+                .map(|_| Carrier::Member),
         }
     }
 
     /// Whether this member is believed about others: in a star only the host is.
     pub(super) fn introduces(&self, from: &PeerId) -> bool {
-        let member = self.membership.direct(from);
+        let member = self.membership.elector(from);
         member.is_some_and(|member| member.is_host || !self.is_star())
     }
 

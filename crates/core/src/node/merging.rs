@@ -214,7 +214,7 @@ impl Node {
         let Some(leader) = leadership.leader.or(kept_out).cloned() else {
             return;
         };
-        let is_here = self.membership.direct(&leader).is_some() || self.is_name_kicked(&leader);
+        let is_here = self.membership.elector(&leader).is_some() || self.is_name_kicked(&leader);
         if leader != self.me && !is_here {
             return;
         }
@@ -421,7 +421,8 @@ impl Node {
         rules: &RoomRules,
         own: &PeerId,
     ) -> bool {
-        let (Some(theirs), Some(leader)) = (self.membership.direct(from), self.membership.get(own))
+        let (Some(theirs), Some(leader)) =
+            (self.membership.elector(from), self.membership.get(own))
         else {
             return false;
         };

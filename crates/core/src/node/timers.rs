@@ -120,7 +120,7 @@ impl Node {
     /// where one for each peer would wake it as often as there are peers.
     fn pacemaker(&self) -> Option<&PeerId> {
         let mut linked = self.membership.iter();
-        let (first, _) = linked.find(|(_, member)| !member.through_leader)?;
+        let (first, _) = linked.find(|(_, member)| member.path.counts_in_elections())?;
         (*first < self.me).then_some(first)
     }
 

@@ -54,7 +54,7 @@ impl Node {
     /// Reports a pair to the leader, which passes it on: the other member has no link with this one.
     fn report_unlinked(&mut self, peer: &PeerId) {
         let leader = self.leader().filter(|leader| **leader != self.me);
-        let leader = leader.filter(|leader| self.membership.direct(leader).is_some());
+        let leader = leader.filter(|leader| self.membership.elector(leader).is_some());
         if let Some(leader) = leader.cloned() {
             let (peer, other) = (peer.clone(), self.me.clone());
             self.transmit(&leader, Message::Unlinked { peer, other });

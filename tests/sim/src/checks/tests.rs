@@ -5,6 +5,7 @@ use room_core::election::raft::wire::{Pulse, Side};
 use room_core::election::record::Epoch;
 use room_core::id::{Fingerprint, Incarnation};
 use room_core::node::{Input, LinkUp};
+use room_core::path::Path;
 use room_core::quorum::Roster;
 use room_core::wire::{Envelope, Opaque};
 
@@ -518,7 +519,7 @@ fn links_to(record: &Record, lone: bool, hold_binds: bool) -> Input {
         eligible: true,
         priority: 0,
         is_host: false,
-        through_leader: false,
+        path: Path::Direct,
         ours: side(Record::default(), lone),
         theirs: side(record.clone(), false),
     }))

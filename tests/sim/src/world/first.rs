@@ -4,6 +4,7 @@ use room_core::election::raft::wire::Side;
 use room_core::election::record::{Record, Stamp};
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::node::{Input, LinkUp};
+use room_core::path::Path;
 use room_core::wire::{Envelope, Message, Opaque};
 
 use super::World;
@@ -40,7 +41,7 @@ impl World {
             eligible: false,
             priority: 0,
             is_host: false,
-            through_leader: false,
+            path: Path::Direct,
             ours,
             theirs: Opaque::of(&Side {
                 since: 0,

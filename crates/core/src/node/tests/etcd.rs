@@ -70,7 +70,7 @@ fn asking_with(first: Option<Entry>, is_robbed: bool, is_created_later_by: Revis
             eligible: true,
             priority: 0,
             is_host: false,
-            through_leader: false,
+            path: Path::Direct,
             ours: side.clone(),
             theirs: side,
         })),

@@ -1,6 +1,7 @@
 //! The virtual network: links, what is on them, and time.
 
 use super::*;
+use crate::path::Carrier;
 
 /// Orders and links.
 impl Net {
@@ -19,8 +20,11 @@ impl Net {
         }
         self.counted += 1;
         let link = self.counted;
-        let through_leader = self.is_walled(&id(one), &id(other));
-        if through_leader {
+        let path = match self.is_walled(&id(one), &id(other)) {
+            true => Path::Carried(Carrier::Member),
+            false => Path::Direct,
+        };
+        if !path.is_direct() {
             self.carried.insert(link);
         }
         let ups = [(one, other), (other, one)].map(|(me, peer)| {
@@ -30,14 +34,14 @@ impl Net {
                 peer: id_at(&id(peer)),
                 incarnation: its.life.incarnation,
                 key: its.life.key,
-                addresses: match through_leader {
-                    true => Vec::new(),
-                    false => vec![its.address],
+                addresses: match path.is_direct() {
+                    true => vec![its.address],
+                    false => Vec::new(),
                 },
                 eligible,
                 priority,
                 is_host: its.is_host,
-                through_leader,
+                path,
                 ours: mine.node.side(self.now),
                 theirs: its.node.side(self.now),
             }
@@ -391,13 +395,13 @@ impl Net {
             peer,
             key,
             addresses,
-            through_leader,
+            carrier,
         } = dial;
         let mut places = self.places.iter();
         let its = places.find(|(place, its)| id_at(place) == peer && its.life.key == key);
         let peer = its.map_or(peer, |(place, _)| place.clone());
         let has_path = match self.is_walled(from, &peer) {
-            true => through_leader && self.is_carried(from, &peer),
+            true => carrier.is_some() && self.is_carried(from, &peer),
             false => !addresses.is_empty(),
         };
         let Some(dialler) = self.places.get(from) else {

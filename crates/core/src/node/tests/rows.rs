@@ -43,7 +43,7 @@ impl Lone {
             eligible: true,
             priority: 0,
             is_host: false,
-            through_leader: false,
+            path: Path::Direct,
             ours: self.node.side(self.now),
             theirs: side,
         })))

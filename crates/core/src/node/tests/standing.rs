@@ -580,7 +580,7 @@ fn m7_what_changed_between_the_hellos_and_the_link_is_told() {
         eligible: true,
         priority: 0,
         is_host: false,
-        through_leader: false,
+        path: Path::Direct,
         ours: ours.clone(),
         theirs: theirs.clone(),
     };
