@@ -2,6 +2,9 @@
 //! more memory than its limits allow.
 
 use bytes::{Bytes, BytesMut};
+use room_transport::tunnel::packet::{
+    HEADER_BYTES, Halves, Part, TUNNEL_DATAGRAM, datagrams, decode as decode_tunnelled,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -16,11 +19,8 @@ use crate::core::wire::{
 use crate::net::compression::{pack, unpack};
 use crate::net::frame::{
     ControlFrame, DatagramHeader, DatagramRole, LaneHeader, MAX_DATAGRAM_HEADER_BYTES,
-    MAX_MESSAGE_HEADER_BYTES, MESSAGE_DATAGRAM, MessageHeader, OWN_FLAG, TUNNEL_DATAGRAM,
+    MAX_MESSAGE_HEADER_BYTES, MESSAGE_DATAGRAM, MessageHeader, OWN_FLAG,
     datagram as encode_datagram, is_ordered, put_message, put_value, take_frame,
-};
-use crate::net::tunnel::packet::{
-    HEADER_BYTES, Halves, Part, datagrams, decode as decode_tunnelled,
 };
 use crate::target::{Host, MAX_HOST_NAME_BYTES, parse_target};
 

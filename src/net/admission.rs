@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use hmac::{Hmac, Mac};
 use quinn::{Connection, ConnectionError, RecvStream, SendStream};
+use room_transport::closing::{DialError, abi, close_code};
+use room_transport::identity::peer_fingerprint;
+use room_transport::quic::open_windows;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::Sha256;
@@ -17,7 +20,6 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use super::frame::{FrameError, read_frame, write_frame};
-use super::identity::{DialError, abi, close_code, open_windows, peer_fingerprint};
 use super::tries::Try;
 use crate::config::Secret;
 use crate::core::id::{Fingerprint, SessionId};

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use quinn::{Connection, SendDatagramError};
+use room_transport::identity::peer_fingerprint;
+use room_transport::tunnel::packet::TUNNEL_DATAGRAM;
 use tokio::sync::{Notify, mpsc, watch};
 
 use super::events::{Hearing, LinkEvent, LinkId};
-use super::frame::{DatagramHeader, DatagramRole, MESSAGE_DATAGRAM, OWN_FLAG, TUNNEL_DATAGRAM};
-use super::identity::peer_fingerprint;
+use super::frame::{DatagramHeader, DatagramRole, MESSAGE_DATAGRAM, OWN_FLAG};
 use super::intake::Asker;
 use super::lane::FIRST_MESSAGE_TYPE;
 use super::outbox::{DEFAULT_PRIORITY, Dropped, Loose, LooseRelay, OutMessage, Outboxes};

@@ -12,6 +12,11 @@ use bytes::{Bytes, BytesMut};
 use quinn::{
     Connection, ConnectionError, Endpoint, Incoming, RecvStream, SendStream, TransportConfig,
 };
+use room_transport::closing::{DialError, close_code};
+use room_transport::identity::{
+    Identity, SERVER_NAME, client_config, peer_fingerprint, server_config,
+};
+use room_transport::quic::IDLE_TIMEOUT;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -21,10 +26,6 @@ use super::admission::{
 };
 use super::close;
 use super::frame::{ControlFrame, FrameError, put_value, read_frame};
-use super::identity::{
-    DialError, IDLE_TIMEOUT, Identity, SERVER_NAME, client_config, close_code, peer_fingerprint,
-    server_config,
-};
 use super::in_progress::{InProgress, MAX_WAIT};
 use super::limiter::{MAX_FAILURES_OF_ONE, Source, WINDOW};
 use super::lingering::Lingering;

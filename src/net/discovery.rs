@@ -46,7 +46,7 @@ use neighbours::Prefixes;
 const SERVICE: &str = "_meta-mystia._udp.local.";
 /// The TXT key of the protocol's version.
 const VERSION_KEY: &str = "v";
-/// The protocol's version, as in [`super::identity::ALPN`].
+/// The protocol's version, as in [`room_transport::identity::ALPN`].
 const VERSION: &str = "7";
 /// The TXT key of the room's tag.
 const TAG_KEY: &str = "t";
@@ -540,7 +540,7 @@ fn random_name() -> Result<String, DiscoveryError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::identity::ALPN;
+    use room_transport::identity::ALPN;
 
     #[test]
     fn the_announced_version_is_the_protocols() {

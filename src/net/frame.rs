@@ -7,10 +7,10 @@
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quinn::{ConnectionError, ReadError, ReadExactError};
 use quinn::{RecvStream, SendStream, VarInt, WriteError};
+use room_transport::closing::{DialError, abi};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::identity::{DialError, abi};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::wire::Envelope;
 use crate::core::wire::Opaque;
@@ -76,8 +76,6 @@ pub(crate) const MAX_UNORDERED_SPAN: u64 = 1 << 16;
 pub(crate) const MAX_ACKED_NUMBERS: usize = 64;
 /// The first byte of a datagram that is a message.
 pub(crate) const MESSAGE_DATAGRAM: u8 = 1;
-/// The first byte of a datagram that carries a packet of a link between two others, or between another and the receiver.
-pub(crate) const TUNNEL_DATAGRAM: u8 = 2;
 /// Longest encoded [`DatagramHeader`] of the sender's own message with the byte before it.
 pub(crate) const MAX_DATAGRAM_HEADER_BYTES: usize = 36;
 /// How much longer it is when it names the token of a leadership and, once relayed, an origin: two peer ids of the longest
@@ -438,7 +436,7 @@ pub(crate) mod testing {
     use quinn::{Connection, Endpoint};
 
     use super::*;
-    use crate::net::identity::testing::{in_time, pair};
+    use room_transport::testing::{in_time, pair};
 
     pub(crate) type Streams = (SendStream, RecvStream);
 
@@ -468,8 +466,8 @@ pub(crate) mod testing {
 mod tests {
     use super::testing::open_streams;
     use super::*;
-    use crate::net::identity::close_code;
-    use crate::net::identity::testing::in_time;
+    use room_transport::closing::close_code;
+    use room_transport::testing::in_time;
 
     #[tokio::test]
     async fn t19_frames_up_to_the_limit_are_read_and_one_byte_more_is_not() {

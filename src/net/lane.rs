@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt, WriteError};
+use room_transport::quic::open_all_lanes;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -19,7 +20,6 @@ use super::frame::{
     CLASSIC_LANE, FrameError, Frames, LENGTH_BYTES, LaneHeader, MAX_MESSAGE_HEADER_BYTES,
     MessageHeader, MessageRole, OWN_FLAG, UNORDERED_LANE, is_ordered, take_frame,
 };
-use super::identity::open_all_lanes;
 use super::intake::{Asker, Intake, UnorderedIntake};
 use super::outbox::{OutMessage, Outboxes};
 use super::relay::{self, Broadcast, RelayedReader};

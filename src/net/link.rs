@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use quinn::{Connection, RecvStream, SendStream, VarInt};
+use room_transport::identity::peer_fingerprint;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -11,7 +12,6 @@ use super::control::{CONTROL_QUEUE_FRAMES, Queued, read_control, write_control};
 use super::datagrams::{DatagramReader, read_datagrams, write_datagrams};
 use super::events::{LinkContext, LinkEvent, LinkId};
 use super::frame::ControlFrame;
-use super::identity::peer_fingerprint;
 use super::intake::Asker;
 use super::lane;
 use super::received::Received;

@@ -16,13 +16,13 @@ use std::time::Duration;
 
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
+use room_transport::timers::Timers;
 use tokio::io::{Interest, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use super::failures::Failures;
 use super::simulation::{Fate, Simulation, Waiting};
 use super::socket::canonical;
-use super::timers::Timers;
 use super::tunnel::{Tunnels, is_forged};
 use crate::simulated::SimulatedNetwork;
 
@@ -413,10 +413,9 @@ mod tests {
     use super::*;
     use crate::core::id::Fingerprint;
     use crate::core::virtual_address::{is_virtual, virtual_address};
-    use crate::net::identity::{
-        Identity, client_config, open_windows, server_config, transport_config,
-    };
     use crate::net::socket;
+    use room_transport::identity::{Identity, client_config, server_config};
+    use room_transport::quic::{open_windows, transport_config};
 
     /// An endpoint whose system takes none of the options.
     fn plain() -> Endpoint {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quinn::Connection;
+use room_transport::closing::close_code;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -21,7 +22,6 @@ use crate::core::time::Time;
 use crate::core::wire::{Candidate, Hello, HelloAck, NoPlace, PeerEntry, Undecided, Verdict};
 use crate::error::Code;
 use crate::net::dial::{Refused, Reservation};
-use crate::net::identity::close_code;
 use crate::net::link::frames_received;
 use crate::net::socket;
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quinn::Connection;
+use room_transport::closing::close_code;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -44,7 +45,6 @@ use crate::net::dial::{Ask, Attach, Connector, Refused, Reservation};
 use crate::net::discovery::{Discovery, Found};
 use crate::net::events::{LinkEvent, LinkId};
 use crate::net::frame::ControlFrame;
-use crate::net::identity::close_code;
 use crate::net::tunnel::Tunnels;
 
 /// What a guest of a star says to those who dial it.

@@ -32,6 +32,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use arc_swap::{ArcSwap, Guard};
+use room_transport::identity;
 use tokio::sync::{mpsc, watch};
 
 use crate::clock::Moment;
@@ -47,7 +48,6 @@ use crate::error::{
     StartError,
 };
 use crate::glance::{self, Glance};
-use crate::net::identity;
 use crate::net::names;
 use crate::net::outbox::{OutboxLimits, Outboxes, SenderRole};
 use crate::net::socket::Bound;

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
+use room_transport::identity::{Identity, server_config};
+use room_transport::quic::{accepted_idle_timeout, accepting_transport_config, transport_config};
+use room_transport::timers::Timers;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -42,13 +45,9 @@ use crate::net::admission::RoomProof;
 use crate::net::dial::{Connector, DialLocks};
 use crate::net::discovery::{Discovery, DiscoveryConfig, Found};
 use crate::net::events::{EVENT_QUEUE, LinkContext};
-use crate::net::identity::{
-    Identity, accepted_idle_timeout, accepting_transport_config, server_config, transport_config,
-};
 use crate::net::in_progress::InProgress;
 use crate::net::names::{self, Lookup, Names};
 use crate::net::socket::{self, Bound};
-use crate::net::timers::Timers;
 use crate::net::tries::{Direction, Tries};
 use crate::net::tunnel::{Tunnels, tunnel_transport_config};
 use crate::net::udp::UdpRuntime;

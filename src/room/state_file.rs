@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use room_transport::identity::{Identity, PrivateKey, generate_private};
 use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, watch};
 use zeroize::Zeroizing;
@@ -26,7 +27,6 @@ use crate::core::quorum::Roster;
 use crate::core::wire::{Opaque, Strategy};
 use crate::error::{ChangedMember, StartError, StateError};
 use crate::fork::{self, ClosedInChildren};
-use crate::net::identity::{Identity, PrivateKey, generate_private};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use format::check;
 use format::{Content, KeptKey, MAX_FILE_BYTES, Owner, Undecodable, VERSION, decode, encode};

@@ -1,4 +1,7 @@
 use quinn::VarInt;
+use room_transport::closing::ADMISSION_CODE_BASE;
+use room_transport::quic::FIRST_INCOMING_UNI_STREAMS;
+use room_transport::testing::{Process, in_time, pair};
 
 use super::*;
 use crate::core::election::raft::wire::{LiveLeader, Side};
@@ -6,8 +9,6 @@ use crate::core::election::record::{Epoch, Record, Stamp};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::wire::{Opaque, RoomPolicy};
 use crate::net::frame::testing::{Streams, open_streams};
-use crate::net::identity::testing::{Process, in_time, pair};
-use crate::net::identity::{ADMISSION_CODE_BASE, FIRST_INCOMING_UNI_STREAMS};
 
 fn proof(process: &Process, session: &str, secret: Option<&[u8]>) -> RoomProof {
     RoomProof {

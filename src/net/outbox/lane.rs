@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use room_transport::quic::{RECEIVE_WINDOW_BYTES, SEND_WINDOW_BYTES, STREAM_RECEIVE_WINDOW_BYTES};
 use tokio::sync::Notify;
 
 use super::{Entry, SenderRole};
 use crate::net::frame::{MAX_UNORDERED_ON_THE_WAY, MAX_UNORDERED_SPAN, UNORDERED_LANE};
-use crate::net::identity::{RECEIVE_WINDOW_BYTES, SEND_WINDOW_BYTES, STREAM_RECEIVE_WINDOW_BYTES};
 
 /// Messages with their numbers.
 #[derive(Debug)]

@@ -9,11 +9,7 @@
 //! sent there to [`Tunnels`], and takes from it what came from there.
 //!
 //! quinn calls the socket while it holds the lock of the connection that sends. So nothing here that the socket calls touches a
-//! connection: it fills queues, which tasks empty ([`leg`]).
-
-mod leg;
-pub(crate) mod packet;
-mod queues;
+//! connection: it fills queues, which tasks empty ([`room_transport::tunnel::leg`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::IoSliceMut;
@@ -26,12 +22,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{Connection, TransportConfig};
+use room_transport::quic::transport_config;
+use room_transport::tunnel::leg::{Counters, Departures, Leg, drive};
+use room_transport::tunnel::packet::{Halves, MAX_PACKET_BYTES, Part, Piece, Way, decode};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use self::leg::{Counters, Departures, Leg, drive};
-use self::packet::{Halves, MAX_PACKET_BYTES, Part, Piece, Way, decode};
-use super::identity::transport_config;
 use crate::core::id::Fingerprint;
 use crate::core::path::Path;
 use crate::core::virtual_address::{VirtualId, address_of, id_at, virtual_id};

@@ -6,20 +6,24 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::{ConnectionError, Endpoint, EndpointConfig, IdleTimeout};
+use room_transport::identity::{
+    Identity, SERVER_NAME, client_config, peer_fingerprint, server_config,
+};
+use room_transport::quic::open_windows;
+use room_transport::testing::in_time;
+use room_transport::timers::Timers;
+use room_transport::tunnel::packet::TUNNEL_DATAGRAM;
+use room_transport::tunnel::packet::{
+    HEADER_BYTES, Header, MAX_HALVES, MAX_HALVES_OF_ONE, datagrams, encode,
+};
+use room_transport::tunnel::queues::{MAX_QUEUED, MAX_QUEUED_OF_ONE, Queues};
 use tokio::sync::mpsc;
 
-use super::packet::{HEADER_BYTES, Header, MAX_HALVES, MAX_HALVES_OF_ONE, datagrams, encode};
-use super::queues::{MAX_QUEUED, MAX_QUEUED_OF_ONE, Queues};
 use super::*;
+use crate::core::path::Carrier;
 use crate::core::virtual_address::{is_virtual, virtual_address};
-use crate::net::frame::TUNNEL_DATAGRAM;
-use crate::net::identity::testing::in_time;
-use crate::net::identity::{
-    Identity, SERVER_NAME, client_config, open_windows, peer_fingerprint, server_config,
-};
 use crate::net::simulation::Simulation;
 use crate::net::socket;
-use crate::net::timers::Timers;
 use crate::net::udp::UdpRuntime;
 use crate::simulated::SimulatedNetwork;
 
@@ -83,7 +87,7 @@ impl Node {
         let violations = self.violations.clone();
         tokio::spawn(async move {
             while let Ok(datagram) = connection.read_datagram().await {
-                if let Err(what) = tunnels.received(key, true, datagram) {
+                if let Err(what) = tunnels.received(key, Path::Direct, datagram) {
                     let _ = violations.send(what);
                 }
             }
@@ -423,7 +427,7 @@ async fn the_leaders_own_streams_have_their_turn() {
                     .any(|leg| leg.queues().len() > 64);
                 if !full {
                     leader
-                        .received(origin, true, datagram.clone())
+                        .received(origin, Path::Direct, datagram.clone())
                         .expect("well-formed");
                 }
                 tokio::task::yield_now().await;
@@ -471,12 +475,14 @@ async fn what_no_member_sends_is_a_violation() {
         (piece(to_a, b"packet"), TO_ITSELF),
         (piece(from_leader, b"packet"), IN_OUR_NAME),
     ] {
-        let taken = leader.tunnels.received(a.key(), true, datagram.clone());
+        let taken = leader
+            .tunnels
+            .received(a.key(), Path::Direct, datagram.clone());
         assert_eq!(taken, Err(what), "{datagram:?}");
     }
     let nested = leader
         .tunnels
-        .received(a.key(), false, piece(to_b, b"packet"));
+        .received(a.key(), Path::Carried(Carrier::Member), piece(to_b, b"packet"));
     assert_eq!(nested, Err(NESTED));
     assert_eq!(leader.tunnels.stats(), TunnelStats::default());
 
@@ -507,16 +513,16 @@ async fn what_leads_nowhere_is_dropped_and_counted() {
     // Unknown target; an origin without a link; not the leader any more.
     leader
         .tunnels
-        .received(a.key(), true, to(stranger))
+        .received(a.key(), Path::Direct, to(stranger))
         .expect("allowed");
     leader
         .tunnels
-        .received(stranger, true, to(b.key()))
+        .received(stranger, Path::Direct, to(b.key()))
         .expect("allowed");
     leader.tunnels.set_relaying(false);
     leader
         .tunnels
-        .received(a.key(), true, to(b.key()))
+        .received(a.key(), Path::Direct, to(b.key()))
         .expect("allowed");
     assert_eq!(leader.dropped(), 3);
     // A delivery by who is not linked.
@@ -526,7 +532,7 @@ async fn what_leads_nowhere_is_dropped_and_counted() {
         number: 1,
     };
     a.tunnels
-        .received(stranger, true, encode(from, b"packet"))
+        .received(stranger, Path::Direct, encode(from, b"packet"))
         .expect("allowed");
     assert_eq!(a.dropped(), 1);
     // To this node itself; too long; without a relay, or with one that is not linked.
@@ -552,7 +558,7 @@ fn from_b(receiver: &Node, relay: &Node, b: &Node) {
     };
     let taken = receiver
         .tunnels
-        .received(relay.key(), true, encode(header, b"packet"));
+        .received(relay.key(), Path::Direct, encode(header, b"packet"));
     assert_eq!(taken, Ok(()), "another leader may be known there");
 }
 
@@ -620,7 +626,7 @@ async fn nothing_is_left_of_a_member_that_is_gone() {
     for _ in 0..10 {
         leader
             .tunnels
-            .received(a.key(), true, encode(to_b, b"packet"))
+            .received(a.key(), Path::Direct, encode(to_b, b"packet"))
             .expect("allowed");
     }
     leader.tunnels.link_down(a.key(), &from_a);
@@ -628,157 +634,6 @@ async fn nothing_is_left_of_a_member_that_is_gone() {
     leader.tunnels.link_down(b.key(), &from_b);
     assert!(leader.tunnels.routes().legs.is_empty());
     assert!(leader.tunnels.links().is_empty());
-}
-
-#[test]
-fn queues_are_bounded_and_served_in_turn() {
-    let way = |n: u16| {
-        let mut id = VirtualId::default();
-        id[..2].copy_from_slice(&n.to_be_bytes());
-        Way::From(id)
-    };
-    let piece = |number| Piece {
-        part: Part::Whole,
-        number,
-        bytes: Bytes::from_static(b"packet"),
-    };
-    let mut queues = Queues::default();
-    let mut dropped = 0;
-    for number in 0..1000 {
-        dropped += queues.push(way(1), piece(number));
-    }
-    assert_eq!((queues.len(), dropped), (MAX_QUEUED_OF_ONE, 1000 - 128));
-    queues.push(way(2), piece(1));
-    queues.push(way(3), piece(1));
-    let turns: Vec<_> = (0..4).filter_map(|_| queues.pop()).collect();
-    let ways: Vec<_> = turns.iter().map(|(way, _)| *way).collect();
-    assert_eq!(ways, [way(1), way(2), way(3), way(1)]);
-    assert_eq!(turns[0].1.number, 1000 - 128, "the oldest that is left");
-    assert_eq!(queues.clear(way(1)), 126);
-    assert!(queues.is_empty() && queues.pop().is_none());
-
-    let mut pushed = 0;
-    for n in 0..64 {
-        for number in 0..100 {
-            pushed += 1 - queues.push(way(n), piece(number));
-        }
-    }
-    assert_eq!((queues.len(), pushed as usize), (MAX_QUEUED, MAX_QUEUED));
-    // The last ones found room, at the cost of the longest.
-    assert!(queues.clear(way(63)) > 20);
-}
-
-#[test]
-fn parts_that_wait_are_bounded() {
-    let half = |number| Piece {
-        part: Part::First,
-        number,
-        bytes: Bytes::from_static(b"half"),
-    };
-    let mut halves = Halves::default();
-    let mut given_up = 0;
-    for number in 0..100 {
-        given_up += u32::from(halves.take([1; 8], half(number)).1);
-    }
-    assert_eq!((halves.len(), given_up), (MAX_HALVES_OF_ONE, 92));
-    for origin in 2..100 {
-        halves.take([origin; 8], half(0));
-    }
-    assert_eq!(halves.len(), MAX_HALVES);
-    let second = |number| Piece {
-        part: Part::Second,
-        ..half(number)
-    };
-    assert_eq!(
-        halves.take([1; 8], second(99)),
-        (None, true),
-        "given up before"
-    );
-    let whole = halves.take([99; 8], second(0)).0;
-    assert_eq!(whole.as_deref(), Some(&b"halfhalf"[..]));
-    let long = Piece {
-        part: Part::First,
-        number: 5,
-        bytes: vec![0; MAX_PACKET_BYTES].into(),
-    };
-    halves.take([1; 8], long);
-    assert_eq!(
-        halves.take([1; 8], second(5)),
-        (None, true),
-        "too long together"
-    );
-}
-
-/// What the network does with one datagram.
-#[derive(Debug, Clone)]
-struct Fortune {
-    copies: usize,
-    delay: usize,
-}
-
-proptest! {
-    #[test]
-    fn packets_arrive_whole_or_not_at_all(
-        packets in prop::collection::vec((0..4_u8, 1..=MAX_PACKET_BYTES), 1..40),
-        fortunes in prop::collection::vec((0..3_usize, 0..6_usize), 80),
-        max in HEADER_BYTES + MAX_PACKET_BYTES / 2..HEADER_BYTES + MAX_PACKET_BYTES + 10,
-    ) {
-        let mut on_the_way = Vec::new();
-        let mut sent = BTreeMap::new();
-        let mut certain = Vec::new();
-        let mut fortunes = fortunes.into_iter().map(|(copies, delay)| Fortune { copies, delay });
-        for (number, (origin, len)) in packets.into_iter().enumerate() {
-            let number = u16::try_from(number).expect("few");
-            let from = [origin; 8];
-            let bytes = Bytes::from(noise(len + usize::from(number)).split_off(usize::from(number)));
-            let piece = Piece { part: Part::Whole, number, bytes: bytes.clone() };
-            let (first, second) = datagrams(Way::From(from), &piece, max).expect("it fits");
-            let is_whole = second.is_none();
-            let mut copies = usize::MAX;
-            for datagram in [Some(first), second].into_iter().flatten() {
-                prop_assert!(datagram.len() <= max);
-                let fortune = fortunes.next().expect("enough");
-                copies = copies.min(fortune.copies);
-                for copy in 0..fortune.copies {
-                    on_the_way.push((on_the_way.len() + fortune.delay * (copy + 1), datagram.clone()));
-                }
-            }
-            if is_whole && copies > 0 {
-                certain.push(number);
-            }
-            sent.insert(number, (from, bytes));
-        }
-        on_the_way.sort_by_key(|(at, _)| *at);
-        let mut halves = Halves::default();
-        let mut arrived = BTreeMap::<u16, usize>::new();
-        for (_, datagram) in on_the_way {
-            let (way, piece) = decode(datagram).expect("well-formed");
-            let number = piece.number;
-            let Way::From(from) = way else { panic!("turned around") };
-            if let (Some(whole), _) = halves.take(from, piece) {
-                prop_assert_eq!(&(from, whole), &sent[&number]);
-                *arrived.entry(number).or_default() += 1;
-            }
-            prop_assert!(halves.len() <= MAX_HALVES);
-        }
-        for number in certain {
-            prop_assert!(arrived.contains_key(&number));
-        }
-    }
-
-    #[test]
-    fn a_datagram_says_what_was_put_into_it(
-        forward: bool,
-        id: VirtualId,
-        part in 0..3_usize,
-        number: u16,
-        bytes in prop::collection::vec(any::<u8>(), 1..MAX_PACKET_BYTES),
-    ) {
-        let way = if forward { Way::To(id) } else { Way::From(id) };
-        let part = [Part::Whole, Part::First, Part::Second][part];
-        let decoded = decode(encode(Header { way, part, number }, &bytes));
-        prop_assert_eq!(decoded, Some((way, Piece { part, number, bytes: bytes.into() })));
-    }
 }
 
 /// One run, for the figures.

@@ -4,11 +4,12 @@ use std::net::UdpSocket;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use room_transport::closing::close_code;
+
 use super::names::{connect_by_name, open};
 use super::*;
 use crate::dispatch::{Event, FoundBy, kind};
 use crate::net::admission::accept_pake;
-use crate::net::identity::close_code;
 use crate::net::names::Lookup;
 use crate::simulated::SimulatedNetwork;
 

@@ -2,6 +2,9 @@
 
 use std::time::Instant;
 
+use room_transport::identity::client_config;
+use room_transport::quic::{RECEIVE_WINDOW_BYTES, transport_config};
+
 use super::wild::resident_bytes;
 use super::*;
 use crate::core::id::Fingerprint;
@@ -9,7 +12,6 @@ use crate::core::wire::{Ban, MAX_KICKED, RoomRules};
 use crate::net::close;
 use crate::net::compression::pack;
 use crate::net::frame::{OWN_FLAG, UNORDERED_LANE};
-use crate::net::identity::{RECEIVE_WINDOW_BYTES, client_config, transport_config};
 
 #[tokio::test]
 async fn parts_of_long_messages_hold_a_bounded_number_of_bytes() {

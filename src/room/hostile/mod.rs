@@ -24,6 +24,9 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use quinn::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
+use room_transport::closing::DialError;
+use room_transport::identity::ALPN;
+use room_transport::testing::{Process, TIMEOUT, in_time};
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -42,8 +45,6 @@ use crate::error::SendError;
 use crate::net::admission::{RoomProof, dial_pake, read_hello_ack, write_hello};
 use crate::net::frame::{ControlFrame, LaneHeader, MessageHeader, MessageRole};
 use crate::net::frame::{put_message, put_value, read_frame};
-use crate::net::identity::testing::{Process, TIMEOUT, in_time};
-use crate::net::identity::{ALPN, DialError};
 use crate::snapshot::PeerStatus;
 use crate::target::parse_target;
 

@@ -3,10 +3,10 @@
 
 use ring::rand::SystemRandom;
 use ring::signature::Ed25519KeyPair;
+use room_transport::identity::Identity;
 
 use super::*;
 use crate::config::Secret;
-use crate::net::identity::Identity;
 
 /// What a host keeps to be known by: PKCS#8.
 fn new_key() -> Vec<u8> {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use room_transport::tunnel::packet::{Header, Part, TUNNEL_DATAGRAM, Way, encode};
+
 use super::*;
 use crate::core::id::Fingerprint;
 use crate::core::virtual_address::{VirtualId, virtual_id};
 use crate::core::wire::{HostMode, MAX_CONTROL_FRAME_BYTES, RoomPolicy, Topology};
 use crate::net::close;
-use crate::net::frame::TUNNEL_DATAGRAM;
-use crate::net::tunnel::packet::{Header, Part, Way, encode};
 
 fn star(host_mode: HostMode) -> Config {
     Config {

@@ -13,6 +13,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Instant;
 
+use room_transport::identity::peer_fingerprint;
 use tokio::time::timeout;
 
 use super::*;
@@ -28,7 +29,6 @@ use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
 use crate::net::close;
 use crate::net::compression::pack;
 use crate::net::frame::{OWN_FLAG, datagram};
-use crate::net::identity::peer_fingerprint;
 
 /// How long the wild members go on, in seconds; MMN_WILD_SECONDS overrides it.
 const SECONDS: u64 = 40;

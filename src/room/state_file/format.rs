@@ -5,6 +5,7 @@
 
 use std::io;
 
+use room_transport::identity::PrivateKey;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
@@ -12,7 +13,6 @@ use zeroize::Zeroizing;
 use crate::core::id::{Fingerprint, Incarnation};
 use crate::core::quorum::Roster;
 use crate::core::wire::{Opaque, Strategy};
-use crate::net::identity::PrivateKey;
 
 pub(super) const MAGIC: &[u8; 8] = b"MMNSTATE";
 pub(super) const VERSION: u32 = 3;

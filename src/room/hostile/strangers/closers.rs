@@ -4,9 +4,10 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Instant;
 
 use quinn::ConnectionId;
+use room_transport::identity::server_config;
+use room_transport::quic::transport_config;
 
 use crate::net::dial::MAX_ADMISSIONS;
-use crate::net::identity::{server_config, transport_config};
 use crate::net::lingering::MAX_LINGERING;
 use crate::room::hostile::*;
 

@@ -22,7 +22,7 @@ const TOLERANCE: Duration = Duration::from_millis(5);
 
 /// See the module's text.
 #[derive(Debug)]
-pub(crate) struct Timers {
+pub struct Timers {
     table: Arc<Table>,
     task: JoinHandle<()>,
 }
@@ -45,14 +45,14 @@ struct Inner {
 
 impl Timers {
     /// No timers yet. Within a runtime, which serves them.
-    pub(crate) fn start() -> Self {
+    pub fn start() -> Self {
         let table = Arc::new(Table::default());
         let task = tokio::spawn(Arc::clone(&table).serve());
         Self { table, task }
     }
 
     /// One that is due at `at`.
-    pub(crate) fn timer(&self, at: StdInstant) -> Pin<Box<dyn AsyncTimer>> {
+    pub fn timer(&self, at: StdInstant) -> Pin<Box<dyn AsyncTimer>> {
         let mut inner = self.table.lock();
         inner.numbers += 1;
         Box::pin(Timer {

@@ -1,10 +1,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
-use quinn::Endpoint;
+use quinn::{Endpoint, VarInt};
 use rustls::client::ResolvesClientCert;
 
-use super::testing::{Process, in_time, pair};
 use super::*;
+use crate::closing::DialError;
+use crate::quic::transport_config;
+use crate::testing::{Process, in_time, pair};
 
 #[tokio::test]
 async fn both_ends_see_the_key_of_the_other() {
@@ -92,19 +94,6 @@ async fn an_acceptor_without_alpn_is_a_version_mismatch_that_the_dialler_finds_i
     assert_eq!(DialError::from(&error), DialError::VersionMismatch);
 }
 
-#[test]
-fn the_alert_counts_as_version_mismatch_when_it_is_raised_here() {
-    let local = quinn_transport_error(alert(AlertDescription::NoApplicationProtocol));
-    assert_eq!(DialError::from(&local), DialError::VersionMismatch);
-    let local = quinn_transport_error(alert(AlertDescription::DecodeError));
-    assert_eq!(DialError::from(&local).code(), -4);
-}
-
-fn quinn_transport_error(code: TransportErrorCode) -> ConnectionError {
-    // `TransportError` is not exported by quinn; its `From` is the way to make one.
-    ConnectionError::TransportError(code.into())
-}
-
 #[tokio::test]
 async fn a_dial_that_expects_another_key_fails_before_anything_is_said() {
     let (dialler, acceptor) = (Process::start(), Process::start());
@@ -118,26 +107,6 @@ async fn a_dial_that_expects_another_key_fails_before_anything_is_said() {
     assert_eq!(error, DialError::WrongKey);
     assert_eq!(error.code(), -4);
     assert!(accepted.is_err());
-}
-
-#[tokio::test]
-async fn a_refused_dial_is_refused() {
-    let (dialler, acceptor) = (Process::start(), Process::start());
-    let config = dialler.client(None, ALPN);
-    let refuse = async {
-        let incoming = in_time(acceptor.endpoint.accept()).await.expect("open");
-        incoming.refuse();
-    };
-    let (dialled, ()) = tokio::join!(dialler.dial_with(config, acceptor.address()), refuse);
-    let error = DialError::from(dialled.expect_err("refused"));
-    assert_eq!(error, DialError::Refused);
-    assert_eq!(error.code(), -4);
-}
-
-#[test]
-fn silence_is_a_timeout() {
-    let error = DialError::from(ConnectionError::TimedOut);
-    assert_eq!(error.code(), -19);
 }
 
 #[tokio::test]
@@ -222,85 +191,6 @@ async fn no_session_is_resumed_and_no_early_data_sent() {
         // What the acceptor sends after the handshake, tickets among it, comes before this close.
         accepted.close(VarInt::from_u32(0), b"");
         in_time(dialled.closed()).await;
-    }
-}
-
-#[tokio::test]
-async fn a_stranger_can_open_no_lane_and_fill_only_a_small_window() {
-    let (_dialler, at_dialler, _acceptor, at_acceptor) = pair().await;
-    let (mut send, _recv) = at_dialler.open_bi().await.expect("the control stream");
-    let flood = async {
-        let bytes = vec![7; RECEIVE_WINDOW_BYTES as usize];
-        send.write_all(&bytes).await
-    };
-    let listen = async {
-        let (_send, mut recv) = at_acceptor.accept_bi().await.expect("the control stream");
-        let mut first = [0; 1];
-        recv.read_exact(&mut first).await.expect("a byte");
-        // Every packet that the other end may send is acknowledged when a new lane still waits after
-        // many round trips.
-        for _ in 0..20 {
-            tokio::time::sleep(at_dialler.rtt()).await;
-        }
-        at_acceptor.stats().udp_rx.bytes
-    };
-    let received = tokio::select! {
-        sent = flood => panic!("the window held nothing back: {sent:?}"),
-        lane = at_dialler.open_uni() => panic!("a lane: {lane:?}"),
-        received = in_time(listen) => received,
-    };
-    assert!(
-        received < 2 * u64::from(STRANGER_RECEIVE_WINDOW_BYTES),
-        "{received}"
-    );
-}
-
-#[tokio::test]
-async fn open_windows_let_a_member_open_its_lanes_and_no_more() {
-    let (_dialler, at_dialler, _acceptor, at_acceptor) = pair().await;
-    open_windows(&at_dialler);
-    open_windows(&at_acceptor);
-    let bytes_of_one = (RECEIVE_WINDOW_BYTES / MAX_INCOMING_UNI_STREAMS / 2) as usize;
-    for (from, to) in [(&at_dialler, &at_acceptor), (&at_acceptor, &at_dialler)] {
-        let mut lanes = Vec::new();
-        let mut accepted = Vec::new();
-        for limit in [FIRST_INCOMING_UNI_STREAMS, MAX_INCOMING_UNI_STREAMS] {
-            while lanes.len() < limit as usize {
-                let mut lane = in_time(from.open_uni()).await.expect("a lane");
-                in_time(lane.write_all(&vec![7; bytes_of_one]))
-                    .await
-                    .expect("written");
-                lanes.push(lane);
-            }
-            while accepted.len() < limit as usize {
-                let mut lane = in_time(to.accept_uni()).await.expect("a lane");
-                let mut bytes = vec![0; bytes_of_one];
-                in_time(lane.read_exact(&mut bytes)).await.expect("read");
-                accepted.push(lane);
-            }
-            tokio::select! {
-                biased;
-                more = from.open_uni() => panic!("a lane too many: {more:?}"),
-                () = tokio::task::yield_now() => {}
-            }
-            open_all_lanes(to);
-        }
-    }
-}
-
-#[test]
-fn codes_survive_the_close_and_nonsense_does_not_become_a_code() {
-    for code in -99..0 {
-        assert_eq!(code_of_close(close_code(code)), Some(code));
-    }
-    assert_eq!(close_code(-10), VarInt::from_u32(0x10a));
-    assert_eq!(code_of_close(close_code(0)), None);
-    for odd in [1, 100, -100, i32::MIN, i32::MAX] {
-        assert_eq!(code_of_close(close_code(odd)), Some(-4));
-    }
-    for odd in [0u64, 0xff, 0x100, 0x100 + 100, 1 << 32, (1 << 62) - 1] {
-        let code = VarInt::from_u64(odd).expect("in range");
-        assert_eq!(code_of_close(code), None);
     }
 }
 

@@ -15,8 +15,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::packet::{Piece, Way, datagrams};
 use super::queues::Queues;
-use crate::core::path::Path;
-use crate::net::identity::DATAGRAM_SEND_BUFFER_BYTES;
+use crate::quic::DATAGRAM_SEND_BUFFER_BYTES;
+use room_core::path::Path;
 
 /// Packets that the task gives to quinn at once; the next when these have left.
 const BATCH: usize = 8;
@@ -36,28 +36,32 @@ const RECHECK: Duration = Duration::from_millis(50);
 
 /// What became of packets.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
-    pub(super) forwarded: AtomicU64,
-    pub(super) delivered: AtomicU64,
-    pub(super) dropped: AtomicU64,
+pub struct Counters {
+    /// Sent on for others.
+    pub forwarded: AtomicU64,
+    /// Received for this process.
+    pub delivered: AtomicU64,
+    /// Dropped on their way out, through or in.
+    pub dropped: AtomicU64,
 }
 
 impl Counters {
-    pub(super) fn drop_packets(&self, count: u64) {
+    /// Counts packets that were dropped.
+    pub fn drop_packets(&self, count: u64) {
         self.dropped.fetch_add(count, Ordering::Relaxed);
     }
 }
 
 /// The queues of one link.
 #[derive(Debug, Default)]
-pub(super) struct Leg {
+pub struct Leg {
     queues: Mutex<Queues>,
     filled: Notify,
 }
 
 impl Leg {
     /// Queues a piece and tells how many were dropped for it.
-    pub(super) fn push(&self, way: Way, piece: Piece) -> u64 {
+    pub fn push(&self, way: Way, piece: Piece) -> u64 {
         let mut queues = self.queues();
         let was_empty = queues.is_empty();
         let dropped = queues.push(way, piece);
@@ -68,7 +72,8 @@ impl Leg {
         dropped
     }
 
-    pub(super) fn clear(&self, way: Way) -> u64 {
+    /// Drops what waits of `way`; returns how many pieces.
+    pub fn clear(&self, way: Way) -> u64 {
         self.queues().clear(way)
     }
 
@@ -78,14 +83,14 @@ impl Leg {
     }
 
     /// Nothing panics while it holds the lock.
-    pub(super) fn queues(&self) -> MutexGuard<'_, Queues> {
+    pub fn queues(&self) -> MutexGuard<'_, Queues> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Tells the tasks when the socket sends something on their links.
 #[derive(Debug, Default)]
-pub(super) struct Departures {
+pub struct Departures {
     /// So that a packet costs nothing more while nobody waits.
     waiting: AtomicUsize,
     by_address: Mutex<BTreeMap<SocketAddr, Arc<Notify>>>,
@@ -93,7 +98,7 @@ pub(super) struct Departures {
 
 impl Departures {
     /// The socket takes a packet to `destination`. quinn may hold the lock of that connection.
-    pub(super) fn tell(&self, destination: SocketAddr) {
+    pub fn tell(&self, destination: SocketAddr) {
         if self.waiting.load(Ordering::SeqCst) == 0 {
             return;
         }
@@ -140,7 +145,7 @@ impl Drop for Departure {
 }
 
 /// Empties the queues until the last link to that member is down.
-pub(super) async fn drive(
+pub async fn drive(
     leg: Arc<Leg>,
     mut link: watch::Receiver<Option<Connection>>,
     departures: Arc<Departures>,

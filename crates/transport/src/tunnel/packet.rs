@@ -3,25 +3,26 @@
 use std::collections::VecDeque;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use room_core::virtual_address::{VIRTUAL_ID_BYTES, VirtualId};
 
-use crate::core::virtual_address::{VIRTUAL_ID_BYTES, VirtualId};
-use crate::net::frame::TUNNEL_DATAGRAM;
-
+/// The first byte of a datagram that holds a packet of a tunnel, or a part of one.
+pub const TUNNEL_DATAGRAM: u8 = 2;
 /// Longest packet that a tunnel carries. Links through a tunnel send 1200 bytes at most; the rest is for later versions.
-pub(crate) const MAX_PACKET_BYTES: usize = 1500;
+pub const MAX_PACKET_BYTES: usize = 1500;
 /// The kind of the datagram and the part, the number, and to whom or from whom.
-pub(crate) const HEADER_BYTES: usize = 1 + 1 + 2 + VIRTUAL_ID_BYTES;
-/// Packets of which one part is there, at most: of one sender, and of all that come through one link. They wait only for a part
-/// that was sent right behind, so older ones have lost theirs.
-pub(crate) const MAX_HALVES_OF_ONE: usize = 8;
-pub(crate) const MAX_HALVES: usize = 32;
+pub const HEADER_BYTES: usize = 1 + 1 + 2 + VIRTUAL_ID_BYTES;
+/// Packets of one sender of which one part has arrived, at most. A part waits only for one that was sent right behind it, so
+/// older ones have lost theirs.
+pub const MAX_HALVES_OF_ONE: usize = 8;
+/// Packets of all senders behind one link of which one part has arrived, at most.
+pub const MAX_HALVES: usize = 32;
 
 const FORWARD_BIT: u8 = 1;
 const PART_SHIFT: u8 = 1;
 
 /// Which way a datagram goes, and whom its header names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Way {
+pub enum Way {
     /// From a member to the relay: to whom it is to be forwarded.
     To(VirtualId),
     /// From the relay to a member: whose it is.
@@ -30,31 +31,39 @@ pub(crate) enum Way {
 
 /// How much of a packet a datagram holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
+    /// All of it.
     Whole,
+    /// The first of two parts.
     First,
+    /// The second of two parts.
     Second,
 }
 
 /// What precedes the packet, or the part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub(crate) way: Way,
-    pub(crate) part: Part,
+pub struct Header {
+    /// Where the datagram goes or comes from.
+    pub way: Way,
+    /// How much of the packet follows.
+    pub part: Part,
     /// The sender's, from one packet to the next; both parts of a packet have the same.
-    pub(crate) number: u16,
+    pub number: u16,
 }
 
 /// What one datagram carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Piece {
-    pub(crate) part: Part,
-    pub(crate) number: u16,
-    pub(crate) bytes: Bytes,
+pub struct Piece {
+    /// How much of the packet it is.
+    pub part: Part,
+    /// The number of the packet.
+    pub number: u16,
+    /// The packet, or the part of it.
+    pub bytes: Bytes,
 }
 
 /// Takes a datagram apart; `None` if it is malformed.
-pub(crate) fn decode(mut datagram: Bytes) -> Option<(Way, Piece)> {
+pub fn decode(mut datagram: Bytes) -> Option<(Way, Piece)> {
     let header = datagram.get(..HEADER_BYTES)?;
     let [TUNNEL_DATAGRAM, kind, low, high, id @ ..] = header else {
         return None;
@@ -84,7 +93,7 @@ pub(crate) fn decode(mut datagram: Bytes) -> Option<(Way, Piece)> {
 }
 
 /// Puts a datagram together.
-pub(crate) fn encode(header: Header, bytes: &[u8]) -> Bytes {
+pub fn encode(header: Header, bytes: &[u8]) -> Bytes {
     let mut datagram = BytesMut::with_capacity(HEADER_BYTES + bytes.len());
     let (forward, id) = match header.way {
         Way::To(id) => (FORWARD_BIT, id),
@@ -105,7 +114,7 @@ pub(crate) fn encode(header: Header, bytes: &[u8]) -> Bytes {
 
 /// The datagrams that carry `piece`, none longer than `max`; `None` if there are none. Only a whole packet can be split: in
 /// halves, which any path takes.
-pub(crate) fn datagrams(way: Way, piece: &Piece, max: usize) -> Option<(Bytes, Option<Bytes>)> {
+pub fn datagrams(way: Way, piece: &Piece, max: usize) -> Option<(Bytes, Option<Bytes>)> {
     let header = |part| Header {
         way,
         part,
@@ -128,14 +137,14 @@ pub(crate) fn datagrams(way: Way, piece: &Piece, max: usize) -> Option<(Bytes, O
 
 /// Puts packets together that came in parts through one link.
 #[derive(Debug, Default)]
-pub(crate) struct Halves {
+pub struct Halves {
     /// Oldest first.
     waiting: VecDeque<(VirtualId, Piece)>,
 }
 
 impl Halves {
     /// Takes what came of the sender `from`; gives the packet that is whole now, and tells whether another was given up.
-    pub(crate) fn take(&mut self, from: VirtualId, piece: Piece) -> (Option<Bytes>, bool) {
+    pub fn take(&mut self, from: VirtualId, piece: Piece) -> (Option<Bytes>, bool) {
         if piece.part == Part::Whole {
             return (Some(piece.bytes), false);
         }
@@ -173,8 +182,8 @@ impl Halves {
         (None, oldest.is_some())
     }
 
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
+    /// The number of parts that wait for the other one.
+    pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 }

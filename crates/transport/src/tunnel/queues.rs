@@ -6,13 +6,13 @@ use super::packet::{Piece, Way};
 
 /// Packets, or parts of them, that wait in one queue. The oldest makes way: the sender's congestion control then sees the loss
 /// a whole queue earlier, and what arrives is new.
-pub(crate) const MAX_QUEUED_OF_ONE: usize = 128;
+pub const MAX_QUEUED_OF_ONE: usize = 128;
 /// The same in all queues of one link (3 MB); the longest of them loses its oldest.
-pub(crate) const MAX_QUEUED: usize = 2048;
+pub const MAX_QUEUED: usize = 2048;
 
 /// The queues of one link.
 #[derive(Debug, Default)]
-pub(crate) struct Queues {
+pub struct Queues {
     queues: BTreeMap<Way, VecDeque<Piece>>,
     /// Who was served last; the next in order is next.
     last: Option<Way>,
@@ -21,7 +21,7 @@ pub(crate) struct Queues {
 
 impl Queues {
     /// Queues a piece and tells how many were dropped for it.
-    pub(crate) fn push(&mut self, way: Way, piece: Piece) -> u64 {
+    pub fn push(&mut self, way: Way, piece: Piece) -> u64 {
         let queue = self.queues.entry(way).or_default();
         queue.push_back(piece);
         if queue.len() > MAX_QUEUED_OF_ONE {
@@ -39,7 +39,7 @@ impl Queues {
     }
 
     /// The next piece in turn.
-    pub(crate) fn pop(&mut self) -> Option<(Way, Piece)> {
+    pub fn pop(&mut self) -> Option<(Way, Piece)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let after = self.last.map_or(Unbounded, Excluded);
         let next = self.queues.range((after, Unbounded)).next();
@@ -56,17 +56,19 @@ impl Queues {
     }
 
     /// Drops what waits of `way`, and tells how many.
-    pub(crate) fn clear(&mut self, way: Way) -> u64 {
+    pub fn clear(&mut self, way: Way) -> u64 {
         let dropped = self.queues.remove(&way).map_or(0, |queue| queue.len());
         self.len -= dropped;
         dropped as u64
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// The number of pieces that wait.
+    pub fn len(&self) -> usize {
         self.len
     }
 }

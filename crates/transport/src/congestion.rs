@@ -38,7 +38,7 @@ const BASE_LIFETIME: Duration = Duration::from_secs(10);
 
 /// Makes a controller for each path.
 #[derive(Debug, Default)]
-pub(crate) struct DelayBoundConfig;
+pub struct DelayBoundConfig;
 
 impl ControllerFactory for DelayBoundConfig {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {

@@ -1,29 +1,41 @@
+//! Processes on loopback, for tests of links.
+
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
 
-use quinn::Endpoint;
+use quinn::{ClientConfig, Connection, ConnectionError, Endpoint};
+use room_core::id::Fingerprint;
 
-use super::*;
+use crate::identity::{
+    ALPN, Identity, SERVER_NAME, client_config_with_alpn, server_config_with_alpn,
+};
+use crate::quic::transport_config;
 
 /// How long a test waits for what must happen; only a broken one gets there.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A process on 127.0.0.1 that accepts and dials.
-pub(crate) struct Process {
-    pub(crate) identity: Identity,
-    pub(crate) endpoint: Endpoint,
+pub struct Process {
+    /// Its key pair.
+    pub identity: Identity,
+    /// Its socket.
+    pub endpoint: Endpoint,
 }
 
 impl Process {
-    pub(crate) fn start() -> Self {
+    /// A process with a new key.
+    pub fn start() -> Self {
         Self::start_with_alpn(ALPN)
     }
 
-    pub(crate) fn start_with_alpn(alpn: &[u8]) -> Self {
+    /// A process that speaks another protocol.
+    pub fn start_with_alpn(alpn: &[u8]) -> Self {
         Self::start_with(Identity::generate().expect("a key"), alpn)
     }
 
-    /// One that is known by a key of before.
-    pub(crate) fn start_as(identity: Identity) -> Self {
+    /// A process with that key.
+    pub fn start_as(identity: Identity) -> Self {
         Self::start_with(identity, ALPN)
     }
 
@@ -35,16 +47,22 @@ impl Process {
         Self { identity, endpoint }
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
+    /// Where it accepts.
+    pub fn address(&self) -> SocketAddr {
         self.endpoint.local_addr().expect("bound")
     }
 
-    pub(crate) fn client(&self, expected: Option<Fingerprint>, alpn: &[u8]) -> ClientConfig {
+    /// How it dials; with `expected`, only the holder of that key.
+    pub fn client(&self, expected: Option<Fingerprint>, alpn: &[u8]) -> ClientConfig {
         let transport = Arc::new(transport_config());
         client_config_with_alpn(&self.identity, expected, transport, alpn).expect("a configuration")
     }
 
-    pub(crate) async fn dial_with(
+    /// Dials `to`.
+    ///
+    /// # Errors
+    /// Why there is no connection.
+    pub async fn dial_with(
         &self,
         config: ClientConfig,
         to: SocketAddr,
@@ -53,27 +71,33 @@ impl Process {
         in_time(connecting.expect("an address")).await
     }
 
-    pub(crate) async fn dial(&self, to: &Self) -> Connection {
+    /// Dials `to`, which accepts, and expects its key.
+    pub async fn dial(&self, to: &Self) -> Connection {
         let expected = Some(to.identity.fingerprint());
         let dialled = self.dial_with(self.client(expected, ALPN), to.address());
         dialled.await.expect("connected")
     }
 
-    pub(crate) async fn accept(&self) -> Result<Connection, ConnectionError> {
+    /// The next connection.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn accept(&self) -> Result<Connection, ConnectionError> {
         let incoming = in_time(self.endpoint.accept()).await;
         in_time(incoming.expect("open").into_future()).await
     }
 }
 
 /// A dialler, an acceptor, and the connection between them as either sees it.
-pub(crate) async fn pair() -> (Process, Connection, Process, Connection) {
+pub async fn pair() -> (Process, Connection, Process, Connection) {
     let (dialler, acceptor) = (Process::start(), Process::start());
     let (at_dialler, at_acceptor) = tokio::join!(dialler.dial(&acceptor), acceptor.accept());
     let at_acceptor = at_acceptor.expect("connected");
     (dialler, at_dialler, acceptor, at_acceptor)
 }
 
-pub(crate) async fn in_time<F: IntoFuture>(future: F) -> F::Output {
+/// The output of `future`, which must come within [`TIMEOUT`].
+pub async fn in_time<F: IntoFuture>(future: F) -> F::Output {
     let ended = tokio::time::timeout(TIMEOUT, future).await;
     ended.expect("what the test waits for happens")
 }
