@@ -1,7 +1,6 @@
-//! Who a process is on the wire: an Ed25519 key, shown to the other end as a raw public key (RFC 7250).
+//! Identity of a process on the wire: an Ed25519 key, presented as a raw public key (RFC 7250).
 //!
-//! Both ends of every link prove that they hold their key. Nothing here says that a key is welcome: that is
-//! for [`super::admission`].
+//! Both ends of every link prove that they hold their key. Whether a key is welcome is for [`super::admission`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,56 +33,57 @@ use crate::core::id::Fingerprint;
 
 /// The protocol and its version. An incompatible change takes a new number.
 pub(crate) const ALPN: &[u8] = b"mmn/7";
-/// What every dial passes to quinn as the server's name. It is not sent: names mean nothing to raw keys.
+/// The server name that every dial passes to quinn. It is not sent: names mean nothing to raw keys.
 pub(crate) const SERVER_NAME: &str = "mmn";
 
-/// The search for a path's MTU ends when the next step would be shorter: it probes 1326 and 1452 bytes. Finer steps cost a new
-/// link twice as many packets, and would save at most a tenth of those of bulk data on the few paths between the two.
+/// The search for a path's MTU ends when the next step would be shorter: it probes 1326 and 1452 bytes. Finer
+/// steps would double the packets of that search on each new link, and would save at most a tenth of the
+/// packets of bulk data on the few paths between the two.
 const MTU_STEP_BYTES: u16 = 126;
-/// Silence after which quinn gives a connection up that this node dials. Only a backstop: liveness is the core's.
+/// Idle timeout of connections that this node dials. Only a backstop: the core decides about liveness.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// The same of a connection that this node accepts, at least; the shorter one counts at both ends. A stranger can leave a
-/// connection behind that only this ends (`Lingering`).
+/// Minimum idle timeout of connections that this node accepts; the shorter timeout of both ends applies. A
+/// stranger can leave a connection behind that only this timeout ends (`Lingering`).
 const MIN_ACCEPTED_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The same at most, whatever the heartbeats.
+/// Maximum idle timeout of connections that this node accepts, whatever the heartbeats.
 const MAX_ACCEPTED_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Streams that the other end may have open towards us: the control stream.
+/// Bidirectional streams that the other end may open: the control stream.
 pub(crate) const MAX_INCOMING_BIDI_STREAMS: u32 = 1;
-/// Streams that a member may have open towards us: 256 channels, the lane of unordered broadcasts through the leader, 128
-/// unordered messages, and as many again as QUIC may still count while it gives finished ones free (an eighth of the limit).
-/// quinn's table of them is twice as large from 448 on.
+/// Unidirectional streams that a member may open: 256 channels, the lane of unordered broadcasts through the
+/// leader, 128 unordered messages, and the finished ones that QUIC still counts until it returns their credit
+/// (an eighth of the limit). quinn's table of streams doubles from 448 on.
 pub(crate) const MAX_INCOMING_UNI_STREAMS: u32 = 440;
-/// The same until a member opens a second one; many never do. quinn keeps a table for all streams that may come: 1 KiB for
-/// these, 12 KiB for [`MAX_INCOMING_UNI_STREAMS`].
+/// Unidirectional streams that a member may open before it uses a second one; many never do. quinn keeps a
+/// table for all streams that may come: 1 KiB for these, 12 KiB for [`MAX_INCOMING_UNI_STREAMS`].
 pub(crate) const FIRST_INCOMING_UNI_STREAMS: u32 = 28;
-/// Bytes that one stream may have unread here.
+/// Unread bytes of one stream, at most.
 pub(crate) const STREAM_RECEIVE_WINDOW_BYTES: u32 = 2 << 20;
-/// Bytes that all streams of a member's connection may have unread here.
+/// Unread bytes of all streams of a member's connection, at most.
 pub(crate) const RECEIVE_WINDOW_BYTES: u32 = 16 << 20;
-/// Bytes that all streams of a stranger's connection may have unread here.
+/// Unread bytes of all streams of a stranger's connection, at most.
 pub(crate) const STRANGER_RECEIVE_WINDOW_BYTES: u32 = 64 << 10;
-/// Bytes of one connection that are sent and not yet acknowledged, or wait in quinn to be sent.
+/// Bytes of one connection that are unacknowledged or wait in quinn to be sent, at most.
 pub(crate) const SEND_WINDOW_BYTES: u64 = 8 << 20;
-/// Bytes of unread datagrams that one connection keeps; the oldest goes first.
+/// Unread bytes of datagrams that one connection keeps; the oldest are dropped first.
 pub(crate) const DATAGRAM_RECEIVE_BUFFER_BYTES: usize = 64 << 10;
-/// Bytes of datagrams that wait to be sent on one connection; the oldest goes first.
+/// Bytes of datagrams that wait to be sent on one connection; the oldest are dropped first.
 pub(crate) const DATAGRAM_SEND_BUFFER_BYTES: usize = 32 << 10;
-/// Dials from outside that wait to be accepted; those beyond are refused.
+/// Incoming dials that wait to be accepted; further ones are refused.
 pub(crate) const MAX_WAITING_INCOMING: usize = 1024;
-/// Bytes that one waiting dial may have buffered here beside its first packet.
+/// Bytes buffered for one waiting dial beside its first packet, at most.
 pub(crate) const WAITING_BUFFER_BYTES: u64 = 16 << 10;
-/// Bytes that all waiting dials together may have buffered here beside their first packets.
+/// Bytes buffered for all waiting dials together beside their first packets, at most.
 pub(crate) const WAITING_BUFFER_TOTAL_BYTES: u64 = 2 << 20;
 
 /// Application error codes from here on carry an ABI code: `ADMISSION_CODE_BASE + n` means `-n`.
 pub(crate) const ADMISSION_CODE_BASE: u32 = 0x100;
-/// The largest `n` that a close code may carry. A larger one from a remote carries no ABI code.
+/// The largest `n` of a close code. A larger one from a peer carries no ABI code.
 const MAX_CLOSE_CODE: u32 = 99;
 /// Round-trip time that quinn assumes for a new link. It is below quinn's default (333 ms), so that the first packets
-/// of a dial are resent sooner, and a member whose cable comes back during a dial does not have to wait for the next.
+/// of a dial are resent sooner, and a member whose network returns during a dial need not wait for the next dial.
 const INITIAL_RTT: Duration = Duration::from_millis(100);
 
-/// Why there is no identity, or no configuration from it.
+/// Reason why there is no identity, or no configuration from it.
 #[derive(Debug, Error)]
 pub(crate) enum IdentityError {
     /// The system gave no randomness.
@@ -92,21 +92,22 @@ pub(crate) enum IdentityError {
     /// The bytes are not an Ed25519 private key in PKCS#8.
     #[error("the identity key is not an Ed25519 key in PKCS#8 (DER): {0}")]
     BadKey(rustls::Error),
-    /// TLS did not take the configuration.
+    /// TLS rejected the configuration.
     #[error("TLS configuration: {0}")]
     Tls(#[from] rustls::Error),
-    /// The TLS provider lacks what QUIC starts with.
+    /// The TLS provider lacks the cipher suite that QUIC starts with.
     #[error("TLS configuration: {0}")]
     NoInitialCipherSuite(#[from] NoInitialCipherSuite),
 }
 
-/// The private half of a key pair (RFC 8032 section 5.1.5), wiped when it is dropped. In a box, so that no copy stays behind
-/// where it is moved.
+/// The private half of a key pair (RFC 8032 section 5.1.5), wiped when it is dropped. Boxed, so that a
+/// move leaves no copy behind.
 pub(crate) type PrivateKey = Box<Zeroizing<[u8; ED25519_KEY_BYTES]>>;
 
-/// A private key from the system's random generator.
+/// Makes a private key with the system's random generator.
 pub(crate) fn generate_private() -> Result<PrivateKey, IdentityError> {
-    // Any 32 random bytes are a key (RFC 8032 section 5.1.5). Not by ring's own means: its document is not wiped.
+    // Any 32 random bytes are a key (RFC 8032 section 5.1.5). ring's own generator is not used: it
+    // does not wipe its document.
     let mut private = PrivateKey::default();
     ring::rand::SystemRandom::new()
         .fill(private.as_mut_slice())
@@ -117,7 +118,7 @@ pub(crate) fn generate_private() -> Result<PrivateKey, IdentityError> {
 /// A private key in PKCS#8 (DER), version 1, wiped when it is dropped.
 pub(crate) type Pkcs8Key = Box<Zeroizing<[u8; PKCS8_KEY_BYTES]>>;
 
-/// `private` as [`Identity::from_pkcs8`] takes it.
+/// Encodes `private` as [`Identity::from_pkcs8`] takes it.
 pub(crate) fn pkcs8_of(private: &PrivateKey) -> Pkcs8Key {
     let mut pkcs8 = Box::new(Zeroizing::new([0; PKCS8_KEY_BYTES]));
     let (prefix, key) = pkcs8.split_at_mut(ED25519_PKCS8_PREFIX.len());
@@ -126,7 +127,7 @@ pub(crate) fn pkcs8_of(private: &PrivateKey) -> Pkcs8Key {
     pkcs8
 }
 
-/// The key pair by which a process is known.
+/// The key pair that identifies a process.
 #[derive(Clone)]
 pub(crate) struct Identity {
     key: Arc<CertifiedKey>,
@@ -135,7 +136,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// A new key pair from the system's random generator.
+    /// Makes a new key pair with the system's random generator.
     pub(crate) fn generate() -> Result<Self, IdentityError> {
         Self::from_private(&generate_private()?)
     }
@@ -176,7 +177,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// How `identity` accepts links.
+/// QUIC settings with which `identity` accepts links.
 pub(crate) fn server_config(
     identity: &Identity,
     transport: Arc<TransportConfig>,
@@ -184,7 +185,7 @@ pub(crate) fn server_config(
     server_config_with_alpn(identity, transport, ALPN)
 }
 
-/// How `identity` dials. With `expected`, only the holder of that key is met.
+/// QUIC settings with which `identity` dials. With `expected`, only the holder of that key is accepted.
 pub(crate) fn client_config(
     identity: &Identity,
     expected: Option<Fingerprint>,
@@ -193,7 +194,7 @@ pub(crate) fn client_config(
     client_config_with_alpn(identity, expected, transport, ALPN)
 }
 
-/// As [`server_config`], for another protocol version.
+/// [`server_config`] with another protocol version.
 pub(crate) fn server_config_with_alpn(
     identity: &Identity,
     transport: Arc<TransportConfig>,
@@ -220,7 +221,7 @@ pub(crate) fn server_config_with_alpn(
     Ok(config)
 }
 
-/// As [`client_config`], for another protocol version.
+/// [`client_config`] with another protocol version.
 pub(crate) fn client_config_with_alpn(
     identity: &Identity,
     expected: Option<Fingerprint>,
@@ -245,8 +246,8 @@ pub(crate) fn client_config_with_alpn(
     Ok(config)
 }
 
-/// How both roles use QUIC. A stranger gets the control stream and a small window; [`open_windows`] gives
-/// the rest.
+/// Transport settings of both roles. A stranger gets the control stream and a small window;
+/// [`open_windows`] grants the rest.
 pub(crate) fn transport_config() -> TransportConfig {
     let mut mtu_discovery = MtuDiscoveryConfig::default();
     mtu_discovery.minimum_change(MTU_STEP_BYTES);
@@ -268,14 +269,14 @@ pub(crate) fn transport_config() -> TransportConfig {
     transport
 }
 
-/// Silence after which quinn gives a connection up that this node accepts. The core's heartbeats are faster.
+/// Idle timeout of connections that this node accepts. The core's heartbeats are faster.
 pub(crate) fn accepted_idle_timeout(heartbeat_timeout: Duration) -> Duration {
     heartbeat_timeout
         .saturating_mul(2)
         .clamp(MIN_ACCEPTED_IDLE_TIMEOUT, MAX_ACCEPTED_IDLE_TIMEOUT)
 }
 
-/// [`transport_config`] for the end that accepts. QUIC keeps the connection alive while the room decides about a newcomer.
+/// [`transport_config`] of the accepting end. QUIC keeps the connection alive while the room decides about a newcomer.
 pub(crate) fn accepting_transport_config(idle_timeout: Duration) -> TransportConfig {
     let mut transport = transport_config();
     transport
@@ -284,7 +285,7 @@ pub(crate) fn accepting_transport_config(idle_timeout: Duration) -> TransportCon
     transport
 }
 
-/// Lets the other end, which has shown that it knows the room, open its first lanes and fill the full window.
+/// Grants a peer that has proved that it knows the room its first lanes and the full window.
 pub(crate) fn open_windows(connection: &Connection) {
     connection.set_max_concurrent_uni_streams(VarInt::from_u32(FIRST_INCOMING_UNI_STREAMS));
     connection.set_receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES));
@@ -307,7 +308,7 @@ pub(crate) fn peer_fingerprint(connection: &Connection) -> Option<Fingerprint> {
     }
 }
 
-/// The application error code that carries ABI code `code` to the other end; 0 for a close without reproach.
+/// The application error code that carries ABI code `code` to the other end; 0 for a close without an error.
 pub(crate) fn close_code(code: i32) -> VarInt {
     match code.unsigned_abs() {
         0 => VarInt::from_u32(0),
@@ -336,16 +337,16 @@ pub(crate) mod abi {
     pub(crate) const RATE_LIMITED: i32 = -22;
 }
 
-/// Why a dial gave no usable connection, or a connection ended before the admission was over.
+/// Reason why a dial gave no usable connection, or why a connection ended before the admission was over.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum DialError {
     /// No common protocol version.
     #[error("the other end speaks another protocol version")]
     VersionMismatch,
-    /// The other end takes no link from here now.
+    /// The other end accepts no link from here now.
     #[error("the other end refused the link")]
     Refused,
-    /// Somebody answered, but not the holder of the expected key.
+    /// A process answered, but not the holder of the expected key.
     #[error("the other end does not hold the expected key")]
     WrongKey,
     /// No answer.
@@ -356,7 +357,7 @@ pub(crate) enum DialError {
     Closed {
         /// The ABI code, negative.
         code: i32,
-        /// What it gave beside the code.
+        /// Reason bytes beside the code.
         reason: Bytes,
     },
     /// Anything else.
@@ -491,7 +492,7 @@ impl RawKeyVerifier {
     }
 }
 
-/// TLS 1.2 is never offered, so that nothing of it can be valid.
+/// TLS 1.2 is never offered, so nothing of it can be valid.
 fn no_tls12() -> rustls::Error {
     rustls::PeerIncompatible::Tls13RequiredForQuic.into()
 }
@@ -586,7 +587,7 @@ impl ClientCertVerifier for RawKeyVerifier {
     }
 }
 
-/// Endpoints on loopback for the tests of this and the neighbouring modules.
+/// Loopback endpoints for the tests of this and the neighbouring modules.
 #[cfg(test)]
 pub(crate) mod testing;
 

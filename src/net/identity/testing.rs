@@ -4,7 +4,7 @@ use quinn::Endpoint;
 
 use super::*;
 
-/// How long a test waits for what must happen; only a broken one gets there.
+/// Longest wait of a test for something that must happen; only a broken test reaches it.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A process on 127.0.0.1 that accepts and dials.
@@ -22,7 +22,7 @@ impl Process {
         Self::start_with(Identity::generate().expect("a key"), alpn)
     }
 
-    /// One that is known by a key of before.
+    /// Starts a process with an existing key.
     pub(crate) fn start_as(identity: Identity) -> Self {
         Self::start_with(identity, ALPN)
     }
@@ -65,7 +65,7 @@ impl Process {
     }
 }
 
-/// A dialler, an acceptor, and the connection between them as either sees it.
+/// A dialler, an acceptor, and each end's view of their connection.
 pub(crate) async fn pair() -> (Process, Connection, Process, Connection) {
     let (dialler, acceptor) = (Process::start(), Process::start());
     let (at_dialler, at_acceptor) = tokio::join!(dialler.dial(&acceptor), acceptor.accept());
