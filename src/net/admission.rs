@@ -1,9 +1,9 @@
-//! What two ends of a new link say before anything else is parsed: a PAKE over the room's name and secret,
-//! confirmed both ways, then one Hello each (`docs/protocol.md`, "Entering a room").
+//! Admission of a new link, before anything else is parsed: a PAKE over the room's name and secret, confirmed
+//! by both ends, then one Hello from each end (`docs/protocol.md`, "Entering a room").
 //!
-//! All of it runs on the first bidirectional stream, which the dialler opens and which is the control
-//! stream afterwards: nothing here reads a byte beyond its own frames. Nothing here knows the time; the
-//! caller bounds the whole admission and may drop these futures, and then closes the connection.
+//! The exchange runs on the first bidirectional stream. The dialler opens it, and it becomes the control
+//! stream. The functions here read no byte beyond their own frames. They have no timeout: the caller bounds
+//! the whole admission, drops these futures when time runs out, and then closes the connection.
 
 use std::time::Duration;
 
@@ -25,25 +25,25 @@ use crate::config::Secret;
 use crate::core::id::{Fingerprint, SessionId};
 use crate::core::wire::{Hello, HelloAck, MAX_HELLO_BYTES, MAX_JOIN_PAYLOAD_BYTES};
 
-/// Length of the opening frames: whether the sender has a secret (1), and its SPAKE2 message (33).
+/// Length of the opening frames: a flag for a secret (1 byte) and the SPAKE2 message (33 bytes).
 pub(crate) const OPENING_BYTES: usize = 1 + SPAKE_MESSAGE_BYTES;
 /// Length of the confirmation frames: HMAC-SHA256.
 pub(crate) const CONFIRMATION_BYTES: usize = 32;
-/// How long a rejection may take to reach the other end before the connection is closed all the same.
+/// Longest wait until the other end has received a rejection; then the connection closes anyway.
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 const SPAKE_MESSAGE_BYTES: usize = 33;
 const EXPORTER_LABEL: &[u8] = b"EXPORTER-mmn-admission";
 const EXPORTER_BYTES: usize = 32;
 
-/// What shows that this process belongs to the room.
+/// Proof that this process belongs to the room.
 #[derive(Clone)]
 pub(crate) struct RoomProof {
     /// The room's name.
     pub(crate) session: SessionId,
     /// The room's secret, if it has one.
     pub(crate) secret: Option<Secret>,
-    /// The key that this process shows in TLS.
+    /// The key that this process presents in TLS.
     pub(crate) own_key: Fingerprint,
 }
 
@@ -55,11 +55,12 @@ impl RoomProof {
     fn password(&self) -> Password {
         let secret = self.secret.as_ref().map(Secret::bytes).unwrap_or_default();
         let parts = [self.session.as_str().as_bytes(), secret];
-        // As long as it gets: growing would leave copies behind.
+        // Reserved in full: a buffer that grows leaves copies of the secret behind.
         let len = parts.iter().map(|part| size_of::<u32>() + part.len()).sum();
         let mut password = Zeroizing::new(Vec::with_capacity(len));
         for part in parts {
-            // A secret comes from an FFI call with a 32-bit length; a longer one would only weaken itself.
+            // A secret comes from an FFI call with a 32-bit length. Truncating the length of a longer one
+            // would only weaken that secret.
             let len = u32::try_from(part.len()).unwrap_or(u32::MAX);
             password.extend_from_slice(&len.to_le_bytes());
             password.extend_from_slice(part);
@@ -68,45 +69,45 @@ impl RoomProof {
     }
 }
 
-/// Why a link was not admitted.
+/// Reason why a link was not admitted.
 #[derive(Debug, Error)]
 pub(crate) enum AdmissionError {
-    /// The confirmation was wrong, and neither side has a secret: the rooms have different names.
+    /// The confirmation did not match, and neither side has a secret: the rooms have different names.
     #[error("the other end is in another room")]
     SessionMismatch,
-    /// The confirmation was wrong, and at least one side has a secret.
+    /// The confirmation did not match, and at least one side has a secret.
     #[error("the other end is in another room or has another secret")]
     AuthenticationFailed,
-    /// Others guessed wrong at that address before, and nothing shows that this is a member.
+    /// Earlier attempts from that address guessed wrong, and nothing shows that this one comes from a member.
     #[error("too many wrong guesses from there lately; none is taken for {seconds} s")]
     TooManyGuesses {
-        /// For how long strangers there get no attempt.
+        /// Time until strangers at that address get an attempt again.
         seconds: u64,
     },
-    /// A frame that is not what it should be.
+    /// A malformed frame.
     #[error("the other end sent a malformed {what}")]
     Malformed {
-        /// Which frame.
+        /// The kind of frame.
         what: &'static str,
     },
-    /// A join payload that is too long, read or to be written.
+    /// A join payload that is too long to be read or written.
     #[error("a join payload of {len} bytes; at most {max} are allowed")]
     JoinPayloadTooLong {
-        /// The length found, in bytes.
+        /// Its length in bytes.
         len: usize,
-        /// The longest length allowed, in bytes.
+        /// The limit in bytes.
         max: usize,
     },
     /// TLS gave no key of the other end, or no exporter.
     #[error("the link has no {what}")]
     NoTls {
-        /// What is missing.
+        /// The missing item.
         what: &'static str,
     },
     /// The stream failed.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The connection ended; with the code of the other end, where it gave one.
+    /// The connection ended; carries the other end's code, if it sent one.
     #[error(transparent)]
     Connection(#[from] DialError),
 }
@@ -125,7 +126,7 @@ impl AdmissionError {
         }
     }
 
-    /// What the close says beside the code: of too many guesses for how many seconds, in digits.
+    /// Reason bytes of the close: after too many guesses the remaining seconds, in digits; empty otherwise.
     pub(crate) fn close_reason(&self) -> String {
         match self {
             Self::TooManyGuesses { seconds } => seconds.to_string(),
@@ -133,17 +134,16 @@ impl AdmissionError {
         }
     }
 
-    /// Whether the other end has tried a guess and failed.
+    /// Whether the other end confirmed with a wrong key.
     pub(crate) fn is_failed_confirmation(&self) -> bool {
         matches!(self, Self::SessionMismatch | Self::AuthenticationFailed)
     }
 }
 
-/// As the dialler, proves to the acceptor that we know the room, and demands the same proof. `guess` is the attempt
-/// that this costs the acceptor, unless its key is known.
+/// Runs the dialler's side: proves to the acceptor that this node knows the room, and demands the same proof.
+/// `guess` is the attempt to charge to the acceptor; `None` if its key is known.
 ///
-/// Opens the control stream and returns it. On an error the connection is closed, with the error's code
-/// for the other end.
+/// Opens the control stream and returns it. On an error it closes the connection with the error's code.
 pub(crate) async fn dial_stranger(
     connection: &Connection,
     room: &RoomProof,
@@ -156,12 +156,11 @@ pub(crate) async fn dial_stranger(
     .await
 }
 
-/// Demands of the dialler that it knows the room, then shows it the same, as the one that was dialled. `begin` waits
-/// for the dialler's try, unless it is known; only once it has opened the exchange, so that no try is held for
-/// who waits itself.
+/// Runs the acceptor's side: demands the dialler's proof, then gives its own. `begin` waits for the dialler's
+/// attempt; it returns `None` if the dialler's key is known. It runs only after the dialler has opened the
+/// exchange, so that a dialler that stalls holds no attempt.
 ///
-/// Waits for the control stream and returns it. On an error the connection is closed, with the error's
-/// code for the other end.
+/// Waits for the control stream and returns it. On an error it closes the connection with the error's code.
 pub(crate) async fn accept_stranger(
     connection: &Connection,
     room: &RoomProof,
@@ -174,7 +173,7 @@ pub(crate) async fn accept_stranger(
     .await
 }
 
-/// [`dial_stranger`] that counts nothing.
+/// [`dial_stranger`] without counting attempts.
 #[cfg(test)]
 pub(crate) async fn dial_pake(
     connection: &Connection,
@@ -183,7 +182,7 @@ pub(crate) async fn dial_pake(
     dial_stranger(connection, room, None).await
 }
 
-/// [`accept_stranger`] that counts nothing.
+/// [`accept_stranger`] without counting attempts.
 #[cfg(test)]
 pub(crate) async fn accept_pake(
     connection: &Connection,
@@ -192,7 +191,7 @@ pub(crate) async fn accept_pake(
     accept_stranger(connection, room, async || Ok(None)).await
 }
 
-/// Reads what a dialler shows, up to its confirmation, and then says nothing.
+/// Reads the dialler's frames up to its confirmation, and then sends nothing.
 #[cfg(test)]
 pub(crate) async fn accept_without_answer(
     connection: &Connection,
@@ -240,17 +239,17 @@ pub(crate) async fn read_hello_ack(recv: &mut RecvStream) -> Result<HelloAck, Ad
     Ok(ack)
 }
 
-/// Ends `send`, waits at most [`FLUSH_TIMEOUT`] until the other end has all of it, and closes the
-/// connection with `code`. What the other end has received it can still read after the close.
+/// Finishes `send`, waits at most [`FLUSH_TIMEOUT`] until the other end has received all of it, and closes
+/// the connection with `code`. The other end can read what it has received even after the close.
 pub(crate) async fn close_after_flush(connection: &Connection, mut send: SendStream, code: i32) {
     if send.finish().is_ok() {
-        // Whatever ends the wait, the close follows.
+        // The close follows however the wait ends.
         let _ = tokio::time::timeout(FLUSH_TIMEOUT, send.stopped()).await;
     }
     connection.close(close_code(code), b"");
 }
 
-/// Runs `exchange` on the control stream; then opens the windows, or closes the connection.
+/// Runs `exchange` on the control stream. Opens the flow-control windows on success; closes the connection on failure.
 async fn admit_on(
     connection: &Connection,
     opened: Result<(SendStream, RecvStream), ConnectionError>,
@@ -264,14 +263,14 @@ async fn admit_on(
         }
         Err(error) => {
             let error = with_reason(connection, error);
-            // Before the streams are dropped: their end must not reach the other end first.
+            // The close precedes the drop of the streams: the other end must not see them end first.
             connection.close(close_code(error.code()), error.close_reason().as_bytes());
             Err(error)
         }
     }
 }
 
-/// A stream that fails because the connection was closed says less than the close itself.
+/// Replaces a stream error by the close of the connection that caused it, which carries a reason.
 fn with_reason(connection: &Connection, error: AdmissionError) -> AdmissionError {
     match (error, connection.close_reason()) {
         (AdmissionError::Frame(_), Some(reason)) => DialError::from(reason).into(),
@@ -294,8 +293,8 @@ async fn dial_exchange(
     let theirs = read_opening(recv).await?;
     let key = finish(state, &theirs)?;
 
-    // Our confirmation shows its reader whether it has guessed the room. Until the other end has proved that it need not
-    // guess, everything counts against it: a close, silence, our own lack of time.
+    // Our confirmation lets its reader test a guess. Until the other end has proved that it knows the room,
+    // every outcome counts against it: a close, silence, or our own timeout.
     if let Some(guess) = &guess {
         guess.stake();
     }
@@ -325,7 +324,7 @@ async fn accept_exchange(
     let key = finish(state, &theirs)?;
     write_opening(send, room.has_secret(), &message).await?;
 
-    // The dialler confirms first: one that dials to guess learns nothing without being counted.
+    // The dialler confirms first: a dialler that guesses learns nothing without being counted.
     let expected = Role::Dialler.confirmation(&key, &link);
     let confirmed = read_confirmation(recv, expected, room.has_secret() || theirs.has_secret).await;
     if let (Err(error), Some(guess)) = (&confirmed, &guess)
@@ -333,7 +332,7 @@ async fn accept_exchange(
     {
         guess.stake();
     }
-    // The guess has its outcome, and what follows takes longer.
+    // The outcome of the guess is known, and the rest takes longer.
     drop(guess);
     confirmed?;
     let ours = Role::Acceptor.confirmation(&key, &link);
@@ -341,7 +340,7 @@ async fn accept_exchange(
     Ok(())
 }
 
-/// What ties the PAKE to this one TLS connection, so that it cannot be relayed over two.
+/// Binds the PAKE to this one TLS connection, so that it cannot be relayed over two.
 struct Link {
     peer_key: Fingerprint,
     exporter: Zeroizing<[u8; EXPORTER_BYTES]>,
@@ -360,7 +359,7 @@ impl Link {
     }
 }
 
-/// The end that dialled, and the end that was dialled.
+/// Role of an end in the exchange.
 #[derive(Clone, Copy)]
 enum Role {
     Dialler,
@@ -398,7 +397,7 @@ fn identities(
     )
 }
 
-/// HMAC-SHA256 under the key that both ends share if, and only if, they know the same room.
+/// HMAC-SHA256 under the shared key. Both ends have equal keys if, and only if, they know the same room.
 struct SharedKey(Hmac<Sha256>);
 
 fn finish(state: Spake2<Ed25519Group>, theirs: &Opening) -> Result<SharedKey, AdmissionError> {
@@ -414,7 +413,7 @@ fn finish(state: Spake2<Ed25519Group>, theirs: &Opening) -> Result<SharedKey, Ad
     }
 }
 
-/// The first frame of either end.
+/// The first frame of each end.
 struct Opening {
     has_secret: bool,
     message: [u8; SPAKE_MESSAGE_BYTES],

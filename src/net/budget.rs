@@ -1,20 +1,19 @@
-//! Memory for messages that are here and that the host has not taken: parts of long ones, and compressed ones at their full
-//! length.
+//! Memory budget for received messages that the host has not taken: parts of long messages, and decompressed ones.
 //!
-//! Each peer has a share that fits one message of the longest kind, so that no other peer can keep it from sending. What is
-//! more than that comes out of one part for all peers of the room. Those of one peer wait in their order.
+//! Each peer has a share that fits one message of maximum length, so no other peer can block it. Anything beyond
+//! that comes from a part that all peers of the room share. The requests of one peer are served in order.
 
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 
-/// The shared part for long messages that are here in part.
+/// Shared part for incomplete long messages.
 const SHARED_READING_BYTES: usize = 16 << 20;
-/// The shared part for compressed messages at their full length.
+/// Shared part for decompressed messages.
 const SHARED_UNPACKED_BYTES: usize = 4 << 20;
 
-/// The parts that the peers of a room share. No reader waits for the first with something of the second, so that the two cannot
-/// wait for each other.
+/// The parts that the peers of a room share. No reader holds memory of `unpacked` while it waits for
+/// `reading`, so that the two cannot deadlock.
 #[derive(Debug)]
 pub(crate) struct Budget {
     reading: Arc<Semaphore>,
@@ -32,12 +31,12 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// A peer's share of the memory for parts of messages that are at most `longest` bytes long.
+    /// A peer's share for parts of messages of at most `longest` bytes.
     pub(super) fn share_of_reading(&self, longest: usize) -> Share {
         Share::new(longest, SHARED_READING_BYTES, &self.reading)
     }
 
-    /// A peer's share of the memory for messages of at most `longest` bytes at their full length.
+    /// A peer's share for decompressed messages of at most `longest` bytes.
     pub(super) fn share_of_unpacked(&self, longest: usize) -> Share {
         Share::new(longest, SHARED_UNPACKED_BYTES, &self.unpacked)
     }
@@ -50,11 +49,11 @@ pub(super) struct Share {
     own_bytes: usize,
     shared: Arc<Semaphore>,
     shared_bytes: usize,
-    /// Held by the one that waits first.
+    /// Held by the request at the head of the queue.
     turn: Arc<Mutex<()>>,
 }
 
-/// So much memory is set aside until this is dropped.
+/// Memory that stays set aside until this is dropped.
 #[derive(Debug)]
 pub(super) struct Reserved {
     _permit: Option<OwnedSemaphorePermit>,
@@ -71,7 +70,7 @@ impl Share {
         }
     }
 
-    /// Sets `len` bytes aside if they are free and nothing of this peer waits.
+    /// Sets `len` bytes aside if they are free and no request of this peer waits.
     pub(super) fn try_reserve(&self, len: usize) -> Option<Reserved> {
         let _turn = self.turn.try_lock().ok()?;
         let permits = u32::try_from(len).ok()?;
@@ -82,7 +81,7 @@ impl Share {
         })
     }
 
-    /// Sets `len` bytes aside, all of them, after those that the peer asked for before. Waits until they are free.
+    /// Sets `len` bytes aside, all of them. Waits for earlier requests of the peer, then until the bytes are free.
     pub(super) async fn reserve(&self, len: usize) -> Reserved {
         debug_assert!(len <= self.own_bytes, "longer than any message");
         // A message is bounded far below 4 GiB.
@@ -90,13 +89,13 @@ impl Share {
         let _turn = self.turn.lock().await;
         let own = Arc::clone(&self.own).acquire_many_owned(permits);
         let shared = async {
-            // One that never fits must not stand in the way of others.
+            // A request that can never fit must not block others.
             match len <= self.shared_bytes {
                 true => Arc::clone(&self.shared).acquire_many_owned(permits).await,
                 false => std::future::pending().await,
             }
         };
-        // Either fails only when it is closed, which does not happen.
+        // An acquire fails only on a closed semaphore, and these are never closed.
         let permit = tokio::select! {
             biased;
             own = own => own.ok(),
@@ -110,7 +109,7 @@ impl Share {
 mod tests {
     use super::*;
 
-    /// Sets bytes aside now, without waiting.
+    /// Sets bytes aside without waiting.
     async fn at_once(share: &Share, len: usize) -> Option<Reserved> {
         tokio::select! {
             biased;
@@ -119,7 +118,7 @@ mod tests {
         }
     }
 
-    /// Polls a reservation for which there is no room yet.
+    /// Polls a reservation that must still wait.
     async fn must_wait(reservation: std::pin::Pin<&mut impl Future<Output = Reserved>>) {
         tokio::select! {
             biased;
@@ -144,7 +143,7 @@ mod tests {
         let longest = at_once(&other, 100).await;
         assert!(longest.is_some());
         assert!(at_once(&other, 1).await.is_none());
-        // What the greedy one gives back is for anybody.
+        // Any peer may take what the greedy one gives back.
         held.pop();
         assert!(at_once(&other, 50).await.is_some());
     }

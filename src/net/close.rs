@@ -2,9 +2,9 @@
 
 use quinn::VarInt;
 
-/// The sender has left, or has nothing against the receiver.
+/// The sender has left, or closes without a complaint about the receiver.
 pub(crate) const DONE: VarInt = VarInt::from_u32(0);
-/// The sender heard nothing for the heartbeat timeout.
+/// The sender received nothing for the heartbeat timeout.
 pub(crate) const LOST: VarInt = VarInt::from_u32(1);
 /// The sender's host disconnected the receiver.
 pub(crate) const DISCONNECTED: VarInt = VarInt::from_u32(2);
@@ -12,14 +12,14 @@ pub(crate) const DISCONNECTED: VarInt = VarInt::from_u32(2);
 pub(crate) const SUPERSEDED: VarInt = VarInt::from_u32(3);
 /// The receiver broke the protocol.
 pub(crate) const VIOLATION: VarInt = VarInt::from_u32(4);
-/// The room is over for the sender, which does not come back.
+/// The room is over for the sender, which does not return.
 pub(crate) const ROOM_ENDED: VarInt = VarInt::from_u32(5);
-/// The sender goes on in another room, where another member has the receiver's id.
+/// The sender continues in another room, where another member has the receiver's id.
 pub(crate) const MOVED_FROM_DUPLICATE: VarInt = VarInt::from_u32(6);
-/// The sender goes on in another room, whose leader has banned the receiver.
+/// The sender continues in another room, whose leader has banned the receiver.
 pub(crate) const MOVED_FROM_BANNED: VarInt = VarInt::from_u32(7);
-/// The receiver is a member of another room, which cannot become one with the sender's.
+/// The receiver is a member of another room, which cannot merge with the sender's.
 pub(crate) const OTHER_ROOM: VarInt = VarInt::from_u32(8);
 
-/// Why a link is given up whose peer reads no control messages.
+/// Reason for giving up a link whose peer reads no control messages.
 pub(crate) const STALLED: &str = "the control stream is stalled";

@@ -9,13 +9,13 @@ use lz4_flex::block::{
 
 /// Bytes of the uncompressed length before a block.
 const LENGTH_BYTES: usize = 4;
-/// No byte of an LZ4 block stands for more bytes than this (each further byte of a length adds at most 255).
+/// Upper bound of the compression ratio: each further byte of a length adds at most 255.
 const MAX_RATIO: usize = 255;
 
 /// A scratch buffer that has grown beyond this is not kept.
 const MAX_KEPT_SCRATCH_BYTES: usize = 64 * 1024;
 
-/// What compressing needs beside the payload; kept, because to set it up costs more than to compress a short message.
+/// Reusable buffers of the compressor. Setting them up costs more than compressing a short message.
 #[derive(Default)]
 struct Workspace {
     table: CompressTable,
@@ -26,10 +26,11 @@ thread_local! {
     static WORKSPACE: RefCell<Workspace> = RefCell::default();
 }
 
-/// What is saved is at least this part: less makes hardly a packet fewer, and costs both ends as much time.
+/// The smallest saving that counts is this part of the payload (1/4). Less hardly saves a packet, and
+/// costs both ends as much time.
 const LEAST_SAVED_PART: usize = 4;
 
-/// The compressed form of `payload`, where that is shorter by a quarter.
+/// The compressed form of `payload`, if it is shorter by at least a quarter.
 pub(crate) fn pack(payload: &[u8]) -> Option<Bytes> {
     let length = u32::try_from(payload.len()).ok()?;
     WORKSPACE.with_borrow_mut(|Workspace { table, scratch }| {
@@ -40,7 +41,7 @@ pub(crate) fn pack(payload: &[u8]) -> Option<Bytes> {
         let len = compress_into_with_table(payload, scratch, table).ok()?;
         let saves = payload.len().div_ceil(LEAST_SAVED_PART);
         let packed = (LENGTH_BYTES + len + saves <= payload.len()).then(|| {
-            let mut packed = BytesMut::with_capacity(LENGTH_BYTES + len); // it waits in queues
+            let mut packed = BytesMut::with_capacity(LENGTH_BYTES + len); // sized exactly: it waits in queues
             packed.put_u32_le(length);
             packed.put_slice(&scratch[..len]);
             packed.freeze()
@@ -52,32 +53,32 @@ pub(crate) fn pack(payload: &[u8]) -> Option<Bytes> {
     })
 }
 
-/// Whether it is worth while to compress the next message of a lane. Encrypted data and media become no shorter, and to try
-/// costs as much as to send: after a few failures in a row only every so many messages are tried, at first
-/// [`FIRST_PAUSE`], later up to [`LONGEST_PAUSE`].
+/// Decides whether to try to compress the next message of a lane. Encrypted data and media do not shrink, and
+/// an attempt costs as much as sending. After several failures in a row it skips messages between attempts:
+/// at first [`FIRST_PAUSE`], later up to [`LONGEST_PAUSE`].
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
     kinds: [Kind; KINDS],
 }
 
-/// Messages of different types are different streams: so many are told apart, by the end of their number.
+/// Number of message streams with a state of their own; the message type modulo this selects one.
 const KINDS: usize = 16;
-/// Messages in a row that saved too little, before any is left out.
+/// Failures in a row before the first message is skipped.
 const FAILURES: u32 = 4;
-/// Messages that are not tried after that.
+/// Messages skipped after that.
 const FIRST_PAUSE: u32 = 4;
-/// Messages that are not tried after many failures.
+/// Messages skipped at most after further failures.
 const LONGEST_PAUSE: u32 = 64;
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Kind {
     failures: u32,
-    /// Messages that are not tried.
+    /// Messages still to skip.
     pause: u32,
 }
 
 impl Patience {
-    /// Whether to try the next message, of this type.
+    /// Whether to try to compress the next message of this type.
     pub(crate) fn tries(&mut self, msg_type: u16) -> bool {
         let kind = self.kind(msg_type);
         if kind.pause > 0 {
@@ -87,7 +88,7 @@ impl Patience {
         true
     }
 
-    /// Whether that message saved enough.
+    /// Records whether that attempt saved enough.
     pub(crate) fn tried(&mut self, msg_type: u16, is_shorter: bool) {
         let kind = self.kind(msg_type);
         if is_shorter {
@@ -106,11 +107,10 @@ impl Patience {
     }
 }
 
-/// The payload whose compressed form is `packed`. Nothing is allocated for one that is longer than `max`, or
-/// that cannot be as long as it says.
+/// Decompresses `packed`. Rejects, before it allocates, a payload longer than `max` or longer than its block can encode.
 ///
 /// # Errors
-/// What no honest sender sends.
+/// Input that no honest sender sends.
 pub(crate) fn unpack(packed: &[u8], max: usize) -> Result<Bytes, &'static str> {
     let (len, block) = parted(packed, max)?;
     let mut payload = vec![0; len];
@@ -120,15 +120,15 @@ pub(crate) fn unpack(packed: &[u8], max: usize) -> Result<Bytes, &'static str> {
     }
 }
 
-/// How long the payload of `packed` will be. Nothing is allocated.
+/// The uncompressed length of `packed`, without allocating.
 ///
 /// # Errors
-/// What no honest sender sends.
+/// Input that no honest sender sends.
 pub(crate) fn unpacked_len(packed: &[u8], max: usize) -> Result<usize, &'static str> {
     parted(packed, max).map(|(len, _)| len)
 }
 
-/// The length of a payload, and its block.
+/// Splits `packed` into the payload's length and its block.
 fn parted(packed: &[u8], max: usize) -> Result<(usize, &[u8]), &'static str> {
     let (length, block) = packed
         .split_first_chunk::<LENGTH_BYTES>()
@@ -174,7 +174,7 @@ mod tests {
         };
         let noise: Vec<u8> = std::iter::repeat_with(&mut random).take(1600).collect();
         let with_zeros = |zeros: usize| [&noise[..1600 - zeros], &vec![0; zeros]].concat();
-        // LZ4 itself takes some 20 bytes more for these: the length of the noise, that of the zeros, and our own.
+        // The compressed form takes some 20 bytes more: the length of the noise, that of the zeros, and our own length.
         assert_eq!(pack(&with_zeros(400)), None);
         assert!(pack(&with_zeros(440)).is_some());
     }
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(pack(&[7; 3]), None);
     }
 
-    /// How many of these messages are tried, of which none becomes shorter.
+    /// The number of these incompressible messages that are tried.
     fn tried_in_vain(patience: &mut Patience, msg_type: u16, messages: usize) -> usize {
         let tries = |_: &usize| {
             let tries = patience.tries(msg_type);
@@ -208,9 +208,9 @@ mod tests {
         assert_eq!(tried_in_vain(&mut patience, 300, 4), 0);
         let later = tried_in_vain(&mut patience, 300, 1_000_000);
         assert!((15_000..16_000).contains(&later), "{later}");
-        // Another type is another stream.
+        // Another type has a state of its own.
         assert_eq!(tried_in_vain(&mut patience, 301, 4), 4);
-        // It becomes shorter: each is tried again, after 64 at most.
+        // After a success every message is tried again; the success comes after 64 messages at most.
         let next = (0..65).position(|_| patience.tries(300));
         assert!(next.is_some());
         patience.tried(300, true);

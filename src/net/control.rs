@@ -14,17 +14,17 @@ use super::frame::{
 };
 use crate::core::wire::MAX_CONTROL_FRAME_BYTES;
 
-/// Control frames that wait to be written; a peer that takes none of them loses its link.
+/// Control frames that wait to be written, at most; a peer that reads none of them loses its link.
 pub(super) const CONTROL_QUEUE_FRAMES: usize = 1024;
-/// The control stream goes before all lanes.
+/// Priority of the control stream: above all lanes.
 const CONTROL_PRIORITY: i32 = 100;
 /// Frames written at once, at most.
 const CONTROL_BATCH: usize = 64;
-/// Empty datagrams that follow an urgent control frame, each in a packet of its own. QUIC takes a packet for lost when one
-/// that was sent later is acknowledged (RFC 9002 section 6.1), and asks only after a probe timeout, of two round trips and
-/// more, where nothing was. With these it sends the frame again after one round trip.
+/// Empty datagrams that follow an urgent control frame, each in a packet of its own. QUIC takes a packet for
+/// lost once a later packet is acknowledged (RFC 9002 section 6.1). Without a later packet it waits for a
+/// probe timeout of two round trips or more. With these it retransmits the frame after one round trip.
 const TRAILERS: u32 = 4;
-/// Their distance, so that the transport does not put them into one packet.
+/// Gap between them, so that the transport does not coalesce them into one packet.
 const TRAILER_GAP: Duration = Duration::from_millis(2);
 
 /// A control frame that waits to be written.
@@ -49,7 +49,7 @@ pub(super) async fn write_control(
     mut frames: mpsc::Receiver<Queued>,
     write_timeout: Duration,
 ) {
-    // It fails only on a stream that is closed.
+    // Fails only on a closed stream.
     let _ = send.set_priority(CONTROL_PRIORITY);
     let mut batch = Vec::new();
     let mut buffer = BytesMut::new();
@@ -62,7 +62,7 @@ pub(super) async fn write_control(
             },
             () = sleep(TRAILER_GAP), if trailers > 0 => {
                 trailers -= 1;
-                // One that cannot be sent is as good as lost.
+                // A trailer that cannot be sent counts as lost.
                 let _ = connection.send_datagram(Bytes::new());
             }
         }
@@ -77,7 +77,7 @@ pub(super) async fn write_control(
         while !buffer.is_empty() {
             match timeout(write_timeout, send.write(&buffer)).await {
                 Ok(Ok(written)) => buffer.advance(written),
-                Ok(Err(_)) => return, // the task that watches the connection tells why
+                Ok(Err(_)) => return, // the task that watches the connection reports why
                 Err(_) => {
                     let from = connection.remote_address();
                     tracing::warn!(%from, "a peer reads no control messages");

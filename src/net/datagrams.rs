@@ -1,5 +1,4 @@
-//! The datagrams of a link: probes, messages that are delivered at once or dropped, so that nothing waits for them, and the
-//! packets of tunnels.
+//! The datagrams of a link: probes, unreliable messages (delivered at once or dropped), and the packets of tunnels.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,13 +24,12 @@ use crate::core::path::Path;
 use crate::core::wire::{Opaque, PROBE_DATAGRAM};
 use crate::dispatch::Dispatch;
 
-/// Datagrams that wait until their sender has joined, at most.
+/// Datagrams kept until their sender has joined, at most.
 const MAX_EARLY: usize = 64;
 
 const MALFORMED: &str = "a malformed datagram";
 
-/// Reads probes, packets of tunnels, and messages for the reader of the session once there is one; those that come before wait
-/// for it.
+/// Reads probes, packets of tunnels, and messages. Messages wait until the session has a reader.
 pub(super) async fn read_datagrams(
     id: LinkId,
     connection: Connection,
@@ -75,7 +73,7 @@ pub(super) async fn read_datagrams(
                     _ => continue,
                 }
             }
-            // A trailer, which was to be acknowledged and no more, or of a later version.
+            // A trailer, which only had to be acknowledged, or a datagram of a later version.
             Some(_) => continue,
             None => None,
         };
@@ -102,7 +100,7 @@ pub(super) async fn read_datagrams(
     }
 }
 
-/// Takes messages that came as datagrams.
+/// Reader of messages that arrive as datagrams.
 pub(super) struct DatagramReader {
     asker: Asker,
     stopped: AtomicBool,
@@ -116,15 +114,15 @@ impl DatagramReader {
         }
     }
 
-    /// Delivers nothing from here on, not even what it waits for an answer about.
+    /// Delivers nothing from now on, not even messages that wait for an answer of the room.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Takes what follows the first byte of a datagram.
+    /// Handles a datagram without its first byte.
     ///
     /// # Errors
-    /// No member sends it.
+    /// The datagram is malformed; no member sends it.
     pub(super) async fn take(&self, datagram: Bytes) -> Result<(), &'static str> {
         let decoded = postcard::take_from_bytes::<DatagramHeader>(&datagram);
         let (header, payload) = decoded.map_err(|_| MALFORMED)?;
@@ -180,13 +178,14 @@ impl DatagramReader {
         Ok(())
     }
 
-    /// A datagram waits for nothing, and nothing stops it.
+    /// Asks about a sender without waiting: a datagram neither waits nor blocks.
     async fn hearing(&self, origin: &PeerId, incarnation: Incarnation, token: &Opaque) -> Hearing {
         let at_once = (false, Duration::ZERO);
         ask_hearing(&self.asker, origin, Some(incarnation), at_once, token).await
     }
 
-    /// In whose name the host gets the message, and as what this node relays it, if it does. `None` if it is dropped.
+    /// The sender to report to the host, and the relay record if this node forwards the message. `None`
+    /// if the message is dropped.
     async fn sender(&self, role: DatagramRole) -> Option<(PeerId, Option<LooseRelay>)> {
         let asker = &self.asker;
         match role {
@@ -216,7 +215,7 @@ impl DatagramReader {
     }
 }
 
-/// Writes the datagrams that wait in the queue to a peer, as fast as the link takes them.
+/// Writes the datagrams in the queue to a peer, as fast as the link takes them.
 pub(super) async fn write_datagrams(
     connection: Connection,
     peer: PeerId,
@@ -233,7 +232,7 @@ pub(super) async fn write_datagrams(
         if let Some(datagram) = datagram {
             match connection.send_datagram_wait(datagram).await {
                 Ok(()) => {}
-                // The path has become narrower.
+                // The path's MTU has become smaller.
                 Err(SendDatagramError::TooLarge) => dropped += 1,
                 Err(_) => return,
             }
@@ -247,7 +246,7 @@ pub(super) async fn write_datagrams(
     }
 }
 
-/// Reports to the host what was dropped on the way out.
+/// Reports dropped outgoing datagrams to the host.
 pub(crate) fn report_dropped(dispatch: &Dispatch, dropped: Dropped) {
     for (peer, count) in dropped {
         dispatch.push(Event::DataDropped {

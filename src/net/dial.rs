@@ -1,7 +1,7 @@
-//! Links come about: dialling, accepting, and the admission of both sides.
+//! Setup of links: dialling, accepting, and the admission on both sides.
 //!
-//! These tasks know the wire; whether a peer is welcome they ask the room, which answers from one thread, so
-//! that two admissions never decide on the same place.
+//! These tasks handle the wire. The room decides whether a peer is welcome; it answers from one thread, so
+//! two admissions never decide on the same place.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -38,100 +38,101 @@ use crate::core::path::Path;
 use crate::core::wire::{Hello, HelloAck, Opaque};
 use crate::error::Code;
 
-/// Links in admission at a time; those beyond wait unaccepted.
+/// Links in admission at a time; further ones wait unaccepted.
 pub(crate) const MAX_ADMISSIONS: usize = 16;
-/// Places that links from one address may take: somebody elsewhere always finds one.
+/// Places that links from one address may take; the others stay open to other addresses.
 pub(crate) const MAX_ADMISSIONS_OF_ONE: usize = 12;
-/// Places that links may take from addresses where too many guesses were wrong. Past TLS only known keys get.
+/// Places that links may take from addresses with too many wrong guesses. Past TLS only known keys may continue.
 const MAX_ADMISSIONS_OF_CLOSED: usize = 4;
-/// Links from one address that wait for a place; those beyond are not heard yet.
+/// Links from one address that wait for a place; further ones are ignored.
 const MAX_WAITING_OF_ONE: usize = 256;
-/// While fewer places are free, a dialler first proves that packets reach its address (RFC 9000
+/// With fewer free places than this, a dialler must first prove that packets reach its address (RFC 9000
 /// section 8.1.2), so that forged addresses cannot take the last places.
 const PLACES_FOR_ALL: usize = MAX_ADMISSIONS / 2;
-/// A failed admission keeps its place for so long, so that strangers who fail quickly cost no more than
+/// Time that a failed admission keeps its place. Strangers that fail quickly cost at most
 /// `MAX_ADMISSIONS` handshakes in that time.
 const FAILED_ADMISSION_HOLD: Duration = Duration::from_millis(200);
-/// The same for addresses where too many guesses were wrong: a member there must not wait long behind strangers.
+/// [`FAILED_ADMISSION_HOLD`] for addresses with too many wrong guesses: a member there must not
+/// wait long behind strangers.
 const CLOSED_ADMISSION_HOLD: Duration = Duration::from_millis(50);
 /// QUIC keeps a connection that this end closed for three probe timeouts (RFC 9000 section 10.2), each of up to three round
 /// trips after the first sample (RFC 9002 section 6.2.1).
 const RTTS_OF_A_CLOSE: u32 = 9;
-/// The same at least: a probe timeout includes the other end's delay of acknowledgements.
+/// Lower bound of that time: a probe timeout includes the other end's acknowledgement delay.
 const MIN_CLOSE: Duration = Duration::from_secs(1);
 /// Longest encoded [`ControlFrame::Ready`].
 const MAX_READY_BYTES: usize = 8;
 
-/// A place in the room that is kept for a peer while its admission goes on.
+/// A place in the room, reserved for a peer during its admission.
 pub(crate) type Reservation = Arc<()>;
 
-/// Which of the host's own dials it is: they are counted from 1 on.
+/// Number of a dial of the host, counted from 1.
 pub(crate) type HostDial = u64;
 
 /// A dial to make.
 #[derive(Clone, Copy)]
 pub(crate) struct DialRequest<'a> {
-    /// Where to.
+    /// The address to dial.
     pub(crate) address: SocketAddr,
-    /// The key that must answer, where it is known.
+    /// The key that must answer, if it is known.
     pub(crate) expected: Option<Fingerprint>,
-    /// Which dial of the host it is, if the host asked for this link.
+    /// Number of the host's dial, if the host asked for this link.
     pub(crate) by_hand: Option<HostDial>,
-    /// Its time.
+    /// Its progress and deadlines.
     pub(crate) progress: &'a Progress,
-    /// Shared by dials of which one link is wanted: once connected, they continue one at a time.
+    /// Shared by parallel dials of which only one link is needed: once connected, they continue one at a time.
     pub(crate) turn: Option<&'a tokio::sync::Mutex<()>>,
 }
 
-/// What an admission asks the room.
+/// Question of an admission to the room.
 pub(crate) enum Ask {
-    /// We dialled the holder of `key`: what do we say to it?
+    /// We dialled the holder of `key`: asks for our Hello.
     Hello {
         /// Its key.
         key: Fingerprint,
-        /// Where we dialled it.
+        /// The address that we dialled.
         at: SocketAddr,
-        /// Which dial of the host it is, if the host asked for this link.
+        /// Number of the host's dial, if the host asked for this link.
         by_hand: Option<HostDial>,
         /// Our Hello; or why the dial ends.
         answer: oneshot::Sender<Result<Hello, Refused>>,
     },
-    /// The peer that we dialled says this: do we take it?
+    /// The peer that we dialled sent this Hello: asks whether to accept the peer.
     Check {
         /// Its Hello.
         hello: Hello,
         /// Its key.
         key: Fingerprint,
-        /// Where it is.
+        /// Its address.
         from: SocketAddr,
         /// The connection to it.
         connection: Connection,
-        /// Which dial of our host it is, if that asked for this link.
+        /// Number of the host's dial, if the host asked for this link.
         by_hand: Option<HostDial>,
         /// A place for it; or why the dial ends.
         answer: oneshot::Sender<Result<Reservation, Refused>>,
     },
-    /// A dialler says this: do we take it?
+    /// A dialler sent this Hello: asks whether to accept it.
     Admit {
         /// Its Hello.
         hello: Hello,
         /// Its key.
         key: Fingerprint,
-        /// Where it is.
+        /// Its address.
         from: SocketAddr,
         /// The connection to it.
         connection: Connection,
-        /// What we say, and a place for it unless that is a refusal.
+        /// Our answer, and a place for the peer unless the answer is a refusal.
         answer: oneshot::Sender<(HelloAck, Option<Reservation>)>,
     },
-    /// Whether the holder of `key` knows the room: a member, a lost one, or one that members let in.
+    /// Asks whether the holder of `key` knows the room: a member, a lost member, or a peer that members admitted.
     Known {
         /// Its key.
         key: Fingerprint,
         /// Whether it does.
         answer: oneshot::Sender<bool>,
     },
-    /// Whether a dial of the holder of `key` at this address would find a link that is as good.
+    /// Asks whether there is already a link as good as the one that a dial of `key` at this address would make.
     Reached {
         /// Its key.
         key: Fingerprint,
@@ -140,34 +141,34 @@ pub(crate) enum Ask {
         /// Whether there is one.
         answer: oneshot::Sender<bool>,
     },
-    /// Whether a member is linked that takes links at one of these addresses.
+    /// Asks whether a linked member accepts links at one of these addresses.
     Linked {
         /// The addresses.
         addresses: Vec<SocketAddr>,
         /// Whether there is one.
         answer: oneshot::Sender<bool>,
     },
-    /// Both ends take the link; told when it is part of the room, or the code that says why it is not.
+    /// Both ends accept the link. The answer reports that it is part of the room, or the code why it is not.
     Attach(Box<Attach>, oneshot::Sender<Result<(), Code>>),
 }
 
-/// Why a link did not come about.
+/// Reason why a link was not set up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     /// The code for the host.
     pub(crate) code: Code,
     /// Whether we were removed from the room.
     pub(crate) kicked: bool,
-    /// The number that the application of the room gave.
+    /// Reason code given by the room's application.
     pub(crate) reason: i32,
-    /// What that application said.
+    /// Reason bytes given by that application.
     pub(crate) bytes: Bytes,
-    /// This end refuses.
+    /// Whether this end refused.
     pub(crate) is_own: bool,
 }
 
 impl Refused {
-    /// With a sentence for the host.
+    /// A refusal with a sentence for the host.
     pub(crate) fn because(code: Code, why: impl Into<Bytes>) -> Self {
         Self {
             bytes: why.into(),
@@ -188,57 +189,57 @@ impl From<Code> for Refused {
     }
 }
 
-/// A link that both ends take.
+/// A link that both ends accept.
 pub(crate) struct Attach {
     /// The connection and its control stream.
     pub(crate) link: Admitted,
-    /// What the peer said.
+    /// The peer's Hello.
     pub(crate) theirs: Hello,
-    /// The key that it showed.
+    /// The key that it presented.
     pub(crate) key: Fingerprint,
-    /// What we said about leadership.
+    /// Leadership state that we sent.
     pub(crate) our_side: Opaque,
-    /// How many sessions with this peer we said had ended.
+    /// Number of ended sessions with this peer that we sent.
     pub(crate) our_generation: u32,
-    /// How many links we said we had lost in the present session.
+    /// Number of links lost in the present session that we sent.
     pub(crate) our_losses: u32,
     /// Whether we dialled.
     pub(crate) dialled: bool,
-    /// Which dial of our host it is, if that asked for this link.
+    /// Number of our host's dial, if our host asked for this link.
     pub(crate) by_hand: Option<HostDial>,
-    /// The place that was kept.
+    /// The reserved place.
     pub(crate) reservation: Reservation,
 }
 
-/// Everything that dialling and accepting need.
+/// Shared state of dialling and accepting.
 pub(crate) struct Connector {
     pub(crate) endpoint: Endpoint,
     pub(crate) identity: Identity,
     pub(crate) transport: Arc<TransportConfig>,
-    /// That of the connections that this node accepts.
+    /// Idle timeout of accepted connections.
     pub(crate) idle_timeout: Duration,
-    /// The same for links through a tunnel.
+    /// Transport settings of links through a tunnel.
     pub(crate) tunnel_transport: Arc<TransportConfig>,
     pub(crate) proof: RoomProof,
     pub(crate) asks: mpsc::Sender<Ask>,
     pub(crate) handshake_timeout: Duration,
     pub(crate) dials: DialLocks,
     pub(crate) in_progress: InProgress,
-    /// Guesses that those who dial us could test.
+    /// Attempts to guess the room, charged to the addresses that dial us.
     pub(crate) tries_in: Arc<Tries>,
-    /// Guesses that those whom we dial could test.
+    /// Attempts to guess the room, charged to the addresses that we dial.
     pub(crate) tries_out: Arc<Tries>,
 }
 
 impl Connector {
-    /// Dials and enters the link into the room.
+    /// Dials, and adds the link to the room.
     ///
-    /// A process that we dial learns whether it has guessed our room, as does one that dials us. So without an expected
-    /// key the dial takes an attempt of its address, unless the key of the answering process is known.
+    /// A process that we dial can test a guess of our room, just as one that dials us. So a dial without an
+    /// expected key is charged an attempt of its address, unless the answering process has a known key.
     ///
     /// # Errors
-    /// What the host receives: `AlreadyConnected` if there is a link to that peer; `RateLimited` with a
-    /// sentence if the address has no attempt left, `Timeout` with one that says how far the dial came.
+    /// The result for the host: `AlreadyConnected` if there is a link to that peer; `RateLimited` with a sentence
+    /// if the address has no attempt left; `Timeout` with a sentence that names the step the dial reached.
     pub(crate) async fn dial(&self, request: DialRequest<'_>) -> Result<PeerId, Refused> {
         let dial = self.dial_without_limit(request);
         match request.progress.within(dial).await {
@@ -264,7 +265,7 @@ impl Connector {
         {
             return Err(no_dials_to(ip, closed));
         }
-        // The host's own dial waits for nothing.
+        // The host's own dial does not wait.
         let most = (self.handshake_timeout / 2).min(MAX_WAIT);
         let (_attempt, waited) = match by_hand {
             Some(_) => (self.in_progress.begin(address), false),
@@ -286,7 +287,7 @@ impl Connector {
         progress.reached(Step::Connected);
         let key = peer_fingerprint(&connection).ok_or(Code::ConnectionFailed)?;
         if key == self.identity.fingerprint() {
-            return Err(Code::InvalidArgument.into()); // our own socket, by another name
+            return Err(Code::InvalidArgument.into()); // our own socket, under another name
         }
         let _turn = match turn {
             Some(turn) => Some(turn.lock().await),
@@ -295,8 +296,8 @@ impl Connector {
         let guess = if expected.is_some() || self.knows(key).await? {
             None
         } else if by_hand.is_none() && self.tries_out.has_failed(key) {
-            // Found once more under another name. It gets no second try, so that who makes up names for the
-            // members of another room cannot use up the tries of their address.
+            // Discovered again under another name. A second attempt is refused, so that forged names for the
+            // members of another room cannot use up the attempts of their address.
             return Err(Code::ConnectionFailed.into());
         } else {
             let begun = self.tries_out.begin(ip, key).await;
@@ -382,7 +383,7 @@ impl Connector {
         Ok((send, recv, ack.hello, reservation))
     }
 
-    /// The code for the host; the other end gets it too, where it is our word.
+    /// The code for the host. The other end gets it too if the refusal is ours.
     fn explain(&self, connection: &Connection, refusal: Refusal, step: Step) -> Refused {
         match refusal {
             Refusal::Said(refused) => refused,
@@ -395,10 +396,10 @@ impl Connector {
             }
             Refusal::Admission(error) => {
                 tracing::debug!(%error, "a dial failed");
-                // The other end's close says more than our failing to read.
+                // The other end's close is more precise than our read error.
                 let closed = connection.close_reason();
                 connection.close(close_code(error.code()), b"");
-                // Both dialled at once, and the other link is in use already.
+                // Both ends dialled at once, and the other link is already in use.
                 if let Some(ConnectionError::ApplicationClosed(closed)) = &closed
                     && closed.error_code == close::SUPERSEDED
                 {
@@ -419,7 +420,7 @@ impl Connector {
     /// Accepts until the endpoint is closed.
     pub(crate) async fn accept_all(self: Arc<Self>) {
         let waiting_room = Arc::new(WaitingRoom::new());
-        // quinn bounds how many there are at a time.
+        // quinn bounds the number of pending connections.
         while let Some(incoming) = self.endpoint.accept().await {
             let gate = Arc::clone(&self);
             let waiting_room = Arc::clone(&waiting_room);
@@ -427,8 +428,9 @@ impl Connector {
         }
     }
 
-    /// Waits for a place and admits. A stranger has the handshake's time for both together: by then an honest one has given
-    /// up, and the next in line can use its place. Who has proved that it knows the room has more.
+    /// Waits for a place and runs the admission. A stranger has the handshake timeout for both together: an
+    /// honest one has given up by then, and the next in line can use its place. A dialler that has proved
+    /// that it knows the room gets more time.
     async fn accept_in_turn(&self, incoming: Incoming, waiting_room: &WaitingRoom) {
         let progress = Progress::new(self.handshake_timeout);
         let attempt = self.in_progress.begin(incoming.remote_address());
@@ -437,22 +439,22 @@ impl Connector {
         let few_are_free = waiting_room.places.available_permits() < PLACES_FOR_ALL;
         let many_linger = waiting_room.lingering.are_many();
         if (few_are_free || many_linger || closed()) && incoming.may_retry() {
-            // It fails only where it may not be asked.
+            // Fails only where a retry is not allowed.
             let _ = incoming.retry();
             return;
         }
         let Some(of_address) = waiting_room.of(from) else {
-            // It keeps dialling until its timeout.
+            // The dialler retries until its own timeout.
             return incoming.ignore();
         };
         let places = async {
             let mine = of_address.acquire().await.ok()?;
-            // Those before it may have failed.
+            // Earlier links may have failed meanwhile.
             let of_closed = match closed() {
                 true => Some(waiting_room.of_closed.acquire().await.ok()?),
                 false => None,
             };
-            // Should it fail, its connection lingers, and holds no place meanwhile.
+            // The connection of a failed admission lingers without a place. It may begin only if it may linger.
             let may_linger = waiting_room.lingering.begin(from).await?;
             let places = (mine, of_closed, waiting_room.places.acquire().await.ok()?);
             Some((may_linger, places))
@@ -461,7 +463,7 @@ impl Connector {
             return incoming.ignore();
         };
         let began = Instant::now();
-        // An admission that takes too long closes its connection when it is dropped.
+        // An admission that times out closes its connection when it is dropped.
         let admission = progress.within(self.accept(incoming, &progress)).await;
         drop(attempt);
         if let Err(lingers) = admission.unwrap_or(Err(self.idle_timeout)) {
@@ -477,10 +479,10 @@ impl Connector {
         }
     }
 
-    /// Enters the link into the room.
+    /// Runs the admission of an incoming connection, and adds the link to the room.
     ///
     /// # Errors
-    /// How long the connection lingers.
+    /// The time that the connection lingers.
     async fn accept(&self, incoming: Incoming, progress: &Progress) -> Result<(), Duration> {
         let from = incoming.remote_address();
         let accepted = match Path::to(from) {
@@ -548,7 +550,7 @@ impl Connector {
             },
         })
         .await?;
-        // From here on it is no stranger, and may be slow.
+        // The peer has proved that it knows the room, and may be slow.
         progress.reached(Step::Proved);
         let theirs = read_hello(&mut recv).await?;
         progress.reached(Step::Greeted);
@@ -567,7 +569,7 @@ impl Connector {
             close_after_flush(connection, send, ack.code).await;
             return Err(Refusal::Said(said(ack.code).into()));
         };
-        // The room's answer has taken its own time.
+        // The time of the room's answer does not count.
         progress.reached(Step::Greeted);
         say_ready(&mut send).await?;
         hear_ready(&mut recv).await?;
@@ -594,15 +596,15 @@ impl Connector {
         self.ask(|answer| Ask::Known { key, answer }).await
     }
 
-    /// Whether a member is linked that takes links at one of these addresses.
+    /// Whether a linked member accepts links at one of these addresses.
     pub(crate) async fn is_linked(&self, addresses: &[SocketAddr]) -> bool {
         let addresses = addresses.to_vec();
         let linked = self.ask(|answer| Ask::Linked { addresses, answer });
-        // Without a room nobody is linked, and a dial fails.
+        // Without a room there are no links, and a dial fails.
         linked.await == Ok(true)
     }
 
-    /// Whether the holder of `key` is linked; where no key is known, a member that takes links at `address`.
+    /// Whether the holder of `key` is linked; if no key is known, a member that accepts links at `address`.
     async fn is_linked_at(
         &self,
         address: SocketAddr,
@@ -628,7 +630,7 @@ impl Connector {
 
     async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Code> {
         let (answer, answered) = oneshot::channel();
-        let closing = |()| Code::ConnectionFailed; // the room is going away
+        let closing = |()| Code::ConnectionFailed; // the room is closing
         self.asks
             .send(question(answer))
             .await
@@ -637,13 +639,13 @@ impl Connector {
     }
 }
 
-/// Why an admission ended.
+/// Cause of a failed admission.
 enum Refusal {
     /// The exchange failed.
     Admission(AdmissionError),
-    /// The other end said so.
+    /// The other end refused.
     Said(Refused),
-    /// We say so.
+    /// This end refuses.
     Ours(Refused),
 }
 
@@ -681,7 +683,7 @@ async fn hear_ready(recv: &mut RecvStream) -> Result<(), Refusal> {
     }
 }
 
-/// Closes a connection whose admission is given up.
+/// Closes a connection whose admission is abandoned.
 struct CloseOnDrop<'a> {
     connection: Option<&'a Connection>,
 }
@@ -701,7 +703,7 @@ impl<'a> CloseOnDrop<'a> {
 impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(connection) = self.connection {
-            // Closing twice does nothing: an earlier close with its reason stands.
+            // A second close does nothing: an earlier close with its reason stands.
             connection.close(close_code(Code::Timeout.value()), b"");
         }
     }
@@ -726,11 +728,11 @@ impl DialLocks {
     }
 }
 
-/// What all admissions of an endpoint share.
+/// Shared state of all admissions of an endpoint.
 struct WaitingRoom {
-    /// First come, first served; but each address has its own line before it.
+    /// Served in order of arrival; each address has a queue of its own before it.
     places: Semaphore,
-    /// Those that addresses share where too many guesses were wrong.
+    /// Places shared by the addresses with too many wrong guesses.
     of_closed: Semaphore,
     lingering: Lingering,
     lines: Mutex<BTreeMap<Source, Weak<Semaphore>>>,
@@ -746,13 +748,13 @@ impl WaitingRoom {
         }
     }
 
-    /// The line of an address, unless that is full. quinn bounds how many there are.
+    /// The queue of an address; `None` if it is full. quinn bounds the number of queues.
     fn of(&self, from: IpAddr) -> Option<Arc<Semaphore>> {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.retain(|_, line| line.strong_count() > 0);
         let source = Source::from(from);
         if let Some(line) = lines.get(&source).and_then(Weak::upgrade) {
-            // Whoever is in line, or has a place, holds one; so does this.
+            // Each waiting or admitted link holds a reference, and so does this one.
             let in_line = Arc::strong_count(&line) - 1;
             return (in_line < MAX_WAITING_OF_ONE).then_some(line);
         }
@@ -762,7 +764,7 @@ impl WaitingRoom {
     }
 }
 
-/// The end of a dial whose time is over.
+/// The error of a dial that timed out.
 fn no_answer(address: SocketAddr, Overdue { step, after }: Overdue) -> Refused {
     let address = canonical(address);
     let seconds = after.as_secs_f32();
@@ -792,7 +794,8 @@ fn no_dials_to(ip: IpAddr, closed: ClosedFor) -> Refused {
     Refused::because(Code::RateLimited, why)
 }
 
-/// The other end takes no attempt from here. `reason` is its close's: for how many seconds, in digits.
+/// The error when the other end accepts no attempt from here. `reason` comes from its close: the
+/// remaining seconds, in digits.
 fn takes_no_attempts(address: SocketAddr, reason: &[u8]) -> Refused {
     let address = canonical(address);
     let seconds = std::str::from_utf8(reason).ok();
@@ -806,8 +809,8 @@ fn takes_no_attempts(address: SocketAddr, reason: &[u8]) -> Refused {
     Refused::because(Code::RateLimited, why)
 }
 
-/// The code in which a link that does not come about ends. What it would mean for the link to be there
-/// already only we can tell: the other end's word for it would be success to the host.
+/// Maps a code of the other end to the code of a failed link. Only this node knows whether a link exists
+/// already: if the other end claimed it, the host would take the dial for a success.
 fn said(value: i32) -> Code {
     match Code::from_value(value) {
         None | Some(Code::Ok | Code::AlreadyConnected) => Code::ConnectionFailed,
@@ -815,7 +818,7 @@ fn said(value: i32) -> Code {
     }
 }
 
-/// The end of a dial that the other end closed.
+/// The error of a dial that the other end closed.
 fn closed_by_other(address: SocketAddr, code: i32, reason: &[u8], step: Step) -> Refused {
     let code = match step < Step::Proved {
         true => said_by_stranger(code),
@@ -827,7 +830,7 @@ fn closed_by_other(address: SocketAddr, code: i32, reason: &[u8], step: Step) ->
     }
 }
 
-/// The same from an end that has not shown that it knows the room: it cannot speak for a member.
+/// [`said`] for an end that has not proved that it knows the room: it cannot speak for a member.
 fn said_by_stranger(value: i32) -> Code {
     match said(value) {
         code @ (Code::SessionMismatch
@@ -861,7 +864,7 @@ mod tests {
         assert!(room.of(other).is_some());
         drop(in_line);
         assert!(room.of(guesser).is_some());
-        // Nothing is left of who is gone.
+        // An address without links leaves no entry behind.
         let lines = room.lines.lock().expect("not poisoned");
         assert_eq!(lines.len(), 1);
     }

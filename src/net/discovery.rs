@@ -1,10 +1,10 @@
-//! Members of one room find each other in the local network, by multicast DNS (RFC 6762, RFC 6763).
+//! Discovery: members of one room discover each other in the local network, by multicast DNS (RFC 6762, RFC 6763).
 //!
-//! What is announced says that somebody here is in some room, where it takes links, and 16 bits of a keyed hash
-//! of the room's name, by which its members pick each other out. Everybody in the network can read that and say
-//! the same; who belongs to the room is decided where a link is admitted, as for every other link.
+//! An announcement holds the address where this member accepts links, and 16 bits of a keyed hash of the
+//! room's name, by which members recognise their room. Anyone in the network can read and forge
+//! announcements. Membership is decided at the admission of the link, as for every other link.
 //!
-//! The crate `mdns-sd` has a thread of its own for each responder; [`ending`] tells how it is seen to its end.
+//! The crate `mdns-sd` runs a thread for each responder; [`ending`] waits for its end.
 
 mod ending;
 mod finds;
@@ -42,7 +42,7 @@ pub(crate) use finds::check as check_finds;
 use finds::{Dial, Finds, Outcome};
 use neighbours::Prefixes;
 
-/// What is announced and looked for.
+/// The service type that members announce and browse.
 const SERVICE: &str = "_meta-mystia._udp.local.";
 /// The TXT key of the protocol's version.
 const VERSION_KEY: &str = "v";
@@ -50,27 +50,27 @@ const VERSION_KEY: &str = "v";
 const VERSION: &str = "7";
 /// The TXT key of the room's tag.
 const TAG_KEY: &str = "t";
-/// What the tag is the hash of, keyed with the room's name.
+/// Message of the tag's HMAC, whose key is the room's name.
 const TAG_TEXT: &[u8] = b"mmn mdns";
-/// Records of others that the responder may remember. One who fills it floods the network: the responder begins
-/// anew, after a pause.
+/// Records of other responders in the responder's cache, at most. A sender that fills it floods the network:
+/// the responder restarts after a pause.
 const MAX_CACHED_RECORDS: i64 = 8192;
-/// How often that is looked at.
+/// Interval of the check of the cache.
 const CACHE_CHECK: Duration = Duration::from_secs(1);
-/// Looks without an answer after which the responder counts as flooded, too.
+/// Checks without an answer after which the responder counts as flooded, too.
 const MAX_UNANSWERED_CHECKS: u32 = 5;
 /// The first pause; doubles from there.
 const FIRST_FLOOD_PAUSE: Duration = Duration::from_secs(10);
 /// The longest pause.
 const LONGEST_FLOOD_PAUSE: Duration = Duration::from_secs(300);
-/// A responder that has lasted for so long was not flooded: the next pause is the first again.
+/// A responder that lasted this long was not flooded: the next pause is the first again.
 const CALM: Duration = Duration::from_secs(600);
-/// How often it is looked whether the port is free, while nothing is announced.
+/// Interval of the check that the port is free, while nothing is announced.
 const PORT_CHECK: Duration = Duration::from_secs(5);
-/// Wait before looking anew, when the responder has given up telling what it finds because it was too much.
+/// Wait before browsing again, after the responder has stopped reporting because there was too much to report.
 const BROWSE_PAUSE: Duration = Duration::from_secs(10);
 
-/// Why there is no discovery. The room works without it.
+/// Reason why there is no discovery. The room works without it.
 #[derive(Debug, Error)]
 pub(crate) enum DiscoveryError {
     /// The system gave no randomness.
@@ -81,42 +81,42 @@ pub(crate) enum DiscoveryError {
     Mdns(#[from] mdns_sd::Error),
 }
 
-/// What is announced, and what is done about what is found.
+/// Settings of discovery.
 pub(crate) struct DiscoveryConfig<'a> {
     /// The room.
     pub(crate) session: &'a SessionId,
-    /// Where links are taken.
+    /// Addresses that accept links.
     pub(crate) bound: Bound,
     /// The UDP port of the multicast group.
     pub(crate) mdns_port: u16,
-    /// What to do.
+    /// Whether to dial members that are found, or to report them.
     pub(crate) mode: DiscoveryMode,
-    /// Whether this node takes links, and so announces itself.
+    /// Whether this node accepts links, and so announces itself.
     pub(crate) announces: bool,
-    /// Receives what the host may want to know.
+    /// Receives reports for the host.
     pub(crate) found: mpsc::Sender<Found>,
-    /// Set as soon as something was announced.
+    /// Set once an announcement was sent.
     pub(crate) announced: Arc<AtomicBool>,
 }
 
-/// The reports of discovery.
+/// A report of discovery.
 pub(crate) enum Found {
-    /// An address of a member, where the mode is to report.
+    /// An address of a member, in report mode.
     Member(SocketAddr),
-    /// A dial of one that was found has failed.
+    /// A dial of a found member has failed.
     Refused(SocketAddr, Refused),
 }
 
-/// Discovery that runs. To be ended with [`Discovery::say_goodbye`].
+/// Discovery that runs. [`Discovery::say_goodbye`] ends it.
 pub(crate) struct Discovery {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Option<Ending>>,
 }
 
 impl Discovery {
-    /// Announces and looks, in a task of the present runtime and a thread of the responder.
+    /// Announces and browses, in a task of the current runtime and a thread of the responder.
     ///
-    /// Where no interface can multicast nothing is announced and nothing found, until one can.
+    /// Without an interface that can multicast, nothing is announced or found until there is one.
     ///
     /// # Errors
     /// [`DiscoveryError`]; nothing is left running then.
@@ -147,15 +147,15 @@ impl Discovery {
         Ok(Self { stop, task })
     }
 
-    /// Takes the announcement back and begins the end; what is given is to be waited for.
+    /// Withdraws the announcement and begins to shut down; the caller waits for the returned ending.
     pub(crate) async fn say_goodbye(self) -> Option<Ending> {
-        // It may have ended already.
+        // The task may have ended already.
         let _ = self.stop.send(());
         self.task.await.ok().flatten()
     }
 }
 
-/// The responder, with what it tells.
+/// The responder and its event queue.
 struct Responder {
     daemon: ServiceDaemon,
     monitor: Receiver<DaemonEvent>,
@@ -163,7 +163,7 @@ struct Responder {
 }
 
 impl Responder {
-    /// Announces the service, if there is one, and looks. On an error nothing is left running.
+    /// Announces the service, if there is one, and browses. On an error nothing is left running.
     fn start(mdns_port: u16, service: Option<ServiceInfo>) -> Result<Self, mdns_sd::Error> {
         let daemon = ServiceDaemon::new_with_port(mdns_port)?;
         let begun = (|| {
@@ -192,7 +192,7 @@ impl Responder {
     }
 }
 
-/// Why a responder is not followed any more.
+/// Reason why a responder was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Over {
     Stopped,
@@ -201,7 +201,7 @@ enum Over {
     PortTaken,
 }
 
-/// The task.
+/// State of the discovery task.
 struct Runner {
     service: Option<ServiceInfo>,
     mdns_port: u16,
@@ -216,7 +216,7 @@ struct Runner {
 }
 
 impl Runner {
-    /// Follows one responder after the other until the room closes; gives the end of the last.
+    /// Runs one responder after the other until the room closes; returns the ending of the last.
     async fn run(
         mut self,
         mut responder: Responder,
@@ -246,13 +246,15 @@ impl Runner {
                     "discovery pauses: the local network floods it with records"
                 ),
             }
-            // What it found may be forged. It takes a moment to its end, in which this thread must not wait.
+            // The finds of a flooded responder may be forged. Its thread takes a moment to end; this
+            // thread must not block on it.
             self.finds.forget();
             let ended = tokio::task::spawn_blocking(move || responder.end().wait());
             responder = loop {
                 tokio::select! {
                     _ = &mut stopped => {
-                        // It was told to end; it fails only where the runtime ends, which waits for it, too.
+                        // The responder was already asked to end. The wait fails only if the runtime
+                        // ends, which waits for it, too.
                         let _ = ended.await;
                         return None;
                     }
@@ -305,7 +307,7 @@ impl Runner {
                         self.finds.dialled(Instant::now(), &dial, outcome);
                         if let Some(refused) = refused {
                             let refused = Found::Refused(dial.address, refused);
-                            // The room goes away where nothing reads it.
+                            // The send fails only while the room closes.
                             let _ = self.found.send(refused).await;
                         }
                     }
@@ -313,14 +315,14 @@ impl Runner {
                 () = sleep_until(dial_at.unwrap_or_else(far)) => self.dial_those_due(),
                 () = sleep_until(browse_at.unwrap_or_else(far)), if browse_at.is_some() => {
                     browse_at = None;
-                    // What was reported before is reported again.
+                    // The new search reports the known services again.
                     match responder.daemon.browse(SERVICE) {
                         Ok(events) => responder.events = events,
                         Err(_) => return Over::Flooded,
                     }
                 }
                 () = sleep_until(port_check_at) => {
-                    // What is announced has the port, and so has what takes nothing but answers.
+                    // A responder that has announced itself has the port; one that only browses does not need it.
                     if !self.announced.load(Ordering::Relaxed) && is_taken(self.mdns_port) {
                         return Over::PortTaken;
                     }
@@ -345,7 +347,7 @@ impl Runner {
             ServiceEvent::ServiceResolved(service) => {
                 let addresses = match self.is_of_the_room(&service) {
                     true => self.addresses(&service),
-                    // It may have said another thing before.
+                    // The service may have announced this room before.
                     false => Vec::new(),
                 };
                 let new = self
@@ -354,7 +356,7 @@ impl Runner {
                 for address in new {
                     tracing::info!(%address, "found a member in the local network");
                     if self.mode == DiscoveryMode::Report {
-                        // The room goes away where nobody listens.
+                        // The send fails only while the room closes.
                         let _ = self.found.send(Found::Member(address)).await;
                     }
                 }
@@ -369,8 +371,8 @@ impl Runner {
         says(VERSION_KEY) == Some(VERSION) && says(TAG_KEY) == Some(&self.tag)
     }
 
-    /// Where the service may be dialled, the best first. Anybody may announce any address: only neighbours on the
-    /// link from which it came are dialled.
+    /// The addresses of the service to dial, best first. Anyone may announce any address: only neighbours on
+    /// the link from which the announcement came are dialled.
     fn addresses(&self, service: &ResolvedService) -> Vec<SocketAddr> {
         let prefixes = Prefixes::of_this_machine();
         let mut addresses: Vec<_> = service
@@ -441,8 +443,8 @@ impl Runner {
     }
 }
 
-/// Whether another program has the port without sharing it. The responder shares its sockets' ports, and does not report
-/// one that it does not get.
+/// Whether another program has the port without sharing it. The responder opens shared ports, and does not
+/// report a port that it fails to open.
 fn is_taken(port: u16) -> bool {
     let bound = || -> io::Result<()> {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
@@ -459,7 +461,7 @@ fn is_taken(port: u16) -> bool {
     })
 }
 
-/// Records that the responder remembers, unless it does not answer.
+/// Number of records in the responder's cache; `None` if it does not answer.
 async fn cached_records(daemon: &ServiceDaemon) -> Option<i64> {
     let answer = daemon.get_metrics().ok()?;
     let metrics = timeout(CACHE_CHECK, answer.recv_async()).await.ok()?.ok()?;
@@ -472,7 +474,7 @@ fn outcome_of(result: Result<PeerId, Code>) -> Outcome {
     match result {
         Ok(_) => Outcome::Linked,
         Err(Code::AlreadyConnected) => Outcome::LinkedElsewhere,
-        // Another room with the same tag, a member that is not wanted, or ourselves: no dial ends better.
+        // Another room with the same tag, an unwelcome member, or this node itself: no later dial ends better.
         Err(
             Code::SessionMismatch
             | Code::AuthenticationFailed
@@ -512,13 +514,13 @@ pub(crate) fn announcement(
         }
         _ => service(&[])?.enable_addr_auto(),
     };
-    // The names are 64 random bits: asking first whether they are taken would only take time.
+    // The names are 64 random bits: a probe for conflicts would only take time.
     service.set_requires_probe(false);
     Ok(service)
 }
 
-/// By what members of one room pick each other out: it says next to nothing about the room's name, and less
-/// about its secret.
+/// The tag by which members of one room recognise each other. It reveals next to nothing about the room's
+/// name, and nothing about its secret.
 pub(crate) fn tag(session: &SessionId) -> String {
     // HMAC takes keys of any length.
     let Ok(mac) = Hmac::<Sha256>::new_from_slice(session.as_str().as_bytes()) else {
@@ -528,7 +530,7 @@ pub(crate) fn tag(session: &SessionId) -> String {
     format!("{:02x}{:02x}", hash[0], hash[1])
 }
 
-/// A name that says nothing and is nobody else's.
+/// A random instance name, unique and without information.
 fn random_name() -> Result<String, DiscoveryError> {
     let mut bytes = [0; 8];
     SystemRandom::new()

@@ -1,4 +1,4 @@
-//! What links tell and ask the room, and what they share with it.
+//! Events and questions from links to the room, and the state that links share with it.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,94 +17,94 @@ use crate::core::wire::Opaque;
 use crate::core::wire::{Envelope, Probe};
 use crate::dispatch::Dispatch;
 
-/// What the link's tasks may tell the room before they wait for it.
+/// Events of all links that may wait for the room; then the links' tasks wait.
 pub(crate) const EVENT_QUEUE: usize = 1024;
 
-/// Names a link for as long as the process lives.
+/// Identifies a link for the lifetime of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LinkId(pub(crate) u64);
 
-/// What a link tells the room.
+/// Event of a link.
 #[derive(Debug)]
 pub(crate) enum LinkEvent {
     /// A control message arrived.
     Control(Envelope),
-    /// The peer begins to send on this link: of all that it sent in this session, this node will not get so many messages.
+    /// The peer begins to send on this link. The value counts the messages of this session that this node will not get.
     Resumed(u64),
     /// A probe arrived.
     Datagram(Probe),
     /// The peer has taken every message of an ordered lane before this number.
     Acked(u16, u64),
-    /// The peer has taken every unordered message before this number, and these beyond.
+    /// The peer has taken every unordered message before this number, and these beyond it.
     AckedUnordered(u64, Vec<u64>),
-    /// A message that is stamped with a leadership token waits for the answer whether it may be delivered.
+    /// A message with a leadership token waits for the answer whether it may be delivered.
     Stamped(Opaque, oneshot::Sender<bool>),
-    /// Something about messages in another's name.
+    /// An event about relayed messages.
     Relay(RelayEvent),
-    /// The peer's classic lane is read to its end.
+    /// The peer's classic lane was read to its end.
     LaneDone,
-    /// The peer sent what no member sends.
+    /// The peer sent something that no member sends.
     Violation(&'static str),
     /// The connection has ended.
     Closed(ConnectionError),
 }
 
-/// What a link tells the room about messages in another's name.
+/// Event of a link about relayed messages.
 #[derive(Debug)]
 pub(crate) enum RelayEvent {
-    /// A message in another's name waits for the answer whether it may be delivered.
+    /// A message on behalf of another member waits for the answer whether it may be delivered.
     InAnothersName(InAnothersName),
-    /// A broadcast of the peer, which carries the token of the leadership that it follows, waits to be relayed.
+    /// A broadcast of the peer waits to be relayed. The token is of the leadership that the peer follows.
     ToRelay(Opaque, oneshot::Sender<Option<Leading>>),
     /// The peer has relayed every broadcast of this node on a lane before this number.
     Relayed(u16, u64),
-    /// The peer leads and asks for what it could not relay before.
+    /// The peer leads, and asks for the broadcasts that it could not relay before.
     Again,
 }
 
-/// What the relay says of a message in another's name.
+/// A message on behalf of another member, as described by its relay.
 #[derive(Debug)]
 pub(crate) struct InAnothersName {
     pub(crate) origin: PeerId,
     /// The incarnation of the origin that sent it, if the relay names one.
     pub(crate) incarnation: Option<Incarnation>,
-    /// Whether the answer may wait until that incarnation is known, for the time of a handshake at most.
+    /// Whether the answer may wait until that incarnation is known, at most for the time of a handshake.
     pub(crate) may_wait: bool,
-    /// The relay's, as leader.
+    /// The relay's leadership token.
     pub(crate) token: Opaque,
-    /// For how long this host took nothing from the lane, since another leader is known.
+    /// Time in which this host took nothing from the lane, since another leader is known.
     pub(crate) stopped: Duration,
     pub(crate) answer: oneshot::Sender<Hearing>,
 }
 
-/// What becomes of a message in another's name.
+/// Decision about a message on behalf of another member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hearing {
-    /// It is delivered.
+    /// Deliver it.
     Yes {
-        /// Whether it is of the present incarnation of a member.
+        /// Whether it comes from the present incarnation of a member.
         is_bound: bool,
-        /// Whether its relay leads, and not only did a moment ago.
+        /// Whether its relay leads now, rather than until a moment ago.
         by_leader: bool,
     },
-    /// It is dropped, and was counted.
+    /// Drop it; it is already counted.
     No,
-    /// It is of an incarnation of a member that the member's own link has not shown yet.
+    /// It comes from an incarnation of a member that the member's own link has not shown yet.
     NotYet,
 }
 
-/// As what this node relays a broadcast.
+/// Leadership under which this node relays a broadcast.
 #[derive(Debug, Clone)]
 pub(crate) struct Leading {
-    /// The incarnation of its origin that is linked.
+    /// The linked incarnation of the broadcast's origin.
     pub(crate) incarnation: Incarnation,
-    /// This node's, as leader.
+    /// This node's leadership token.
     pub(crate) token: Opaque,
-    /// Whether it goes on to the other members.
+    /// Whether to forward the broadcast to the other members.
     pub(crate) forward: bool,
 }
 
-/// What the tasks of a link share with the room.
+/// State that the tasks of a link share with the room.
 #[derive(Clone)]
 pub(crate) struct LinkContext {
     pub(crate) outboxes: Arc<Outboxes>,
@@ -114,35 +114,35 @@ pub(crate) struct LinkContext {
     pub(crate) events: mpsc::Sender<(LinkId, LinkEvent)>,
     /// Memory for messages that the host has not taken.
     pub(crate) budget: Arc<Budget>,
-    /// Longest message that this host takes, in bytes.
+    /// Longest message that this host accepts, in bytes.
     pub(crate) max_message_size: usize,
-    /// How long a peer may take nothing from its control stream.
+    /// Longest time in which a peer may read nothing from its control stream.
     pub(crate) write_timeout: Duration,
 }
 
-/// What the readers of all lanes know about relayed broadcasts.
+/// State about relayed broadcasts that the readers of all lanes share.
 #[derive(Debug, Default)]
 pub(crate) struct Relaying {
-    /// Held while a broadcast is given to the host, so that two copies of it do not both find it new.
+    /// Held during the delivery of a broadcast, so that two copies of it are not both taken for new.
     pub(super) heard: tokio::sync::Mutex<Heard>,
     relays: Mutex<Relays>,
     dropped: AtomicU64,
-    /// Keyed, so that no member can make up a message with the digest of another.
+    /// Keyed, so that no member can forge a message with the digest of another.
     digests: RandomState,
 }
 
 impl Relaying {
-    /// A message in another's name was dropped: its sender does not lead.
+    /// Counts a dropped message on behalf of another member: its sender does not lead.
     pub(crate) fn count_dropped(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many messages in another's name were dropped.
+    /// Number of dropped messages on behalf of others.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// A digest of a broadcast: what each relay passes on as it is.
+    /// Digest of the parts of a broadcast that every relay passes on unchanged.
     pub(super) fn digest(&self, message: &OutMessage, channel: u8) -> u64 {
         let OutMessage {
             payload,
@@ -153,7 +153,7 @@ impl Relaying {
     }
 
     pub(super) fn relays(&self) -> MutexGuard<'_, Relays> {
-        // Nothing in there panics halfway through a change.
+        // No panic can interrupt a change.
         self.relays.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Frames: how control messages and lane messages lie on their streams.
+//! Framing of control messages and lane messages on their streams.
 //!
 //! Every frame is a little-endian `u32` length and that many bytes. On the control stream the bytes are one
 //! [`ControlFrame`]. On a lane the first frame is a [`LaneHeader`]; every further one is a [`MessageHeader`]
@@ -19,31 +19,31 @@ use crate::core::wire::Opaque;
 pub(crate) const LENGTH_BYTES: usize = 4;
 /// Longest encoded [`MessageHeader`], in bytes.
 pub(crate) const MAX_MESSAGE_HEADER_BYTES: usize = 512;
-/// The bit of a message's flags that is the library's own: the payload is compressed.
+/// The message flag bit that the library reserves: the payload is compressed.
 pub(crate) const OWN_FLAG: u8 = 1;
 
-/// What travels on the control stream once both ends said Hello.
+/// A frame on the control stream, after both ends have sent their Hello.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ControlFrame {
-    /// The sender takes the link as it is; the last word of the admission.
+    /// The sender accepts the link; the last step of the admission.
     Ready,
-    /// From core to core.
+    /// A message of the core.
     Core(Envelope),
-    /// The first frame after [`ControlFrame::Ready`], of either end: nothing of the sender's lanes and datagrams counts
-    /// before it.
+    /// The first frame after [`ControlFrame::Ready`], from each end. The receiver reads the sender's lanes
+    /// and datagrams only after it.
     Resume {
-        /// Reliable messages of this session that the sender's host sent while the receiver was lost and that the receiver
-        /// will not get.
+        /// Reliable messages of this session that the sender's host sent while the receiver was lost, and
+        /// that the receiver will not get.
         missed: u64,
     },
-    /// Every message of an ordered lane before this number was taken by the sender's host queue.
+    /// The sender's host queue has taken every message of an ordered lane before this number.
     Ack {
         /// The lane.
         lane: u16,
-        /// The number of the next message that is expected.
+        /// Number of the next expected message.
         next: u64,
     },
-    /// Unordered messages that were taken.
+    /// Acknowledges unordered messages.
     AckUnordered {
         /// All before this number.
         next: u64,
@@ -54,32 +54,32 @@ pub(crate) enum ControlFrame {
     Relayed {
         /// The lane.
         lane: u16,
-        /// The number of the next broadcast.
+        /// Number of the next broadcast.
         next: u64,
     },
-    /// The sender leads, and did not when broadcasts of the receiver came to be relayed: they may come again.
+    /// The sender leads now, and did not when broadcasts of the receiver arrived for relaying: the
+    /// receiver may send them again.
     BroadcastAgain,
 }
 
 /// The lane of the classic sends. Lanes up to 255 are the ordered channels, one stream each.
 pub(crate) const CLASSIC_LANE: u16 = 0;
-/// The lane of all unordered messages: a stream for each.
+/// The lane of all unordered messages: one stream per message.
 pub(crate) const UNORDERED_LANE: u16 = 256;
-/// The lane on which unordered broadcasts go through the leader. It is ordered: the leader relays what follows without
-/// a gap.
+/// The lane of unordered broadcasts to the leader. It is ordered: the leader relays a sequence without gaps.
 pub(crate) const UNORDERED_RELAY_LANE: u16 = 257;
-/// Unordered messages that may be on their way to one peer: a stream for each.
+/// Unordered messages in flight to one peer, at most; each has a stream.
 pub(crate) const MAX_UNORDERED_ON_THE_WAY: usize = 128;
-/// From the first unordered message that a peer has not taken to the newest, at most.
+/// Largest span from the first unordered message that a peer has not taken to the newest one.
 pub(crate) const MAX_UNORDERED_SPAN: u64 = 1 << 16;
 /// Numbers in one [`ControlFrame::AckUnordered`], at most.
 pub(crate) const MAX_ACKED_NUMBERS: usize = 64;
 /// The first byte of a datagram that is a message.
 pub(crate) const MESSAGE_DATAGRAM: u8 = 1;
-/// Longest encoded [`DatagramHeader`] of the sender's own message with the byte before it.
+/// Longest encoded [`DatagramHeader`] of the sender's own message, with the byte before it.
 pub(crate) const MAX_DATAGRAM_HEADER_BYTES: usize = 36;
-/// How much longer it is when it names the token of a leadership and, once relayed, an origin: two peer ids of the longest
-/// kind and the counters beside them.
+/// Further bytes for a leadership token and, once relayed, an origin: two peer ids of maximum length
+/// and the counters beside them.
 pub(crate) const MAX_DATAGRAM_RELAY_BYTES: usize = 256;
 
 /// Whether a lane is one stream whose messages arrive in order.
@@ -90,104 +90,104 @@ pub(crate) fn is_ordered(lane: u16) -> bool {
 /// The first frame of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LaneHeader {
-    /// Which lane: a channel, [`UNORDERED_LANE`] or [`UNORDERED_RELAY_LANE`].
+    /// The lane: a channel, [`UNORDERED_LANE`] or [`UNORDERED_RELAY_LANE`].
     pub(crate) lane: u16,
 }
 
-/// What precedes the payload of a message in a datagram, after [`MESSAGE_DATAGRAM`].
+/// Header of a message in a datagram, between [`MESSAGE_DATAGRAM`] and the payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DatagramHeader {
-    /// As the sender named it.
+    /// The channel that the sender chose.
     pub(crate) channel: u8,
     /// The application's type.
     pub(crate) msg_type: u16,
     /// The application's flags; bit 0 is clear.
     pub(crate) flags: u8,
-    /// How long the receiver may keep it for its host, in milliseconds; 0 is as long as it likes.
+    /// Longest time that the receiver may keep the message for its host, in milliseconds; 0 is no limit.
     pub(crate) ttl_ms: u32,
-    /// Where it stands, if it is sequenced.
+    /// Its sequence number, if it is sequenced.
     pub(crate) sequence: Option<Sequence>,
-    /// In whose name it is sent.
+    /// The role in which it is sent.
     pub(crate) role: DatagramRole,
 }
 
-/// The place of a sequenced message.
+/// Position of a sequenced message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sequence {
-    /// As the sender named it.
+    /// The key that the sender chose.
     pub(crate) key: u64,
     /// Counts the sequenced messages of all keys within one session.
     pub(crate) number: u64,
 }
 
-/// In whose name a datagram is sent.
+/// Role in which a datagram is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum DatagramRole {
-    /// The sender's own.
+    /// The sender's own message.
     Peer,
     /// The sender's broadcast, for the receiver to relay as leader.
     Central {
-        /// Of the leadership that the sender follows.
+        /// Token of the leadership that the sender follows.
         token: Opaque,
     },
     /// Another member's broadcast, relayed by the leader.
     Relayed {
-        /// Whose it is.
+        /// The member that sent it.
         origin: PeerId,
         /// The incarnation of the origin.
         incarnation: Incarnation,
-        /// Of the sender's leadership.
+        /// Token of the sender's leadership.
         token: Opaque,
     },
 }
 
-/// What precedes a message's payload.
+/// Header before a message's payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MessageHeader {
     /// Counts the messages of the lane within one session of both peers, across links.
     pub(crate) seq: u64,
     /// The application's type.
     pub(crate) msg_type: u16,
-    /// The application's flags; bit 0 is the library's own.
+    /// The application's flags; bit 0 is the library's.
     pub(crate) flags: u8,
-    /// As the sender named it. On the lane of a channel it is that one.
+    /// The channel that the sender chose. On the lane of a channel it equals that channel.
     pub(crate) channel: u8,
-    /// In whose name it is sent.
+    /// The role in which it is sent.
     pub(crate) role: MessageRole,
 }
 
-/// In whose name a message is sent.
+/// Role in which a message is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum MessageRole {
-    /// The sender's own.
+    /// The sender's own message.
     Peer,
-    /// The sender's as leader, with the token of its leadership.
+    /// The sender's message as leader, with the token of its leadership.
     Leader(Opaque),
-    /// Another member's broadcast, relayed by the leader; or the leader's own, from before it led.
+    /// Another member's broadcast, relayed by the leader; or the leader's own from before it led.
     Relayed {
-        /// Whose it is.
+        /// The member that sent it.
         origin: PeerId,
         /// The incarnation of the origin.
         incarnation: Incarnation,
         /// The number that its origin gave it.
         origin_seq: u64,
-        /// Of the sender's leadership.
+        /// Token of the sender's leadership.
         token: Opaque,
     },
     /// The sender's broadcast, for the receiver to relay as leader.
     Central {
-        /// Counts such broadcasts of the sender through its incarnation.
+        /// Number among such broadcasts of the sender, counted through its incarnation.
         origin_seq: u64,
         /// All of them before this number have been relayed.
         relayed_before: u64,
-        /// Of the leadership that the sender follows.
+        /// Token of the leadership that the sender follows.
         token: Opaque,
     },
-    /// Another member's, as the leader's host says.
+    /// Another member's message, forwarded by the leader's host, which names the origin.
     Forwarded {
-        /// Whose it is.
+        /// The member that sent it.
         origin: PeerId,
-        /// Of the sender's leadership.
+        /// Token of the sender's leadership.
         token: Opaque,
     },
 }
@@ -195,7 +195,7 @@ pub(crate) enum MessageRole {
 /// Appends `value` as one frame.
 ///
 /// # Errors
-/// What serde says; nothing but an invariant of our own types can fail.
+/// An error of serde; only a broken invariant of our own types can cause one.
 pub(crate) fn put_value<T: Serialize>(
     buffer: &mut BytesMut,
     value: &T,
@@ -223,19 +223,19 @@ pub(crate) fn put_message(
     Ok(())
 }
 
-/// Frames up to this length are copied out of the read buffer, so that a short message in the host's queue does not keep a
-/// long buffer alive.
+/// Frames up to this length are copied out of the read buffer, so that a short message in the host's queue
+/// does not keep a long buffer alive.
 const COPY_BELOW_BYTES: usize = 16 * 1024;
-/// Payloads from this length on are written as they are; to copy a shorter one beside others costs less.
+/// Payloads from this length on are written without a copy; copying a shorter one next to others costs less.
 const SHARE_FROM_BYTES: usize = 4 * 1024;
-/// Bytes of the length and of the header of most messages.
+/// Bytes of the length and the header of most messages.
 const USUAL_HEADER_BYTES: usize = 16;
 
-/// Frames on their way into a stream: short ones lie together, long payloads are those of the host's messages themselves.
+/// Frames to be written to a stream: short ones share a buffer, long payloads are the buffers of the host's messages.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     chunks: Vec<Bytes>,
-    /// What follows those.
+    /// The bytes after those.
     last: BytesMut,
 }
 
@@ -269,7 +269,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Makes room for messages of these lengths at once.
+    /// Reserves space for messages of these lengths at once.
     pub(crate) fn reserve(&mut self, payloads: impl Iterator<Item = usize>) {
         let copied = payloads.map(|len| match len < SHARE_FROM_BYTES {
             true => USUAL_HEADER_BYTES + len,
@@ -278,7 +278,7 @@ impl Frames {
         self.last.reserve(copied.sum());
     }
 
-    /// What was appended, to be written; nothing is left.
+    /// Takes the appended bytes for writing.
     pub(crate) fn take(&mut self) -> Vec<Bytes> {
         let mut chunks = std::mem::take(&mut self.chunks);
         if !self.last.is_empty() {
@@ -303,7 +303,7 @@ pub(crate) fn datagram(header: &DatagramHeader, payload: &[u8]) -> Result<Bytes,
 }
 
 fn put_length(buffer: &mut BytesMut, len: usize) {
-    // A frame is bounded far below 4 GiB by the limits on messages and control frames.
+    // The limits on messages and control frames keep a frame far below 4 GiB.
     buffer.put_u32_le(u32::try_from(len).unwrap_or(u32::MAX));
 }
 
@@ -331,7 +331,7 @@ pub(crate) fn take_frame(buffer: &mut BytesMut, max: usize) -> Result<Option<Byt
     Ok(Some(buffer.split_to(len).freeze()))
 }
 
-/// Why a frame was not read or not written.
+/// Reason why a frame was not read or written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum FrameError {
     /// The other end finished the stream between two frames.
@@ -340,18 +340,18 @@ pub(crate) enum FrameError {
     /// The frame is longer than allowed. Nothing of it was read or written.
     #[error("a frame of {len} bytes; at most {max} are allowed")]
     TooLong {
-        /// The length found, in bytes.
+        /// Its length in bytes.
         len: usize,
-        /// The longest length allowed, in bytes.
+        /// The limit in bytes.
         max: usize,
     },
     /// The other end finished the stream within a frame.
     #[error("the stream has ended within a frame")]
     Truncated,
-    /// The other end gave the stream up.
+    /// The other end reset the stream.
     #[error("the stream was reset with code {0}")]
     Reset(VarInt),
-    /// We have finished or reset the stream ourselves.
+    /// This end has finished or reset the stream.
     #[error("the stream is closed")]
     Closed,
     /// The connection has ended.
@@ -371,8 +371,8 @@ impl FrameError {
 
 /// Reads one frame: a little-endian `u32` length and that many bytes, at most `max`.
 ///
-/// Not cancel safe: a future that is dropped may have taken part of a frame with it. Reads that race with
-/// something else belong in a task of their own.
+/// Not cancel safe: a dropped future may have consumed part of a frame. A read that races with something else
+/// belongs in a task of its own.
 pub(crate) async fn read_frame(recv: &mut RecvStream, max: usize) -> Result<Bytes, FrameError> {
     let mut length = [0; LENGTH_BYTES];
     recv.read_exact(&mut length)
@@ -392,7 +392,7 @@ pub(crate) async fn read_frame(recv: &mut RecvStream, max: usize) -> Result<Byte
 
 /// Writes one frame as [`read_frame`] reads it with the same `max`.
 ///
-/// Not cancel safe: a future that is dropped may leave part of a frame on the stream.
+/// Not cancel safe: a dropped future may leave part of a frame on the stream.
 pub(crate) async fn write_frame(
     send: &mut SendStream,
     body: &[u8],

@@ -1,5 +1,5 @@
-//! Links in the making, by the other end's address. A dial waits here for a link that has begun already, from this end or
-//! from the other one: a second link would cost both ends a handshake, and then be closed.
+//! Links that are being set up, by the other end's address. A dial waits here for a link that either end has
+//! begun: a second link would cost both ends a handshake, and then be closed.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,26 +10,28 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-/// How long somebody waits for the links before, at most: anybody can begin one from a forged address, and end none.
+/// Longest wait for earlier links: anyone can begin one from a forged address, and never end it.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(2);
 
-/// See the module's text.
+/// Links that are being set up, by address.
 #[derive(Default)]
 pub(crate) struct InProgress {
     links: Mutex<BTreeMap<SocketAddr, usize>>,
-    /// The last one with some address.
+    /// Notified when the last attempt with an address ends.
     ended: Notify,
 }
 
 impl InProgress {
-    /// A link with the process at `address` is in the making from now on until this is dropped, whether there are others or not.
+    /// Registers an attempt with the process at `address` until the returned value is dropped,
+    /// even beside other attempts.
     pub(crate) fn begin(&self, address: SocketAddr) -> Attempt<'_> {
         let address = canonical(address);
         *self.links().entry(address).or_default() += 1;
         Attempt { all: self, address }
     }
 
-    /// The same when no other is in the making, or after `most`. Tells whether it waited: there may be a link now.
+    /// [`InProgress::begin`] once no other attempt runs, or after `most`. Returns whether it waited:
+    /// there may be a link by now.
     pub(crate) async fn begin_after_others(
         &self,
         address: SocketAddr,
@@ -66,7 +68,7 @@ impl InProgress {
     }
 }
 
-/// A link in the making.
+/// An attempt to set up a link.
 pub(crate) struct Attempt<'a> {
     all: &'a InProgress,
     address: SocketAddr,
@@ -86,7 +88,7 @@ impl Drop for Attempt<'_> {
     }
 }
 
-/// The same for both forms of an IPv4 address: as it is dialled, and as a socket of both families names it.
+/// One form for both spellings of an IPv4 address: as it is dialled, and as a dual-stack socket reports it.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

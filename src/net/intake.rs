@@ -1,4 +1,4 @@
-//! What is taken of a peer's lane: the host gets it, the sender gets an ack, and the room is asked what may be taken.
+//! Intake of a peer's lanes: delivers messages to the host, acknowledges them, and asks the room which ones may be taken.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,16 +19,16 @@ use crate::core::event::{Delivery, Incoming};
 use crate::core::id::PeerId;
 use crate::dispatch::Wake;
 
-/// Messages after which an ack goes to the sender, so that it may send more, if no more of them are here.
+/// Messages after which an ack is sent once no more have arrived, so that the sender may send more.
 const ACK_EVERY_MESSAGES: u64 = 16;
-/// Messages after which an ack goes to the sender although more of them are here.
+/// Messages after which an ack is sent although more have arrived.
 const ACK_AT_LATEST_MESSAGES: u64 = 64;
-/// The dispatcher is woken at the latest for this many messages, so that it works while more of them are read.
+/// Messages after which the dispatcher is woken, so that it works while more of them are read.
 const MAX_UNWOKEN: u64 = 64;
-/// Bytes after which an ack goes to the sender.
+/// Bytes after which an ack is sent.
 const ACK_EVERY_BYTES: usize = 64 * 1024;
 
-/// What all readers of a link share.
+/// State that all readers of a link share.
 #[derive(Clone)]
 pub(super) struct Asker {
     pub(super) link: LinkId,
@@ -38,7 +38,7 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    /// Asks the room; without an answer the link is being closed.
+    /// Asks the room; `None` if the link is being closed.
     pub(super) async fn ask<T>(
         &self,
         event: impl FnOnce(oneshot::Sender<T>) -> LinkEvent,
@@ -48,9 +48,9 @@ impl Asker {
         answered.await.ok()
     }
 
-    /// Tells the room.
+    /// Sends an event to the room.
     pub(super) async fn tell(&self, event: LinkEvent) {
-        // Without a room there is nobody to tell.
+        // Fails only without a room.
         let _ = self.context.events.send((self.link, event)).await;
     }
 }
@@ -59,30 +59,30 @@ impl Asker {
 pub(super) struct Intake {
     pub(super) asker: Asker,
     pub(super) lane: u16,
-    /// The next message expected.
+    /// Number of the next expected message.
     next_seq: Arc<AtomicU64>,
     control: mpsc::Sender<Queued>,
-    /// The sender has an ack of every message before this number.
+    /// Every message before this number was acknowledged.
     acked: u64,
     /// Bytes taken since that ack.
     bytes: usize,
-    /// The sender's broadcasts before this number are relayed, and it was not told so yet. Whenever it is set,
-    /// a message was taken as well.
+    /// The sender's broadcasts before this number are relayed, and the sender was not notified yet. It is set
+    /// only together with a taken message.
     relayed: Option<u64>,
-    /// Messages that the dispatcher has and was not woken for.
+    /// Messages pushed to the dispatcher without waking it.
     unwoken: u64,
 }
 
 impl Drop for Intake {
-    /// A reader may be stopped wherever it waits.
+    /// A reader may be stopped at any await.
     fn drop(&mut self) {
         self.wake();
     }
 }
 
 impl Intake {
-    /// Nothing has been acknowledged on this link: what was taken on an earlier one is acknowledged again, because
-    /// that ack may have been lost with it.
+    /// Starts with nothing acknowledged on this link. Messages taken on an earlier link are acknowledged
+    /// again, because that ack may have been lost with the link.
     pub(super) fn new(asker: Asker, lane: u16, control: mpsc::Sender<Queued>) -> Self {
         Self {
             next_seq: asker.received.next_seq(lane),
@@ -101,17 +101,17 @@ impl Intake {
         self.next_seq.load(Ordering::Relaxed)
     }
 
-    /// Whether the sender has an ack of everything that was taken.
+    /// Whether every taken message was acknowledged.
     pub(super) fn is_acked(&self) -> bool {
         self.next() == self.acked
     }
 
-    /// The sender's broadcasts before number `next` are relayed.
+    /// Records that the sender's broadcasts before number `next` are relayed.
     pub(super) fn relayed(&mut self, next: u64) {
         self.relayed = Some(next);
     }
 
-    /// The next message, of this many bytes on the wire, was accepted.
+    /// Records that the next message was accepted; it had this many bytes on the wire.
     pub(super) async fn take(&mut self, wire_len: usize) {
         let next = self.next() + 1;
         debug_assert!(self.acked < next, "an ack of a message that was not taken");
@@ -123,16 +123,16 @@ impl Intake {
         }
     }
 
-    /// All messages that are here were taken.
+    /// Wakes the dispatcher and sends a due ack, after all arrived messages were taken.
     pub(super) async fn pause(&mut self) {
         self.wake();
-        // An origin that does not know what was relayed may send it again when the leader changes.
+        // An origin that does not learn what was relayed may send it again when the leader changes.
         if self.relayed.is_some() || self.next() - self.acked >= ACK_EVERY_MESSAGES {
             self.ack().await;
         }
     }
 
-    /// Tells the sender what was taken.
+    /// Acknowledges the taken messages.
     pub(super) async fn ack(&mut self) {
         let next = self.next();
         if next == self.acked {
@@ -155,14 +155,14 @@ impl Intake {
         }
     }
 
-    /// Gives the host a message, once there is room for it.
+    /// Delivers a message to the host, once there is room for it.
     pub(super) async fn deliver(&self, from: PeerId, message: OutMessage, channel: u8) {
         let message = self.incoming(from, message, channel);
         let dispatch = &self.asker.context.dispatch;
         self.stopping(dispatch.push_message(message)).await;
     }
 
-    /// Waits for this host, and notes for how long: nothing of the lane is read meanwhile.
+    /// Waits for this host, and records for how long: the lane is not read meanwhile.
     pub(super) async fn stopping<T>(&self, waits: impl Future<Output = T>) -> T {
         tokio::pin!(waits);
         // Nearly always there is room.
@@ -182,8 +182,8 @@ impl Intake {
         done
     }
 
-    /// The same for one of several messages of the peer that are here. Its handler may not run before [`Intake::wake`]; that
-    /// follows soon, and with [`Intake::pause`].
+    /// [`Intake::deliver`] for one of several messages that have arrived. Its handler may not run before
+    /// [`Intake::wake`], which follows soon, or within [`Intake::pause`].
     pub(super) async fn deliver_one_of_many(&mut self, message: OutMessage, channel: u8) {
         let message = self.incoming(self.asker.peer.clone(), message, channel);
         let dispatch = &self.asker.context.dispatch;
@@ -212,7 +212,7 @@ impl Intake {
     }
 }
 
-/// The receiving end of the unordered messages on one link: each of their streams has a clone.
+/// The receiving end of the unordered messages on one link; the reader of each stream has a clone.
 #[derive(Clone)]
 pub(super) struct UnorderedIntake {
     pub(super) asker: Asker,
@@ -222,17 +222,17 @@ pub(super) struct UnorderedIntake {
     due: Arc<Notify>,
 }
 
-/// The ack that the sender of unordered messages is owed.
+/// The pending ack of unordered messages.
 #[derive(Default)]
 struct Owed {
-    /// Messages that it names, beyond the number before which all were taken.
+    /// Numbers of taken messages to acknowledge, beyond `next` (all before `next` were taken).
     taken: BoundedMap<u64, (), { MAX_UNORDERED_SPAN as usize }>,
     is_due: bool,
 }
 
 impl Owed {
-    /// Notes a message that was taken, however often it comes again. All before number `next` were taken, and that far the ack
-    /// names no message. Returns whether an ack is due that was not before.
+    /// Records a taken message, also a repeated one. All before number `next` were taken; the ack lists only
+    /// numbers from there on. Returns whether this makes an ack due.
     fn note(&mut self, number: u64, next: u64) -> bool {
         while let Some((&first, ())) = self.taken.first_key_value()
             && first < next
@@ -240,13 +240,13 @@ impl Owed {
             self.taken.remove(&first);
         }
         if number >= next {
-            // All that are left are within one span, so there is room for it.
+            // The rest lies within one span, so there is room for it.
             let _ = self.taken.insert(number, ());
         }
         !std::mem::replace(&mut self.is_due, true)
     }
 
-    /// The numbers of the ack. None is due any more.
+    /// Takes the numbers of the ack; then none is due.
     fn take(&mut self) -> Vec<u64> {
         self.is_due = false;
         self.taken.take().into_keys().collect()
@@ -263,10 +263,10 @@ impl UnorderedIntake {
         }
     }
 
-    /// Whether this message is to be taken. One that was is acknowledged again.
+    /// Whether to take this message. A repeated one is acknowledged again.
     ///
     /// # Errors
-    /// No member sends it.
+    /// The number is one that no member sends.
     pub(super) fn is_new(&self, number: u64) -> Result<bool, &'static str> {
         let is_new = self.asker.received.unordered().is_new(number)?;
         if !is_new {
@@ -275,12 +275,12 @@ impl UnorderedIntake {
         Ok(is_new)
     }
 
-    /// Gives the host a message, once there is room for it.
+    /// Delivers a message to the host, once there is room for it.
     pub(super) async fn take(&self, number: u64, message: OutMessage, channel: u8) {
         let peer = self.asker.peer.clone();
         let message = message.into_incoming(peer, channel, Delivery::ReliableUnordered);
         self.asker.context.dispatch.push_message(message).await;
-        // At once: the stream may be stopped wherever it waits.
+        // Recorded without an await in between: the stream may be stopped at any await.
         self.asker.received.unordered().insert(number);
         self.asker.received.count_one();
         self.owe(number);
@@ -294,11 +294,11 @@ impl UnorderedIntake {
     }
 
     fn owed(&self) -> MutexGuard<'_, Owed> {
-        // Nothing panics halfway through a change.
+        // No panic can interrupt a change.
         self.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Acknowledges messages that were taken, some time after the first of them.
+    /// Acknowledges taken messages, `delay` after the first of them.
     pub(super) async fn run_acks(self, delay: std::time::Duration) {
         loop {
             self.due.notified().await;
@@ -339,7 +339,7 @@ mod tests {
     /// Far longer than any step takes.
     const TIMEOUT: Duration = Duration::from_secs(20);
 
-    /// The classic lane of a peer, what this host hears, and what the peer is told. The dispatcher sleeps.
+    /// The classic lane of a peer, the messages of this host, and the frames for the peer. The dispatcher sleeps.
     fn lane() -> (Intake, Receiver<u8>, mpsc::Receiver<Queued>) {
         let id = |id| PeerId::new(id).expect("an id");
         let limits = Limits {
@@ -383,7 +383,7 @@ mod tests {
         (Intake::new(asker, CLASSIC_LANE, control), hears, told)
     }
 
-    /// So many messages of the peer, each of so many bytes on the wire.
+    /// Takes `count` messages of the peer, each of `wire_len` bytes.
     async fn take(intake: &mut Intake, count: u8, wire_len: usize) {
         for number in 0..count {
             let message = OutMessage {
@@ -411,12 +411,12 @@ mod tests {
         assert_eq!(acks(&mut told), [0; 0]);
         intake.pause().await;
         assert_eq!(acks(&mut told), [40]);
-        // So few wait for more, or for the delay.
+        // This few wait for more, or for the delay.
         take(&mut intake, 15, 1).await;
         intake.pause().await;
         assert_eq!(acks(&mut told), [0; 0]);
         assert!(!intake.is_acked());
-        // So many do not wait for the last.
+        // This many bytes are acknowledged before the last message.
         take(&mut intake, 100, 1).await;
         assert_eq!(acks(&mut told), [104]);
         intake.pause().await;
@@ -437,7 +437,7 @@ mod tests {
     #[tokio::test]
     async fn a_reader_that_waits_for_its_peer_leaves_none_either() {
         let (mut intake, hears, told) = lane();
-        // The peer takes nothing, and what is queued for it fills the queue.
+        // The peer reads nothing, and the frames for it fill the queue.
         let mut waits = Box::pin(async {
             for _ in 0..16 {
                 intake.say(ControlFrame::Ready).await;

@@ -1,5 +1,5 @@
-//! The lanes of reliable messages, with numbers above QUIC's own: a long-lived stream each way for a channel, and a short
-//! one for each unordered message.
+//! Lanes of reliable messages, numbered above QUIC: one long-lived stream per direction for a channel, and a
+//! short one for each unordered message.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,32 +25,32 @@ use super::outbox::{OutMessage, Outboxes};
 use super::relay::{self, Broadcast, RelayedReader};
 use crate::core::id::PeerId;
 
-/// Frames are gathered into one write of this many bytes.
+/// Frames are batched into writes of this many bytes.
 const WRITE_BATCH_BYTES: usize = 32 * 1024;
-/// Packets whose bytes are read at once.
+/// Packets read at once.
 const READ_CHUNKS: usize = 32;
-/// Frames up to this length are read without a part of the budget.
+/// Frames up to this length are read without reserving memory of the budget.
 const FREE_FRAME_BYTES: usize = 64 * 1024;
-/// Messages up to this length are unpacked without one.
+/// Messages up to this length are decompressed without reserving memory.
 const FREE_UNPACKED_BYTES: usize = 4 * 1024;
-/// Time after which an ack goes to the sender even for fewer messages.
+/// Delay after which an ack is sent for fewer messages.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// First message type that applications may use.
 pub(crate) const FIRST_MESSAGE_TYPE: u16 = 0x0100;
-/// Of a lane's header: before all messages. QUIC keeps what waits in the place that its priority gave it, so that what
-/// follows a header of a low one would wait with it.
+/// Priority of a lane's header: above all messages. QUIC keeps queued data at the priority under which it was
+/// queued, so a header of low priority would delay the messages after it.
 const HEADER_PRIORITY: i32 = 50;
-/// With this code a lane is reset whose messages are given up.
+/// Reset code of a lane whose messages are dropped.
 const GIVEN_UP: VarInt = VarInt::from_u32(1);
 
-/// The tasks of the lanes of one link. They stop at once: none is polled again after [`Tasks::stop`].
+/// Tasks of the lanes of one link. They stop at once: [`Tasks::stop`] prevents every further poll.
 #[derive(Clone, Default)]
 pub(super) struct Tasks(Arc<Mutex<JoinSet<()>>>);
 
 impl Tasks {
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.lock();
-        // Those that have ended are forgotten.
+        // Removes tasks that have ended.
         while tasks.try_join_next().is_some() {}
         tasks.spawn(task);
     }
@@ -60,21 +60,21 @@ impl Tasks {
     }
 
     fn lock(&self) -> MutexGuard<'_, JoinSet<()>> {
-        // Nothing panics halfway through a change.
+        // No panic can interrupt a change.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How this node's lane ends.
+/// End of this node's lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Everything was taken.
+    /// After everything was taken.
     Finish,
-    /// The rest is given up.
+    /// The rest is dropped.
     Reset,
 }
 
-/// Writes what the host sends: a task for each lane, so that none waits for another.
+/// Writes the host's messages, with a task for each lane, so that lanes do not block each other.
 pub(super) struct Writer {
     pub(super) connection: Connection,
     pub(super) peer: PeerId,
@@ -99,7 +99,7 @@ impl Writer {
             return;
         };
         let Ok(mut send) = connection.open_uni().await else {
-            return; // the connection ended; the link tells
+            return; // the connection ended, which the link reports
         };
         let classic = LaneWriter {
             peer: peer.clone(),
@@ -117,12 +117,12 @@ impl Writer {
             }
         };
         match ending {
-            // Both fail only on a stream that is closed already.
+            // Both fail only on a closed stream.
             Some(Ending::Finish) => drop(send.finish()),
             Some(Ending::Reset) => drop(send.reset(GIVEN_UP)),
             None => {}
         }
-        // A stream that is dropped is finished; keep it until the link is dropped or closed.
+        // Dropping a stream finishes it; keep it until the link is dropped or closed.
         connection.closed().await;
     }
 }
@@ -154,7 +154,7 @@ async fn write_others(
                 if let Ok(mut send) = connection.open_uni().await {
                     writer.write(&mut send).await;
                 }
-                // A stream that is dropped is finished.
+                // Dropping a stream finishes it.
                 connection.closed().await;
             });
         }
@@ -175,7 +175,7 @@ impl LaneWriter {
     async fn write(&self, send: &mut SendStream) {
         let mut frames = Frames::default();
         let header = LaneHeader { lane: self.lane };
-        // It fails only on a stream that is closed.
+        // Fails only on a closed stream.
         let _ = send.set_priority(HEADER_PRIORITY);
         if frames.put_value(&header).is_err() || write_all(send, &mut frames).await.is_err() {
             return;
@@ -188,7 +188,7 @@ impl LaneWriter {
             };
             if priority_now != Some(priority) {
                 priority_now = Some(priority);
-                // The same.
+                // Fails only on a closed stream.
                 let _ = send.set_priority(priority.into());
             }
             if write_all(send, &mut frames).await.is_err() {
@@ -197,9 +197,9 @@ impl LaneWriter {
         }
     }
 
-    /// Writes each message on a stream of its own, so that none waits for one that was lost.
+    /// Writes each message on a stream of its own, so that a lost message delays no other.
     async fn write_unordered(&self, connection: &Connection) {
-        // Dropping it stops them.
+        // Dropping the set stops the writes.
         let mut writes = JoinSet::new();
         let mut patience = Patience::default();
         loop {
@@ -214,11 +214,11 @@ impl LaneWriter {
             let Ok(mut send) = connection.open_uni().await else {
                 return;
             };
-            // It fails only on a stream that is closed.
+            // Fails only on a closed stream.
             let _ = send.set_priority(priority.into());
             writes.spawn(async move {
                 if write_all(&mut send, &mut frames).await.is_ok() {
-                    // The same.
+                    // Fails only on a closed stream.
                     let _ = send.finish();
                 }
             });
@@ -226,7 +226,7 @@ impl LaneWriter {
         }
     }
 
-    /// Waits for the next messages; gives the highest of their priorities.
+    /// Waits for the next messages; returns the highest of their priorities.
     async fn take(&self, frames: &mut Frames, patience: &mut Patience) -> Option<u8> {
         let Self {
             peer,
@@ -247,19 +247,19 @@ impl LaneWriter {
     }
 }
 
-/// Hands all of them to QUIC, as soon as it has room.
+/// Passes all frames to QUIC, once it has room.
 async fn write_all(send: &mut SendStream, frames: &mut Frames) -> Result<(), WriteError> {
     send.write_all_chunks(&mut frames.take()).await
 }
 
-/// Reads what the peer sends on its lanes: a task for each stream.
+/// Reads the peer's lanes, with a task for each stream.
 pub(super) struct Readers {
     connection: Connection,
     tasks: Tasks,
     shared: Shared,
 }
 
-/// What the readers of a link share.
+/// State that the readers of a link share.
 #[derive(Clone)]
 struct Shared {
     asker: Asker,
@@ -267,17 +267,17 @@ struct Shared {
     unordered: UnorderedIntake,
     /// Ordered lanes that the peer has opened on this link.
     opened: Arc<Mutex<BTreeSet<u16>>>,
-    /// For long messages that are here in part.
+    /// Budget for incomplete long messages.
     reading: Share,
-    /// For compressed messages at their full length.
+    /// Budget for decompressed messages.
     unpacked: Share,
 }
 
-/// Why a lane is read no further.
+/// Reason why a lane is no longer read.
 enum LaneEnd {
     /// The peer finished or reset it, or the connection ended.
     Done,
-    /// The peer sent what no member sends.
+    /// The peer sent something that no member sends.
     Violation(&'static str),
 }
 
@@ -368,7 +368,7 @@ impl Shared {
             return LaneEnd::Violation("a lane of an unknown kind");
         }
         let is_new = {
-            // Nothing panics halfway through a change.
+            // No panic can interrupt a change.
             let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
             opened.insert(lane)
         };
@@ -384,14 +384,14 @@ impl Shared {
     }
 }
 
-/// Reads one message, the only one of its stream.
+/// Reads the one message of an unordered stream.
 async fn read_unordered(
     intake: &UnorderedIntake,
     memory: &Share,
     mut stream: FrameStream,
 ) -> Result<(), LaneEnd> {
     let Some(frame) = stream.next().await? else {
-        return Ok(()); // its sender gave it up, or moved to another link
+        return Ok(()); // its sender reset the stream, or moved to another link
     };
     let (header, payload) = parted(frame)?;
     if header.role != MessageRole::Peer {
@@ -411,7 +411,7 @@ async fn read_unordered(
     }
 }
 
-/// The header of a message, as far as it is every lane's, and what follows it.
+/// Splits a frame into its message header, checked as far as the rules hold for all lanes, and the payload.
 fn parted(mut frame: Bytes) -> Result<(MessageHeader, Bytes), &'static str> {
     let (header, payload) = postcard::take_from_bytes::<MessageHeader>(&frame)
         .map_err(|_| "a malformed message header")?;
@@ -426,14 +426,14 @@ fn parted(mut frame: Bytes) -> Result<(MessageHeader, Bytes), &'static str> {
 /// A stream that is read frame by frame.
 struct FrameStream {
     recv: RecvStream,
-    /// Where QUIC puts what it has; empty between two reads.
+    /// Buffers for QUIC's chunks; empty between two reads.
     chunks: Vec<Bytes>,
     buffer: BytesMut,
     max_frame: usize,
     budget: Share,
-    /// The part of the budget that the long message needs which is being read.
+    /// Budget reserved for the long message that is being read.
     held: Option<Reserved>,
-    /// The same of the last one, until the next is asked for.
+    /// Budget of the previous message, until the next one is asked for.
     taken: Option<Reserved>,
 }
 
@@ -449,8 +449,8 @@ impl FrameStream {
         }
     }
 
-    /// The next frame; none at the end of the stream. Part of a frame is no offence: the sender may have moved to
-    /// another link.
+    /// Reads the next frame; `None` at the end of the stream. A partial frame at the end is allowed: the
+    /// sender may have moved to another link.
     async fn next(&mut self) -> Result<Option<Bytes>, LaneEnd> {
         loop {
             if let Some(frame) = self.take()? {
@@ -463,7 +463,7 @@ impl FrameStream {
         }
     }
 
-    /// The next frame, if it is here.
+    /// Takes the next frame, if it has arrived in full.
     fn take(&mut self) -> Result<Option<Bytes>, LaneEnd> {
         self.taken = None;
         match take_frame(&mut self.buffer, self.max_frame) {
@@ -481,7 +481,8 @@ impl FrameStream {
 
     async fn read_more(&mut self) -> Result<bool, ReadError> {
         self.hold_budget().await;
-        // Of a frame whose length is not known no more than a packet: it may be one that has to wait for its part of the budget.
+        // Before a frame's length is known, read no more than one packet: the frame may have to wait
+        // for its part of the budget.
         let most = match self.buffer.len() < LENGTH_BYTES {
             true => 1,
             false => READ_CHUNKS,
@@ -490,8 +491,8 @@ impl FrameStream {
             return Ok(false);
         };
         let arrived: usize = self.chunks[..count].iter().map(Bytes::len).sum();
-        // The whole frame finds room, so that what is here is not moved again. Its length is checked, and it has its part of
-        // the budget if it is long.
+        // Reserve space for the whole frame, so that its bytes are not moved again. Its length is checked,
+        // and a long frame holds its budget.
         let missing = (LENGTH_BYTES + self.frame_len()).saturating_sub(self.buffer.len());
         self.buffer.reserve(arrived.max(missing));
         for chunk in &mut self.chunks[..count] {
@@ -500,14 +501,14 @@ impl FrameStream {
         Ok(true)
     }
 
-    /// The length of the frame that is here in part, 0 where not even that is.
+    /// Length of the frame that has arrived in part; 0 if its length has not arrived.
     fn frame_len(&self) -> usize {
         let length = self.buffer.first_chunk().copied();
         length.map_or(0, u32::from_le_bytes) as usize
     }
 
-    /// Before more of a long message is read, as much as it needs is set aside, so that many streams do not fill the
-    /// memory with parts.
+    /// Reserves the budget of a long message before more of it is read, so that many streams do not fill the
+    /// memory with incomplete messages.
     async fn hold_budget(&mut self) {
         let len = self.frame_len();
         if self.held.is_none() && len > FREE_FRAME_BYTES {
@@ -516,7 +517,7 @@ impl FrameStream {
     }
 }
 
-/// Reads an ordered lane, and waits while the host takes none of it.
+/// Reader of an ordered lane, which waits while the host takes no messages.
 struct Reader {
     intake: Intake,
     relayed: RelayedReader,
@@ -534,7 +535,7 @@ impl Reader {
                 }
                 Ok(None) => match self.read_more(&mut stream).await {
                     Ok(true) => {}
-                    // Part of a frame is no offence: the sender may have moved to another link.
+                    // A partial frame at the end is allowed: the sender may have moved to another link.
                     Ok(false) | Err(_) => return LaneEnd::Done,
                 },
                 Err(end) => return end,
@@ -542,7 +543,7 @@ impl Reader {
         }
     }
 
-    /// Reads what has arrived, after the host and the sender were told what was taken.
+    /// Reads what has arrived. First wakes the dispatcher and acknowledges the messages taken so far.
     async fn read_more(&mut self, stream: &mut FrameStream) -> Result<bool, ReadError> {
         self.intake.pause().await;
         let read = stream.read_more();
@@ -570,7 +571,7 @@ impl Reader {
         let intake = &mut self.intake;
         let next = intake.next();
         if header.seq < next {
-            return Ok(()); // sent again on a new link, but taken before
+            return Ok(()); // a repeat on a new link, already taken
         }
         if header.seq > next {
             return Err("a message number was left out");
@@ -581,7 +582,7 @@ impl Reader {
         }
         let wire_len = payload.len();
         let max = intake.asker.context.max_message_size;
-        // What fills the memory may be what the dispatcher was not woken for.
+        // The messages that fill the memory may be ones that the dispatcher was not woken for.
         let before_waiting = || intake.wake();
         let unpacked = Unpacked::of(payload, &header, max, &self.unpacked, before_waiting);
         let Unpacked {
@@ -590,7 +591,7 @@ impl Reader {
             memory: _memory,
         } = unpacked.await?;
         if header.role != MessageRole::Peer {
-            intake.wake(); // those ask the room, and wait
+            intake.wake(); // these ask the room, and wait
         }
         match header.role {
             MessageRole::Peer => intake.deliver_one_of_many(message, channel).await,
@@ -634,17 +635,17 @@ impl Reader {
     }
 }
 
-/// A message as its sender's host gave it.
+/// A message as its sender's host sent it.
 struct Unpacked {
     message: OutMessage,
-    /// Its compressed form, if it came in that.
+    /// Its compressed form, if it arrived compressed.
     packed: Option<Bytes>,
-    /// That of the other one, until the host has it.
+    /// Budget of the decompressed form, until the host has it.
     memory: Option<Reserved>,
 }
 
 impl Unpacked {
-    /// Sets memory aside for all of it before it is unpacked.
+    /// Reserves memory for the full length before decompressing.
     async fn of(
         payload: Bytes,
         header: &MessageHeader,

@@ -1,10 +1,10 @@
-//! Slows down who guesses a room's name or secret, in whichever direction the link was dialled.
+//! Rate limit for guesses of a room's name or secret, in whichever direction the link was dialled.
 //!
-//! Each exchange with a stranger lets one end test one guess, so it takes one of the address's tries. A try that
-//! is in flight is held: what comes after it waits for its outcome, else as many guesses as there are ports
-//! could be tested at once. Success gives the try back; a failure counts for [`WINDOW`].
+//! Each exchange with a stranger lets one end test one guess, so it takes one of the address's attempts. A
+//! running attempt is held: further attempts wait for its outcome, since otherwise one guess per port could
+//! be tested at once. Success returns the attempt; a failure counts for [`WINDOW`].
 //!
-//! Knows no clock and no sockets; [`super::tries`] waits.
+//! Pure: no clock and no sockets. [`super::tries`] does the waiting.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,22 +12,22 @@ use std::time::{Duration, Instant};
 
 use crate::core::id::Fingerprint;
 
-/// Failures of one address within [`WINDOW`] after which no stranger there gets another try.
+/// Failures of one address within [`WINDOW`] after which strangers there get no further attempt.
 pub(crate) const MAX_FAILURES_OF_ONE: usize = 5;
-/// Failures in all within [`WINDOW`] after which strangers get one try per [`PACE`].
+/// Failures of all addresses within [`WINDOW`] after which strangers get one attempt per [`PACE`].
 pub(crate) const MAX_FAILURES_IN_ALL: usize = 60;
-/// How long a failure counts.
+/// Time for which a failure counts.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
-/// Time between two tries of strangers after too many failures in all.
+/// Time between two attempts of strangers after too many failures in all.
 pub(crate) const PACE: Duration = Duration::from_secs(1);
-/// Failures that are remembered, at most: twice what the tries of a minute can bring about.
+/// Failures remembered, at most: twice what the attempts of a minute can cause.
 const MAX_REMEMBERED: usize = 256;
 
-/// What counts as one address: one host may use every address of its IPv6 /64.
+/// Unit that counts as one address: one host may use every address of its IPv6 /64.
 ///
-/// So all that comes through tunnels is one: who is behind it, only the member says that relays it, and may invent names. A relay
-/// that guesses has the tries of one address, and can close tunnels alone, and these only to strangers; members that the
-/// leader has named need no try.
+/// All tunnels count as one: only the relaying member vouches for the process behind a tunnel, and it may
+/// invent names. A relay that guesses has the attempts of one address. It can close only tunnels, and these
+/// only to strangers; members that the leader has named need no attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
     V4(Ipv4Addr),
@@ -46,14 +46,14 @@ impl From<IpAddr> for Source {
     }
 }
 
-/// Names a try from [`Limiter::ask`] on.
+/// Identifies an attempt from [`Limiter::ask`] on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ticket(u64);
 
-/// Whether a try may begin.
+/// Whether an attempt may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// Now. To be followed by [`Limiter::end`].
+    /// Now. [`Limiter::end`] must follow.
     Go,
     /// Not yet: ask again after any change, and at that time.
     Wait(Option<Instant>),
@@ -61,12 +61,12 @@ pub(crate) enum Answer {
     Closed(Instant),
 }
 
-/// What a failure has changed.
+/// Effect of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Consequence {
-    /// It was the last that its address had, until then.
+    /// It was the last attempt of its address, until then.
     pub(crate) closed_until: Option<Instant>,
-    /// Strangers are slowed down in all; told once in a [`WINDOW`].
+    /// All strangers are slowed down; reported once per [`WINDOW`].
     pub(crate) too_many_in_all: bool,
 }
 
@@ -77,26 +77,25 @@ struct Failure {
     key: Fingerprint,
 }
 
-/// The tries of one direction.
+/// The attempts of one direction.
 #[derive(Debug, Default)]
 pub(crate) struct Limiter {
     /// Oldest first.
     failures: VecDeque<Failure>,
-    /// Tries in flight.
+    /// Running attempts.
     held: BTreeMap<Source, usize>,
-    /// In the order in which they came.
+    /// In order of arrival.
     waiting: BTreeMap<Ticket, Source>,
-    /// Who had a try while strangers were slowed down, the longest ago first.
+    /// Addresses that had an attempt while strangers were slowed down, oldest first.
     turns: VecDeque<Source>,
     next_paced: Option<Instant>,
-    /// When it was last told that there are too many failures in all: they hover about the limit for as long as somebody
-    /// guesses.
+    /// When the excess of failures in all was last reported: their number hovers about the limit while guesses go on.
     told_of_all: Option<Instant>,
     asked: u64,
 }
 
 impl Limiter {
-    /// Gets in line for a try with `address`. To be followed by [`Limiter::poll`], or [`Limiter::leave`].
+    /// Queues for an attempt with `address`. [`Limiter::poll`] or [`Limiter::leave`] must follow.
     pub(crate) fn ask(&mut self, address: IpAddr) -> Ticket {
         self.asked += 1;
         let ticket = Ticket(self.asked);
@@ -104,7 +103,7 @@ impl Limiter {
         ticket
     }
 
-    /// Whether the try may begin.
+    /// Whether the attempt may begin.
     pub(crate) fn poll(&mut self, now: Instant, ticket: Ticket) -> Answer {
         self.forget_before(now);
         let Some(source) = self.waiting.get(&ticket).copied() else {
@@ -142,12 +141,12 @@ impl Limiter {
         Answer::Go
     }
 
-    /// Nobody waits for that try any more.
+    /// Withdraws from the queue.
     pub(crate) fn leave(&mut self, ticket: Ticket) {
         self.waiting.remove(&ticket);
     }
 
-    /// A try with the holder of `key` is over. Where it `failed`, tells what that changes.
+    /// Ends an attempt with the holder of `key`. Returns the effect if it `failed`.
     pub(crate) fn end(
         &mut self,
         now: Instant,
@@ -183,20 +182,20 @@ impl Limiter {
         })
     }
 
-    /// Until when strangers at `address` get no try.
+    /// Until when strangers at `address` get no attempt.
     pub(crate) fn closed_until(&mut self, now: Instant, address: IpAddr) -> Option<Instant> {
         self.forget_before(now);
         self.closed(address.into())
     }
 
-    /// Until when there were too many failures in all.
+    /// Until when there are too many failures in all.
     pub(crate) fn slow_until(&mut self, now: Instant) -> Option<Instant> {
         self.forget_before(now);
         let last = self.failures.len().checked_sub(MAX_FAILURES_IN_ALL)?;
         self.failures.get(last).map(|failure| failure.at + WINDOW)
     }
 
-    /// Whether a try with the holder of `key` has failed within the last minute.
+    /// Whether an attempt with the holder of `key` has failed within the last minute.
     pub(crate) fn has_failed(&mut self, now: Instant, key: Fingerprint) -> bool {
         self.forget_before(now);
         self.failures.iter().any(|failure| failure.key == key)
@@ -221,8 +220,8 @@ impl Limiter {
         self.of(source).next().map(|failure| failure.at + WINDOW)
     }
 
-    /// Of the first in line of each address that has a try, the one whose address was served the longest ago;
-    /// never is longest.
+    /// Of the first in line of each address that has an attempt left, the one whose address was served the
+    /// longest ago; an address never served comes first.
     fn next_in_turn(&self) -> Option<Ticket> {
         let turn = |source: &Source| self.turns.iter().position(|served| served == source);
         self.waiting
@@ -279,7 +278,7 @@ mod tests {
             self.limiter.poll(at, ticket)
         }
 
-        /// Asks and polls once; one that has to wait goes away.
+        /// Asks and polls once; leaves if it has to wait.
         fn begin(&mut self, ms: u64, address: IpAddr) -> Answer {
             let ticket = self.limiter.ask(address);
             let answer = self.poll(ms, ticket);
@@ -292,7 +291,7 @@ mod tests {
             self.limiter.end(at, address, KEY, failed)
         }
 
-        /// One try that fails at once.
+        /// One attempt that fails at once.
         fn fail(&mut self, ms: u64, address: IpAddr) -> Option<Consequence> {
             assert_eq!(self.begin(ms, address), Answer::Go, "{address} at {ms} ms");
             self.end(ms, address, true)
@@ -345,7 +344,7 @@ mod tests {
         let (go, wait) = answers.split_at(5);
         assert!(go.iter().all(|answer| *answer == Answer::Go));
         assert!(wait.iter().all(|answer| *answer == Answer::Wait(None)));
-        // Success gives the try back to the next in line; failures close the address for the rest.
+        // Success returns the attempt to the next in line; failures close the address for the rest.
         world.end(10, guesser, false);
         assert_eq!(world.poll(10, tickets[6]), Answer::Wait(None));
         assert_eq!(world.poll(10, tickets[5]), Answer::Go);
@@ -369,7 +368,7 @@ mod tests {
         assert_eq!(world.begin(3, address), Answer::Go);
         assert_eq!(world.begin(3, address), Answer::Go);
         let ticket = world.limiter.ask(address);
-        // The oldest failure gives its try back before the others do.
+        // The oldest failure expires before the others do.
         let expiry = world.at(60_000);
         assert_eq!(world.poll(3, ticket), Answer::Wait(Some(expiry)));
         assert_eq!(world.poll(60_000, ticket), Answer::Go);
@@ -476,7 +475,7 @@ mod tests {
             world.fail(0, numbered(n));
         }
         let slow = ip("192.0.2.1");
-        // Five tries in flight that come to no end.
+        // Five attempts that never end.
         for second in 0..5 {
             assert_eq!(world.begin(second * 1000, slow), Answer::Go);
         }

@@ -1,9 +1,10 @@
-//! Connections of admissions that failed, until QUIC has let them go.
+//! Connections of failed admissions that QUIC still holds.
 //!
-//! A connection that is closed stays in QUIC's tables for three probe timeouts, and one whose dialler sends nothing but a
-//! close stays for the idle timeout: `handle_first_packet` of quinn-proto 0.11.19 enters the draining state without the timer
-//! that ends it, and only the idle timer is left. A stranger needs no more than the first packet of a dial for that, so these
-//! connections have a bound of their own. They hold no place of an admission: else a stranger could fill these for as long.
+//! QUIC keeps a closed connection in its tables for three probe timeouts. It keeps one whose dialler sends
+//! nothing but a close for the idle timeout: `handle_first_packet` of quinn-proto 0.11.19 enters the draining
+//! state without the timer that ends it, so only the idle timer is left. A stranger needs no more than the
+//! first packet of a dial for that, so these connections have a limit of their own. They hold no place of an
+//! admission: otherwise a stranger could occupy all places for as long.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,14 +14,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::limiter::Source;
 
-/// Connections that linger, at most. Further dials wait for their end.
+/// Lingering connections, at most. Further dials wait for one to end.
 pub(crate) const MAX_LINGERING: usize = 256;
-/// The same from one address: somebody elsewhere always finds a place.
+/// Lingering connections of one address, at most: the others stay open to other addresses.
 const MAX_LINGERING_OF_ONE: usize = 192;
-/// While fewer may be added, a dialler first proves that packets reach its address.
+/// With fewer free slots than this, a dialler must first prove that packets reach its address.
 const FOR_ALL: usize = MAX_LINGERING / 2;
 
-/// See the module's text.
+/// Slots for lingering connections.
 pub(super) struct Lingering {
     all: Arc<Semaphore>,
     of_one: Mutex<BTreeMap<Source, Weak<Semaphore>>>,
@@ -42,8 +43,8 @@ pub(super) struct MayLinger {
 }
 
 impl Lingering {
-    /// Waits until one more connection from there may linger. `None` only if the semaphores were closed, which does not
-    /// happen.
+    /// Waits until one more connection from there may linger. `None` only if the semaphores were
+    /// closed, which does not happen.
     pub(super) async fn begin(&self, from: IpAddr) -> Option<MayLinger> {
         let of_one = self.of(from);
         Some(MayLinger {
@@ -52,12 +53,12 @@ impl Lingering {
         })
     }
 
-    /// Whether so many linger that a dialler proves its address first.
+    /// Whether so many linger that a dialler must prove its address first.
     pub(super) fn are_many(&self) -> bool {
         self.all.available_permits() < FOR_ALL
     }
 
-    /// quinn bounds how many wait, and the permits how many linger.
+    /// The semaphore of an address. quinn bounds how many wait, and the permits how many linger.
     fn of(&self, from: IpAddr) -> Arc<Semaphore> {
         let mut of_one = self.of_one.lock().unwrap_or_else(PoisonError::into_inner);
         of_one.retain(|_, permits| permits.strong_count() > 0);

@@ -1,4 +1,4 @@
-//! One link to one peer: its connection and its tasks.
+//! A link to one peer: its connection and its tasks.
 
 use std::sync::Arc;
 
@@ -33,22 +33,22 @@ pub(crate) struct Link {
     control: mpsc::Sender<Queued>,
     control_tasks: Vec<JoinHandle<()>>,
     lane_tasks: Vec<JoinHandle<()>>,
-    /// Of the single lanes.
+    /// Tasks of the lanes.
     lanes: lane::Tasks,
     lane_end: Option<oneshot::Sender<lane::Ending>>,
-    /// What the readers of the lanes need, until they start.
+    /// State for the readers of the lanes, until they start.
     reader: Option<Asker>,
-    /// Whether the peer has said what comes before its messages.
+    /// Whether the peer has sent [`ControlFrame::Resume`].
     has_resumed: bool,
-    /// Who takes messages in datagrams, while the link carries a session.
+    /// The reader of message datagrams, while the link carries a session.
     datagrams: watch::Sender<Option<Arc<DatagramReader>>>,
-    /// Frames that had arrived when a probe was sent: any more is a sign of life.
+    /// Frames received when a probe was sent: any further one is a sign of life.
     frames_at_probe: Option<u64>,
-    /// `None` where the link goes through a tunnel itself.
+    /// `None` if the link itself goes through a tunnel.
     _tunnelling: Option<Tunnelling>,
 }
 
-/// While there is one, tunnels lead over this link.
+/// Lets tunnels use this link until it is dropped.
 struct Tunnelling {
     connection: Connection,
     key: Fingerprint,
@@ -77,7 +77,7 @@ impl Drop for Tunnelling {
 }
 
 impl Link {
-    /// Starts the control tasks of an admitted link. The peer is told first how many messages it `missed`.
+    /// Starts the control tasks of an admitted link. The first frame tells the peer how many messages it `missed`.
     pub(crate) fn start(
         id: LinkId,
         admitted: Admitted,
@@ -112,7 +112,7 @@ impl Link {
                 let connection = connection.clone();
                 async move {
                     let error = connection.closed().await;
-                    // Without a room there is nobody to tell.
+                    // Fails only without a room.
                     let _ = events.send((id, LinkEvent::Closed(error))).await;
                 }
             }),
@@ -135,8 +135,8 @@ impl Link {
         link
     }
 
-    /// Starts to carry the messages of a session. `received` is what was taken of the peer; it outlives the link. Nothing is
-    /// read before the peer's [`ControlFrame::Resume`].
+    /// Starts to carry the messages of a session. `received` is the session's receive state, which outlives
+    /// the link. Nothing is read before the peer's [`ControlFrame::Resume`].
     pub(crate) fn start_lanes(
         &mut self,
         id: LinkId,
@@ -182,7 +182,7 @@ impl Link {
         self.read();
     }
 
-    /// The peer has said [`ControlFrame::Resume`]: what it sends is read, if this link carries the session.
+    /// Handles the peer's [`ControlFrame::Resume`]: starts to read its messages, if this link carries the session.
     pub(crate) fn resumed(&mut self) {
         self.has_resumed = true;
         self.read();
@@ -206,8 +206,8 @@ impl Link {
         self.lane_tasks.push(tokio::spawn(reader.run()));
     }
 
-    /// Stops carrying messages: another link does from now on. What arrived but was not taken will be sent
-    /// again there.
+    /// Stops carrying messages: another link does from now on. Messages that arrived but were not
+    /// taken are sent again there.
     pub(crate) fn stop_lanes(&mut self) {
         for task in self.lane_tasks.drain(..) {
             task.abort();
@@ -223,13 +223,13 @@ impl Link {
     /// Ends this node's lane: gracefully if everything was accepted, otherwise at once. The peer's lane is still read.
     pub(crate) fn end_lane(&mut self, ending: lane::Ending) {
         if let Some(end) = self.lane_end.take() {
-            // A writer that is gone has nothing to end.
+            // Fails only if the writer has ended.
             let _ = end.send(ending);
         }
     }
 
-    /// Queues a control frame; `false` when the peer takes none and the link should be given up. The loss of an
-    /// urgent one is noticed within a round trip.
+    /// Queues a control frame. Returns `false` when the peer reads none and the link should be given up. The
+    /// loss of an urgent frame is noticed within a round trip.
     pub(crate) fn send_control(&self, frame: ControlFrame, urgent: bool) -> bool {
         !matches!(
             self.control.try_send(Queued { frame, urgent }),
@@ -237,7 +237,7 @@ impl Link {
         )
     }
 
-    /// Sends a probe. One that cannot be sent is as good as lost.
+    /// Sends a probe. A probe that cannot be sent counts as lost.
     pub(crate) fn send_probe(&mut self, probe: Probe) {
         if let Probe::Ping { .. } = probe {
             self.frames_at_probe = Some(self.frames_received());
@@ -247,7 +247,7 @@ impl Link {
         }
     }
 
-    /// Whether anything that QUIC authenticated arrived since the last probe was sent.
+    /// Whether anything authenticated by QUIC arrived since the last probe was sent.
     pub(crate) fn was_heard_since_probe(&mut self) -> bool {
         let Some(before) = self.frames_at_probe else {
             return false;
@@ -283,7 +283,7 @@ impl Drop for Link {
     }
 }
 
-/// Frames of decrypted packets only, so that nobody outside of the connection can feign life.
+/// Counts frames of decrypted packets only, so that no process outside of the connection can fake a sign of life.
 pub(crate) fn frames_received(connection: &Connection) -> u64 {
     let frames = connection.stats().frame_rx;
     frames.acks + frames.ping + frames.stream + frames.datagram + frames.max_stream_data

@@ -1,4 +1,4 @@
-//! Links: the endpoint, who may enter, streams and queues.
+//! Links: the endpoint, admission, streams and queues.
 
 pub(crate) mod admission;
 pub(crate) mod budget;

@@ -1,8 +1,8 @@
-//! Host names and their addresses.
+//! Resolution of host names.
 //!
-//! The system's resolver cannot be stopped, and takes half a minute where no name server answers. So each lookup has a
-//! thread of its own, which a dial abandons when its time is over, and a room when it closes. What bounds these threads
-//! belongs to the process, since they outlive rooms.
+//! The system's resolver cannot be stopped, and takes half a minute if no name server answers. So each lookup
+//! has a thread of its own. A dial abandons it when its time is over, and a room when it closes. The limit on
+//! these threads belongs to the process, since they outlive rooms.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -17,25 +17,25 @@ use crate::quoted::Quoted;
 
 use super::progress::Overdue;
 
-/// Lookups of a room at a time, those included whose dials have given up; others wait for their turn.
+/// Concurrent lookups of a room, including those whose dials have given up; others wait for their turn.
 const MAX_LOOKUPS: usize = 16;
-/// Threads of the process that look up names, abandoned ones included.
+/// Lookup threads of the process, abandoned ones included.
 const MAX_THREADS: usize = 64;
 /// Resolvers that load modules need more than the smallest stack.
 const STACK_BYTES: usize = 512 << 10;
 
-/// How a name is looked up; may take as long as it likes.
+/// The lookup function; it may block for any time.
 pub(crate) type Lookup = Arc<dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync>;
 
-/// Asks the system, as every other program does.
+/// Resolves names with the system's resolver.
 pub(crate) fn system_lookup() -> Lookup {
     Arc::new(|name, port| Ok((name, port).to_socket_addrs()?.collect()))
 }
 
-/// Why a name has no address.
+/// Reason why a name has no address.
 #[derive(Debug, Error)]
 pub(crate) enum LookupError {
-    /// The resolver's own answer.
+    /// The resolver's own error.
     #[error(
         "the name {} does not resolve ({source}); check its spelling, or give an IP address",
         Quoted(name)
@@ -64,7 +64,7 @@ pub(crate) enum LookupError {
     NoAnswer {
         /// The name.
         name: String,
-        /// How long it was waited for.
+        /// The time waited.
         overdue: Overdue,
     },
     /// The system gives no thread.
@@ -98,7 +98,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Looks names up with `lookup`, on threads of this process.
+    /// Resolves names with `lookup`, on threads of this process.
     pub(crate) fn new(lookup: Lookup) -> Self {
         Self::on(threads(), lookup)
     }
@@ -112,7 +112,7 @@ impl Names {
         }
     }
 
-    /// The addresses of a name, in the resolver's order; at least one. Dropped, it abandons the lookup.
+    /// Resolves a name: its addresses, in the resolver's order; at least one. Dropping the future abandons the lookup.
     ///
     /// # Errors
     /// [`LookupError`].
@@ -122,17 +122,17 @@ impl Names {
         port: u16,
     ) -> Result<Vec<SocketAddr>, LookupError> {
         let failed = |_| LookupError::Failed { name: name.into() };
-        // Neither is ever closed.
+        // The semaphores are never closed.
         let turn = Arc::clone(&self.turns).acquire_owned();
         let turn = turn.await.map_err(failed)?;
         let place = self.threads.places.acquire().await.map_err(failed)?;
         let (answer, answered) = oneshot::channel();
         let (lookup, wanted) = (Arc::clone(&self.lookup), name.to_owned());
-        // It may outlive the room: nothing in it may log, or call the host in another way.
+        // The thread may outlive the room: it must not log, or call the host in another way.
         let run = move || {
             let found = lookup(&wanted, port);
             drop(turn);
-            // An abandoned lookup has no reader.
+            // Fails only for an abandoned lookup.
             let _ = answer.send(found);
         };
         let started = self.threads.start(self.stack_bytes, place, run);
@@ -156,15 +156,15 @@ impl Names {
     }
 }
 
-/// Whether a thread still looks up a name: its code must stay in memory.
+/// Whether a lookup thread still runs: its code must stay in memory.
 pub(crate) fn are_running() -> bool {
     threads().are_running()
 }
 
-/// The threads that look up names. A forked child has none of its parent's.
+/// The lookup threads. A forked child has none of its parent's.
 struct Threads {
     places: Semaphore,
-    /// Each has a place, but for those that are about to return.
+    /// Each running thread holds a permit, except while it is about to return.
     started: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -217,8 +217,7 @@ impl Inherit for Threads {
     }
 }
 
-/// A thread that has nothing left to do but to return is seen to its end: nothing of it may run when the library is
-/// unloaded.
+/// Joins threads that have nothing left to do but to return: none of their code may run when the library is unloaded.
 fn join_ended(started: &mut Vec<JoinHandle<()>>) {
     for ended in started.extract_if(.., |thread| thread.is_finished()) {
         // Its panic has reached the dial as `LookupError::Failed`.
@@ -266,7 +265,7 @@ mod tests {
             }
         }
 
-        /// In another room each time.
+        /// Begins lookups in a new room each time.
         async fn begin(&self, count: usize) -> JoinSet<Result<Vec<SocketAddr>, LookupError>> {
             let names = Arc::new(Names::on(self.threads, Arc::clone(&self.lookup)));
             let mut lookups = JoinSet::new();
@@ -302,7 +301,7 @@ mod tests {
         let mut last = held.begin(1).await;
         assert!(last.try_join_next().is_none());
         held.wait_until_asked(MAX_THREADS);
-        // One of the abandoned returns.
+        // One of the abandoned lookups returns.
         held.release.send(()).expect("it waits");
         let limit = Duration::from_secs(30);
         tokio::time::timeout(limit, async {

@@ -1,4 +1,4 @@
-//! The time that a dial or an admission has. Each step that the other end takes renews it, up to a limit: a slow line needs
+//! Deadline of a dial or an admission. Each step of the other end renews it, up to a limit: a slow line needs
 //! more time than a process that does not answer at all.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-/// How many times its timeout a dial or an admission may take in all.
+/// Limit of a dial or an admission in all, in multiples of its timeout.
 pub(crate) const MAX_RENEWALS: u32 = 3;
 
-/// How far a dial or an admission has come.
+/// Progress of a dial or an admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     /// The other end has not answered yet.
     Begun,
-    /// There is an encrypted connection.
+    /// The encrypted connection is established.
     Connected,
     /// The other end has proved that it knows the room.
     Proved,
@@ -22,7 +22,7 @@ pub(crate) enum Step {
     Greeted,
 }
 
-/// See the module's text.
+/// Progress and deadline of a dial or an admission.
 #[derive(Debug)]
 pub(crate) struct Progress {
     timeout: Duration,
@@ -36,24 +36,24 @@ struct State {
     until: Instant,
 }
 
-/// A dial or an admission whose time is over.
+/// A dial or an admission that timed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Overdue {
-    /// The last step that was reached.
+    /// The last step reached.
     pub(crate) step: Step,
-    /// The time that it took in all.
+    /// The total time taken.
     pub(crate) after: Duration,
 }
 
 impl Progress {
-    /// Begins now.
+    /// Starts now.
     pub(crate) fn new(timeout: Duration) -> Self {
         let began = Instant::now();
         let until = began + timeout;
         Self::of(timeout, began, Step::Begun, until)
     }
 
-    /// One of several attempts: its own steps count, from those that were reached in common on.
+    /// Progress of one of several parallel attempts: it starts from the common step and counts its own.
     pub(crate) fn branch(&self) -> Self {
         let State { step, until } = *self.state();
         Self::of(self.timeout, self.began, step, until)
@@ -67,7 +67,7 @@ impl Progress {
         }
     }
 
-    /// The other end has taken a step.
+    /// Records a step of the other end.
     pub(crate) fn reached(&self, step: Step) {
         let mut state = self.state();
         state.step = state.step.max(step);
@@ -76,17 +76,17 @@ impl Progress {
         state.until = renewed.min(limit).max(state.until);
     }
 
-    /// When the time is over, unless another step is reached.
+    /// The deadline, unless another step is reached.
     pub(crate) fn until(&self) -> Instant {
         self.state().until
     }
 
-    /// The last step that was reached.
+    /// The last step reached.
     pub(crate) fn step(&self) -> Step {
         self.state().step
     }
 
-    /// Runs `work` until its time is over.
+    /// Runs `work` until the deadline.
     ///
     /// # Errors
     /// [`Overdue`]; the work is dropped then.

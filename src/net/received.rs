@@ -1,4 +1,4 @@
-//! What this node has taken of a peer's messages, through the links of one session.
+//! Receive state of a session: the messages that this node has taken from a peer, across links.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,31 +10,31 @@ use tokio::time::Instant;
 use super::frame::MAX_UNORDERED_SPAN;
 use crate::core::id::PeerId;
 
-/// Keys of sequenced messages that are remembered of one origin, at most.
+/// Keys of sequenced messages remembered per origin, at most.
 const MAX_KEYS: usize = 1024;
-/// Origins whose sequenced messages come over one link, at most: the peer and, if it leads, the members that it relays for.
+/// Origins of sequenced messages on one link, at most: the peer and, if it leads, the members that it relays for.
 const MAX_ORIGINS: usize = 256;
 
-/// The state of a session's receiving end, which outlives links.
+/// The receive state of a session, which outlives links.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
-    /// The next number expected on each ordered lane.
+    /// The next expected number on each ordered lane.
     lanes: Mutex<BTreeMap<u16, Arc<AtomicU64>>>,
     unordered: Mutex<Unordered>,
     sequenced: Mutex<Sequenced>,
     stops: Mutex<Stops>,
-    /// Messages taken.
+    /// Number of messages taken.
     pub(crate) count: Arc<AtomicU64>,
 }
 
 impl Received {
-    /// The next number expected on an ordered lane. Changed only in the moment in which a message is taken, so that a
-    /// reader that is stopped leaves an exact number to its successor.
+    /// The next expected number on an ordered lane. It changes only at the moment when a message is taken, so
+    /// that a stopped reader leaves an exact number to its successor.
     pub(super) fn next_seq(&self, lane: u16) -> Arc<AtomicU64> {
         Arc::clone(lock(&self.lanes).entry(lane).or_default())
     }
 
-    /// One more message was taken.
+    /// Counts one taken message.
     pub(super) fn count_one(&self) {
         self.count.fetch_add(1, Ordering::Relaxed);
     }
@@ -43,17 +43,17 @@ impl Received {
         lock(&self.unordered)
     }
 
-    /// Another member than this peer leads since then; or no other is known to.
+    /// Records since when another member than this peer is known to lead; `None` if no other is known to.
     pub(crate) fn another_leads(&self, since: Option<Instant>) {
         lock(&self.stops).another_leads(since);
     }
 
-    /// This host took nothing from that lane for a while.
+    /// Records that this host took nothing from that lane for a while.
     pub(super) fn stopped(&self, lane: u16, from: Instant, until: Instant) {
         lock(&self.stops).note(lane, from, until);
     }
 
-    /// For how long this host took nothing from that lane since another leader is known.
+    /// Time in which this host took nothing from that lane, since another leader is known.
     pub(super) fn stopped_for(&self, lane: u16) -> Duration {
         lock(&self.stops).of(lane)
     }
@@ -63,13 +63,13 @@ impl Received {
     }
 }
 
-/// Nothing panics halfway through a change of what these hold.
+/// No panic can interrupt a change of these.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// For how long this host took nothing from each lane, since another than the peer is known to lead. What the peer sent as
-/// leader before may have arrived by then.
+/// Time in which this host took nothing from each lane, since another member than the peer is known to lead.
+/// Messages that the peer sent earlier as leader may have arrived in that time.
 #[derive(Debug, Default)]
 struct Stops {
     another_leads_since: Option<Instant>,
@@ -96,7 +96,7 @@ impl Stops {
     }
 }
 
-/// Which unordered messages were taken: all before a number, and some beyond it.
+/// Unordered messages taken: all before a number, and some beyond it.
 #[derive(Debug, Default)]
 pub(super) struct Unordered {
     next: u64,
@@ -109,10 +109,10 @@ impl Unordered {
         self.next
     }
 
-    /// Whether this message is to be taken.
+    /// Whether to take this message.
     ///
     /// # Errors
-    /// It is further ahead than any that a member sends.
+    /// The number is further ahead than any that a member sends.
     pub(super) fn is_new(&self, number: u64) -> Result<bool, &'static str> {
         if number.saturating_sub(self.next) >= MAX_UNORDERED_SPAN {
             return Err("an unordered message is too far ahead");
@@ -120,7 +120,7 @@ impl Unordered {
         Ok(number >= self.next && !self.beyond.contains(&number))
     }
 
-    /// This message was taken.
+    /// Records a taken message.
     pub(super) fn insert(&mut self, number: u64) {
         if number >= self.next {
             self.beyond.insert(number);
@@ -138,7 +138,7 @@ pub(super) struct Sequenced {
 }
 
 impl Sequenced {
-    /// Whether this message is newer than all of its key; then it is the newest.
+    /// Whether this message is newer than all others of its key; if so, it becomes the newest.
     pub(super) fn is_newest(&mut self, origin: &PeerId, key: u64, number: u64) -> bool {
         if self.origins.len() >= MAX_ORIGINS && !self.origins.contains_key(origin) {
             self.origins.pop_first();
@@ -148,7 +148,7 @@ impl Sequenced {
     }
 }
 
-/// The keys that were used last.
+/// The keys used last.
 #[derive(Debug, Default)]
 struct Keys {
     newest: HashMap<u64, Newest>,

@@ -1,5 +1,4 @@
-//! Messages in another's name: what a lane reader does with those that a leader relays, and with those that
-//! this node, as leader, is to relay.
+//! Relayed messages in a lane reader: those that a leader relays to this node, and those that this node relays as leader.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -16,17 +15,17 @@ use crate::core::id::{Incarnation, PeerId};
 use crate::core::relay::{BroadcastName, Place, RelayedCopy};
 use crate::core::wire::Opaque;
 
-/// A broadcast on its way to the host.
+/// A broadcast to be delivered to the host.
 #[derive(Debug, Clone)]
 pub(super) struct Broadcast {
     pub(super) origin: PeerId,
     pub(super) incarnation: Incarnation,
     pub(super) number: u64,
-    /// As the origin named it.
+    /// The channel that the origin chose.
     pub(super) channel: u8,
 }
 
-/// Incarnations that never became known and for which a lane does not wait again, at most.
+/// Incarnations that never became known, for which a lane does not wait again, at most.
 const MAX_UNKNOWN_INCARNATIONS: usize = 16;
 
 /// The incarnations for which the reader of a lane waited in vain.
@@ -45,18 +44,18 @@ impl UnknownIncarnations {
     }
 }
 
-/// No origin comes so far.
+/// No origin reaches this number.
 const LAST_NUMBER: u64 = u64::MAX;
 const RUNS_OUT: &str = "the number of a broadcast runs out";
 
-/// Takes what the leader relays on one lane.
+/// Takes the messages that the leader relays on one lane.
 #[derive(Debug, Default)]
 pub(super) struct RelayedReader {
     unknown_incarnations: UnknownIncarnations,
 }
 
 impl RelayedReader {
-    /// A broadcast that the peer relays as leader.
+    /// Takes a broadcast that the peer relays as leader.
     pub(super) async fn take(
         &mut self,
         intake: &mut Intake,
@@ -70,13 +69,14 @@ impl RelayedReader {
         let (origin, incarnation) = (&broadcast.origin, broadcast.incarnation);
         let mut hearing = ask_hearing_on(intake, origin, Some(incarnation), false, &token).await;
         if hearing == Hearing::NotYet && !self.unknown_incarnations.contains(origin, incarnation) {
-            // The sender learns what was taken before; then it waits, because nothing more is read.
+            // Acknowledge the earlier messages first. Then the sender waits, because nothing more is read.
             intake.ack().await;
             let waits = ask_hearing_on(intake, origin, Some(incarnation), true, &token);
             let from = Instant::now();
             hearing = waits.await;
             if let Hearing::Yes { .. } = hearing {
-                // One that nobody has stops the lane on its relay's account.
+                // Only the wait for a known incarnation counts; a wait for one that no member has is
+                // at the expense of its relay.
                 let received = &intake.asker.received;
                 received.stopped(intake.lane, from, Instant::now());
             }
@@ -96,7 +96,7 @@ impl RelayedReader {
     }
 }
 
-/// A message that the peer's host forwards as leader.
+/// Takes a message that the peer's host forwards as leader.
 pub(super) async fn take_forwarded(
     intake: &Intake,
     origin: PeerId,
@@ -127,8 +127,8 @@ async fn ask_hearing_on(
     .await
 }
 
-/// Asks whether a message in another's name may be delivered. It `may_wait` for the incarnation of its origin, and this host
-/// `stopped` what it came on for so long.
+/// Asks whether a message on behalf of another member may be delivered. With `may_wait` the answer may wait
+/// for the incarnation of the origin. `stopped` is how long this host took nothing from the lane.
 pub(super) async fn ask_hearing(
     asker: &Asker,
     origin: &PeerId,
@@ -181,9 +181,9 @@ async fn deliver_once(
     }
 }
 
-/// A broadcast of the peer for this node to relay: its number is the end of `range`, and all of the peer's
-/// before the beginning have been relayed. Waits until the other members' queues and the host take it. A
-/// reader that is stopped meanwhile leaves no half behind that its successor would not know of.
+/// Takes a broadcast of the peer for this node to relay. The end of `range` is its number; all of the peer's
+/// before the start of `range` have been relayed. Waits until the other members' queues and the host take it.
+/// A reader that is stopped meanwhile leaves a record of a half-done relay for its successor.
 pub(super) async fn take_central(
     intake: &mut Intake,
     range: RangeInclusive<u64>,
@@ -247,14 +247,14 @@ pub(super) async fn take_central(
     Ok(())
 }
 
-/// As what this node relays; `None` while it does not lead.
+/// Asks for the leadership under which this node relays; `None` while it does not lead.
 pub(super) async fn ask_leading(asker: &Asker, token: Opaque) -> Option<Leading> {
     let event = |answer| LinkEvent::Relay(RelayEvent::ToRelay(token, answer));
     asker.ask(event).await.flatten()
 }
 
-/// Waits until the queues of all other members have room, and puts the broadcast into them. `false` when
-/// this node leads no longer: the next leader will get it.
+/// Waits until the queues of all other members have room, and puts the broadcast into them. Returns `false`
+/// when this node no longer leads: the next leader will get the broadcast.
 async fn forward(intake: &mut Intake, relay: &Relay, mut leading: Leading, token: Opaque) -> bool {
     let outboxes = Arc::clone(&intake.asker.context.outboxes);
     loop {
@@ -262,7 +262,7 @@ async fn forward(intake: &mut Intake, relay: &Relay, mut leading: Leading, token
         tokio::pin!(room);
         room.as_mut().enable();
         if outboxes.is_shut() {
-            return false; // nothing is taken any more while the rest is flushed
+            return false; // nothing more is accepted while the rest is flushed
         }
         if outboxes.relay(relay, &leading.token) {
             let mut relays = intake.asker.context.relaying.relays();

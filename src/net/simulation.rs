@@ -1,4 +1,4 @@
-//! The bad network that a host asks for: what is simulated, and the packets that wait meanwhile.
+//! Simulation of a bad network at the host's request: its settings, and the packets that wait meanwhile.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,19 +14,19 @@ use tokio::time::Instant;
 
 use crate::simulated::{ALL_LOST, SimulatedNetwork};
 
-/// Packets that wait at once; as in a router whose queue is full, further ones are lost.
+/// Packets that may wait at once; further ones are lost, as in a router whose queue is full.
 const MAX_WAITING_PACKETS: usize = 8192;
 
-/// The one that is simulated at present, if any: host threads set it, the socket asks for every packet.
+/// Settings of the present simulation, if any: host threads set them, the socket reads them for every packet.
 #[derive(Debug, Default)]
 pub(crate) struct Simulation {
-    /// 0 is off. One number, so that nobody sees half of a change.
+    /// 0 is off. A single number, so that no reader sees half of a change.
     packed: AtomicU64,
     changed: Notify,
 }
 
 impl Simulation {
-    /// From the next packet on. What waits already arrives when it would have.
+    /// Sets the network from the next packet on. Waiting packets arrive as scheduled.
     pub(crate) fn set(&self, network: SimulatedNetwork) {
         self.packed.store(pack(network), Ordering::Relaxed);
         self.changed.notify_one();
@@ -38,12 +38,13 @@ impl Simulation {
         (packed != 0).then(|| unpack(packed))
     }
 
-    /// Something waits that may be the first.
+    /// Signals a packet that may be due first.
     pub(super) fn wake(&self) {
         self.changed.notify_one();
     }
 
-    /// Waits for the next [`Simulation::set`] or [`Simulation::wake`], or returns for one that nobody waited for.
+    /// Waits for the next [`Simulation::set`] or [`Simulation::wake`]; returns at once for a signal
+    /// that no task has waited for.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
@@ -64,11 +65,11 @@ fn unpack(packed: u64) -> SimulatedNetwork {
     }
 }
 
-/// A packet that is sent later.
+/// A delayed packet.
 #[derive(Debug)]
 pub(super) struct Packet {
     due: Instant,
-    /// Among those due at one time the first sent goes first.
+    /// Orders packets that are due at the same time.
     number: u64,
     destination: SocketAddr,
     ecn: Option<EcnCodepoint>,
@@ -109,18 +110,18 @@ impl PartialEq for Packet {
 
 impl Eq for Packet {}
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It goes out now.
+    /// Sent now.
     Send,
-    /// It waits; the first one in the queue may be another now.
+    /// Delayed; the first packet in the queue may be another one now.
     Wait,
-    /// It is lost.
+    /// Lost.
     Lost,
 }
 
-/// The packets that wait, the first due first.
+/// The delayed packets, ordered by due time.
 #[derive(Debug)]
 pub(super) struct Waiting {
     random: ChaCha8Rng,
@@ -137,7 +138,7 @@ impl Waiting {
         }
     }
 
-    /// Decides what becomes of a packet, and keeps a copy of one that waits.
+    /// Decides the fate of a packet, and keeps a copy if it is delayed.
     pub(super) fn take(
         &mut self,
         network: SimulatedNetwork,
@@ -168,12 +169,12 @@ impl Waiting {
         Fate::Wait
     }
 
-    /// When the first is due.
+    /// When the first packet is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.packets.peek().map(|Reverse(packet)| packet.due)
     }
 
-    /// The first, if it is due.
+    /// The first packet, if it is due.
     pub(super) fn next_due(&mut self, now: Instant) -> Option<Packet> {
         self.due().filter(|due| *due <= now)?;
         self.packets.pop().map(|Reverse(packet)| packet)

@@ -1,4 +1,4 @@
-//! The one UDP socket, and which addresses lead to it.
+//! The UDP socket of a room, and the addresses that lead to it.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -11,22 +11,22 @@ use crate::fork;
 
 /// Bytes asked of the system for each of the socket's two buffers; it may give less.
 pub(crate) const SOCKET_BUFFER_BYTES: usize = 2 << 20;
-/// Most addresses that a member says it may be reached at.
+/// Addresses that a member announces for itself, at most.
 pub(crate) const MAX_OWN_ADDRESSES: usize = crate::core::wire::MAX_PEER_ADDRESSES;
-/// Most addresses of this machine that the host can list.
+/// Addresses of this machine that the host can list, at most.
 pub(crate) const MAX_LISTED_ADDRESSES: usize = 64;
 
-/// Which addresses the socket has: one, or all of this host.
+/// Address of the socket: one, or all of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bound {
-    /// The one address; `None`, or the unspecified address of either family, is all of them.
+    /// The single address; `None`, or the unspecified address of either family, means all.
     pub(crate) address: Option<IpAddr>,
     /// The UDP port.
     pub(crate) port: u16,
 }
 
 impl Bound {
-    /// The one address, where it is one.
+    /// The single address, if there is one.
     fn single(self) -> Option<IpAddr> {
         self.address.filter(|ip| !ip.is_unspecified())
     }
@@ -39,14 +39,15 @@ impl Bound {
         }
     }
 
-    /// The address at which another peer can dial this host; loopback only when nothing else exists, or is bound.
+    /// The address at which another peer can dial this machine; loopback only if no other address
+    /// exists, or if it is bound.
     pub(crate) fn best_address(self) -> SocketAddr {
         let best = self.addresses().into_iter().next();
         best.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)))
     }
 
-    /// The addresses at which another peer may dial this host: at most [`MAX_OWN_ADDRESSES`], best first, and
-    /// loopback only when nothing else exists, or is bound. Never empty.
+    /// The addresses at which another peer may dial this machine: at most [`MAX_OWN_ADDRESSES`], best first,
+    /// and loopback only if no other address exists, or if it is bound. Never empty.
     pub(crate) fn addresses(self) -> Vec<SocketAddr> {
         let found = match self.single() {
             Some(ip) => vec![ip],
@@ -60,8 +61,9 @@ impl Bound {
         addresses
     }
 
-    /// The addresses at which another peer may dial this host, each with the name of its interface: at most
-    /// [`MAX_LISTED_ADDRESSES`], best first, and loopback only when nothing else exists, or is bound. Never empty.
+    /// The addresses at which another peer may dial this machine, each with the name of its interface:
+    /// at most [`MAX_LISTED_ADDRESSES`], best first, and loopback only if no other address exists, or
+    /// if it is bound. Never empty.
     pub(crate) fn named_addresses(self) -> Vec<(SocketAddr, String)> {
         let found = match self.single() {
             Some(ip) => {
@@ -82,7 +84,7 @@ impl Bound {
             .collect()
     }
 
-    /// Those of all interfaces that are up.
+    /// The addresses of all interfaces that are up.
     fn every_address(self) -> Vec<OwnAddress> {
         let found = interfaces()
             .into_iter()
@@ -105,7 +107,7 @@ impl Bound {
         }
         let ip = address.ip().to_canonical();
         match self.single() {
-            // To dial "any address" is to dial this host's loopback address.
+            // Dialling the unspecified address means dialling this machine's loopback address.
             Some(own) => ip == own || (ip.is_unspecified() && own.is_loopback()),
             None => {
                 ip.is_loopback()
@@ -116,12 +118,11 @@ impl Bound {
     }
 }
 
-/// A nonblocking UDP socket on `port` (0: any free one) of `address`; without one, of all interfaces: IPv6 and
-/// IPv4, or IPv4 alone where the host has no IPv6.
+/// Binds a nonblocking UDP socket to `port` (0: any free one) of `address`. Without an address it binds all
+/// interfaces: IPv6 and IPv4, or IPv4 alone where the machine has no IPv6.
 ///
 /// # Errors
-/// What the system says, in particular that the port is taken. A port that is taken is never answered
-/// with an IPv4 socket.
+/// The system's error, in particular that the port is taken. A taken port never leads to an IPv4-only socket.
 pub(crate) fn bind(address: Option<IpAddr>, port: u16) -> io::Result<UdpSocket> {
     match address {
         None => match bind_v6(Ipv6Addr::UNSPECIFIED, port) {
@@ -136,11 +137,11 @@ pub(crate) fn bind(address: Option<IpAddr>, port: u16) -> io::Result<UdpSocket> 
     }
 }
 
-/// Waits until the system reports that nothing takes packets at `address` (ICMP), and for ever where it does
-/// not, or cannot: only a tunnel leads to a virtual address.
+/// Waits until the system reports that no process receives packets at `address` (ICMP). Waits forever if the
+/// system does not or cannot report it: only a tunnel leads to a virtual address.
 ///
-/// quinn's socket belongs to all links and does not receive such errors; a connected one does. The byte that it
-/// sends is no QUIC packet, so a process that listens there ignores it.
+/// quinn's socket belongs to all links and does not receive such errors; a connected socket does. The byte
+/// that it sends is no QUIC packet, so a process that listens there ignores it.
 pub(crate) async fn refused(address: SocketAddr) {
     if is_virtual(address) {
         return std::future::pending().await; // nothing is ever sent there
@@ -156,7 +157,7 @@ pub(crate) async fn refused(address: SocketAddr) {
         socket.send(&[0]).await?;
         let mut answer = [0];
         loop {
-            socket.recv(&mut answer).await?; // whatever answers, it does not refuse
+            socket.recv(&mut answer).await?; // an answer is not a refusal
         }
     }
     .await;
@@ -164,7 +165,7 @@ pub(crate) async fn refused(address: SocketAddr) {
         matches!(
             error.kind(),
             io::ErrorKind::ConnectionRefused
-                | io::ErrorKind::ConnectionReset // so Windows calls it
+                | io::ErrorKind::ConnectionReset // the error on Windows
                 | io::ErrorKind::HostUnreachable
                 | io::ErrorKind::NetworkUnreachable
         )
@@ -174,9 +175,9 @@ pub(crate) async fn refused(address: SocketAddr) {
     }
 }
 
-/// `address` with an IPv4-mapped IPv6 address as the IPv4 address that it is.
+/// `address`, with an IPv4-mapped IPv6 address converted to IPv4.
 ///
-/// quinn shows IPv4 peers of a dual-stack socket in the mapped form. The other direction needs nothing:
+/// quinn shows IPv4 peers of a dual-stack socket in the mapped form. The other direction needs no conversion:
 /// `quinn::Endpoint::connect_with` maps an IPv4 address itself when its socket is IPv6.
 pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
@@ -185,7 +186,7 @@ pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The unspecified address takes IPv4 as well.
+/// Binds an IPv6 socket; the unspecified address accepts IPv4 as well.
 fn bind_v6(ip: Ipv6Addr, port: u16) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::IPV6, Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_only_v6(!ip.is_unspecified())?;
@@ -209,7 +210,7 @@ fn finish_bind(socket: Socket, address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// Whether IPv4 would meet the same refusal, or must not be used to get around it.
+/// Whether IPv4 would fail in the same way, or must not be used to get around the error.
 fn is_about_the_port(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -230,7 +231,7 @@ struct OwnAddress {
     ip: IpAddr,
     /// The interface's name.
     name: String,
-    /// Whether the interface leads into a tunnel or a virtual machine, as far as this can be seen.
+    /// Whether the interface seems to lead into a tunnel or a virtual machine.
     is_virtual: bool,
 }
 
@@ -241,14 +242,14 @@ impl OwnAddress {
         is_virtual: false,
     };
 
-    /// How likely another peer reaches it, the likeliest first; `None` when it cannot.
+    /// Rank by how likely another peer reaches it, the likeliest first; `None` if it cannot.
     fn class(&self) -> Option<u8> {
         if self.ip.is_loopback() || self.ip.is_unspecified() || self.ip.is_multicast() {
             return None;
         }
         match (self.ip, self.is_virtual) {
             (IpAddr::V4(v4), _) if v4.is_link_local() => Some(4),
-            // It would need the reader's interface number.
+            // It would need the reader's interface index.
             (IpAddr::V6(v6), _) if v6.is_unicast_link_local() => None,
             (IpAddr::V4(_), false) => Some(0),
             (IpAddr::V6(_), false) => Some(1),
@@ -268,10 +269,10 @@ impl From<Interface> for OwnAddress {
     }
 }
 
-/// Whether drivers of tunnels, bridges to virtual machines and containers name their interfaces so. Some of them look
-/// like Ethernet to the system in everything else.
+/// Whether drivers of tunnels, bridges to virtual machines and containers use such names for their
+/// interfaces. Some of them look like Ethernet to the system in every other respect.
 fn is_virtual_interface(name: &str) -> bool {
-    /// Beginnings on Linux and macOS, which number their interfaces.
+    /// Prefixes on Linux and macOS, which number their interfaces.
     const NUMBERED: [&str; 14] = [
         "br-",
         "docker",
@@ -306,10 +307,10 @@ fn is_virtual_interface(name: &str) -> bool {
         || TITLED.iter().any(|part| name.contains(part))
 }
 
-/// Orders by class, within a class the one `preferred` first, else as found.
+/// Orders by class; within a class the `preferred` one comes first, the others in the order found.
 fn best_first(mut found: Vec<OwnAddress>, preferred: Option<IpAddr>) -> Vec<OwnAddress> {
     found.retain(|own| own.class().is_some());
-    // The sort is stable: what the system listed first stays first.
+    // The sort is stable: the system's order stays.
     found.sort_by_key(|own| (own.class(), Some(own.ip) != preferred));
     let mut best: Vec<OwnAddress> = Vec::new();
     for own in found {
@@ -323,9 +324,8 @@ fn best_first(mut found: Vec<OwnAddress>, preferred: Option<IpAddr>) -> Vec<OwnA
     best
 }
 
-/// The IPv4 address from which this host would talk to the internet, as the system's routes have it: of
-/// several, that of a bridge or a virtual machine is of no use to others. Connecting a UDP socket sends
-/// nothing.
+/// The IPv4 source address of the default route, as the system's routes have it: with several interfaces, the
+/// address of a bridge or a virtual machine is of no use to other peers. Connecting a UDP socket sends nothing.
 fn source_of_default_route() -> Option<IpAddr> {
     /// Documentation only (RFC 5737): no route but the default one leads there.
     const NOWHERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);

@@ -1,4 +1,4 @@
-//! Waits for tries with strangers, and sees that each one ends ([`super::limiter`]).
+//! Waiting for attempts with strangers, and the end of each attempt ([`super::limiter`]).
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 use super::limiter::{Answer, Limiter, MAX_FAILURES_IN_ALL, MAX_FAILURES_OF_ONE, Ticket};
 use crate::core::id::Fingerprint;
 
-/// Who dialled, where a guess was tested.
+/// The end that dialled where a guess was tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// The stranger.
@@ -20,18 +20,18 @@ pub(crate) enum Direction {
     Out,
 }
 
-/// No stranger at an address gets a try, for so long.
+/// Time for which no stranger at an address gets an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClosedFor(pub(crate) Duration);
 
 impl ClosedFor {
-    /// The same, rounded up.
+    /// The time in seconds, rounded up.
     pub(crate) fn seconds(self) -> u64 {
         self.0.as_secs() + 1
     }
 }
 
-/// The tries of one direction.
+/// The attempts of one direction.
 pub(crate) struct Tries {
     direction: Direction,
     limiter: Mutex<Limiter>,
@@ -39,7 +39,7 @@ pub(crate) struct Tries {
 }
 
 impl Tries {
-    /// Nobody has failed yet.
+    /// Starts without failures.
     pub(crate) fn new(direction: Direction) -> Arc<Self> {
         Arc::new(Self {
             direction,
@@ -48,7 +48,7 @@ impl Tries {
         })
     }
 
-    /// Waits for a try with the holder of `key` at `address`, for as long as the caller likes.
+    /// Waits for an attempt with the holder of `key` at `address`. The caller bounds the wait.
     pub(crate) async fn begin(
         self: &Arc<Self>,
         address: IpAddr,
@@ -67,7 +67,7 @@ impl Tries {
             let answer = self.limiter().poll(now, place.ticket);
             match answer {
                 Answer::Go => {
-                    // It may be another's turn now.
+                    // Another waiter may be next now.
                     self.changed.notify_waiters();
                     return Ok(Try {
                         tries: Arc::clone(self),
@@ -86,21 +86,21 @@ impl Tries {
         }
     }
 
-    /// For how long strangers at `address` get no try.
+    /// Time until strangers at `address` get attempts again, if they get none now.
     pub(crate) fn closed(&self, address: IpAddr) -> Option<ClosedFor> {
         let now = now();
         let until = self.limiter().closed_until(now, address)?;
         Some(ClosedFor(until - now))
     }
 
-    /// For how long there were too many failures in all.
+    /// Time until there are no longer too many failures in all.
     pub(crate) fn slow(&self) -> Option<ClosedFor> {
         let now = now();
         let until = self.limiter().slow_until(now)?;
         Some(ClosedFor(until - now))
     }
 
-    /// Whether a try with the holder of `key` has failed within the last minute.
+    /// Whether an attempt with the holder of `key` has failed within the last minute.
     pub(crate) fn has_failed(&self, key: Fingerprint) -> bool {
         self.limiter().has_failed(now(), key)
     }
@@ -150,7 +150,7 @@ fn now() -> StdInstant {
     Instant::now().into_std()
 }
 
-/// Somebody who waits; dropped, it waits no more.
+/// A waiting request; dropping it leaves the queue.
 struct InLine<'a> {
     tries: &'a Tries,
     ticket: Ticket,
@@ -163,7 +163,7 @@ impl Drop for InLine<'_> {
     }
 }
 
-/// A try in flight. Dropped while something is at stake, it has failed.
+/// A running attempt. If it is dropped while something is at stake, it has failed.
 #[must_use = "a try that is dropped is over"]
 pub(crate) struct Try {
     tries: Arc<Tries>,
@@ -178,7 +178,7 @@ impl Try {
         self.at_stake.store(true, Ordering::Relaxed);
     }
 
-    /// The stranger knows the room.
+    /// Ends the attempt with success: the stranger knows the room.
     pub(crate) fn succeed(self) {
         self.at_stake.store(false, Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
-//! Admissions ask: what do we say to a peer, and do we take it? The core decides, maybe after it has asked
-//! the leader or the host; here are the open questions, and the places that are kept meanwhile.
+//! Admissions in the room: answers which Hello to send to a peer, and whether to accept it. The core decides, perhaps
+//! after it has asked the leader or the host. This module holds the open questions, and the places reserved meanwhile.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,41 +25,41 @@ use crate::net::dial::{Refused, Reservation};
 use crate::net::link::frames_received;
 use crate::net::socket;
 
-/// How long somebody who is being admitted is asked for a sign of life, where another wants its id: so many round trips of its
-/// connection, but at least and at most so long.
+/// Time for a sign of life from a peer in admission whose id another peer claims: this many round trips of
+/// its connection, but at least `MIN_PROBE` and at most `MAX_PROBE`.
 const PROBE_ROUND_TRIPS: u32 = 3;
 const MIN_PROBE: Duration = Duration::from_millis(500);
 const MAX_PROBE: Duration = Duration::from_secs(2);
-/// Time between two of these questions: one may be lost.
+/// Interval between two of these probes, since one may be lost.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 /// Kicks whose reasons are remembered, at most; a reason has at most 3 KiB.
 const MAX_KICK_REASONS: usize = 64;
 
-/// Admissions that are under way.
+/// Running admissions.
 #[derive(Default)]
 pub(super) struct Admissions {
-    /// Places kept for admissions that go on.
+    /// Places reserved for running admissions.
     reserved: BTreeMap<PeerId, Kept>,
     questions: BTreeMap<u64, Question>,
     disputes: Vec<Dispute>,
     asked: u64,
 }
 
-/// A place that is kept for somebody who is being admitted.
+/// A place reserved for a peer in admission.
 struct Kept {
     key: Fingerprint,
     incarnation: Incarnation,
     place: Weak<()>,
-    /// Of the latest of its admissions: two ends may dial each other.
+    /// The connection of its latest admission: two ends may dial each other.
     connection: Connection,
-    /// The questions to the core about it.
+    /// Its questions to the core.
     tickets: Vec<u64>,
 }
 
-/// Somebody whose id another one holds that is being admitted, too, and that is asked for a sign of life.
+/// An applicant whose id is held by another peer in admission, which is asked for a sign of life.
 struct Dispute {
     applicant: Applicant,
-    /// The holder's connection, and what had arrived on it.
+    /// The holder's connection, and the number of frames received on it before.
     holder: Connection,
     arrived: u64,
     ping_at: Instant,
@@ -68,13 +68,13 @@ struct Dispute {
 
 /// The outcome of a dispute.
 pub(super) enum Settled {
-    /// The holder is alive, or the asker is gone.
+    /// The holder is alive.
     Answer(Answer),
-    /// The holder is gone by itself, or gave no sign of life: it has lost its place, and these are its questions.
+    /// The holder is gone, or gave no sign of life and has lost its place; lists the holder's questions.
     Free(Applicant, Vec<u64>),
 }
 
-/// Somebody whose Hello stands.
+/// A peer whose Hello is valid.
 pub(super) struct Applicant {
     pub(super) hello: Hello,
     pub(super) key: Fingerprint,
@@ -82,12 +82,12 @@ pub(super) struct Applicant {
     pub(super) connection: Connection,
     /// When its Hello arrived, on the core's clock.
     pub(super) arrived: Time,
-    /// Whether this node takes it without asking the leader.
+    /// Whether this node accepts it without asking the leader.
     pub(super) invited: bool,
     pub(super) asker: Asker,
 }
 
-/// Which end of a new link asks.
+/// The end of a new link that asks.
 pub(super) enum Asker {
     Dialler {
         /// Whether this host asked for the link.
@@ -120,34 +120,34 @@ struct Question {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The host has not yet received that the last holder of the id is gone.
+    /// The host has not received the departure of the id's last holder yet.
     New,
     /// The core was asked.
     Asked,
-    /// Welcome, as soon as the host knows that the last holder of the id is gone.
+    /// Admitted, as soon as the host has received the departure of the id's last holder.
     Welcome,
 }
 
-/// What becomes of a question now.
+/// Next step of a question.
 pub(super) enum Step {
-    /// The core is asked.
+    /// Ask the core.
     Ask(Input),
-    /// It is over.
+    /// The question is over.
     Answer(Answer),
 }
 
-/// The end of a question.
+/// Outcome of a question.
 pub(super) struct Answer {
     pub(super) key: Fingerprint,
     pub(super) arrived: Time,
-    /// Where it asks from.
+    /// The applicant's address.
     pub(super) from: SocketAddr,
     asker: Asker,
     result: Result<Reservation, Refused>,
 }
 
 impl Admissions {
-    /// Peers whose admission goes on.
+    /// Peers in admission.
     pub(super) fn reserved(&self) -> impl Iterator<Item = &PeerId> {
         self.reserved
             .iter()
@@ -155,15 +155,15 @@ impl Admissions {
             .map(|(peer, _)| peer)
     }
 
-    /// The connection of somebody else who is being admitted under that id: with another key, or as another incarnation.
+    /// The place of a rival, which is in admission under the same id with another key or incarnation.
     fn rival(&self, peer: &PeerId, key: Fingerprint, incarnation: Incarnation) -> Option<&Kept> {
         let kept = self.reserved.get(peer)?;
         let is_another = (kept.key, kept.incarnation) != (key, incarnation);
         (is_another && kept.place.strong_count() > 0).then_some(kept)
     }
 
-    /// Asks who holds the id of the applicant for a sign of life, if somebody else is being admitted under it. Gives the
-    /// applicant back if nobody is.
+    /// Starts a dispute if a rival is in admission under the applicant's id: the rival must give a sign of
+    /// life. Returns the applicant if there is no rival.
     pub(super) fn dispute(&mut self, applicant: Applicant, now: Instant) -> Option<Applicant> {
         let hello = &applicant.hello;
         let rival = self.rival(&hello.peer_id, applicant.key, hello.incarnation);
@@ -186,7 +186,7 @@ impl Admissions {
         !self.disputes.is_empty()
     }
 
-    /// Looks who gave a sign of life, and asks again.
+    /// Settles disputes by the signs of life received, and probes again in the others.
     pub(super) fn settle(&mut self, now: Instant) -> Vec<Settled> {
         let mut settled = Vec::new();
         for mut dispute in std::mem::take(&mut self.disputes) {
@@ -205,7 +205,7 @@ impl Admissions {
             } else {
                 if now >= dispute.ping_at {
                     dispute.ping_at = now + PROBE_INTERVAL;
-                    // What cannot be sent is as good as lost.
+                    // A probe that cannot be sent counts as lost.
                     let _ = dispute.holder.send_datagram(Bytes::new());
                 }
                 self.disputes.push(dispute);
@@ -214,7 +214,7 @@ impl Admissions {
         settled
     }
 
-    /// Ends the admissions under an id. Gives their questions, which the core is to withdraw.
+    /// Ends the admissions under an id. Returns their questions, which the core must withdraw.
     fn evict(&mut self, peer: &PeerId) -> Vec<u64> {
         let Some(kept) = self.reserved.remove(peer) else {
             return Vec::new();
@@ -227,10 +227,10 @@ impl Admissions {
         kept.tickets
     }
 
-    /// Keeps a place for a peer that is being admitted over `connection`.
+    /// Reserves a place for a peer that is being admitted over `connection`.
     ///
     /// # Errors
-    /// Somebody else has the place, or the members and those who are being admitted fill the room.
+    /// Another peer has the place, or the members and the peers in admission fill the room.
     pub(super) fn reserve(
         &mut self,
         peer: &PeerId,
@@ -272,12 +272,12 @@ impl Admissions {
         Ok(place)
     }
 
-    /// The peer is linked, and needs its place no more.
+    /// Releases the place of a peer that is linked now.
     pub(super) fn release(&mut self, peer: &PeerId) {
         self.reserved.remove(peer);
     }
 
-    /// Asks about somebody who has a place.
+    /// Begins the question about an applicant with a place.
     pub(super) fn begin(
         &mut self,
         applicant: Applicant,
@@ -298,7 +298,7 @@ impl Admissions {
         self.asked
     }
 
-    /// Carries a question on, unless the host is still to be told of a departure: the id is free only then.
+    /// Continues with a question, unless the host has not received a departure yet: the id is free only then.
     pub(super) fn proceed(
         &mut self,
         ticket: u64,
@@ -348,7 +348,7 @@ impl Admissions {
         }
     }
 
-    /// Questions that wait until the host knows of a departure.
+    /// Questions that wait until the host has received a departure.
     pub(super) fn waiting(&self) -> impl Iterator<Item = u64> {
         self.questions
             .iter()
@@ -356,7 +356,7 @@ impl Admissions {
             .map(|(ticket, _)| *ticket)
     }
 
-    /// The core has decided: a refusal is the end, and who is welcome can proceed.
+    /// Handles the core's decision: a refusal ends the question, an admitted peer can proceed.
     pub(super) fn decided(&mut self, ticket: u64, verdict: Verdict) -> Option<Answer> {
         let refused = match verdict {
             Verdict::Accepted => {
@@ -404,12 +404,12 @@ impl Applicant {
 }
 
 impl Answer {
-    /// Answers the asker; an acceptor passes our `hello` on.
+    /// Sends the answer to the asker; an acceptor also gets our `hello`.
     pub(super) fn send(self, hello: impl FnOnce() -> Hello) {
         if let Err(refused) = &self.result {
             tracing::info!(code = ?refused.code, "not admitted");
         }
-        // Whoever asked may have given up; then the answer is dropped.
+        // An answer to an asker that has given up is dropped.
         match self.asker {
             Asker::Dialler { answer, .. } => {
                 let _ = answer.send(self.result);
@@ -458,15 +458,15 @@ pub(super) fn refused_by(refusal: &AdmissionRefusal) -> Refused {
     code.into()
 }
 
-/// The code with a sentence for the player that wanted to enter.
+/// The code with a sentence for the player that tried to enter.
 pub(super) fn explained(code: Code, why: impl fmt::Display) -> Refused {
     Refused::because(code, why.to_string())
 }
 
-/// With which number and bytes peers were kicked lately, for those that ask to enter again.
+/// Numbers and bytes of recent kicks, for kicked peers that ask to enter again.
 #[derive(Default)]
 pub(super) struct KickReasons {
-    /// The newest last.
+    /// Newest last.
     reasons: Newest<(PeerId, i32, Bytes), MAX_KICK_REASONS>,
 }
 
@@ -493,9 +493,9 @@ impl KickReasons {
     }
 }
 
-/// Where a peer that was seen at `from` accepts links.
+/// The address where a peer seen at `from` accepts links.
 pub(super) fn listens_at(from: SocketAddr, hello: &Hello) -> Option<SocketAddr> {
-    let mut address = socket::canonical(from); // with the zone of a link-local address
+    let mut address = socket::canonical(from); // keeps the zone of a link-local address
     address.set_port(hello.listen_port);
     Path::to(from).is_direct().then_some(address)
 }

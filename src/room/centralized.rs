@@ -1,4 +1,4 @@
-//! Centralized rooms, for hosts: broadcasts that go through the leader, and messages in another's name.
+//! Calls of centralized rooms: broadcasts through the leader, and messages on behalf of other members.
 
 use std::sync::atomic::Ordering;
 
@@ -9,34 +9,34 @@ use crate::error::SendError;
 use crate::net::outbox::{Reliable, SenderRole};
 
 impl Room {
-    /// Whether this node's broadcasts go through the leader.
+    /// Sets whether this node's broadcasts go through the leader.
     pub fn set_centralized(&self, on: bool) {
         self.shared.centralized.on.store(on, Ordering::Relaxed);
     }
 
-    /// As [`Room::set_centralized`] says.
+    /// The setting of [`Room::set_centralized`].
     pub fn is_centralized(&self) -> bool {
         self.shared.centralized.on.load(Ordering::Relaxed)
     }
 
-    /// Whether this node, as leader, sends others' broadcasts on to all but their origin.
+    /// Sets whether this node, as leader, forwards others' broadcasts to all but their origin.
     pub fn set_auto_forward(&self, on: bool) {
         let forward = &self.shared.centralized.auto_forward;
         forward.store(on, Ordering::Relaxed);
     }
 
-    /// As [`Room::set_auto_forward`] says.
+    /// The setting of [`Room::set_auto_forward`].
     pub fn is_auto_forward(&self) -> bool {
         let forward = &self.shared.centralized.auto_forward;
         forward.load(Ordering::Relaxed)
     }
 
-    /// How many messages in another's name were dropped, because their sender did not lead.
+    /// Number of dropped messages on behalf of others, whose sender did not lead.
     pub fn dropped_relays(&self) -> u64 {
         self.shared.centralized.relaying.dropped()
     }
 
-    /// Queues `message` in the name of `from` for `to`, or for every connected peer but `from`, or for none.
+    /// Queues `message` on behalf of `from` for `to`, or for every connected peer but `from`, or for none.
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.

@@ -1,4 +1,4 @@
-//! Sends that say how they are delivered.
+//! Sends with delivery options.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::net::datagrams::report_dropped;
 use crate::net::outbox::SenderRole;
 
 impl Room {
-    /// Queues `message` for `peer`; one for oneself is delivered here.
+    /// Queues `message` for `peer`; a message to this node itself is delivered locally.
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
@@ -39,9 +39,9 @@ impl Room {
         }
     }
 
-    /// Queues `message` for every connected peer, or for none; gives how many they are. In centralized mode it goes
-    /// through the leader, and the number is 0. If it is `partial`, peers whose queue is full do not get it, and
-    /// [`Event::SlowPeer`] names them.
+    /// Queues `message` for every connected peer, or for none; returns the number of recipients. In
+    /// centralized mode it goes through the leader, and the number is 0. With `partial`, peers whose queue is
+    /// full are skipped, and [`Event::SlowPeer`] names them.
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
@@ -86,8 +86,8 @@ impl Room {
         }
     }
 
-    /// The longest unreliable message that goes to `peer`, or to every connected peer, in bytes; where nobody is connected,
-    /// the longest that every new link carries. `None` where the peer is not connected.
+    /// The longest unreliable message to `peer`, or to every connected peer, in bytes. Without connected
+    /// peers it is the limit of every new link. `None` if the peer is not connected.
     pub fn max_datagram_size(&self, peer: Option<&PeerId>) -> Option<usize> {
         let max = self
             .shared

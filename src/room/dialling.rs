@@ -1,4 +1,4 @@
-//! Dials: those that the core asks for, and those of the host.
+//! Dials of the core, of the host, and of seeds.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -26,21 +26,22 @@ const DIAL_STAGGER: Duration = Duration::from_millis(100);
 /// Addresses of a name that are dialled, at most.
 const MAX_ADDRESSES_OF_NAME: usize = 16;
 
-/// Disconnected peers that running dials are kept from, at most; the oldest give way.
+/// Disconnected peers that running dials must not reach, at most; the oldest are dropped.
 const MAX_SEVERED: usize = 1024;
 
-/// Runs dials, each in a task of its own, and knows which are the host's and whom it disconnected since they began.
+/// Runs dials, each in a task of its own. Knows the host's dials, and the peers that the host has
+/// disconnected since they began.
 ///
-/// Whom a dial reaches is known only when it is there: until then it could undo a later DisconnectPeer.
+/// The peer behind a dial is known only when it answers. Until then the dial could undo a later DisconnectPeer.
 pub(super) struct Dialling {
     gate: Arc<Connector>,
     names: Arc<Names>,
     bound: Bound,
     done: mpsc::UnboundedSender<DialDone>,
     begun: HostDial,
-    /// Those of the host.
+    /// Running dials of the host.
     running: BTreeSet<HostDial>,
-    /// Seeds, by their addresses.
+    /// Seeds, by address.
     seeds: BTreeMap<Arc<str>, Seed>,
     /// Oldest first.
     severed: VecDeque<Severed>,
@@ -56,7 +57,7 @@ enum Seed {
     Own,
 }
 
-/// A peer that the host disconnected while dials of its own were running.
+/// A peer that the host disconnected while dials of the host were running.
 struct Severed {
     peer: PeerId,
     key: Option<Fingerprint>,
@@ -65,7 +66,7 @@ struct Severed {
 }
 
 impl Dialling {
-    /// How each dial ended goes to `done`.
+    /// Starts without dials. Each result goes to `done`.
     pub(super) fn new(
         gate: Arc<Connector>,
         names: Names,
@@ -84,7 +85,7 @@ impl Dialling {
         }
     }
 
-    /// The core wants to be linked to a member.
+    /// Dials a member for the core.
     pub(super) fn dial(&self, dial: Dial) {
         let gate = Arc::clone(&self.gate);
         let peer = dial.peer.clone();
@@ -92,7 +93,7 @@ impl Dialling {
         self.spawn(run, |result| DialDone::Core(peer, result));
     }
 
-    /// The host wants a link to the member at an address.
+    /// Dials an address for the host.
     pub(super) fn connect(&mut self, text: String, target: Target) {
         self.begun += 1;
         let number = self.begun;
@@ -101,7 +102,7 @@ impl Dialling {
         self.spawn(run, move |result| DialDone::Host(number, text, result));
     }
 
-    /// Runs a dial. Each ends once, one that panics, too.
+    /// Runs a dial. Each dial ends exactly once, even one that panics.
     fn spawn(
         &self,
         dial: impl Future<Output = Result<PeerId, Refused>> + Send + 'static,
@@ -110,10 +111,10 @@ impl Dialling {
         let done = self.done.clone();
         let dial = tokio::spawn(dial);
         tokio::spawn(async move {
-            // The panic has been logged.
+            // The panic is already logged.
             let result = dial.await;
             let result = result.unwrap_or_else(|_| Err(Code::InternalError.into()));
-            // Without a driver nothing waits for it.
+            // Fails only without a driver.
             let _ = done.send(ended(result));
         });
     }
@@ -128,7 +129,7 @@ impl Dialling {
         async move { dial_target(&gate, &names, &target, bound, number).await }
     }
 
-    /// The election wants links to these seeds: dials those that are not linked and are not being dialled.
+    /// Dials the seeds that the election asks for, unless they are linked or being dialled.
     pub(super) fn dial_seeds(&mut self, seeds: Vec<Arc<str>>, is_linked: impl Fn(&PeerId) -> bool) {
         for seed in seeds {
             let needs_none = match self.seeds.get(&seed) {
@@ -147,7 +148,7 @@ impl Dialling {
         }
     }
 
-    /// A dial of a seed has ended.
+    /// Records the end of a dial of a seed.
     pub(super) fn seed_dial_ended(&mut self, seed: &Arc<str>, result: Result<PeerId, Refused>) {
         match result {
             Ok(peer) => {
@@ -163,13 +164,13 @@ impl Dialling {
         }
     }
 
-    /// Whether dials of the host or of seeds go on.
+    /// Whether dials of the host or of seeds are running.
     pub(super) fn is_dialling(&self) -> bool {
         let mut seeds = self.seeds.values();
         !self.running.is_empty() || seeds.any(|seed| matches!(seed, Seed::Dialled))
     }
 
-    /// A dial of the host has ended.
+    /// Records the end of a dial of the host.
     pub(super) fn host_dial_ended(&mut self, dial: HostDial) {
         self.running.remove(&dial);
         let oldest = self.running.first().copied();
@@ -177,7 +178,7 @@ impl Dialling {
             .retain(|severed| oldest.is_some_and(|oldest| oldest <= severed.by));
     }
 
-    /// The host disconnects a peer: no dial that is running reaches it.
+    /// Keeps running dials from reaching a peer that the host disconnects.
     pub(super) fn sever(&mut self, peer: &PeerId, key: Option<Fingerprint>) {
         let Some(by) = self.running.last().copied() else {
             return;
@@ -190,8 +191,8 @@ impl Dialling {
         self.severed.push_back(Severed { peer, key, by });
     }
 
-    /// Whether the host disconnected the peer of that key, and of that name where it is known, after it began this
-    /// dial of its own.
+    /// Whether the host has disconnected the peer with that key, or with that name if it is known, since
+    /// this dial of the host began.
     pub(super) fn is_severed(
         &self,
         dial: Option<HostDial>,
@@ -206,17 +207,17 @@ impl Dialling {
     }
 }
 
-/// How a dial ended.
+/// Result of a dial.
 pub(super) enum DialDone {
-    /// One that the core asked for.
+    /// A dial that the core asked for.
     Core(PeerId, Result<PeerId, Refused>),
-    /// One that the host asked for.
+    /// A dial that the host asked for.
     Host(HostDial, String, Result<PeerId, Refused>),
-    /// One of a seed.
+    /// A dial of a seed.
     Seed(Arc<str>, Result<PeerId, Refused>),
 }
 
-/// What the core hears of the end of a dial that it asked for.
+/// The core's input for the end of a dial that it asked for.
 pub(super) fn core_dial_ended(
     node: &Node,
     peer: PeerId,
@@ -226,23 +227,24 @@ pub(super) fn core_dial_ended(
     let permanent = match result {
         Err(refused) => {
             tracing::debug!(%peer, code = ?refused.code, "a dial failed");
-            // One member's word counts only where nobody else could say otherwise: a leader tells those it has a link to.
+            // A single member's claim counts only if no other member could contradict it: a leader notifies
+            // the members that are linked to it.
             let alone = node.membership().is_empty();
             if refused.kicked && alone && is_lost() {
                 return Some(Input::KickedOut);
             }
-            // Its own dial was faster, and that link is lost again by now.
+            // The peer's own dial was faster, and that link is lost again by now.
             let once_more = refused.code == Code::AlreadyConnected && is_lost();
             is_hopeless(refused.code) && !once_more
         }
         Ok(_) if node.membership().get(&peer).is_some() => return None,
-        // The holder of the key has another id than the introduction said; or it is gone again.
+        // The key's holder has another id than introduced, or is gone again.
         Ok(_) => false,
     };
     Some(Input::DialFailed { peer, permanent })
 }
 
-/// What the host receives about the end of a dial of its own.
+/// The host's result of a dial of its own.
 pub(super) fn connection_result(
     target: String,
     result: Result<PeerId, Refused>,
@@ -261,8 +263,8 @@ pub(super) fn connection_result(
     }
 }
 
-/// Dials a member at all of its addresses, one shortly after the other, and at last over a carrier, if there is one;
-/// the first link is taken.
+/// Dials a member at all of its addresses, staggered by [`DIAL_STAGGER`], and finally over a carrier, if there is
+/// one. The first link wins.
 async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refused> {
     let mut attempts = JoinSet::new();
     let mut wait = Duration::ZERO;
@@ -281,7 +283,7 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
     }
     if dial.carrier.is_some() {
         let gate = Arc::clone(gate);
-        // A member that can be reached answers before that.
+        // A reachable member answers before that.
         let wait = match direct {
             0 => Duration::ZERO,
             _ => gate.handshake_timeout / 2,
@@ -304,11 +306,11 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
         direct -= usize::from(is_direct);
         match ended {
             Ok(peer) => return Ok(peer),
-            // A carrier leads to the same process.
+            // Over a carrier the same refusal would follow.
             Err(refused) if is_hopeless(refused.code) && is_direct && direct == 0 => {
                 return Err(refused);
             }
-            // What one address says may be another process's word: another try stays worth while.
+            // Another process may have answered at that address: another try may still succeed.
             Err(refused) if is_hopeless(refused.code) && attempts.is_empty() => {
                 result = Err(refused);
             }
@@ -329,7 +331,7 @@ fn to_member(address: SocketAddr, key: Fingerprint, progress: &Progress) -> Dial
     }
 }
 
-/// Resolves and dials. Seeds have no `number`; one to which there is a link is not dialled.
+/// Resolves and dials a target. Seeds have no `number`, and a seed with a link is not dialled.
 async fn dial_target(
     gate: &Arc<Connector>,
     names: &Names,
@@ -351,7 +353,7 @@ async fn dial_target(
             addresses
         }
     };
-    // The resolver has had its time, and each address has its own.
+    // The resolver's time is over, and each address has its own.
     progress.reached(Step::Begun);
     if number.is_none() && gate.is_linked(&addresses).await {
         return Err(Code::AlreadyConnected.into());
@@ -359,8 +361,8 @@ async fn dial_target(
     dial_any(gate, &addresses, bound, number, &progress).await
 }
 
-/// Dials addresses of one machine, one shortly after the other, until a room answers at one of them. Rooms are asked one at
-/// a time: each exchange is a guess to the machine that is asked.
+/// Dials addresses of one machine, staggered, until a room answers at one of them. The exchanges run one at a
+/// time: each is a guess that the other machine counts.
 async fn dial_any(
     gate: &Arc<Connector>,
     addresses: &[SocketAddr],
@@ -402,7 +404,7 @@ async fn dial_any(
         let refused = match ended {
             Ok(Ok(peer)) => return Ok(peer),
             Ok(Err(refused)) => refused,
-            Err(_) => Code::InternalError.into(), // it panicked, which has been logged
+            Err(_) => Code::InternalError.into(), // it panicked, which is already logged
         };
         let is_final = !may_answer_elsewhere(refused.code);
         result = Err(refused);
@@ -413,7 +415,7 @@ async fn dial_any(
     result
 }
 
-/// Whether no room has answered at an address: one may at another address of the same machine.
+/// Whether no room has answered at an address: a room may answer at another address of the same machine.
 fn may_answer_elsewhere(code: Code) -> bool {
     matches!(
         code,
@@ -430,7 +432,7 @@ fn nothing_listens(address: SocketAddr) -> Refused {
     Refused::because(Code::ConnectionFailed, why)
 }
 
-/// Whether another dial cannot end better.
+/// Whether another dial would fail in the same way.
 fn is_hopeless(code: Code) -> bool {
     matches!(
         code,

@@ -1,5 +1,5 @@
-//! The network thread: feeds the core with events and time, and carries out what it says. Sessions, admissions, dials
-//! and broadcasts each have an owner, and only the driver knows them all.
+//! Driver of the room, on the network thread: feeds the core with events and time, and carries out its
+//! outputs. Sessions, admissions, dials and broadcasts each have an owner; only the driver knows them all.
 
 mod links;
 
@@ -47,32 +47,32 @@ use crate::net::events::{LinkEvent, LinkId};
 use crate::net::frame::ControlFrame;
 use crate::net::tunnel::Tunnels;
 
-/// What a guest of a star says to those who dial it.
+/// Refusal from a guest of a star to peers that dial it.
 const DIAL_THE_HOST: &str = "this member is a guest of a star (topology 1); dial the host";
-/// What the host receives whose dial began before its DisconnectPeer, or after the end of its room.
+/// Results for the host of a dial that began before its DisconnectPeer, or after the end of its room.
 const DISCONNECTED_MEANWHILE: &str =
     "this host called DisconnectPeer for that member after the dial had begun";
 const OUT_OF_THE_ROOM: &str =
     "the room is over for this member; call ShutdownNetwork, then open it again";
-/// How long accepted messages are flushed when the host leaves or disconnects a peer.
+/// Longest flush of accepted messages when the host leaves or disconnects a peer.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
-/// How long leaving takes at most.
+/// Longest duration of leaving.
 const LEAVE_LIMIT: Duration = Duration::from_secs(2);
 /// Shortest wait for the answers to a leave.
 const MIN_FAREWELL: Duration = Duration::from_millis(250);
-/// The same where an external store elects: a leader resigns and gives its lease back there.
+/// Shortest wait if an external store elects: a leader resigns and returns its lease there.
 const MIN_STORE_FAREWELL: Duration = Duration::from_secs(1);
-/// How long closed connections may take to go out.
+/// Longest wait for closed connections to send their close.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
-/// How often it is looked whether the host was told of a departure that somebody waits for.
+/// Interval for polling whether the host has received a departure that an admission waits for.
 const HOST_POLL: Duration = Duration::from_millis(5);
-/// How often the core learns for how long the host has taken no events, at most.
+/// Shortest interval between reports to the core of how long the host has taken no events.
 const HOST_LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// Departures that the host is still to be told of, at most: nobody is admitted beyond, so that members that
-/// come and go do not fill the memory of a host that looks away.
+/// Departures that the host has not received yet, at most. Beyond that no peer is admitted, so that members
+/// that come and go do not fill the memory of a host that takes no events.
 const MAX_UNTOLD_DEPARTURES: usize = 256;
 
-/// Answers an admission whether its link is part of the room.
+/// Reports to an admission whether its link is part of the room.
 type AttachAnswer = oneshot::Sender<Result<(), Code>>;
 
 /// The state of the network thread.
@@ -81,7 +81,7 @@ pub(super) struct Driver {
     pub(super) node: LiveNode,
     pub(super) sessions: Sessions,
     pub(super) admissions: Admissions,
-    /// Links that are ready, and wait until the host knows that the last holder of the id is gone.
+    /// Links that are ready, and wait until the host has received the departure of the id's last holder.
     pub(super) attaching: Vec<(Box<Attach>, AttachAnswer)>,
     pub(super) kick_reasons: KickReasons,
     pub(super) refusals: Refusals,
@@ -90,21 +90,21 @@ pub(super) struct Driver {
     pub(super) unjudged: Unjudged,
     pub(super) timers: TimerTable,
     pub(super) queues: Queues,
-    /// Where [`Queues::disconnects`] come from.
+    /// Sender of [`Queues::disconnects`].
     pub(super) flushed: mpsc::UnboundedSender<Disconnection>,
     pub(super) gate: Arc<Connector>,
     pub(super) tunnels: Arc<Tunnels>,
     pub(super) listen_port: u16,
     pub(super) discovery: Option<Discovery>,
-    /// Where the strategy keeps its state.
+    /// Writer of the strategy's state.
     pub(super) state: Option<StateWriter>,
-    /// The external store that elects, where the strategy asks one.
+    /// The external store that elects, if the strategy uses one.
     pub(super) store: Option<Box<dyn Store>>,
-    /// What this application says when it enters a room.
+    /// The application's payload for entering a room.
     pub(super) join_payload: Vec<u8>,
     pub(super) leave_asked: bool,
     pub(super) departed: bool,
-    /// When the core learned last whether the host takes its events.
+    /// When the core was last notified whether the host takes its events.
     pub(super) host_seen_at: Instant,
     /// Whether a change without an event is published at the end of this turn.
     pub(super) publishes_later: bool,
@@ -112,24 +112,24 @@ pub(super) struct Driver {
     pub(super) is_unpublished: bool,
 }
 
-/// What the tasks of the room and the host's threads tell the driver.
+/// Input queues from the tasks of the room and the host's threads.
 pub(super) struct Queues {
     pub(super) commands: mpsc::UnboundedReceiver<HostCommand>,
     pub(super) windows: watch::Receiver<Windows>,
     pub(super) asks: mpsc::Receiver<Ask>,
     pub(super) link_events: mpsc::Receiver<(LinkId, LinkEvent)>,
     pub(super) dials: mpsc::UnboundedReceiver<DialDone>,
-    /// Peers to disconnect that have taken what was queued for them.
+    /// Peers to disconnect, after they have taken their queued messages.
     pub(super) disconnects: mpsc::UnboundedReceiver<Disconnection>,
     pub(super) discovered: mpsc::Receiver<Found>,
-    /// Which states are safe on disk.
+    /// Numbers of the states that are safe on disk.
     pub(super) persisted: mpsc::UnboundedReceiver<u64>,
-    /// What the external store answers: one answer for every request, but for watches.
+    /// Answers of the external store: one per request, except for watches.
     pub(super) answers: mpsc::UnboundedReceiver<(Call, StoreAnswer)>,
 }
 
 impl Driver {
-    /// Drives the room until the host leaves it. Returns when the host's call that leaves must end.
+    /// Drives the room until the host leaves it. Returns the time by which the host's leaving call must end.
     pub(super) async fn run(mut self) -> Instant {
         while !self.leave_asked {
             self.step().await;
@@ -139,7 +139,7 @@ impl Driver {
         limit
     }
 
-    /// Waits for the next thing and deals with it. Nothing is lost when it is dropped while it waits.
+    /// Waits for the next event and handles it. Cancel safe while it waits.
     async fn step(&mut self) {
         self.look_again();
         self.set_timers();
@@ -164,7 +164,7 @@ impl Driver {
             }
             Some(found) = queues.discovered.recv() => self.found(found),
             () = sleep_until(deadline) => {
-                // By the clock that counts the machine's sleep, too.
+                // Measured by the clock that also counts while the machine sleeps.
                 let planned = deadline.saturating_duration_since(timer_began);
                 let overdue = timer_began.saturating_duration_since(deadline);
                 self.woke(Moment::now().since(began + planned) + overdue);
@@ -172,7 +172,7 @@ impl Driver {
         }
     }
 
-    /// Every timer has the deadline of what it stands for.
+    /// Sets each timer to the deadline of its owner.
     fn set_timers(&mut self) {
         for timer in Timer::ALL {
             let deadline = match timer {
@@ -185,7 +185,7 @@ impl Driver {
                 {
                     None
                 }
-                // What comes in meanwhile does not put it off.
+                // Further events do not postpone it.
                 Timer::HostPoll => {
                     let set = self.timers.get(timer);
                     set.or_else(|| Some(Instant::now() + HOST_POLL))
@@ -197,7 +197,7 @@ impl Driver {
         }
     }
 
-    /// The deadline for which the driver slept passed `late` ago.
+    /// Handles a wakeup by the deadline, which passed `late` ago.
     fn woke(&mut self, late: Duration) {
         let now = Instant::now();
         if self.timers.woke(now, late) {
@@ -232,15 +232,15 @@ impl Driver {
         self.feed(Input::Tick);
     }
 
-    /// The core learns who gave a sign of life since it was probed.
+    /// Notifies the core which peers have shown a sign of life since they were probed.
     fn hear_probed(&mut self) {
         for peer in self.sessions.heard_since_probe() {
             self.feed(Input::Heard { peer });
         }
     }
 
-    /// The core shows the others, with its heartbeats, for how long the host has taken no events. An input follows, and with it
-    /// what this one sets off is carried out.
+    /// Notifies the core how long the host has taken no events; its heartbeats report that to the others. The
+    /// input that follows carries out the outputs.
     fn look_at_host(&mut self) {
         if self.host_seen_at.elapsed() < HOST_LOOK_INTERVAL {
             return;
@@ -255,9 +255,9 @@ impl Driver {
     }
 }
 
-/// The core.
+/// Core.
 impl Driver {
-    /// Gives the core an input that cannot be refused, and carries out what follows.
+    /// Gives the core an input that it cannot refuse, and carries out the outputs.
     fn feed(&mut self, input: Input) {
         if let Err(error) = self.command(input) {
             tracing::error!(%error, "the core refused an event");
@@ -336,9 +336,9 @@ impl Driver {
         }
     }
 
-    /// The leader carries links of members that reach only it.
+    /// Routes tunnels through the leader, which carries links of members that reach only it.
     fn lay_tunnels(&self) {
-        // A node that leaves follows nobody any more, and its last words are on their way.
+        // A node that leaves no longer follows a leader, and its last messages are on their way.
         if self.leave_asked {
             return;
         }
@@ -348,12 +348,12 @@ impl Driver {
         self.tunnels.set_relaying(core.is_leader());
     }
 
-    /// Keeps a state, or returns its number where there is nowhere to keep it: then there is nothing to wait for.
+    /// Stores a state. Returns its number if there is no place to store it: then there is nothing to wait for.
     fn persist(&self, number: u64, state: Opaque) -> Option<u64> {
         match (&self.state, &self.store) {
             (Some(writer), _) => writer.write(number, state),
             (None, Some(_)) => return Some(number),
-            // The core asks for it where the quorum is static, and such a room has a state directory.
+            // The core asks for it only with a static quorum, and such a room has a state directory.
             (None, None) => tracing::error!("there is no state directory: this member cannot vote"),
         }
         None
@@ -372,7 +372,7 @@ impl Driver {
 
     fn tell(&mut self, event: Event) {
         match &event {
-            // It is told when it is known what it missed.
+            // Reported to the host once the number of missed messages is known.
             Event::Returned(returned) => return self.sessions.returns(&returned.peer),
             Event::Reconnecting(peer) if !self.sessions.lost(peer) => return,
             _ => {}
@@ -389,7 +389,7 @@ impl Driver {
     }
 }
 
-/// The host.
+/// Host.
 impl Driver {
     fn commanded(&mut self, command: HostCommand) {
         match command {
@@ -399,7 +399,7 @@ impl Driver {
             }
             HostCommand::Core(command, answer) => {
                 let result = self.command(Input::Command(command));
-                // A host thread that is gone needs no answer.
+                // The host's thread may be gone.
                 let _ = answer.send(result);
             }
             HostCommand::Disconnect(disconnection, answer) => {
@@ -417,7 +417,7 @@ impl Driver {
         }
     }
 
-    /// Ends a session after the peer has taken what is queued for it, or a second.
+    /// Ends a session after the peer has taken its queued messages, at most a second later.
     fn disconnect(&mut self, disconnection: Disconnection) -> Result<(), CommandError> {
         let peer = &disconnection.peer;
         self.dialling.sever(peer, self.sessions.key_of(peer));
@@ -427,7 +427,7 @@ impl Driver {
         }
         let flushed = self.flushed.clone();
         tokio::spawn(async move {
-            // Whichever ends the wait, the session ends.
+            // The session ends however the wait ends.
             let _ = timeout(FLUSH_LIMIT, outboxes.flushed_to(&disconnection.peer)).await;
             let _ = flushed.send(disconnection);
         });
@@ -459,7 +459,7 @@ impl Driver {
         }
     }
 
-    /// Discovery reports something to the host.
+    /// Reports a find of discovery to the host.
     fn found(&mut self, found: Found) {
         match found {
             Found::Member(address) => self.tell(Event::Discovered {
@@ -471,7 +471,7 @@ impl Driver {
         }
     }
 
-    /// A dial that no host asked for was refused.
+    /// Reports a refused dial that no host asked for.
     fn refused(&mut self, found_by: FoundBy, address: String, refused: Refused) {
         let now = Instant::now();
         if self.refusals.is_news(now, &address, &refused) {
@@ -485,7 +485,7 @@ impl Driver {
 /// Admissions.
 impl Driver {
     fn asked(&mut self, ask: Ask) {
-        // Whoever asked may have given up; then the answer is dropped.
+        // An answer to an asker that has given up is dropped.
         match ask {
             Ask::Hello {
                 key,
@@ -519,7 +519,7 @@ impl Driver {
                 }
                 let by_hand = by_hand.is_some();
                 let core = &self.node.core;
-                // A node that is alone has nobody whom the stranger could disturb.
+                // A lone node has no members whom the stranger could disturb.
                 let alone = core.membership().is_empty() && core.absent().next().is_none();
                 self.consider(Applicant {
                     hello,
@@ -572,7 +572,7 @@ impl Driver {
         }
         let by_own_hand = applicant.asker.is_own_hand();
         let Some(applicant) = self.admissions.dispute(applicant, Instant::now()) else {
-            return; // the holder of the id is asked for a sign of life
+            return; // the id's holder is asked for a sign of life
         };
         let Applicant {
             hello,
@@ -605,7 +605,7 @@ impl Driver {
         }
     }
 
-    /// Carries a question on, unless the host is still to be told of a departure.
+    /// Continues with a question, unless the host has not received a departure yet.
     fn proceed(&mut self, ticket: u64) {
         let is_free = |peer: &PeerId| self.sessions.is_free(peer);
         match self.admissions.proceed(ticket, is_free) {
@@ -615,7 +615,7 @@ impl Driver {
         }
     }
 
-    /// The core has decided.
+    /// Handles the core's decision.
     fn join_answered(&mut self, ticket: u64, verdict: Verdict) {
         match self.admissions.decided(ticket, verdict) {
             Some(refusal) => self.answer(refusal),
@@ -630,7 +630,7 @@ impl Driver {
         answer.send(|| self.hello(key, from, false, side()));
     }
 
-    /// What this node says of itself to the holder of a key at an address.
+    /// This node's Hello for the holder of a key at an address.
     fn hello(&self, key: Fingerprint, at: SocketAddr, by_hand: bool, side: Opaque) -> Hello {
         let Count { generation, losses } = self.sessions.count(key);
         let core = &self.node.core;
@@ -644,7 +644,7 @@ impl Driver {
             losses,
             by_hand,
             policy: core.policy(),
-            // A member behind a carrier does not need the address.
+            // A member behind a carrier does not need this node's port.
             listen_port: match Path::to(at) {
                 Path::Direct => self.listen_port,
                 Path::Carried(_) => 0,
@@ -658,8 +658,8 @@ impl Driver {
         }
     }
 
-    /// Keeps a place for a peer, unless something stands against it. `may_dispute` an id that is bound to
-    /// another key: the core finds out whether its holder lives.
+    /// Reserves a place for a peer, unless there is a reason against it. With `may_dispute` its id may be
+    /// bound to another key: the core finds out whether that key's holder is alive.
     fn place_for(
         &mut self,
         (hello, key): (&Hello, Fingerprint),
@@ -691,8 +691,8 @@ impl Driver {
         admissions.reserve(peer, who, connection, members, max_connections)
     }
 
-    /// A peer that says that it has ended our session with it, that it has restarted, or that it has lost our
-    /// link, is believed: it holds the key.
+    /// Ends a session that the peer reports as ended or restarted, or whose link it reports as lost. The peer
+    /// is trusted: it holds the key.
     fn end_outlived_session(&mut self, hello: &Hello, key: Fingerprint) {
         let peer = &hello.peer_id;
         if let Some(why) = self.sessions.ended_at_other(hello, key) {
@@ -701,7 +701,7 @@ impl Driver {
         } else if self.sessions.lost_at_other(hello, key) {
             self.feed(Input::LinkDown {
                 peer: peer.clone(),
-                why: LinkEnd::Silent, // it lives, but has not heard us for a while
+                why: LinkEnd::Silent, // alive, but received nothing from us for a while
             });
             self.sessions.note_losses(peer, hello.losses);
         }
@@ -711,7 +711,7 @@ impl Driver {
         let (peer, key) = (attach.theirs.peer_id.clone(), attach.key);
         let connection = attach.link.connection.clone();
         if self.dialling.is_severed(attach.by_hand, Some(&peer), key) {
-            // The other end may have the link: it hears what the host said.
+            // The other end may have the link already: the close carries the host's decision.
             connection.close(close::DISCONNECTED, b"");
             let _ = answer.send(Err(Code::Rejected));
             return;
@@ -721,7 +721,7 @@ impl Driver {
             .key_of(&peer)
             .is_some_and(|holder| holder != key)
         {
-            // The holder of the id may have given a sign of life since it was asked for one.
+            // The id's holder may have shown a sign of life since it was asked for one.
             self.hear_probed();
         }
         let said = Count {
@@ -729,7 +729,7 @@ impl Driver {
             losses: attach.our_losses,
         };
         let count = said.with(&attach.theirs);
-        // The place is ours until here; what happened meanwhile may still stand against the link.
+        // The place was reserved until here; events since then may still rule the link out.
         let admitted = if answer.is_closed() {
             Err(Code::Timeout) // the asker has given up
         } else {
@@ -741,8 +741,8 @@ impl Driver {
             }
         };
         if let Err(code) = admitted {
-            // Before the streams are dropped: the other end may have the link, and would take the end of the
-            // control stream for an offence.
+            // Close before the streams are dropped: the other end may have the link already, and would treat
+            // the end of the control stream as a violation.
             let reason = match self.node.core.is_over() {
                 true => close::ROOM_ENDED,
                 false => close_code(code.value()),
@@ -763,7 +763,7 @@ impl Driver {
         let _ = answer.send(Ok(()));
     }
 
-    /// A link becomes part of the room.
+    /// Makes a link part of the room.
     fn take_link(&mut self, attach: Attach, count: Count) {
         let Attach {
             link,
@@ -803,7 +803,7 @@ impl Driver {
                 theirs: theirs.side,
             })));
             if attached == Attached::Carries {
-                // Joined is in the host's queue; messages may follow.
+                // JOINED is in the host's queue; messages may follow.
                 self.sessions.start_lanes(&peer);
             }
         }
@@ -814,15 +814,15 @@ fn severed() -> Refused {
     Refused::because(Code::Rejected, DISCONNECTED_MEANWHILE)
 }
 
-/// The end.
+/// Shutdown.
 impl Driver {
     /// Leaves the room: flush, leave, close, all until `limit`.
     async fn leave(mut self, limit: Instant) {
         self.gate.endpoint.set_server_config(None);
-        // All open and later questions are answered at once with "closed": leaving takes time.
+        // Open and later questions fail at once as "closed": leaving takes time.
         self.queues.commands.close();
         while self.queues.commands.recv().await.is_some() {}
-        // Discovery must not wait for a reader of what it finds.
+        // Discovery must not wait for a reader of its finds.
         self.queues.discovered.close();
         let mut discovery = None;
         if let Some(running) = self.discovery.take() {
@@ -842,14 +842,14 @@ impl Driver {
         self.feed(Input::Command(Command::Leave));
         let farewell_limit = limit.min(Instant::now() + least.max(slowest * 3));
         while !self.departed && Instant::now() < farewell_limit {
-            // Whatever ends the wait, the loop looks.
+            // The loop checks its condition however the wait ends.
             let _ = timeout(farewell_limit - Instant::now(), self.step()).await;
         }
         self.gate.endpoint.close(close::DONE, b"left");
         let rest = limit
             .saturating_duration_since(Instant::now())
             .min(CLOSE_LIMIT);
-        // Connections that do not close in time are forgotten with the endpoint.
+        // Connections that do not close in time are dropped with the endpoint.
         let _ = timeout(rest, self.gate.endpoint.wait_idle()).await;
         self.shared.outboxes.close_all();
         tracing::debug!(packets = ?self.tunnels.stats(), "the tunnels are closed");
@@ -859,7 +859,7 @@ impl Driver {
         self.node.finish();
     }
 
-    /// Waits until the peers have taken everything that was accepted; tells whether they did.
+    /// Waits until the peers have taken everything that was accepted; returns whether they did.
     async fn flush(&mut self, limit: Instant) -> bool {
         let outboxes = Arc::clone(&self.shared.outboxes);
         let flushed = outboxes.flushed();

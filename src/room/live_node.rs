@@ -1,4 +1,4 @@
-//! The core on the real clock: its time, what the wall clock shows, and the trace of what it does.
+//! The core on the real clock: its time, the wall clock, and the trace of its inputs and outputs.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use crate::core::election::bound::WallClock;
 use crate::core::node::{CommandError, Input, Node, Output};
 use crate::core::time::Time;
 
-/// A wall clock that is so far from where the core carried it was set, or the machine slept.
+/// A wall clock that differs this much from the core's was set, or the machine slept.
 const CLOCK_SET: Duration = Duration::from_millis(100);
 
 /// The core of an open room.
@@ -23,7 +23,8 @@ pub(super) struct LiveNode {
 }
 
 impl LiveNode {
-    /// `core` was made at [`Time::ZERO`], which was at `origin`, with a wall clock that showed `wall_clock`.
+    /// Wraps `core`, which was made at [`Time::ZERO`]. That was `origin` on the room's clock, and
+    /// `wall_clock` on the wall clock.
     pub(super) fn new(core: Node, origin: Moment, wall_clock: Duration, trace: Trace) -> Self {
         Self {
             core,
@@ -33,22 +34,22 @@ impl LiveNode {
         }
     }
 
-    /// The time as the core counts it.
+    /// The core's time.
     pub(super) fn now(&self) -> Time {
         let micros = Moment::now().since(self.origin).as_micros();
         Time::from_micros(micros.try_into().unwrap_or(u64::MAX))
     }
 
-    /// When the core needs a tick. In the past, where it needed one while the machine slept.
+    /// When the core needs a tick; in the past if it was due while the machine slept.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let at = self.core.next_deadline()?;
-        // In this order: no timer expires before the core's time has come.
+        // In this order: no timer expires before its time on the core's clock.
         let (now, timer_now) = (self.now(), Instant::now());
         let late = timer_now.checked_sub(now.since(at)).unwrap_or(timer_now);
         Some(late + at.since(now))
     }
 
-    /// What the core calls `at`, on the clock of the room.
+    /// The core's time `at` on the clock of the room.
     pub(super) fn moment(&self, at: Time) -> Moment {
         self.origin + Duration::from_micros(at.as_micros())
     }
@@ -67,7 +68,7 @@ impl LiveNode {
         result
     }
 
-    /// The outputs are polled from now on; gives the time for that.
+    /// Begins to poll outputs; returns the time for that.
     pub(super) fn begin_outputs(&mut self) -> Time {
         let now = self.now();
         self.trace.state(now, &self.core);
@@ -84,7 +85,7 @@ impl LiveNode {
         output
     }
 
-    /// What the wall clock shows, if it is not what the core expects.
+    /// The wall clock's time, if it is not what the core expects.
     pub(super) fn wall_clock_set(&mut self) -> Option<Duration> {
         let (now, shows) = (self.now(), since_1970());
         if shows.abs_diff(self.wall_clock.at(now)) <= CLOCK_SET {
@@ -94,19 +95,19 @@ impl LiveNode {
         Some(shows)
     }
 
-    /// The loop was so late that its process must have stood still.
+    /// Records that the loop was so late that its process must have been stopped.
     pub(super) fn stalled(&mut self, late: Duration) {
         self.trace.stalled(self.now(), late);
     }
 
-    /// The room is left: the trace is complete when this returns.
+    /// Finishes the trace of a room that was left: it is complete when this returns.
     pub(super) fn finish(self) {
         let now = self.now();
         self.trace.finish(now);
     }
 }
 
-/// What the wall clock shows. One before 1970 shows 1970.
+/// The wall clock's time. A clock before 1970 counts as 1970.
 pub(super) fn since_1970() -> Duration {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

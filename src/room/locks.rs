@@ -1,4 +1,4 @@
-//! What the etcd strategy has beside a leader, for hosts: what a leader proclaims, and locks.
+//! Calls for the etcd strategy's further services: the leader's proclaimed text, and locks.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use crate::core::election::ElectionError;
 use crate::core::node::{Command, CommandError};
 use crate::error::{LockError, ProclaimError};
 
-/// Longest text that a leader proclaims, in bytes.
+/// Longest text that a leader may proclaim, in bytes.
 pub const MAX_PROCLAIMED_BYTES: usize = 4096;
 /// Longest name of a lock, in bytes.
 pub const MAX_LOCK_NAME_BYTES: usize = 128;
 
 impl Room {
-    /// What others read of this node while it leads, at most [`MAX_PROCLAIMED_BYTES`].
+    /// Sets the text that others read of this node while it leads, at most [`MAX_PROCLAIMED_BYTES`].
     ///
     /// # Errors
     /// [`ProclaimError`]; nothing has changed then.
@@ -35,13 +35,13 @@ impl Room {
         }
     }
 
-    /// The number of the next call of [`Room::acquire_lock`]: above 0, and never given again.
+    /// The number for the next call of [`Room::acquire_lock`]: above 0, and never returned again.
     pub fn next_lock_request(&self) -> u64 {
         self.shared.lock_requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Acquires a lock; a LockResult event with the number `request` follows. Zero takes it at once or not at all, `None`
-    /// waits without limit.
+    /// Acquires a lock; a LockResult event with the number `request` follows. A timeout of zero does not
+    /// wait, `None` waits without limit.
     ///
     /// # Errors
     /// [`LockError`]; no event follows then.

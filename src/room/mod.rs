@@ -1,7 +1,7 @@
-//! The room as host threads see it: a handle whose calls never wait for the network.
+//! The room for the host's threads: a handle whose calls never wait for the network.
 //!
-//! All state is owned by one network thread (`driver`). Host threads read the published snapshot, put
-//! messages into the bounded queues, and hand over commands.
+//! One network thread (`driver`) owns all state. Host threads read the published snapshot, put messages into
+//! the bounded queues, and send commands.
 
 mod admissions;
 mod centralized;
@@ -67,7 +67,8 @@ pub(crate) use state_file::check as check_state_file;
 /// Connection attempts without a delivered result, at most.
 pub const MAX_PENDING_CONNECTS: usize = 256;
 
-/// Why a voter of a static quorum whose state file was lost, or replaced by an older copy, is not made the leader.
+/// Reason why a voter of a static quorum cannot be made the leader after its state file was lost or
+/// replaced by an older copy.
 const HAS_FORGOTTEN_VOTES: &str =
     "it may have forgotten votes, and stands again when it has heard all other voters";
 
@@ -86,17 +87,17 @@ pub fn fill_identity_key(key: &mut [u8; IDENTITY_KEY_BYTES]) -> Result<(), NoKey
     Ok(())
 }
 
-/// Whether the end of a room has left anything behind.
+/// Remains of a closed room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {
     /// Nothing.
     Entirely,
-    /// Threads that look up names, perhaps. Each ends when the system's resolver returns; until then the library must stay
-    /// in memory.
+    /// Perhaps threads that look up names. Each ends when the system's resolver returns; until then the
+    /// library must stay in memory.
     ButForLookups,
 }
 
-/// One room, from `InitializeNetwork` to `ShutdownNetwork`.
+/// A room, from `InitializeNetwork` to `ShutdownNetwork`.
 pub struct Room {
     shared: Arc<Shared>,
     bound: Bound,
@@ -124,7 +125,7 @@ impl Room {
         )
     }
 
-    /// The queue to the host of a room that is still to be opened.
+    /// Makes the queue to the host for a room that is not open yet.
     pub(crate) fn dispatch_for(peer_id: &PeerId, config: &Config) -> Result<Dispatch, StartError> {
         let limits = Limits {
             messages: config.incoming_queue_capacity,
@@ -134,8 +135,8 @@ impl Room {
         Dispatch::start(limits, peer_id.clone(), config.dispatch_mode).map_err(StartError::internal)
     }
 
-    /// Opens a room on a queue of [`Room::dispatch_for`], which may have its handlers already. What it shows at `glance`
-    /// counts once that is attached.
+    /// Opens a room on a queue of [`Room::dispatch_for`], which may already have its handlers. Its values at
+    /// `glance` count once `glance` is attached.
     pub(crate) fn open_with(
         peer_id: PeerId,
         session_id: SessionId,
@@ -150,7 +151,7 @@ impl Room {
         Self::open_asking(peer_id, session_id, config, dispatch, glance, outside)
     }
 
-    /// Opens a room that asks another external store, or another resolver.
+    /// Opens a room with the given external store and resolver.
     fn open_asking(
         peer_id: PeerId,
         session_id: SessionId,
@@ -210,11 +211,11 @@ impl Room {
         }
     }
 
-    /// Leaves politely and releases everything: when it returns, no callback of the room runs, and no thread but those of
-    /// [`Closed::ButForLookups`]. Takes at most 2 s for the network, and waits for a callback that is running.
+    /// Leaves the room and releases everything. When it returns, no callback of the room runs, and no thread remains
+    /// but those of [`Closed::ButForLookups`]. Takes at most 2 s for the network, and waits for a running callback.
     pub fn close(&self) -> Closed {
         self.shared.outboxes.shut();
-        // A network thread that has ended takes no command.
+        // Fails only if the network thread has ended.
         let _ = self.shared.commands.send(HostCommand::Leave);
         let network = self
             .network
@@ -226,12 +227,12 @@ impl Room {
         closed
     }
 
-    /// The own name.
+    /// This node's id.
     pub fn peer_id(&self) -> &PeerId {
         &self.shared.peer_id
     }
 
-    /// The room's name.
+    /// The room's id.
     pub fn session_id(&self) -> &SessionId {
         &self.shared.session_id
     }
@@ -241,7 +242,7 @@ impl Room {
         self.key
     }
 
-    /// The room as it was published last. Never waits for the network thread.
+    /// The last published snapshot of the room. Never waits for the network thread.
     pub fn snapshot(&self) -> Guard<Arc<Snapshot>> {
         self.shared.published.load()
     }
@@ -261,7 +262,7 @@ impl Room {
         self.shared.announced.load(Ordering::Relaxed)
     }
 
-    /// Longest message that may be sent, in bytes; a peer may take less.
+    /// Longest message that this node may send, in bytes; a peer may accept less.
     pub fn max_message_size(&self) -> usize {
         self.shared.config.max_message_size
     }
@@ -271,7 +272,7 @@ impl Room {
         &self.shared.dispatch
     }
 
-    /// Dials `target`; exactly one ConnectionResult event with `text` follows.
+    /// Dials `target`. Exactly one ConnectionResult event with `text` follows.
     ///
     /// # Errors
     /// [`ConnectError`]; no event follows then.
@@ -302,8 +303,8 @@ impl Room {
             .map_err(|_| ConnectError::NotInitialized)
     }
 
-    /// Ends the session with `peer`, until one of both connects by hand: nothing more is taken for it, what was
-    /// accepted gets a second to be delivered. An unknown peer is no error.
+    /// Ends the session with `peer`, until one of the two connects by hand. Its queue accepts nothing more,
+    /// and accepted messages get a second to be delivered. An unknown peer is no error.
     ///
     /// # Errors
     /// [`DisconnectError`]; nothing has changed then.
@@ -337,7 +338,7 @@ impl Room {
         }
     }
 
-    /// Sets the leader. The own snapshot shows it when this returns.
+    /// Sets the leader. This node's snapshot shows it when the call returns.
     ///
     /// # Errors
     /// [`SetLeaderError`]; nothing has changed then.
@@ -398,8 +399,8 @@ impl Room {
         }
     }
 
-    /// Other windows of the gossip strategy: each holds from the next one on. Where another strategy elects, they
-    /// change nothing. Waits for nobody.
+    /// Sets the windows of the gossip strategy; each applies from its next start on. No effect with
+    /// another strategy. Does not wait.
     ///
     /// # Errors
     /// [`WindowError`]; nothing has changed then.
@@ -413,12 +414,12 @@ impl Room {
         Ok(())
     }
 
-    /// Payloads longer than `bytes` are sent compressed from now on, where that makes them shorter.
+    /// Compresses payloads longer than `bytes` from now on, if that makes them shorter.
     pub fn set_compression_threshold(&self, bytes: usize) {
         self.shared.outboxes.set_compression_threshold(bytes);
     }
 
-    /// Delays and loses what this node sends from now on, on purpose; the default value ends that. Waits for nobody.
+    /// Delays and drops packets that this node sends from now on, on purpose; the default value ends that. Does not wait.
     ///
     /// # Errors
     /// [`SimulationError`]; nothing has changed then.
@@ -442,7 +443,7 @@ impl Room {
         Ok(())
     }
 
-    /// Queues `message` for `peer`; one for oneself is delivered here.
+    /// Queues `message` for `peer`; a message to this node itself is delivered locally.
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
@@ -450,7 +451,7 @@ impl Room {
         self.send_with(peer, message, How::default())
     }
 
-    /// Queues `message` for the leader; at the leader it is delivered here.
+    /// Queues `message` for the leader; if this node leads, it is delivered locally.
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
@@ -485,8 +486,8 @@ impl Room {
             .map_err(|_| SendError::OwnQueueFull)
     }
 
-    /// Hands a command to the network thread and waits for its answer, which takes no network. `None` when
-    /// the room is closing.
+    /// Sends a command to the network thread and waits for its answer, which does not depend on the network.
+    /// `None` if the room is closing.
     fn command(&self, command: Command) -> Option<Result<(), CommandError>> {
         self.ask(|answer| HostCommand::Core(command, answer))
     }

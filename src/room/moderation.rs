@@ -1,4 +1,4 @@
-//! Who may be in the room, and who may lead it: what the host decides.
+//! Calls with which the host decides who may be in the room, and who may lead it.
 
 use std::sync::atomic::Ordering;
 
@@ -14,8 +14,8 @@ use crate::error::{
 };
 
 impl Room {
-    /// Removes `peer` from the room, and bans it until [`Room::unban`] or the room's end. Its host receives `code` and
-    /// `bytes`, at most [`MAX_REASON_BYTES`]. Only the leader may.
+    /// Removes `peer` from the room, and bans it until [`Room::unban`] or the room's end. Its host receives
+    /// `code` and `bytes`, at most [`MAX_REASON_BYTES`]. Only the leader may call it.
     ///
     /// # Errors
     /// [`KickError`]; nothing has changed then.
@@ -23,7 +23,7 @@ impl Room {
         self.kick_with(peer, code, bytes, true)
     }
 
-    /// [`Room::kick`]; without a `ban` the peer may come back.
+    /// [`Room::kick`]; without a `ban` the peer may return.
     ///
     /// # Errors
     /// [`KickError`]; nothing has changed then.
@@ -54,7 +54,7 @@ impl Room {
         }
     }
 
-    /// Lifts the bans of that name, and of the keys that it was banned with. Only the leader may.
+    /// Lifts the bans of that id, and of the keys that it was banned with. Only the leader may call it.
     ///
     /// # Errors
     /// [`UnbanError`]; nothing has changed then.
@@ -67,8 +67,8 @@ impl Room {
         }
     }
 
-    /// Most other members that any member has from now on; 0 is no limit beside each one's own. Nobody is
-    /// removed. Only the leader may.
+    /// Sets the maximum number of peers per member; 0 leaves only each member's own limit. Members stay even
+    /// if they are more. Only the leader may call it.
     ///
     /// # Errors
     /// [`MaxPeersError`]; nothing has changed then.
@@ -80,7 +80,7 @@ impl Room {
         }
     }
 
-    /// What this node says from now on when it enters a room, at most [`MAX_JOIN_PAYLOAD_BYTES`].
+    /// Sets the payload that this node sends when it enters a room, at most [`MAX_JOIN_PAYLOAD_BYTES`].
     ///
     /// # Errors
     /// [`JoinError`]; nothing has changed then.
@@ -94,16 +94,16 @@ impl Room {
         sent.map_err(|_| JoinError::NotInitialized)
     }
 
-    /// Whether this host decides from now on, whenever it leads, who may enter.
+    /// Sets whether this host decides about newcomers while it leads.
     ///
     /// # Errors
     /// [`NotOpen`]; nothing has changed then.
     pub fn ask_host(&self, ask: bool) -> Result<(), NotOpen> {
-        // It cannot be refused.
+        // The core never refuses this command.
         self.command(Command::AskHost(ask)).map(drop).ok_or(NotOpen)
     }
 
-    /// Lets in whom a JoinRequest event named.
+    /// Admits the newcomer of a JoinRequest event.
     ///
     /// # Errors
     /// [`JoinError`]; nothing has changed then.
@@ -133,7 +133,7 @@ impl Room {
         }
     }
 
-    /// Whether this node may lead from now on. One that may not is an observer: it counts for no majority.
+    /// Sets whether this node may lead. If not, it is an observer and counts for no majority.
     ///
     /// # Errors
     /// [`EligibilityError`]; nothing has changed then.
@@ -151,7 +151,7 @@ impl Room {
         }
     }
 
-    /// Hands the leadership over to `peer`. Only the leader may.
+    /// Transfers the leadership to `peer`. Only the leader may call it.
     ///
     /// # Errors
     /// [`TransferError`]; nothing has changed then.
@@ -159,7 +159,7 @@ impl Room {
         self.hand_over(Command::TransferLeadership(peer.clone()))
     }
 
-    /// Hands the leadership over to whom elections prefer. Only the leader may.
+    /// Transfers the leadership to the member that elections prefer. Only the leader may call it.
     ///
     /// # Errors
     /// [`TransferError`]; nothing has changed then.
@@ -205,7 +205,7 @@ impl Room {
         })
     }
 
-    /// How much elections prefer this node from now on; higher is preferred.
+    /// Sets how much elections prefer this node; higher is preferred.
     ///
     /// # Errors
     /// [`PriorityError`]; nothing has changed then.
@@ -222,14 +222,13 @@ impl Room {
         }
     }
 
-    /// Whether lost peers keep their places and are dialled from now on. Without, those that are lost have
-    /// left at once.
+    /// Sets whether lost peers keep their places and are dialled. Otherwise a lost peer counts as left at once.
     ///
     /// # Errors
     /// [`NotOpen`]; nothing has changed then.
     pub fn set_auto_reconnect(&self, enabled: bool) -> Result<(), NotOpen> {
         let done = self.command(Command::SetAutoReconnect(enabled));
-        // It cannot be refused.
+        // The core never refuses this command.
         done.map(drop).ok_or(NotOpen)?;
         self.shared.auto_reconnect.store(enabled, Ordering::Relaxed);
         Ok(())

@@ -1,4 +1,4 @@
-//! A room opens: key, socket, core, and the tasks that accept links.
+//! Opening of a room: its key, socket, core, and the tasks that accept links.
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -52,28 +52,28 @@ use crate::net::tries::{Direction, Tries};
 use crate::net::tunnel::{Tunnels, tunnel_transport_config};
 use crate::net::udp::UdpRuntime;
 
-/// Questions of admissions that wait.
+/// Questions of admissions that may wait.
 const ASK_QUEUE: usize = 64;
-/// Addresses found by discovery of which the host is still to be told.
+/// Reports of discovery that may wait for the network thread.
 const FOUND_QUEUE: usize = 64;
 
-/// What the opener of a room learns of it.
+/// Result of opening a room.
 pub(super) struct Opened {
     pub(super) bound: Bound,
     /// The fingerprint of this node's key.
     pub(super) key: Fingerprint,
 }
 
-/// The questions of a room to the outside of the library.
+/// Services outside of the library that a room uses.
 pub(super) struct Outside<S> {
-    /// Starts the external store, where the strategy asks one.
+    /// Starts the external store, if the strategy uses one.
     pub(super) start_store: S,
-    /// Looks up the names of hosts.
+    /// Resolves host names.
     pub(super) lookup: Lookup,
 }
 
-/// The body of the network thread. Reports through `started` what is bound, or why nothing is. Returns what is left
-/// of the room.
+/// Runs the network thread. Reports through `started` the bound address, or why the room is not open.
+/// Returns what is left of the room.
 pub(super) fn run<S>(
     shared: Arc<Shared>,
     commands: mpsc::UnboundedReceiver<HostCommand>,
@@ -92,7 +92,7 @@ where
     {
         Ok(runtime) => runtime,
         Err(error) => {
-            // The opener waits for this one word.
+            // The opener waits for this one message.
             let _ = started.send(Err(StartError::internal(error)));
             return Closed::Entirely;
         }
@@ -102,8 +102,8 @@ where
         match open(shared, commands, &mut socket, outside) {
             Ok((driver, opened)) => {
                 let _ = started.send(Ok(opened));
-                // A task of its own: to wake what `block_on` itself runs takes a system call each time. It is never aborted, and
-                // a panic in it has been logged.
+                // A task of its own: waking the future that `block_on` runs takes a system call each time.
+                // The task is never aborted, and a panic in it is already logged.
                 tokio::spawn(driver.run()).await.ok()
             }
             Err(error) => {
@@ -303,7 +303,7 @@ where
         is_unpublished: false,
         shared,
     };
-    // Queries are answered as soon as the room is open, and a fixed host leads already.
+    // Queries get answers as soon as the room is open, and a fixed host leads already.
     driver.carry_out();
     Ok((driver, Opened { bound, key }))
 }
@@ -385,8 +385,8 @@ fn election_config(config: &Config, bound: Bound) -> ElectionConfig {
     }
 }
 
-/// How long a lost member's place is kept: in a seeded cluster at least until the leader has removed the member, so that no
-/// host is told LEFT before that.
+/// Time for which a lost member's place is kept. In a seeded cluster at least until the leader has removed
+/// the member, so that no host receives LEFT before that.
 fn member_hold(config: &Config) -> Duration {
     let removed_after = match config.strategy {
         Strategy::Seeded(rules) => {
@@ -398,7 +398,7 @@ fn member_hold(config: &Config) -> Duration {
     config.member_hold.max(removed_after)
 }
 
-/// Discovery as the configuration has it. A room works without it.
+/// Starts discovery as configured. A room works without it.
 fn start_discovery(
     shared: &Shared,
     bound: Bound,

@@ -1,7 +1,8 @@
-//! Refusals of members that this node found by itself: which of them the host receives.
+//! Filter for refusals by members that this node discovered: decides which of them the host receives.
 //!
-//! Anybody in the network can announce members and refuse their dials. So a refusal is reported once a minute, and few of
-//! them in all; those of ends that have shown that they know the room count apart, and no stranger hides them.
+//! Anyone in the network can announce members and refuse their dials. So each refusal is reported once a
+//! minute, and only a few in all. Refusals by ends that have proved that they know the room count separately:
+//! strangers cannot hide them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,9 +12,9 @@ use tokio::time::Instant;
 use crate::error::Code;
 use crate::net::dial::Refused;
 
-/// How long an address with a code is not reported again.
+/// Time for which an address with the same code is not reported again.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Refusals of members that are reported in that time, at most, and as many of strangers.
+/// Refusals by members reported in that time, at most; strangers have the same limit of their own.
 const MAX_REPORTED: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +24,7 @@ struct Reported {
     code: Code,
 }
 
-/// See the module's text.
+/// The refusals reported lately.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     of_members: VecDeque<Reported>,
@@ -31,7 +32,7 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// Whether the host receives this refusal. What it disconnected or banned itself is no news to it.
+    /// Whether to report this refusal to the host. A peer that the host itself disconnected or banned is not reported.
     pub(super) fn is_news(&mut self, now: Instant, address: &str, refused: &Refused) -> bool {
         let reported = match refused.code {
             Code::Rejected if refused.is_own => return false,

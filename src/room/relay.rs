@@ -1,4 +1,4 @@
-//! Broadcasts that go through the leader, and messages in another's name: what the network thread knows of them.
+//! State of the network thread about broadcasts through the leader and messages on behalf of other members.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::core::node::{Node, OriginIncarnation, Speaker};
 use crate::net::events::{Hearing, InAnothersName, Leading, Relaying};
 use crate::net::outbox::{Lead, Outboxes};
 
-/// Origins that are asked again when this node leads, at most.
+/// Origins to ask again when this node leads, at most.
 const MAX_REFUSED: usize = 1024;
 
-/// What the host's threads share with the network thread about centralized mode.
+/// State of centralized mode that the host's threads share with the network thread.
 #[derive(Debug)]
 pub(super) struct Centralized {
     pub(super) on: AtomicBool,
@@ -34,20 +34,20 @@ impl Centralized {
     }
 }
 
-/// What the network thread remembers of broadcasts.
+/// The network thread's state about broadcasts.
 pub(super) struct Broadcasts {
     centralized: Arc<Centralized>,
     outboxes: Arc<Outboxes>,
     random: SystemRandom,
-    /// As the queues were told last.
+    /// The leader last passed to the queues.
     lead: Lead,
-    /// Whose broadcasts were dropped because this node did not lead.
+    /// Origins whose broadcasts were dropped because this node did not lead.
     refused: BTreeSet<PeerId>,
-    /// Messages in another's name that wait for a link of their origin: one for each lane, which is read no further.
+    /// Messages on behalf of others that wait for a link of their origin: one per lane, which is not read meanwhile.
     waiting: Vec<Waiting>,
 }
 
-/// A message of an incarnation of a member that no link has shown yet.
+/// A message from an incarnation of a member that no link has shown yet.
 #[derive(Debug)]
 struct Waiting {
     origin: PeerId,
@@ -69,11 +69,11 @@ impl Broadcasts {
         }
     }
 
-    /// Passes a change of the leader to the queues. Returns the peers to be asked for their broadcasts again. Called before
-    /// the snapshot is published, so that a host that sees a leader can broadcast.
+    /// Passes a change of the leader to the queues. Returns the peers to ask for their broadcasts again.
+    /// Called before the snapshot is published, so that a host that sees a leader can broadcast.
     pub(super) fn follow_leader(&mut self, node: &Node) -> BTreeSet<PeerId> {
         let leader = node.leader();
-        // Asked at every step: only the token that is compared is encoded.
+        // Checked at every step: only the token that is compared is encoded.
         let unchanged = match &self.lead {
             Lead::Nobody => leader.is_none(),
             Lead::Myself { token, .. } => node.leader_token().as_ref() == Some(token),
@@ -101,20 +101,20 @@ impl Broadcasts {
         }
     }
 
-    /// How far the numbers of broadcasts leap ahead under another leader: too far for a guess, and little enough for
-    /// millions of leaders.
+    /// Draws how far the numbers of broadcasts leap ahead under another leader: too far to guess, and small
+    /// enough for millions of leaders.
     fn draw_leap(&self) -> u64 {
         let mut bytes = [0; 8];
         if self.random.fill(&mut bytes).is_err() {
-            // Without randomness the numbers stay as they are: a leader that lies can guess the next ones.
+            // Without randomness the numbers stay: a malicious leader can guess the next ones.
             tracing::warn!("the system's random generator failed");
             return 0;
         }
         u64::from_le_bytes(bytes) >> 24
     }
 
-    /// Answers whether a message in another's name may be delivered, at once or by `until`. Its relay may speak for
-    /// others as that `speaker`, if at all.
+    /// Answers whether a message on behalf of another member may be delivered, at once or by `until`.
+    /// `speaker` is the capacity in which its relay may speak for others, if it may.
     pub(super) fn hear(
         &mut self,
         node: &Node,
@@ -142,7 +142,7 @@ impl Broadcasts {
         }
     }
 
-    /// The same, of a relay that has left: it is being read to its end, and nobody waits any more.
+    /// [`Broadcasts::hear`] for a relay that has left: its lanes are read to their end, and nothing waits any more.
     pub(super) fn hear_departing(
         &self,
         node: &Node,
@@ -156,7 +156,8 @@ impl Broadcasts {
         self.answer(hearing, message.answer);
     }
 
-    /// As what this node relays a broadcast of `origin`, if `relays`: else that is asked again when this node leads.
+    /// The leadership under which this node relays a broadcast of `origin`, if `relays`. Otherwise `origin`
+    /// is asked again when this node leads.
     pub(super) fn leading_for(
         &mut self,
         node: &Node,
@@ -184,16 +185,16 @@ impl Broadcasts {
         if hearing == Hearing::No {
             self.centralized.relaying.count_dropped();
         }
-        // Whoever asked may be gone.
+        // The asker may be gone.
         let _ = answer.send(hearing);
     }
 
-    /// When a message has waited long enough for the incarnation of its origin.
+    /// When the first wait for an origin's incarnation ends.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.waiting.iter().map(|one| one.until).min()
     }
 
-    /// Answers what waited for a link of its origin.
+    /// Answers messages whose origin has a link by now.
     pub(super) fn answer_waiting(&mut self, node: &Node) {
         if self.waiting.is_empty() {
             return;
@@ -213,14 +214,14 @@ impl Broadcasts {
     }
 }
 
-/// What becomes of a message in the name of `origin`, whose relay speaks for it as that `speaker`.
+/// Decides about a message on behalf of `origin`, whose relay speaks for it as that `speaker`.
 fn hearing(
     node: &Node,
     origin: &PeerId,
     incarnation: Option<Incarnation>,
     speaker: Option<Speaker>,
 ) -> Hearing {
-    // Nobody speaks for this node to itself.
+    // No member speaks for this node to itself.
     let Some(speaker) = speaker.filter(|_| origin != node.id()) else {
         return Hearing::No;
     };

@@ -1,8 +1,8 @@
 //! Sessions with peers and the links that carry them.
 //!
-//! A session lasts from Joined to Left and belongs to one incarnation of a peer; its messages are numbered through.
-//! Two links between the same two peers may come about at once; the one that the smaller id dialled is kept,
-//! and the other is closed as soon as the peer speaks on the kept one.
+//! A session lasts from JOINED to LEFT and belongs to one incarnation of a peer; its messages are numbered
+//! throughout. Two links between the same two peers may be set up at once. The link that the smaller id
+//! dialled is kept; the other is closed as soon as the peer sends on the kept one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -26,13 +26,13 @@ use crate::net::lane::Ending;
 use crate::net::link::{Admitted, Link};
 use crate::net::received::Received;
 
-/// How long a peer's last messages are read after it leaves.
+/// Longest time for which a peer's last messages are read after it leaves.
 const DEPARTURE_LIMIT: Duration = Duration::from_millis(2500);
-/// Most peers that have left and whose last messages are still read.
+/// Peers that have left and whose last messages are still read, at most.
 const MAX_DEPARTING: usize = 64;
-/// Most links that wait for the other end's close after a leave.
+/// Links that wait for the other end's close after a leave, at most.
 const MAX_LINGERING: usize = 64;
-/// Links of one session beside the kept one, at most. Two honest ends never make more than one.
+/// Links of one session beside the kept one, at most. Two honest ends never create more than one.
 const MAX_RETIRED_LINKS: usize = 2;
 /// Keys whose ended sessions are counted, at most.
 const MAX_COUNTED_KEYS: usize = 1024;
@@ -43,35 +43,35 @@ pub(super) struct Sessions {
     context: LinkContext,
     sessions: BTreeMap<PeerId, Session>,
     departing: BTreeMap<LinkId, Departing>,
-    /// Which peer a link belongs to.
+    /// The peer of each link.
     owners: BTreeMap<LinkId, PeerId>,
-    /// How many sessions with the holder of a key have ended.
+    /// Number of ended sessions with the holder of a key.
     ended: BTreeMap<Fingerprint, u32>,
-    /// Who left and whose Left the host may not have been told yet, oldest first.
+    /// Peers that left and whose LEFT the host may not have received yet, oldest first.
     undelivered_departures: VecDeque<PeerId>,
     /// Held by every link that waits for the other end's close.
     lingering: Arc<()>,
-    /// The leader, as far as it is known.
+    /// The known leader.
     leader: Option<PeerId>,
     links: u64,
 }
 
-/// What lasts from Joined to Left.
+/// State that lasts from JOINED to LEFT.
 struct Session {
-    /// The link that carries it; none while the peer is lost.
+    /// The link that carries it; `None` while the peer is lost.
     current: Option<Current>,
-    /// Links that lost to the present one.
+    /// Links replaced by the present one.
     retired: BTreeMap<LinkId, Link>,
     count: Count,
     incarnation: Incarnation,
     key: Fingerprint,
-    /// What was taken of the peer's messages.
+    /// State of the messages received from the peer.
     received: Arc<Received>,
-    /// How many messages the peer's host sent in this session that this one will not get.
+    /// Messages of the peer's host in this session that this host will not get.
     missed: u64,
-    /// How many of those the host was told of.
+    /// Number of those that the host was notified of.
     missed_told: u64,
-    /// Whether a link is back and the host is still to be told so: it learns it with what it missed.
+    /// Whether the peer's return is still to be reported; the report follows with the number of missed messages.
     returns: bool,
     close_code: VarInt,
     close_reason: &'static str,
@@ -81,18 +81,18 @@ struct Session {
 struct Current {
     id: LinkId,
     link: Link,
-    /// Whether we dialled it.
+    /// Whether this node dialled it.
     dialled: bool,
 }
 
-/// What a new link is to its session.
+/// Effect of a new link on its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attached {
-    /// It carries the session: a new one, or one that had lost its last link.
+    /// It carries the session: a new session, or one that had lost its last link.
     Carries,
-    /// It takes over from a link over a worse path.
+    /// It replaces a link over a worse path.
     TakesOver,
-    /// Both ends dialled, and it is a second link.
+    /// It is a second link: both ends dialled.
     Second,
 }
 
@@ -103,18 +103,18 @@ struct Departing {
     until: Instant,
 }
 
-/// What a link is to its peer's session.
+/// Role of a link in its peer's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// It carries the session.
     Current,
-    /// It lost to the one that carries it.
+    /// Another link replaced it.
     Retired,
     /// The session is over, and the peer's last messages are read.
     Departing,
 }
 
-/// How many sessions with a peer have ended, and how many links were lost in the present one, at either end.
+/// Number of ended sessions with a peer, and of links lost in the present one, as counted at either end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Count {
     pub(super) generation: u32,
@@ -122,7 +122,7 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// What both ends go by, once the other end said `theirs`.
+    /// The count that both ends use after the other end's Hello `theirs`.
     pub(super) fn with(self, theirs: &Hello) -> Self {
         Self {
             generation: self.generation.max(theirs.generation),
@@ -132,7 +132,7 @@ impl Count {
 }
 
 impl Sessions {
-    /// The links share `context`.
+    /// Starts without sessions. All links share `context`.
     pub(super) fn new(me: PeerId, context: LinkContext) -> Self {
         Self {
             me,
@@ -159,7 +159,7 @@ impl Sessions {
         }
     }
 
-    /// When the next departure is over at the latest.
+    /// Latest end of the next departure.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.departing
             .values()
@@ -167,12 +167,12 @@ impl Sessions {
             .min()
     }
 
-    /// The key of a peer with which there is a session.
+    /// The key of a peer that has a session.
     pub(super) fn key_of(&self, peer: &PeerId) -> Option<Fingerprint> {
         self.sessions.get(peer).map(|session| session.key)
     }
 
-    /// Whether a link to the holder of `key` is up whose path is as good as `path` at least.
+    /// Whether the holder of `key` has a link whose path is as good as `path` or better.
     pub(super) fn is_linked(&self, key: Fingerprint, path: Path) -> bool {
         let linked = |session: &Session| {
             let current = session.current.as_ref();
@@ -181,7 +181,7 @@ impl Sessions {
         self.sessions.values().any(linked)
     }
 
-    /// What this node counts of its sessions with the holder of `key`.
+    /// This node's count of its sessions with the holder of `key`.
     pub(super) fn count(&self, key: Fingerprint) -> Count {
         match self.sessions.values().find(|session| session.key == key) {
             Some(session) => session.count,
@@ -192,7 +192,7 @@ impl Sessions {
         }
     }
 
-    /// Whether a session with `peer` may begin: the host knows that the last holder of the id is gone.
+    /// Whether a session with `peer` may begin: the host has received the departure of the id's last holder.
     pub(super) fn is_free(&self, peer: &PeerId) -> bool {
         !self.context.dispatch.has_undelivered_left(peer)
             && self
@@ -201,7 +201,7 @@ impl Sessions {
                 .all(|departing| departing.left.peer != *peer)
     }
 
-    /// How many departures the host has not received yet. It receives them in order.
+    /// Number of departures that the host has not received yet. It receives them in order.
     pub(super) fn untold_departures(&mut self) -> usize {
         while let Some(oldest) = self.undelivered_departures.front() {
             if self.context.dispatch.has_undelivered_left(oldest) {
@@ -236,13 +236,13 @@ impl Sessions {
             return;
         };
         if !link.send_control(ControlFrame::Core(envelope), urgent) {
-            // It takes nothing, not even heartbeats: the close ends the session.
+            // The peer does not even read heartbeats: the close ends the session.
             tracing::warn!(peer = %to, "the peer takes no control messages");
             link.close(close::LOST, close::STALLED);
         }
     }
 
-    /// Says something beside the core to a linked peer.
+    /// Sends a control frame that is not of the core to a linked peer.
     pub(super) fn say(&self, to: &PeerId, frame: ControlFrame) {
         let current = self
             .sessions
@@ -262,7 +262,7 @@ impl Sessions {
         }
     }
 
-    /// Another leads now. For what a former leader relayed, the time begins in which it may still arrive.
+    /// Follows another leader. Starts the time in which messages relayed by a former leader may still arrive.
     pub(super) fn follow(&mut self, leader: Option<&PeerId>) {
         if leader.is_none() || self.leader.as_ref() == leader {
             return;
@@ -275,7 +275,7 @@ impl Sessions {
         }
     }
 
-    /// What the other end will be told when the session ends, which is about to happen.
+    /// Sets the close code for a session that is about to end.
     pub(super) fn set_close_reason(&mut self, peer: &PeerId, why: LinkEnd) {
         if let Some(session) = self.sessions.get_mut(peer) {
             (session.close_code, session.close_reason) = match why {
@@ -309,10 +309,10 @@ impl Sessions {
     }
 }
 
-/// Links come.
+/// New links.
 impl Sessions {
-    /// Why this node's session with the peer that sent `hello` and holds `key` is over at the other end. The peer is
-    /// believed: it holds the key.
+    /// Reason why this node's session with the sender of `hello`, which holds `key`, is over at the other
+    /// end. The peer is trusted: it holds the key.
     pub(super) fn ended_at_other(&self, hello: &Hello, key: Fingerprint) -> Option<LeftReason> {
         let session = self.session_of(hello, key)?;
         if hello.incarnation > session.incarnation {
@@ -324,7 +324,7 @@ impl Sessions {
         }
     }
 
-    /// Whether the other end of a session has lost the link that this node believes in.
+    /// Whether the other end of a session has lost the link that this node considers up.
     pub(super) fn lost_at_other(&self, hello: &Hello, key: Fingerprint) -> bool {
         self.session_of(hello, key).is_some_and(|session| {
             hello.generation == session.count.generation
@@ -338,14 +338,14 @@ impl Sessions {
         session.filter(|session| session.key == key)
     }
 
-    /// The number of lost links that the other end counts in the present session.
+    /// Records the other end's number of lost links in the present session.
     pub(super) fn note_losses(&mut self, peer: &PeerId, losses: u32) {
         if let Some(session) = self.sessions.get_mut(peer) {
             session.count.losses = session.count.losses.max(losses);
         }
     }
 
-    /// Both ends take a link. [`Sessions::start_lanes`] follows where it carries the session.
+    /// Attaches a link that both ends accept. [`Sessions::start_lanes`] follows if it carries the session.
     pub(super) fn attach(
         &mut self,
         link: Admitted,
@@ -393,18 +393,18 @@ impl Sessions {
         Attached::Carries
     }
 
-    /// The core counts a lost peer as returned. The host is told with the peer's [`ControlFrame::Resume`].
+    /// Records that a lost peer has returned. The host is notified at the peer's [`ControlFrame::Resume`].
     pub(super) fn returns(&mut self, peer: &PeerId) {
         if let Some(session) = self.sessions.get_mut(peer) {
             session.returns = true;
         }
     }
 
-    /// The peer's host has sent so many messages in this session that this one will not get; what follows is read. Gives
-    /// the return of the peer, if the host is to be told of it.
+    /// Handles the peer's [`ControlFrame::Resume`]: it sent `missed` messages in this session that this host
+    /// will not get. Later messages are read. Returns the peer's return if it is to be reported to the host.
     ///
     /// # Errors
-    /// No member says that.
+    /// The number is one that no member sends.
     pub(super) fn resumed(
         &mut self,
         id: LinkId,
@@ -422,7 +422,7 @@ impl Sessions {
             return Ok(None);
         };
         let Some(current) = session.current.as_mut().filter(|_| role == Role::Current) else {
-            return Ok(None); // the other link says it, too
+            return Ok(None); // the other link carries it, too
         };
         if missed < session.missed {
             return Err("fewer messages were missed than before");
@@ -440,7 +440,7 @@ impl Sessions {
         }))
     }
 
-    /// The present link of a session carries its messages from now on.
+    /// Starts to carry messages on the present link of a session.
     pub(super) fn start_lanes(&mut self, peer: &PeerId) {
         if let Some(session) = self.sessions.get_mut(peer)
             && let Some(Current { id, link, .. }) = &mut session.current
@@ -449,8 +449,8 @@ impl Sessions {
         }
     }
 
-    /// A second link in one session: both ends dialled. Both keep the one with the better path, else the one that the
-    /// smaller id dialled.
+    /// Handles a second link in one session: both ends dialled. Both keep the one with the better path, otherwise
+    /// the one that the smaller id dialled.
     fn attach_second(&mut self, peer: &PeerId, mut new: Current) -> Attached {
         let Some(session) = self.sessions.get_mut(peer) else {
             return Attached::Second;
@@ -460,7 +460,7 @@ impl Sessions {
         };
         let takes_over = new.link.path() < current.link.path();
         let gives_way = new.link.path() > current.link.path();
-        // Twice from the same end: it lost the first.
+        // If the same end dialled both, it has lost the first.
         let is_ours = current.dialled == new.dialled || new.dialled == (self.me < *peer);
         if takes_over || (is_ours && !gives_way) {
             current.link.stop_lanes();
@@ -483,9 +483,9 @@ impl Sessions {
     }
 }
 
-/// Links go.
+/// Ended links.
 impl Sessions {
-    /// Whose link it is, and what it is to the session.
+    /// The peer of a link, and the link's role in the session.
     pub(super) fn owner(&self, id: LinkId) -> Option<(PeerId, Role)> {
         let peer = self.owners.get(&id)?.clone();
         let session = self.sessions.get(&peer);
@@ -505,15 +505,15 @@ impl Sessions {
         Some((peer, role))
     }
 
-    /// Whether a link does not count in elections, and a link that does has taken over. What the peer sent on the former was for
-    /// a member without a part in elections.
+    /// Whether a link that counts in elections replaced this one, which does not. What the peer sends on the old one
+    /// was meant for a member without a part in elections.
     pub(super) fn is_overtaken(&self, id: LinkId, peer: &PeerId) -> bool {
         let session = self.sessions.get(peer);
         let link = session.and_then(|session| session.retired.get(&id));
         link.is_some_and(|link| !link.path().counts_in_elections())
     }
 
-    /// The peer speaks on the kept link, so it has it too: the others may go.
+    /// Closes the other links of a peer: it sends on the kept link, so it has that link too.
     pub(super) fn close_retired(&mut self, peer: &PeerId) {
         if let Some(session) = self.sessions.get_mut(peer) {
             for (id, link) in std::mem::take(&mut session.retired) {
@@ -523,7 +523,7 @@ impl Sessions {
         }
     }
 
-    /// The connection of a link has ended. Tells why, if the link carried a session.
+    /// Handles the end of a link's connection. Returns the reason if the link carried a session.
     pub(super) fn link_closed(
         &mut self,
         id: LinkId,
@@ -540,14 +540,14 @@ impl Sessions {
         tracing::debug!(%peer, %error, "a link ended");
         let why = link_end(error);
         if why == LinkEnd::RoomEnded {
-            // The session waits for its reason, without a link.
+            // The session waits without a link until the core ends it with its reason.
             session.current = None;
         }
         Some(why)
     }
 
-    /// The core counts a peer as lost. Its session goes on without a link. Says whether the host is to be told: to it, a
-    /// peer that it was not told to be back is still lost.
+    /// Pauses the session of a lost peer, which continues without a link. Returns whether to notify the host:
+    /// a peer whose return was not reported is still lost to the host.
     pub(super) fn lost(&mut self, peer: &PeerId) -> bool {
         let Some(session) = self.sessions.get_mut(peer) else {
             return true;
@@ -564,14 +564,14 @@ impl Sessions {
             .map(|current| (current.id, current.link));
         let retired = std::mem::take(&mut session.retired);
         for (id, link) in current.into_iter().chain(retired) {
-            // Dropping the link stops its reader: what it has not taken comes again on the next.
+            // Dropping the link stops its reader: messages that it has not taken are sent again on the next link.
             link.close(session.close_code, session.close_reason);
             self.owners.remove(&id);
         }
         was_back
     }
 
-    /// The core has ended a session. The host receives Left after the peer's last message.
+    /// Ends a session, as the core asks. The host receives LEFT after the peer's last message.
     pub(super) fn end(&mut self, mut left: Left) {
         let peer = &left.peer;
         let undelivered = self.context.outboxes.close(peer);
@@ -603,10 +603,11 @@ impl Sessions {
             LeftReason::Kicked => {
                 self.owners.remove(&id);
                 self.tell_left(left);
-                // Its own to close, once it has been told.
+                // The peer closes the link itself, after it has received the kick.
                 self.linger(link, close::DONE);
             }
-            // The same, where it is told why. One that does not take it learns that it is disconnected.
+            // Here, too, the peer closes the link, after it has received the reason. A peer that does not
+            // read the reason still sees the close code.
             LeftReason::Disconnected
                 if session.close_code == close::DISCONNECTED
                     && (left.code, left.bytes.as_slice()) != (0, &[]) =>
@@ -618,7 +619,7 @@ impl Sessions {
             _ => {
                 self.owners.remove(&id);
                 link.close(session.close_code, session.close_reason);
-                // Dropping the link stops its reader: nothing of this peer follows.
+                // Dropping the link stops its reader: no message of this peer follows.
                 drop(link);
                 self.tell_left(left);
             }
@@ -637,7 +638,7 @@ impl Sessions {
         self.context.dispatch.push(Event::Left(left));
     }
 
-    /// Departures whose last messages took too long.
+    /// Ends departures whose last messages took too long.
     pub(super) fn finish_departures(&mut self, now: Instant) {
         let over: Vec<_> = self
             .departing
@@ -650,17 +651,18 @@ impl Sessions {
         }
     }
 
-    /// The last message of a departing peer is read.
+    /// Ends the departure of a peer whose last message was read.
     pub(super) fn departed(&mut self, id: LinkId) {
         if let Some(departing) = self.departing.remove(&id) {
             self.owners.remove(&id);
             self.tell_left(departing.left);
-            // The connection is the leaver's to close; it may still wait for our answer.
+            // The leaver closes the connection; it may still wait for our answer.
             self.linger(departing.link, close::DONE);
         }
     }
 
-    /// Keeps a link alive until the other end closes it, so that our last answer gets there. After a while this end does.
+    /// Keeps a link alive until the other end closes it, so that our last answer arrives. This end closes it
+    /// after [`DEPARTURE_LIMIT`].
     fn linger(&self, mut link: Link, close_code: VarInt) {
         link.stop_lanes();
         if Arc::strong_count(&self.lingering) > MAX_LINGERING {
@@ -670,7 +672,7 @@ impl Sessions {
         let place = Arc::clone(&self.lingering);
         tokio::spawn(async move {
             let closed = link.connection.closed();
-            // Whatever ended the wait, the link is closed and dropped.
+            // The link is closed and dropped however the wait ends.
             let _ = tokio::time::timeout(DEPARTURE_LIMIT, closed).await;
             link.close(close_code, "");
             drop(place);
@@ -678,11 +680,11 @@ impl Sessions {
     }
 }
 
-/// What the end of a link shows about the other end's process.
+/// Derives the state of the other end's process from the end of a link.
 ///
-/// Only its own close ends an incarnation. A stateless reset shows the opposite of what it seems to: its token is made from
-/// a key that the process drew when it started, so the process lives, and has closed this link already; only the reason that
-/// it gave was lost, or arrived later.
+/// Only the process's own close ends an incarnation. A stateless reset proves that the process is alive: its
+/// token is made from a key that the process drew when it started. So the process has already closed this
+/// link, and only its reason was lost, or arrives later.
 fn link_end(error: &ConnectionError) -> LinkEnd {
     match error {
         ConnectionError::ApplicationClosed(closed) => match closed.error_code {
@@ -692,7 +694,7 @@ fn link_end(error: &ConnectionError) -> LinkEnd {
             close::MOVED_FROM_DUPLICATE => LinkEnd::Moved(Conflict::DuplicateId),
             close::MOVED_FROM_BANNED => LinkEnd::Moved(Conflict::Banned),
             close::OTHER_ROOM => LinkEnd::OtherRoom,
-            // It lives: it did not hear us, keeps another link than we, or had something against us.
+            // It is alive: it received nothing from us, keeps another link, or reports a violation.
             _ => LinkEnd::Silent,
         },
         _ => LinkEnd::Silent,
@@ -720,7 +722,7 @@ mod tests {
         assert_eq!(says(close::SUPERSEDED), LinkEnd::Silent);
         assert_eq!(says(close::VIOLATION), LinkEnd::Silent);
         assert_eq!(says(VarInt::from_u32(77)), LinkEnd::Silent);
-        // A process that stood still meets this: the others gave it up meanwhile.
+        // A suspended process sees this: the others gave it up meanwhile.
         assert_eq!(link_end(&ConnectionError::Reset), LinkEnd::Silent);
         assert_eq!(link_end(&ConnectionError::TimedOut), LinkEnd::Silent);
     }

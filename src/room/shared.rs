@@ -1,4 +1,4 @@
-//! What the host's threads and the network thread share.
+//! State and commands that the host's threads and the network thread share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -19,33 +19,32 @@ use crate::net::simulation::Simulation;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 
-/// What the host's threads share with the network thread.
+/// State that the host's threads and the network thread share.
 pub(super) struct Shared {
     pub(super) peer_id: PeerId,
     pub(super) session_id: SessionId,
     pub(super) config: Config,
     pub(super) published: ArcSwap<Snapshot>,
-    /// The same for the cheapest queries, where this is the room of the process.
+    /// The values of the cheapest queries, if this is the room of the process.
     pub(super) glance: &'static Glance,
     pub(super) outboxes: Arc<Outboxes>,
     pub(super) dispatch: Arc<Dispatch>,
     pub(super) centralized: Arc<Centralized>,
-    /// Not bounded by itself: every call but `connect` waits for its answer, and these are limited.
+    /// Needs no limit: every call but `connect` waits for its answer, and `connect` has a limit of its own.
     pub(super) commands: mpsc::UnboundedSender<HostCommand>,
     pub(super) connects_running: AtomicUsize,
-    /// How many calls for locks there were.
+    /// Number of lock requests so far.
     pub(super) lock_requests: AtomicU64,
     pub(super) auto_reconnect: AtomicBool,
-    /// The windows of the gossip strategy. However often they are changed, the newest alone wait for the network
-    /// thread.
+    /// The windows of the gossip strategy. Only the newest change waits for the network thread.
     pub(super) windows: watch::Sender<Windows>,
     /// Whether discovery has announced this node.
     pub(super) announced: Arc<AtomicBool>,
-    /// The bad network of developers.
+    /// The simulated bad network.
     pub(super) simulation: Arc<Simulation>,
 }
 
-/// The end of the session with a peer, and what its host is told.
+/// The end of a session with a peer, and the reason that its host receives.
 pub(super) struct Disconnection {
     pub(super) peer: PeerId,
     pub(super) code: i32,
@@ -58,18 +57,18 @@ impl From<Disconnection> for Command {
     }
 }
 
-/// What a host thread asks of the network thread.
+/// Command of a host thread to the network thread.
 pub(super) enum HostCommand {
-    /// Dial, and tell how it ended.
+    /// Dial, and report the result.
     Connect { text: String, target: Target },
-    /// End the session with a peer, after it has taken what is queued for it.
+    /// End the session with a peer, after it has taken its queued messages.
     Disconnect(
         Disconnection,
         blocking::SyncSender<Result<(), CommandError>>,
     ),
-    /// A command to the core, with the way back of its answer.
+    /// A command to the core, with the channel for its answer.
     Core(Command, blocking::SyncSender<Result<(), CommandError>>),
-    /// What this application says from now on when it enters a room.
+    /// Set the application's payload for entering a room.
     SetJoinPayload(Vec<u8>),
     /// Leave the room and end.
     Leave,
@@ -78,7 +77,7 @@ pub(super) enum HostCommand {
     Count(blocking::SyncSender<Census>),
 }
 
-/// How much of everything there is, for tests.
+/// Counts of the network thread's objects, for tests.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Census {

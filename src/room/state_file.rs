@@ -1,7 +1,7 @@
-//! What a strategy keeps where it survives the process (C2, C8): one file for each session and peer.
+//! Persistent state of a strategy (C2, C8): one file for each session and peer.
 //!
-//! A file (`format`) is replaced whole: written beside, brought to the disk, renamed. It may hold a private key: on Unix
-//! nobody else may read it, and what was in memory of it is wiped.
+//! A file (`format`) is replaced as a whole: a new file beside it is written, synced and renamed. It may hold
+//! a private key: on Unix only its user may read it, and copies in memory are wiped.
 
 mod format;
 #[cfg(test)]
@@ -31,11 +31,11 @@ use crate::fork::{self, ClosedInChildren};
 pub(crate) use format::check;
 use format::{Content, KeptKey, MAX_FILE_BYTES, Owner, Undecodable, VERSION, decode, encode};
 
-/// Waits between attempts to write; they double.
+/// First wait before a write is retried; the waits double.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LAST_RETRY: Duration = Duration::from_secs(2);
 
-/// The file of one member. Nobody else has it for as long as this lives.
+/// The file of one member, locked for as long as this lives.
 pub(super) struct StateFile {
     directory: PathBuf,
     path: PathBuf,
@@ -45,7 +45,7 @@ pub(super) struct StateFile {
     _lock: Lock,
 }
 
-/// Keeps other processes, and other rooms of this one, from being the same member.
+/// Keeps other processes, and other rooms of this process, from running as the same member.
 struct Lock {
     file: File,
     _known: ClosedInChildren,
@@ -53,7 +53,7 @@ struct Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // To close it is not enough: a child that was forked has the same lock, until it has closed it, too.
+        // Closing the file is not enough: a forked child holds the same lock until it closes its file, too.
         if let Err(error) = self.file.unlock() {
             tracing::debug!(%error, "the state file stays locked until the process ends");
         }
@@ -61,7 +61,7 @@ impl Drop for Lock {
 }
 
 impl Lock {
-    /// Locks the file of that name in `directory`.
+    /// Locks the file with that name in `directory`.
     fn take(directory: &Path, name: &str) -> Result<Self, StateError> {
         let unusable = |source| StateError::Directory {
             path: directory.to_owned(),
@@ -89,11 +89,11 @@ impl Lock {
 }
 
 impl StateFile {
-    /// Takes the member's file in `directory`, for an incarnation that starts `now`. Gives its key, and what an earlier
-    /// incarnation kept there; `None` is a first start. Nothing is written.
+    /// Locks and reads the member's file in `directory`, for an incarnation that starts `now`. Returns its
+    /// key, and the state of an earlier incarnation; `None` is a first start. Writes nothing.
     ///
     /// # Errors
-    /// [`StartError`]; nothing is kept locked then.
+    /// [`StartError`]; no lock is held then.
     pub(super) fn open(
         directory: &Path,
         (session, peer): (&SessionId, &PeerId),
@@ -119,7 +119,7 @@ impl StateFile {
         let (kept, incarnation, saved) = match content {
             Some(content) => {
                 let incarnation = now.after(content.incarnation);
-                // A strategy that had nothing to keep yet left nothing.
+                // Empty if the strategy had nothing to store yet.
                 let state = Some(content.state).filter(|state| !state.as_bytes().is_empty());
                 (Some(content.owner.key), incarnation, state)
             }
@@ -143,17 +143,17 @@ impl StateFile {
         Ok((file, identity, saved))
     }
 
-    /// The incarnation that has it, which is newer than all that had it before.
+    /// The incarnation that holds the file, which is newer than all that held it before.
     pub(super) fn incarnation(&self) -> Incarnation {
         self.incarnation
     }
 
-    /// Where it is.
+    /// The file's path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The room's strategy understands nothing of what an earlier incarnation kept, though all of it is there.
+    /// The error for an intact state that the room's strategy cannot read.
     pub(super) fn not_understood(&self) -> StateError {
         StateError::Damaged {
             path: self.path.clone(),
@@ -161,11 +161,11 @@ impl StateFile {
         }
     }
 
-    /// As [`StateFile::write`], before the room is open: the next incarnation must be newer than this one, even if this one never
-    /// votes. And the host learns of a disk that takes nothing before it has a room.
+    /// [`StateFile::write`] before the room is open. The next incarnation must be newer than this one, even
+    /// if this one never votes. And the host learns of a failing disk before it has a room.
     ///
     /// # Errors
-    /// [`StateError`]; the file is as it was.
+    /// [`StateError`]; the file is unchanged.
     pub(super) fn keep(&self, state: &Opaque) -> Result<(), StateError> {
         self.write(state).map_err(|source| StateError::Unwritable {
             path: self.path.clone(),
@@ -173,7 +173,7 @@ impl StateFile {
         })
     }
 
-    /// Replaces what is kept. When this returns, it survives a loss of power.
+    /// Replaces the state. When this returns, the state survives a loss of power.
     pub(super) fn write(&self, state: &Opaque) -> io::Result<()> {
         let bytes = encode(&self.owner, self.incarnation, state)?;
         let mut file = create_private(&self.beside)?;
@@ -184,7 +184,7 @@ impl StateFile {
     }
 }
 
-/// A new file that only this user may read, in the place of what a crash may have left there.
+/// Creates a file that only this user may read, in place of one that a crash may have left there.
 fn create_private(path: &Path) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -197,21 +197,21 @@ fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Renames `from` to `to`, both in `directory`. The rename is on the disk when this returns.
+/// Renames `from` to `to`, both in `directory`. The rename is on disk when this returns.
 #[cfg(not(windows))]
 fn replace(from: &Path, to: &Path, directory: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     File::open(directory)?.sync_all()
 }
 
-/// The same where no directory can be brought to the disk: by MOVEFILE_WRITE_THROUGH.
+/// Renames a file where directories cannot be synced: uses MOVEFILE_WRITE_THROUGH.
 #[cfg(windows)]
 fn replace(from: &Path, to: &Path, _directory: &Path) -> io::Result<()> {
     atomicwrites::replace_atomic(from, to)
 }
 
-/// The key of this process, an incarnation that starts `now`; and where there is a state directory, the file in which it
-/// keeps its state, and what is in it.
+/// The key of this process, and an incarnation that starts `now`. With a state directory also the file of its
+/// state, and the file's contents.
 pub(super) fn take_member(
     shared: &Shared,
     now: Incarnation,
@@ -254,7 +254,7 @@ fn read(path: &Path, session: &SessionId, peer: &PeerId) -> Result<Option<Conten
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(unreadable(error)),
     };
-    // It never grows: what it grew out of would not be wiped.
+    // It must not grow: the buffers that it outgrows would not be wiped.
     let mut bytes = Zeroizing::new(Vec::with_capacity(2 * MAX_FILE_BYTES));
     file.take(MAX_FILE_BYTES as u64 + 1)
         .read_to_end(&mut bytes)
@@ -281,7 +281,7 @@ fn read(path: &Path, session: &SessionId, peer: &PeerId) -> Result<Option<Conten
     Ok(Some(content))
 }
 
-/// Whether `given` is the list that was kept as `kept`.
+/// Checks that `given` equals the list stored as `kept`.
 fn same_voters(kept: &str, given: &Roster) -> Result<(), ChangedMember> {
     let kept = Roster::parse(kept).ok();
     if kept.as_ref() == Some(given) {
@@ -314,7 +314,7 @@ fn same_strategy(kept: &str, given: &'static str) -> Result<(), ChangedMember> {
     Err(ChangedMember::Strategy { given, kept })
 }
 
-/// The key of a start with the identity `given`, where an earlier one kept `kept`, and what is kept of it now.
+/// Selects the key of a start with the identity `given` and the stored `kept`, and what to store from now on.
 fn take_key(
     kept: Option<KeptKey>,
     given: Option<Identity>,
@@ -352,7 +352,7 @@ fn own_key(private: PrivateKey) -> Result<(KeptKey, Identity), StartError> {
     Ok((KeptKey::Made(private), identity))
 }
 
-/// The name of an incarnation that starts now.
+/// An incarnation that starts now.
 pub(super) fn new_incarnation(random: u64) -> Incarnation {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
     Incarnation {
@@ -361,7 +361,8 @@ pub(super) fn new_incarnation(random: u64) -> Incarnation {
     }
 }
 
-/// Ids may hold what no file name may, and two of them may differ in case alone.
+/// A file name derived from a hash: ids may contain characters that file names must not, and two
+/// ids may differ only in case.
 fn file_name(session: &SessionId, peer: &PeerId) -> String {
     let mut hash = Sha256::new();
     for id in [session.as_str(), peer.as_str()] {
@@ -376,33 +377,33 @@ fn file_name(session: &SessionId, peer: &PeerId) -> String {
     name
 }
 
-/// What is to be kept, with the number under which the core asked for it.
+/// A state to store, with the number under which the core asked for it.
 type Task = (u64, Opaque);
 
-/// Brings states to the disk, one after the other, off the network thread.
+/// Writes states to disk, one after the other, off the network thread.
 #[derive(Debug)]
 pub(super) struct StateWriter {
     newest: watch::Sender<Option<Task>>,
 }
 
 impl StateWriter {
-    /// Starts on the current runtime. The numbers of what is safe come out of the receiver.
+    /// Starts the writer on the current runtime. The receiver yields the numbers of the states that are safe.
     pub(super) fn start(file: StateFile) -> (Self, mpsc::UnboundedReceiver<u64>) {
         let (newest, tasks) = watch::channel(None);
-        // One number for every write that was asked for, at most.
+        // At most one number per requested write.
         let (done, safe) = mpsc::unbounded_channel();
         tokio::spawn(write_all(Arc::new(file), tasks, done));
         (Self { newest }, safe)
     }
 
-    /// Keeps `state`, unless something newer comes before its turn.
+    /// Stores `state`, unless a newer one arrives before its turn.
     pub(super) fn write(&self, number: u64, state: Opaque) {
         // The task lives as long as the sender.
         let _ = self.newest.send(Some((number, state)));
     }
 }
 
-/// Of several that wait, only the newest is written. What cannot be written is tried again.
+/// Writes states. Of several that wait it writes only the newest. It retries a failed write.
 async fn write_all(
     file: Arc<StateFile>,
     mut tasks: watch::Receiver<Option<Task>>,
@@ -422,7 +423,7 @@ async fn write_all(
                         tracing::info!(path = %file.path().display(), "the state is written again");
                     }
                     retry = FIRST_RETRY;
-                    // Nobody listens any more: the room is closed.
+                    // Fails only after the room is closed.
                     let _ = done.send(number);
                     break;
                 }

@@ -1,4 +1,4 @@
-//! The external store that elects, where the strategy asks one: etcd, in builds that have it.
+//! The external store that elects, if the strategy uses one: etcd, in builds that have it.
 
 #[cfg(test)]
 mod tests;
@@ -9,13 +9,13 @@ use crate::config::EtcdSettings;
 use crate::core::election::engine::{Answer, Call, Request};
 use crate::error::StartError;
 
-/// Carries requests of the core, without waiting for anything. Dropped, it ends all that is under way.
+/// Carries requests of the core to the store without blocking. Dropping it ends all running requests.
 pub(super) trait Store: Send {
-    /// Asks; the answers come out of the channel that it was started with.
+    /// Sends a request; its answers come out of the channel that the store was started with.
     fn request(&mut self, call: Call, request: Request);
 }
 
-/// Where a store answers.
+/// Sender for a store's answers.
 pub(super) type Answers = mpsc::UnboundedSender<(Call, Answer)>;
 
 #[cfg(feature = "etcd")]
@@ -25,10 +25,10 @@ impl Store for crate::etcd::Store {
     }
 }
 
-/// Starts on the current runtime.
+/// Starts the store on the current runtime.
 ///
 /// # Errors
-/// [`StartError::Store`], where the settings cannot be used.
+/// [`StartError::Store`] if the settings cannot be used.
 #[cfg(feature = "etcd")]
 pub(super) fn start(
     settings: EtcdSettings,

@@ -1,33 +1,33 @@
-//! When the driver comes back: one row for each thing that may wait for time alone.
+//! Timers of the driver: one row for each thing that may wait for time alone.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A loop that is so late was stopped or starved: it reads what has arrived before it judges silence.
+/// Lateness at which a loop counts as stopped or starved: it reads what has arrived before it judges silence.
 const LATE: Duration = Duration::from_millis(100);
-/// What it takes to read what has arrived.
+/// Time to read what has arrived.
 const CATCH_UP: Duration = Duration::from_millis(20);
-/// How long the driver waits where no deadline is set.
+/// Longest sleep of the driver if no deadline is set.
 const FAR: Duration = Duration::from_secs(3600);
 
-/// What waits for time. Expired timers are served in this order.
+/// Kinds of timers. Expired timers are served in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Timer {
     /// The core's next tick.
     Core,
-    /// The last messages of a peer that left were read for long enough.
+    /// The limit for reading the last messages of a peer that left.
     Departure,
-    /// An admission waits until the host knows of a departure: look whether it does.
+    /// The interval for polling whether the host has received a departure that an admission waits for.
     HostPoll,
-    /// A message in another's name has waited long enough for a link of its origin.
+    /// The limit for a message on behalf of another member that waits for a link of its origin.
     Origin,
-    /// A message of a member that leads by its own account has waited long enough for the external store.
+    /// The limit for a message that waits until the external store confirms its sender as leader.
     Leadership,
 }
 
 impl Timer {
-    /// Every timer, each at its own place.
+    /// Every timer, each at its own index.
     pub(super) const ALL: [Self; 5] = [
         Self::Core,
         Self::Departure,
@@ -41,7 +41,7 @@ impl Timer {
 #[derive(Debug, Default)]
 pub(super) struct TimerTable {
     deadlines: [Option<Instant>; Timer::ALL.len()],
-    /// No timer expires before: what has arrived is read first.
+    /// No timer expires before this: the driver first reads what has arrived.
     held_until: Option<Instant>,
 }
 
@@ -62,8 +62,8 @@ impl TimerTable {
         self.held_until.map_or(first, |held| first.max(held))
     }
 
-    /// The driver woke up at `now`, which is `late` after the time for which it slept. Returns whether that is far too
-    /// late: then nothing expires for a moment.
+    /// Records a wakeup at `now`, which is `late` after the planned time. Returns whether that is far too
+    /// late: then no timer expires for a moment.
     pub(super) fn woke(&mut self, now: Instant, late: Duration) -> bool {
         let stalled = late > LATE && self.held_until.is_none();
         self.held_until = stalled.then(|| now + CATCH_UP);

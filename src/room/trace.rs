@@ -1,4 +1,4 @@
-//! The trace of a room as a file: derived on the network thread, written on a thread of its own.
+//! Trace of a room as a file: derived on the network thread, written on a thread of its own.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -14,12 +14,12 @@ use crate::fork;
 
 /// Longest trace, in bytes.
 const LIMIT: u64 = 256 * 1024 * 1024;
-/// What the last line of a full file takes, at most.
+/// Longest last line of a full file, in bytes.
 const LAST_LINE: u64 = 128;
-/// How many inputs' entries may wait for the disk.
+/// Batches that may wait for the disk, one batch per input.
 const QUEUE: usize = 1024;
 
-/// What the network thread has of a trace. Costs one test when there is none.
+/// The network thread's end of a trace. Costs one test if there is none.
 #[derive(Default)]
 pub(super) struct Trace(Option<Running>);
 
@@ -31,10 +31,10 @@ struct Running {
 }
 
 impl Trace {
-    /// Opens `path` anew and begins with what `node` is at `now`, which is the wall clock's now, too.
+    /// Creates `path` anew and writes the state of `node` at `now`, which is also the wall clock's present time.
     ///
     /// # Errors
-    /// The system's, when there can be no such file; a device or a pipe is none.
+    /// The system's, if the file cannot be created; a device or a pipe is refused.
     pub(super) fn open(path: &Path, now: Time, node: &Node) -> Result<Self, io::Error> {
         // Opening a pipe would wait for its reader.
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
@@ -64,35 +64,35 @@ impl Trace {
         Ok(Self(Some(running)))
     }
 
-    /// An input that the node is about to get.
+    /// Records an input before the node gets it.
     pub(super) fn input(&mut self, now: Time, node: &Node, input: &Input) {
         if let Some(running) = &mut self.0 {
             running.tracer.input(now, node, input);
         }
     }
 
-    /// The node refused the command that it got.
+    /// Records that the node refused its last command.
     pub(super) fn refused(&mut self, now: Time, error: &CommandError) {
         if let Some(running) = &mut self.0 {
             running.tracer.refused(now, error);
         }
     }
 
-    /// What the node is now.
+    /// Records the node's state.
     pub(super) fn state(&mut self, now: Time, node: &Node) {
         if let Some(running) = &mut self.0 {
             running.tracer.state(now, node);
         }
     }
 
-    /// An output of the node.
+    /// Records an output of the node.
     pub(super) fn output(&mut self, now: Time, node: &Node, output: &Output) {
         if let Some(running) = &mut self.0 {
             running.tracer.output(now, node, output);
         }
     }
 
-    /// The loop was so late that its process must have stood still.
+    /// Records that the loop was so late that its process must have been stopped.
     pub(super) fn stalled(&mut self, now: Time, late: Duration) {
         if let Some(running) = &mut self.0 {
             let late_us = late.as_micros().try_into().unwrap_or(u64::MAX);
@@ -100,20 +100,21 @@ impl Trace {
         }
     }
 
-    /// Hands over what was collected. Never waits.
+    /// Passes the collected entries to the writer. Never waits.
     pub(super) fn pass_on(&mut self) {
         if let Some(running) = &mut self.0 {
             running.pass_on();
         }
     }
 
-    /// The room is left: what was collected is in the file when this returns, and the writer's thread has ended.
+    /// Finishes the trace of a room that was left: the entries are in the file when this returns, and the
+    /// writer's thread has ended.
     pub(super) fn finish(mut self, now: Time) {
         if let Some(running) = &mut self.0 {
             running.tracer.add(now, What::Stopped);
             let last = running.batch();
             if let Some(queue) = &running.queue {
-                // A writer that has ended takes nothing.
+                // Fails only if the writer has ended.
                 let _ = queue.send(last);
             }
         }
@@ -121,7 +122,7 @@ impl Trace {
 }
 
 impl Running {
-    /// What was collected, after the word about what is missing before it.
+    /// The collected entries, after an entry about those dropped before them.
     fn batch(&mut self) -> Vec<Entry> {
         let mut batch = self.tracer.take();
         let entries = self.dropped;
@@ -145,11 +146,11 @@ impl Running {
         match queue.try_send(batch) {
             Ok(()) => self.dropped = 0,
             Err(TrySendError::Full(batch)) => {
-                // The line that told of those that were missing before was none of the node's.
+                // The entry about dropped ones is not one of the node's.
                 let told = usize::from(missing > 0);
                 self.dropped = missing + (batch.len() - told) as u64;
             }
-            // The writer has said why it gave up.
+            // The writer has logged why it gave up.
             Err(TrySendError::Disconnected(_)) => self.queue = None,
         }
     }
@@ -166,7 +167,7 @@ impl Drop for Running {
     }
 }
 
-/// The body of the writer's thread: ends with the queue, or when the disk refuses.
+/// Runs the writer's thread: ends with the queue, or at an error of the disk.
 fn write(mut file: impl Write, limit: u64, header: &Header, batches: &Receiver<Vec<Entry>>) {
     if let Err(error) = write_all(&mut file, limit, header, batches) {
         tracing::warn!(%error, "the trace cannot be written, and ends here");
@@ -187,7 +188,7 @@ fn write_all(
         let batch = match batches.try_recv() {
             Ok(batch) => batch,
             Err(TryRecvError::Empty) => {
-                // Whoever kills the process finds all that had time to get here.
+                // Flushed before it waits: a killed process leaves every entry that got here.
                 file.flush()?;
                 match batches.recv() {
                     Ok(batch) => batch,
@@ -263,7 +264,7 @@ mod tests {
         assert_eq!(before[3], entry(3));
     }
 
-    /// A disk that takes nothing until it is let.
+    /// A disk that writes only when the test allows it.
     struct Slow {
         gate: Receiver<()>,
         file: Arc<Mutex<Vec<u8>>>,
@@ -271,7 +272,7 @@ mod tests {
 
     impl Write for Slow {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            // Without anybody at the gate it is open.
+            // Without a sender the gate is open.
             let _ = self.gate.recv();
             let mut file = self.file.lock().expect("not poisoned");
             file.extend_from_slice(bytes);
@@ -309,7 +310,7 @@ mod tests {
         assert!(sent > 0);
         for number in 0..50 {
             running.tracer.add(Time::ZERO, What::Persisted { number });
-            // Would wait for ever if it waited.
+            // Would wait forever if it waited.
             running.pass_on();
         }
         drop(open);

@@ -1,4 +1,4 @@
-//! Messages of a member that leads by its own account, and of which the external store has not told yet: they wait for that.
+//! Messages of a member that claims to lead and that the external store has not confirmed yet: they wait for the store.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::core::id::PeerId;
 use crate::core::wire::Opaque;
 use crate::net::events::{LinkEvent, LinkId, RelayEvent};
 
-/// Members that are remembered because the wait for their leadership was in vain, at most.
+/// Members remembered after a vain wait for the confirmation of their leadership, at most.
 const MAX_IN_VAIN: usize = 256;
 
-/// What waits: one message for each lane, which is read no further.
+/// Waiting messages: one per lane, which is not read meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct Unjudged {
     waiting: Vec<Waiting>,
-    /// With which token a member waited in vain: what it sends with it waits no more, so that a node that does not reach the
-    /// store takes the leader's messages as fast as before, and drops them.
+    /// The token of each member that waited in vain. Further messages with that token do not wait: a node
+    /// that does not reach the store reads the leader's messages at full speed, and drops them.
     in_vain: BTreeMap<PeerId, Opaque>,
 }
 
@@ -28,7 +28,7 @@ struct Waiting {
 }
 
 impl Unjudged {
-    /// Whether what `peer` sends with this token waits, until `until` at most.
+    /// Whether a message of `peer` with this token must wait, at most until `until`.
     pub(super) fn waits(&mut self, peer: &PeerId, token: &Opaque, until: Instant) -> bool {
         if self.in_vain.get(peer) == Some(token) {
             return false;
@@ -44,24 +44,24 @@ impl Unjudged {
         false
     }
 
-    /// Lets an event wait.
+    /// Adds a waiting event.
     pub(super) fn push(&mut self, link: LinkId, event: LinkEvent, until: Instant) {
         self.waiting.push(Waiting { link, event, until });
     }
 
-    /// Everything that waits, to be looked at again.
+    /// Takes all waiting events, to be checked again.
     pub(super) fn take(&mut self) -> impl Iterator<Item = (LinkId, LinkEvent, Instant)> + use<> {
         let waiting = std::mem::take(&mut self.waiting).into_iter();
         waiting.map(|one| (one.link, one.event, one.until))
     }
 
-    /// When something has waited long enough.
+    /// When the first wait ends.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.waiting.iter().map(|one| one.until).min()
     }
 }
 
-/// The token of what a member sends as leader.
+/// The leadership token of an event.
 pub(super) fn token(event: &LinkEvent) -> Option<&Opaque> {
     match event {
         LinkEvent::Stamped(token, _) => Some(token),

@@ -1,4 +1,4 @@
-//! What the host sees of the core: the snapshot that queries read, and what the log says of events.
+//! Views of the core: the snapshot for the host's queries, and log lines about events.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::core::id::{Fingerprint, PeerId};
 use crate::error::Code;
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 
-/// The room as it is now. `reserved` are those whose admission goes on.
+/// A snapshot of the room. `reserved` are the peers in admission.
 pub(super) fn snapshot<'a>(
     live: &'a LiveNode,
     reserved: impl Iterator<Item = &'a PeerId>,
@@ -28,7 +28,7 @@ pub(super) fn snapshot<'a>(
             host_silent: member.host_silent,
         })
         .collect();
-    // To the host they are here until it receives their departure.
+    // The host sees them as present until it receives their departure.
     let ended = node.ended_peers();
     peers.extend(ended.map(|peer| without_link(peer, PeerStatus::Connected)));
     peers.sort_by(|a, b| a.id.cmp(&b.id));
@@ -92,7 +92,7 @@ fn list(peers: &[PeerView]) -> String {
     ids.join("\n")
 }
 
-/// Writes the end of a dial of the host to the log. What another host gave as its reason stays between the hosts.
+/// Logs the result of a dial of the host. The reason given by another host is not logged.
 pub(super) fn log_result(result: &ConnectionResult) {
     let (address, code, why) = in_words(result);
     tracing::info!(address, code, why, "ConnectToPeer ended");
@@ -107,7 +107,7 @@ fn in_words(result: &ConnectionResult) -> (&str, &'static str, String) {
     (&result.target, code, why)
 }
 
-/// Writes an event of the room to the log.
+/// Logs an event of the room.
 pub(super) fn log(event: &Event) {
     match event {
         Event::Joined(peer) => tracing::info!(%peer, "joined"),

@@ -7,12 +7,12 @@ use thiserror::Error;
 
 /// Application error codes from here on carry an ABI code: `ADMISSION_CODE_BASE + n` means `-n`.
 pub const ADMISSION_CODE_BASE: u32 = 0x100;
-/// The largest `n` that a close code may carry. A larger one from a remote carries no ABI code.
+/// The largest `n` of a close code. A larger one from a peer carries no ABI code.
 const MAX_CLOSE_CODE: u32 = 99;
 /// The alert that rustls sends for [`CertificateError::ApplicationVerificationFailure`].
 const WRONG_KEY_ALERT: AlertDescription = AlertDescription::AccessDenied;
 
-/// The application error code that carries ABI code `code` to the other end; 0 for a close without reproach.
+/// The application error code that carries ABI code `code` to the other end; 0 for a close without an error.
 pub fn close_code(code: i32) -> VarInt {
     match code.unsigned_abs() {
         0 => VarInt::from_u32(0),
@@ -48,16 +48,16 @@ pub mod abi {
     pub const RATE_LIMITED: i32 = -22;
 }
 
-/// Why a dial gave no usable connection, or a connection ended before the admission was over.
+/// Reason why a dial gave no usable connection, or why a connection ended before the admission was over.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DialError {
     /// No common protocol version.
     #[error("the other end speaks another protocol version")]
     VersionMismatch,
-    /// The other end takes no link from here now.
+    /// The other end accepts no link from here now.
     #[error("the other end refused the link")]
     Refused,
-    /// Somebody answered, but not the holder of the expected key.
+    /// A process answered, but not the holder of the expected key.
     #[error("the other end does not hold the expected key")]
     WrongKey,
     /// No answer.
@@ -68,7 +68,7 @@ pub enum DialError {
     Closed {
         /// The ABI code, negative.
         code: i32,
-        /// What it gave beside the code.
+        /// Reason bytes beside the code.
         reason: Bytes,
     },
     /// Anything else.

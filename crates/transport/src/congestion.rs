@@ -1,10 +1,10 @@
-//! How much may be under way on a connection: bounded by the delay that it causes.
+//! Congestion control by delay: bounds the bytes in flight on a connection by the queueing delay that they cause.
 //!
-//! Games send little, all the time, and now and then much: a map, a save. What waits in the line's queue then delays the game. And
-//! a window that falls with every loss (Cubic, NewReno) is too small for either on a lossy line. So this controller follows the
-//! queueing delay, which is the round trip above the shortest one, as LEDBAT (RFC 6817) and Swift (SIGCOMM 2020) do: the window
-//! grows below a target and shrinks above it. Losses count only together with a queue, or when they are many. `docs/lab.md`
-//! compares this controller with others.
+//! Games send a little all the time, and now and then a lot: a map, a save. Data in the line's queue then
+//! delays the game. A window that shrinks with every loss (Cubic, NewReno) is too small for both kinds on a
+//! lossy line. So this controller follows the queueing delay, the round trip above the minimum, as LEDBAT
+//! (RFC 6817) and Swift (SIGCOMM 2020) do: the window grows below a target and shrinks above it. Losses count
+//! only together with a queue, or when there are many. `docs/lab.md` compares this controller with others.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,27 +13,28 @@ use std::time::{Duration, Instant};
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn_proto::RttEstimator;
 
-/// The window is never smaller. So the connection goes on on lines that lose much, and beside others that keep the queue full.
+/// Minimum window in packets. It keeps the connection alive on lossy lines, and beside flows that keep the queue full.
 const LEAST_PACKETS: u64 = 32;
-/// The window is never larger; `SEND_WINDOW_BYTES` keeps no more of a connection unacknowledged.
+/// Maximum window; `SEND_WINDOW_BYTES` keeps no more of a connection unacknowledged.
 const MOST_BYTES: u64 = 8 << 20;
-/// The queueing delay that the window is adjusted to.
+/// Queueing delay that the window is adjusted to.
 const TARGET: Duration = Duration::from_millis(5);
-/// From here on there is a queue; below, clocks and schedulers are not precise enough to tell.
+/// Delay from which a queue is assumed. Below it, clocks and schedulers are too imprecise.
 const QUEUE: Duration = Duration::from_micros(1250);
-/// So many acknowledgements in a row that show a queue end the start: one alone may have waited elsewhere.
+/// Acknowledgements in a row that must show a queue to end the start; a single one may have been delayed elsewhere.
 const START_ENDS_AFTER: u32 = 8;
-/// Packets by which the window grows in a round trip without too long a queue, or the part of the window, if that is more.
+/// Growth of the window, in packets per round trip, while the queue is short; or the growth fraction of the
+/// window, if that is larger.
 const GROWTH_PACKETS: u64 = 2;
 const GROWTH_DIVISOR: u64 = 32;
-/// In one round trip the window shrinks to no less than this part of it.
+/// Smallest factor by which one round trip shrinks the window.
 const SHRINK: f64 = 0.7;
-/// More loss than this is congestion even without a queue: something on the way enforces a rate.
+/// Loss above this rate is congestion even without a queue: something on the path enforces a rate.
 const MUCH_LOSS: f64 = 0.08;
-/// The weight of one round in the average loss.
+/// Weight of one round in the average loss.
 const LOSS_WEIGHT: f64 = 0.125;
-/// A shortest round trip that has not been seen again for so long is measured anew once the window is at its least: then the
-/// route has become longer, or others keep the queue full.
+/// Re-measure the minimum round trip after this long without a new minimum, once the window is at its
+/// minimum: the route has become longer, or other flows keep the queue full.
 const BASE_LIFETIME: Duration = Duration::from_secs(10);
 
 /// Makes a controller for each path.
@@ -51,20 +52,20 @@ impl ControllerFactory for DelayBoundConfig {
 struct DelayBound {
     mtu: u64,
     window: u64,
-    /// The window doubles every round trip, until there is a queue.
+    /// Whether the window still doubles every round trip; ends with the first queue.
     starting: bool,
-    /// The shortest round trip of the acknowledgement that is being handled, which may be one of several packets.
+    /// The shortest round trip within the current acknowledgement, which may cover several packets.
     acked_after: Option<Duration>,
-    /// How many of the last acknowledgements in a row have shown a queue.
+    /// Number of latest acknowledgements in a row that showed a queue.
     queued_in_a_row: u32,
-    /// The shortest round trip, and when it was last seen.
+    /// The minimum round trip, and when it was last measured.
     base: Option<(Duration, Instant)>,
-    /// The average part of the bytes that is lost.
+    /// Average fraction of bytes lost.
     loss: f64,
     round: Round,
 }
 
-/// What acknowledgements have shown since the round began. It ends with the first one of a packet that was sent in it.
+/// Measurements since the round began. A round ends with the first acknowledgement of a packet sent in it.
 #[derive(Debug, Clone)]
 struct Round {
     began: Instant,
@@ -73,7 +74,7 @@ struct Round {
     lost: u64,
     /// A router has marked packets instead of dropping them (ECN).
     marked: bool,
-    /// Something waited for the window. Otherwise the round says nothing about how large it should be.
+    /// Data waited for the window. Otherwise the round gives no evidence about the window's size.
     window_limited: bool,
 }
 
@@ -130,7 +131,7 @@ impl DelayBound {
         }
     }
 
-    /// Ends the start with the first queue, and not a round trip later, when the window has doubled again.
+    /// Ends the start at the first queue; a round trip later the window would have doubled again.
     fn end_acknowledgement(&mut self) {
         let (Some(took), Some((base, _))) = (self.acked_after.take(), self.base) else {
             return;
@@ -142,7 +143,7 @@ impl DelayBound {
         self.queued_in_a_row += 1;
         if self.starting && self.round.window_limited && self.queued_in_a_row >= START_ENDS_AFTER {
             self.starting = false;
-            // What the line takes in the shortest round trip.
+            // The line's capacity within the minimum round trip.
             let part = base.as_secs_f64() / took.as_secs_f64();
             self.window = self.bounded((self.window as f64 * part) as u64);
         }
@@ -158,7 +159,7 @@ impl DelayBound {
         }
         if now.saturating_duration_since(seen) > BASE_LIFETIME {
             if !round.window_limited {
-                // What was known of the line is as old.
+                // The estimate of the line is just as old.
                 self.window = self.least();
                 self.starting = true;
             }

@@ -28,10 +28,10 @@ use crate::quic::{MAX_WAITING_INCOMING, WAITING_BUFFER_BYTES, WAITING_BUFFER_TOT
 
 /// The protocol and its version. An incompatible change takes a new number.
 pub const ALPN: &[u8] = b"mmn/7";
-/// What every dial passes to quinn as the server's name. It is not sent: names mean nothing to raw keys.
+/// The server name that every dial passes to quinn. It is not sent: names mean nothing to raw keys.
 pub const SERVER_NAME: &str = "mmn";
 
-/// Why there is no identity, or no configuration from it.
+/// Reason why there is no identity, or no configuration from it.
 #[derive(Debug, Error)]
 pub enum IdentityError {
     /// The system gave no randomness.
@@ -40,21 +40,22 @@ pub enum IdentityError {
     /// The bytes are not an Ed25519 private key in PKCS#8.
     #[error("the identity key is not an Ed25519 key in PKCS#8 (DER): {0}")]
     BadKey(rustls::Error),
-    /// TLS did not take the configuration.
+    /// TLS rejected the configuration.
     #[error("TLS configuration: {0}")]
     Tls(#[from] rustls::Error),
-    /// The TLS provider lacks what QUIC starts with.
+    /// The TLS provider lacks the cipher suite that QUIC starts with.
     #[error("TLS configuration: {0}")]
     NoInitialCipherSuite(#[from] NoInitialCipherSuite),
 }
 
-/// The private half of a key pair (RFC 8032 section 5.1.5), wiped when it is dropped. In a box, so that no copy stays behind
-/// where it is moved.
+/// The private half of a key pair (RFC 8032 section 5.1.5), wiped when it is dropped. Boxed, so that a
+/// move leaves no copy behind.
 pub type PrivateKey = Box<Zeroizing<[u8; ED25519_KEY_BYTES]>>;
 
-/// A private key from the system's random generator.
+/// Makes a private key with the system's random generator.
 pub fn generate_private() -> Result<PrivateKey, IdentityError> {
-    // Any 32 random bytes are a key (RFC 8032 section 5.1.5). Not by ring's own means: its document is not wiped.
+    // Any 32 random bytes are a key (RFC 8032 section 5.1.5). ring's own generator is not used: it
+    // does not wipe its document.
     let mut private = PrivateKey::default();
     ring::rand::SystemRandom::new()
         .fill(private.as_mut_slice())
@@ -65,7 +66,7 @@ pub fn generate_private() -> Result<PrivateKey, IdentityError> {
 /// A private key in PKCS#8 (DER), version 1, wiped when it is dropped.
 pub type Pkcs8Key = Box<Zeroizing<[u8; PKCS8_KEY_BYTES]>>;
 
-/// `private` as [`Identity::from_pkcs8`] takes it.
+/// Encodes `private` as [`Identity::from_pkcs8`] takes it.
 pub fn pkcs8_of(private: &PrivateKey) -> Pkcs8Key {
     let mut pkcs8 = Box::new(Zeroizing::new([0; PKCS8_KEY_BYTES]));
     let (prefix, key) = pkcs8.split_at_mut(ED25519_PKCS8_PREFIX.len());
@@ -74,7 +75,7 @@ pub fn pkcs8_of(private: &PrivateKey) -> Pkcs8Key {
     pkcs8
 }
 
-/// The key pair by which a process is known.
+/// The key pair that identifies a process.
 #[derive(Clone)]
 pub struct Identity {
     key: Arc<CertifiedKey>,
@@ -83,7 +84,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A new key pair from the system's random generator.
+    /// Makes a new key pair with the system's random generator.
     pub fn generate() -> Result<Self, IdentityError> {
         Self::from_private(&generate_private()?)
     }
@@ -124,7 +125,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// How `identity` accepts links.
+/// QUIC settings with which `identity` accepts links.
 pub fn server_config(
     identity: &Identity,
     transport: Arc<TransportConfig>,
@@ -132,7 +133,7 @@ pub fn server_config(
     server_config_with_alpn(identity, transport, ALPN)
 }
 
-/// How `identity` dials. With `expected`, only the holder of that key is met.
+/// QUIC settings with which `identity` dials. With `expected`, only the holder of that key is accepted.
 pub fn client_config(
     identity: &Identity,
     expected: Option<Fingerprint>,
@@ -141,7 +142,7 @@ pub fn client_config(
     client_config_with_alpn(identity, expected, transport, ALPN)
 }
 
-/// As [`server_config`], for another protocol version.
+/// [`server_config`] with another protocol version.
 pub fn server_config_with_alpn(
     identity: &Identity,
     transport: Arc<TransportConfig>,
@@ -168,7 +169,7 @@ pub fn server_config_with_alpn(
     Ok(config)
 }
 
-/// As [`client_config`], for another protocol version.
+/// [`client_config`] with another protocol version.
 pub fn client_config_with_alpn(
     identity: &Identity,
     expected: Option<Fingerprint>,
@@ -268,7 +269,7 @@ impl RawKeyVerifier {
     }
 }
 
-/// TLS 1.2 is never offered, so that nothing of it can be valid.
+/// TLS 1.2 is never offered, so nothing of it can be valid.
 fn no_tls12() -> rustls::Error {
     rustls::PeerIncompatible::Tls13RequiredForQuic.into()
 }

@@ -12,7 +12,7 @@ use crate::identity::{
 };
 use crate::quic::transport_config;
 
-/// How long a test waits for what must happen; only a broken one gets there.
+/// Longest wait of a test for something that must happen; only a broken test reaches it.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A process on 127.0.0.1 that accepts and dials.
@@ -34,7 +34,7 @@ impl Process {
         Self::start_with(Identity::generate().expect("a key"), alpn)
     }
 
-    /// A process with that key.
+    /// Starts a process with an existing key.
     pub fn start_as(identity: Identity) -> Self {
         Self::start_with(identity, ALPN)
     }
@@ -88,7 +88,7 @@ impl Process {
     }
 }
 
-/// A dialler, an acceptor, and the connection between them as either sees it.
+/// A dialler, an acceptor, and each end's view of their connection.
 pub async fn pair() -> (Process, Connection, Process, Connection) {
     let (dialler, acceptor) = (Process::start(), Process::start());
     let (at_dialler, at_acceptor) = tokio::join!(dialler.dial(&acceptor), acceptor.accept());

@@ -1,9 +1,10 @@
-//! The timers of QUIC, all on one of the runtime's.
+//! QUIC's timers, multiplexed on one timer of the runtime.
 //!
-//! quinn has one for each connection. It sets it to a probe timeout with every packet, and puts it off when the packet is
-//! acknowledged. A timer of tokio that is put off stays where it was and wakes the thread at its first time, for nothing; one
-//! that is set to an earlier time than all others costs a system call. A fifth of the wakeups of an idle member of 32 were of
-//! the first kind. Here timers are entries of one table, and only its first one is the runtime's.
+//! quinn has a timer for each connection. It sets it to a probe timeout with every packet, and postpones it
+//! when the packet is acknowledged. A postponed timer of tokio stays in place and wakes the thread at its
+//! first time, for nothing. A timer that is set to an earlier time than all others costs a system call. A
+//! fifth of the wakeups of an idle member of 32 were of the first kind. Here timers are entries of one table,
+//! and only the first one is backed by a timer of the runtime.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -16,11 +17,11 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
-/// While the first timer is put off by less than this, the runtime's stays where it is: one wakeup for nothing in so long costs
-/// less than to set it for every packet of a transfer.
+/// The runtime's timer stays in place while the first timer is postponed by less than this: one useless
+/// wakeup per this interval costs less than setting it for every packet of a transfer.
 const TOLERANCE: Duration = Duration::from_millis(5);
 
-/// See the module's text.
+/// The timers of QUIC's connections.
 #[derive(Debug)]
 pub struct Timers {
     table: Arc<Table>,
@@ -30,7 +31,7 @@ pub struct Timers {
 #[derive(Debug, Default)]
 struct Table {
     inner: Mutex<Inner>,
-    /// The first timer is another one than the runtime's was set for.
+    /// Notified when the runtime's timer no longer fits the first timer.
     changed: Notify,
 }
 
@@ -39,19 +40,19 @@ struct Inner {
     /// By time and number.
     set: BTreeMap<(Instant, u64), Waker>,
     numbers: u64,
-    /// For when the runtime's timer is set.
+    /// The time of the runtime's timer.
     armed: Option<Instant>,
 }
 
 impl Timers {
-    /// No timers yet. Within a runtime, which serves them.
+    /// Starts without timers. Requires a runtime, which serves them.
     pub fn start() -> Self {
         let table = Arc::new(Table::default());
         let task = tokio::spawn(Arc::clone(&table).serve());
         Self { table, task }
     }
 
-    /// One that is due at `at`.
+    /// Makes a timer that is due at `at`.
     pub fn timer(&self, at: StdInstant) -> Pin<Box<dyn AsyncTimer>> {
         let mut inner = self.table.lock();
         inner.numbers += 1;
@@ -71,7 +72,7 @@ impl Drop for Timers {
 }
 
 impl Table {
-    /// Wakes those whose timers are due.
+    /// Wakes the owners of due timers.
     async fn serve(self: Arc<Self>) {
         loop {
             let first = self.lock().arm();
@@ -87,7 +88,7 @@ impl Table {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Nothing panics halfway through a change.
+        // No panic can interrupt a change.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -104,7 +105,7 @@ impl Inner {
         self.set.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// When the runtime's timer is to be due from now on.
+    /// Sets the runtime's timer to the first timer, and returns its time.
     fn arm(&mut self) -> Option<Instant> {
         self.armed = self.first();
         self.armed
@@ -134,14 +135,14 @@ impl Inner {
 struct Timer {
     table: Arc<Table>,
     at: Instant,
-    /// Tells it from others that are due at the same time.
+    /// Distinguishes timers that are due at the same time.
     number: u64,
     /// Whether it may be in the table.
     is_set: bool,
 }
 
 impl Timer {
-    /// The runtime's timer stays as it is: this one is set again, or a wakeup for nothing is the last that it causes.
+    /// The runtime's timer stays in place: either this one is set again, or one last useless wakeup follows.
     fn unset(&mut self) {
         if std::mem::take(&mut self.is_set) {
             self.table.lock().set.remove(&(self.at, self.number));
@@ -190,7 +191,7 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(50);
     const LONG: Duration = Duration::from_secs(60);
 
-    /// How often somebody was woken.
+    /// Counts wakeups.
     #[derive(Default)]
     struct Wakes(AtomicUsize);
 
@@ -220,7 +221,7 @@ mod tests {
             self.timer.as_mut().poll(&mut cx).is_ready()
         }
 
-        /// As quinn puts a timer off, or sets it to an earlier time.
+        /// Postpones the timer or sets it to an earlier time, as quinn does.
         fn reset(&mut self, after: Duration) {
             let at = Instant::now() + after;
             self.timer.as_mut().reset(at.into_std());
@@ -234,7 +235,7 @@ mod tests {
     }
 
     impl Timers {
-        /// For when the runtime's timer is set, from now on.
+        /// The delay of the runtime's timer from now.
         async fn armed(&self) -> Option<Duration> {
             yield_now().await;
             let armed = self.table.lock().armed;

@@ -18,7 +18,7 @@ fn proof(process: &Process, session: &str, secret: Option<&[u8]>) -> RoomProof {
     }
 }
 
-/// One admission between a dialler and an acceptor that know these rooms and secrets.
+/// Runs one admission between a dialler and an acceptor with these rooms and secrets.
 async fn admit(
     dialler: (&str, Option<&[u8]>),
     acceptor: (&str, Option<&[u8]>),
@@ -38,7 +38,7 @@ async fn admit(
     .await
 }
 
-/// The codes that either end gets from [`admit`].
+/// The codes that the two ends of [`admit`] get.
 async fn codes(dialler: (&str, Option<&[u8]>), acceptor: (&str, Option<&[u8]>)) -> (i32, i32) {
     let (dialled, accepted) = admit(dialler, acceptor).await;
     let code = |result: Result<Streams, AdmissionError>| result.map_or_else(|e| e.code(), |_| 0);
@@ -72,7 +72,7 @@ async fn ends_that_know_the_room_admit_each_other() {
     assert_eq!(codes(("room", None), ("room", None)).await, (0, 0));
     let secret: Option<&[u8]> = Some(b"hunter2");
     assert_eq!(codes(("room", secret), ("room", secret)).await, (0, 0));
-    // A host that passes an empty secret means none.
+    // An empty secret counts as none.
     assert_eq!(codes(("room", Some(b"")), ("room", None)).await, (0, 0));
 }
 
@@ -157,8 +157,7 @@ async fn lanes_open_once_both_are_admitted_and_not_before() {
     }
 }
 
-/// Sends `bytes` on the control stream as a dialler; what the acceptor makes of it, and the close that
-/// the dialler sees.
+/// Dials and sends `bytes` on the control stream. Returns the acceptor's error and the close that the dialler sees.
 async fn dial_with_bytes(bytes: &[u8], finish: bool) -> (AdmissionError, ConnectionError) {
     let (_d, at_dialler, a, at_acceptor) = pair().await;
     let (mut send, _recv) = at_dialler.open_bi().await.expect("the control stream");
@@ -250,7 +249,7 @@ async fn a_confirmation_that_is_random_or_short_is_a_failed_guess() {
         let (guessed, accepted) =
             in_time(async { tokio::join!(guess, accept_pake(&at_acceptor, &accept_proof)) }).await;
         assert!(accepted.expect_err("a guess").is_failed_confirmation());
-        // Not a byte of the acceptor's own confirmation.
+        // The dialler received no byte of the acceptor's confirmation.
         assert_eq!(guessed.expect_err("closed").code(), -10);
     }
 }
@@ -311,7 +310,7 @@ async fn who_relays_the_admission_between_two_links_of_its_own_is_not_admitted()
             () = relay(from_victim, &mut to_member) => {}
             () = relay(from_member, &mut to_victim) => {}
         }
-        // It passes the news on, as a careful one would.
+        // It forwards the close, as a careful attacker would.
         towards_victim.close(VarInt::from_u32(ADMISSION_CODE_BASE + 10), b"");
     };
     let (dial_proof, accept_proof) = (proof(&victim, "room", None), proof(&member, "room", None));
@@ -327,7 +326,7 @@ async fn who_relays_the_admission_between_two_links_of_its_own_is_not_admitted()
     assert_eq!(dialled.expect_err("relayed").code(), -10);
 }
 
-/// The keys alone would tell two links apart; so does the exporter where the keys are the same.
+/// Here the keys of both links are equal, so that only the exporter tells the links apart.
 #[tokio::test]
 async fn a_confirmation_is_worth_nothing_on_another_link_of_the_same_two_keys() {
     let (d, first, a, _at_acceptor) = pair().await;
@@ -346,7 +345,7 @@ async fn a_confirmation_is_worth_nothing_on_another_link_of_the_same_two_keys() 
     }
 }
 
-/// The exporter alone would tell two links apart; so do the keys where the exporter is the same.
+/// Here the exporter is equal, so that only the keys tell the links apart.
 #[test]
 fn ends_that_see_other_keys_share_no_confirmation() {
     let room = RoomProof {
@@ -465,7 +464,7 @@ async fn a_rejection_arrives_before_the_close_even_at_a_dialler_that_reads_late(
 #[tokio::test]
 async fn a_dialler_that_takes_nothing_delays_the_close_only_for_a_moment() {
     let (endpoints, _streams, (mut a_send, _a_recv)) = open_streams().await;
-    // More than the window of a stranger, which nobody reads.
+    // More than a stranger's flow-control window; the other end reads none of it.
     let bytes = vec![0; 9 << 20];
     let flood = a_send.write_all(&bytes);
     let flood = tokio::time::timeout(Duration::from_millis(200), flood).await;

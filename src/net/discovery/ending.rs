@@ -1,12 +1,11 @@
-//! The end of the responder's thread.
+//! Shutdown of the responder's thread.
 //!
-//! After the room is closed the host may unload the library, so that no thread may be left in it. The crate
-//! gives no handle of its thread to join; it only says when the thread is about to return. But before that the
-//! thread notifies every search that it has stopped, and that wakes each waiter for the search, on the
-//! responder's own thread. So our waker runs there once, and leaves a value in the thread's local storage. It is
-//! dropped after everything else that the thread runs of this library, and the drop is seen here. On Linux we
-//! then also wait until the system shows no such thread any more; elsewhere what is left then is the system's
-//! own code.
+//! The host may unload the library after the room is closed, so no thread may be left in it. The crate gives
+//! no handle to join its thread; it only reports when the thread is about to return. Before that, the thread
+//! notifies every search that it has stopped, and that wakes each waiter on the responder's own thread. Our
+//! waker runs there once and leaves a value in the thread's local storage. The thread drops that value after
+//! everything else that it runs of this library, and this module observes the drop. On Linux it then also
+//! waits until the system no longer lists the thread; elsewhere only the system's own code remains to run.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -19,30 +18,30 @@ use std::time::{Duration, Instant};
 
 use mdns_sd::{DaemonStatus, Error, Receiver, ServiceDaemon, ServiceEvent};
 
-/// How long the thread may take to its end. It takes milliseconds, unless the machine stands still.
+/// Longest wait for the thread's end. It takes milliseconds, unless the machine is suspended or overloaded.
 const LIMIT: Duration = Duration::from_secs(1);
-/// How often the system is asked whether the thread is gone, and a full queue whether it has room.
+/// Interval between checks whether the thread has exited, or whether a full queue has room.
 const GLANCE: Duration = Duration::from_micros(500);
-/// What a thread gets that has said that it ends, but in which nothing could be left.
+/// Wait for a thread that reported its end, but in which no value could be left.
 const UNSEEN_END: Duration = Duration::from_millis(20);
 
-/// A responder that has been told to end.
+/// A responder that was asked to end.
 #[must_use = "its thread may still run"]
 pub(crate) struct Ending {
     began: Instant,
-    /// The thread's word that it is about to return.
+    /// Receives the thread's report that it is about to return.
     returns: Option<Receiver<DaemonStatus>>,
-    /// What keeps the waker registered.
+    /// Keeps the waker registered.
     waits: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// Closed when the thread's local values are dropped.
     ended: mpsc::Receiver<()>,
-    /// Where Linux shows the thread.
+    /// Path at which Linux lists the thread.
     shown_at: Arc<Mutex<Option<PathBuf>>>,
 }
 
 impl Ending {
-    /// Takes announcements back and ends the responder's thread; does not wait for that. `events` are of a search
-    /// that goes on.
+    /// Withdraws announcements and asks the responder's thread to end, without waiting. `events`
+    /// belong to a running search.
     pub(super) fn of(daemon: ServiceDaemon, events: Option<Receiver<ServiceEvent>>) -> Self {
         let (alive, ended) = mpsc::channel();
         let shown_at = Arc::default();
@@ -60,14 +59,13 @@ impl Ending {
         }
     }
 
-    /// Waits until the thread is gone; longer than [`LIMIT`] from the beginning only where the machine
-    /// stands still, and then it says so.
+    /// Waits until the thread has exited, at most [`LIMIT`] after the request; logs a thread that takes longer.
     pub(crate) fn wait(self) {
         let until = self.began + LIMIT;
         let left = || until.saturating_duration_since(Instant::now());
         if self.waits.is_none() {
             let said = self.returns.map(|returns| returns.recv_timeout(left()));
-            // Without a queue it had ended before.
+            // Without a queue the thread had ended before.
             tracing::debug!(?said, "the end of the discovery thread cannot be seen");
             thread::sleep(UNSEEN_END);
             return;
@@ -89,7 +87,7 @@ impl Ending {
     }
 }
 
-/// Has `waker` called by the next event, on the thread that sends it. `None` when there will be none.
+/// Registers `waker` for the next event; the thread that sends the event calls it. `None` if no event can follow.
 fn register(
     events: Receiver<ServiceEvent>,
     waker: &Waker,
@@ -101,17 +99,17 @@ fn register(
         match waits.as_mut().poll(&mut Context::from_waker(waker)) {
             Poll::Pending => {
                 return Some(Box::pin(async move {
-                    // It is never polled again.
+                    // Never polled again.
                     let _ = waits.await;
                 }));
             }
-            Poll::Ready(Ok(_)) => {} // what was told before
+            Poll::Ready(Ok(_)) => {} // an event from before
             Poll::Ready(Err(_)) => return None,
         }
     }
 }
 
-/// Asks until there is room in the responder's queue; `None` when it has ended already.
+/// Retries until there is room in the responder's queue; `None` if the thread has ended already.
 fn tell_to_end(daemon: &ServiceDaemon) -> Option<Receiver<DaemonStatus>> {
     let until = Instant::now() + LIMIT;
     loop {
@@ -130,7 +128,7 @@ thread_local! {
     static PLANTED: RefCell<Vec<mpsc::Sender<()>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Leaves `alive` with the thread that wakes it.
+/// Leaves `alive` in the local storage of the thread that wakes it.
 struct Planter {
     alive: Mutex<Option<mpsc::Sender<()>>>,
     shown_at: Arc<Mutex<Option<PathBuf>>>,
@@ -157,7 +155,7 @@ impl Wake for Planter {
                     .ok()
                     .map(|link| PathBuf::from("/proc").join(link));
         }
-        // Where the thread's values are gone already, so is the rest of it.
+        // A thread whose local values are destroyed runs no more code of this library.
         let _ = PLANTED.try_with(|planted| planted.borrow_mut().push(alive));
     }
 }
@@ -179,7 +177,7 @@ mod tests {
             let ending = Ending::of(daemon, Some(events));
             assert!(ending.waits.is_some());
             let (shown_at, began) = (Arc::clone(&ending.shown_at), ending.began);
-            // `wait` takes it; a copy shows that it was there.
+            // `wait` consumes it; a copy of the path is needed to check it.
             ending
                 .ended
                 .recv_timeout(Duration::from_secs(30))

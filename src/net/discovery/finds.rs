@@ -1,8 +1,8 @@
-//! What was found in the local network, and what of it is to be dialled when. Knows no sockets and no clock.
+//! Members found in the local network, and the schedule of their dials. Pure: no sockets and no clock.
 //!
-//! Of two members that find each other the one with the smaller name dials after a moment, and the other one where no
-//! link came of that. Waits between dials belong to addresses, so that new names for one address, which anybody
-//! in the network can make up, bring no more packets to it.
+//! When two members discover each other, the one with the smaller name dials after a moment; the other one
+//! dials if no link results. Back-off belongs to addresses, so that new names for one address, which anyone
+//! in the network can forge, send no more packets to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -10,30 +10,30 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Members that are remembered, at most.
+/// Members remembered, at most.
 const MAX_FINDS: usize = 256;
-/// Addresses of one member.
+/// Addresses kept of one member.
 const MAX_ADDRESSES: usize = 4;
-/// Addresses of which it is remembered when they may be dialled again, at most.
+/// Addresses with a back-off, at most.
 const MAX_WAITS: usize = 1024;
 /// Ports of one address among these, at most: one process may use all of them.
 const MAX_WAITS_OF_ONE: usize = 256;
 /// Dials at a time.
 const MAX_DIALS: usize = 8;
-/// Dials at a time to one address: who answers none of them leaves room for others.
+/// Concurrent dials to one address: an address that answers none of them leaves room for others.
 const MAX_DIALS_OF_ONE: usize = 5;
-/// When a dial is looked at again for which there was no room.
+/// Delay before a dial that found no room is tried again.
 const NO_ROOM_WAIT: Duration = Duration::from_millis(100);
-/// How long nobody dials a new find: its host, which may just have opened the room, or this one may be about to dial. Links
-/// that both ends dial cost a handshake each, and all but one are closed.
+/// Time without a dial after a new find: its host, which may just have opened the room, or this one may be
+/// about to dial. Links that both ends dial cost a handshake each, and all but one are closed.
 const SETTLE: Duration = Duration::from_millis(150);
-/// How long the larger name then leaves the dial to the smaller.
+/// Further time for which the larger name leaves the dial to the smaller one.
 const YIELD: Duration = Duration::from_secs(2);
-/// Wait after the first dial of an address that failed; doubles from there.
+/// Back-off after the first failed dial of an address; doubles from there.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
-/// Longest wait.
+/// Longest back-off.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// How often it is looked whether a member that was linked still is.
+/// Interval of the check whether a linked member is still linked.
 const LINK_CHECK: Duration = Duration::from_secs(10);
 
 /// A dial to make.
@@ -41,18 +41,18 @@ const LINK_CHECK: Duration = Duration::from_secs(10);
 pub(super) struct Dial {
     /// The name under which the member was found.
     pub(super) name: String,
-    /// Where to.
+    /// The address to dial.
     pub(super) address: SocketAddr,
-    /// Everything that is known of it: if it is linked by another of these, there is nothing to do.
+    /// All known addresses of the member: if it is linked by another of these, no dial is needed.
     pub(super) all_addresses: Vec<SocketAddr>,
 }
 
-/// How a dial ended.
+/// Outcome of a dial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The member is linked.
     Linked,
-    /// It is linked, but takes links at another address than was found.
+    /// The member is linked, but accepts links at another address than the one found.
     LinkedElsewhere,
     /// It is never dialled again under this name.
     Permanent,
@@ -80,17 +80,17 @@ struct Wait {
     length: Duration,
 }
 
-/// See the module's text.
+/// Found members and the schedule of their dials; see the module's documentation.
 pub(super) struct Finds {
     own_name: String,
     finds: BTreeMap<String, Find>,
     waits: BTreeMap<SocketAddr, Wait>,
-    /// By the address that is dialled.
+    /// Keyed by the dialled address.
     dials_running: BTreeMap<IpAddr, usize>,
 }
 
 impl Finds {
-    /// Nothing found yet by the holder of `own_name`.
+    /// Starts empty. `own_name` is this node's name.
     pub(super) fn new(own_name: String) -> Self {
         Self {
             own_name,
@@ -100,8 +100,8 @@ impl Finds {
         }
     }
 
-    /// A member says that it is at `addresses`, the best first; none means that it is of no interest any more.
-    /// Gives those that are new.
+    /// Records that a member announces `addresses`, best first; an empty list withdraws it.
+    /// Returns the new ones among them.
     pub(super) fn heard(
         &mut self,
         now: Instant,
@@ -144,17 +144,17 @@ impl Finds {
         addresses
     }
 
-    /// Whatever was found is to be found again. Waits go on.
+    /// Forgets all finds, so that they can be found again. Back-offs stay.
     pub(super) fn forget(&mut self) {
         self.finds.clear();
     }
 
-    /// A member says that it goes, or has not been heard of for long.
+    /// Removes a member whose announcement was withdrawn or has expired.
     pub(super) fn gone(&mut self, name: &str) {
         self.finds.remove(name);
     }
 
-    /// When somebody is to be dialled.
+    /// Time of the next dial.
     pub(super) fn next_dial(&self) -> Option<Instant> {
         if self.running() >= MAX_DIALS {
             return None;
@@ -162,15 +162,15 @@ impl Finds {
         self.waiting().map(|(_, find)| find.dial_at).min()
     }
 
-    /// Who is found is not dialled.
+    /// Marks all finds as not to be dialled.
     pub(super) fn dial_nobody(&mut self) {
         for find in self.finds.values_mut() {
             find.permanent = true;
         }
     }
 
-    /// Whom to dial now; each of these is followed by [`Finds::dialled`]. `closed` says until when an address is not
-    /// to be dialled at all.
+    /// The dials to make now; [`Finds::dialled`] must follow each. `closed` returns until when an address
+    /// must not be dialled at all.
     pub(super) fn due(
         &mut self,
         now: Instant,
@@ -182,7 +182,7 @@ impl Finds {
             .filter(|(_, find)| find.dial_at <= now)
             .map(|(name, find)| (find.dial_at, name.clone()))
             .collect();
-        // Who has waited longest comes first, and no name gains by its spelling.
+        // The longest wait comes first; the spelling of a name gives no advantage.
         names.sort();
         let mut dials = Vec::new();
         for (_, name) in names {
@@ -232,7 +232,7 @@ impl Finds {
         dials
     }
 
-    /// A dial has ended.
+    /// Records the outcome of a dial.
     pub(super) fn dialled(&mut self, now: Instant, dial: &Dial, outcome: Outcome) {
         if let Some(running) = self.dials_running.get_mut(&dial.address.ip()) {
             *running -= 1;
@@ -270,14 +270,14 @@ impl Finds {
             .filter(|(_, find)| !find.dialling && !find.permanent)
     }
 
-    /// From now on `address` has to wait; twice as long as the last time. Refused when too many wait.
+    /// Starts the back-off of `address`, twice as long as the last one. Returns `false` when too many addresses wait.
     fn begin_wait(&mut self, now: Instant, address: SocketAddr) -> bool {
         let is_full = |waits: &BTreeMap<SocketAddr, Wait>| {
             let of_it = waits.keys().filter(|other| other.ip() == address.ip());
             waits.len() >= MAX_WAITS || of_it.count() >= MAX_WAITS_OF_ONE
         };
         if !self.waits.contains_key(&address) && is_full(&self.waits) {
-            // An address that was not dialled for so long begins anew.
+            // Addresses that were not dialled for this long start anew.
             self.waits.retain(|_, wait| wait.until + LONGEST_WAIT > now);
             if is_full(&self.waits) {
                 return false;
@@ -292,8 +292,8 @@ impl Finds {
         true
     }
 
-    /// Forgets one that is of no use, if there is one; else one of the address that has the most, if that has more
-    /// than `newcomer` would have: names for one address must not keep the others out.
+    /// Makes room by removing a useless find, if there is one; otherwise a find of the address with the most
+    /// finds, if that has more than `newcomer` would have. Names for one address must not keep others out.
     fn make_room(&mut self, newcomer: IpAddr) -> bool {
         let mut of_address: BTreeMap<IpAddr, usize> = BTreeMap::new();
         for find in self.finds.values() {
@@ -316,8 +316,8 @@ impl Finds {
     }
 }
 
-/// A fuzz target: whatever is announced, and however dials end, what is remembered and dialled has its limits, and no address
-/// is dialled again before its time.
+/// Fuzz target: for any announcements and outcomes the finds and dials stay within their limits, and no
+/// address is dialled before its back-off ends.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check(mut chance: crate::fuzzing::Chance<'_>) {
     let mut now = Instant::now();
@@ -412,7 +412,7 @@ mod tests {
             self.origin + seconds(second)
         }
 
-        /// So long before that the smaller name dials then.
+        /// Announces early enough that the smaller name dials at `second`.
         fn heard(&mut self, second: u64, name: &str, ports: &[u16]) -> Vec<SocketAddr> {
             let addresses = ports.iter().map(|port| address(*port)).collect();
             self.finds.heard(self.at(second) - SETTLE, name, addresses)
@@ -429,7 +429,7 @@ mod tests {
             self.finds.due(at, |_| None)
         }
 
-        /// Dials what is due, with this outcome; gives the ports.
+        /// Dials what is due, with this outcome; returns the ports.
         fn dial(&mut self, second: u64, outcome: Outcome) -> Vec<u16> {
             let (dials, at) = (self.due(second), self.at(second));
             for dial in &dials {
@@ -556,7 +556,7 @@ mod tests {
         assert_eq!(world.due(2).len(), MAX_DIALS - MAX_DIALS_OF_ONE);
         assert_eq!(world.next(), None);
         assert_eq!(world.due(2).len(), 0);
-        // Names that come and go leave no more waits than the limit, and none is dialled beyond.
+        // Names that come and go leave at most the limit of back-offs, and no dial exceeds it.
         let mut world = World::new();
         let mut dialled = 0;
         for port in 1..2000 {
@@ -598,7 +598,7 @@ mod tests {
             world.heard(0, &format!("z{number:03}"), &[number + 1]);
         }
         assert_eq!(world.due(0).len(), MAX_DIALS_OF_ONE);
-        // None of these is answered; there is room for somebody elsewhere, in memory and in dials.
+        // None of these answers; memory and dials still have room for another address.
         world.find_at(1, "zz", 2, 1);
         let dials = world.due(1);
         assert_eq!(dials.len(), 1);

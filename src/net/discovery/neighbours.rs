@@ -1,4 +1,4 @@
-//! Which addresses are on a link of this machine.
+//! Neighbours: the networks on the links of this machine.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -8,14 +8,14 @@ use if_addrs::IfAddr;
 pub(super) struct Prefixes(Vec<Prefix>);
 
 struct Prefix {
-    /// The system's number of the interface, where it has one.
+    /// The system's index of the interface, where it has one.
     index: Option<u32>,
     own: IpAddr,
     mask: u128,
 }
 
 impl Prefixes {
-    /// As they are now; none where the system does not say.
+    /// The current networks; none if the system does not list them.
     pub(super) fn of_this_machine() -> Self {
         let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
         let prefixes = interfaces.into_iter().map(|interface| Prefix {
@@ -29,9 +29,9 @@ impl Prefixes {
         Self(prefixes.collect())
     }
 
-    /// Whether `ip` is one host on the link of interface `index`. A loopback address is on the loopback interface
-    /// alone: a neighbour must not send us to services of this machine. An IPv6 link-local address never is: it
-    /// would need the interface's number on its further way.
+    /// Whether `ip` is a host on the link of interface `index`. A loopback address counts on the loopback
+    /// interface only: a neighbour must not direct this node to services of this machine. An IPv6 link-local
+    /// address never counts: passing it on would need the interface's index.
     pub(super) fn have(&self, index: u32, ip: IpAddr) -> bool {
         if matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local()) {
             return false;
@@ -63,7 +63,7 @@ impl Prefix {
         }
     }
 
-    /// Whether it is the network's own or its broadcast address; networks of two hosts have neither (RFC 3021).
+    /// Whether `ip` is the network's own or its broadcast address; networks of two hosts have neither (RFC 3021).
     fn is_reserved(&self, ip: Ipv4Addr) -> bool {
         let host_bits = !self.mask & u128::from(u32::MAX);
         let host = u128::from(u32::from(ip)) & host_bits;

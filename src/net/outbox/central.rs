@@ -1,5 +1,5 @@
-//! Broadcasts that go through the leader: what this node keeps of its own until a leader has relayed it, and
-//! what it relays as leader.
+//! Broadcasts through the leader: those of this node that no leader has relayed yet, and those that
+//! this node relays as leader.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,10 +14,10 @@ use crate::core::wire::Opaque;
 use crate::error::SendError;
 use crate::net::frame::CLASSIC_LANE;
 
-/// Who leads, as far as this node's broadcasts are concerned.
+/// The leader that this node's broadcasts go to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Lead {
-    /// Nobody is known to.
+    /// No leader is known.
     #[default]
     Nobody,
     /// This node, with the token of its leadership.
@@ -30,14 +30,14 @@ pub(crate) enum Lead {
     Peer(PeerId, Opaque),
 }
 
-/// The log of this node, and where it goes.
+/// The log of this node's broadcasts, and their destination.
 #[derive(Debug, Default)]
 pub(super) struct Central {
-    /// By lane: each counts for itself.
+    /// By lane; each lane has its own numbers.
     logs: BTreeMap<u16, CentralLog<(Arc<Queued>, Reliable)>>,
-    /// How far the numbers of a lane that is used for the first time leap ahead.
+    /// Leap of the numbers of a newly used lane.
     leap: u64,
-    /// What makes of it a leap for each lane: who sees one must not know the others.
+    /// Key that derives a leap for each lane: a member that sees one leap must not know the others.
     keys: RandomState,
     pub(super) lead: Lead,
 }
@@ -47,12 +47,12 @@ impl Central {
         self.logs.get(&lane).map_or(0, CentralLog::first)
     }
 
-    /// Whether no leader has anything to relay.
+    /// Whether no broadcast waits for a leader.
     pub(super) fn is_flushed(&self) -> bool {
         self.lead == Lead::Nobody || self.logs.values().all(CentralLog::is_empty)
     }
 
-    /// Whether one more of `len` bytes may be kept.
+    /// Whether a further broadcast of `len` bytes fits.
     fn has_room(&self, limits: OutboxLimits, len: usize) -> bool {
         let kept = self.logs.values().map(CentralLog::kept);
         let (messages, bytes) = kept.fold((0, 0), |sum, log| (sum.0 + log.0, sum.1 + log.1));
@@ -98,13 +98,14 @@ pub(crate) struct Relay {
     pub(crate) number: u64,
     pub(crate) how: Reliable,
     pub(crate) message: OutMessage,
-    /// Its compressed form, if it came in that.
+    /// Its compressed form, if it arrived compressed.
     pub(crate) packed: Option<Bytes>,
 }
 
 impl Outboxes {
-    /// Another leader, or another token: what no leader has relayed yet goes to the present one. A node that
-    /// leads itself sends it to all. The numbers of broadcasts leap ahead by `leap`, which nobody else may know.
+    /// Follows another leader, or another token of the same one: broadcasts that no leader has relayed go to
+    /// the new leader. A node that leads sends them to all members. The numbers of broadcasts leap ahead by
+    /// `leap`, which no other member may know.
     pub(crate) fn follow(&self, lead: Lead, leap: u64) {
         let mut inner = self.lock_always();
         if inner.central.lead == lead {
@@ -132,7 +133,7 @@ impl Outboxes {
         }
     }
 
-    /// Queues a broadcast for the leader to relay. At the leader it goes to every linked peer, or to none.
+    /// Queues a broadcast for the leader to relay. If this node leads, it goes to every linked peer, or to none.
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
@@ -152,7 +153,7 @@ impl Outboxes {
             Lead::Peer(leader, token) => (leader.clone(), token.clone()),
         };
         let len = message.payload.len();
-        // The leader could not relay what one of the others does not take.
+        // The leader could not relay a message that another member does not accept.
         inner.check_sizes(len, None)?;
         let outbox = inner.linked(&leader)?;
         if !outbox.has_room(limits, how.relay_lane(), len) || !inner.central.has_room(limits, len) {
@@ -167,12 +168,13 @@ impl Outboxes {
         Ok(())
     }
 
-    /// A peer that leads asks for what it could not relay before it led.
+    /// Queues again what the leader asks for: broadcasts that it could not relay before it led.
     pub(crate) fn carry_again(&self, leader: &PeerId) {
         self.lock_always().carry_log_to(leader);
     }
 
-    /// The peer has relayed every broadcast of this node on a lane before number `next`. Tells whether that is possible.
+    /// Records that the peer has relayed every broadcast of this node on a lane before number `next`.
+    /// Returns whether that is possible.
     pub(crate) fn relayed(&self, peer: &PeerId, lane: u16, next: u64) -> bool {
         let mut inner = self.lock_always();
         let Some(outbox) = inner.open.get(peer) else {
@@ -190,8 +192,9 @@ impl Outboxes {
         true
     }
 
-    /// Queues another's broadcast for every linked peer but its origin, or for none; tells whether there was
-    /// room. A linked peer that takes no message of that length is left out; a lost one gets it as far as there is room.
+    /// Queues another member's broadcast for every linked peer but its origin, or for none. Returns whether
+    /// there was room. A linked peer that accepts no message of that length is skipped. A lost peer gets it
+    /// only if its queue has room.
     pub(crate) fn relay(&self, relay: &Relay, token: &Opaque) -> bool {
         let (len, lane) = (relay.message.payload.len(), relay.how.relay_lane());
         let mut inner = self.lock_always();
@@ -231,13 +234,12 @@ impl Outboxes {
         true
     }
 
-    /// Waits until there may be more room than at the call of this function. The room is looked for between
-    /// the call and the wait.
+    /// A future that waits until there may be more room than at this call. Check for room between the call and the wait.
     pub(crate) fn more_room(&self) -> tokio::sync::futures::Notified<'_> {
         self.room.notified()
     }
 
-    /// How many broadcasts of this node no leader has relayed, as far as it knows.
+    /// Number of broadcasts of this node that no leader has relayed, as far as it knows.
     #[cfg(test)]
     pub(crate) fn unrelayed(&self) -> u64 {
         let inner = self.lock_always();
@@ -259,8 +261,8 @@ impl Outboxes {
 }
 
 impl Inner {
-    /// Puts everything that is kept at the end of the leader's queue, beyond its limits: the log has the same.
-    /// Copies that did not go out yet are taken back first, so that no more than one is ever added.
+    /// Queues the whole log for the leader, beyond the queue's limits: the log obeys the same limits. Unsent
+    /// copies are withdrawn first, so that at most one is ever added.
     pub(super) fn carry_log_to(&mut self, leader: &PeerId) {
         let Lead::Peer(target, token) = &self.central.lead else {
             return;
@@ -287,7 +289,8 @@ impl Inner {
         }
     }
 
-    /// This node leads now: what it left to an earlier leader goes to all, who may have some of it already.
+    /// This node now leads: sends the broadcasts left to an earlier leader to all members, which may
+    /// have some of them already.
     fn relay_own(
         &mut self,
         limits: OutboxLimits,

@@ -1,4 +1,4 @@
-//! Messages that go as datagrams: what waits for the link, and what is dropped instead.
+//! Queue of unreliable messages, which go as datagrams and are dropped rather than delayed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,35 +17,35 @@ use crate::net::frame::{
     datagram,
 };
 
-/// Datagrams that wait for the link to a peer, at most; the oldest makes way.
+/// Datagrams that wait for the link to a peer, at most; the oldest are dropped.
 const MAX_QUEUED: usize = 256;
 /// Bytes of their payloads, at most.
 const MAX_QUEUED_BYTES: usize = 128 * 1024;
-/// Priorities of messages.
+/// Number of priorities.
 const PRIORITIES: usize = 4;
-/// What the smallest path of QUIC (1200 bytes) carries in a datagram, until the link has been asked.
+/// Datagram size on the smallest path of QUIC (1200 bytes), assumed until the link reports its own.
 const LEAST_DATAGRAM_BYTES: usize = 1150;
 
-// What the documentation of GetMaxDatagramSize promises for any path.
+// The documentation of GetMaxDatagramSize promises this for any path.
 const _: () = {
     assert!(LEAST_DATAGRAM_BYTES - MAX_DATAGRAM_HEADER_BYTES >= 1100);
     assert!(LEAST_DATAGRAM_BYTES - MAX_DATAGRAM_HEADER_BYTES - MAX_DATAGRAM_RELAY_BYTES >= 850);
 };
 
-/// How a message goes that may be lost.
+/// Delivery options of an unreliable message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Loose {
     /// The sender's channel.
     pub channel: u8,
-    /// Which goes first.
+    /// 0 to 3; the highest is sent first.
     pub priority: u8,
-    /// How long it may wait.
+    /// Longest time that it may wait.
     pub ttl: Option<Duration>,
-    /// The key within which an older one is dropped, if there is one.
+    /// Key of a sequenced message: older ones of the key are dropped.
     pub key: Option<u64>,
 }
 
-/// Another's datagram that this node relays as leader.
+/// Another member's datagram that this node relays as leader.
 #[derive(Debug, Clone)]
 pub(crate) struct LooseRelay {
     pub(crate) origin: PeerId,
@@ -53,7 +53,7 @@ pub(crate) struct LooseRelay {
     pub(crate) token: Opaque,
 }
 
-/// The peers to which datagrams were dropped, with how many.
+/// Number of dropped datagrams per peer.
 pub(crate) type Dropped = Vec<(PeerId, u64)>;
 
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ pub(super) struct Datagrams {
     waiting: [VecDeque<Waiting>; PRIORITIES],
     count: usize,
     bytes: usize,
-    /// The number of the next sequenced one.
+    /// Number of the next sequenced datagram.
     next_number: u64,
     /// Longest datagram that the link carries.
     max_bytes: usize,
@@ -95,7 +95,7 @@ impl Default for Datagrams {
     }
 }
 
-/// The longest message in a datagram of so many bytes.
+/// The longest message that fits a datagram of `max_bytes`.
 fn max_payload(max_bytes: usize, is_central: bool) -> usize {
     let relay = if is_central {
         MAX_DATAGRAM_RELAY_BYTES
@@ -110,7 +110,7 @@ impl Datagrams {
         max_payload(self.max_bytes, is_central)
     }
 
-    /// Queues one; gives how many made way for it.
+    /// Queues a datagram; returns how many were dropped for it.
     fn push(&mut self, message: &OutMessage, how: Loose, role: DatagramRole) -> u64 {
         let since = Instant::now();
         let sequence = how.key.map(|key| {
@@ -160,7 +160,7 @@ impl Datagrams {
         }
     }
 
-    /// The next one whose time is not over, and how many were dropped before it because theirs was.
+    /// The next datagram that has not expired, and how many expired before it.
     fn take(&mut self) -> (Option<Waiting>, u64) {
         let now = Instant::now();
         let mut dropped = 0;
@@ -180,7 +180,7 @@ impl Datagrams {
         (None, dropped)
     }
 
-    /// Forgets what waits; gives how many those were.
+    /// Drops the queue; returns its length.
     pub(super) fn clear(&mut self) -> u64 {
         let count = self.count as u64;
         self.waiting = Default::default();
@@ -189,7 +189,7 @@ impl Datagrams {
         count
     }
 
-    /// A new link carries them.
+    /// Prepares for a new link.
     pub(super) fn restart(&mut self) {
         self.writer = Arc::new(Notify::new());
         self.writer_waits = false;
@@ -197,11 +197,11 @@ impl Datagrams {
 }
 
 impl Outboxes {
-    /// Queues an unreliable message for a peer. Gives how many were dropped: those that made way, or this one where the
-    /// link is lost.
+    /// Queues an unreliable message for a peer. Returns how many were dropped: older ones, or
+    /// this one if the link is lost.
     ///
     /// # Errors
-    /// [`SendError`], never that a queue is full; nothing was queued then.
+    /// [`SendError`], but never because a queue is full; nothing was queued then.
     pub(crate) fn send_loose(
         &self,
         peer: &PeerId,
@@ -221,7 +221,7 @@ impl Outboxes {
         Ok(some(peer, dropped).into_iter().collect())
     }
 
-    /// The same for every peer. Gives also for how many it was queued.
+    /// [`Outboxes::send_loose`] to every peer. Also returns the number of recipients.
     ///
     /// # Errors
     /// As [`Outboxes::send_loose`].
@@ -235,7 +235,7 @@ impl Outboxes {
         Ok(inner.push_loose(message, how, &DatagramRole::Peer, None))
     }
 
-    /// Queues an unreliable broadcast for the leader to relay. At the leader it goes to every linked peer.
+    /// Queues an unreliable broadcast for the leader to relay. If this node leads, it goes to every linked peer.
     ///
     /// # Errors
     /// As [`Outboxes::send_loose`].
@@ -261,7 +261,8 @@ impl Outboxes {
         Ok(some(&leader, dropped).into_iter().collect())
     }
 
-    /// Queues another's datagram for every linked peer but its origin. One that its link does not carry does not get it.
+    /// Queues another member's datagram for every linked peer but its origin. Peers whose link does not
+    /// carry its length are skipped.
     pub(crate) fn relay_loose(
         &self,
         relay: &LooseRelay,
@@ -277,8 +278,8 @@ impl Outboxes {
         inner.push_loose(message, how, &role, Some(&relay.origin)).1
     }
 
-    /// The next datagram for the link to a peer, and how many were dropped because their time was over. Where there is
-    /// none, the next one triggers the notice of [`Outboxes::attach_datagrams`].
+    /// The next datagram for the link to a peer, and how many expired before it. If there is none, the next
+    /// datagram triggers the notice of [`Outboxes::attach_datagrams`].
     pub(crate) fn take_datagram(&self, peer: &PeerId) -> (Option<Bytes>, u64) {
         let taken = {
             let mut inner = self.lock_always();
@@ -299,22 +300,22 @@ impl Outboxes {
         (bytes, dropped)
     }
 
-    /// A new link carries the datagrams to a peer; gives what notifies its writer.
+    /// Attaches a new link to the datagrams for a peer; returns the notice for its writer.
     pub(crate) fn attach_datagrams(&self, peer: &PeerId) -> Option<Arc<Notify>> {
         let inner = self.lock_always();
         let outbox = inner.open.get(peer)?;
         Some(Arc::clone(&outbox.datagrams.writer))
     }
 
-    /// The link to a peer carries datagrams up to that length.
+    /// Sets the longest datagram that the link to a peer carries.
     pub(crate) fn set_max_datagram(&self, peer: &PeerId, bytes: usize) {
         if let Some(outbox) = self.lock_always().open.get_mut(peer) {
             outbox.datagrams.max_bytes = bytes;
         }
     }
 
-    /// The longest unreliable message that the link to a peer carries, or to every linked one; through the leader if
-    /// `is_central`; that of a new link where nobody is linked. `None` where there is no such peer.
+    /// The longest unreliable message to a peer, or to every linked peer for `None`; through the leader if
+    /// `is_central`. Without linked peers it is the limit of a new link. `None` if there is no such peer.
     pub(crate) fn max_loose(&self, peer: Option<&PeerId>, is_central: bool) -> Option<usize> {
         let mut inner = self.lock_always();
         let open = inner.open.iter_mut();
@@ -344,7 +345,7 @@ impl Inner {
             is_alone = false;
             outbox.check_datagram(peer, len, is_central)?;
         }
-        // The limit that will hold when the first member is there.
+        // The limit that will apply to the first member.
         let max = max_payload(LEAST_DATAGRAM_BYTES, is_central);
         match is_alone && len > max {
             true => Err(SendError::DatagramTooLargeAlone { len, max }),

@@ -1,4 +1,4 @@
-//! One lane of the queue to a peer.
+//! A lane of the queue to a peer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,54 +9,55 @@ use tokio::sync::Notify;
 use super::{Entry, SenderRole};
 use crate::net::frame::{MAX_UNORDERED_ON_THE_WAY, MAX_UNORDERED_SPAN, UNORDERED_LANE};
 
-/// Messages with their numbers.
+/// Numbered messages of a lane.
 #[derive(Debug)]
 pub(super) struct Lane {
-    /// Messages that may be on the way.
+    /// Messages in flight, at most.
     most_on_the_way: usize,
-    /// An unordered message that the peer has taken leaves a gap until those before it are taken. The first is none.
+    /// An acknowledged unordered message leaves a gap (`None`) until the ones before it are acknowledged. The
+    /// first entry is never a gap.
     entries: VecDeque<Option<Entry>>,
-    /// Of those that are none.
+    /// Totals of the entries that are not gaps.
     queued: Load,
-    /// The number of the first entry.
+    /// Number of the first entry.
     first_seq: u64,
-    /// How many entries the present link has taken.
+    /// Number of entries that the present link has taken.
     taken: usize,
-    /// How many of those the peer has not taken.
+    /// Number of those that the peer has not acknowledged.
     on_the_way: usize,
-    /// What they cost.
+    /// Their cost in bytes.
     bytes_on_the_way: usize,
     /// The number after the last message that any link of this session has taken.
     pub(super) sent_until: u64,
-    /// The number after the last broadcast that went here to be relayed.
+    /// The number after the last broadcast sent here to be relayed.
     pub(super) central_until: u64,
-    /// The writer's, once there is one.
+    /// The notice of the writer, once there is one.
     writer: Option<Arc<Notify>>,
-    /// Whether the writer found nothing and waits to be notified.
+    /// Whether the writer found nothing and waits for its notice.
     writer_waits: bool,
-    /// Whether it waits although there is a message, until less is on the way to the peer.
+    /// Whether the writer waits although there is a message, until fewer bytes are in flight to the peer.
     held: bool,
 }
 
-/// What a message counts beside its payload while it is on its way.
+/// Cost of a message in flight, beside its payload.
 const MESSAGE_COST_BYTES: usize = 64;
-/// As much of a long message is in QUIC at once, at either end.
+/// Highest cost of a message: no more of a long one is in QUIC at once, at either end.
 const MAX_MESSAGE_COST_BYTES: usize = STREAM_RECEIVE_WINDOW_BYTES as usize + MESSAGE_COST_BYTES;
-/// Messages go while less than this is on the way on all lanes to the peer. What is beyond waits here: in QUIC it would
-/// be in the way of the control stream and of other lanes.
+/// Limit of bytes in flight on all lanes to the peer. Messages beyond it wait here: in QUIC they would delay
+/// the control stream and other lanes.
 const MAX_BYTES_ON_THE_WAY: usize = 4 << 20;
-/// Where this much of a lane is on the way and no more, bulk on other lanes does not stop it,
+/// A lane with no more than this in flight may continue despite bulk on other lanes,
 const SMALL_LANE_BYTES: usize = 64 << 10;
-/// until this much is on the way on all.
+/// until this much is in flight on all lanes.
 const MAX_BYTES_WITH_SMALL_LANES: usize = 7 << 20;
-// Bulk leaves room to small lanes, and all of them to the control stream.
+// Bulk leaves room for small lanes, and both leave room for the control stream.
 const _: () = {
     assert!(MAX_BYTES_ON_THE_WAY + MAX_MESSAGE_COST_BYTES < MAX_BYTES_WITH_SMALL_LANES);
     assert!(MAX_BYTES_WITH_SMALL_LANES + SMALL_LANE_BYTES < SEND_WINDOW_BYTES as usize);
     assert!(SEND_WINDOW_BYTES <= RECEIVE_WINDOW_BYTES as u64);
 };
 
-/// Messages, and the bytes of their payloads.
+/// Number of messages, and bytes of their payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Load {
     pub(super) messages: usize,
@@ -76,7 +77,7 @@ impl Load {
     }
 }
 
-/// What a message counts while it is on its way.
+/// The cost of a message in flight.
 fn cost(entry: &Entry) -> usize {
     MAX_MESSAGE_COST_BYTES.min(entry.message.len() + MESSAGE_COST_BYTES)
 }
@@ -111,22 +112,22 @@ impl Lane {
         self.entries.get(index)?.as_ref()
     }
 
-    /// Whether the next number is near enough to the first for the peer to remember which it has taken.
+    /// Whether the next number is within the span that the peer can acknowledge.
     pub(super) fn is_within_span(&self) -> bool {
         (self.entries.len() as u64) < MAX_UNORDERED_SPAN
     }
 
-    /// Whether there is something to write and nobody to do it.
+    /// Whether there is something to write and no writer.
     pub(super) fn lacks_writer(&self) -> bool {
         self.writer.is_none() && self.taken < self.entries.len()
     }
 
-    /// What the peer has not taken.
+    /// Totals of the messages that the peer has not acknowledged.
     pub(super) fn queued(&self) -> Load {
         self.queued
     }
 
-    /// A writer begins; what it gets is notified when there is something to write after it found nothing.
+    /// Attaches a writer. Its notice is triggered when there is something to write after it found nothing.
     pub(super) fn begin(&mut self) -> Arc<Notify> {
         let writer = Arc::new(Notify::new());
         self.writer = Some(Arc::clone(&writer));
@@ -135,7 +136,7 @@ impl Lane {
         writer
     }
 
-    /// A new link carries the lane, with a writer of its own.
+    /// Prepares for a new link with a writer of its own.
     pub(super) fn restart(&mut self) {
         self.taken = 0;
         self.on_the_way = 0;
@@ -145,12 +146,12 @@ impl Lane {
         self.held = false;
     }
 
-    /// Bytes that the present link has taken and the peer has not.
+    /// Cost of the messages that the present link has taken and the peer has not acknowledged.
     pub(super) fn bytes_on_the_way(&self) -> usize {
         self.bytes_on_the_way
     }
 
-    /// Whether the next message may go when other lanes have this many bytes on the way.
+    /// Whether the next message may be sent with this many bytes in flight on other lanes.
     fn may_go(&self, on_other_lanes: usize) -> bool {
         let Some(next) = self.entries.get(self.taken) else {
             return false;
@@ -181,7 +182,7 @@ impl Lane {
         }
     }
 
-    /// The next message for the link, with its number; none where it may not go yet.
+    /// The next message for the link, with its number; `None` if it may not be sent yet.
     pub(super) fn next(&mut self, on_other_lanes: usize) -> Option<(u64, Entry)> {
         loop {
             if !self.may_go(on_other_lanes) {
@@ -191,7 +192,7 @@ impl Lane {
             let seq = self.first_seq + self.taken as u64;
             self.taken += 1;
             let Some(entry) = entry else {
-                continue; // taken from an earlier link
+                continue; // acknowledged on an earlier link
             };
             self.on_the_way += 1;
             self.bytes_on_the_way += cost(&entry);
@@ -204,20 +205,20 @@ impl Lane {
         }
     }
 
-    /// The writer found nothing, or nothing that may go.
+    /// Records that the writer found nothing, or nothing that it may send.
     pub(super) fn wait(&mut self) {
         self.writer_waits = true;
         self.held = self.taken < self.entries.len();
     }
 
-    /// Less may be on the way than before.
+    /// Wakes a held writer if fewer bytes are in flight.
     pub(super) fn wake_if_held(&mut self, on_other_lanes: usize) {
         if self.held && self.may_go(on_other_lanes) {
             self.wake();
         }
     }
 
-    /// The peer has taken every message before number `next`. `None` if that is impossible.
+    /// Records that the peer has taken every message before number `next`. `None` if that is impossible.
     pub(super) fn acked(&mut self, next: u64) -> Option<Load> {
         let mut gone = Load::default();
         let Some(count) = next.checked_sub(self.first_seq) else {
@@ -226,7 +227,7 @@ impl Lane {
         if next > self.sent_until {
             return None; // never sent
         }
-        // An ack may outlive the link on which the messages went; a new link need not have taken them again.
+        // An ack may outlive the link that carried the messages; a new link need not have taken them again.
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let count = count.min(self.entries.len());
         for (index, entry) in self.entries.drain(..count).enumerate() {
@@ -246,7 +247,7 @@ impl Lane {
         Some(gone)
     }
 
-    /// The peer has taken the unordered message `seq`. `None` if that is impossible.
+    /// Records that the peer has taken the unordered message `seq`. `None` if that is impossible.
     pub(super) fn acked_one(&mut self, seq: u64) -> Option<Load> {
         if seq >= self.sent_until {
             return None;
@@ -278,13 +279,12 @@ impl Lane {
         self.forget_held();
     }
 
-    /// What was held back may be gone.
+    /// Clears `held` if no message is left to hold back.
     fn forget_held(&mut self) {
         self.held &= self.taken < self.entries.len();
     }
 
-    /// Takes back the broadcasts for a leader that no link has carried: their numbers on the lane are not
-    /// used yet.
+    /// Withdraws the broadcasts for a leader that no link has carried: their numbers on the lane are still unused.
     pub(super) fn withdraw_unsent(&mut self) -> Load {
         let sent = self.sent_until.saturating_sub(self.first_seq);
         let mut index = 0;
@@ -306,7 +306,7 @@ impl Lane {
         gone
     }
 
-    /// What holds between any two calls.
+    /// Checks the invariants between any two calls.
     fn check(&self) {
         let taken_until = self.first_seq + self.taken as u64;
         let queued_until = self.first_seq + self.entries.len() as u64;

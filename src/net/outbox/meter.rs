@@ -1,4 +1,4 @@
-//! What is counted of a peer, across the links of its session.
+//! Statistics of a peer, across the links of its session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,9 +19,9 @@ pub struct PeerMeter {
     pub bytes_received: u64,
     /// Packets sent.
     pub packets_sent: u64,
-    /// Those of them that count as lost.
+    /// Sent packets that count as lost.
     pub packets_lost: u64,
-    /// Messages that were given to a link, each once.
+    /// Messages passed to a link, each counted once.
     pub messages_sent: u64,
     /// Messages of the peer that this node has taken.
     pub messages_received: u64,
@@ -29,13 +29,13 @@ pub struct PeerMeter {
     pub queue_messages: usize,
     /// Bytes of their payloads.
     pub queue_bytes: usize,
-    /// How long the oldest of them waits.
+    /// Time that the oldest of them has waited.
     pub queue_age: Option<Duration>,
     /// Largest UDP payload of the present path, in bytes; 0 without a link.
     pub path_mtu: u16,
     /// Congestion window of the present link, in bytes; 0 without a link.
     pub congestion_window: u64,
-    /// How often the peer was lost and came back.
+    /// Number of reconnects after a lost link.
     pub reconnects: u32,
     /// The path of the present link, if there is one.
     pub path: Option<Path>,
@@ -50,12 +50,12 @@ impl PeerMeter {
     }
 }
 
-/// What a queue keeps for [`PeerMeter`].
+/// Figures that a queue keeps for [`PeerMeter`].
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     link: Option<Connection>,
     received: Arc<AtomicU64>,
-    /// Of the links before.
+    /// Totals of earlier links.
     before: PeerMeter,
 }
 
@@ -77,7 +77,7 @@ impl Meter {
 }
 
 impl Outboxes {
-    /// The session with the peer goes on over this link; `received` counts what is taken from it.
+    /// Measures this link from now on; `received` counts the messages taken from the peer.
     pub(crate) fn measure(&self, peer: &PeerId, link: &Connection, received: &Arc<AtomicU64>) {
         if let Some(outbox) = self.lock_always().open.get_mut(peer) {
             outbox.meter.link_lost();
@@ -86,7 +86,7 @@ impl Outboxes {
         }
     }
 
-    /// The figures of a peer; `None` for one that has no session.
+    /// The figures of a peer; `None` if it has no session.
     pub(crate) fn meter(&self, peer: &PeerId) -> Option<PeerMeter> {
         let (mut meter, link) = {
             let inner = self.lock_always();

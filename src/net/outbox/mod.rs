@@ -1,9 +1,9 @@
-//! What the host has sent and peers have not taken yet: one bounded queue per peer, with numbered lanes.
+//! Send queues: one bounded queue per peer for messages that the peer has not taken yet, with numbered lanes.
 //!
-//! Host threads put messages in, the lane writers of the network thread take copies out, and a message
-//! leaves only when the peer's host queue has taken it (an ack). A new link to the same peer starts
-//! again at the first message that is not acknowledged, so that nothing accepted is lost or reordered.
-//! `central` has what a centralized room adds.
+//! Host threads put messages in, and the lane writers of the network thread take copies out. A message leaves
+//! the queue only when the peer's host queue has taken it (an ack). A new link to the same peer starts again
+//! at the first unacknowledged message, so that nothing accepted is lost or reordered. `central` adds the
+//! broadcasts of a centralized room.
 
 mod central;
 mod datagrams;
@@ -38,10 +38,10 @@ use lane::{Lane, Load};
 use meter::Meter;
 pub use meter::PeerMeter;
 
-/// A message as the host gave it.
+/// A message as the host passed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutMessage {
-    /// What is sent.
+    /// The bytes to send.
     pub payload: Bytes,
     /// The application's type, 0x0100 or more.
     pub msg_type: u16,
@@ -50,7 +50,7 @@ pub struct OutMessage {
 }
 
 impl OutMessage {
-    /// As the receiver's host gets it.
+    /// The message as the receiver's host gets it.
     pub(crate) fn into_incoming(self, from: PeerId, channel: u8, delivery: Delivery) -> Incoming {
         Incoming {
             from,
@@ -63,7 +63,7 @@ impl OutMessage {
     }
 }
 
-/// How much the queue of one peer holds.
+/// Capacity of the queue to one peer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OutboxLimits {
     /// Messages that the peer has not taken yet.
@@ -72,13 +72,14 @@ pub(crate) struct OutboxLimits {
     pub(crate) bytes: usize,
 }
 
-/// A lane with less than this part of the limits has a reserve, so that bulk on another does not fill the queue for it.
+/// A lane that fills less than this part of the limits (1/8) may use a reserve, so that bulk on
+/// another lane does not block it.
 const SMALL_LANE_PART: usize = 8;
-/// The reserve is this part of the limits.
+/// The reserve is this part of the limits (1/4).
 const RESERVE_PART: usize = 4;
 
 impl OutboxLimits {
-    /// What a small lane may fill.
+    /// The limits of a small lane.
     fn with_reserve(self) -> Self {
         Self {
             messages: self.messages + self.messages / RESERVE_PART,
@@ -87,14 +88,14 @@ impl OutboxLimits {
     }
 }
 
-/// How a reliable message goes.
+/// Delivery options of a reliable message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reliable {
     /// Whether it keeps its place among the messages of its channel.
     pub ordered: bool,
     /// The sender's channel.
     pub channel: u8,
-    /// Which goes first.
+    /// 0 to 3; the highest is sent first.
     pub priority: u8,
 }
 
@@ -102,7 +103,7 @@ pub struct Reliable {
 pub const DEFAULT_PRIORITY: u8 = 1;
 
 impl Default for Reliable {
-    /// As the classic sends.
+    /// The options of the classic sends.
     fn default() -> Self {
         Self {
             ordered: true,
@@ -121,7 +122,7 @@ impl Reliable {
         }
     }
 
-    /// What its receiver's host is told.
+    /// The delivery that the receiver's host sees.
     pub(crate) fn delivery(self) -> Delivery {
         match self.ordered {
             true => Delivery::ReliableOrdered,
@@ -129,7 +130,7 @@ impl Reliable {
         }
     }
 
-    /// The lane to the leader that relays it, and from there on.
+    /// The lane to the relaying leader, and from the leader on.
     fn relay_lane(self) -> u16 {
         match self.ordered {
             true => self.channel.into(),
@@ -138,39 +139,39 @@ impl Reliable {
     }
 }
 
-/// How a message is delivered.
+/// Delivery of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// Once, unless its receiver leaves or is given up.
+    /// Exactly once, unless its receiver leaves or its session ends.
     Reliable(Reliable),
-    /// Once or not at all.
+    /// At most once.
     Loose(Loose),
 }
 
 impl Default for How {
-    /// As the classic sends.
+    /// The delivery of the classic sends.
     fn default() -> Self {
         Self::Reliable(Reliable::default())
     }
 }
 
-/// In whose name a queued message goes.
+/// Role in which a queued message is sent.
 #[derive(Debug, Clone)]
 pub(crate) enum SenderRole {
-    /// This node's.
+    /// This node's own message.
     Own,
-    /// This node's as leader, with the token of its leadership.
+    /// This node's message as leader, with the token of its leadership.
     Leader(Opaque),
-    /// This node's, for the leader to relay; with the token of the leadership that this node follows.
+    /// This node's broadcast for the leader to relay, with the token of the leadership that this node follows.
     Central { number: u64, token: Opaque },
-    /// Another's, whose broadcast this node relays as leader; or this node's, from before it led.
+    /// Another member's broadcast, which this node relays as leader; or this node's own from before it led.
     Relayed {
         origin: PeerId,
         incarnation: Incarnation,
         number: u64,
         token: Opaque,
     },
-    /// Another's, as the leader's host says.
+    /// Another member's message, forwarded by the leader's host, which names the origin.
     Forwarded { origin: PeerId, token: Opaque },
 }
 
@@ -178,12 +179,12 @@ pub(crate) enum SenderRole {
 #[derive(Debug)]
 pub(crate) struct Outboxes {
     limits: OutboxLimits,
-    /// Payloads longer than this are sent compressed where that saves enough.
+    /// Payloads longer than this are compressed if that saves enough.
     compression_threshold: AtomicUsize,
     inner: Mutex<Inner>,
-    /// Told when a queue has become empty, or is none any more.
+    /// Notified when a queue has become empty or was closed.
     drained: Notify,
-    /// Told when there may be more room than before.
+    /// Notified when there may be more room than before.
     room: Notify,
 }
 
@@ -197,20 +198,20 @@ struct Inner {
 #[derive(Debug)]
 struct Outbox {
     lanes: BTreeMap<u16, Lane>,
-    /// On all lanes.
+    /// Totals of all lanes.
     queued: Load,
     datagrams: Datagrams,
     max_message_size: usize,
-    /// Whether the link is lost: what is queued waits for the next one.
+    /// Whether the link is lost: queued messages wait for the next one.
     paused: bool,
-    /// Whether a message was left out since the link is lost. Nothing is added then, so that what the peer gets after its
-    /// return has one gap.
+    /// Whether a message was skipped since the link was lost. Nothing is added after that, so that the peer
+    /// sees a single gap when it returns.
     has_gap: bool,
     /// Messages of this session that the peer will not get.
     missed: u64,
-    /// How many of those this host was told of.
+    /// Number of those that this host was notified of.
     missed_told: u64,
-    /// Whether the session is about to end: what is queued still goes, and nothing is added.
+    /// Whether the session is about to end: queued messages are still sent, and nothing is added.
     finishing: bool,
     /// Notified when a lane without a writer has something to write.
     opener: Arc<Notify>,
@@ -226,11 +227,11 @@ struct Entry {
     since: Instant,
 }
 
-/// A message in queues, shared by all that hold it.
+/// A message that all queues holding it share.
 #[derive(Debug)]
 struct Queued {
     message: OutMessage,
-    /// Its compressed form, made at most once, and not where it seems in vain; `None` where that saves too little.
+    /// The compressed form, made at most once, and not if an attempt seems useless; `None` if it saves too little.
     packed: OnceLock<Option<Bytes>>,
 }
 
@@ -246,7 +247,7 @@ impl Queued {
         self.message.payload.len()
     }
 
-    /// What is sent, and the flags that say how.
+    /// The bytes to send, with their flags.
     fn body(&self, threshold: usize, patience: &mut Patience) -> (&Bytes, u8) {
         let OutMessage { payload, flags, .. } = &self.message;
         if payload.len() > threshold
@@ -257,7 +258,7 @@ impl Queued {
         (payload, flags & !OWN_FLAG)
     }
 
-    /// The compressed form, if there is one, or if it is worth while to try.
+    /// The compressed form, if there is one or an attempt seems worthwhile.
     fn packed(&self, patience: &mut Patience) -> Option<&Bytes> {
         let OutMessage {
             payload, msg_type, ..
@@ -271,7 +272,7 @@ impl Queued {
 }
 
 impl Outboxes {
-    /// No queues yet; nothing is compressed.
+    /// Starts without queues and without compression.
     pub(crate) fn new(limits: OutboxLimits) -> Self {
         Self {
             limits,
@@ -282,7 +283,7 @@ impl Outboxes {
         }
     }
 
-    /// Payloads longer than `bytes` are compressed from now on, where that saves enough.
+    /// Compresses payloads longer than `bytes` from now on, if that saves enough.
     pub(crate) fn set_compression_threshold(&self, bytes: usize) {
         self.compression_threshold.store(bytes, Ordering::Relaxed);
     }
@@ -325,11 +326,11 @@ impl Outboxes {
         inner.broadcast(self.limits, message, role, how, None)
     }
 
-    /// Queues `message` for every linked peer whose queue has room. Gives how many those are, and the others. Peers whose
-    /// link is lost are neither.
+    /// Queues `message` for every linked peer whose queue has room. Returns the number of recipients, and the
+    /// linked peers without room. Peers whose link is lost count as neither.
     ///
     /// # Errors
-    /// [`SendError`], never that a queue is full; nothing was queued then.
+    /// [`SendError`], but never because a queue is full; nothing was queued then.
     pub(crate) fn broadcast_partial(
         &self,
         message: &OutMessage,
@@ -369,12 +370,12 @@ impl Outboxes {
         Ok(())
     }
 
-    /// Whether the peer is linked, and messages to it are taken.
+    /// Whether the peer is linked, and its queue accepts messages.
     pub(crate) fn is_linked(&self, peer: &PeerId) -> bool {
         self.lock_always().linked(peer).is_ok()
     }
 
-    /// Opens the queue to a peer whose session begins. It takes messages up to `max_message_size` bytes.
+    /// Opens the queue to a peer whose session begins. It accepts messages up to `max_message_size` bytes.
     pub(crate) fn open(&self, peer: &PeerId, max_message_size: usize) {
         let outbox = Outbox {
             lanes: BTreeMap::from([(CLASSIC_LANE, Lane::new(CLASSIC_LANE))]),
@@ -392,8 +393,8 @@ impl Outboxes {
         self.lock_always().open.insert(peer.clone(), outbox);
     }
 
-    /// Closes the queue to a peer whose session ended; gives the number of reliable messages that it has not taken or was
-    /// left out of, without those that [`Outboxes::tell_missed`] gave.
+    /// Closes the queue to a peer whose session ended. Returns the number of undelivered reliable messages:
+    /// those that the peer has not taken, and skipped ones that [`Outboxes::tell_missed`] has not returned.
     pub(crate) fn close(&self, peer: &PeerId) -> u64 {
         let closed = self.lock_always().open.remove(peer);
         self.drained.notify_waiters();
@@ -403,8 +404,9 @@ impl Outboxes {
         })
     }
 
-    /// The link to a peer is lost but not its session: what is queued waits for the next link, as does what follows, as long
-    /// as there is room, until [`Outboxes::resume`]. Gives how many datagrams are dropped: they do not wait.
+    /// Pauses the queue to a peer whose link is lost but not its session: reliable messages wait for the next
+    /// link, and further ones are added while there is room, until [`Outboxes::resume`]. Returns the number
+    /// of dropped datagrams: they do not wait.
     pub(crate) fn pause(&self, peer: &PeerId) -> u64 {
         let mut dropped = 0;
         if let Some(outbox) = self.lock_always().open.get_mut(peer) {
@@ -417,8 +419,8 @@ impl Outboxes {
         dropped
     }
 
-    /// The session with a peer is about to end: its queue takes nothing more. Tells whether the peer is still
-    /// to take something.
+    /// Closes the queue to a peer for new messages, before the session ends. Returns whether
+    /// undelivered messages are left.
     pub(crate) fn finish(&self, peer: &PeerId) -> bool {
         match self.lock_always().open.get_mut(peer) {
             Some(outbox) => {
@@ -429,8 +431,8 @@ impl Outboxes {
         }
     }
 
-    /// The peer is linked: nothing is left out any more. Gives how many messages of this session were; the peer is to know
-    /// that before it reads what follows them. [`Outboxes::attach`] follows.
+    /// Resumes a queue whose peer is linked again. Returns the number of skipped messages of this session.
+    /// The peer must receive that number before the messages after them. [`Outboxes::attach`] follows.
     pub(crate) fn resume(&self, peer: &PeerId) -> u64 {
         let mut inner = self.lock_always();
         let Some(outbox) = inner.open.get_mut(peer) else {
@@ -443,7 +445,8 @@ impl Outboxes {
         outbox.missed
     }
 
-    /// This host is told how many messages the peer will not get; gives how many that are since the last time.
+    /// The number of messages that the peer will not get, counted since the last call: the caller
+    /// reports them to this host.
     pub(crate) fn tell_missed(&self, peer: &PeerId) -> u64 {
         let mut inner = self.lock_always();
         let Some(outbox) = inner.open.get_mut(peer) else {
@@ -453,8 +456,8 @@ impl Outboxes {
         outbox.missed - told
     }
 
-    /// A new link carries the queue: everything that is not acknowledged goes again. The returned notice says that
-    /// there may be something for [`Outboxes::lanes_to_open`]; the one of an earlier link is notified no more.
+    /// Attaches a new link: it sends everything unacknowledged again. The returned notice is triggered when there
+    /// may be something for [`Outboxes::lanes_to_open`]; the notice of an earlier link is no longer triggered.
     pub(crate) fn attach(&self, peer: &PeerId) -> Option<Arc<Notify>> {
         let mut inner = self.lock_always();
         let outbox = inner.open.get_mut(peer)?;
@@ -464,12 +467,12 @@ impl Outboxes {
         outbox.datagrams.restart();
         outbox.opener = Arc::default();
         let opener = Arc::clone(&outbox.opener);
-        // What the leader said on the earlier link may be lost with it.
+        // Acknowledgements of the leader may have been lost with the earlier link.
         inner.carry_log_to(peer);
         Some(opener)
     }
 
-    /// A writer of the lane begins. It is notified when there is something to write after it found nothing.
+    /// Attaches a writer to the lane. Its notice is triggered when there is something to write after it found nothing.
     pub(crate) fn begin_lane(&self, peer: &PeerId, lane: u16) -> Option<Arc<Notify>> {
         let mut inner = self.lock_always();
         let outbox = inner.open.get_mut(peer)?;
@@ -485,8 +488,9 @@ impl Outboxes {
         lacking.map(|(lane, _)| *lane).collect()
     }
 
-    /// Adds the next messages of a lane to `frames`, until they have `max_bytes` or more, and of [`UNORDERED_LANE`] one;
-    /// returns the highest of their priorities. If there were none, the next one triggers the writer's notice.
+    /// Adds the next messages of a lane to `frames`, until they have `max_bytes` or more; of
+    /// [`UNORDERED_LANE`] only one message. Returns the highest of their priorities. If there were none, the
+    /// next one triggers the writer's notice.
     pub(crate) fn take(
         &self,
         peer: &PeerId,
@@ -495,8 +499,7 @@ impl Outboxes {
         patience: &mut Patience,
         max_bytes: usize,
     ) -> Result<Option<u8>, postcard::Error> {
-        // Messages are cheap to clone; encoding and compressing happen outside of the lock that host threads
-        // wait for.
+        // Messages are cheap to clone. Encoding and compressing happen outside of the lock, for which host threads wait.
         let mut batch: Vec<(u64, Entry)> = Vec::new();
         let relayed_before;
         {
@@ -517,7 +520,7 @@ impl Outboxes {
                 bytes += entry.message.len() + 16;
                 batch.push((seq, entry));
                 if lane == UNORDERED_LANE {
-                    break; // a stream for each
+                    break; // one message per stream
                 }
             }
             if batch.is_empty() {
@@ -540,13 +543,13 @@ impl Outboxes {
         Ok(batch.iter().map(|(_, entry)| entry.priority).max())
     }
 
-    /// The peer has taken every message of a lane before number `next`. Tells whether that is possible.
+    /// Records that the peer has taken every message of a lane before number `next`. Returns whether that is possible.
     pub(crate) fn acked(&self, peer: &PeerId, lane: u16, next: u64) -> bool {
         self.acked_as(peer, lane, |lane| lane.acked(next))
     }
 
-    /// The peer has taken every unordered message before number `next`, and those that are named. Tells whether that is
-    /// possible.
+    /// Records that the peer has taken every unordered message before number `next`, and those in `taken`.
+    /// Returns whether that is possible.
     pub(crate) fn acked_unordered(&self, peer: &PeerId, next: u64, taken: &[u64]) -> bool {
         self.acked(peer, UNORDERED_LANE, next)
             && taken
@@ -578,13 +581,13 @@ impl Outboxes {
         true
     }
 
-    /// Takes no more messages from the host.
+    /// Accepts no more messages from the host.
     pub(crate) fn shut(&self) {
         self.lock_always().closed = true;
         self.room.notify_waiters();
     }
 
-    /// Closes all queues, with what they hold of links.
+    /// Closes all queues, and releases the links that they hold.
     pub(crate) fn close_all(&self) {
         let open = std::mem::take(&mut self.lock_always().open);
         self.drained.notify_waiters();
@@ -592,7 +595,7 @@ impl Outboxes {
         drop(open);
     }
 
-    /// Waits until every linked peer has taken everything, and the leader has relayed what it should.
+    /// Waits until every linked peer has taken everything, and the leader has relayed all broadcasts.
     pub(crate) async fn flushed(&self) {
         let flushed = |inner: &Inner| {
             inner.central.is_flushed() && inner.open.values().all(Outbox::is_flushed)
@@ -600,7 +603,7 @@ impl Outboxes {
         self.drained_until(flushed).await;
     }
 
-    /// Waits until the peer has taken everything, or is not linked any more.
+    /// Waits until the peer has taken everything, or is no longer linked.
     pub(crate) async fn flushed_to(&self, peer: &PeerId) {
         let flushed = |inner: &Inner| inner.open.get(peer).is_none_or(Outbox::is_flushed);
         self.drained_until(flushed).await;
@@ -627,7 +630,7 @@ impl Outboxes {
     }
 
     fn lock_always(&self) -> MutexGuard<'_, Inner> {
-        // Nothing in here panics halfway through a change.
+        // No panic can interrupt a change.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -638,7 +641,7 @@ impl Inner {
         outbox.ok_or_else(|| SendError::PeerNotFound { id: peer.clone() })
     }
 
-    /// The queue to a peer that is linked, or lost and waited for.
+    /// The queue to a peer that is linked, or lost and expected back.
     fn member(&mut self, peer: &PeerId) -> Result<&mut Outbox, SendError> {
         let outbox = self.open.get_mut(peer).filter(|outbox| !outbox.finishing);
         outbox.ok_or_else(|| SendError::PeerNotFound { id: peer.clone() })
@@ -650,7 +653,7 @@ impl Inner {
             .filter(move |(peer, outbox)| outbox.is_open() && Some(*peer) != but)
     }
 
-    /// The queues to all that are linked, or lost and waited for.
+    /// The queues to all peers that are linked, or lost and expected back.
     fn members_but_mut(
         &mut self,
         but: Option<&PeerId>,
@@ -733,7 +736,7 @@ impl Outbox {
         self.paused || self.queued.messages == 0
     }
 
-    /// Queues a message for a lost peer, unless there is no room or an earlier one was left out.
+    /// Queues a message for a lost peer, unless there is no room or an earlier message was skipped.
     fn push_or_miss(&mut self, limits: OutboxLimits, lane: u16, entry: &Entry) {
         debug_assert!(self.paused, "a linked peer misses nothing");
         let len = entry.message.len();
@@ -758,7 +761,7 @@ impl Outbox {
         self.lanes.values().map(Lane::bytes_on_the_way).sum()
     }
 
-    /// Less may be on the way than before.
+    /// Wakes held writers if fewer bytes are in flight.
     fn wake_held(&mut self) {
         let on_all_lanes = self.bytes_on_the_way();
         for lane in self.lanes.values_mut() {
@@ -784,7 +787,8 @@ impl Entry {
 }
 
 impl SenderRole {
-    /// As it goes over the wire; all broadcasts of this node before `relayed_before` have been relayed.
+    /// The role as it goes over the wire; `relayed_before`: all broadcasts of this node before
+    /// this number have been relayed.
     fn on_wire(&self, relayed_before: u64) -> MessageRole {
         match self {
             Self::Own => MessageRole::Peer,

@@ -1,4 +1,4 @@
-//! The queues without links.
+//! Tests of the queues without links.
 
 use std::pin::pin;
 use std::task::{Context, Waker};
@@ -38,7 +38,7 @@ fn taken_seqs(outboxes: &Outboxes, peer: &str) -> Vec<u64> {
     seqs_on(outboxes, peer, 0)
 }
 
-/// What the writer of a lane writes next.
+/// The frames that the writer of a lane writes next.
 fn next_frames(outboxes: &Outboxes, peer: &str, lane: u16) -> Option<BytesMut> {
     let (mut frames, mut patience) = (Frames::default(), Patience::default());
     let taken = outboxes.take(&id(peer), lane, &mut frames, &mut patience, 1);
@@ -242,7 +242,7 @@ fn myself() -> Lead {
     }
 }
 
-/// What the lane to `peer` carries: number on the lane, role, payload as it goes.
+/// The messages on the lane to `peer`: number on the lane, role, payload as sent, flags.
 fn taken(outboxes: &Outboxes, peer: &str) -> Vec<(u64, MessageRole, Bytes, u8)> {
     let mut messages = Vec::new();
     while let Some(mut buffer) = next_frames(outboxes, peer, 0) {
@@ -256,7 +256,7 @@ fn taken(outboxes: &Outboxes, peer: &str) -> Vec<(u64, MessageRole, Bytes, u8)> 
     messages
 }
 
-/// The numbers of the broadcasts among them, with what their origin knows to be relayed.
+/// The numbers of the broadcasts among them, each with its origin's `relayed_before`.
 fn broadcasts(messages: &[(u64, MessageRole, Bytes, u8)]) -> Vec<(u64, u64)> {
     let number = |(_, role, ..): &(u64, MessageRole, Bytes, u8)| match role {
         MessageRole::Central {
@@ -351,7 +351,7 @@ fn what_a_lost_peer_misses_counts_until_somebody_is_told() {
         assert_eq!(broadcast(&outboxes, 1), Ok(0));
     }
     assert_eq!(outboxes.resume(&id("a")), 2);
-    // Lost again before the host was told.
+    // The link is lost again before the host was notified.
     outboxes.pause(&id("a"));
     for _ in 0..4 {
         assert_eq!(broadcast(&outboxes, 1), Ok(0));
@@ -559,7 +559,7 @@ fn the_next_leader_gets_what_the_last_did_not_relay() {
     assert_eq!(broadcasts(&taken(&outboxes, "a")), [], "taken back");
     outboxes.follow(under("b", 2), 0);
     assert_eq!(broadcasts(&taken(&outboxes, "b")), [(1, 1), (2, 1)]);
-    // The word of the last leader came late.
+    // The acknowledgement of the last leader arrives late.
     assert!(outboxes.relayed(&id("a"), 0, 2));
     assert!(outboxes.relayed(&id("b"), 0, 3));
     outboxes.follow(under("a", 3), 0);
@@ -601,7 +601,7 @@ fn a_leader_that_asks_again_and_again_gets_no_more_than_one_unsent_copy() {
     let messages = taken(&outboxes, "a");
     assert_eq!(messages.iter().map(|m| m.0).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(broadcasts(&messages), [(0, 0), (1, 0)]);
-    // Only now there is a second one, behind what was sent.
+    // Only now there is a second copy, behind those that were sent.
     outboxes.carry_again(&id("a"));
     let messages = taken(&outboxes, "a");
     assert_eq!(messages.iter().map(|m| m.0).collect::<Vec<_>>(), [3, 4]);
@@ -812,7 +812,7 @@ fn bulk_that_fills_the_queue_leaves_room_to_a_lane_that_holds_little() {
     let meter = outboxes.meter(&id("a")).expect("open");
     assert_eq!((meter.queue_messages, meter.queue_bytes), (80, 80));
 
-    // The same by bytes.
+    // The byte limits work alike.
     let outboxes = Outboxes::new(OutboxLimits {
         messages: 640,
         bytes: 1600,
@@ -830,13 +830,13 @@ fn bulk_that_fills_the_queue_leaves_room_to_a_lane_that_holds_little() {
     assert!(send(3, 1).is_err(), "the reserve is full");
 }
 
-/// Whether the notice has been given.
+/// Whether the notice was triggered.
 fn is_told(notice: &Notify) -> bool {
     let mut context = Context::from_waker(Waker::noop());
     pin!(notice.notified()).poll(&mut context).is_ready()
 }
 
-/// Takes from a lane until nothing more may go; gives how many bytes went.
+/// Takes from a lane until nothing more may be sent; returns the number of bytes taken.
 fn taken_bytes(outboxes: &Outboxes, lane: u16) -> usize {
     let written = std::iter::from_fn(|| next_frames(outboxes, "a", lane));
     written.map(|frames| frames.len()).sum()
@@ -863,7 +863,7 @@ fn bulk_waits_here_and_not_in_quic_while_a_small_lane_goes_on() {
     for channel in 0..64 {
         went += taken_bytes(&outboxes, channel);
     }
-    // The last one began when there was less than 4 MiB.
+    // The last one began with less than 4 MiB in flight.
     assert!((4 << 20..5 << 20).contains(&went), "{went}");
     send_on(&outboxes, on_channel(200)).expect("room");
     let small = outboxes.begin_lane(&peer, 200);
@@ -875,7 +875,7 @@ fn bulk_waits_here_and_not_in_quic_while_a_small_lane_goes_on() {
     assert!(is_told(&notices[63]), "those that were held back go on");
     assert_eq!(taken_bytes(&outboxes, 0), 0);
     assert!(taken_bytes(&outboxes, 63) > 1 << 20);
-    // A message of any size goes when nothing else does.
+    // A message of any size may be sent when nothing else is in flight.
     assert!(outboxes.attach(&peer).is_some());
     assert!(taken_bytes(&outboxes, 63) > 1 << 20);
 }
@@ -918,7 +918,7 @@ fn loose(priority: u8) -> Loose {
     }
 }
 
-/// The first bytes of the datagrams that wait, and how many were dropped because their time was over.
+/// The first bytes of the waiting datagrams, and the number of expired ones.
 fn taken_datagrams(outboxes: &Outboxes) -> (Vec<u8>, u64) {
     let (mut bytes, mut dropped) = (Vec::new(), 0);
     loop {

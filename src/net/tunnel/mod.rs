@@ -1,15 +1,16 @@
-//! Links between members that have no path to each other: QUIC connections whose packets another member, the leader, carries.
+//! Tunnels: links between members without a path to each other. Another member, the leader, carries the
+//! packets of their QUIC connection.
 //!
-//! Each of the two has a link to the leader. The packets of the link between them go as datagrams over the link of the one to
-//! the leader, and over the link of the leader to the other. They are those of any link, so the leader can read none of it and
-//! make up none of it; both ends prove their keys, and see the congestion of both legs as that of one path. A new leader
-//! carries on where the last one stopped.
+//! Each of the two has a link to the leader. The packets of the link between them go as datagrams over the
+//! first member's link to the leader, and over the leader's link to the second. They are packets of an
+//! ordinary link, so the leader can neither read nor forge them. Both ends prove their keys, and see the
+//! congestion of both legs as that of one path. A new leader continues where the last one stopped.
 //!
-//! quinn knows the other end by a virtual address ([`crate::core::virtual_address`]). The socket ([`super::udp`]) gives what is
-//! sent there to [`Tunnels`], and takes from it what came from there.
+//! quinn knows the other end by a virtual address ([`crate::core::virtual_address`]). The socket ([`super::udp`])
+//! passes packets for such an address to [`Tunnels`], and takes from it the packets that came from there.
 //!
-//! quinn calls the socket while it holds the lock of the connection that sends. So nothing here that the socket calls touches a
-//! connection: it fills queues, which tasks empty ([`room_transport::tunnel::leg`]).
+//! quinn calls the socket while it holds the lock of the sending connection. So nothing that the socket calls
+//! here touches a connection: it fills queues, which tasks empty ([`room_transport::tunnel::leg`]).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::IoSliceMut;
@@ -32,11 +33,11 @@ use crate::core::id::Fingerprint;
 use crate::core::path::Path;
 use crate::core::virtual_address::{VirtualId, address_of, id_at, virtual_id};
 
-/// Packets out of tunnels that wait for the socket's reader, at most; the oldest makes way.
+/// Packets out of tunnels that wait for the socket's reader, at most; the oldest is dropped.
 const MAX_ARRIVED: usize = 512;
-/// How long packets through the last relay count: they were on their way when another took over.
+/// Time for which packets through the last relay are still accepted: they were on their way when another took over.
 const LAST_RELAY_COUNTS_FOR: Duration = Duration::from_secs(2);
-/// Bytes of a packet of a link through a tunnel: what every path takes, and what QUIC needs.
+/// Packet size of a link through a tunnel: every path carries it, and QUIC needs it.
 const TUNNEL_MTU: u16 = 1200;
 
 const MALFORMED: &str = "a malformed datagram of a tunnel";
@@ -44,8 +45,8 @@ const TO_ITSELF: &str = "a packet through a tunnel to its own sender";
 const IN_OUR_NAME: &str = "a packet through a tunnel in the receiver's name";
 const NESTED: &str = "a tunnel through a tunnel";
 
-/// How links through a tunnel use QUIC: as all, but in packets of one size. A larger one would travel in two parts, and be lost
-/// with either.
+/// Transport settings of links through a tunnel: the usual ones, with packets of one size. A larger packet
+/// would travel in two parts, and be lost with either.
 pub(crate) fn tunnel_transport_config() -> TransportConfig {
     let mut transport = transport_config();
     transport
@@ -71,15 +72,15 @@ pub(crate) struct Tunnels {
 struct Routes {
     legs: BTreeMap<VirtualId, Arc<Leg>>,
     relay: Option<VirtualId>,
-    /// The one before, and when it ceased to be it.
+    /// The previous relay, and when it was replaced.
     last_relay: Option<(VirtualId, Instant)>,
     is_relaying: bool,
-    /// Of the next packet that this node sends.
+    /// Number of the next packet that this node sends.
     number: u16,
 }
 
 impl Routes {
-    /// Whether packets of others may come through that member.
+    /// Whether packets of others are accepted through that member.
     fn may_come_through(&self, member: VirtualId) -> bool {
         let last = self.last_relay.filter(|(last, _)| *last == member);
         self.relay == Some(member)
@@ -90,9 +91,9 @@ impl Routes {
 /// The links to one member.
 #[derive(Debug)]
 struct Links {
-    /// The newest last.
+    /// Newest last.
     connections: Vec<Connection>,
-    /// The one that the leg uses; without it, its task ends.
+    /// The link that the leg uses; the leg's task ends without one.
     newest: watch::Sender<Option<Connection>>,
     halves: Halves,
 }
@@ -104,19 +105,19 @@ struct Arrived {
     reader: Option<Waker>,
 }
 
-/// What has become of packets so far, or of parts of them.
+/// Counts of packets so far, or of parts of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TunnelStats {
     /// Forwarded for others.
     pub(crate) forwarded: u64,
     /// Received for this node.
     pub(crate) delivered: u64,
-    /// Dropped on their way out, through or in: nobody to take them to, no room, or a part that is missing.
+    /// Dropped on their way out, through or in: no destination, no room, or a missing part.
     pub(crate) dropped: u64,
 }
 
 impl Tunnels {
-    /// Those of the holder of `own`. Nothing leads anywhere yet.
+    /// Starts without links. `own` is this node's key.
     pub(crate) fn new(own: Fingerprint) -> Self {
         Self {
             own: virtual_id(own),
@@ -128,13 +129,13 @@ impl Tunnels {
         }
     }
 
-    /// There is a link to the holder of `key`. It carries what earlier ones to the same member did. Within a tokio runtime.
+    /// Adds a link to the holder of `key`. It replaces earlier links to that member. Requires a tokio runtime.
     pub(crate) fn link_up(&self, key: Fingerprint, connection: Connection) {
         let id = virtual_id(key);
         let mut all = self.links();
         if let Some(links) = all.get_mut(&id) {
             links.connections.push(connection.clone());
-            // Dropped without the lock: the last owner of a connection closes it.
+            // Dropped after the lock: the last owner of a connection closes it.
             let replaced = links.newest.send_replace(Some(connection));
             drop(all);
             drop(replaced);
@@ -157,8 +158,8 @@ impl Tunnels {
         self.routes().legs.insert(id, leg);
     }
 
-    /// The link is none any more. An earlier one takes over, if there still is one; otherwise all that waits for that member, or
-    /// comes from it, is dropped.
+    /// Removes a link. An earlier one takes over, if there still is one. Otherwise everything that waits for
+    /// that member, or comes from it, is dropped.
     pub(crate) fn link_down(&self, key: Fingerprint, connection: &Connection) {
         let id = virtual_id(key);
         let mut all = self.links();
@@ -189,9 +190,9 @@ impl Tunnels {
         self.counters.drop_packets(dropped);
     }
 
-    /// Through whom this node's packets go: the leader, where it is another member with a direct link. Without one they are
-    /// dropped. And through whom the packets of others come: those through any other member are dropped, but for a moment those
-    /// through the last relay.
+    /// Sets the relay: the leader, if it is another member with a direct link. This node's packets go through
+    /// it; without a relay they are dropped. Packets of others are accepted through it, and for a moment
+    /// through the last relay; those through any other member are dropped.
     pub(crate) fn set_relay(&self, relay: Option<Fingerprint>) {
         let relay = relay.map(virtual_id);
         let mut routes = self.routes();
@@ -202,12 +203,12 @@ impl Tunnels {
         }
     }
 
-    /// Whether this node forwards the packets of others: while it leads.
+    /// Sets whether this node forwards the packets of others: while it leads.
     pub(crate) fn set_relaying(&self, is_relaying: bool) {
         self.routes().is_relaying = is_relaying;
     }
 
-    /// What has become of packets so far.
+    /// Counts of packets so far.
     pub(crate) fn stats(&self) -> TunnelStats {
         let Counters {
             forwarded,
@@ -223,10 +224,10 @@ impl Tunnels {
         }
     }
 
-    /// Takes a datagram that came on a link to the holder of `key` with that path.
+    /// Handles a datagram from a link to the holder of `key` over that path.
     ///
     /// # Errors
-    /// No member sends it.
+    /// The datagram is one that no member sends.
     pub(super) fn received(
         &self,
         key: Fingerprint,
@@ -240,7 +241,8 @@ impl Tunnels {
         let (way, piece) = decode(datagram).ok_or(MALFORMED)?;
         match way {
             Way::To(target) if target == sender => Err(TO_ITSELF),
-            // It takes this node for its relay, and the two are linked: the link through a tunnel is about to be given up.
+            // The sender takes this node for its relay, and the two are linked: the link
+            // through a tunnel is about to end.
             Way::To(target) if target == self.own => {
                 self.arrive(sender, sender, piece);
                 Ok(())
@@ -265,14 +267,14 @@ impl Tunnels {
         let routes = self.routes();
         let leg = routes.legs.get(&target).filter(|_| routes.is_relaying);
         let dropped = match leg {
-            // Otherwise its queues were cleared already.
+            // Without a link to the origin its queues were cleared already.
             Some(leg) if routes.legs.contains_key(&origin) => leg.push(Way::From(origin), piece),
             _ => 1,
         };
         self.counters.drop_packets(dropped);
     }
 
-    /// A packet for this node, or a part of it, came from `origin` through a link to `via`.
+    /// Handles a packet for this node, or a part of it, that came from `origin` through a link to `via`.
     fn arrive(&self, via: VirtualId, origin: VirtualId, piece: Piece) {
         let mut all = self.links();
         let Some(links) = all.get_mut(&via) else {
@@ -299,7 +301,7 @@ impl Tunnels {
         self.counters.drop_packets(dropped);
     }
 
-    /// Takes what quinn sends, if it is for a virtual address. As on a line, what there is no room for is lost.
+    /// Takes a packet from quinn if it is for a virtual address. Packets without room are lost, as on a line.
     pub(super) fn take(&self, transmit: &Transmit<'_>) -> bool {
         let Some(target) = id_at(transmit.destination) else {
             self.departures.tell(transmit.destination);
@@ -332,8 +334,8 @@ impl Tunnels {
         true
     }
 
-    /// Gives packets to the socket's reader, as many as there are and as it has room for; if these are none, it is woken for the
-    /// next.
+    /// Gives packets to the socket's reader, as many as are there and fit. If there are none, the
+    /// next one wakes the reader.
     pub(super) fn poll_arrived(
         &self,
         cx: &mut Context<'_>,
@@ -346,7 +348,7 @@ impl Tunnels {
             let Some((origin, packet)) = arrived.packets.pop_front() else {
                 break;
             };
-            // quinn's buffers take any packet; what does not fit would be cut, as the system does.
+            // quinn's buffers hold any packet; a longer one would be cut, as the system does.
             let len = packet.len().min(buf.len());
             buf[..len].copy_from_slice(&packet[..len]);
             *meta = RecvMeta {
@@ -364,7 +366,7 @@ impl Tunnels {
         count
     }
 
-    /// As if `packet` had come out of a tunnel.
+    /// Acts as if `packet` had come out of a tunnel.
     #[cfg(test)]
     pub(super) fn arrive_for_test(&self, packet: &'static [u8]) {
         let mut arrived = self.arrived();
@@ -390,7 +392,7 @@ impl Tunnels {
     }
 }
 
-/// Whether a packet that the system's socket received shows a virtual address as its sender's: it is forged.
+/// Whether a packet that the system's socket received has a virtual sender address: it is forged.
 pub(super) fn is_forged(from: SocketAddr) -> bool {
     id_at(from).is_some()
 }

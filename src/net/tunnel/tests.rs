@@ -27,7 +27,7 @@ use crate::net::socket;
 use crate::net::udp::UdpRuntime;
 use crate::simulated::SimulatedNetwork;
 
-/// What a path may carry, where the system does not say more.
+/// The MTU of a path whose system reports none.
 const LEAST_MTU: u16 = 1200;
 
 /// A process with tunnels.
@@ -78,7 +78,7 @@ impl Node {
         self.identity.fingerprint()
     }
 
-    /// As a link of a room does: tunnels lead over it, and its datagrams are read.
+    /// Uses a connection as a room does: tunnels lead over it, and its datagrams are read.
     fn uses(&self, connection: &Connection) {
         let key = peer_fingerprint(connection).expect("shown");
         self.tunnels.link_up(key, connection.clone());
@@ -94,7 +94,7 @@ impl Node {
         });
     }
 
-    /// A direct link, as both ends see it.
+    /// A direct link, as seen from both ends.
     async fn link(&self, to: &Self) -> (Connection, Connection) {
         let address = to.endpoint.local_addr().expect("bound");
         let dial = self
@@ -109,7 +109,7 @@ impl Node {
         (dialled, accepted)
     }
 
-    /// A link through a tunnel, as both ends see it.
+    /// A link through a tunnel, as seen from both ends.
     async fn link_through(&self, to: &Self) -> (Connection, Connection) {
         self.link_through_with(to, tunnel_transport_config).await
     }
@@ -147,7 +147,7 @@ impl Node {
         self.tunnels.set_relay(Some(leader.key()));
     }
 
-    /// Sends what is no QUIC packet through the tunnel.
+    /// Sends bytes that are no QUIC packet through the tunnel.
     fn send_raw(&self, to: Fingerprint, contents: &[u8], segment_size: Option<usize>) {
         let taken = self.tunnels.take(&Transmit {
             destination: virtual_address(to),
@@ -164,7 +164,7 @@ impl Node {
     }
 }
 
-/// A leader and members that are linked to it alone.
+/// A leader and members that are linked only to it.
 async fn star<const N: usize>(transport: fn() -> TransportConfig) -> (Node, [Node; N]) {
     let leader = Node::start_with(transport());
     leader.leads();
@@ -176,14 +176,14 @@ async fn star<const N: usize>(transport: fn() -> TransportConfig) -> (Node, [Nod
     (leader, members)
 }
 
-/// Paths of the least size that QUIC takes: packets travel in two parts.
+/// Paths of the smallest size that QUIC allows: packets travel in two parts.
 fn narrow() -> TransportConfig {
     let mut transport = transport_config();
     transport.initial_mtu(LEAST_MTU).mtu_discovery_config(None);
     transport
 }
 
-/// A window that is always full: less than a tunnel would fill alone.
+/// A window that is always full: less than a tunnel alone would fill.
 #[derive(Debug, Clone)]
 struct FixedWindow;
 
@@ -311,7 +311,7 @@ async fn packets_pass_narrow_paths_in_two_parts() {
     let (at_a, at_b) = a.link_through(&b).await;
     arrives(&at_a, &at_b, &noise(8 << 20)).await;
     let packets = b.tunnels.stats().delivered;
-    // Each is two for the leader, but the acknowledgements.
+    // Each packet but the acknowledgements is two for the leader.
     assert!(leader.tunnels.stats().forwarded > packets * 3 / 2);
 }
 
@@ -402,7 +402,7 @@ async fn the_leaders_own_streams_have_their_turn() {
     let b = Node::start();
     let (at_leader, at_b) = leader.link(&b).await;
     open_windows(&at_b);
-    // The window of the link is the limit, not this machine.
+    // The link's window limits the transfer, not this machine.
     leader.simulation.set(SimulatedNetwork {
         lag: Duration::from_millis(5),
         jitter: Duration::ZERO,
@@ -439,7 +439,7 @@ async fn the_leaders_own_streams_have_their_turn() {
     arrives(&at_leader, &at_b, &sent).await;
     let forwarded = leader.tunnels.stats().forwarded - before;
     let own = sent.len() as u64 / 1400;
-    // About as many packets of each. Without turns the streams had what fits beside a datagram, a seventh.
+    // About as many packets of each. Without turns the streams get only the space beside a datagram, a seventh.
     assert!(
         forwarded > own / 8 && forwarded < own * 3,
         "{forwarded} beside {own}"
@@ -480,13 +480,15 @@ async fn what_no_member_sends_is_a_violation() {
             .received(a.key(), Path::Direct, datagram.clone());
         assert_eq!(taken, Err(what), "{datagram:?}");
     }
-    let nested = leader
-        .tunnels
-        .received(a.key(), Path::Carried(Carrier::Member), piece(to_b, b"packet"));
+    let nested = leader.tunnels.received(
+        a.key(),
+        Path::Carried(Carrier::Member),
+        piece(to_b, b"packet"),
+    );
     assert_eq!(nested, Err(NESTED));
     assert_eq!(leader.tunnels.stats(), TunnelStats::default());
 
-    // The same over a link.
+    // Over a link the packets are dropped as well.
     let mut at_leader = leader;
     let [at_a, ..] =
         [&a].map(|node| node.tunnels.links()[&at_leader.tunnels.own].connections[0].clone());
@@ -510,7 +512,7 @@ async fn what_leads_nowhere_is_dropped_and_counted() {
             b"packet",
         )
     };
-    // Unknown target; an origin without a link; not the leader any more.
+    // Unknown target; an origin without a link; a node that no longer leads.
     leader
         .tunnels
         .received(a.key(), Path::Direct, to(stranger))
@@ -525,7 +527,7 @@ async fn what_leads_nowhere_is_dropped_and_counted() {
         .received(a.key(), Path::Direct, to(b.key()))
         .expect("allowed");
     assert_eq!(leader.dropped(), 3);
-    // A delivery by who is not linked.
+    // A delivery by a member without a link.
     let from = Header {
         way: Way::From(virtual_id(b.key())),
         part: Part::Whole,
@@ -549,7 +551,7 @@ async fn what_leads_nowhere_is_dropped_and_counted() {
     assert_eq!(leader.tunnels.stats().forwarded, 0);
 }
 
-/// A packet that claims to be b's, through `relay` to `receiver`.
+/// Delivers a packet that claims to be b's, through `relay` to `receiver`.
 fn from_b(receiver: &Node, relay: &Node, b: &Node) {
     let header = Header {
         way: Way::From(virtual_id(b.key())),
@@ -582,14 +584,14 @@ async fn packets_of_others_come_through_the_present_relay_and_for_a_moment_throu
     }
     a.follows(&next);
     assert!(counts(&next) && counts(&first) && !counts(&liar));
-    // Following it once more does not begin the moment anew.
+    // Setting the same relay again does not restart the moment.
     tokio::time::pause();
     tokio::time::advance(LAST_RELAY_COUNTS_FOR / 2).await;
     a.follows(&next);
     assert!(counts(&first));
     tokio::time::advance(LAST_RELAY_COUNTS_FOR / 2).await;
     assert!(counts(&next) && !counts(&first));
-    // Without a leader there is only the last one.
+    // Without a leader only the last relay counts.
     a.tunnels.set_relay(None);
     assert!(counts(&next) && !counts(&first) && !counts(&liar));
     tokio::time::advance(LAST_RELAY_COUNTS_FOR).await;
@@ -605,7 +607,7 @@ async fn an_earlier_link_takes_over_when_the_newest_is_down() {
     b.tunnels.link_down(leader.key(), &dialled);
     dialled.close(0_u32.into(), b"");
     echoes(&at_a, &at_b).await;
-    // Once more is nothing.
+    // A second removal does nothing.
     leader.tunnels.link_down(b.key(), &accepted);
     echoes(&at_a, &at_b).await;
 }

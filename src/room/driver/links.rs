@@ -1,4 +1,4 @@
-//! What links report.
+//! Handling of link events.
 
 use tokio::time::Instant;
 
@@ -11,12 +11,12 @@ use crate::core::node::{Event, Input, LinkEnd};
 use crate::core::wire::{Envelope, Message};
 use crate::net::events::{LinkEvent, LinkId, RelayEvent};
 
-/// Events in one turn, at most.
+/// Events handled in one turn, at most.
 const EVENTS_IN_A_TURN: usize = 64;
 
 impl Driver {
-    /// What a link reports, and what has arrived from others meanwhile. What heartbeats change without an event (round trips)
-    /// is published once for all of them: a snapshot costs as much as the room is large.
+    /// Handles an event of a link, and those that have arrived meanwhile. Round trips, which heartbeats change
+    /// without an event, are published once for all of them: the cost of a snapshot grows with the room.
     pub(super) fn link_events(&mut self, first: (LinkId, LinkEvent)) {
         let until = Instant::now() + self.shared.config.handshake_timeout;
         let mut next = Some(first);
@@ -37,7 +37,7 @@ impl Driver {
         }
     }
 
-    /// Deals with what waits for the core, if that knows by now.
+    /// Handles waiting events for which the core has its information by now.
     pub(super) fn look_again(&mut self) {
         self.broadcasts.answer_waiting(&self.node.core);
         for (id, event, until) in self.unjudged.take() {
@@ -45,7 +45,7 @@ impl Driver {
         }
     }
 
-    /// What a link tells. A message whose sender may lead waits for the external store, until `until` at most.
+    /// Handles an event of a link. A message whose sender may lead waits for the external store, at most until `until`.
     fn link_event(&mut self, id: LinkId, event: LinkEvent, until: Instant) {
         let Some((peer, role)) = self.sessions.owner(id) else {
             return;
@@ -100,7 +100,7 @@ impl Driver {
                 let core = &mut self.node.core;
                 let accepted = core.accept_leader_message(now, &peer, &token);
                 self.carry_out();
-                // Without a reader nobody needs the answer.
+                // The reader may be gone.
                 let _ = answer.send(accepted);
             }
             LinkEvent::Relay(event) => self.relay_event(peer, event),
@@ -120,13 +120,13 @@ impl Driver {
         self.feed(Input::LinkDown { peer, why });
     }
 
-    /// A link tells something about messages in another's name.
+    /// Handles an event about messages on behalf of another member.
     fn relay_event(&mut self, peer: PeerId, event: RelayEvent) {
         let now = self.node.now();
         match event {
             RelayEvent::InAnothersName(message) => {
                 let core = &mut self.node.core;
-                // Nobody speaks for this node to itself.
+                // No member speaks for this node to itself.
                 let speaker = match message.origin == self.shared.peer_id {
                     true => None,
                     false => core.accept_relay(now, &peer, &message.token, message.stopped),
@@ -140,7 +140,7 @@ impl Driver {
                 let relays = self.node.core.may_relay(now, &peer, &token);
                 self.carry_out();
                 let core = &self.node.core;
-                // Without a reader nobody needs the answer.
+                // The reader may be gone.
                 let _ = answer.send(self.broadcasts.leading_for(core, peer, relays));
             }
             RelayEvent::Relayed(lane, next) => {
@@ -155,13 +155,13 @@ impl Driver {
         }
     }
 
-    /// The same, of a peer that has left: what is known of its leadership decides.
+    /// [`Driver::link_event`] for a peer that has left: the known state of its leadership decides.
     fn departing_event(&mut self, id: LinkId, peer: &PeerId, event: LinkEvent) {
         let now = self.node.now();
         let core = &self.node.core;
         match event {
             LinkEvent::Stamped(token, answer) => {
-                // It spoke as leader before it left; what is known since decides.
+                // It sent this as leader before it left; the record known since then decides.
                 let named = core.record().leader.as_ref();
                 let accepted =
                     named.is_none_or(|id| id == peer) && core.led_or_leads(now, peer, &token);
@@ -173,7 +173,7 @@ impl Driver {
             }
             LinkEvent::Relay(RelayEvent::ToRelay(_, answer)) => drop(answer.send(None)),
             LinkEvent::Relay(RelayEvent::Relayed(lane, next)) => {
-                // It cannot be punished any more; what it did not relay goes to the next leader.
+                // It cannot be punished any more; broadcasts that it did not relay go to the next leader.
                 let _ = self.shared.outboxes.relayed(peer, lane, next);
             }
             LinkEvent::LaneDone | LinkEvent::Violation(_) | LinkEvent::Closed(_) => {

@@ -1,4 +1,4 @@
-//! Cables that tests can cut: rooms under test drop what they send from one UDP port to another.
+//! Cables that tests can cut: rooms under test drop packets from one UDP port to another.
 
 use std::collections::BTreeSet;
 use std::io::{self, IoSliceMut};
@@ -12,24 +12,24 @@ use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, UdpPoller};
 
 use crate::net::udp::UdpRuntime;
 
-/// Sender's and receiver's port of every direction that is cut.
+/// Sender's and receiver's port of every cut direction.
 static CUT: Mutex<BTreeSet<(u16, u16)>> = Mutex::new(BTreeSet::new());
 
 fn cables() -> MutexGuard<'static, BTreeSet<(u16, u16)>> {
     CUT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nothing gets from port `from` to port `to` until [`heal`].
+/// Drops packets from port `from` to port `to` until [`heal`].
 pub(super) fn cut(from: u16, to: u16) {
     cables().insert((from, to));
 }
 
-/// Whatever is sent from port `from` to port `to` arrives again.
+/// Ends the cut from port `from` to port `to`.
 pub(super) fn heal(from: u16, to: u16) {
     cables().remove(&(from, to));
 }
 
-/// As the runtime in it, with sockets whose cables can be cut.
+/// The wrapped runtime, with sockets whose cables can be cut.
 #[derive(Debug)]
 pub(in crate::room) struct CuttableRuntime(pub(in crate::room) UdpRuntime);
 

@@ -1,4 +1,4 @@
-//! Messages that say how they are delivered, from members that send them as nobody else does.
+//! Messages with delivery options, from members that send them as no honest member does.
 
 use super::*;
 use crate::net::frame::{DatagramHeader, DatagramRole, UNORDERED_LANE, datagram};
@@ -25,7 +25,7 @@ async fn datagrams_that_come_before_joined_wait_and_follow_it_and_at_most_64_do(
         connection
             .send_datagram(loose(&[n]))
             .expect("datagrams are on");
-        // Each in its turn.
+        // One at a time, in order.
         sleep(Duration::from_millis(1)).await;
     }
     send.write_all(&first_words()).await.expect("written");
@@ -50,7 +50,7 @@ async fn datagrams_that_come_after_the_last_message_of_one_that_left_are_dropped
     member.tell_core(Message::Leave { successor: None }).await;
     pair.a.wait_for(left("m"), 1).await;
     for _ in 0..20 {
-        // The link lingers for its own close.
+        // The link lingers until the member closes it.
         let _ = member.connection.send_datagram(loose(b"late"));
         sleep(Duration::from_millis(5)).await;
     }

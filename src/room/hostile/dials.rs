@@ -52,7 +52,7 @@ fn with_timeout(handshake_timeout: Duration) -> Config {
     }
 }
 
-/// A port that takes packets and answers none.
+/// A port that receives packets and answers none.
 fn silent() -> UdpSocket {
     UdpSocket::bind("127.0.0.1:0").expect("bound")
 }
@@ -65,7 +65,7 @@ fn finds(addresses: Vec<SocketAddr>) -> Lookup {
     Arc::new(move |_, _| Ok(addresses.clone()))
 }
 
-/// Delays what a host sends, so that a round trip between two of them takes twice that.
+/// Delays a host's packets: a round trip between two such hosts takes twice `lag`.
 fn slow_down(host: &Host, lag: Duration) {
     let network = SimulatedNetwork {
         lag,
@@ -123,7 +123,7 @@ async fn a_dial_that_ends_half_way_has_a_sentence_of_how_far_it_came() {
     assert!(sentence.starts_with(&expected), "{sentence}");
     assert!(began.elapsed() < timeout * 3, "{:?}", began.elapsed());
     drop(connection);
-    // It knows the room, and decides nothing.
+    // It proves that it knows the room, and never decides.
     host.connect_to(there);
     let connection = attacker.process.accept().await.expect("connected");
     let _streams = in_time(accept_pake(&connection, &attacker.proof))
@@ -145,7 +145,7 @@ async fn strangers_hold_an_admission_no_longer_than_the_timeout_and_members_no_l
     in_time(connection.closed()).await;
     let stranger = began.elapsed();
     assert!(stranger < timeout * 2, "{stranger:?}");
-    // A member that sends no Hello is closed when the time that its proof gave it is over.
+    // A member that sends no Hello is closed when the time granted for its proof is over.
     let began = Instant::now();
     let connection = attacker.connect(&host).await;
     let _streams = in_time(dial_pake(&connection, &attacker.proof))
@@ -166,7 +166,7 @@ async fn silent_addresses_of_a_name_delay_the_others_by_moments() {
     let began = Instant::now();
     connect_by_name(&a, "b.example:9");
     a.wait_for(Told::Connection(true, 0), 1).await;
-    // Three staggers of 100 ms, a handshake, and what a busy machine adds.
+    // Three staggers of 100 ms, a handshake, and a margin for a busy machine.
     let took = began.elapsed();
     assert!(took < Duration::from_millis(1500), "{took:?}");
     assert_eq!(a.census().links, 1);
@@ -201,7 +201,7 @@ async fn a_name_that_is_this_process_is_named_as_such() {
 #[tokio::test]
 async fn five_wrong_room_names_and_then_the_right_one_have_a_sentence_with_the_seconds() {
     let pair = Pair::settled("right").await;
-    // Each is another room of the player, so that only the other end remembers the guesses.
+    // Each is another room of the player, so only the other end counts the guesses.
     for number in 0..5 {
         let guesser = Host::open("c", &format!("wrong {number}"));
         assert_eq!(guesser.connect(&pair.a).await, (false, -10));
@@ -331,7 +331,7 @@ async fn two_of_one_name_that_find_each_other_receive_that_the_name_is_taken() {
         ports.into_iter().any(|port| port == address.port()),
         "{address}"
     );
-    // Both dial, again and again from 2 s on; once a minute for each address is enough for a player.
+    // Both dial again and again from 2 s on; one report a minute for each address is enough for a player.
     sleep(Duration::from_secs(7)).await;
     let mut targets: Vec<_> = refused()
         .iter()

@@ -1,4 +1,4 @@
-//! Members that send too much, or read nothing, cost the others a bounded amount.
+//! Floods: members that send too much, or read nothing, cost the others a bounded amount.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ async fn parts_of_long_messages_hold_a_bounded_number_of_bytes() {
     member.send(0, b"on the lane").await;
     let told = Told::Message("m".into(), b"on the lane".to_vec());
     pair.a.wait_for(told, 1).await;
-    // Each begins a message of the longest kind, and sends all of it but the last bytes.
+    // Each begins a message of maximum length, and sends all but its last bytes.
     let len = (256 << 10) as u32;
     let mut part = len.to_le_bytes().to_vec();
     part.resize(len as usize, 7);
@@ -46,7 +46,7 @@ async fn parts_of_long_messages_hold_a_bounded_number_of_bytes() {
     pair.undisturbed("unread lanes").await;
 }
 
-/// Each is a kilobyte in the network and 256 KiB at the host. The process runs this test alone.
+/// Each takes a kilobyte in the network and 256 KiB at the host. The process runs only this test.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn messages_are_unpacked_only_where_there_is_room_for_them() {
@@ -59,7 +59,7 @@ async fn messages_are_unpacked_only_where_there_is_room_for_them() {
     let count = Arc::clone(&took);
     let receive = move |message: &Incoming| {
         assert_eq!(message.payload.len(), LEN);
-        // Once nobody holds the other end, it takes every message.
+        // Once the other end is dropped, it takes every message.
         let _ = looks_away.lock().expect("not poisoned").recv();
         count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     };
@@ -82,22 +82,23 @@ async fn messages_are_unpacked_only_where_there_is_room_for_them() {
     for stream in &mut streams {
         in_time(stream.stopped()).await.expect("it has all of it");
     }
-    // The queue to the host and the shared part have 4 MiB each, the member its share; and 8 MiB are for QUIC and the test.
+    // The queue to the host and the shared part have 4 MiB each, the member its share; another 8 MiB
+    // are for QUIC and the test.
     let bound = (4 << 20) + (4 << 20) + LEN as u64 + (8 << 20);
-    // Half a second of real time: what is here is unpacked within a few milliseconds, if it is.
+    // Half a second of real time: if received messages are decompressed, it happens within a few milliseconds.
     for _ in 0..50 {
         let now = resident_bytes().expect("Linux tells it");
         let grown = now.saturating_sub(before);
         assert!(grown <= bound, "{grown} for {bound}");
         sleep(Duration::from_millis(10)).await;
     }
-    // None of them was dropped, and none waits for ever.
+    // No message was dropped, and none waits forever.
     drop(look_up);
     let all = || took.load(std::sync::atomic::Ordering::Relaxed) == STREAMS;
     eventually("all are taken", all).await;
 }
 
-/// Joins with a control stream that takes `window` bytes until they are read.
+/// Joins with a control stream whose window is `window` bytes.
 async fn join_with_window(attacker: &Attacker, to: &Host, window: u32) -> Member {
     let mut transport = transport_config();
     transport.stream_receive_window(VarInt::from_u32(window));
@@ -158,7 +159,7 @@ async fn a_member_that_reads_no_control_messages_is_given_up_after_the_write_tim
     let start = Instant::now();
     demand_answers(&mut member, "m", Duration::from_millis(20)).await;
     assert_eq!(member.closed().await, close::LOST);
-    // So slowly its queue would not be full before 20 s.
+    // At this pace its queue would fill only after 20 s.
     assert!(start.elapsed() < Duration::from_secs(15));
     pair.a.wait_for(left("m"), 1).await;
     pair.undisturbed("a stalled member").await;
@@ -207,7 +208,7 @@ async fn a_flood_of_valid_control_messages_keeps_nobody_from_working() {
     assert_eq!(pair.a.times(&left("b")), 0);
 }
 
-/// A long list of made-up names makes each word of the leader 50 kB long.
+/// A long list of forged names makes each of the leader's rules messages 50 kB long.
 #[tokio::test]
 async fn a_flood_of_room_rules_costs_no_honest_member_its_link_and_the_leader_no_power() {
     let pair = Pair::settled("rules").await;

@@ -1,11 +1,11 @@
-//! Members that report on others who are lost: nothing that waits for those may be dropped.
+//! False reports about lost members: they must not make a member drop messages that wait for the lost one.
 
 use super::cut::{cut, heal};
 use super::*;
 use crate::core::id::Fingerprint;
 use crate::core::wire::{Candidate, PeerEntry};
 
-/// Everything in which a member can name `b`.
+/// All messages in which a member can name `b`.
 fn reports_on_b(key: Fingerprint, incarnation: Incarnation) -> Vec<Message> {
     let restarted = Incarnation {
         started_us: u64::MAX,

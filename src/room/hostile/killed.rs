@@ -1,4 +1,4 @@
-//! Processes that are killed while they enter, and started again under their name.
+//! Processes that are killed while they enter, and restarted under their name.
 
 use std::sync::Mutex;
 use std::thread::JoinHandle;
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use super::*;
 use crate::core::event::Event;
 
-/// Somebody who waits for the room's answer, in a runtime of its own.
+/// A peer that waits for the room's answer, in a runtime of its own.
 struct Entering {
     kill: oneshot::Sender<()>,
     thread: JoinHandle<()>,
@@ -36,7 +36,7 @@ impl Entering {
                 killed.await.expect("killed");
                 (attacker, connection, send, recv)
             });
-            // Nothing is sent any more, not even the end of the connection.
+            // From here on it sends nothing, not even the end of the connection.
             drop(runtime);
             drop(parts);
         });
@@ -50,14 +50,14 @@ impl Entering {
     }
 }
 
-/// What a host that decides itself is asked, and what of it is over.
+/// The join requests to a host that decides itself, and those withdrawn.
 #[derive(Default)]
 struct Requests {
     asked: Vec<u64>,
     withdrawn: Vec<u64>,
 }
 
-/// A host that leads and decides who may enter.
+/// A host that leads, and decides about newcomers.
 async fn deciding(session: &str) -> (Host, Arc<Mutex<Requests>>) {
     let host = Host::open("a", session);
     let requests = Arc::<Mutex<Requests>>::default();
@@ -108,7 +108,7 @@ async fn an_id_of_a_process_that_was_killed_while_it_entered_is_free_at_once() {
     assert!(took < Duration::from_secs(4), "{took:?}");
     assert_eq!(requests.lock().expect("not poisoned").withdrawn, [before]);
 
-    // One that is alive keeps its id.
+    // A living peer keeps its id.
     let third = Attacker::new("k", session);
     let refused = third.hello();
     let code = tokio::select! {

@@ -1,4 +1,4 @@
-//! Two links at once, links that are lost and come back, links that a host ends.
+//! Links: two at once, lost ones that return, and those that a host ends.
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -81,7 +81,7 @@ async fn t22_two_that_dial_each_other_at_once_end_with_one_link_and_lose_nothing
     }
 }
 
-/// Left once, Joined again, messages flow both ways.
+/// Checks that the peer left once and joined again, and that messages flow both ways.
 async fn lost_once_and_found(pair: &Pair) {
     for (one, other) in [(&pair.a, &pair.b), (&pair.b, &pair.a)] {
         one.wait_for(joined(&other.name), 2).await;
@@ -277,14 +277,14 @@ async fn whom_a_host_disconnects_stays_away_until_one_of_both_connects() {
     a.room.disconnect(&id("b")).expect("a known peer");
     a.wait_for(left("b"), 1).await;
     b.wait_for(left("a"), 1).await;
-    // c loses b and finds it again: it introduces b to a, and a to b.
+    // c loses b and is linked to it again: it introduces b to a, and a to b.
     cut_both(&b, &c);
     b.wait_for(left("c"), 1).await;
     c.wait_for(left("b"), 1).await;
     heal_both(&b, &c);
     b.wait_for(joined("c"), 2).await;
     c.wait_for(joined("b"), 2).await;
-    // Of two that were introduced the larger id dials after 2 s at the latest.
+    // After an introduction the larger id dials after 2 s at the latest.
     sleep(Duration::from_millis(2500)).await;
     assert!(!a.has("b") && !b.has("a"));
     assert_eq!((a.times(&joined("b")), a.times(&left("b"))), (1, 1));
@@ -297,7 +297,7 @@ async fn whom_a_host_disconnects_stays_away_until_one_of_both_connects() {
         .await;
 }
 
-/// Takes the next dial of somebody else, as a member that answers slowly does. `None`: the dialler gave it up.
+/// Accepts the next dial of another peer, as a slow member does. `None`: the dialler gave up.
 async fn take_dial(puppet: &Attacker) -> Option<Hello> {
     let connection = puppet.process.accept().await.ok()?;
     let (mut send, mut recv) = accept_pake(&connection, &puppet.proof).await.ok()?;
@@ -325,7 +325,7 @@ async fn a_dial_that_began_before_disconnect_peer_does_not_lift_it() {
     for linked_meanwhile in [true, false] {
         let host = Host::open("h", "severed");
         let puppet = Attacker::new("p", "severed");
-        // The puppet does not answer yet: the dial goes on.
+        // The puppet does not answer yet: the dial continues.
         host.connect_to(puppet.process.address());
         if linked_meanwhile {
             let _member = puppet.join(&host).await;
@@ -352,7 +352,7 @@ async fn a_dial_that_began_before_disconnect_peer_does_not_lift_it() {
         assert_eq!(result, (false, -18), "linked meanwhile: {linked_meanwhile}");
         assert_eq!(host.times(&joined("p")), joins);
         assert!(!host.has("p"));
-        // A later dial lifts it.
+        // A later dial connects again.
         host.connect_to(puppet.process.address());
         let back = host.wait_for(joined("p"), joins + 1);
         tokio::select! {
@@ -441,7 +441,7 @@ async fn calls_during_a_close_do_not_wait_for_it() {
     let mut config = quick();
     config.incoming_queue_capacity = 1;
     let pair = Pair::settled_with("slow close", config).await;
-    // The other host takes nothing, so that what is queued for it is flushed for a second.
+    // The other host takes no messages, so queued ones are flushed for a second.
     let (release, released) = blocking::sync_channel::<()>(0);
     let released = Mutex::new(released);
     let stand_still = move |_: &Incoming| {

@@ -1,4 +1,4 @@
-//! Members whose word or conduct could cost others something: claims to lead, introductions, links, comings and goings.
+//! Members whose messages or conduct could cost others something: claims to lead, introductions, links, joins and leaves.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::core::wire::{PeerEntry, RoomRules};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
 use crate::net::in_progress::MAX_WAIT;
 
-/// The heartbeat of one that leads in `term`.
+/// The heartbeat of a member that leads in `term`.
 fn claim(name: &str, term: u64) -> Message {
     let leads = Pulse::Leads {
         record: led_by(name, term),
@@ -24,7 +24,7 @@ fn leader_of(host: &Host) -> Option<String> {
     snapshot.leader.as_ref().map(ToString::to_string)
 }
 
-/// Claims to lead, in one term after another: while a claim is on its way, the victims may elect somebody above it.
+/// Claims to lead in one term after another: while a claim is on its way, the victims may elect a leader above it.
 async fn claim_until_believed(member: &mut Member, victim: &Host, name: &str, first_term: u64) {
     let claims = async {
         for term in first_term.. {
@@ -41,7 +41,7 @@ async fn claim_until_believed(member: &mut Member, victim: &Host, name: &str, fi
     assert!(believed.is_ok(), "{name} is never believed");
 }
 
-/// Whoever says such a number may have it from a third one, so that it is no offence.
+/// A member may have received this number from a third one, so it is not a violation.
 #[tokio::test]
 async fn a_counter_that_runs_away_costs_nobody_anything() {
     let pair = Pair::settled("runaway").await;
@@ -79,7 +79,7 @@ async fn a_counter_that_runs_away_costs_nobody_anything() {
     pair.undisturbed("a counter that runs away").await;
 }
 
-/// Each in turn makes both members adopt a term of its own, and is gone.
+/// Each in turn makes both members adopt a term of its own, and disappears.
 #[tokio::test]
 async fn three_liars_in_a_row_cost_no_member_another_and_no_newcomer_its_place() {
     let pair = Pair::settled("liars").await;
@@ -117,7 +117,7 @@ async fn three_liars_in_a_row_cost_no_member_another_and_no_newcomer_its_place()
     pair.undisturbed("a newcomer").await;
 }
 
-/// One of two is made to adopt what the other never heard of.
+/// One of the two is made to adopt a term that the other never received.
 #[tokio::test]
 async fn three_claims_to_one_victim_cost_it_nobody() {
     let pair = Pair::settled("victim").await;
@@ -135,7 +135,8 @@ async fn three_claims_to_one_victim_cost_it_nobody() {
     pair.undisturbed("three claims").await;
 }
 
-/// Their acknowledgements show a loss of what they follow; that an end may send them, every other test of links shows.
+/// Acknowledgements of the trailers reveal the loss of the frame before them. Every other test of links shows
+/// that an end may send them.
 #[tokio::test]
 async fn what_cannot_wait_is_followed_by_empty_datagrams() {
     let pair = Pair::settled("trailers").await;
@@ -169,7 +170,7 @@ async fn some_addresses_are_never_dialled_whoever_names_them() {
     assert_eq!(views, 2, "b and m, nobody being dialled");
 }
 
-// A Mac has no loopback address but 127.0.0.1.
+// A Mac has only 127.0.0.1 as a loopback address.
 #[cfg(not(target_os = "macos"))]
 #[tokio::test]
 async fn a_thousand_bogus_introductions_are_dialled_a_few_at_a_time() {
@@ -194,7 +195,7 @@ async fn a_thousand_bogus_introductions_are_dialled_a_few_at_a_time() {
     let mut packet = [0; 2048];
     while start.elapsed() < Duration::from_secs(2) {
         while let Ok((len, _)) = sink.recv_from(&mut packet) {
-            // The first packet of a dial names the connection that it is for (RFC 9000 section 17.2).
+            // The first packet of a dial names its connection (RFC 9000 section 17.2).
             if len > 14 && packet[0] & 0xf0 == 0xc0 {
                 dials.insert(packet[6..14].to_vec());
             }
@@ -239,7 +240,7 @@ async fn who_goes_by_another_name_than_introduced_does_not_stay_in_dialling() {
     pair.undisturbed("a ghost").await;
 }
 
-/// `z` has begun a link to `a`, when `a` is told of it by a member; and `a`, as the smaller id, would dial at once.
+/// `z` has begun a link to `a` when a member introduces it to `a`; and `a`, as the smaller id, would dial at once.
 async fn introduced_while_it_dials(pair: &Pair, session: &str) -> (Attacker, Connection, Member) {
     let z = Attacker::new("z", session);
     let begun = z.connect(&pair.a).await;
@@ -296,7 +297,7 @@ async fn links_of_one_session_are_bounded_in_number() {
             members.push(attacker.join_unseen(&pair.a, &attacker.hello()).await);
         }
         eventually("few links", || {
-            // One of b, and of the attacker the kept one and those that lost to it last.
+            // One of b; and of the attacker the kept one and the last two that it replaced.
             pair.a.census().links <= 1 + 1 + 2
         })
         .await;
@@ -309,7 +310,7 @@ async fn links_of_one_session_are_bounded_in_number() {
     }
     eventually("only the link of b", || {
         let census = pair.a.census();
-        // The sessions of the lost are kept for a while.
+        // Sessions of lost members are kept for a while.
         (census.links, census.sessions, census.connections) == (1, 3, 1)
     })
     .await;
@@ -340,7 +341,7 @@ async fn members_that_come_and_go_do_not_fill_the_memory_of_a_host_that_looks_aw
     let (look_up, looks_away) = blocking::channel::<()>();
     let looks_away = std::sync::Mutex::new(looks_away);
     let status = move |_: (&PeerId, PeerStatus)| {
-        // Once nobody holds the other end, it accepts every input.
+        // Once the other end is dropped, it accepts every input.
         let _ = looks_away.lock().expect("not poisoned").recv();
     };
     let dispatch = pair.a.room.dispatch();

@@ -1,5 +1,5 @@
-//! Bad input and bad luck against real rooms: strangers, members that break the protocol, two links at once,
-//! cut cables. After each, the honest members must still have each other, and be told nothing but what happened.
+//! Bad input and bad luck against real rooms: strangers, members that break the protocol, two links at once, cut
+//! cables. After each, the honest members must still be linked, and their hosts must have received only what happened.
 
 pub(super) mod cut;
 mod deliveries;
@@ -48,7 +48,7 @@ use crate::net::frame::{put_message, put_value, read_frame};
 use crate::snapshot::PeerStatus;
 use crate::target::parse_target;
 
-/// What a host was told, in order.
+/// An event that a host received, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Told {
     Joined(String),
@@ -76,13 +76,13 @@ fn quick() -> Config {
         election_timeout_min: Duration::from_millis(300),
         election_timeout_max: Duration::from_millis(600),
         heartbeat_timeout_multiplier: 10,
-        // Who links whom is the tests' to say.
+        // The tests decide about links.
         discovery: DiscoveryMode::Off,
         ..Config::default()
     }
 }
 
-/// As `quick`, for a room that discovers members, on a port of the test's own.
+/// [`quick`] for a room with discovery, on a port of the test's own.
 fn on_the_network(mdns_port: u16) -> Config {
     Config {
         discovery: DiscoveryMode::Connect,
@@ -103,7 +103,7 @@ fn message(payload: &[u8]) -> OutMessage {
     }
 }
 
-/// A heartbeat of a member that keeps nothing on disk.
+/// A heartbeat of a member that stores nothing on disk.
 fn heartbeat(pulse: Pulse) -> Message {
     Message::Heartbeat(Heartbeat {
         seq: 0,
@@ -113,7 +113,7 @@ fn heartbeat(pulse: Pulse) -> Message {
     })
 }
 
-/// A message as it lies on a lane.
+/// A message as a frame on a lane.
 fn message_frame(seq: u64, msg_type: u16, flags: u8, role: MessageRole, payload: &[u8]) -> Vec<u8> {
     let header = MessageHeader {
         seq,
@@ -127,7 +127,7 @@ fn message_frame(seq: u64, msg_type: u16, flags: u8, role: MessageRole, payload:
     buffer.to_vec()
 }
 
-/// Waits until `condition` holds, for what no event reports; checks every few milliseconds.
+/// Waits until `condition` holds, if no event reports it; checks every few milliseconds.
 async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let look = async {
         while !condition() {
@@ -138,7 +138,7 @@ async fn eventually(what: &str, condition: impl Fn() -> bool) {
     assert!(seen.is_ok(), "it never came about: {what}");
 }
 
-/// A room with everything that its host was told.
+/// A room with all events that its host received.
 struct Host {
     name: String,
     room: Arc<Room>,
@@ -146,7 +146,7 @@ struct Host {
 }
 
 impl Host {
-    /// Broadcasts that number, on a busy machine when it has a leader again.
+    /// Broadcasts that number; on a busy machine once it has a leader again.
     async fn broadcast(&self, number: u8) {
         let queued = async {
             while let Err(error) = self.room.broadcast(message(&[number])) {
@@ -167,14 +167,14 @@ impl Host {
         host
     }
 
-    /// One that takes no messages until [`Host::listen`].
+    /// Opens a host that takes no messages until [`Host::listen`].
     fn open_deaf(name: &str, session: &str, config: Config) -> Self {
         let session = SessionId::new(session).expect("a valid session");
         let room = Room::open(id(name), session, config).expect("a room");
         Self::of(name, room)
     }
 
-    /// The host of a room, which takes no messages until [`Host::listen`].
+    /// The host of a room; it takes no messages until [`Host::listen`].
     fn of(name: &str, room: Room) -> Self {
         let told = Arc::new(watch::Sender::new(Vec::new()));
         let tell = Arc::clone(&told);
@@ -241,7 +241,7 @@ impl Host {
         .await
     }
 
-    /// Waits until the host was told what `find` looks for.
+    /// Waits until the host has received what `find` looks for.
     async fn wait<T>(&self, what: &str, find: impl Fn(&[Told]) -> Option<T>) -> T {
         let mut told = self.told.subscribe();
         let seen = tokio::time::timeout(TIMEOUT, told.wait_for(|told| find(told).is_some()));
@@ -263,7 +263,7 @@ impl Host {
         times_in(&self.told.borrow(), event)
     }
 
-    /// What was told, without messages and connection results.
+    /// The events without messages and connection results.
     fn comings_and_goings(&self) -> Vec<Told> {
         let told = self.told.borrow();
         let is_state = |told: &&Told| matches!(told, Told::Joined(_) | Told::Left(_));
@@ -276,7 +276,7 @@ impl Host {
         view.is_some_and(|view| view.status == PeerStatus::Connected)
     }
 
-    /// Sends, waiting for room in the queue.
+    /// Sends; waits for room in the queue.
     async fn send(&self, to: &str, payload: &[u8]) {
         loop {
             match self.room.send_to(&id(to), message(payload)) {
@@ -297,7 +297,7 @@ impl Host {
             .collect()
     }
 
-    /// What the network thread holds; its answer also shows that the thread lives.
+    /// Counts of the network thread's objects; the answer also shows that the thread is alive.
     fn census(&self) -> Census {
         let (answer, answered) = blocking::sync_channel(1);
         let sent = self.room.shared.commands.send(HostCommand::Count(answer));
@@ -338,7 +338,7 @@ impl Pair {
         pair
     }
 
-    /// Both have each other, never lost each other, and messages flow.
+    /// Checks that both are linked, never lost each other, and exchange messages.
     async fn undisturbed(&self, after: &str) {
         let payload = after.as_bytes();
         for (one, other) in [(&self.a, &self.b), (&self.b, &self.a)] {
@@ -352,7 +352,7 @@ impl Pair {
     }
 }
 
-/// Somebody who knows the protocol, and keeps to it as far as a test wants.
+/// A process that knows the protocol, and follows it as far as a test wants.
 struct Attacker {
     name: String,
     process: Process,
@@ -391,7 +391,7 @@ impl Attacker {
         }
     }
 
-    /// An honest Hello of an observer that nobody can dial, so that it takes no part but its own.
+    /// An honest Hello of an observer that cannot be dialled, so that it takes no further part.
     fn hello(&self) -> Hello {
         Hello {
             features: 0,
@@ -417,7 +417,7 @@ impl Attacker {
         }
     }
 
-    /// The PAKE and `hello`; what the acceptor says to it, with the control stream.
+    /// Runs the PAKE and sends `hello`; returns the acceptor's answer, with the control stream.
     async fn say_hello(
         &self,
         to: &Host,
@@ -448,7 +448,7 @@ impl Attacker {
         member
     }
 
-    /// The same as one that may lead: an observer's claim is not believed.
+    /// [`Attacker::join`] as a member that may lead: members ignore an observer's claim.
     async fn join_to_lead(&self, to: &Host) -> Member {
         let before = to.times(&joined(&self.name));
         let hello = Hello {
@@ -480,7 +480,8 @@ impl Attacker {
     }
 }
 
-/// What a member says first on the control stream of a link: it takes it, and this host missed nothing of what it sent.
+/// The first frames of a member on the control stream of a link: it accepts the link, and this host
+/// missed none of its messages.
 fn first_words() -> BytesMut {
     let mut words = BytesMut::new();
     for frame in [ControlFrame::Ready, ControlFrame::Resume { missed: 0 }] {
@@ -497,7 +498,7 @@ struct Member {
     key: Fingerprint,
     incarnation: Incarnation,
     lane: Option<SendStream>,
-    /// How many heartbeats it has sent.
+    /// Number of heartbeats sent.
     beats: u64,
 }
 
@@ -513,7 +514,7 @@ impl Member {
         let _ = in_time(self.control.write_all(bytes)).await;
     }
 
-    /// A heartbeat gets the number that comes next: an older one would be ignored.
+    /// Sends a message of the core. A heartbeat gets the next number: an older one would be ignored.
     async fn tell_core(&mut self, mut message: Message) {
         let incarnation = self.incarnation;
         if let Message::Heartbeat(heartbeat) = &mut message {

@@ -1,4 +1,4 @@
-//! Dials by name where the resolver answers late, never, or not at all.
+//! Dials by name whose resolver answers late, or never.
 
 use std::io;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -10,9 +10,9 @@ use crate::net::names::Lookup;
 use crate::room::opening::Outside;
 use crate::room::{Closed, store};
 
-/// What `ShutdownNetwork` takes at most, and what a busy machine adds to it.
+/// Longest duration of `ShutdownNetwork`, and the margin for a busy machine.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
-/// Lookups of a room at a time.
+/// Concurrent lookups of a room.
 const MAX_LOOKUPS: usize = 16;
 
 /// A resolver without a name server: no lookup returns before [`Silent::give_up`].
@@ -87,7 +87,7 @@ async fn a_room_closes_in_time_while_a_resolver_hangs_and_leaves_few_threads() {
         connect_by_name(&host, &format!("host{number}.example:9"));
     }
     eventually("lookups", || silent.asked() == MAX_LOOKUPS).await;
-    // A room that answers has seen all forty calls.
+    // A room that answers has processed all forty calls.
     host.census();
     let began = Instant::now();
     assert_eq!(host.room.close(), Closed::ButForLookups);
@@ -114,7 +114,7 @@ async fn each_dial_of_many_names_has_one_result_within_its_time() {
     };
     host.wait("results", |told| (results(told) >= DIALS).then_some(()))
         .await;
-    // No lookup has returned, and so no other begins; its dial ends in time all the same.
+    // No lookup has returned, so no other begins; its dial still ends in time.
     connect_by_name(&host, "last.example:9");
     host.wait("the last", |told| (results(told) > DIALS).then_some(()))
         .await;

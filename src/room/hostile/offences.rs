@@ -1,4 +1,4 @@
-//! Members that break the protocol lose their link, and the others notice nothing else.
+//! Violations of the protocol: the offender loses its link, and the others notice nothing else.
 
 use super::*;
 use crate::core::election::record::Epoch;
@@ -11,11 +11,11 @@ use crate::net::close;
 use crate::net::compression::pack;
 use crate::net::frame::{MAX_UNORDERED_SPAN, MESSAGE_DATAGRAM, OWN_FLAG, UNORDERED_LANE};
 
-/// Bytes that no member sends, and where.
+/// Bytes that no member sends, and the stream that carries them.
 enum Offence {
     Control(Vec<u8>),
     Lane(Vec<u8>),
-    /// On streams of their own, each after the header of that lane.
+    /// Each on a stream of its own, after the header of that lane.
     Streams(u16, Vec<Vec<u8>>),
     Datagram(Vec<u8>),
     EndOfControl,
@@ -53,7 +53,7 @@ fn lane_message(seq: u64, msg_type: u16, role: MessageRole, payload: &[u8]) -> O
     Offence::Lane(message_frame(seq, msg_type, 0, role, payload))
 }
 
-/// A message that says that its payload is compressed.
+/// A message whose flag claims a compressed payload.
 fn packed_message(payload: &[u8]) -> Offence {
     Offence::Lane(message_frame(
         0,
@@ -64,7 +64,7 @@ fn packed_message(payload: &[u8]) -> Offence {
     ))
 }
 
-/// The compressed form of that many zeros.
+/// The compressed form of `len` zeros.
 fn bomb(len: usize) -> Vec<u8> {
     pack(&vec![0; len]).expect("zeros are short").to_vec()
 }
@@ -392,7 +392,7 @@ async fn each_offence_costs_the_offender_its_link_and_nobody_else_anything() {
         pair.undisturbed(what).await;
         expected.extend([joined(&name), left(&name)]);
         assert_eq!(pair.a.comings_and_goings(), expected, "{what}");
-        // It does not come back by itself.
+        // It does not return by itself.
         assert_eq!(
             offender.refused(&pair.a, &offender.hello()).await,
             -18,
@@ -423,7 +423,7 @@ async fn an_offender_does_not_get_back_by_saying_that_its_host_asked_for_it() {
         };
         assert_eq!(offender.refused(&pair.a, &by_hand).await, -18, "{name}");
     }
-    // Who has that name and another key has broken no rule.
+    // A peer with that name and another key has broken no rule.
     Attacker::new("m", "by hand").join(&pair.a).await;
     pair.undisturbed("an offender").await;
 }

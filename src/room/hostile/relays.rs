@@ -1,4 +1,4 @@
-//! Messages in another's name from who may not send them, and leaders that are lost while they relay.
+//! Messages on behalf of others from members that may not send them, and leaders that are lost while they relay.
 
 use super::cut::cut;
 use super::*;
@@ -45,7 +45,7 @@ fn central(origin_seq: u64, relayed_before: u64) -> MessageRole {
     }
 }
 
-/// A leader that was set by hand is followed by an elected one.
+/// A room in which an elected leader follows a lost leader that was set by hand.
 fn recovering() -> Config {
     Config {
         manual_override_recovery: ManualOverrideRecovery::AutoElect,
@@ -93,7 +93,7 @@ async fn who_does_not_lead_speaks_for_nobody() {
 async fn a_leader_speaks_for_others_but_not_for_the_receiver_and_each_broadcast_counts_once() {
     let pair = Pair::settled("speaker").await;
     let mut member = Attacker::new("m", "speaker").join_to_lead(&pair.a).await;
-    // A newer record in its own name makes it the leader, as far as the receiver knows.
+    // A newer record in its own name makes it the leader in the receiver's view.
     let mine = record(Some("m"), 1 << 10);
     let incarnation = life_of_b(&pair, "speaker").await;
     let of_b = |origin_seq| MessageRole::Relayed {
@@ -149,7 +149,7 @@ async fn broadcasts_that_come_twice_or_out_of_turn_are_relayed_once_in_turn() {
         let expected = [b"0", b"1", b"2", b"5"].map(|n| n.to_vec());
         assert_eq!(host.messages_from("m"), expected, "{}", host.name);
     }
-    // The answers are cumulative, and the last covers everything.
+    // The answers are cumulative, and the last one covers everything.
     let mut relayed = 0;
     while relayed < 6 {
         let frame = in_time(read_frame(&mut member.recv, 1 << 16)).await;
@@ -178,7 +178,7 @@ async fn a_leader_that_asks_for_broadcasts_without_end_gets_an_answer_and_nothin
     pair.a.wait_for(told("m", b"I lead"), 1).await;
     pair.a.room.set_centralized(true);
     for _ in 0..10 {
-        // The honest member may be back in the lead by now.
+        // The honest member may lead again by now.
         let _ = pair.a.room.broadcast(message(&[7; 100]));
     }
     // It reads nothing.
@@ -188,11 +188,11 @@ async fn a_leader_that_asks_for_broadcasts_without_end_gets_an_answer_and_nothin
     pair.a.room.set_centralized(false);
     pair.undisturbed("a greedy leader").await;
     let meter = pair.a.room.peer_meter(&id("m")).expect("still a member");
-    // What a stream's window takes, and one more copy of the log.
+    // The content of a stream's window, and one more copy of the log.
     assert!(meter.queue_bytes <= (2 << 20), "{meter:?}");
 }
 
-/// A pair that a leads, and a member that leads for a moment as far as a knows.
+/// A pair that a leads, and a member that leads for a moment in a's view.
 async fn led_for_a_moment(session: &str) -> (Pair, Member) {
     let config = Config {
         handshake_timeout: Duration::from_secs(3),
@@ -210,7 +210,7 @@ async fn led_for_a_moment(session: &str) -> (Pair, Member) {
     (pair, member)
 }
 
-/// A newer record of m than any that a knows.
+/// A record of m that is newer than any that a knows.
 fn usurped(pair: &Pair, member: &Member) -> Record {
     let token = pair.a.room.snapshot().leader_token.clone();
     let mut record: Record = token.expect("a leads").decode().expect("a record");
@@ -231,7 +231,7 @@ async fn life_of_b(pair: &Pair, session: &str) -> Incarnation {
     ack.hello.incarnation
 }
 
-/// After the member is deposed, b's broadcasts arrive as before.
+/// Checks that b's broadcasts arrive as before, after the member is deposed.
 async fn b_is_heard_again(pair: &Pair) {
     pair.a.room.set_leader(&id("a")).expect("itself");
     eventually("b follows again", || {
@@ -257,7 +257,8 @@ async fn a_leader_that_makes_up_the_life_of_another_does_not_silence_it() {
         started_us: u64::MAX,
         random,
     };
-    // The first waits for that incarnation; the second does not wait again, and the third waits for its own.
+    // The first waits for that incarnation; the second does not wait again; the third waits for
+    // an incarnation of its own.
     let before = pair.a.room.dropped_relays();
     for (seq, random) in [(0, 0), (1, 0), (2, 1)] {
         let role = MessageRole::Relayed {
@@ -296,7 +297,7 @@ async fn a_leader_that_makes_up_numbers_of_another_does_not_silence_it() {
     b_is_heard_again(&pair).await;
 }
 
-/// A leads again, and the member's leadership is over.
+/// Deposes the member: a leads again.
 async fn deposed(pair: &Pair, member: &mut Member, record: &Record) {
     member
         .send_as(0, 0x100, forwarded("b", record), b"while it led")
@@ -317,7 +318,7 @@ async fn numbers_that_a_former_leader_uses_up_cost_the_origin_nothing() {
     deposed(&pair, &mut member, &record).await;
     pair.b.broadcast(3).await;
     pair.a.wait_for(told("b", &[3]), 1).await;
-    // It sees in what the leader relays which numbers come next.
+    // The leader's relayed messages reveal the next numbers.
     let next = pair.b.room.shared.outboxes.next_broadcast();
     for n in 0..10 {
         let role = MessageRole::Relayed {
@@ -379,7 +380,7 @@ async fn a_former_leader_speaks_for_others_for_a_moment_only() {
     b_is_heard_again(&pair).await;
 }
 
-/// A room of four in which a leads. The leader is cut off from d, which gives it up soon, and does not notice.
+/// A room of four that a leads. The leader is cut off from d, which gives it up soon; the leader does not notice.
 async fn half_cut(session: &str) -> [Host; 4] {
     let patient = Config {
         heartbeat_timeout_multiplier: 300,
@@ -434,7 +435,7 @@ async fn a_broadcast_that_a_lost_leader_could_not_relay_goes_through_the_next_on
     receiver.wait_for(told("b", &[COUNT - 1]), 1).await;
     cut_off.wait_for(told("b", &[COUNT - 1]), 1).await;
     assert_eq!(numbers_from(receiver, "b"), all, "once, in order");
-    // What the lost leader had queued for d went down with it: that much is promised, and no more.
+    // Messages that the lost leader had queued for d are lost; no more is promised.
     assert_eq!(numbers_from(cut_off, "b"), all[8..]);
     assert_eq!(numbers_from(lost, "b"), all[..8]);
     origin.broadcast(COUNT).await;
@@ -451,7 +452,7 @@ async fn the_leader_is_stopped_for_one_origin_only_and_goes_on_when_the_peer_is_
         origin.broadcast(n).await;
     }
     eventually("eight of them", || numbers_from(receiver, "b").len() == 8).await;
-    // The origin waits behind its own broadcasts, others do not.
+    // The origin waits behind its own broadcasts; others do not.
     origin.send("a", b"behind").await;
     receiver.send("a", b"beside").await;
     leader.wait_for(told("c", b"beside"), 1).await;

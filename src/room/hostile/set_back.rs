@@ -1,5 +1,5 @@
-//! A member is started again under its key, and its wall clock was set back meanwhile: its later incarnation looks older, and
-//! the link decides (C6 G9).
+//! Restart of a member under its key after its wall clock was set back: its later incarnation looks older,
+//! and the link decides (C6 G9).
 
 use ring::rand::SystemRandom;
 use ring::signature::Ed25519KeyPair;
@@ -8,13 +8,13 @@ use room_transport::identity::Identity;
 use super::*;
 use crate::config::Secret;
 
-/// What a host keeps to be known by: PKCS#8.
+/// An identity key as a host stores it: PKCS#8.
 fn new_key() -> Vec<u8> {
     let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).expect("a key");
     pkcs8.as_ref().to_vec()
 }
 
-/// An incarnation that started after every other.
+/// An incarnation that started after every other one.
 fn latest(key: &[u8], session: &str) -> (Attacker, Hello) {
     let identity = Identity::from_pkcs8(key).expect("a key");
     let attacker = Attacker::with_process("c", session, Process::start_as(identity));
@@ -31,7 +31,7 @@ fn patient() -> Config {
     }
 }
 
-/// The process is gone from one moment to the next, and nothing of it says so.
+/// Joins in a process that then dies at once, without a leave or a close.
 fn die_after_joining(key: &[u8], session: &str, host: &Host) {
     std::thread::scope(|scope| {
         let process = scope.spawn(|| {
@@ -43,7 +43,7 @@ fn die_after_joining(key: &[u8], session: &str, host: &Host) {
                 host.wait_for(joined("c"), 1).await;
                 (attacker, member)
             });
-            // Without it no task can close a link.
+            // Without the runtime no task can close a link.
             runtime.shutdown_background();
             drop(member);
         });

@@ -1,4 +1,4 @@
-//! Guests of a star that look for the addresses of others, or send them packets that no member sends.
+//! Guests of a star that try to learn the addresses of others, or send them packets that no member sends.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ fn packet_to(target: VirtualId) -> Vec<u8> {
     encode(header, &[7; 900]).to_vec()
 }
 
-/// What the host of a star says to a guest.
+/// Messages of a star's host to a guest.
 #[derive(Default)]
 struct Said {
     frames: Vec<String>,
@@ -55,7 +55,7 @@ struct Said {
 }
 
 impl Said {
-    /// Listens until the host has named `other`; gives its key.
+    /// Reads until the host has named `other`; returns its key.
     async fn until_named(&mut self, member: &mut Member, other: &str) -> Fingerprint {
         loop {
             if let Some(key) = self.keys.get(&id(other)) {
@@ -96,7 +96,7 @@ async fn no_message_to_a_guest_holds_another_guests_address() {
         let leaks: Vec<_> = frames.filter(|frame| frame.contains(&port)).collect();
         assert!(leaks.is_empty(), "{leaks:?}");
     }
-    // And what guests learn of each other is no place.
+    // A guest does not learn the address of another guest.
     before.wait_for(joined("after"), 1).await;
     after.wait_for(joined("before"), 1).await;
 }
@@ -126,7 +126,7 @@ async fn what_no_member_sends_through_a_tunnel_costs_only_its_sender_the_link() 
             .expect("datagrams are on");
         assert_eq!(member.closed().await, close::VIOLATION, "{n}");
     }
-    // Packets that lead nowhere, or are none of QUIC, are lost.
+    // Packets without a destination, or that are not QUIC, are dropped.
     let attacker = Attacker::new("noise", session);
     let mut member = attacker.join_unseen(&host, &guest_hello(&attacker)).await;
     host.wait_for(joined("noise"), 1).await;
@@ -140,7 +140,7 @@ async fn what_no_member_sends_through_a_tunnel_costs_only_its_sender_the_link() 
             2 => Fingerprint([n as u8; 32]),
             real => keys[real as usize],
         };
-        // Those that do not fit any more are lost here.
+        // Packets that do not fit are dropped here.
         let packet = packet_to(virtual_id(key));
         let _ = member.connection.send_datagram(packet.into());
     }

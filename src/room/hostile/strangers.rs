@@ -1,4 +1,4 @@
-//! Whoever does not belong to the room, or is not what it says, gets a code and costs little.
+//! Strangers: a process that does not belong to the room, or makes a false claim, gets a code and costs little.
 
 mod closers;
 mod crowds;
@@ -35,7 +35,7 @@ async fn udp_garbage_disturbs_nobody() {
         let len = usize::from(random()) * 6;
         let mut packet: Vec<u8> = (0..len).map(|_| random()).collect();
         if n % 2 == 0 && packet.len() > 5 {
-            // What looks like the first packet of a dialler.
+            // A packet that looks like the first of a dialler.
             packet.resize(1200, random());
             packet[0] = 0xc0 | (packet[0] & 0x0f);
             packet[1..5].copy_from_slice(&1_u32.to_be_bytes());
@@ -48,7 +48,7 @@ async fn udp_garbage_disturbs_nobody() {
     assert_eq!(c.connect(&pair.a).await, (true, 0));
 }
 
-/// Takes whatever the other end shows.
+/// Accepts any key of the other end.
 #[derive(Debug)]
 struct Anybody;
 
@@ -105,7 +105,7 @@ async fn a_client_without_a_key_is_turned_away_by_tls() {
     let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).expect("a suite");
     let config = quinn::ClientConfig::new(Arc::new(crypto));
     let stranger = Process::start();
-    // The client may believe for a moment that it is connected: the server judges last.
+    // The client may consider itself connected for a moment: the server decides last.
     let error = match stranger.dial_with(config, pair.a.address()).await {
         Ok(connection) => in_time(connection.closed()).await,
         Err(error) => error,
@@ -135,14 +135,14 @@ async fn what_is_no_pake_ends_the_admission_at_once() {
         let stranger = Attacker::new("stranger", "no pake");
         let connection = stranger.connect(&pair.a).await;
         let (mut send, _recv) = connection.open_bi().await.expect("a stream");
-        // It may be closed before it has taken everything.
+        // It may be closed before it has read everything.
         let _ = send.write_all(&bytes).await;
         assert_eq!(close_of(&connection).await, -9);
     }
     pair.undisturbed("no PAKE").await;
 }
 
-/// How far a dialler goes before it falls silent.
+/// Step after which a dialler falls silent.
 #[derive(Debug, Clone, Copy)]
 enum Phase {
     Tls,
@@ -158,7 +158,7 @@ async fn fall_silent(stranger: &Attacker, to: &Host, phase: Phase) -> Connection
         Phase::HalfAFrame => {
             let (mut send, recv) = connection.open_bi().await.expect("a stream");
             send.write_all(&[34, 0, 0, 0, 0]).await.expect("written");
-            std::mem::forget((send, recv)); // dropped, they would end the stream
+            std::mem::forget((send, recv)); // dropping them would end the stream
         }
         Phase::Pake | Phase::Hello => {
             let admitted = in_time(dial_pake(&connection, &stranger.proof)).await;
@@ -224,7 +224,7 @@ async fn forty_silent_strangers_keep_an_honest_dialler_out_for_one_handshake_tim
             dialling.expect("an address")
         };
         dials.spawn(async move {
-            // Those that wait are not connected, and never refused.
+            // Waiting dials are not connected, and are never refused.
             match tokio::time::timeout(Duration::from_secs(10), dialling).await {
                 Ok(Ok(connection)) => Ok(connection),
                 Ok(Err(error)) => Err(DialError::from(error)),
@@ -251,7 +251,7 @@ async fn forty_silent_strangers_keep_an_honest_dialler_out_for_one_handshake_tim
     }
 }
 
-/// The first packets of `count` dials, as somebody may send them from addresses that are not its own.
+/// The first packets of `count` dials, as an attacker may send them from forged addresses.
 async fn first_packets(count: usize) -> Vec<Vec<u8>> {
     let sink = tokio::net::UdpSocket::bind("127.0.0.1:0").await;
     let sink = sink.expect("bound");
@@ -306,7 +306,7 @@ async fn after_five_wrong_guesses_an_address_is_refused_and_members_stay() {
     assert_eq!(honest.connect(&pair.a).await, (false, -22));
     assert!(start.elapsed() < Duration::from_secs(2), "told at once");
     pair.undisturbed("wrong guesses").await;
-    // b was not guessed at.
+    // b's room was not guessed at.
     assert_eq!(honest.connect(&pair.b).await, (true, 0));
 }
 
@@ -324,7 +324,7 @@ async fn an_id_that_is_taken_and_rules_that_differ_are_refused() {
     for (hello, code) in [(named("a"), -11), (named("b"), -11), (differing, -20)] {
         assert_eq!(dialler().refused(&pair.a, &hello).await, code);
     }
-    // Also when it says that it has restarted, or that the session is over: it has another key.
+    // Even if it claims to have restarted, or that the session is over: it has another key.
     let mut newer = named("b");
     newer.incarnation.started_us = u64::MAX;
     newer.generation = u32::MAX;
@@ -360,7 +360,7 @@ async fn a_malformed_hello_is_refused() {
             .expect("written");
         assert_eq!(close_of(&connection).await, -9);
     }
-    // A good Hello and then no Ready.
+    // A valid Hello, but no Ready.
     let (connection, mut send, _recv, ack) = dialler.say_hello(&pair.a, &dialler.hello()).await;
     assert_eq!(ack.code, 0);
     send.write_all(&[1, 0, 0, 0, 9]).await.expect("written");

@@ -1,7 +1,7 @@
-//! What stands in a state file.
+//! Format of a state file.
 //!
-//! A file is `MMNSTATE`, a version, the length of what follows, that (postcard: [`Content`]), and the SHA-256 of all
-//! before it. Version 2 named no strategy, since raft alone kept anything; its state stood there without its length.
+//! A file is `MMNSTATE`, a version, the length of the body, the body (postcard: [`Content`]), and the SHA-256 of
+//! everything before it. Version 2 named no strategy, since only raft stored anything; its state had no length before it.
 
 use std::io;
 
@@ -16,41 +16,41 @@ use crate::core::wire::{Opaque, Strategy};
 
 pub(super) const MAGIC: &[u8; 8] = b"MMNSTATE";
 pub(super) const VERSION: u32 = 3;
-/// The oldest that is read.
+/// The oldest version that can be read.
 const OLDEST_VERSION: u32 = 2;
 const HEADER_BYTES: usize = MAGIC.len() + 4 + 4;
 const DIGEST_BYTES: usize = 32;
-/// Far more than a roster, and what is known of its voters, need; no other file is read whole.
+/// Size limit: far more than a roster and the knowledge about its voters need. A larger file is not read.
 pub(super) const MAX_FILE_BYTES: usize = 32 * 1024;
 
-/// A whole file; [`encode`] writes it from references.
+/// Contents of a file; [`encode`] writes it from references.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Content {
     pub(super) owner: Owner,
-    /// The incarnation that wrote it; the next one is newer, whatever the clock says.
+    /// The incarnation that wrote it; the next one is newer, whatever the clock shows.
     pub(super) incarnation: Incarnation,
-    /// What its election strategy keeps, which only that reads.
+    /// The state of the election strategy, which only the strategy can read.
     pub(super) state: Opaque,
 }
 
-/// Whose file it is: what no start of the member may change within the session.
+/// Owner of a file: the values that no start of the member may change within the session.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Owner {
     pub(super) session: String,
     pub(super) peer: String,
-    /// As [`Roster::parse`] reads it; empty where there are no voters.
+    /// The roster's text, as [`Roster::parse`] reads it; empty without voters.
     pub(super) roster: String,
     pub(super) key: KeptKey,
     /// The name of the election strategy.
     pub(super) strategy: String,
 }
 
-/// The key of the member. The other voters know it by that.
+/// The key of the member, by which the other voters know it.
 #[derive(Serialize, Deserialize)]
 pub(super) enum KeptKey {
     /// The library made it at the first start.
     Made(PrivateKey),
-    /// The host gives it at each start, and keeps it.
+    /// The host stores it, and passes it at each start.
     Given(Fingerprint),
 }
 
@@ -59,7 +59,7 @@ pub(super) fn encode(
     incarnation: Incarnation,
     state: &Opaque,
 ) -> io::Result<Zeroizing<Vec<u8>>> {
-    // Of its full length at once: what it grew out of would not be wiped.
+    // Allocated in full: buffers that it outgrows would not be wiped.
     let mut bytes = Zeroizing::new(vec![0; MAX_FILE_BYTES]);
     let room = &mut bytes[HEADER_BYTES..MAX_FILE_BYTES - DIGEST_BYTES];
     let body = postcard::to_slice(&(owner, incarnation, state), room).map_err(io::Error::other)?;
@@ -68,7 +68,7 @@ pub(super) fn encode(
     Ok(bytes)
 }
 
-/// Writes what stands around a body of `len` bytes, and cuts off the rest.
+/// Writes the header and the digest around a body of `len` bytes, and truncates the buffer.
 fn sign(bytes: &mut Vec<u8>, len: usize) -> io::Result<()> {
     let header = [
         &MAGIC[..],
@@ -83,12 +83,12 @@ fn sign(bytes: &mut Vec<u8>, len: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Why a file is no state.
+/// Reason why a file is not a state.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Undecodable {
     /// Another version of the library wrote it.
     Version(u32),
-    /// It is not as it was written.
+    /// Its contents are not as written.
     Damaged(&'static str),
 }
 
@@ -150,7 +150,7 @@ fn decode_version_2(body: &[u8]) -> postcard::Result<Content> {
     })
 }
 
-/// A fuzz target: any file is refused or understood, and what is understood is written as the same.
+/// Fuzz target: any file is refused or understood, and an understood one is written back unchanged.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check(bytes: &[u8]) {
     fn understood(bytes: &[u8]) {
@@ -164,10 +164,10 @@ pub(crate) fn check(bytes: &[u8]) {
         }
     }
     if bytes.len() > MAX_FILE_BYTES - HEADER_BYTES - DIGEST_BYTES {
-        return; // no more is read
+        return; // larger files are not read
     }
     understood(bytes);
-    // Nobody hits a checksum by chance: as the body of a file that is otherwise right.
+    // Random input never matches a checksum, so it is also tried as the body of a valid file.
     let len = u32::try_from(bytes.len()).expect("short");
     for version in OLDEST_VERSION..=VERSION {
         let mut file = [

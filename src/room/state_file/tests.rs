@@ -1,4 +1,4 @@
-//! State files on a real disk.
+//! Tests of state files on a real disk.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::core::election::record::{Epoch, Record, Stamp};
 use crate::core::id::Fingerprint;
 use crate::error::{Code, Coded};
 
-/// A directory of its own for each test.
+/// A separate directory for each test.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -26,7 +26,7 @@ impl Directory {
         Ok((file, saved))
     }
 
-    /// Opens the file of "a" in "s" with this roster and key, and writes it; gives the key.
+    /// Opens the file of "a" in "s" with this roster and key, and writes it; returns the key.
     fn start(&self, voters: &str, given: Option<&Identity>) -> Result<Fingerprint, StartError> {
         let member = (&session_id("s"), &peer_id("a"));
         let (file, identity, _) = self.take(member, &roster(voters), given.cloned())?;
@@ -222,7 +222,7 @@ fn of_a_key_that_is_given_only_the_fingerprint_is_kept() {
     assert_eq!(directory.start("a", Some(&given)).expect("started"), own);
 }
 
-/// A fingerprint as the sentences show it.
+/// A fingerprint as the messages show it.
 struct Digits(Fingerprint);
 
 impl std::fmt::Display for Digits {
@@ -266,7 +266,7 @@ fn nobody_else_may_read_the_file() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = Directory::new("mode");
     let (file, _) = directory.open("s", "a").expect("opened");
-    // What a crash left behind has the rights that it has.
+    // A file left by a crash keeps its permissions.
     fs::write(&file.beside, b"left behind").expect("written");
     fs::set_permissions(&file.beside, fs::Permissions::from_mode(0o644)).expect("set");
     file.write(&saved(1)).expect("written");
@@ -297,8 +297,8 @@ fn a_file_of_another_version_is_refused_as_such() {
     }
 }
 
-/// The file of "a" in "tea", the only voter, which voted for itself in term 1; as the library wrote it before it named
-/// strategies.
+/// The file of "a" in "tea", the only voter, which voted for itself in term 1; written before
+/// the library named strategies.
 const VERSION_2: [&str; 3] = [
     "4d4d4e5354415445020000004800000003746561016102610a012dada1413d17b296cde737da5e1f",
     "2f8289ac610ac5706358cc2fecd6be947d09a3bccd97919c9803d29aa0e9a5e185e3760200000101",
@@ -455,7 +455,7 @@ fn of_several_states_that_wait_the_newest_is_written_and_confirmed() {
         for number in 1..=9 {
             writer.write(number, saved(number));
         }
-        // The task has not run yet: there is one thread.
+        // The task has not run yet: there is only one thread.
         assert_eq!(safe.recv().await, Some(9));
         writer.write(10, saved(10));
         assert_eq!(safe.recv().await, Some(10));
@@ -468,7 +468,7 @@ fn of_several_states_that_wait_the_newest_is_written_and_confirmed() {
 fn what_cannot_be_written_is_tried_again_and_not_confirmed_before() {
     let directory = Directory::new("retry");
     let (file, _) = directory.open("s", "a").expect("opened");
-    // A directory in the place of the file beside: even root cannot write it.
+    // A directory in place of the temporary file: even root cannot write it.
     let in_the_way = file.beside.clone();
     fs::create_dir(&in_the_way).expect("a directory");
     runtime().block_on(async {
@@ -480,7 +480,7 @@ fn what_cannot_be_written_is_tried_again_and_not_confirmed_before() {
         fs::remove_dir(&in_the_way).expect("empty");
         let mut first = safe.recv().await;
         if first == Some(1) {
-            // The writer was at it when the way became free.
+            // The writer was retrying when the path became free.
             first = safe.recv().await;
         }
         assert_eq!(first, Some(2));

@@ -1,4 +1,4 @@
-//! Rooms with a store that a test plays.
+//! Tests of rooms whose external store is played by the test.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
@@ -14,10 +14,10 @@ use crate::net::names::system_lookup;
 use crate::room::opening::Outside;
 use crate::room::{Closed, Room};
 
-/// Longer than any step takes, also on a machine that is busy with other things.
+/// Longer than any step takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Passes every request on to the test.
+/// Passes every request to the test.
 struct Played(Sender<(Call, Request)>);
 
 impl Store for Played {
@@ -27,11 +27,11 @@ impl Store for Played {
     }
 }
 
-/// What leaving takes at most, and what a busy machine adds to it.
+/// Longest duration of leaving, and the margin for a busy machine.
 const LEAVE_LIMIT: Duration = Duration::from_secs(2);
 const SLACK: Duration = Duration::from_secs(1);
 
-/// Asks for what no answer comes to, on a thread that nothing stops: as a name lookup that hangs.
+/// Makes requests that are never answered, on a thread that cannot be stopped, like a hanging name lookup.
 struct Hanging;
 
 impl Store for Hanging {
@@ -72,7 +72,7 @@ fn open(start: impl FnOnce(Answers) -> Box<dyn Store> + Send + 'static) -> Room 
     Room::open_asking(me, session, config, dispatch, &glance::UNREAD, outside).expect("a room")
 }
 
-/// A room whose requests come out of the receiver, and that takes the answers of the sender.
+/// A room whose requests come out of the receiver, and whose answers go into the sender.
 fn played() -> (Room, Receiver<(Call, Request)>, Answers) {
     let (asked, requests) = channel();
     let (give, given) = channel();
@@ -84,7 +84,7 @@ fn played() -> (Room, Receiver<(Call, Request)>, Answers) {
     (room, requests, answers)
 }
 
-/// Answers as a store in which this member is alone, until it is asked for `last`.
+/// Answers like a store in which this member is alone, until the request `last`.
 fn answer_until(
     requests: &Receiver<(Call, Request)>,
     answers: &Answers,

@@ -11,7 +11,7 @@ fn the_alert_counts_as_version_mismatch_when_it_is_raised_here() {
 }
 
 fn quinn_transport_error(code: TransportErrorCode) -> ConnectionError {
-    // `TransportError` is not exported by quinn; its `From` is the way to make one.
+    // quinn does not export `TransportError`; its `From` is the way to make one.
     ConnectionError::TransportError(code.into())
 }
 

@@ -1,4 +1,4 @@
-//! The controller over a line in virtual time: one sender that always has something to send, a rate, a delay and a queue.
+//! Tests of the controller over a line in virtual time: one sender with unlimited data, a rate, a delay and a queue.
 
 use std::collections::VecDeque;
 
@@ -18,12 +18,12 @@ struct Line {
     loss: f64,
 }
 
-/// What a sender reached over a line, after its first two seconds.
+/// Measurements of a sender over a line, without its first two seconds.
 struct Outcome {
     bits_per_second: f64,
-    /// Of all packets that arrived, the median.
+    /// Median queueing delay of all packets that arrived.
     queued: Duration,
-    /// The longest of the first two seconds.
+    /// Longest queueing delay of the first two seconds.
     most_queued_at_start: Duration,
     window: u64,
 }
@@ -33,7 +33,7 @@ fn run(controller: &mut DelayBound, start: Instant, line: &Line) -> Outcome {
     let seconds = 10;
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let (mut now, mut free_at, mut next_send) = (start, start, start);
-    // When its outcome is known, when it was sent, whether it is lost.
+    // Per packet: when its outcome is known, when it was sent, whether it is lost.
     let mut flying: VecDeque<(Instant, Instant, bool)> = VecDeque::new();
     let (mut delivered, mut queues) = (0, Vec::new());
     let mut most_queued_at_start = Duration::ZERO;
@@ -110,7 +110,7 @@ fn a_line_is_used_and_its_queue_stays_short() {
     );
     assert!(outcome.queued < 2 * TARGET, "{:?}", outcome.queued);
     let most = outcome.most_queued_at_start;
-    // The window doubles once more while the first queue is on its way here.
+    // The window doubles once more while the first signs of a queue travel back.
     assert!(most < 30 * MS, "{most:?}");
 }
 

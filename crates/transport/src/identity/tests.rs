@@ -68,7 +68,7 @@ async fn a_dialler_of_another_version_gets_version_mismatch() {
 async fn an_acceptor_without_alpn_is_a_version_mismatch_that_the_dialler_finds_itself() {
     let identity = Identity::generate().expect("a key");
     let transport = Arc::new(transport_config());
-    // quinn takes an empty list as "any protocol" only where the client sends none.
+    // quinn takes an empty list as "any protocol" only if the client sends none.
     let mut tls = rustls::ServerConfig::builder_with_provider(identity.provider.clone())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .expect("TLS 1.3")
@@ -121,7 +121,7 @@ async fn a_client_that_offers_no_raw_key_is_refused_in_the_handshake() {
     assert!(accepted.is_err());
 }
 
-/// The dialler's handshake is over before the acceptor has missed the key: it learns it from the close.
+/// The dialler's handshake ends before the acceptor notices the missing key: the dialler learns of it from the close.
 #[tokio::test]
 async fn a_client_that_promises_a_key_and_shows_none_is_refused() {
     #[derive(Debug)]
@@ -155,7 +155,7 @@ async fn a_client_that_promises_a_key_and_shows_none_is_refused() {
     assert_eq!(DialError::from(error).code(), -4);
 }
 
-/// A key of another algorithm, or an Ed25519 key in another wrapping, would give one holder many names.
+/// A key of another algorithm, or an Ed25519 key in another encoding, would give one holder several identities.
 #[test]
 fn only_the_one_encoding_of_an_ed25519_key_is_taken() {
     let identity = Identity::generate().expect("a key");
@@ -188,7 +188,7 @@ async fn no_session_is_resumed_and_no_early_data_sent() {
         let (dialled, accepted) = tokio::join!(in_time(connecting), acceptor.accept());
         let (dialled, accepted) = (dialled.expect("connected"), accepted.expect("connected"));
         assert!(peer_fingerprint(&accepted).is_some());
-        // What the acceptor sends after the handshake, tickets among it, comes before this close.
+        // Anything that the acceptor sends after the handshake, such as tickets, comes before this close.
         accepted.close(VarInt::from_u32(0), b"");
         in_time(dialled.closed()).await;
     }

@@ -13,8 +13,7 @@ async fn a_stranger_can_open_no_lane_and_fill_only_a_small_window() {
         let (_send, mut recv) = at_acceptor.accept_bi().await.expect("the control stream");
         let mut first = [0; 1];
         recv.read_exact(&mut first).await.expect("a byte");
-        // Every packet that the other end may send is acknowledged when a new lane still waits after
-        // many round trips.
+        // If a new lane still waits after many round trips, every packet that the other end may send is acknowledged.
         for _ in 0..20 {
             tokio::time::sleep(at_dialler.rtt()).await;
         }

@@ -1,7 +1,7 @@
-//! What carries the packets of others over one link: its queues, and the task that empties them.
+//! Leg of a tunnel: the queues of packets that one link carries for others, and the task that empties them.
 //!
-//! quinn sends datagrams before streams. So the task never has more than a few packets in quinn, and while the link's own
-//! streams have something to send it lets them send as much before the next few.
+//! quinn sends datagrams before streams. So the task keeps at most a few packets in quinn. While the link's
+//! own streams have something to send, it lets them send as much before the next few packets.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,23 +18,24 @@ use super::queues::Queues;
 use crate::quic::DATAGRAM_SEND_BUFFER_BYTES;
 use room_core::path::Path;
 
-/// Packets that the task gives to quinn at once; the next when these have left.
+/// Packets that the task passes to quinn at once; the next batch follows when these have left.
 const BATCH: usize = 8;
-/// The same when the link's own datagrams keep quinn's queue from getting empty: so many of these may leave in between.
+/// Further datagrams that may leave before the next batch, if the link's own datagrams keep
+/// quinn's queue from running empty.
 const OWN_DATAGRAMS_BETWEEN: u64 = 8;
-/// What quinn's empty queue may have less room than all: it counts what it keeps about the next datagram.
+/// Tolerance for an empty queue: quinn counts its bookkeeping for the next datagram.
 const DATAGRAM_OVERHEAD_BYTES: usize = 64;
-/// How long packets follow each other before the streams get a turn, where they did not send anything in their last turn.
+/// Time for which packets follow each other before the streams get a turn, if they sent nothing in their last turn.
 const ALONE: Duration = Duration::from_millis(10);
-/// The same in turns, where that is longer.
+/// [`ALONE`] in turns; the longer of the two applies.
 const ALONE_TURNS: u32 = 4;
-/// A turn of the streams, if they do not use it, is no longer.
+/// Longest turn of the streams if they do not use it.
 const LONGEST_TURN: Duration = Duration::from_millis(50);
-/// How long the task relies on being told that the link has sent something. A link whose peer has moved to another address may
-/// not be noticed.
+/// Longest reliance on the notice that the link has sent something. The notice may be missing for a link
+/// whose peer has moved to another address.
 const RECHECK: Duration = Duration::from_millis(50);
 
-/// What became of packets.
+/// Counters of packets by outcome.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Sent on for others.
@@ -60,7 +61,7 @@ pub struct Leg {
 }
 
 impl Leg {
-    /// Queues a piece and tells how many were dropped for it.
+    /// Queues a piece; returns how many were dropped for it.
     pub fn push(&self, way: Way, piece: Piece) -> u64 {
         let mut queues = self.queues();
         let was_empty = queues.is_empty();
@@ -88,16 +89,16 @@ impl Leg {
     }
 }
 
-/// Tells the tasks when the socket sends something on their links.
+/// Notifies the tasks when the socket sends something on their links.
 #[derive(Debug, Default)]
 pub struct Departures {
-    /// So that a packet costs nothing more while nobody waits.
+    /// Number of waiting tasks, so that a packet costs nothing more while it is 0.
     waiting: AtomicUsize,
     by_address: Mutex<BTreeMap<SocketAddr, Arc<Notify>>>,
 }
 
 impl Departures {
-    /// The socket takes a packet to `destination`. quinn may hold the lock of that connection.
+    /// The socket sends a packet to `destination`. quinn may hold the lock of that connection.
     pub fn tell(&self, destination: SocketAddr) {
         if self.waiting.load(Ordering::SeqCst) == 0 {
             return;
@@ -125,7 +126,7 @@ impl Departures {
     }
 }
 
-/// Somebody who waits; dropped, it waits no more.
+/// A waiting task; dropping it ends the wait.
 struct Departure {
     departures: Arc<Departures>,
     address: SocketAddr,
@@ -168,7 +169,7 @@ pub async fn drive(
         let departure = departures.wait_for(connection.remote_address());
         tokio::select! {
             () = turns.send(&connection, batch, &departure, &counters) => {}
-            // What is left of the batch would come too late.
+            // The rest of the batch would arrive too late.
             changed = link.changed() => if changed.is_err() {
                 return;
             },
@@ -176,12 +177,12 @@ pub async fn drive(
     }
 }
 
-/// Whose turn it is on a link.
+/// Turns between packets and streams on a link.
 #[derive(Debug, Default)]
 struct Turns {
     /// Since when the streams have had no turn.
     began: Option<Instant>,
-    /// Whether the streams sent something in their last turn: then every batch is followed by one.
+    /// Whether the streams sent something in their last turn: then a turn follows every batch.
     streams_send: bool,
 }
 
@@ -228,7 +229,7 @@ impl Turns {
             .await;
     }
 
-    /// Lets the streams send as many packets as the batch, where they have something.
+    /// Lets the streams send as many packets as the batch, if they have data.
     async fn yield_to_streams(
         &mut self,
         connection: &Connection,
@@ -244,7 +245,7 @@ impl Turns {
             return;
         }
         let until = now + turn;
-        // What fits beside the packets of the batch is one frame each, and no turn.
+        // The streams' share within the batch's own packets, one frame each, does not count as a turn.
         while streamed() < 2 * sent && Instant::now() < until {
             departure.next(until).await;
         }
@@ -254,7 +255,7 @@ impl Turns {
 }
 
 impl Departure {
-    /// Waits for the next packet of the link, and no longer than `until`.
+    /// Waits for the next packet of the link, at most until `until`.
     async fn next(&self, until: Instant) {
         let _ = timeout_at(until, self.told.notified()).await;
     }
@@ -265,7 +266,7 @@ fn has_no_datagrams(connection: &Connection) -> bool {
     space + DATAGRAM_OVERHEAD_BYTES > DATAGRAM_SEND_BUFFER_BYTES
 }
 
-/// How long the link takes for so many packets at its present rate, and half as long again.
+/// One and a half times the time that the link needs for this many packets at its present rate.
 fn turn_of(connection: &Connection, packets: u64) -> Duration {
     let path = connection.stats().path;
     let bytes = packets as f64 * f64::from(path.current_mtu);

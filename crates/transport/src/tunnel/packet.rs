@@ -1,4 +1,5 @@
-//! A QUIC packet as datagrams of another link: [`TUNNEL_DATAGRAM`], a header, and the packet or one of its two parts.
+//! Encoding of a QUIC packet as datagrams of another link: [`TUNNEL_DATAGRAM`], a header, and the
+//! packet or one of its two parts.
 
 use std::collections::VecDeque;
 
@@ -7,9 +8,9 @@ use room_core::virtual_address::{VIRTUAL_ID_BYTES, VirtualId};
 
 /// The first byte of a datagram that holds a packet of a tunnel, or a part of one.
 pub const TUNNEL_DATAGRAM: u8 = 2;
-/// Longest packet that a tunnel carries. Links through a tunnel send 1200 bytes at most; the rest is for later versions.
+/// Longest packet that a tunnel carries. Links through a tunnel send at most 1200 bytes; the rest is for later versions.
 pub const MAX_PACKET_BYTES: usize = 1500;
-/// The kind of the datagram and the part, the number, and to whom or from whom.
+/// The datagram's first byte, direction and part, number, and the member that the direction names.
 pub const HEADER_BYTES: usize = 1 + 1 + 2 + VIRTUAL_ID_BYTES;
 /// Packets of one sender of which one part has arrived, at most. A part waits only for one that was sent right behind it, so
 /// older ones have lost theirs.
@@ -20,16 +21,16 @@ pub const MAX_HALVES: usize = 32;
 const FORWARD_BIT: u8 = 1;
 const PART_SHIFT: u8 = 1;
 
-/// Which way a datagram goes, and whom its header names.
+/// Direction of a datagram, with the member that its header names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// From a member to the relay: to whom it is to be forwarded.
+    /// From a member to the relay; names the target.
     To(VirtualId),
-    /// From the relay to a member: whose it is.
+    /// From the relay to a member; names the origin.
     From(VirtualId),
 }
 
-/// How much of a packet a datagram holds.
+/// The part of a packet that a datagram holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// All of it.
@@ -40,18 +41,18 @@ pub enum Part {
     Second,
 }
 
-/// What precedes the packet, or the part of it.
+/// Header before the packet or its part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Where the datagram goes or comes from.
     pub way: Way,
     /// How much of the packet follows.
     pub part: Part,
-    /// The sender's, from one packet to the next; both parts of a packet have the same.
+    /// The sender's number of the packet; both parts of a packet have the same.
     pub number: u16,
 }
 
-/// What one datagram carries.
+/// Contents of one datagram.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     /// How much of the packet it is.
@@ -62,7 +63,7 @@ pub struct Piece {
     pub bytes: Bytes,
 }
 
-/// Takes a datagram apart; `None` if it is malformed.
+/// Decodes a datagram; `None` if it is malformed.
 pub fn decode(mut datagram: Bytes) -> Option<(Way, Piece)> {
     let header = datagram.get(..HEADER_BYTES)?;
     let [TUNNEL_DATAGRAM, kind, low, high, id @ ..] = header else {
@@ -92,7 +93,7 @@ pub fn decode(mut datagram: Bytes) -> Option<(Way, Piece)> {
     ))
 }
 
-/// Puts a datagram together.
+/// Encodes a datagram.
 pub fn encode(header: Header, bytes: &[u8]) -> Bytes {
     let mut datagram = BytesMut::with_capacity(HEADER_BYTES + bytes.len());
     let (forward, id) = match header.way {
@@ -112,8 +113,8 @@ pub fn encode(header: Header, bytes: &[u8]) -> Bytes {
     datagram.freeze()
 }
 
-/// The datagrams that carry `piece`, none longer than `max`; `None` if there are none. Only a whole packet can be split: in
-/// halves, which any path takes.
+/// The datagrams that carry `piece`, none longer than `max`; `None` if it does not fit. Only a whole packet
+/// can be split, into halves that fit any path.
 pub fn datagrams(way: Way, piece: &Piece, max: usize) -> Option<(Bytes, Option<Bytes>)> {
     let header = |part| Header {
         way,
@@ -135,7 +136,7 @@ pub fn datagrams(way: Way, piece: &Piece, max: usize) -> Option<(Bytes, Option<B
     ))
 }
 
-/// Puts packets together that came in parts through one link.
+/// Reassembles packets that came in parts through one link.
 #[derive(Debug, Default)]
 pub struct Halves {
     /// Oldest first.
@@ -143,7 +144,8 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// Takes what came of the sender `from`; gives the packet that is whole now, and tells whether another was given up.
+    /// Takes a piece of the sender `from`. Returns the packet that is complete now, if any, and
+    /// whether another one was given up.
     pub fn take(&mut self, from: VirtualId, piece: Piece) -> (Option<Bytes>, bool) {
         if piece.part == Part::Whole {
             return (Some(piece.bytes), false);
@@ -155,7 +157,7 @@ impl Halves {
             let (first, second) = match (other.part, piece.part) {
                 (Part::First, Part::Second) => (other, piece),
                 (Part::Second, Part::First) => (piece, other),
-                // The same part again: it came twice, or the numbers have begun anew. The newer one is kept.
+                // A part that arrived twice: it was duplicated, or the numbers have wrapped. The newer one is kept.
                 _ => {
                     self.waiting.push_back((from, piece));
                     return (None, false);

@@ -1,26 +1,26 @@
-//! What waits to go out through one link on behalf of others: a short queue for each that the headers name, served in turn.
+//! Queues of packets that go out through one link on behalf of others: a short queue per named member, served in turn.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::packet::{Piece, Way};
 
-/// Packets, or parts of them, that wait in one queue. The oldest makes way: the sender's congestion control then sees the loss
-/// a whole queue earlier, and what arrives is new.
+/// Packets, or parts of them, in one queue, at most. The oldest is dropped: the sender's congestion control
+/// then notices the loss a whole queue earlier, and the packets that arrive are new.
 pub const MAX_QUEUED_OF_ONE: usize = 128;
-/// The same in all queues of one link (3 MB); the longest of them loses its oldest.
+/// Packets, or parts of them, in all queues of one link, at most (3 MB); the longest queue loses its oldest.
 pub const MAX_QUEUED: usize = 2048;
 
 /// The queues of one link.
 #[derive(Debug, Default)]
 pub struct Queues {
     queues: BTreeMap<Way, VecDeque<Piece>>,
-    /// Who was served last; the next in order is next.
+    /// The queue served last; the next in order follows.
     last: Option<Way>,
     len: usize,
 }
 
 impl Queues {
-    /// Queues a piece and tells how many were dropped for it.
+    /// Queues a piece; returns how many were dropped for it.
     pub fn push(&mut self, way: Way, piece: Piece) -> u64 {
         let queue = self.queues.entry(way).or_default();
         queue.push_back(piece);
@@ -55,7 +55,7 @@ impl Queues {
         Some((way, piece))
     }
 
-    /// Drops what waits of `way`, and tells how many.
+    /// Drops the queue of `way`; returns its length.
     pub fn clear(&mut self, way: Way) -> u64 {
         let dropped = self.queues.remove(&way).map_or(0, |queue| queue.len());
         self.len -= dropped;

@@ -50,7 +50,7 @@ fn queues_are_bounded_and_served_in_turn() {
         }
     }
     assert_eq!((queues.len(), pushed as usize), (MAX_QUEUED, MAX_QUEUED));
-    // The last ones found room, at the cost of the longest.
+    // The last ones found room, at the expense of the longest queue.
     assert!(queues.clear(way(63)) > 20);
 }
 
@@ -95,7 +95,7 @@ fn parts_that_wait_are_bounded() {
     );
 }
 
-/// What the network does with one datagram.
+/// The network's treatment of one datagram.
 #[derive(Debug, Clone)]
 struct Fortune {
     copies: usize,

@@ -1,4 +1,4 @@
-//! Dials that are over with their first packet.
+//! Dials that end with their first packet.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Instant;
@@ -11,15 +11,15 @@ use crate::net::dial::MAX_ADMISSIONS;
 use crate::net::lingering::MAX_LINGERING;
 use crate::room::hostile::*;
 
-/// Length of the first packet of a dial, at least (RFC 9000 section 14.1).
+/// Minimum length of the first packet of a dial (RFC 9000 section 14.1).
 const PACKET_BYTES: usize = 1200;
 
-/// The first packet of a dial, which holds a CONNECTION_CLOSE and padding (RFC 9000 sections 17.2.2 and 19.19).
+/// The first packet of a dial, with a CONNECTION_CLOSE and padding (RFC 9000 sections 17.2.2 and 19.19).
 fn only_a_close(config: &quinn::ServerConfig, number: u32) -> Vec<u8> {
     let name = [number.to_be_bytes(), [7; 4]].concat();
     let keys = config.crypto.initial_keys(1, &ConnectionId::new(&name));
     let Ok(keys) = keys else { panic!("version 1") };
-    // Initial, with a packet number of four bytes; version 1; both names; no token.
+    // Initial, with a packet number of four bytes; version 1; both connection ids; no token.
     let mut packet = vec![0xc3, 0, 0, 0, 1];
     for _ in 0..2 {
         packet.push(8);
@@ -33,13 +33,13 @@ fn only_a_close(config: &quinn::ServerConfig, number: u32) -> Vec<u8> {
     let header_len = packet.len();
     packet.extend([0x1c, 0, 0, 0]);
     packet.resize(PACKET_BYTES, 0);
-    // As the server decrypts.
+    // Encrypted for the server's keys.
     keys.packet.remote.encrypt(0, &mut packet, header_len);
     keys.header.remote.encrypt(number_at, &mut packet);
     packet
 }
 
-/// Sends for 8 s of real time: so long it takes to fill the places, over and over, until more linger than the bound.
+/// Sends for 8 s of real time: it takes that long to fill the places again and again, until more linger than the bound.
 #[tokio::test]
 async fn connections_that_a_close_opens_are_bounded_and_soon_over() {
     let pair = Pair::settled("closers").await;

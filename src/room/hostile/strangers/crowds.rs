@@ -1,4 +1,4 @@
-//! Many at one address, at once: guesses are limited, and honest newcomers get in.
+//! Crowds of processes at one address: guesses are limited, and honest newcomers get in.
 
 use std::net::{IpAddr, UdpSocket};
 use std::sync::Mutex;
@@ -14,7 +14,7 @@ use crate::net::socket::Bound;
 use crate::room::hostile::cut::{cut, heal};
 use crate::room::hostile::*;
 
-/// Opens a room at another address of this machine than the others.
+/// Opens a room at another address of this machine than the other tests' rooms.
 fn open_elsewhere(name: &str, session: &str, config: Config) -> Host {
     let bind_address = Some(IpAddr::from([127, 0, 0, 2]));
     Host::open_with(
@@ -28,7 +28,7 @@ fn open_elsewhere(name: &str, session: &str, config: Config) -> Host {
 }
 
 impl Pair {
-    /// Cuts the cable between the two until both have noticed, and waits until they are back.
+    /// Cuts the cable between the two until both have noticed, and waits until they are linked again.
     async fn lose_and_find_each_other(&self) {
         let ports = [self.a.port(), self.b.port()];
         cut(ports[0], ports[1]);
@@ -42,13 +42,13 @@ impl Pair {
     }
 }
 
-/// Guesses that one address has from a moment on: five, and five more after each minute.
+/// Guesses allowed to one address since `first`: five, and five more after each minute.
 fn allowed_since(first: Instant) -> usize {
     let minutes = first.elapsed().as_secs() / 60;
     5 * (1 + usize::try_from(minutes).expect("few"))
 }
 
-/// Dials, over and over, and tests guesses; counts those that were heard.
+/// Dials and tests guesses in a loop; counts the guesses that were answered.
 async fn guess_by_dialling(address: SocketAddr, heard: Arc<AtomicUsize>) {
     let guesser = Attacker::new("guesser", "a guess");
     let limit = Duration::from_secs(8);
@@ -86,7 +86,7 @@ async fn of_250_ports_that_dial_and_guess_five_are_heard_and_honest_ones_get_in(
     let count = || heard.load(Ordering::Relaxed);
     eventually("five guesses are heard", || count() >= 5).await;
     let began = Instant::now();
-    // Elsewhere: at once. Here: former members only.
+    // From another address a newcomer enters at once. From this one only former members do.
     let newcomer = open_elsewhere("newcomer", SESSION, quick());
     let start = Instant::now();
     assert_eq!(newcomer.connect(&pair.a).await, (true, 0));
@@ -96,11 +96,11 @@ async fn of_250_ports_that_dial_and_guess_five_are_heard_and_honest_ones_get_in(
     assert!(count() <= allowed_since(first), "{} guesses", count());
     guessers.shutdown().await;
 
-    // The door is closed for strangers there, whatever they know, and open for a key that is known.
+    // The address is closed for strangers, whatever they know, and open for a known key.
     let honest = Host::open("honest", SESSION);
     let result = loop {
         match honest.connect(&pair.a).await {
-            (false, -19) => {} // behind guessers that are still in line
+            (false, -19) => {} // behind guessers that are still in the queue
             result => break result,
         }
     };
@@ -110,7 +110,7 @@ async fn of_250_ports_that_dial_and_guess_five_are_heard_and_honest_ones_get_in(
     assert!(admitted.is_ok(), "a known key");
 }
 
-/// Accepts links, and tests a guess on every dialler; counts the diallers, by port, whose confirmation it got.
+/// Accepts links, and tests a guess on every dialler; records the port of each dialler whose confirmation it got.
 async fn guess_by_being_dialled(guesser: Attacker, got: Arc<Mutex<Vec<u16>>>) {
     loop {
         let incoming = guesser.process.endpoint.accept().await;
@@ -161,7 +161,7 @@ async fn of_250_announced_ports_five_learn_whether_they_guessed_and_honest_ones_
     };
     eventually("a dials what is announced", || count() >= 5).await;
     let began = Instant::now();
-    // By hand, and found by discovery.
+    // By hand, and by discovery.
     let newcomer = open_elsewhere("newcomer", SESSION, quick());
     let start = Instant::now();
     assert_eq!(newcomer.connect(&pair.a).await, (true, 0));
@@ -169,7 +169,7 @@ async fn of_250_announced_ports_five_learn_whether_they_guessed_and_honest_ones_
     let _found = open_elsewhere("found", SESSION, on_the_network(MDNS_PORT));
     pair.a.wait_for(joined("found"), 1).await;
     pair.lose_and_find_each_other().await;
-    // A host that dials there learns until when it cannot.
+    // A host that dials there receives the time until which it cannot.
     let results = watch::Sender::new(Vec::new());
     let mut told = results.subscribe();
     let tell = move |result: &ConnectionResult| results.send_modify(|all| all.push(result.clone()));
@@ -250,8 +250,7 @@ async fn silent_strangers_at_one_address_leave_a_place_for_somebody_elsewhere() 
     pair.undisturbed("silent strangers at one address").await;
 }
 
-/// Heartbeats of a thousand links in one process must leave the machine some time, and it may be a slow one: elsewhere
-/// all are in after a second.
+/// Timers for a thousand links in one process: their heartbeats must leave even a slow machine time for the rest.
 fn crowded(config: Config) -> Config {
     Config {
         heartbeat_interval: Duration::from_secs(1),
@@ -296,7 +295,7 @@ async fn thirty_two_members_on_one_address_that_dial_one_contact_at_once_form_a_
     close(&hosts);
 }
 
-/// All at once: each takes its leave of all others.
+/// Closes all rooms at once: each leaves all others.
 fn close(hosts: &[Host]) {
     std::thread::scope(|scope| {
         for host in hosts {
@@ -351,7 +350,7 @@ async fn two_rooms_with_one_tag_on_one_address_do_not_starve_each_other() {
     }
 }
 
-/// A response with 40 made-up members, as anybody on the network may send it.
+/// A response with 40 forged members, as anyone on the network may send it.
 fn forged_records(number: u32) -> Vec<u8> {
     const RECORDS: u16 = 40;
     let mut packet = vec![0, 0, 0x84, 0, 0, 0];
