@@ -27,7 +27,8 @@ fi
 # With the etcd strategy in all that is not optimized, so that it is built once; without it in the library that hosts load. Rooms
 # over loopback mostly wait.
 # shellcheck disable=SC2086 # two words
-run --features etcd,hosts --lib --test etcd --test e2e --test reopen --test lifecycle --test events --test header --test abi_exports --test ships \
+run --package meta_mystia_network --package room_transport --features meta_mystia_network/etcd,meta_mystia_network/hosts \
+    --lib --test etcd --test e2e --test reopen --test lifecycle --test events --test header --test abi_exports --test ships \
     --test ffi_before_init --test ffi_options --test ffi_peers --test wiped --test gossip_example --test room_example --example simulate \
     $threads$(($(nproc) * 2))
 # Optimized: it is arithmetic over many seeds. The core alone has tests of each guard's switch, too.

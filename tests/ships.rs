@@ -1,13 +1,13 @@
-//! What ships is built without the laboratory's switches.
+//! The shipped library is built without the laboratory's switches and without the processes of tests.
 
 use std::process::Command;
 
-/// The features of the core, as `cargo build --release` selects them.
-fn features_of_core(edges: &str) -> String {
+/// The features of a crate of the workspace, as `cargo build --release` selects them.
+fn features_of(of: &str, edges: &str) -> String {
     let tree = Command::new(env!("CARGO"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["tree", "--offline", "--package", "meta_mystia_network"])
-        .args(["--edges", edges, "--invert", "room_core"])
+        .args(["--edges", edges, "--invert", of])
         .output()
         .expect("cargo runs");
     let (text, error) = (tree.stdout, tree.stderr);
@@ -17,9 +17,11 @@ fn features_of_core(edges: &str) -> String {
 
 #[test]
 fn the_switches_of_the_laboratory_are_not_in_what_ships() {
-    let ships = features_of_core("normal,build,features");
-    assert!(ships.contains("meta_mystia_network"), "{ships}");
-    assert!(!ships.contains("laboratory"), "{ships}");
-    let tests = features_of_core("normal,build,dev,features");
-    assert!(tests.contains("laboratory"), "this test sees it: {tests}");
+    for (of, feature) in [("room_core", "laboratory"), ("room_transport", "testing")] {
+        let ships = features_of(of, "normal,build,features");
+        assert!(ships.contains("meta_mystia_network"), "{ships}");
+        assert!(!ships.contains(feature), "{ships}");
+        let tests = features_of(of, "normal,build,dev,features");
+        assert!(tests.contains(feature), "this test sees it: {tests}");
+    }
 }

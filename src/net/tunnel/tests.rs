@@ -1,9 +1,7 @@
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-use proptest::prelude::*;
 use quinn::congestion::{Controller, ControllerFactory};
 use quinn::{ConnectionError, Endpoint, EndpointConfig, IdleTimeout};
 use room_transport::identity::{
@@ -12,11 +10,8 @@ use room_transport::identity::{
 use room_transport::quic::open_windows;
 use room_transport::testing::in_time;
 use room_transport::timers::Timers;
-use room_transport::tunnel::packet::TUNNEL_DATAGRAM;
-use room_transport::tunnel::packet::{
-    HEADER_BYTES, Header, MAX_HALVES, MAX_HALVES_OF_ONE, datagrams, encode,
-};
-use room_transport::tunnel::queues::{MAX_QUEUED, MAX_QUEUED_OF_ONE, Queues};
+use room_transport::tunnel::packet::{HEADER_BYTES, Header, TUNNEL_DATAGRAM, encode};
+use room_transport::tunnel::queues::MAX_QUEUED_OF_ONE;
 use tokio::sync::mpsc;
 
 use super::*;
