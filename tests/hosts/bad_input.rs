@@ -1,4 +1,4 @@
-//! Everything wrong that a host can pass gives its code and its sentence.
+//! Each invalid input of a host returns its code and its sentence.
 
 use std::process::Command;
 

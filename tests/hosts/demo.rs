@@ -10,13 +10,13 @@ fn three_languages_meet_and_follow_a_new_leader_when_the_first_is_killed() {
     plays(&[]);
 }
 
-/// The same hosts, with that one option.
+/// With the gossip option.
 #[test]
 fn the_hosts_of_the_demo_follow_a_new_leader_under_gossip_too() {
     plays(&["--strategy", "gossip", "--alive-ms", "500"]);
 }
 
-/// As seeds of a group that never splits, none of which dials another.
+/// As seeds of a cluster that never splits; none dials another.
 #[test]
 fn the_hosts_of_the_demo_follow_a_new_leader_as_seeds_too() {
     plays(&["--strategy", "seeded"]);

@@ -1,4 +1,4 @@
-//! Members of one room find each other in the local network: real processes, real multicast.
+//! Discovery of one room's members in the local network: real processes, real multicast.
 
 use std::process::Command;
 

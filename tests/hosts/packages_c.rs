@@ -1,5 +1,5 @@
-//! What is installed for C and C++ is found, compiled against and run: `packages_c.py`.
-//! Those for Windows are played by `tests/dist/windows.py`.
+//! The installed files for C and C++: found, compiled against and run by `packages_c.py`. `tests/dist/windows.py` runs the
+//! stories for Windows.
 
 use crate::stories::{play, stories};
 

@@ -1,4 +1,4 @@
-//! The C# lobby as people use it, on terminals: `panel.py`, under Mono and CoreCLR.
+//! The C# lobby on terminals, under Mono and CoreCLR: `panel.py`.
 
 use std::process::Command;
 
@@ -88,7 +88,7 @@ fn a_terminal_that_is_no_screen_gets_lines() {
     shows_on_mono("a_terminal_that_is_no_screen_gets_lines");
 }
 
-/// Mono ends at once, as every program does that does not ask for the signal.
+/// Mono ends at once, like every program that does not handle the signal.
 #[test]
 fn a_termination_gives_the_terminal_back_on_coreclr() {
     shows_on_coreclr("a_termination_gives_the_terminal_back");

@@ -1,6 +1,6 @@
-//! Where the published library breaks its promise, each with real processes over the C ABI: `promises.py`.
-//! And the life of a peer: `life.py`; what does not change a leader: `stability.py`; elections: `elections.py`. Rooms of
-//! puppets, which `puppet/` moves.
+//! Promises that the published library breaks, each with real processes over the C ABI: `promises.py`. Sessions of a peer:
+//! `life.py`. Disturbances that keep the leader: `stability.py`. Elections: `elections.py`. All are rooms of puppets, which
+//! `puppet/` controls.
 
 use std::path::PathBuf;
 use std::process::Command;
