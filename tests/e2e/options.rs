@@ -1,4 +1,4 @@
-//! What the options of a room do on the wire.
+//! Effects of a room's options on the wire.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -25,7 +25,7 @@ fn with_secret(secret: &[u8]) -> Config {
     }
 }
 
-/// How the dial of `text` ended.
+/// Result of the dial of `text`.
 fn dialled(member: &Member, text: &str) -> (bool, i32) {
     member.connect(text);
     member.wait(&format!("the end of the dial of {text}"), |told| {
@@ -67,7 +67,7 @@ fn a_dual_stack_room_is_reached_by_ipv6_as_well() {
 
 #[test]
 fn a_name_is_resolved_and_the_address_that_answers_is_found() {
-    // Which addresses "localhost" has is the system's affair: all of them are tried.
+    // The system decides on the addresses of "localhost": a dial tries all of them.
     let found = ("localhost", 1).to_socket_addrs().expect("a hosts file");
     for ip in found.map(|address| address.ip().to_string()) {
         let session = format!("name {ip}");
@@ -219,11 +219,11 @@ fn a_member_that_keeps_its_key_comes_back_under_its_id_and_another_key_does_not_
     let b = Member::open_with("b", "keys", own.clone());
     assert_eq!(dialled(&b, &target), (true, 0));
     settled(&[&a, &b]);
-    // The same id with another key, while its id_holder lives.
+    // The same id with another key, while the id's holder is present.
     let stranger = Member::open_with("b", "keys", key());
     let code = Code::DuplicatePeerId.value();
     assert_eq!(dialled(&stranger, &target), (false, code));
-    // The same id with the same key is a new life of the same member.
+    // Equal id and key: a new incarnation of that member.
     let again = Member::open_with("b", "keys", own);
     assert_eq!(dialled(&again, &target), (true, 0));
     a.wait_for(&Told::Left("b".into()));

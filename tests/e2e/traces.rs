@@ -1,5 +1,4 @@
-//! Traces of real rooms: whole after the shutdown, in the words of the simulator's, and refused where they cannot
-//! be written.
+//! Traces of real rooms: complete after the shutdown, in the simulator's format, and refused where they cannot be written.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,7 @@ use room_simulator::record::{Section, from_lines};
 
 use crate::harness::{self, Member, quick, settled};
 
-/// As the simulator reads it.
+/// Like the simulator's reader.
 fn id(name: &str) -> PeerId {
     PeerId::new(name).expect("a valid id")
 }
