@@ -1,4 +1,4 @@
-//! The example of a room in Rust does what it says.
+//! The example of a room in Rust works as documented.
 
 #[path = "../examples/room.rs"]
 #[expect(dead_code, reason = "its `main` reads standard input")]
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use meta_mystia_network::room::Room;
 
-/// A member, and every line that it was told so far.
+/// A member, and its output so far.
 struct Member {
     room: Room,
     told: Receiver<String>,

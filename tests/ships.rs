@@ -1,4 +1,4 @@
-//! What ships is built without the laboratory's switches.
+//! The shipped library is built without the laboratory's switches.
 
 use std::process::Command;
 
