@@ -1,4 +1,4 @@
-//! Wrong histories: each must be reported, or the runs prove nothing.
+//! Wrong histories: the checker must report each, or the runs prove nothing.
 
 use room_core::election::LeaderReason;
 use room_core::id::Incarnation;
@@ -39,7 +39,7 @@ fn checker() -> Checker {
     checker
 }
 
-/// The same, leading.
+/// The checker of a leading `m`.
 fn leading() -> Checker {
     let mut checker = checker();
     let electing = GossipSeen {
