@@ -1,7 +1,7 @@
 //! The properties of `docs/elections.md` that hold at every instant, checked after every input of a node.
 //!
-//! The checker sees only a node's outputs and its state (a [`Seen`]). It gets nothing else from the simulator, so that tests can feed
-//! it a wrong history by hand.
+//! The checker sees only a node's outputs and its state (a [`Seen`]), and nothing else of the simulator: so tests can feed it a
+//! wrong history by hand.
 
 use crate::decoded;
 use std::collections::{BTreeMap, BTreeSet};
