@@ -1,5 +1,5 @@
-//! Seeded rooms that elect by gossip. The variables of [`super::runner`] count here, too; besides,
-//! `MMN_SIM_GOSSIP_SEED=<seed> cargo test --release -p room_simulator replay -- --nocapture` prints one run.
+//! Seeded rooms that elect by gossip. The variables of [`super::runner`] apply here, too; besides, `MMN_SIM_GOSSIP_SEED=<seed>
+//! cargo test --release -p room_simulator replay -- --nocapture` prints one run.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! Rooms with the seeded strategy, by seed. The variables of [`super::runner`] count here, too; besides,
+//! Rooms with the seeded strategy, by seed. The variables of [`super::runner`] apply here, too; besides,
 //! `MMN_SIM_SEEDED_SEED=<seed> cargo test --release -p room_simulator replay -- --nocapture` prints one run.
 
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! A leader that a majority of its voters does not answer resigns (G6).
+//! A leader resigns without answers from a majority of its voters (G6).
 
 use room_core::time::Duration;
 

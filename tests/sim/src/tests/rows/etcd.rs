@@ -1,4 +1,4 @@
-//! What etcd's own tests of elections, locks and sessions show, with the simulated store.
+//! Behaviour that etcd's own tests of elections, locks and sessions show, with the simulated store.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// So many members, of which so many campaign; they start one after the other.
+/// A world of this many members, some of which campaign; they start one after the other.
 fn world(members: usize, campaigning: usize) -> World {
     let net = Net {
         delay_us: (500, 2_000),
@@ -31,7 +31,7 @@ fn world(members: usize, campaigning: usize) -> World {
     world
 }
 
-/// The leaders that a member's host was shown, each once.
+/// Leaders that a member's host was shown, each once.
 fn leaders(world: &World, slot: usize) -> Vec<(String, u64)> {
     let shown = world.members[slot].shown.iter();
     shown
@@ -203,7 +203,7 @@ fn e5_a_lease_that_is_given_up_is_not_used_again() {
     assert!(world.acts(0).expect("it leads") > before);
 }
 
-/// The process before may still live, in a copy of its machine, with the same address: it notices only a write.
+/// The earlier process may be alive still, in a copy of its machine, with the same address: it notices only a write.
 #[test]
 fn e5_a_process_that_takes_a_lease_over_writes_its_key_even_if_it_says_the_same() {
     let mut world = world(1, 1);
@@ -219,7 +219,7 @@ fn e5_a_process_that_takes_a_lease_over_writes_its_key_even_if_it_says_the_same(
     assert!(after.modified > before.modified, "it wrote its key");
 }
 
-/// A value that was written in a request without an answer is expected once.
+/// A value in a request without an answer is expected once.
 #[test]
 fn e5_a_value_of_which_a_write_was_in_doubt_does_not_hide_another_process() {
     let mut world = world(1, 1);
@@ -240,7 +240,7 @@ fn e5_a_value_of_which_a_write_was_in_doubt_does_not_hide_another_process() {
     assert!(world.acts(0).is_none(), "the write of another process");
 }
 
-/// Its key in the other room would live as long as the lease, and nobody could lead there.
+/// Its key in the other room would live as long as the lease, and block every leader there.
 #[test]
 fn e5_a_lease_of_another_prefix_is_not_used_again() {
     let mut world = world(1, 1);
@@ -473,7 +473,7 @@ fn e17_a_lock_whose_name_begins_with_that_of_another_is_another_lock() {
 
 #[test]
 fn e19_the_granted_time_to_live_counts() {
-    // The store grants more than was asked for: a cut that is shorter than two thirds of it costs nothing.
+    // The store grants more than requested: a cut shorter than two thirds of it costs nothing.
     let mut world = world(1, 0);
     world.store.shortest = Duration::from_secs(90);
     world.order(0, Local::EnableAuto(true)).expect("it may");
@@ -557,7 +557,7 @@ fn e22_a_candidate_whose_lease_ended_while_it_waited_never_leads_with_it() {
     let mut world = world(2, 2);
     let lease = lease(&world, 1);
     world.store.revoke(lease);
-    // The leader goes at the same moment: the key right before is gone, and so is its own.
+    // The leader is killed at the same moment: the key right before is gone, and so is its own.
     world.kill(0);
     world.tell_watches();
     world.run_for(TTL * 3);
@@ -585,7 +585,7 @@ fn e22_a_leader_whose_key_is_deleted_by_hand_says_so_and_stands_in_line_again() 
     assert_eq!(world.store.keys(PREFIX).len(), 2, "it waits again");
 }
 
-/// A key of that name is there when the candidate looks whether its own still is; another one was created before it.
+/// A key of that name exists when the candidate checks for its own; another one was created before it.
 #[test]
 fn e22_a_candidate_whose_key_was_created_again_behind_another_one_does_not_lead() {
     let mut world = world(2, 0);
@@ -630,7 +630,7 @@ fn e22_a_key_that_is_deleted_is_missed_also_after_the_watch_broke() {
 #[test]
 fn e23_late_answers_to_keep_alives_do_not_lengthen_a_leadership() {
     let mut world = world(1, 1);
-    // Every answer takes half of the time to live: the leader counts from when it asked.
+    // Every answer takes half of the time to live: the leader counts from its request.
     world.net.delay_us = (0, 0);
     let half = TTL.as_micros() as u64 / 2;
     world.net.delay_us = (half / 2, half / 2);
@@ -702,7 +702,7 @@ fn e24_a_campaign_that_is_called_off_leaves_no_key() {
     world.order(1, Local::EnableAuto(false)).expect("it may");
     world.run_for(ms(100));
     assert_eq!(world.store.keys(PREFIX).len(), 1);
-    // While the key is being written, of which nobody hears: the answer is lost, and the network is slow.
+    // While the key is being written, which no member learns: the answer is lost, and the network is slow.
     world.order(1, Local::EnableAuto(true)).expect("it may");
     world.run_for(ms(4));
     world.net.delay_us = (900_000, 1_800_000);
@@ -729,7 +729,7 @@ fn e24_a_lock_that_is_called_off_at_once_leaves_no_lease() {
     assert_eq!(world.store.leases(), 0);
 }
 
-/// The history that its watch would go on from is gone, and its key says what it said.
+/// The history that its watch would continue from is gone, and its key has its old value.
 #[test]
 fn e25_a_leader_watches_its_key_again_after_a_compaction() {
     let mut world = world(2, 1);
@@ -791,7 +791,7 @@ fn e20_a_fencing_token_never_shrinks_though_the_store_was_set_back() {
     assert!(world.store.keys(PREFIX).is_empty(), "others may lead");
 }
 
-/// While nothing happens, a member that waits asks for nothing but its lease.
+/// While nothing happens, a waiting member sends requests for its lease only.
 #[test]
 fn a_member_that_waits_asks_for_its_lease_alone() {
     let mut world = world(10, 10);

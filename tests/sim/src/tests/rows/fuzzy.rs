@@ -5,7 +5,7 @@ use rand::Rng;
 use super::super::rooms::*;
 use crate::world::{Settings, World};
 
-/// More than any heal of these rooms takes: two timeouts, and the redials.
+/// Longer than any healing of these rooms: two timeouts, and the redials.
 const HEALED_WITHIN_MS: u64 = 8000;
 
 fn heals(world: &mut World) {
@@ -46,7 +46,7 @@ fn fuzzy_leader_partitions_a_room_that_is_cut_again_and_again_with_its_leader_he
     }
 }
 
-/// The leader crashes while everything that one of the rest says (or hears) comes late.
+/// The leader crashes while all messages from (or to) one of the rest are late.
 fn slow(sends: bool) {
     for seed in 0..30 {
         let mut world = settled(seed, 5, Settings::default());

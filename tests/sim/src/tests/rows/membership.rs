@@ -1,4 +1,4 @@
-//! Who is alive: what memberlist, serf and foca test of it.
+//! Liveness of members, as memberlist, serf and foca test it.
 
 use room_core::node::{Event, Left, LeftReason};
 
@@ -26,7 +26,7 @@ fn m4_lost_datagrams_alone_make_nobody_lost() {
     }
 }
 
-/// And when neither works, everybody knows it within the timeout.
+/// If neither works, all members notice it within the timeout.
 #[test]
 fn m4_m10_a_silent_member_is_lost_within_the_heartbeat_timeout_and_told_once() {
     for seed in 0..30 {
@@ -54,7 +54,7 @@ fn m4_m10_a_silent_member_is_lost_within_the_heartbeat_timeout_and_told_once() {
     }
 }
 
-/// serf: a member that failed and one that left are told apart, and both may come back.
+/// serf: a failed member and one that left are reported differently, and both may return.
 #[test]
 fn m18_m12_a_farewell_is_told_at_once_and_a_crash_after_the_hold() {
     for seed in 0..20 {
@@ -109,7 +109,7 @@ fn m18_m12_a_farewell_is_told_at_once_and_a_crash_after_the_hold() {
     }
 }
 
-/// foca: a member that was lost by mistake comes back by itself.
+/// foca: a member that was lost by mistake returns by itself.
 #[test]
 fn m19_two_sides_that_lost_each_other_find_together_without_their_hosts() {
     for seed in 0..20 {

@@ -1,4 +1,4 @@
-//! A leader hands over to another: what hashicorp/raft tests of it, in whole rooms.
+//! Leadership transfers as hashicorp/raft tests them, in whole rooms.
 
 use room_core::node::Command;
 use room_core::time::Duration;
@@ -53,7 +53,7 @@ fn hc12_a_leader_that_yields_is_followed_by_the_best_ranked() {
     }
 }
 
-/// The leader leaves in the same moment in which it hands over.
+/// The leader leaves in the moment of its transfer.
 #[test]
 fn hc12_a_leader_that_hands_over_and_leaves_at_once_is_followed_by_its_target() {
     for seed in 0..20 {
