@@ -89,7 +89,7 @@ pub const PLANS: &[(&str, &str)] = &[
 pub const SEEDS: &[u64] = &[
     // Repeated calls that allow elections put the election off for ever.
     2, 5, 7,
-    // A SetLeader that met a leader's heartbeat on its way was undone; links that came back counted as gone.
+    // A leader's heartbeat undid a SetLeader on its way; links that came back counted as gone.
     53, 111, 116, 121, 128, 163,
     // A node that may not campaign never learned of a leader out of its reach.
     44, 186, 1216, 1376, 1510, 1543, 2197, 6128,
@@ -137,7 +137,7 @@ pub const SEEDS: &[u64] = &[
     7_314_006_028,
     // A SetLeader that named a dead leader made all wait for a host (P9).
     7_314_007_150,
-    // Two leaders met while both campaigned in place in one term, and neither gave way (P2).
+    // Two leaders were linked while both campaigned in place in one term, and neither yielded (P2).
     9_122_002_803,
     // A voter received the target's new term before the leader's message, and refused its vote (P12).
     9_122_012_924,
@@ -183,7 +183,7 @@ pub const SEEDS: &[u64] = &[
     9_800_020_827,
     // A leader that others had named was shown again after its end, because of an earlier heartbeat (P8).
     383_426_762_474,
-    // A copy of a dead leader's heartbeat was taken for a sign of life (P8).
+    // A copy of a dead leader's heartbeat counted as a sign of life (P8).
     457_685_181_430,
     // Faults of the checks: the second incarnation of a leader was taken for the first (P8), a transfer was under way when a
     // newcomer joined (P16), and eighty members lost their places in one tick (contract).

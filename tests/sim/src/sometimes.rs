@@ -109,7 +109,7 @@ counters! {
     larger_sides,
     /// In some of these merges a new leader was elected before all links were up.
     larger_sides_excused,
-    /// In some of those the larger side's leader did not stay.
+    /// In some of these merges the larger side's leader did not stay.
     larger_sides_deposed,
     /// A packet of a control stream was lost and sent again.
     packets_lost,

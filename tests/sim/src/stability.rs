@@ -100,13 +100,13 @@ impl Stability {
     /// while all of this held for the whole window and still holds:
     ///
     /// - it and its followers ran, in unchanged incarnations, none of them stopped, leaving, an observer, or kicked and notified:
-    /// a kicked peer never leads (P6);
+    ///   a kicked peer never leads (P6);
     /// - the links between it and each follower worked both ways, and messages arrived both ways without a gap
     ///   of four fifths of the heartbeat timeout;
     /// - with a roster, no disk of a follower failed: such a follower acknowledges nothing that it cannot keep;
     /// - together they were more than half of all places where a voter ran within the window, or of the fixed voters;
     /// - no peer that the leader does not reach, but a follower does, has a majority of its own view without the followers: two
-    /// views that overlap in few peers are two rooms to a dynamic quorum (C1 X1). With two peers that does not matter (G3);
+    ///   views that overlap in few peers are two rooms to a dynamic quorum (C1 X1). With two peers that does not matter (G3);
     /// - no node has a newer `SetLeader` than the leader, and no host asked it for a transfer.
     pub fn sample(&mut self, world: &World) -> Option<Violation> {
         if !self.applies {

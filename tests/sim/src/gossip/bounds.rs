@@ -409,8 +409,8 @@ impl Run<'_> {
     /// The certain next leader, if the lowest is required. All others follow it, and none of them yields. Besides:
     ///
     /// - Each receiver of the first proposal must consider the leader lost: the last declaration must seem older than three
-    /// quarters of the threshold. The first proposer has waited a whole threshold, by its own clock, since that declaration; the
-    /// others may have received it later by the variation of trips.
+    ///   quarters of the threshold. The first proposer has waited a whole threshold, by its own clock, since that declaration; the
+    ///   others may have received it later by the variation of trips.
     /// - The proposal of the lowest must come back before the first election is over: two trips.
     fn sure_winner(&self, rules: &GossipRules, others: &[usize]) -> Option<usize> {
         let windows = &self.world.settings.windows;
