@@ -171,7 +171,7 @@ fn last_error() -> String {
 }
 
 #[test]
-fn a_handler_that_is_registered_before_the_room_hears_its_first_event() {
+fn a_handler_that_is_registered_before_the_room_receives_its_first_event() {
     let _alone = alone();
     let (host, says) = host();
     assert_eq!(host.register(), 0);
@@ -195,7 +195,7 @@ fn a_handler_that_is_registered_before_the_room_hears_its_first_event() {
 }
 
 #[test]
-fn a_fixed_host_is_told_that_it_leads_when_it_can_act_on_it() {
+fn a_fixed_host_is_notified_of_its_leadership_when_it_can_act_on_it() {
     let _alone = alone();
     for _ in 0..20 {
         let (host, says) = host();
@@ -224,7 +224,7 @@ fn a_fixed_host_is_told_that_it_leads_when_it_can_act_on_it() {
 }
 
 #[test]
-fn what_is_replaced_or_removed_is_dropped_once_with_and_without_a_room() {
+fn replaced_or_removed_handlers_are_dropped_once_with_and_without_a_room() {
     let _alone = alone();
     let hosts: Vec<_> = (0..4).map(|_| host()).collect();
     let dropped = || {
@@ -293,7 +293,7 @@ fn a_handler_survives_an_initialization_that_fails() {
 }
 
 #[test]
-fn what_is_registered_while_the_room_closes_is_for_the_next_one() {
+fn a_handler_registered_while_the_room_closes_is_for_the_next_one() {
     let _alone = alone();
     let ((old, _), (new, says)) = (host(), host());
     static ANSWERS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
@@ -452,7 +452,7 @@ extern "C" fn on_log(user_data: *mut c_void, level: i32, message: *const c_char)
 }
 
 #[test]
-fn the_log_callback_hears_the_network_thread_and_cannot_make_it_wait_for_itself() {
+fn the_log_callback_receives_the_network_threads_lines_and_cannot_deadlock_it() {
     let _alone = alone();
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn on_log_drop(_: *mut c_void) {

@@ -96,7 +96,7 @@ int main(void) {
 "#;
 
 #[test]
-fn what_is_committed_is_what_the_source_gives() {
+fn committed_files_match_the_source() {
     let generated = Path::new(concat!(env!("OUT_DIR"), "/abi"));
     let files = files(generated);
     assert!(files.len() >= 5, "{files:?}");

@@ -54,7 +54,7 @@ impl Member {
 }
 
 #[test]
-fn two_programs_in_rust_meet_elect_and_talk() {
+fn two_programs_in_rust_connect_elect_and_talk() {
     let mut alice = Member::new("alice", None);
     let mut bob = Member::new("bob", Some(&alice.room.local_address().to_string()));
     alice.wait_for("bob is here");
@@ -70,7 +70,7 @@ fn two_programs_in_rust_meet_elect_and_talk() {
 }
 
 #[test]
-fn a_dial_that_fails_is_told() {
+fn a_failed_dial_is_reported() {
     let mut carol = Member::new("carol", Some("127.0.0.1:1"));
     carol.wait_for("127.0.0.1:1: error -4");
     carol.room.close();

@@ -200,7 +200,7 @@ fn without_a_leader_a_broadcast_is_refused() {
 }
 
 #[test]
-fn when_the_leader_leaves_in_the_middle_nothing_is_lost_or_told_twice() {
+fn a_leader_that_leaves_during_broadcasts_loses_and_repeats_nothing() {
     const COUNT: u32 = 600;
     let mut members = centralized(&["a", "b", "c", "d"], "leader leaves");
     let leader = split(&members).0;
@@ -228,7 +228,7 @@ fn when_the_leader_leaves_in_the_middle_nothing_is_lost_or_told_twice() {
 }
 
 #[test]
-fn a_room_that_changes_its_leader_again_and_again_loses_nothing_and_tells_nothing_twice() {
+fn a_room_that_changes_its_leader_repeatedly_loses_nothing_and_delivers_nothing_twice() {
     const COUNT: u32 = 400;
     let members = centralized(&["a", "b", "c"], "musical chairs");
     let done = AtomicBool::new(false);

@@ -326,7 +326,7 @@ fn an_unreliable_message_above_the_datagram_size_is_refused_and_the_sentence_nam
 }
 
 #[test]
-fn a_partial_broadcast_tells_how_many_took_it_and_names_the_full_ones_once() {
+fn a_partial_broadcast_returns_the_number_of_recipients_and_names_the_full_ones_once() {
     let small = Config {
         send_queue_capacity: 2,
         ..quick()

@@ -110,7 +110,7 @@ fn dial(from: &Member, to: &Member) -> i32 {
 }
 
 #[test]
-fn the_leader_s_host_lets_in_and_keeps_out_whoever_asks_at_another_member() {
+fn the_leaders_host_decides_on_newcomers_at_other_members() {
     let members = room_of(&["a", "b"], "asked");
     let asked = Events::of(&members[0]);
     members[0].room.ask_host(true).expect("open");
@@ -139,7 +139,7 @@ fn the_leader_s_host_lets_in_and_keeps_out_whoever_asks_at_another_member() {
 }
 
 #[test]
-fn who_is_not_answered_is_told_so_in_time() {
+fn a_newcomer_without_an_answer_is_refused_in_time() {
     let members = room_of(&["a"], "unanswered");
     members[0].room.ask_host(true).expect("open");
     let quickly = Config {
@@ -151,7 +151,7 @@ fn who_is_not_answered_is_told_so_in_time() {
 }
 
 #[test]
-fn a_kicked_member_is_told_why_and_no_member_takes_it_back() {
+fn a_kicked_member_receives_the_reason_and_no_member_takes_it_back() {
     let members = room_of(&["a", "b", "c"], "kick");
     let told: Vec<_> = members.iter().map(Events::of).collect();
     let refused = members[1]

@@ -59,7 +59,7 @@ fn leaderships(member: &Member) -> Receiver<bool> {
 }
 
 #[test]
-fn a_leader_hands_over_to_whom_it_names_and_all_are_told_why() {
+fn a_leader_transfers_to_its_target_and_all_receive_the_reason() {
     let members = three("transfer", [quick(), quick(), quick()]);
     let members: Vec<_> = members.iter().collect();
     let leader = settled(&members);
@@ -169,7 +169,7 @@ fn the_preferred_member_follows_a_leader_that_leaves() {
 }
 
 #[test]
-fn who_may_not_hand_over_is_told_why_and_nothing_changes() {
+fn a_refused_transfer_reports_the_reason_and_changes_nothing() {
     let observer = Config {
         eligible: false,
         ..quick()
@@ -210,7 +210,7 @@ fn who_may_not_hand_over_is_told_why_and_nothing_changes() {
 }
 
 #[test]
-fn in_a_room_with_a_fixed_host_nobody_hands_over() {
+fn a_room_with_a_fixed_host_allows_no_transfer() {
     let mode = |host_mode| Config {
         host_mode,
         ..quick()

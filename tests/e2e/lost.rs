@@ -173,7 +173,7 @@ fn broadcast(member: &Member, number: u32) {
 }
 
 #[test]
-fn what_is_sent_to_a_lost_member_arrives_when_it_returns() {
+fn messages_to_a_lost_member_arrive_when_it_returns() {
     let ((a, told_a), (b, told_b)) = pair("away", &config(200));
     lose(&a, &b);
     for number in 0..50 {
@@ -190,7 +190,7 @@ fn what_is_sent_to_a_lost_member_arrives_when_it_returns() {
 }
 
 #[test]
-fn what_does_not_fit_is_one_gap_that_both_ends_count() {
+fn messages_that_do_not_fit_are_one_gap_that_both_ends_count() {
     let ((a, told_a), (b, told_b)) = pair("gap", &config(10));
     // No message is under way.
     broadcast(&a, 0);
@@ -329,7 +329,7 @@ fn ten_losses_beside_streams_are_counted_exactly_at_both_ends() {
 /// Both ends of a lost link dial, directly and through the leader. Whichever link comes first, the direct one takes over, and
 /// neither end treats messages from the first link as a violation.
 #[test]
-fn links_that_come_back_directly_and_through_the_leader_at_once_disturb_nobody() {
+fn simultaneous_returns_directly_and_through_the_leader_disturb_no_member() {
     let session = "both ways";
     let config = Config {
         // After half of it a dial goes through the leader as well.

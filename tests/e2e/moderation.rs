@@ -123,7 +123,7 @@ fn a_ban_holds_for_a_kept_key_until_it_is_lifted() {
 }
 
 #[test]
-fn the_other_end_hears_why_it_is_disconnected() {
+fn the_other_end_receives_the_reason_of_a_disconnection() {
     let members = led_by_first(&["a", "b", "c"], "reasons");
     let told = [&members[1], &members[2]].map(Member::events);
     let (longest, too_long) = (vec![7; 3072], vec![7; 3073]);
@@ -150,7 +150,7 @@ fn the_other_end_hears_why_it_is_disconnected() {
 }
 
 #[test]
-fn a_guest_hears_why_its_room_is_over() {
+fn a_guest_receives_the_reason_of_its_rooms_end() {
     let with = |host_mode| Config {
         host_mode,
         ..quick()

@@ -97,7 +97,7 @@ fn an_address_of_a_family_that_is_not_bound_fails_at_once() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_with_its_address_and_is_free_again_after_the_room() {
+fn a_taken_port_is_reported_with_its_address_and_is_free_again_after_the_room() {
     let first = Member::open_with("a", "fixed", bound_to("127.0.0.1"));
     let own = first.room.local_address();
     let same = Config {
@@ -117,7 +117,7 @@ fn a_port_that_is_taken_is_told_with_its_address_and_is_free_again_after_the_roo
 }
 
 #[test]
-fn an_address_of_another_machine_is_told() {
+fn an_address_of_another_machine_is_reported() {
     let error = start_error(bound_to("192.0.2.1"));
     assert_eq!(error.code(), Code::ConnectionFailed);
     let expected = SocketAddr::from(([192, 0, 2, 1], 0)).to_string();
@@ -176,7 +176,7 @@ fn a_guest_of_one_fixed_host_takes_no_second() {
 }
 
 #[test]
-fn where_the_leader_alone_names_leaders_another_is_refused() {
+fn a_call_from_a_follower_is_refused_if_only_the_leader_names_leaders() {
     let strict = || Config {
         authority: Authority::LeaderOnly,
         ..quick()

@@ -278,7 +278,7 @@ fn elect_again(members: [&Member; 3]) {
 }
 
 #[test]
-fn a_voter_with_an_older_copy_of_its_state_does_not_vote_before_it_has_met_all() {
+fn a_voter_with_an_older_copy_of_its_state_votes_only_after_links_to_all() {
     let directory = Directory::new("older");
     let state = directory.state_of("b", "older");
     let (a, b, c) = directory.three("older");
@@ -293,7 +293,7 @@ fn a_voter_with_an_older_copy_of_its_state_does_not_vote_before_it_has_met_all()
 }
 
 #[test]
-fn a_voter_that_lost_its_state_and_kept_its_key_does_not_vote_before_it_has_met_all() {
+fn a_voter_that_lost_its_state_and_kept_its_key_votes_only_after_links_to_all() {
     let directory = Directory::new("deleted");
     let config = Config {
         identity_key: key(),

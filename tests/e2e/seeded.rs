@@ -83,7 +83,7 @@ fn states(member: &Member) -> States {
 }
 
 #[test]
-fn members_find_each_other_through_a_seed_and_elect_while_a_majority_is_there() {
+fn members_connect_through_a_seed_and_elect_while_a_majority_is_present() {
     let directory = Directory::new("elect");
     // Its own address is unknown before it opens, and this one has no listener.
     let a = Member::open_with("a", "seeded", directory.config("127.0.0.1:9", true));

@@ -179,7 +179,7 @@ fn a_guest_that_is_dialled_points_to_the_host() {
 }
 
 #[test]
-fn a_host_that_looks_away_stops_nobody_else_in_a_star() {
+fn a_host_that_takes_no_events_blocks_no_other_in_a_star() {
     let session = "looks away";
     let (_host, guests) = star(session, &["b", "c"]);
     let slow = Config {

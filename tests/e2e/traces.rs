@@ -47,7 +47,7 @@ fn refused(path: &Path) -> StartError {
 }
 
 #[test]
-fn what_one_sent_the_other_received_and_both_traces_are_whole() {
+fn sent_messages_are_received_and_both_traces_are_complete() {
     let folder = folder("both");
     let (first, second) = (folder.join("a.jsonl"), folder.join("b.jsonl"));
     let a = Member::open_with("a", "both", traced(&first));

@@ -185,7 +185,7 @@ fn a_simulated_network_is_slow_and_lossy_until_it_ends() {
 }
 
 #[test]
-fn who_loses_every_packet_is_lost_and_comes_back() {
+fn a_member_that_loses_every_packet_is_lost_and_returns() {
     let (a, b) = pair("all lost");
     let cut = SimulatedNetwork {
         loss_permille: 1000,

@@ -51,7 +51,7 @@ fn spread(mut micros: Vec<u64>) -> String {
 
 #[test]
 #[ignore = "figures: make figures"]
-fn figures_of_handovers_and_of_idle_members() {
+fn figures_of_leadership_changes_and_of_idle_members() {
     let (cluster, directory) = (Cluster::start(1), Directory::new());
     let start = |number: usize| {
         let id = format!("m{number}");

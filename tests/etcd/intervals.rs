@@ -81,7 +81,7 @@ pub(crate) fn overlap(samples: &[Sample]) -> Option<Overlap> {
 }
 
 #[test]
-fn an_overlap_is_found_and_a_handover_is_none() {
+fn an_overlap_is_found_and_a_leadership_change_is_none() {
     let sample = |before, token, after| Sample {
         before,
         token,

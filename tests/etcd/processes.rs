@@ -152,7 +152,7 @@ fn e20_the_leader_of_etcd_is_killed_and_ours_stays() {
 }
 
 #[test]
-fn e20_without_servers_nobody_leads_and_with_them_one_does_again() {
+fn e20_there_is_no_leader_without_servers_and_one_again_with_them() {
     let (mut cluster, fleet) = (Cluster::start(1), Fleet::new());
     let mut members = fleet.start(&cluster, &["a", "b"]);
     let token = members[0].samples().last().expect("it leads").token;
@@ -413,7 +413,7 @@ fn e15_e16_locks_are_held_by_one_process_at_a_time() {
 
 /// A room beside the election: its members are connected, and etcd elects the leader.
 #[test]
-fn members_of_one_room_hear_the_leader_of_etcd() {
+fn members_of_one_room_receive_etcds_leader() {
     let (cluster, fleet) = (Cluster::start(1), Fleet::new());
     let start = |id: &str, prefix: &str| {
         Member::start(Settings {

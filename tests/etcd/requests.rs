@@ -148,7 +148,7 @@ async fn e20_a_watch_sees_the_keys_of_a_lease_go_when_it_ends() {
 }
 
 #[tokio::test]
-async fn a_watch_tells_of_every_change_from_its_revision_on() {
+async fn a_watch_reports_every_change_from_its_revision_on() {
     let cluster = Cluster::start(1);
     let mut client = Client::new(cluster.endpoints());
     let lease = client.lease(60).await;
@@ -175,7 +175,7 @@ async fn a_watch_tells_of_every_change_from_its_revision_on() {
 }
 
 #[tokio::test]
-async fn a_watch_that_is_ended_tells_nothing_more() {
+async fn a_watch_that_is_ended_reports_nothing_more() {
     let cluster = Cluster::start(1);
     let mut client = Client::new(cluster.endpoints());
     let lease = client.lease(60).await;

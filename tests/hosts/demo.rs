@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::tools::{compile_c, compile_csharp, library, lobby_sources, output, root, run};
 
 #[test]
-fn three_languages_meet_and_follow_a_new_leader_when_the_first_is_killed() {
+fn three_languages_connect_and_follow_a_new_leader_when_the_first_is_killed() {
     plays(&[]);
 }
 
@@ -102,7 +102,7 @@ fn share_a_room(program: &str, election: &[&str]) {
 }
 
 #[test]
-fn leadership_goes_round_between_c_and_csharp_and_each_hears_of_it_in_turn() {
+fn leadership_circulates_between_c_and_csharp_with_alternating_callbacks() {
     let lobby = compile_c("examples/c/lobby.c", "lobby_handover", &[]);
     let printed = run(Command::new("python3")
         .arg(root().join("tests/hosts/handover.py"))

@@ -48,7 +48,7 @@ def handed_over(room, members, old, new, began):
     assert all(member.call("GetLeaderEpoch") == 0 for member in members)
 
 
-def a_leader_hands_over_and_yields():
+def a_leader_transfers_and_yields():
     with Room() as room:
         members = room.form(*NAMES, config=QUICK, options={})
         for turn in range(4):

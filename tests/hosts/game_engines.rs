@@ -90,7 +90,7 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
 }
 
 #[test]
-fn a_mirror_player_who_finds_nobody_can_host() {
+fn a_mirror_player_without_a_host_can_host() {
     let program = compile_csharp(&MIRROR, "MirrorEchoAlone.exe");
     let command = [Path::new("mono"), &program];
     let session = format!("mirror-alone-{}", std::process::id());

@@ -83,7 +83,7 @@ def only_leader(room, leader, *members):
     in_order(*members)
 
 
-def f5_two_groups_of_processes_that_meet_keep_the_lower_leader():
+def f5_two_groups_of_processes_that_merge_keep_the_lower_leader():
     with Room() as room:
         low = group(room, "p0", "p1", "p2", "p3")
         high = group(room, "p4", "p5", "p6", "p7")
@@ -124,7 +124,7 @@ def f6_when_the_first_process_is_killed_the_lowest_takes_over():
     side_by_side(overlapping, strict)
 
 
-def f7_a_process_that_yields_is_told_once_and_another_leads_for_good():
+def f7_a_process_that_yields_is_notified_once_and_another_leads_for_good():
     with Room() as room:
         members = group(room, "p0", "p1", "p2", "p3", "p4", "p5")
         old, *others = members
@@ -161,7 +161,7 @@ def f10_every_part_of_a_cut_network_has_a_leader_and_one_is_left():
         assert all(member.leaderships() == [1, 0] for member in others), [member.leaderships() for member in members]
 
 
-def what_only_votes_can_do_is_refused():
+def requests_that_need_votes_are_refused():
     with Room() as room:
         members = ann, bob = group(room, "ann", "bob")
         for member in members:

@@ -72,7 +72,7 @@ def a_session_survives_a_cut():
     side_by_side(lambda: a_cut_of(3), lambda: a_cut_of(5))
 
 
-def what_was_accepted_before_a_loss_arrives_after_it():
+def messages_accepted_before_a_loss_arrive_after_it():
     """No message is sent during or after the cut: the sender's queue repeats the packets that the dead line lost."""
     with Lab("left", "right") as lab, Room() as room:
         left = lab.host("left")
@@ -172,7 +172,7 @@ def the_first_leader_stays_after_a_cut():
     side_by_side(lambda: both_lead_during_a_cut("ann", "zoe"), lambda: both_lead_during_a_cut("zoe", "ann"))
 
 
-def who_leaves_has_left_at_once():
+def a_member_that_leaves_has_left_at_once():
     with Room() as room:
         ann, bob, cid = room.form("ann", "bob", "cid")
         bob.ok("SendToPeer", "ann", "farewell", TEXT, 0)
@@ -217,7 +217,7 @@ def a_killed_process_enters_again_under_its_id():
         assert third.call("GetPeerList") == "ann\nbob"
 
 
-def who_was_disconnected_stays_away_until_somebody_dials():
+def a_disconnected_member_stays_away_until_a_dial_by_hand():
     with Room() as room:
         ann, bob, cid = room.form("ann", "bob", "cid")
         ann.ok("DisconnectPeer", "bob")
@@ -321,7 +321,7 @@ def a_fixed_host_that_is_killed_and_started_anew_leads_on():
             room.wait("a message", lambda: ("max", "still here") in guest.received())
 
 
-def a_guest_is_told_how_its_room_ended():
+def a_guest_receives_the_reason_when_its_room_ends():
     def by_farewell():
         with Room() as room:
             host, ann = hosted(room, "max", "ann")

@@ -40,7 +40,7 @@ def a_cmake_project_uses_the_installed_library():
         meet([build / "hello_c"], [build / "hello_cpp"])
 
 
-def compilers_use_what_pkg_config_says():
+def compilers_use_the_flags_of_pkg_config():
     """Installed as distributions do: into a staging folder before the prefix, with a library folder for the architecture."""
     with folder() as place:
         install(Path("/usr"), "--libdir", "/usr/lib/x86_64-linux-gnu", "--destdir", place / "files")

@@ -5,7 +5,7 @@ use crate::stories::{play, stories};
 
 stories! { play, "packages_c.py":
     a_cmake_project_uses_the_installed_library
-    compilers_use_what_pkg_config_says
+    compilers_use_the_flags_of_pkg_config
     a_release_folder_is_used_as_it_is
     cmake_refuses_what_does_not_fit
     make_installs_and_uninstalls

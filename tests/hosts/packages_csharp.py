@@ -59,7 +59,7 @@ LINUX = Runtime([str(CORECLR / "dotnet")], "linux-x64", LIBRARY, Path(os.environ
 # ---------------------------------------------------------------- stories: the files
 
 
-def the_same_input_gives_the_same_packages():
+def equal_input_gives_equal_packages():
     with Place() as place:
         names = [path.name for path in place.build()]
         assert names == [
@@ -71,7 +71,7 @@ def the_same_input_gives_the_same_packages():
         assert first == digests(place.build())
 
 
-def what_is_missing_is_named():
+def missing_files_are_named():
     with Place() as place:
         empty = place.path / "empty"
         empty.mkdir()

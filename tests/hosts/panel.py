@@ -24,7 +24,7 @@ ENVIRONMENT = dict(os.environ, TERM="xterm-256color", LD_LIBRARY_PATH=str(Path(o
 # ---------------------------------------------------------------- stories
 
 
-def two_lobbies_chat_hand_over_and_kick():
+def two_lobbies_chat_transfer_and_kick():
     with lobby("alice") as alice, lobby(WIDE, rows=30, width=100, connect=alice) as other:
         for here, there in ((alice, WIDE), (other, "alice")):
             here.wait("the other's round trip", lambda screen: re.search(r"\d ms", row(screen, there)))
@@ -108,7 +108,7 @@ def the_panel_follows_its_window_and_draws_what_changed():
             gives_back(here, 0, "closed")
 
 
-def what_others_send_cannot_move_the_cursor():
+def text_of_others_cannot_move_the_cursor():
     with lobby("alice") as alice:
         command = [*COMMAND, "--id", "bob", "--session", SESSION, "--connect", address(alice), "--interactive"]
         pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT)

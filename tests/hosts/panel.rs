@@ -44,13 +44,13 @@ fn script() -> std::path::PathBuf {
 }
 
 #[test]
-fn two_lobbies_chat_hand_over_and_kick() {
-    shows_on_mono("two_lobbies_chat_hand_over_and_kick");
+fn two_lobbies_chat_transfer_and_kick() {
+    shows_on_mono("two_lobbies_chat_transfer_and_kick");
 }
 
 #[test]
-fn two_lobbies_chat_hand_over_and_kick_on_coreclr() {
-    shows_on_coreclr("two_lobbies_chat_hand_over_and_kick");
+fn two_lobbies_chat_transfer_and_kick_on_coreclr() {
+    shows_on_coreclr("two_lobbies_chat_transfer_and_kick");
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn the_panel_follows_its_window_and_draws_what_changed_on_coreclr() {
 }
 
 #[test]
-fn what_others_send_cannot_move_the_cursor() {
-    shows_on_mono("what_others_send_cannot_move_the_cursor");
+fn text_of_others_cannot_move_the_cursor() {
+    shows_on_mono("text_of_others_cannot_move_the_cursor");
 }
 
 #[test]

@@ -40,7 +40,7 @@ def a_crashed_leader_is_replaced():
         room.wait("a message of the new leader", lambda: (second.peer, "I lead") in other.received())
 
 
-def what_was_reported_as_sent_arrives():
+def messages_reported_as_sent_arrive():
     def tight_loop():
         with Room() as room:
             members = room.form("ann", "bob", "cid")
@@ -177,7 +177,7 @@ def set_leader_to_an_unknown_id_changes_nothing():
         room.agreed(*rest)
 
 
-def one_loss_is_told_once():
+def one_loss_is_reported_once():
     def crash():
         with Room() as room:
             lost_once(room, lambda victim: victim.kill())
@@ -213,7 +213,7 @@ def a_duplicate_peer_id_is_refused_at_the_dialler():
         assert ann.statuses("bob") == [CONNECTED] and bob.statuses("ann") == [CONNECTED]
 
 
-def nobody_connects_to_itself():
+def no_process_connects_to_itself():
     with Lab("left", "right") as lab, Room() as room:
         ann = room.puppet("ann", host=lab.host("left"))
         port = ann.address().rsplit(":", 1)[1]

@@ -228,7 +228,7 @@ def members_without_a_vote_follow_and_hosts_ask_seeds_by_name():
         in_order(*rest)
 
 
-def what_only_other_strategies_have_is_refused():
+def functions_of_other_strategies_are_refused():
     with tempfile.TemporaryDirectory() as directory, Room() as room:
         ann = Cluster(room, ["ann"], directory, flags=0).start("ann")
         room.wait("it leads", lambda: ann.leader == "ann")

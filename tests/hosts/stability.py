@@ -116,7 +116,7 @@ def many(story, rounds, at_once):
     return failures
 
 
-def who_disturbs_a_room_does_not_change_its_leader(rounds=3, at_once=0, seconds=60):
+def disturbances_do_not_change_a_rooms_leader(rounds=3, at_once=0, seconds=60):
     """All three kinds, side by side: the flapping ones take a minute, and the others run meanwhile."""
     stories = {
         "stopped for 5 s": stopped,

@@ -170,7 +170,7 @@ def one_pull(room, members, of_leader, number):
     streams.end()
 
 
-def what_a_flapping_member_misses_is_counted_at_both_ends():
+def both_ends_count_the_messages_that_a_flapping_member_misses():
     """Ten cuts of 2.2 s and one of 30 s, while all broadcast 30 times a second. With the default queues no message is missing,
     and with queues of 40 messages both ends count equal numbers.
     """
@@ -330,7 +330,7 @@ def a_game_goes_on_beside_a_transfer_that_fills_a_clean_line():
 # -- stars
 
 
-def a_slow_guest_of_a_star_delays_nobody_else():
+def a_slow_guest_of_a_star_delays_no_other():
     """Eight around a host, all send each other 60 messages a second. One is on a line with a tenth of the rate that it is sent."""
     guests = [f"guest{number}" for number in range(1, 8)]
     slow, *others = guests
@@ -360,14 +360,14 @@ def a_slow_guest_of_a_star_delays_nobody_else():
 
 
 TESTS = [
-    a_slow_guest_of_a_star_delays_nobody_else,
+    a_slow_guest_of_a_star_delays_no_other,
     a_game_goes_on_beside_bulk_on_a_lossy_line,
     a_game_goes_on_beside_a_transfer_that_fills_a_clean_line,
     eight_stay_together_under_loss_and_jitter,
     a_pause_of_4_s_is_survived,
     a_pause_of_30_s_is_survived,
     a_cable_pulled_for_30_s_is_survived,
-    what_a_flapping_member_misses_is_counted_at_both_ends,
+    both_ends_count_the_messages_that_a_flapping_member_misses,
     the_dialling_side_changes_its_address,
     the_accepting_side_changes_its_address,
     a_process_restarts_under_its_id,

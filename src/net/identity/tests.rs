@@ -106,7 +106,7 @@ fn quinn_transport_error(code: TransportErrorCode) -> ConnectionError {
 }
 
 #[tokio::test]
-async fn a_dial_that_expects_another_key_fails_before_anything_is_said() {
+async fn a_dial_that_expects_another_key_fails_before_any_message() {
     let (dialler, acceptor) = (Process::start(), Process::start());
     let other = Identity::generate().expect("a key").fingerprint();
     let config = dialler.client(Some(other), ALPN);
@@ -135,7 +135,7 @@ async fn a_refused_dial_is_refused() {
 }
 
 #[test]
-fn silence_is_a_timeout() {
+fn a_silent_peer_is_a_timeout() {
     let error = DialError::from(ConnectionError::TimedOut);
     assert_eq!(error.code(), -19);
 }

@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_an_honest_session_without_a_reason_of_its_own_is_harm() {
+    fn ending_an_honest_session_without_a_reason_of_its_own_is_harm() {
         let nothing = |_: &mut World| {};
         let harm = |output: &dyn Fn(&World) -> Output| is_harm(Authority::Anyone, nothing, output);
         for why in [

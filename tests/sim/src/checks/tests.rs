@@ -137,7 +137,7 @@ fn two_votes_in_a_term_are_reported() {
 }
 
 #[test]
-fn a_vote_beside_the_own_candidacy_is_reported() {
+fn a_vote_beside_its_own_candidacy_is_reported() {
     let mut checker = checker();
     let (undecided, me) = (Record::undecided(stamp(1)), id("m"));
     let mut now = seen(&undecided, None);
@@ -229,7 +229,7 @@ fn a_kicked_peer_that_is_linked_again_is_reported() {
 }
 
 #[test]
-fn leader_events_that_say_nothing_or_something_else_are_reported() {
+fn missing_or_wrong_leader_events_are_reported() {
     let (other, none) = (id("a"), Record::default());
     let twice = [shown("a"), shown("a")];
     assert_eq!(
@@ -247,7 +247,7 @@ fn leader_events_that_say_nothing_or_something_else_are_reported() {
 }
 
 #[test]
-fn a_leader_that_said_farewell_is_reported() {
+fn a_shown_leader_that_left_is_reported() {
     let mut checker = checker();
     checker.born(1, &id("a"), None);
     checker.linked(0, &id("a"), 1);
@@ -641,7 +641,7 @@ fn a_host_releases_its_node_from_one_assignment() {
 }
 
 #[test]
-fn who_followed_an_assigned_leader_and_whether_that_incarnation_is_over_is_known() {
+fn followers_of_an_assigned_leader_and_the_end_of_its_incarnation_are_known() {
     let (held, me) = (assigned(1, "m"), id("m"));
     let mut checker = checker();
     checker.born(1, &id("n"), None);
@@ -682,7 +682,7 @@ fn a_term_that_is_leapt_over_is_reported() {
 }
 
 #[test]
-fn terms_that_one_node_asked_for_and_nobody_won_are_counted() {
+fn terms_that_one_node_asked_for_and_none_won_are_counted() {
     let mut checker = checker();
     checker.born(1, &id("n"), None);
     let (me, open) = (id("m"), campaign(&["a", "b", "m"], &["m"]));
@@ -879,7 +879,7 @@ fn two_leaders_that_share_other_voters_than_forgetful_ones_are_reported() {
 }
 
 #[test]
-fn a_voter_that_noticed_and_votes_before_it_has_heard_all_others_is_reported() {
+fn a_voter_that_noticed_and_votes_before_it_has_received_from_all_others_is_reported() {
     let others = [id("a"), id("b")];
     // (received from a and b, the term in which it votes, the broken property)
     for (heard, term, expected) in [
@@ -984,7 +984,7 @@ fn a_candidate_that_noticed_before_and_gave_up_may_stand_in_that_term_again() {
 }
 
 #[test]
-fn a_file_that_knows_less_than_others_were_told_is_reported() {
+fn a_file_that_lacks_statements_to_others_is_reported() {
     let mut checker = voter(0, "m");
     let (first, members) = (Record::undecided(stamp(1)), [id("a")]);
     let outputs = [joined("a"), vote(1, "a")];

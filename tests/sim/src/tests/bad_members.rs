@@ -226,7 +226,7 @@ fn counters_above_the_bound_of_the_clock_change_nothing() {
 }
 
 #[test]
-fn a_term_that_leaps_is_gone_above_by_the_leader_and_costs_nobody_a_link() {
+fn a_leader_goes_above_a_leaping_term_and_no_link_is_lost() {
     let stamps = counted(|world, _, to| {
         let mut stamp = stamp_of(world, to);
         stamp.term += LEAP;

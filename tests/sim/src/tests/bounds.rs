@@ -91,7 +91,7 @@ fn p11_a_leave_without_a_successor_is_seen() {
 }
 
 #[test]
-fn p11_a_hand_over_that_nobody_hears_of_is_seen() {
+fn p11_a_transfer_that_no_member_receives_is_reported() {
     is_seen("P11", Phase::HandOver, |_| {}, cut_all);
 }
 
@@ -128,7 +128,7 @@ fn p16_a_joiner_that_changes_the_leader_is_seen() {
 }
 
 #[test]
-fn p15_p18_what_a_crash_costs_is_seen() {
+fn p15_p18_the_costs_of_a_crash_are_reported() {
     let property = |messages, wasted: &[u64], most| {
         costs_too_much(messages, 5, wasted, most).map(|(property, _)| property)
     };

@@ -5,7 +5,7 @@
 //! the production rules, and differ because the states do. A node here also knows its round, its electorate and its voters. Sent
 //! messages are a set and can arrive any number of times, where that model had copies under way. `SetLeader` calls come on top of
 //! the terms. A leader may also campaign in place above any received record. And messages that can never matter again are
-//! forgotten, which has the largest effect ([`what_is_forgotten_does_not_matter`] shows that it loses nothing).
+//! forgotten, which has the largest effect ([`forgotten_state_does_not_matter`] shows that it loses nothing).
 
 use std::time::Instant;
 
@@ -102,7 +102,7 @@ fn an_outsider_that_campaigns_and_a_restart_change_nothing() {
 
 /// Explores rooms with and without their past: the nodes get into the same situations.
 #[test]
-fn what_is_forgotten_does_not_matter() {
+fn forgotten_state_does_not_matter() {
     for (terms, set_leaders, in_place) in [(2, 0, true), (1, 1, true), (3, 0, false)] {
         let forgetful = Scope {
             in_place,

@@ -24,7 +24,7 @@ fn nobody_minds(world: &mut World, deaf: usize) {
 
 /// P14: the last peer linked to a deaf node never receives a claim that its silence seemed to allow.
 #[test]
-fn a_node_that_goes_deaf_to_one_peer_after_another_changes_nobodys_leader() {
+fn a_node_that_goes_deaf_to_one_peer_after_another_changes_no_members_leader() {
     for seed in 0..100 {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
@@ -35,7 +35,7 @@ fn a_node_that_goes_deaf_to_one_peer_after_another_changes_nobodys_leader() {
 
 /// P16: a `SetLeader` call of a joiner's host before its first link does not reach the room.
 #[test]
-fn a_joiner_that_named_itself_leader_changes_nobodys_leader() {
+fn a_joiner_that_named_itself_leader_changes_no_members_leader() {
     for seed in 0..100 {
         let mut world = settled(seed, 4, Settings::default());
         let first = leader(&world);
@@ -61,7 +61,7 @@ fn a_joiner_that_named_itself_leader_changes_nobodys_leader() {
 
 /// P14, with an observer: it does not vote, but it vouches for the leader that it is linked to.
 #[test]
-fn a_node_that_hears_observers_last_changes_nobodys_leader() {
+fn a_node_that_last_receives_from_observers_changes_no_members_leader() {
     for seed in 0..100 {
         let mut world = empty(seed, 5, Settings::default());
         world.slots[4].eligible = false;

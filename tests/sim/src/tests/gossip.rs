@@ -52,7 +52,7 @@ fn replay_of_gossip() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_room() {
+fn equal_seeds_give_equal_rooms() {
     let run = |seed| {
         let outcome = chaos::run_plan(&gossip::draw(seed), Trace::on(), None);
         (outcome.trace.hash(), outcome.hash)

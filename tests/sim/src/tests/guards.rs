@@ -120,7 +120,7 @@ fn next_leader(world: &World, before: usize) -> Option<usize> {
 
 /// P11: a leaving leader has a successor within 300 ms and three round trips.
 #[test]
-fn g1_without_succession_a_farewell_costs_a_whole_timeout() {
+fn g1_without_succession_a_leave_costs_a_whole_timeout() {
     let off = Guards {
         succession: false,
         ..ALL
@@ -340,7 +340,7 @@ fn g9_without_the_grace_a_joiner_leads_while_it_is_connecting() {
 /// X3 and P14, the other half of G12 (C5): a returning member follows the larger side. With HighestTerm, the original rule, a
 /// member that was cut off and elected itself brings its leadership back to all others.
 #[test]
-fn g12_where_the_higher_term_wins_those_that_were_cut_off_take_over() {
+fn g12_where_the_higher_term_wins_members_that_were_cut_off_take_over() {
     let returns = |seed: u64, merge, cut_off: usize| {
         let mut world = room(seed, 5, ALL);
         world.settings.merge = merge;
@@ -442,7 +442,7 @@ fn g13_without_slots_a_failover_floods_the_room() {
 
 /// P15, with a fixed number of two voters: two that start within one trip ask at the same time.
 #[test]
-fn g13_where_no_rival_yields_two_that_ask_together_split_the_votes() {
+fn g13_without_yielding_rivals_two_that_ask_together_split_the_votes() {
     is_needed("P15", 100, (ALL, RIVALS), 20, |seed, guards| {
         let mut world = far_room(seed, 2, guards, (ms(130), ms(150)));
         world.settings.roster = Some(BTreeSet::from([0, 1]));

@@ -79,7 +79,7 @@ fn strategies() -> [Strategy; 2] {
 }
 
 #[test]
-fn a_fixed_host_that_is_started_anew_is_the_only_leader_that_anybody_is_told_of() {
+fn a_restarted_fixed_host_is_the_only_leader_in_all_events() {
     for (seed, strategy) in (0..40).flat_map(|seed| strategies().map(|each| (seed, each))) {
         let mut world = hosted(seed, 3, settings(seed, strategy));
         for round in 0..4u32 {

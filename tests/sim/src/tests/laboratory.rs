@@ -110,7 +110,7 @@ fn watched(seed: u64) -> (World, Stability, usize) {
 }
 
 #[test]
-fn a_leader_that_stops_although_a_majority_hears_it_is_reported() {
+fn a_leader_that_stops_while_a_majority_receives_from_it_is_reported() {
     for seed in 0..10 {
         let (mut world, mut stability, first) = watched(seed);
         // An action that the property does not excuse: this host just may not do it.
@@ -143,7 +143,7 @@ fn a_leader_that_was_asked_to_stop_or_is_cut_off_is_not_reported() {
 }
 
 #[test]
-fn a_trace_tells_which_cuts_the_healing_ends() {
+fn a_trace_shows_the_cuts_that_the_healing_ends() {
     let mut ended = 0;
     for plan in (0..20).map(Plan::draw) {
         if plan.apart.is_some() {

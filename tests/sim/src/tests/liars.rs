@@ -33,12 +33,12 @@ fn rooms(draw: impl Fn(u64) -> Plan + Sync, known: &[u64], refuses: bool) {
 }
 
 #[test]
-fn simulations_with_liars_part_nobody_else() {
+fn simulations_with_liars_separate_no_honest_members() {
     rooms(Plan::draw, &[], true);
 }
 
 #[test]
-fn simulations_of_gossip_with_liars_part_nobody_else() {
+fn simulations_of_gossip_with_liars_separate_no_honest_members() {
     // No claim of gossip has a counter that outlives it.
     rooms(gossip::draw, &[], false);
 }

@@ -435,7 +435,7 @@ fn a_chain_that_is_closed_in_the_middle_ends_with_one_leader() {
 
 /// The others report the leader to the deaf one; no other member notices.
 #[test]
-fn o9_a_node_that_does_not_hear_the_leader_does_not_depose_it() {
+fn o9_a_node_that_is_deaf_to_the_leader_does_not_depose_it() {
     for seed in 0..40 {
         for size in [3, 5] {
             let mut world = settled(seed, size, Settings::default());
@@ -471,7 +471,7 @@ fn o9_a_node_that_does_not_hear_the_leader_does_not_depose_it() {
 
 /// The leader is deaf to one follower, which still receives from the leader.
 #[test]
-fn o9_a_leader_that_does_not_hear_one_follower_stays() {
+fn o9_a_leader_that_is_deaf_to_one_follower_stays() {
     for seed in 0..40 {
         let mut world = settled(seed, 4, Settings::default());
         let told_as = [LinkEnd::Silent, LinkEnd::Closed][seed as usize % 2];

@@ -140,7 +140,7 @@ fn replay() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_trace() {
+fn equal_seeds_give_equal_traces() {
     for seed in 1..=10 {
         let once = chaos::run(seed, Trace::on());
         let again = chaos::run(seed, Trace::on());

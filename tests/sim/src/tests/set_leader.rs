@@ -9,7 +9,7 @@ use crate::world::Settings;
 
 /// P12, one caller: any caller, and any target.
 #[test]
-fn everybody_follows_whom_set_leader_names() {
+fn all_members_follow_the_target_of_set_leader() {
     for seed in 0..100 {
         let mut world = settled(seed, 5, Settings::default());
         let (caller, target) = (seed as usize % 5, (seed as usize / 5) % 5);

@@ -154,7 +154,7 @@ fn only_the_majority_leads(world: &mut World, slot: usize, lasts: Duration) {
 /// A leader or a follower of three is cut off, restarted from disk or not, and a fourth member that claims to be eligible joins
 /// it. By their number alone these two would be a majority.
 #[test]
-fn a_voter_that_is_cut_off_with_a_newcomer_elects_nobody() {
+fn a_voter_that_is_cut_off_with_a_newcomer_elects_no_leader() {
     for seed in 0..40 {
         let (mut world, leader, follower) = led(seed, 4, 3);
         let slot = if seed % 2 == 0 { leader } else { follower };
@@ -173,7 +173,7 @@ fn a_voter_that_is_cut_off_with_a_newcomer_elects_nobody() {
 
 /// The cut lasts longer than the others keep its place.
 #[test]
-fn a_voter_that_is_cut_off_for_longer_than_its_place_is_held_elects_nobody() {
+fn a_voter_that_is_cut_off_for_longer_than_its_place_is_held_elects_no_leader() {
     for seed in 0..40 {
         let mut world = room(seed, 4, 3);
         world.settings.member_hold = ms(2_000);
@@ -266,7 +266,7 @@ fn a_member_that_is_cut_off_and_names_itself_never_leads() {
 
 /// `SetLeader` is a transfer: the target leads in a later term, elected, and all know it.
 #[test]
-fn set_leader_hands_over_by_votes() {
+fn set_leader_transfers_by_votes() {
     for seed in 0..40 {
         let (mut world, leader, follower) = led(seed, 4, 3);
         world.start(3);
@@ -386,7 +386,7 @@ fn file(record: Record) -> File {
 /// A voter whose state file is lost, or an older one, notices when a voter that remembers it is linked. It is restarted again and
 /// again before it has received from all others, and votes no earlier.
 #[test]
-fn a_voter_with_an_old_file_votes_when_it_has_heard_all_others() {
+fn a_voter_with_an_old_file_votes_after_it_has_received_from_all_others() {
     for seed in 0..40 {
         let (mut world, leader, follower) = led(seed, 4, 3);
         world.start(3);
@@ -458,7 +458,7 @@ fn a_voter_in_its_grace_ends_no_transfer() {
 
 /// A voter that the leader cannot reach, and that shows it because of others' reports, votes for its successor.
 #[test]
-fn a_voter_that_does_not_hear_the_leader_votes_when_that_leaves() {
+fn a_voter_that_is_deaf_to_the_leader_votes_when_the_leader_leaves() {
     for seed in 0..40 {
         let (mut world, leader, deaf) = led(seed, 4, 4);
         world.cut_both(leader, deaf);

@@ -153,7 +153,7 @@ fn a_leader_that_does_not_stay_is_reported() {
 }
 
 #[test]
-fn a_leader_that_says_too_much_is_reported() {
+fn a_leader_that_sends_too_much_is_reported() {
     let plan = plan(false);
     let (mut run, _) = settled(&plan);
     run.world.settings.windows.alive_threshold = ms(10_000);

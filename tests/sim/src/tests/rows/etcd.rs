@@ -128,7 +128,7 @@ fn e2_the_next_in_line_leads_when_the_leaders_session_ends() {
 }
 
 #[test]
-fn e3_what_a_leader_proclaims_is_replaced_without_another_election() {
+fn e3_a_leaders_proclamation_is_replaced_without_another_election() {
     let mut world = world(2, 1);
     let token = world.acts(0);
     world
@@ -205,7 +205,7 @@ fn e5_a_lease_that_is_given_up_is_not_used_again() {
 
 /// The earlier process may be alive still, in a copy of its machine, with the same address: it notices only a write.
 #[test]
-fn e5_a_process_that_takes_a_lease_over_writes_its_key_even_if_it_says_the_same() {
+fn e5_a_process_that_takes_over_a_lease_writes_its_key_even_with_an_equal_value() {
     let mut world = world(1, 1);
     let before = world.store.keys(PREFIX)[0].clone();
     world.kill(0);
@@ -255,7 +255,7 @@ fn e5_a_lease_of_another_prefix_is_not_used_again() {
 }
 
 #[test]
-fn e6_who_comes_after_a_compaction_sees_the_leader_and_the_next_one() {
+fn e6_an_observer_after_a_compaction_sees_the_leader_and_the_next_one() {
     let mut world = world(3, 2);
     world.kill(2);
     world.compact();
@@ -291,7 +291,7 @@ fn e7_every_value_that_a_leader_proclaims_is_of_one_leadership() {
 }
 
 #[test]
-fn e9_other_keys_disturb_nobody_and_a_resigned_leader_is_followed_by_a_new_candidate() {
+fn e9_other_keys_disturb_no_member_and_a_new_candidate_follows_a_resigned_leader() {
     let mut world = world(2, 1);
     let other = Arc::from(format!("{PREFIX}/elections/1").as_str());
     world.store.write(&other, b"somebody".to_vec(), 0);
@@ -338,7 +338,7 @@ fn e10_alone_a_leader_that_yields_leads_again_with_a_larger_token() {
 }
 
 #[test]
-fn e11_what_observers_see_never_goes_back() {
+fn e11_revisions_seen_by_observers_never_go_back() {
     let mut world = world(4, 2);
     for number in 0..10 {
         let [leader] = world.leaders()[..] else {
@@ -363,7 +363,7 @@ fn e11_what_observers_see_never_goes_back() {
 }
 
 #[test]
-fn e11_an_observer_that_was_cut_off_for_long_shows_nobody_and_then_the_leader_again() {
+fn e11_an_observer_that_was_cut_off_for_long_shows_no_leader_and_then_the_leader_again() {
     let mut world = world(2, 1);
     let seen = leaders(&world, 1);
     world.cut(1, true);
@@ -430,7 +430,7 @@ fn e16_of_five_that_try_at_once_one_gets_the_lock() {
 }
 
 #[test]
-fn e16_a_member_that_waits_for_a_lock_is_told_at_once_that_a_try_fails() {
+fn e16_a_member_that_waits_for_a_lock_is_notified_at_once_that_a_try_fails() {
     let mut world = world(2, 0);
     lock(&mut world, 0, 1, None);
     world.run_for(ms(100));
@@ -445,7 +445,7 @@ fn e16_a_member_that_waits_for_a_lock_is_told_at_once_that_a_try_fails() {
 }
 
 #[test]
-fn e17_who_holds_a_lock_gets_it_again_with_the_same_token() {
+fn e17_the_holder_of_a_lock_gets_it_again_with_its_token() {
     let mut world = world(1, 0);
     lock(&mut world, 0, 1, None);
     world.run_for(ms(100));
@@ -542,7 +542,7 @@ fn e21_a_waiter_gets_the_lock_with_a_larger_token() {
 }
 
 #[test]
-fn e21_who_waits_too_long_is_told_and_stands_in_line_no_more() {
+fn e21_a_waiting_member_is_notified_of_its_timeout_and_leaves_the_line() {
     let mut world = world(2, 0);
     lock(&mut world, 0, 1, None);
     world.run_for(ms(100));
@@ -574,7 +574,7 @@ fn e22_a_candidate_whose_lease_ended_while_it_waited_never_leads_with_it() {
 }
 
 #[test]
-fn e22_a_leader_whose_key_is_deleted_by_hand_says_so_and_stands_in_line_again() {
+fn e22_a_leader_whose_key_is_deleted_by_hand_reports_it_and_stands_in_line_again() {
     let mut world = world(2, 2);
     let key = Arc::clone(&world.store.keys(PREFIX)[0].key);
     world.by_hand = true;
@@ -675,7 +675,7 @@ fn e23_the_time_to_live_counts_from_when_the_keep_alive_was_sent() {
 }
 
 #[test]
-fn e23_a_process_that_slept_says_first_that_it_lost_its_leadership() {
+fn e23_a_process_that_slept_first_reports_the_loss_of_its_leadership() {
     let mut world = world(2, 2);
     for _ in 0..20 {
         let [leader] = world.leaders()[..] else {

@@ -87,12 +87,12 @@ fn slow(sends: bool) {
 }
 
 #[test]
-fn fuzzy_slow_send_vote_a_member_whose_words_come_late_keeps_nobody_from_electing() {
+fn fuzzy_slow_send_vote_a_member_whose_messages_come_late_blocks_no_election() {
     slow(true);
 }
 
 #[test]
-fn fuzzy_slow_recv_vote_a_member_that_hears_late_keeps_nobody_from_electing() {
+fn fuzzy_slow_recv_vote_a_member_that_receives_late_blocks_no_election() {
     slow(false);
 }
 

@@ -60,7 +60,7 @@ fn r40_o5_hc1_an_isolated_leader_is_replaced_and_follows_when_it_is_back() {
 
 /// openraft: the term of a follower that is cut off does not run away, however long that lasts. Alone, it elects itself once.
 #[test]
-fn o3_hc10_a_follower_that_is_cut_off_for_long_raises_no_terms_and_disturbs_nobody() {
+fn o3_hc10_a_follower_that_is_cut_off_for_long_raises_no_terms_and_disturbs_no_member() {
     for seed in 0..20 {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
@@ -89,7 +89,7 @@ fn o3_hc10_a_follower_that_is_cut_off_for_long_raises_no_terms_and_disturbs_nobo
 
 /// openraft: a node that is deaf but not mute campaigns; a mute node with a leader does not.
 #[test]
-fn o9_who_hears_the_leader_does_not_campaign_though_nobody_hears_it() {
+fn o9_a_mute_node_with_a_leader_does_not_campaign() {
     for seed in 0..20 {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
