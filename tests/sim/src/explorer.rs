@@ -156,7 +156,8 @@ pub(crate) type Fast<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
 /// Explores everything in `scope`, up to the first violation.
 ///
-/// # Panics If the scope has more than 65,536 states of one node or 2^32 states of the room.
+/// # Panics
+/// If the scope has more than 65,536 states of one node or 2^32 states of the room.
 pub fn explore(scope: &Scope) -> Found {
     let mut search = Search::new(scope);
     let violation = search.run();

@@ -406,7 +406,8 @@ impl Plan {
 
     /// Reads a plan.
     ///
-    /// # Errors The fault in the text.
+    /// # Errors
+    /// The fault in the text.
     pub fn parse(line: &str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| error.to_string())
     }

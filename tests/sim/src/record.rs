@@ -164,7 +164,8 @@ pub enum ReadError {
 
 /// Reads the lines of a trace file. An incarnation that ended in a crash may have half a line at its end, which is left out.
 ///
-/// # Errors [`ReadError`] names the first invalid line.
+/// # Errors
+/// [`ReadError`] names the first invalid line.
 pub fn from_lines(text: &str) -> Result<Vec<Section>, ReadError> {
     let mut sections: Vec<Section> = Vec::new();
     let mut torn: Option<ReadError> = None;
