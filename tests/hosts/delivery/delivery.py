@@ -1,6 +1,6 @@
 """delivery.c in Python.
 
-MMN_LIBRARY=... python3 tests/hosts/delivery/delivery.py ID SESSION [ADDRESS OF THE FIRST]
+    MMN_LIBRARY=... python3 tests/hosts/delivery/delivery.py ID SESSION [ADDRESS OF THE FIRST]
 """
 
 import os

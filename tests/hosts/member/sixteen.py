@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A room of sixteen processes forms from one contact, forms again after the contact died, and admits a newcomer.
 
-sixteen.py PROGRAM [LIMIT_SECONDS]
+    sixteen.py PROGRAM [LIMIT_SECONDS]
 
 PROGRAM is the built member.c, or "build". Prints the time of each step in milliseconds; the limit is for each step.
 """

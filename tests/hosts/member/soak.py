@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One member stays in its room while others join, leave, crash, restart under the same id and pause.
 
-SOAK_SECONDS=900 soak.py [PROGRAM]
+    SOAK_SECONDS=900 soak.py [PROGRAM]
 
 Its memory, threads and descriptors must stay flat, and it must never lose the room for good. At the end all living members must
 be linked under one leader and leave with 0. Prints a table. PROGRAM is the built member.c; without it, soak.py builds it.
