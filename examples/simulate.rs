@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_that_elects_by_gossip_is_drawn_with_what_it_says() {
+    fn a_room_that_elects_by_gossip_is_drawn_with_its_messages() {
         let out = folder().join("gossip.html");
         let line = format!(
             "--seed 7 --nodes 4 --strategy gossip --strict-lowest --out {}",

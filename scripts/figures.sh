@@ -53,7 +53,7 @@ echo
 scripts/isolated.py python3 tests/hosts/promises.py concurrent_set_leaders_agree rounds=50 slack_ms=0
 scripts/isolated.py python3 tests/hosts/life.py a_paused_process_is_back_by_itself seconds=30
 # Rooms that somebody disturbs: the leader stays in 20 of 20 of each kind, some rooms at a time.
-scripts/isolated.py python3 tests/hosts/stability.py who_disturbs_a_room_does_not_change_its_leader rounds=20 at_once=5 || missed=1
+scripts/isolated.py python3 tests/hosts/stability.py disturbances_do_not_change_a_rooms_leader rounds=20 at_once=5 || missed=1
 
 # Handovers through etcd beside those of its own client.
 scripts/install-tools.sh --only protoc etcd etcdctl

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_secret_is_not_shown() {
+    fn secrets_are_not_shown() {
         let config = Config {
             secret: Secret::new(b"hunter2"),
             ..Config::default()

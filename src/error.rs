@@ -598,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn too_large_says_whose_limit_it_is() {
+    fn too_large_names_the_owner_of_the_limit() {
         let own = SendError::TooLarge {
             len: 10,
             max: 9,

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_room_shows_is_read_while_it_is_attached() {
+    fn the_state_of_a_room_is_read_while_it_is_attached() {
         let glance = Glance::new();
         glance.show(&snapshot(true, 3));
         assert_eq!((glance.leads(), glance.connected()), (None, None));

@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_say_cannot_command_a_terminal_forge_a_line_or_turn_the_order() {
+    fn text_of_peers_cannot_command_a_terminal_forge_a_line_or_turn_the_order() {
         let _alone = lock(&ONE_AT_A_TIME);
         let seen = listen(Verbosity::Info, "mark 4");
         let controls = (0..0x20).chain(0x7f..0xa0);
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn a_callback_that_logs_or_panics_hears_on() {
+    fn a_callback_that_logs_or_panics_still_receives_log_lines() {
         let _alone = lock(&ONE_AT_A_TIME);
         let (sender, seen) = channel();
         register(Some((

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_names_are_told_apart() {
+    fn addresses_and_names_are_distinguished() {
         assert_eq!(ip("192.168.0.7:4433").port, 4433);
         assert_eq!(ip("[::1]:1").port, 1);
         assert_eq!(ip("[2001:db8::1]:65535").port, 65535);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn each_malformed_address_is_told_what_is_wrong() {
+    fn each_malformed_address_gets_its_own_error() {
         use TargetFault::*;
         let bad_port = |port: &str| BadPort { port: port.into() };
         for (text, expected) in [

@@ -1,5 +1,5 @@
-//! The shared library exports the committed list of functions, the header declares the same, and nothing else leaks
-//! out. (The bindings' lists are generated: tests/header.rs.)
+//! The shared library exports exactly the committed list of functions, and the header declares exactly these. (The bindings'
+//! lists are generated: tests/header.rs.)
 
 #![cfg(target_os = "linux")]
 
@@ -37,7 +37,7 @@ fn committed() -> BTreeSet<String> {
         .collect()
 }
 
-/// Every symbol that the dynamic linker sees in the library, functions or not.
+/// Every symbol of the library that is visible to the dynamic linker, functions or not.
 fn exported() -> BTreeSet<String> {
     let library = library();
     let output = Command::new("nm")
@@ -56,7 +56,7 @@ fn exported() -> BTreeSet<String> {
         .map(|line| {
             let mut words = line.split(' ');
             let (name, kind) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
-            // Functions by their names; anything else shows what it is, and is not in the list.
+            // Functions by their names. Any other symbol shows its kind, so that it is not in the list.
             if kind == "T" {
                 name.to_owned()
             } else {
@@ -69,7 +69,7 @@ fn exported() -> BTreeSet<String> {
 /// The names before a parameter list, at the beginning of the header's declarations.
 fn declared() -> BTreeSet<String> {
     let mut code = String::new();
-    // The table behind the declarations names them once more.
+    // The table behind the declarations repeats them.
     let (mut rest, _) = HEADER
         .split_once("#define MMN_FUNCTIONS")
         .expect("the table of functions");

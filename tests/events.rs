@@ -25,16 +25,16 @@ use meta_mystia_network::runtime;
 /// Far longer than any step takes.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// There is one room in the process, and one log.
+/// One room and one log in the process: tests take turns.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an event said: kind, peer, data.
+/// An event: kind, peer, data.
 type Said = (u32, String, Vec<u8>);
 
-/// What a host has behind its user data. Leaked, so that a call after the last one would be seen and not crash.
+/// The object behind a host's user data. Leaked, so that a call after the last one is noticed and does not crash.
 struct Host {
     said: Sender<Said>,
     calls_inside: AtomicUsize,
@@ -152,7 +152,7 @@ fn wait_for(says: &Receiver<Said>, kind: u32) -> Said {
     }
 }
 
-/// Polls until `done`, and says how much was told.
+/// Polls until `done`; returns the number of events.
 fn poll_until(mut done: impl FnMut() -> bool) -> i32 {
     let started = std::time::Instant::now();
     let mut told = 0;
@@ -171,7 +171,7 @@ fn last_error() -> String {
 }
 
 #[test]
-fn a_handler_that_is_registered_before_the_room_hears_its_first_event() {
+fn a_handler_that_is_registered_before_the_room_receives_its_first_event() {
     let _alone = alone();
     let (host, says) = host();
     assert_eq!(host.register(), 0);
@@ -180,7 +180,7 @@ fn a_handler_that_is_registered_before_the_room_hears_its_first_event() {
     assert_eq!(first, (MMN_EVENT_LEADER_CHANGED, "me".into(), vec![]));
     let second = says.recv_timeout(TIMEOUT).expect("an event");
     assert_eq!(second.0, MMN_EVENT_LEADERSHIP_GAINED);
-    // It takes messages, too: nothing is held for a Receive callback.
+    // It takes messages, too: none waits for a Receive callback.
     assert_eq!(say_to_myself("hello"), 0);
     let message = wait_for(&says, MMN_EVENT_MESSAGE);
     assert_eq!(message.1, "me");
@@ -188,14 +188,14 @@ fn a_handler_that_is_registered_before_the_room_hears_its_first_event() {
     assert_eq!(host.dropped(), 0);
     assert_eq!(ShutdownNetwork(), 0);
     assert_eq!(host.dropped(), 1);
-    // It is not there for the next room.
+    // The next room starts without it.
     assert_eq!(initialize(), 0);
     assert_eq!(ShutdownNetwork(), 0);
     assert_eq!(host.dropped(), 1);
 }
 
 #[test]
-fn a_fixed_host_is_told_that_it_leads_when_it_can_act_on_it() {
+fn a_fixed_host_is_notified_of_its_leadership_when_it_can_act_on_it() {
     let _alone = alone();
     for _ in 0..20 {
         let (host, says) = host();
@@ -224,7 +224,7 @@ fn a_fixed_host_is_told_that_it_leads_when_it_can_act_on_it() {
 }
 
 #[test]
-fn what_is_replaced_or_removed_is_dropped_once_with_and_without_a_room() {
+fn replaced_or_removed_handlers_are_dropped_once_with_and_without_a_room() {
     let _alone = alone();
     let hosts: Vec<_> = (0..4).map(|_| host()).collect();
     let dropped = || {
@@ -244,7 +244,7 @@ fn what_is_replaced_or_removed_is_dropped_once_with_and_without_a_room() {
     wait_for(&hosts[2].1, MMN_EVENT_LEADERSHIP_GAINED);
     assert_eq!(hosts[3].0.register(), 0);
     assert_eq!(dropped(), [1, 1, 1, 0]);
-    // The new one is told the present.
+    // The new handler first receives the present leader.
     wait_for(&hosts[3].1, MMN_EVENT_LEADER_CHANGED);
     assert_eq!(unregister(), 0);
     assert_eq!(dropped(), [1, 1, 1, 1]);
@@ -293,7 +293,7 @@ fn a_handler_survives_an_initialization_that_fails() {
 }
 
 #[test]
-fn what_is_registered_while_the_room_closes_is_for_the_next_one() {
+fn a_handler_registered_while_the_room_closes_is_for_the_next_one() {
     let _alone = alone();
     let ((old, _), (new, says)) = (host(), host());
     static ANSWERS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
@@ -370,7 +370,7 @@ fn polling_runs_everything_on_the_callers_thread() {
     assert_eq!(PollEvents(2), 2);
     assert_eq!(CLASSIC.load(Ordering::SeqCst), 2);
     assert_eq!(says.try_iter().count(), 2);
-    // What is still queued is told to nobody when the room closes, and the handler is released all the same.
+    // A shutdown drops queued events without delivering them, and still releases the handler.
     assert_eq!(ShutdownNetwork(), 0);
     assert_eq!(host.dropped(), 1);
     assert_eq!(says.try_iter().count(), 0);
@@ -434,7 +434,7 @@ fn a_second_poller_is_refused_and_a_shutdown_waits_for_the_first() {
     assert_eq!(host.dropped(), 1);
 }
 
-/// What a log callback saw: level, line and what the library answered inside it.
+/// Records of a log callback: level, line and the library's answers inside it.
 type Logged = (i32, String, [i32; 3], String);
 
 extern "C" fn on_log(user_data: *mut c_void, level: i32, message: *const c_char) {
@@ -452,7 +452,7 @@ extern "C" fn on_log(user_data: *mut c_void, level: i32, message: *const c_char)
 }
 
 #[test]
-fn the_log_callback_hears_the_network_thread_and_cannot_make_it_wait_for_itself() {
+fn the_log_callback_receives_the_network_threads_lines_and_cannot_deadlock_it() {
     let _alone = alone();
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn on_log_drop(_: *mut c_void) {
@@ -482,7 +482,7 @@ fn the_log_callback_hears_the_network_thread_and_cannot_make_it_wait_for_itself(
     };
     assert_eq!(level, 3, "{line}");
     assert_eq!(answers, [-15, -15, -3]);
-    // Queries answer inside it. How a dial ended is for everybody to read.
+    // Queries answer inside it. The log shows the result of a dial.
     assert_eq!(register(4, Some(on_log), sender.clone()), 0);
     assert_eq!(DROPPED.load(Ordering::SeqCst), 1);
     // SAFETY: it has a NUL.

@@ -1,4 +1,4 @@
-//! What the exported functions answer before any room is open. Nothing in this file opens one.
+//! Results of the exported functions before any room is open. No test in this file opens one.
 
 use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
@@ -82,7 +82,7 @@ fn a_thread_that_never_failed_has_no_error() {
     });
 }
 
-/// What a function answered.
+/// The answer of a function.
 enum Answer {
     Number(i64),
     Flag(u8),
@@ -105,8 +105,8 @@ impl Answer {
 
 include!(concat!(env!("OUT_DIR"), "/calls.rs"));
 
-/// What needs no room: new keys, versions, options, logs, the event handler, the last error and the windows of gossip, which belong
-/// to the process.
+/// Functions that need no room: new keys, versions, options, logs, the event handler, the last error, and the windows of gossip,
+/// which belong to the process.
 const WITHOUT_A_ROOM: [&str; 23] = [
     "GenerateIdentityKey",
     "GetAbiVersion",
@@ -241,7 +241,7 @@ fn initialization_names_the_argument_or_the_field() {
             heartbeat_interval_ms: 1500,
             ..NetworkConfigFFI::default()
         };
-        // SAFETY: every pointer is NULL or points to what it should.
+        // SAFETY: every pointer is NULL or points to a valid value.
         unsafe {
             refused(InitializeNetwork(null(), session), "peer_id is NULL");
             refused(InitializeNetwork(peer, null()), "session_id is NULL");
@@ -263,7 +263,7 @@ fn initialization_names_the_argument_or_the_field() {
     });
 }
 
-/// Everything about the windows of the gossip strategy, in one test: they belong to the process.
+/// All tests of the gossip strategy's windows, in one function: they belong to the process.
 #[test]
 fn the_windows_of_gossip_need_no_room() {
     type Window = (
@@ -329,21 +329,21 @@ fn the_windows_of_gossip_need_no_room() {
     });
 }
 
-/// The default options, as a program of this version asks for them.
+/// The default options for a program of this version.
 fn default_options() -> NetworkOptions {
     let mut options = NetworkOptions {
         priority: 7,
         bind_port: 7,
         ..NetworkOptions::default()
     };
-    // SAFETY: the struct is as long as its struct_size says.
+    // SAFETY: the struct has the size in its struct_size.
     assert_eq!(unsafe { GetDefaultNetworkOptions(&raw mut options) }, 0);
     options
 }
 
-/// What InitializeNetworkWithOptions answers to options that no room can have.
+/// Result of InitializeNetworkWithOptions for options that no room can have.
 fn initialize_with(options: *const NetworkOptions) -> (i32, String) {
-    // SAFETY: both strings have a NUL; the tests pass NULL or options as long as they say.
+    // SAFETY: both strings have a NUL; the tests pass NULL or options as long as their struct_size.
     let code =
         unsafe { InitializeNetworkWithOptions(c"peer".as_ptr(), c"session".as_ptr(), options) };
     assert_eq!(IsNetworkInitialized(), 0);
@@ -372,7 +372,7 @@ fn the_intervals_of_the_seeded_strategy_come_in_two_profiles() {
         };
         let pointer = &raw mut options;
         let fill = |profile| {
-            // SAFETY: the struct is as long as its struct_size says.
+            // SAFETY: the struct has the size in its struct_size.
             let code = unsafe { GetDefaultSeededOptions(profile, pointer) };
             // SAFETY: it lives.
             (code, unsafe { *pointer })
@@ -423,14 +423,14 @@ fn a_longer_struct_of_a_newer_program_is_filled_and_read_as_far_as_it_is_known()
             tail: [0xAA; 40],
         };
         newer.options.priority = 9;
-        // SAFETY: the struct is as long as its struct_size says.
+        // SAFETY: the struct has the size in its struct_size.
         let code = unsafe { GetDefaultNetworkOptions((&raw mut newer).cast()) };
         assert_eq!(code, 0);
         assert_eq!(newer.options.struct_size as usize, KNOWN + 40);
         assert_eq!(newer.options.priority, 0);
         assert_eq!(newer.tail, [0xAA; 40]);
 
-        // It is read up to its last known field, and the first broken rule is told.
+        // It is read up to its last known field, and the error names the first broken rule.
         newer.options.host_mode = 3;
         let (code, sentence) = initialize_with((&raw const newer).cast());
         assert_eq!(code, -3);
@@ -461,7 +461,7 @@ fn a_size_that_is_none_is_named() {
                 sentence.starts_with(&format!("struct_size is {size}; set it to sizeof")),
                 "{sentence}"
             );
-            // SAFETY: the struct has its first four bytes, and no more is touched where they are no size.
+            // SAFETY: the struct has its first four bytes, and the library touches no more if their size is invalid.
             assert_eq!(unsafe { GetDefaultNetworkOptions(&raw mut options) }, -3);
             assert_eq!(options.priority, 9);
         }
@@ -478,7 +478,7 @@ fn options_may_lie_anywhere_in_memory() {
     on_fresh_thread(|| {
         let mut memory = [0_u8; size_of::<NetworkOptions>() + 1];
         let odd = memory[1..].as_mut_ptr().cast::<NetworkOptions>();
-        // SAFETY: there is room for the struct, which the library reads and writes as bytes.
+        // SAFETY: there is space for the struct, which the library reads and writes as bytes.
         unsafe {
             odd.cast::<u32>()
                 .write_unaligned(size_of::<NetworkOptions>() as u32);

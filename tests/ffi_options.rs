@@ -1,4 +1,4 @@
-//! A room of fixed address and port, through the C ABI. Alone in this program: there is one room in a process.
+//! A room with a fixed address and port, through the C ABI. Alone in this program: a process has one room.
 
 use std::ffi::CStr;
 use std::net::{SocketAddr, UdpSocket};
@@ -19,24 +19,24 @@ use meta_mystia_network::ffi::values::{
 };
 
 fn initialize(options: &NetworkOptions) -> i32 {
-    // SAFETY: both strings have a NUL, and the options are as long as they say.
+    // SAFETY: both strings have a NUL, and the options have the size in their struct_size.
     unsafe { InitializeNetworkWithOptions(c"peer".as_ptr(), c"options".as_ptr(), options) }
 }
 
 fn last_message() -> String {
-    // SAFETY: a string of the library, read before the next one is asked for.
+    // SAFETY: a string of the library, read before the next call for one.
     let text = unsafe { CStr::from_ptr(GetLastErrorMessage()) };
     text.to_str().expect("UTF-8").to_owned()
 }
 
 fn local_address() -> SocketAddr {
-    // SAFETY: the same; a room is open.
+    // SAFETY: as above; a room is open.
     let text = unsafe { CStr::from_ptr(GetLocalAddr()) };
     let text = text.to_str().expect("UTF-8");
     text.parse().expect("an address with a port")
 }
 
-/// `NetworkOptions` as version 1 of the ABI had it.
+/// `NetworkOptions` of ABI version 1.
 #[repr(C)]
 struct FirstOptions {
     struct_size: u32,
@@ -45,11 +45,11 @@ struct FirstOptions {
     numbers: [u32; 6],
     bind_port: u16,
     flags: [u8; 6],
-    /// What lies behind it in the memory of that program.
+    /// The memory behind it in that program.
     behind: [u8; 64],
 }
 
-/// Part of the one test of this program: there is one room for all of them.
+/// Part of the one test of this program, which has one room.
 fn a_program_of_the_first_version_opens_its_room() {
     let mut options = FirstOptions {
         struct_size: std::mem::offset_of!(FirstOptions, behind) as u32,
@@ -60,13 +60,13 @@ fn a_program_of_the_first_version_opens_its_room() {
         flags: [77; 6],
         behind: [0xAA; 64],
     };
-    // SAFETY: it has as many bytes as its struct_size says.
+    // SAFETY: it has the size in its struct_size.
     let code = unsafe { GetDefaultNetworkOptions((&raw mut options).cast()) };
     assert_eq!(code, 0);
     assert_eq!(options.numbers, [0, 0, 60_000, 4 * 1024 * 1024, 0, 0]);
     assert_eq!((options.bind_port, options.flags), (0, [0, 0, 0, 0, 0, 1]));
     assert_eq!(options.behind, [0xAA; 64]);
-    // SAFETY: the same; both strings have a NUL.
+    // SAFETY: as above; both strings have a NUL.
     let code = unsafe {
         InitializeNetworkWithOptions(
             c"peer".as_ptr(),
@@ -78,7 +78,7 @@ fn a_program_of_the_first_version_opens_its_room() {
     assert_eq!(ShutdownNetwork(), 0);
 }
 
-/// The same.
+/// Part of the one test of this program.
 fn a_room_elects_as_its_options_say() {
     for (strategy, strategy_flags) in [
         (MMN_STRATEGY_RAFT, 0),
@@ -96,7 +96,7 @@ fn a_room_elects_as_its_options_say() {
     }
 }
 
-/// What the etcd strategy has beside a leader, in a room with another.
+/// Additions of the etcd strategy, in a room of another strategy.
 fn a_room_without_etcd_has_neither_tokens_nor_locks() {
     assert_eq!(initialize(&NetworkOptions::default()), 0);
     assert_eq!(GetFencingToken(), -1);
@@ -127,10 +127,10 @@ fn a_room_without_etcd_has_neither_tokens_nor_locks() {
     assert_eq!(ShutdownNetwork(), 0);
 }
 
-/// The same. A room of one voter, which is its own seed, behind a name.
+/// Part of the one test of this program. A room of one voter, which is its own seed, addressed by name.
 fn a_seeded_room_knows_its_members_and_refuses_what_others_decide() {
     let mut seeded = SeededOptions::default();
-    // SAFETY: the struct is as long as its struct_size says.
+    // SAFETY: the struct has the size in its struct_size.
     let code = unsafe { GetDefaultSeededOptions(MMN_SEEDED_PROFILE_LAN, &raw mut seeded) };
     assert_eq!(code, 0);
     seeded.is_seed = 1;

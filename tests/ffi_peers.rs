@@ -1,5 +1,5 @@
-//! Peers as numbers, addresses and keys through the C ABI, with a second member in this process. Alone in this program: there
-//! is one room in a process.
+//! Peers as numbers, addresses and keys through the C ABI, with a second member in this process. Alone in this program: a process
+//! has one room.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{null, null_mut};
@@ -27,7 +27,7 @@ fn read(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
-    // SAFETY: a string of the library, read before the next one is asked for.
+    // SAFETY: a string of the library, read before the next call for one.
     let text = unsafe { CStr::from_ptr(text) };
     Some(text.to_str().expect("UTF-8").to_owned())
 }
@@ -60,7 +60,7 @@ fn eventually(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// An event as its handler sees it, with what queries answer inside.
+/// An event in its handler, with the results of queries inside it.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     kind: u32,
@@ -101,7 +101,7 @@ fn keys_are_made_without_a_room() -> [u8; KEY_BYTES] {
         "nothing is written"
     );
     let mut another = [0; KEY_BYTES];
-    // SAFETY: both are as long as they say.
+    // SAFETY: both have the size in their struct_size.
     unsafe {
         let length = buffer.len() as i32;
         assert_eq!(GenerateIdentityKey(buffer.as_mut_ptr(), length), 48);
@@ -152,7 +152,7 @@ fn open(key: &[u8; KEY_BYTES]) {
         ..NetworkOptions::default()
     };
     options.config.heartbeat_interval_ms = 100;
-    // SAFETY: both strings have a NUL, and the options are as long as they say.
+    // SAFETY: both strings have a NUL, and the options have the size in their struct_size.
     let opened =
         unsafe { InitializeNetworkWithOptions(c"me".as_ptr(), c"peers".as_ptr(), &options) };
     assert_eq!(opened, 0, "{:?}", last());
@@ -168,13 +168,13 @@ fn other(name: &str) -> Room {
     Room::open(peer.expect("valid"), session.expect("valid"), config).expect("a room")
 }
 
-/// Everything in one test: there is one room for all of it.
+/// All in one test, which has one room.
 #[test]
 fn peers_have_numbers_addresses_and_keys() {
     let key = keys_are_made_without_a_room();
     let (sender, seen) = channel::<Seen>();
     let user_data = Box::into_raw(Box::new(sender));
-    // SAFETY: the function fits what it is given, which is never freed.
+    // SAFETY: the function fits its user data, which is never freed.
     unsafe { RegisterEventHandler(Some(on_event), user_data.cast(), None) };
     open(&key);
     let mine = read(GetIdentityFingerprint()).expect("a room is open");
@@ -231,7 +231,7 @@ fn peers_have_numbers_addresses_and_keys() {
 
     moderation_checks_its_arguments();
 
-    // The key makes the member: with the same one it is the same, with another one another.
+    // The key identifies the member: with an equal key it is this member, with another key a new one.
     assert_eq!(ShutdownNetwork(), 0);
     open(&key);
     assert_eq!(read(GetIdentityFingerprint()).as_deref(), Some(&*mine));

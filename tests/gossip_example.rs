@@ -1,4 +1,4 @@
-//! The example of a service that runs on the leader alone does what it says.
+//! The example of a service that runs on the leader alone works as documented.
 
 #[path = "../examples/leader_service.rs"]
 mod leader_service;

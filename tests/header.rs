@@ -1,4 +1,4 @@
-//! The committed header, and what the bindings generate, are what the source gives; C and C++ compilers accept the header.
+//! The committed header and the bindings' generated parts match the source; C and C++ compilers accept the header.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -96,14 +96,14 @@ int main(void) {
 "#;
 
 #[test]
-fn what_is_committed_is_what_the_source_gives() {
+fn committed_files_match_the_source() {
     let generated = Path::new(concat!(env!("OUT_DIR"), "/abi"));
     let files = files(generated);
     assert!(files.len() >= 5, "{files:?}");
     for path in files {
         let text = fs::read_to_string(generated.join(&path)).expect("a generated file");
         let committed = fs::read_to_string(Path::new(ROOT).join(&path)).unwrap_or_default();
-        // Some files have a generated part only, between marks that belong to it.
+        // Some files are generated only between the marks.
         let is_part = text.contains(" -- Generated from src/ffi");
         let first_difference = text
             .lines()

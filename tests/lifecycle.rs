@@ -16,7 +16,7 @@ fn open() -> Result<(), StartError> {
     runtime::initialize(peer, session, Config::default())
 }
 
-/// Runs `call` on all threads at the same moment.
+/// Runs `call` on all threads at once.
 fn at_once<T: Send>(call: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let barrier = Barrier::new(THREADS);
     thread::scope(|scope| {
@@ -62,11 +62,11 @@ fn exactly_one_of_many_opens_and_exactly_one_closes() {
     opening_waits_for_a_shutdown_that_is_under_way();
 }
 
-/// Part of the one test of this program: there is one room for all of them.
+/// Part of the one test of this program, which has one room.
 fn opening_waits_for_a_shutdown_that_is_under_way() {
     for _ in 0..10 {
         open().expect("opened");
-        // Half of the threads close, half open: whoever opens gets a room or is told that there is one.
+        // Half of the threads close, half open: each open call gets a room or the error that there is one.
         let results = at_once(|number| {
             if number % 2 == 0 {
                 runtime::shutdown().is_ok()

@@ -1,5 +1,5 @@
-//! Rooms that are opened and closed again and again leave nothing behind. Alone in this program, because it
-//! counts the threads and files of the process.
+//! Rooms that are opened and closed repeatedly leave nothing behind. Alone in this program, because it counts the threads and
+//! files of the process.
 
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,4 @@
-//! The example of a room in Rust does what it says.
+//! The example of a room in Rust works as documented.
 
 #[path = "../examples/room.rs"]
 #[expect(dead_code, reason = "its `main` reads standard input")]
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use meta_mystia_network::room::Room;
 
-/// A member, and every line that it was told so far.
+/// A member, and its output so far.
 struct Member {
     room: Room,
     told: Receiver<String>,
@@ -54,7 +54,7 @@ impl Member {
 }
 
 #[test]
-fn two_programs_in_rust_meet_elect_and_talk() {
+fn two_programs_in_rust_connect_elect_and_talk() {
     let mut alice = Member::new("alice", None);
     let mut bob = Member::new("bob", Some(&alice.room.local_address().to_string()));
     alice.wait_for("bob is here");
@@ -70,7 +70,7 @@ fn two_programs_in_rust_meet_elect_and_talk() {
 }
 
 #[test]
-fn a_dial_that_fails_is_told() {
+fn a_failed_dial_is_reported() {
     let mut carol = Member::new("carol", Some("127.0.0.1:1"));
     carol.wait_for("127.0.0.1:1: error -4");
     carol.room.close();

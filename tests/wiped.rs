@@ -1,5 +1,5 @@
-//! Secrets and private keys are wiped before their memory is given back. Alone in this program: it has an allocator
-//! of its own, and there is one room in a process.
+//! Secrets and private keys are wiped before their memory is freed. Alone in this program: it has its own allocator, and a
+//! process has one room.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::CString;
@@ -13,7 +13,7 @@ use meta_mystia_network::ffi::options::{InitializeNetworkWithOptions, NetworkOpt
 use meta_mystia_network::ffi::values::MMN_QUORUM_STATIC;
 use sha2::{Digest, Sha256};
 
-/// What must not be found in memory that is given back. As statics they are never given back themselves.
+/// Secrets that freed memory must not contain. As statics they are never freed themselves.
 static SECRET: [u8; 32] = *b"the secret of the room: 7f3a91c2";
 /// An Ed25519 key in PKCS#8, version 1; the last 32 bytes are the private key.
 static KEY: [u8; 48] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20\
@@ -26,10 +26,10 @@ static KEPT_SEEN: AtomicUsize = AtomicUsize::new(0);
 static SECRETS_SEEN: AtomicUsize = AtomicUsize::new(0);
 static KEYS_SEEN: AtomicUsize = AtomicUsize::new(0);
 
-/// There is one room in a process.
+/// One room in the process: tests take turns.
 static ONE_ROOM: Mutex<()> = Mutex::new(());
 
-/// The system's allocator, which looks at what it gets back.
+/// The system's allocator, which inspects freed memory.
 struct Watching;
 
 fn look(memory: &[u8]) {
@@ -47,15 +47,15 @@ fn look(memory: &[u8]) {
 // SAFETY: every call goes to the system's allocator as it came.
 unsafe impl GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are those of the system's allocator. Zeroed, so that all of it may be read
-        // when it comes back.
+        // SAFETY: the caller's promises are those of the system's allocator. Zeroed, so that all of it may be read when it is
+        // freed.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // Larger blocks hold queues and tables, and looking takes time.
+        // Larger blocks hold queues and tables, and inspecting them takes time.
         if layout.size() <= 1 << 16 {
-            // SAFETY: the block is as long as its layout says, was zeroed at first, and nobody else uses it any more.
+            // SAFETY: the block is as long as its layout and was zeroed at first, and its former owner has given it up.
             look(unsafe { std::slice::from_raw_parts(memory, layout.size()) });
         }
         // SAFETY: as in `alloc`.
@@ -69,7 +69,7 @@ static ALLOCATOR: Watching = Watching;
 #[test]
 fn the_secret_and_the_private_key_are_wiped_when_the_room_is_closed() {
     let _one_room = ONE_ROOM.lock().expect("not poisoned");
-    // The watch works.
+    // Checks that the allocator finds secrets.
     drop(std::hint::black_box(SECRET.to_vec()));
     drop(std::hint::black_box(KEY.to_vec()));
     assert_eq!(SECRETS_SEEN.swap(0, Ordering::Relaxed), 1);
@@ -82,7 +82,7 @@ fn the_secret_and_the_private_key_are_wiped_when_the_room_is_closed() {
             identity_key_length: 48,
             ..NetworkOptions::default()
         };
-        // SAFETY: both strings have a NUL, and the options point to as many bytes as they say.
+        // SAFETY: both strings have a NUL, and the options point to as many bytes as their lengths.
         let code = unsafe {
             InitializeNetworkWithOptions(c"peer".as_ptr(), c"wiped".as_ptr(), &raw const options)
         };
@@ -130,7 +130,7 @@ fn the_private_key_of_a_state_file_is_wiped_when_the_room_is_closed() {
     fs::remove_dir_all(directory).expect("removed");
 }
 
-/// Writes the known key in the place of the one that the library made.
+/// Replaces the key that the library made by the known key.
 fn put_key(state: &Path) {
     let bytes = read(state);
     let at = key_at(bytes).expect("a key");
@@ -140,14 +140,14 @@ fn put_key(state: &Path) {
     fs::write(state, bytes).expect("written");
 }
 
-/// Where the private key begins: behind the roster, "peer" and a line feed, and a zero for a key that the library made.
+/// Offset of the private key: behind the roster, "peer" and a line feed, and a zero for a key that the library made.
 fn key_at(bytes: &[u8]) -> Option<usize> {
     let before = b"\x05peer\n\0";
     let found = bytes.windows(before.len()).position(|part| part == before);
     found.map(|at| at + before.len())
 }
 
-/// What is in the file, in memory that is never given back.
+/// The contents of the file, in memory that is never freed.
 fn read(path: &Path) -> &'static mut [u8] {
     fs::read(path).expect("there").leak()
 }

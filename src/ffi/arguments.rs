@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_told_by_name() {
+    fn null_is_reported_by_name() {
         // SAFETY: NULL is allowed.
         let failure = unsafe { text("addr", std::ptr::null()) }.expect_err("NULL");
         assert_eq!(

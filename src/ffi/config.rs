@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn r70_r75_the_first_broken_rule_is_told() {
+    fn r70_r75_the_first_broken_rule_is_reported() {
         assert_eq!(
             sentence(|ffi| ffi.max_connections = 0),
             "max_connections is 0; it must be at least 1"
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_zero_may_be_zero_and_flags_are_read_as_c_reads_them() {
+    fn optional_settings_may_be_zero_and_flags_follow_c() {
         let ffi = NetworkConfigFFI {
             compression_threshold: 0,
             mdns_port: 0,

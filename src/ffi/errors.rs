@@ -77,7 +77,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_code_is_described_and_others_are_told_apart() {
+    fn every_code_is_described_and_others_are_unknown() {
         assert_eq!(
             read(DescribeError(-2)),
             "A room is already open in this process: call ShutdownNetwork before opening another."

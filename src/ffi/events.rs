@@ -666,7 +666,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_carries_what_its_text_says() {
+    fn every_kind_carries_its_documented_fields() {
         let none = [0; 9];
         let change = LeaderChange {
             old: Some(id("a")),

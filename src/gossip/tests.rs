@@ -132,7 +132,7 @@ impl Party {
 }
 
 #[test]
-fn the_lowest_of_peers_that_start_together_leads_and_is_told_so_alone() {
+fn the_lowest_of_peers_that_start_together_leads_and_is_alone_notified() {
     let mut party = Party::of(&["p2", "p0", "p1"]);
     party.run_for(ms(5_000));
     assert_eq!(party.leaders(), [1]);
@@ -142,7 +142,7 @@ fn the_lowest_of_peers_that_start_together_leads_and_is_told_so_alone() {
 }
 
 #[test]
-fn f7_a_service_that_yields_is_told_once_and_another_leads() {
+fn f7_a_service_that_yields_is_notified_once_and_another_leads() {
     let mut party = Party::of(&["p0", "p1", "p2"]);
     party.run_for(ms(5_000));
     party.yield_leadership(0);
@@ -154,7 +154,7 @@ fn f7_a_service_that_yields_is_told_once_and_another_leads() {
 }
 
 #[test]
-fn f10_parts_have_leaders_and_one_is_left_when_they_meet() {
+fn f10_parts_have_leaders_and_one_remains_when_they_merge() {
     let ids = ["p0", "p1", "p2", "p3"];
     let mut party = Party::of(&ids);
     party.run_for(ms(5_000));
@@ -255,7 +255,7 @@ fn f16_the_metric_is_one_for_a_leader_and_zero_for_others_with_its_channel() {
 }
 
 #[test]
-fn a_full_channel_drops_messages_and_says_so() {
+fn a_full_channel_drops_messages_and_reports_it() {
     let (sender, mut receiver) = channel(2);
     assert!(sender.send(1) && sender.send(2));
     assert!(!sender.send(3));
@@ -300,7 +300,7 @@ fn a_service_leads_yields_and_leads_again() {
 }
 
 #[test]
-fn f26_a_leader_that_is_stopped_hears_nothing_and_still_says_that_it_leads() {
+fn f26_a_stopped_leader_receives_nothing_and_still_shows_itself_as_leader() {
     let (service, hears) = alone(|_| {});
     assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
     service.stop();
@@ -408,7 +408,7 @@ fn broken(panics_on_declaration: bool) -> (LeaderElectionService, mpsc::Receiver
 }
 
 #[test]
-fn when_the_adapter_panics_the_leader_is_told_that_it_leads_no_longer() {
+fn a_panic_of_the_adapter_ends_the_leadership_with_a_notification() {
     let (service, hears) = broken(true);
     assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
     assert_eq!(hears.recv_timeout(TIMEOUT), Ok(false));

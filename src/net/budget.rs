@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_message_that_is_longer_than_the_shared_part_stands_in_nobody_s_way() {
+    async fn a_message_longer_than_the_shared_part_blocks_no_other() {
         let [peer, other] = shares(100, 50);
         let first = at_once(&peer, 60).await.expect("free");
         let long = peer.reserve(100);

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_saves_less_than_a_quarter_goes_as_it_is() {
+    fn data_that_saves_less_than_a_quarter_is_sent_uncompressed() {
         let mut bits = 1_u64;
         let mut random = || {
             bits ^= bits << 13;
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_compressed_before_leaves_no_trace() {
+    fn earlier_compressed_data_leaves_no_trace() {
         let long = b"one and another, ".repeat(10_000);
         let short = b"the same words again and again, ".repeat(50);
         let first = pack(&short);
@@ -247,7 +247,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_comes_out_again(
+        fn packed_bytes_unpack_to_the_original(
             seed in proptest::collection::vec(any::<u8>(), 0..64), times in 1_usize..200,
         ) {
             let payload = seed.repeat(times);

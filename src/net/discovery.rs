@@ -558,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_names_neither_the_room_nor_the_member() {
+    fn an_announcement_names_neither_the_room_nor_the_member() {
         let bound = Bound {
             address: Some(IpAddr::from([127, 0, 0, 1])),
             port: 4433,

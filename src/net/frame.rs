@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_ways_in_which_a_stream_ends_are_told_apart() {
+    async fn the_ends_of_a_stream_are_distinguished() {
         let (_endpoints, (mut send, _), (_, mut recv)) = open_streams().await;
         write_frame(&mut send, b"last", 8).await.expect("written");
         send.finish().expect("open");

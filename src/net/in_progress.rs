@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_comes_second_waits_for_the_first_and_is_told_so() {
+    async fn a_second_link_waits_for_the_first_and_reports_the_wait() {
         let links = InProgress::default();
         let start = Instant::now();
         let (first, waited) = links.begin_after_others(at(SOME), MAX_WAIT).await;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn those_who_wait_begin_one_after_the_other() {
+    async fn waiting_links_begin_one_after_the_other() {
         let links = InProgress::default();
         let first = links.begin(at(SOME));
         let start = Instant::now();

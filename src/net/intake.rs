@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_that_is_stopped_leaves_no_message_that_the_host_does_not_hear() {
+    async fn a_stopped_reader_delivers_every_message_to_the_host() {
         let (mut intake, hears, _told) = lane();
         take(&mut intake, 3, 1).await;
         let _dispatch = Arc::clone(&intake.asker.context.dispatch);

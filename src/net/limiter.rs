@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_and_goes_away_holds_up_nobody() {
+    fn a_waiter_that_goes_away_blocks_no_other() {
         let mut world = World::new();
         let address = ip("192.0.2.1");
         for _ in 0..5 {

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_what_is_simulated() {
+    fn the_simulation_has_the_settings_that_were_set() {
         let simulation = Simulation::default();
         assert_eq!(simulation.network(), None);
         for set in [

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn one_socket_hears_v4_and_where_there_is_v6_also_v6() {
+    fn one_socket_receives_v4_and_v6_if_the_system_has_it() {
         let socket = bind(None, 0).expect("bound");
         let mut buffer = [0; 1];
         let nothing = socket.recv_from(&mut buffer).expect_err("nothing sent yet");
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_where_nobody_listens_is_refused_and_one_where_somebody_does_is_not() {
+    async fn a_port_without_a_listener_is_refused_and_one_with_a_listener_is_not() {
         let listens = bind(None, 0).expect("bound");
         let port = listens.local_addr().expect("bound").port();
         let there = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_say_about_ourselves_can_be_dialled_and_is_recognised() {
+    fn our_own_addresses_can_be_dialled_and_are_recognised() {
         let everywhere = bound(None, 4433);
         let addresses = everywhere.addresses();
         assert!((1..=MAX_OWN_ADDRESSES).contains(&addresses.len()));

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_is_woken_by_an_outcome_and_by_who_gives_up_before_it() {
+    async fn an_outcome_or_a_withdrawn_try_wakes_a_waiter() {
         let tries = Tries::new(Direction::In);
         let mut held = Vec::new();
         for _ in 0..MAX_FAILURES_OF_ONE {

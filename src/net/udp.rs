@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_sent_to_a_virtual_address_never_reaches_the_system() {
+    async fn packets_to_a_virtual_address_never_reach_the_system() {
         let identity = Identity::generate().expect("an identity");
         let (udp, runtime) = bare(&identity);
         // What goes to the system waits here.

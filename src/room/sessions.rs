@@ -707,7 +707,7 @@ mod tests {
     use quinn::{ApplicationClose, VarInt};
 
     #[test]
-    fn only_a_peers_own_word_ends_its_life() {
+    fn only_a_peers_own_close_ends_its_incarnation() {
         let says = |error_code| {
             link_end(&ConnectionError::ApplicationClosed(ApplicationClose {
                 error_code,

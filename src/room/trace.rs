@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_says_so_and_stays_below_its_limit() {
+    fn a_full_file_ends_with_a_note_below_its_limit() {
         let (queue, batches) = sync_channel(QUEUE);
         for at in 0..100 {
             queue.send(vec![entry(at)]).expect("room");

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_looked_at_again_until_its_time_is_up() {
+    fn waiting_messages_are_checked_again_until_their_time_is_up() {
         let mut unjudged = Unjudged::default();
         assert_eq!(unjudged.next_deadline(), None);
         let until = Instant::now();

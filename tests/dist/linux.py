@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The libraries for Linux in target/dist: a room of hosts for x64 and for ARM, the latter under qemu (`make test-dist`).
 
-The C sample loads each. A member for ARM leads and is killed; the others follow a new leader, and messages go both ways. Exits with
-0 only if that happened.
+The C sample loads each. A member for ARM leads and is killed; the others follow a new leader, and messages go both ways. Exits
+with 0 only if all of that happened.
 """
 
 import argparse
@@ -23,7 +23,7 @@ QEMU = ["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"]
 
 
 def lobby(shipped, rid, folder):
-    """The C sample, compiled against that platform's headers; how it is started."""
+    """The C sample, compiled against that platform's headers; returns the command that starts it."""
     program = folder / f"lobby-{rid}"
     run_tool(
         [COMPILERS[rid], "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{shipped / rid / 'include'}"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The packages of target/dist, installed into empty projects that are compiled and run (`make test-dist`).
+# Installs the packages of target/dist into empty projects, which are compiled and run (`make test-dist`).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

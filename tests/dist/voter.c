@@ -1,6 +1,6 @@
 /*
  * A member of a static quorum, linked with the library: voter ID SESSION STATE_DIRECTORY VOTER,VOTER,... [ADDRESS]
- * It prints the lines of the samples (examples/c/lobby.c), and leaves when standard input says /quit.
+ * It prints the lines of the samples (examples/c/lobby.c), and leaves on /quit from standard input.
  */
 #include <meta_mystia_network.h>
 
@@ -40,7 +40,7 @@ static int refused(int32_t code)
     return 1;
 }
 
-/* This member comes last in its own list: nobody compares the order. */
+/* This member comes last in its own list: no test compares the order. */
 static void say_members(void)
 {
     char list[4096], line[8192] = "members:";
@@ -59,7 +59,7 @@ static void say_members(void)
     say(line, "");
 }
 
-/* 0 when standard input says /quit, or has ended. */
+/* 0 after /quit from standard input, or at its end. */
 static int stays(double seconds)
 {
     static char typed[256];

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Hosts for Windows, under Wine, in rooms with processes of Linux on the same loopback (`make test-windows`).
 
-They load the DLL of target/dist/win-x64, and link its import library of MinGW. C# runs on Windows' CoreCLR. Arguments name stories
-(the functions `story_*`); without any, all are played. Exits with 0 only if everything happened.
+They load the DLL of target/dist/win-x64, and link its import library of MinGW. C# runs on Windows' CoreCLR. Arguments name
+stories (the functions `story_*`); without any, all run. Exits with 0 only if everything happened.
 """
 
 import argparse
@@ -31,7 +31,7 @@ LIMIT = 2 * PHASE_SECONDS  # Wine starts slowly
 
 
 class Programs:
-    """The hosts, built into a folder of their own, and how each of them is started."""
+    """The hosts, built into a folder of their own, and the command that starts each."""
 
     def __init__(self, shipped, folder, prefix):
         self.shipped = shipped
@@ -45,12 +45,12 @@ class Programs:
         strict = ["-O1", "-Wall", "-Wextra", "-Werror"]
         shutil.copy(self.shipped / DLL, self.folder)
         implib = self.shipped / f"lib{DLL}.a"
-        voter = ["-Wno-unused-function", ROOT / "tests/dist/voter.c"]  # it needs a part of examples/c/platform.h
+        voter = ["-Wno-unused-function", ROOT / "tests/dist/voter.c"]  # it uses only a part of examples/c/platform.h
         gcc, gxx = MINGW + "gcc-posix", MINGW + "g++-posix"
         out = self.folder
         run_tool([gcc, "-std=gnu11", *strict, *include, ROOT / "examples/c/lobby.c", "-o", out / "lobby-c.exe"])
         run_tool([gcc, "-std=gnu11", *strict, *include, *voter, implib, "-o", out / "voter.exe"])
-        # Our DLL alone is to be found at run time, not MinGW's.
+        # At run time only our DLL must be in reach, not MinGW's.
         run_tool(
             [gxx, "-std=c++17", *strict, *include, "-static", ROOT / "examples/cpp/lobby.cpp", implib, "-o", out / "lobby-cpp.exe"]
         )
@@ -62,7 +62,7 @@ class Programs:
         )
 
     def start_wine(self):
-        """Makes the folder that Wine takes for its drive C, and gives it what versions before 8.13 lack."""
+        """Makes the folder of Wine's drive C, with the DLL that versions before 8.13 lack."""
         done = subprocess.run([WINE, "wineboot", "--init"], env=self.wine, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=180)
         if done.returncode != 0:
             raise DemoFailed(f"wineboot failed: {done.stdout.decode('utf-8', 'replace')}")
@@ -71,7 +71,7 @@ class Programs:
             run_tool([MINGW + "gcc-posix", "-shared", "-o", shim, ROOT / "tests/dist/bcryptprimitives.c", "-ladvapi32"])
 
     def end_wine(self):
-        """Its server, and whatever still runs in it."""
+        """Ends its server, and every process in it."""
         subprocess.run([WINESERVER, "--kill"], env=self.wine, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
 
     def windows(self, program, *arguments):
@@ -132,7 +132,7 @@ def hand_over(room, name):
 
 
 def story_quorum(programs, screen):
-    """A static quorum: who is killed comes back with the votes and the key of its file, and nobody else gets them."""
+    """A static quorum: a killed voter returns with the votes and the key of its file, and no other member gets them."""
     voters = "alpha,beta,linux"
     with tempfile.TemporaryDirectory() as states:
         for name in voters.split(","):
@@ -187,7 +187,7 @@ def story_packages(programs, screen):
 
 
 def story_c(programs, screen):
-    """The headers in Windows' compilers, and a project of CMake that finds the folder of `make dist` and runs."""
+    """The headers in Windows' compilers, and a CMake project that finds the folder of `make dist` and runs."""
     checked(screen, packages_c.the_cpp_header_takes_little_of_windows)
     checked(screen, packages_c.the_headers_compile_for_windows)
     checked(screen, packages_c.a_cmake_project_links_for_windows)
@@ -208,7 +208,7 @@ def checked(screen, story, *arguments):
 
 
 def says(started, expected):
-    """The line with which a host that must be refused ends."""
+    """The last line of a host that must be refused."""
     command, environment = started
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT)
     lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
@@ -229,7 +229,7 @@ def main():
         parser.error(f"{sorted(unknown)} are none of {', '.join(STORIES)}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     screen = Screen()
-    os.environ["MMN_LIBRARY"] = str(SO)  # for the stories of packages, which ask for one
+    os.environ["MMN_LIBRARY"] = str(SO)  # for the stories of packages, which need one
     try:
         for file in (arguments.shipped / DLL, SO, DOTNET, Path(WINE)):
             if not file.exists():

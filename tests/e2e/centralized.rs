@@ -1,4 +1,4 @@
-//! Broadcasts that go through the leader, and messages that it forwards.
+//! Broadcasts through the leader, and messages that it forwards.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use meta_mystia_network::error::SendError;
 
 use crate::harness::{Member, eventually, id, message, quick, settled};
 
-/// Members of a room in which everybody's broadcasts go through the leader.
+/// Members of a room in which all broadcasts go through the leader.
 fn centralized(names: &[&str], session: &str) -> Vec<Member> {
     let members: Vec<_> = names
         .iter()
@@ -60,7 +60,7 @@ fn numbers(count: u32) -> Vec<u32> {
     (0..count).collect()
 }
 
-/// The numbers that arrived from `origin`, in order.
+/// Numbers that arrived from `origin`, in order.
 fn heard(member: &Member, origin: &str) -> Vec<u32> {
     member
         .messages()
@@ -70,7 +70,7 @@ fn heard(member: &Member, origin: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Every member broadcasts `count` numbers at once with the others.
+/// All members broadcast `count` numbers at the same time.
 fn all_broadcast(members: &[Member], count: u32) {
     std::thread::scope(|scope| {
         for member in members {
@@ -132,7 +132,7 @@ fn without_auto_forward_the_leaders_host_decides_what_goes_on() {
     eventually("the approved one", || {
         third.messages() == [from_origin(b"good")]
     });
-    // What follows on the same lanes shows that nothing else came.
+    // The next messages on the same lanes show that nothing else came.
     broadcast(leader, b"last");
     let last = (name(leader).to_owned(), b"last".to_vec());
     eventually("the last one", || {
@@ -187,7 +187,7 @@ fn without_a_leader_a_broadcast_is_refused() {
     b.room.set_centralized(true);
     let refused = b.room.broadcast(message(b"x"));
     assert_eq!(refused, Err(SendError::NoLeader));
-    // The own queries show the new leader when the call returns, and so do broadcasts.
+    // Its own queries show the new leader when the call returns, and its broadcasts follow that.
     b.room.set_leader(&id("a")).expect("connected");
     b.room.broadcast(message(b"y")).expect("there is a leader");
     eventually("the leader learns from it that it leads", || {
@@ -200,7 +200,7 @@ fn without_a_leader_a_broadcast_is_refused() {
 }
 
 #[test]
-fn when_the_leader_leaves_in_the_middle_nothing_is_lost_or_told_twice() {
+fn a_leader_that_leaves_during_broadcasts_loses_and_repeats_nothing() {
     const COUNT: u32 = 600;
     let mut members = centralized(&["a", "b", "c", "d"], "leader leaves");
     let leader = split(&members).0;
@@ -228,7 +228,7 @@ fn when_the_leader_leaves_in_the_middle_nothing_is_lost_or_told_twice() {
 }
 
 #[test]
-fn a_room_that_changes_its_leader_again_and_again_loses_nothing_and_tells_nothing_twice() {
+fn a_room_that_changes_its_leader_repeatedly_loses_nothing_and_delivers_nothing_twice() {
     const COUNT: u32 = 400;
     let members = centralized(&["a", "b", "c"], "musical chairs");
     let done = AtomicBool::new(false);
@@ -246,7 +246,7 @@ fn a_room_that_changes_its_leader_again_and_again_loses_nothing_and_tells_nothin
                 .room
                 .set_leader(next)
                 .expect("connected");
-            // A member that never heard of a leader takes nothing that this leader relays.
+            // A member drops what a leader relays before it knows that leader.
             eventually("all follow", || {
                 let leader = members.iter().map(Member::leader);
                 leader
@@ -265,7 +265,7 @@ fn a_room_that_changes_its_leader_again_and_again_loses_nothing_and_tells_nothin
             });
             let heard = heard(member, name(origin));
             let different: BTreeSet<_> = heard.iter().copied().collect();
-            // In order through each leader; two leaders in turn are two ways.
+            // In order through each leader; two leaders in turn are two paths.
             assert_eq!(heard.len(), COUNT as usize, "once");
             assert_eq!(different, numbers(COUNT).into_iter().collect());
         }
@@ -292,12 +292,12 @@ fn a_member_that_takes_nothing_stops_the_origins_and_nothing_is_lost() {
     b.room.set_centralized(true);
     let mut accepted = 0_u32;
     let payload = |n: u32| [&n.to_le_bytes()[..], &[0; 4000]].concat();
-    // Not compressed, so that the windows of the links are full soon.
+    // Not compressed, to fill the windows of the links soon.
     for member in [&a, &b] {
         member.room.set_compression_threshold(usize::MAX);
     }
     let mut refused = 0;
-    // It ends when nothing was taken for half a second.
+    // Ends when no message was accepted for half a second.
     while refused < 50 {
         match b.room.broadcast(message(&payload(accepted))) {
             Ok(()) => (accepted, refused) = (accepted + 1, 0),

@@ -1,4 +1,4 @@
-//! The rules of sends that say how they are delivered ("Sends" in docs/messages.md), each by its name.
+//! The rules of sends with a delivery ("Sends" in docs/messages.md), each by its name.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -41,7 +41,7 @@ fn loose(channel: u8, key: Option<u64>) -> How {
     })
 }
 
-/// One of each delivery, each on a channel of its own.
+/// One send of each delivery, each on a channel of its own.
 fn every_way() -> [(How, Delivery, u8); 4] {
     [
         (ordered(5), Delivery::ReliableOrdered, 5),
@@ -51,7 +51,7 @@ fn every_way() -> [(How, Delivery, u8); 4] {
     ]
 }
 
-/// Keeps messages and every other event.
+/// Records messages and every other event.
 fn listen(member: &Member) -> (Got, Events) {
     let (got, events) = (Got::default(), Events::default());
     let (keep, keep_events) = (Arc::clone(&got), Arc::clone(&events));
@@ -80,7 +80,7 @@ fn pair(session: &str) -> (Member, Member, Got) {
     (a, b, got)
 }
 
-/// Sends, and waits for room where the queue is full.
+/// Sends, and tries again while the queue is full.
 fn send(from: &Member, to: &str, payload: &[u8], how: How) {
     loop {
         match from.room.send_with(&id(to), message(payload), how) {
@@ -179,7 +179,7 @@ fn all_reliable_channels_of_a_peer_share_its_queue() {
         }
         thread::sleep(Duration::from_millis(5));
     }
-    // The handler has one, its queue another, and this end four.
+    // The handler has one message, its queue another, and this end four.
     assert!((4..=7).contains(&accepted), "{accepted}");
     for how in ways {
         let full = a.room.send_with(&id("b"), message(b"x"), how);
@@ -193,7 +193,7 @@ fn all_reliable_channels_of_a_peer_share_its_queue() {
     drop(gate);
 }
 
-/// As [`listen`], but it returns from no message before the first thing that this gives is dropped.
+/// Like [`listen`], but the handler of each message blocks until the returned gate is dropped.
 fn gated(member: &Member) -> (mpsc::Sender<()>, Got, Events) {
     let (open, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
@@ -201,7 +201,7 @@ fn gated(member: &Member) -> (mpsc::Sender<()>, Got, Events) {
     let (keep, keep_events) = (Arc::clone(&got), Arc::clone(&events));
     let handler = move |event: &Event| match event {
         Event::Message(message) => {
-            // Nothing is ever sent: it ends when the other end is dropped.
+            // No value is sent: `recv` ends when the other end is dropped.
             let _ = gate.lock().expect("not poisoned").recv();
             keep.lock().expect("not poisoned").push((
                 message.channel,
@@ -250,7 +250,7 @@ fn a_host_that_takes_nothing_loses_the_oldest_datagrams_and_no_reliable_message(
             .filter(|event| matches!(event, Event::DataDropped { .. }));
         drops.count()
     };
-    // Drops may be told of before the host is stuck in its first message.
+    // The report of drops may come before the host blocks in its first message.
     let told_early = told();
     drop(gate);
     eventually("the reliable one is delivered", || {
@@ -264,7 +264,7 @@ fn a_host_that_takes_nothing_loses_the_oldest_datagrams_and_no_reliable_message(
         })
     });
     let got = got.lock().expect("not poisoned");
-    // The newest is there; and one event tells of all.
+    // The newest message arrives, and one event counts all dropped ones.
     assert!(
         got.iter()
             .any(|(_, _, payload)| *payload == 1999_u32.to_le_bytes())
@@ -294,7 +294,7 @@ fn a_sequenced_message_is_never_delivered_after_a_newer_one_of_its_key() {
         numbers.collect::<Result<Vec<_>, _>>().expect("four bytes")
     };
     for key in 0..3 {
-        // The last of all is the newest of what is queued anywhere.
+        // The very last message is the newest one in every queue.
         eventually("the newest", || last(key).last() == Some(&499));
         assert!(last(key).is_sorted(), "key {key}");
     }
@@ -326,7 +326,7 @@ fn an_unreliable_message_above_the_datagram_size_is_refused_and_the_sentence_nam
 }
 
 #[test]
-fn a_partial_broadcast_tells_how_many_took_it_and_names_the_full_ones_once() {
+fn a_partial_broadcast_returns_the_number_of_recipients_and_names_the_full_ones_once() {
     let small = Config {
         send_queue_capacity: 2,
         ..quick()
@@ -419,11 +419,11 @@ fn in_a_centralized_room_every_delivery_goes_through_the_leader_with_its_channel
     for got in &got {
         assert_eq!(len(got), 8, "each once: {got:?}");
     }
-    // What goes through the leader is shorter.
+    // Datagrams through the leader are shorter.
     let direct = b.room.max_datagram_size(Some(&id("a"))).expect("linked");
     let central = b.room.max_datagram_size(None).expect("linked");
     assert!(central >= 850 && central < direct, "{central} and {direct}");
-    // The leader's links may not have found out yet what their paths carry.
+    // Path MTU discovery of the leader's links may not have ended yet.
     let long = b
         .room
         .broadcast_with(&message(&[1; 850]), loose(1, None), false);
@@ -476,7 +476,7 @@ fn a_message_whose_time_is_over_is_dropped_from_the_hosts_queue_and_counted() {
     });
 }
 
-/// The one that leads makes the other lead, which takes several answers over the control stream.
+/// The leader makes the other member leader, which takes several answers over the control stream.
 fn hand_over(a: &Member, b: &Member) {
     let leader = settled(&[a, b]);
     let (old, new) = match leader == "a" {
@@ -487,7 +487,7 @@ fn hand_over(a: &Member, b: &Member) {
     eventually("the other leads", || settled(&[a, b]) == new);
 }
 
-/// The windows of QUIC are smaller than such a queue: what is beyond them has to wait elsewhere.
+/// The windows of QUIC are smaller than this queue: the rest has to wait elsewhere.
 #[test]
 fn a_large_queue_that_the_other_host_does_not_empty_never_stops_the_control_stream() {
     let longer = Config {
@@ -565,7 +565,7 @@ fn a_channel_that_is_used_for_the_first_time_does_not_wait_for_bulk() {
     assert!(queue > 1 << 20, "the bulk is still on its way: {queue}");
 }
 
-/// QUIC sends datagrams before streams: without a bound they would leave nothing to the control stream.
+/// QUIC sends datagrams before streams: without a bound they would starve the control stream.
 #[test]
 fn a_flood_of_unreliable_messages_leaves_room_to_reliable_ones_and_to_the_room() {
     let a = Member::open_deaf("a", "loose flood", quick());

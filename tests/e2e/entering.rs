@@ -1,4 +1,4 @@
-//! Who gets into a real room, who is thrown out, and how it ends.
+//! Admission to a real room, removal from it, and its end.
 
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use meta_mystia_network::simulated::SimulatedNetwork;
 
 use crate::harness::{Member, TIMEOUT, Told, eventually, id, message, quick, settled};
 
-/// Everything that the host of a member is told from now on.
+/// Every event of a member's host from now on.
 struct Events(mpsc::Receiver<Event>);
 
 impl Events {
     fn of(member: &Member) -> Self {
         let (sender, events) = mpsc::channel();
         let handler = move |event: &Event| {
-            // Nobody listens any more at the end of a test.
+            // The receiver is gone at the end of a test.
             let _ = sender.send(event.clone());
         };
         let dispatch = member.room.dispatch();
@@ -26,7 +26,7 @@ impl Events {
         Self(events)
     }
 
-    /// The next event that `find` looks for.
+    /// The first value that `find` returns for an event.
     fn next<T>(&self, what: &str, find: impl Fn(&Event) -> Option<T>) -> T {
         let limit = Instant::now() + TIMEOUT;
         loop {
@@ -39,7 +39,7 @@ impl Events {
         }
     }
 
-    /// Who wants to enter, what it says, and the number of the question.
+    /// The asking member, its payload, and the number of its request.
     fn request(&self) -> (String, Vec<u8>, u64) {
         self.next("a join request", |event| match event {
             Event::JoinRequest {
@@ -110,7 +110,7 @@ fn dial(from: &Member, to: &Member) -> i32 {
 }
 
 #[test]
-fn the_leader_s_host_lets_in_and_keeps_out_whoever_asks_at_another_member() {
+fn the_leaders_host_decides_on_newcomers_at_other_members() {
     let members = room_of(&["a", "b"], "asked");
     let asked = Events::of(&members[0]);
     members[0].room.ask_host(true).expect("open");
@@ -139,7 +139,7 @@ fn the_leader_s_host_lets_in_and_keeps_out_whoever_asks_at_another_member() {
 }
 
 #[test]
-fn who_is_not_answered_is_told_so_in_time() {
+fn a_newcomer_without_an_answer_is_refused_in_time() {
     let members = room_of(&["a"], "unanswered");
     members[0].room.ask_host(true).expect("open");
     let quickly = Config {
@@ -151,7 +151,7 @@ fn who_is_not_answered_is_told_so_in_time() {
 }
 
 #[test]
-fn a_kicked_member_is_told_why_and_no_member_takes_it_back() {
+fn a_kicked_member_receives_the_reason_and_no_member_takes_it_back() {
     let members = room_of(&["a", "b", "c"], "kick");
     let told: Vec<_> = members.iter().map(Events::of).collect();
     let refused = members[1]
@@ -255,7 +255,7 @@ fn a_fixed_host_leads_as_soon_as_its_room_is_open() {
         assert_eq!(sent, Ok(()));
         let refused = host.room.kick(&id("x"), 0, b"").expect_err("not there");
         assert_eq!(refused.code(), Code::PeerNotFound);
-        // To itself, also before it listens.
+        // A member that dials itself, even before it has registered for messages.
         let deaf = Member::open_deaf("d", "at once", config(HostMode::Host));
         assert_eq!(deaf.room.send_to_leader(message(b"hello")), Ok(()));
         deaf.room.set_max_peers(9).expect("it leads");
@@ -265,11 +265,11 @@ fn a_fixed_host_leads_as_soon_as_its_room_is_open() {
             ["g", "l"].map(|name| Member::open_with(name, "at once", config(HostMode::Guest)));
         assert_eq!(dial(&guest, &host), 0);
         assert_eq!(settled(&[&host, &guest]), "h");
-        // The option's limit.
+        // The room's limit from its options.
         let full = Code::MaxConnectionsReached.value();
         assert_eq!(dial(&late, &host), full);
         for member in [&host, &guest] {
-            // The callback may come after what a query shows.
+            // The callback may come after the query shows the change.
             member.wait_for(&Told::Leader("h".into()));
             let told = member.told().into_iter();
             let leaders: Vec<_> = told
@@ -292,7 +292,7 @@ fn an_observer_follows_and_never_leads() {
     assert_eq!(settled(&[&a, &observer]), "a");
     let refused = a.room.set_leader(&id("z")).expect_err("an observer");
     assert_eq!(refused.code(), Code::Rejected);
-    // They change places.
+    // The two swap roles.
     observer.room.set_eligible(true).expect("open");
     a.room.set_eligible(false).expect("open");
     eventually("the other leads", || {
@@ -314,7 +314,7 @@ fn rules_that_differ_keep_members_apart() {
     assert!(!a.told().contains(&Told::Joined("b".into())));
 }
 
-/// `docs/entering.md` promises it: each answer renews the time of a dial.
+/// As `docs/entering.md` promises: each answer restarts the timeout of a dial.
 #[test]
 fn a_second_in_each_direction_is_not_too_slow_for_the_default_timeouts() {
     let defaults = || Config {
@@ -338,7 +338,7 @@ fn a_second_in_each_direction_is_not_too_slow_for_the_default_timeouts() {
     guest.connect_to(&host);
     let (code, ..) = events.result();
     assert_eq!(code, 0);
-    // Four round trips of two seconds: more than one handshake timeout.
+    // Four round trips of two seconds: longer than one handshake timeout.
     assert!(begun.elapsed() > Duration::from_secs(5));
     settled(&[&host, &guest]);
 }

@@ -1,4 +1,4 @@
-//! A member under test: a room with everything that its host was told.
+//! A member under test: a room and all events of its host.
 
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use meta_mystia_network::room::{OutMessage, Room};
 use meta_mystia_network::snapshot::PeerStatus;
 use meta_mystia_network::target::parse_target;
 
-/// How long anything may take before a test gives up on it. Far more than it takes on a busy machine.
+/// Timeout of every wait. Far more than a busy machine needs.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a host was told, in order.
+/// An event of the host, recorded in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Told {
     Joined(String),
@@ -54,15 +54,15 @@ pub(crate) fn message(payload: &[u8]) -> OutMessage {
     }
 }
 
-/// Timers that make elections quick. The machine may stall for longer than the heartbeat timeout of games
-/// on a LAN, so these are not the quickest that work.
+/// Timers for quick elections. The machine may stall for longer than the heartbeat timeout of games on a LAN, so these are not
+/// the shortest possible.
 pub(crate) fn quick() -> Config {
     Config {
         heartbeat_interval: Duration::from_millis(100),
         election_timeout_min: Duration::from_millis(300),
         election_timeout_max: Duration::from_millis(600),
         heartbeat_timeout_multiplier: 10,
-        // Who links whom is the tests' to say.
+        // The tests decide on every link.
         discovery: DiscoveryMode::Off,
         ..Config::default()
     }
@@ -124,14 +124,13 @@ impl Member {
             .register::<kind::Receive>(Some(Arc::new(receive)));
     }
 
-    /// Registers for messages with a handler that takes the first one and does not return before the answer is
-    /// dropped.
+    /// Registers for messages with a handler that takes the first one and blocks until the returned gate is dropped.
     pub(crate) fn listen_later(&self) -> mpsc::Sender<()> {
         let (open, gate) = mpsc::channel();
         let gate = Mutex::new(gate);
         let log = Arc::clone(&self.log);
         let receive = move |message: &Incoming| {
-            // Nothing is ever sent: it ends when the other end is dropped.
+            // No value is sent: `recv` ends when the other end is dropped.
             let _ = gate.lock().expect("not poisoned").recv();
             let payload = message.payload.to_vec();
             log.push(Told::Message(message.from.to_string(), payload));
@@ -171,7 +170,7 @@ impl Member {
         self.log.told.lock().expect("not poisoned").clone()
     }
 
-    /// Waits until the host was told what `find` looks for.
+    /// Waits until `find` returns a value for the recorded events.
     pub(crate) fn wait<T>(&self, what: &str, find: impl Fn(&[Told]) -> Option<T>) -> T {
         let limit = Instant::now() + TIMEOUT;
         let mut told = self.log.told.lock().expect("not poisoned");
@@ -216,7 +215,7 @@ impl Member {
     }
 }
 
-/// Waits until `condition` holds. For what no callback tells; looks every few milliseconds.
+/// Waits until `condition` holds, for states without a callback; checks every few milliseconds.
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
     let limit = Instant::now() + TIMEOUT;
     while !condition() {
@@ -225,7 +224,7 @@ pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Waits until every member sees all others and all name one leader; gives its name.
+/// Waits until every member sees all others and all name one leader; returns its name.
 pub(crate) fn settled(members: &[&Member]) -> String {
     eventually("a full mesh with one leader", || {
         let leader = members[0].leader();

@@ -25,7 +25,7 @@ fn result(member: &Member, other: &Member) -> i32 {
     })
 }
 
-/// The next event of those that are about hosts which take no events.
+/// The next event about a host that takes no events.
 fn next(events: &mpsc::Receiver<Event>) -> Event {
     loop {
         let event = events.recv_timeout(TIMEOUT).expect("the event");
@@ -76,7 +76,7 @@ fn a_leader_that_is_not_polled_yields_and_is_reported() {
     assert_eq!(next(&told), Event::HostBack(id("a")));
     eventually("the silence is over", || {
         let shown = other.room.snapshot();
-        // Each poll ends it, and the next one is not in sight.
+        // Each poll clears the state, and the next occurrence is far off.
         shown
             .peer("a")
             .is_some_and(|peer| peer.host_silent < Duration::from_secs(5))

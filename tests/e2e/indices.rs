@@ -8,7 +8,7 @@ use meta_mystia_network::snapshot::{PeerStatus, PeerView};
 
 use crate::harness::{Member, TIMEOUT, eventually, id, message, settled};
 
-/// Every event that names a peer, with the number that it carries.
+/// Every event that names a peer, with the peer's index.
 fn numbers(member: &Member) -> Receiver<(&'static str, String, u32)> {
     let (sender, receiver) = channel();
     let dispatch = member.room.dispatch();
@@ -20,7 +20,7 @@ fn numbers(member: &Member) -> Receiver<(&'static str, String, u32)> {
             _ => return,
         };
         let peer = told.event.names().map_or("", PeerId::as_str).to_owned();
-        // Nobody listens any more at the end of a test.
+        // The receiver is gone at the end of a test.
         let _ = sender.send((what, peer, told.peer_index));
     })));
     receiver
@@ -69,7 +69,7 @@ fn a_member_is_known_by_the_address_and_the_key_of_its_link() {
         for other in others {
             let seen = view(member, other.room.peer_id().as_str()).expect("linked");
             assert_eq!(seen.key, Some(other.room.key()));
-            // Also of one that was dialled from, whose link comes from another port.
+            // Also the address of a peer that dialled, whose link comes from another port.
             assert_eq!(
                 seen.address.map(|address| address.port()),
                 Some(other.port())
@@ -91,7 +91,7 @@ fn a_member_is_known_by_the_address_and_the_key_of_its_link() {
     );
 }
 
-/// Not stopped politely: the others lose it, and wait.
+/// Cut off instead of closed: the others lose it, and wait.
 #[test]
 fn a_lost_member_keeps_its_number_address_and_key() {
     let a = Member::open("a", "lost");
@@ -102,7 +102,7 @@ fn a_lost_member_keeps_its_number_address_and_key() {
         view(&a, "b").expect("linked"),
         a.room.dispatch().indices().of("b"),
     );
-    // Nothing of what b sends arrives any more.
+    // From now on every packet of b is lost.
     let cut = meta_mystia_network::simulated::SimulatedNetwork {
         loss_permille: 1000,
         ..Default::default()

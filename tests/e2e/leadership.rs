@@ -1,4 +1,4 @@
-//! Leadership that is handed over, and whom elections prefer.
+//! Leadership transfers, and preferences of elections.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -45,7 +45,7 @@ fn changes(member: &Member) -> Receiver<LeaderChange> {
     receiver
 }
 
-/// Whether it leads, as it is told from here on.
+/// Every change of whether it leads, from here on.
 fn leaderships(member: &Member) -> Receiver<bool> {
     let (sender, receiver) = channel();
     let sender = Mutex::new(sender);
@@ -59,7 +59,7 @@ fn leaderships(member: &Member) -> Receiver<bool> {
 }
 
 #[test]
-fn a_leader_hands_over_to_whom_it_names_and_all_are_told_why() {
+fn a_leader_transfers_to_its_target_and_all_receive_the_reason() {
     let members = three("transfer", [quick(), quick(), quick()]);
     let members: Vec<_> = members.iter().collect();
     let leader = settled(&members);
@@ -68,7 +68,7 @@ fn a_leader_hands_over_to_whom_it_names_and_all_are_told_why() {
     let led: Vec<_> = [old, others[0]].map(leaderships).into_iter().collect();
     let before = old.room.snapshot().term;
     let target = others[0].room.peer_id().clone();
-    // The present is what it is when it is told: a transfer that is faster is it already.
+    // The first event shows the leader at its delivery: a faster transfer is in it already.
     for heard in &heard {
         let present = heard.recv_timeout(TIMEOUT).expect("the present");
         assert_eq!(present.new, Some(old.room.peer_id().clone()));
@@ -78,7 +78,7 @@ fn a_leader_hands_over_to_whom_it_names_and_all_are_told_why() {
     for (member, heard) in members.iter().zip(&heard) {
         let mut change = heard.recv_timeout(TIMEOUT).expect("the change");
         if change.new.is_none() {
-            // The old leader gives way to the candidate before that is elected.
+            // The old leader yields to the candidate before its election.
             assert_eq!(member.room.peer_id(), old.room.peer_id());
             assert_eq!(change.reason, LeaderReason::Resigned);
             change = heard.recv_timeout(TIMEOUT).expect("the end of it");
@@ -131,7 +131,7 @@ fn a_priority_counts_from_when_it_is_set() {
     let members = three("priority", [quick(), quick(), quick()]);
     let members: Vec<_> = members.iter().collect();
     settled(&members);
-    // Of equal priorities the largest id follows: never "a", as long as another is there.
+    // Of equal priorities the largest id becomes leader: never "a" while another is present.
     assert_eq!(members[0].room.set_priority(i32::MAX), Ok(()));
     assert_eq!(members[2].room.set_priority(i32::MIN), Ok(()));
     eventually("the preferred member leads", || {
@@ -139,7 +139,7 @@ fn a_priority_counts_from_when_it_is_set() {
         if leader == "a" {
             return true;
         }
-        // What "a" said may still be under way.
+        // Messages of "a" may still be under way.
         let _ = split(&members, &leader).0.room.yield_leadership();
         false
     });
@@ -169,7 +169,7 @@ fn the_preferred_member_follows_a_leader_that_leaves() {
 }
 
 #[test]
-fn who_may_not_hand_over_is_told_why_and_nothing_changes() {
+fn a_refused_transfer_reports_the_reason_and_changes_nothing() {
     let observer = Config {
         eligible: false,
         ..quick()
@@ -189,7 +189,7 @@ fn who_may_not_hand_over_is_told_why_and_nothing_changes() {
     let term = old.room.snapshot().term;
     let transfer = |member: &Member, name| member.room.transfer_leadership(&id(name));
     for member in &others {
-        // Not being the leader comes first, whatever is asked for.
+        // NotLeader takes precedence over every other error.
         assert_eq!(transfer(member, "nobody"), Err(TransferError::NotLeader));
         assert_eq!(
             member.room.yield_leadership(),
@@ -210,7 +210,7 @@ fn who_may_not_hand_over_is_told_why_and_nothing_changes() {
 }
 
 #[test]
-fn in_a_room_with_a_fixed_host_nobody_hands_over() {
+fn a_room_with_a_fixed_host_allows_no_transfer() {
     let mode = |host_mode| Config {
         host_mode,
         ..quick()

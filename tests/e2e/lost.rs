@@ -1,4 +1,4 @@
-//! What is sent to a member while its link is lost.
+//! Messages to a member during the loss of its link.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
@@ -17,7 +17,7 @@ use crate::harness::{Member, TIMEOUT, eventually, id, message, quick, settled};
 /// The end of a stream of numbers.
 const LAST: u32 = u32::MAX;
 
-/// Everything that a host is told, in order.
+/// Every event of a host, in order.
 #[derive(Default)]
 struct Record {
     events: Mutex<Vec<Event>>,
@@ -58,7 +58,7 @@ impl Record {
         }
     }
 
-    /// Waits until `peer` has returned so often; gives what all its returns count.
+    /// Waits until `peer` has returned this many times; returns the sums of all its returns.
     fn returns(&self, peer: &str, times: usize) -> (u64, u64) {
         self.wait(&format!("return {times} of {peer}"), |events| {
             let returns: Vec<_> = events
@@ -83,7 +83,7 @@ impl Record {
         })
     }
 
-    /// The numbers that `peer` sent on the classic lane.
+    /// Numbers that `peer` sent on the classic lane.
     fn numbers(&self, peer: &str) -> Vec<u32> {
         numbers(&self.events.lock().expect("not poisoned"), peer)
     }
@@ -174,7 +174,7 @@ fn broadcast(member: &Member, number: u32) {
 }
 
 #[test]
-fn what_is_sent_to_a_lost_member_arrives_when_it_returns() {
+fn messages_to_a_lost_member_arrive_when_it_returns() {
     let ((a, told_a), (b, told_b)) = pair("away", &config(200));
     lose(&a, &b);
     for number in 0..50 {
@@ -191,9 +191,9 @@ fn what_is_sent_to_a_lost_member_arrives_when_it_returns() {
 }
 
 #[test]
-fn what_does_not_fit_is_one_gap_that_both_ends_count() {
+fn messages_that_do_not_fit_are_one_gap_that_both_ends_count() {
     let ((a, told_a), (b, told_b)) = pair("gap", &config(10));
-    // Nothing is on the way.
+    // No message is under way.
     broadcast(&a, 0);
     told_b.wait("message", |events| {
         (!numbers(events, "a").is_empty()).then_some(())
@@ -209,7 +209,7 @@ fn what_does_not_fit_is_one_gap_that_both_ends_count() {
     let full = SendError::QueueFull {
         peers: vec![id("b")],
     };
-    // Other channels and kinds leave nothing in the gap either.
+    // Other channels and deliveries leave nothing in the gap either.
     for how in [
         Reliable::default(),
         Reliable {
@@ -273,7 +273,7 @@ fn ten_losses_beside_streams_are_counted_exactly_at_both_ends() {
             assert!(Instant::now() < limit, "it never came about: {what}");
             next += 1;
             for (name, member) in [("a", &a), ("b", &b)] {
-                // -7 while it is connected: what is not accepted is not sent.
+                // -7 while it is connected: a refused message is not sent.
                 if member
                     .room
                     .broadcast(message(&u32::to_le_bytes(next)))
@@ -308,7 +308,7 @@ fn ten_losses_beside_streams_are_counted_exactly_at_both_ends() {
     for (name, from, to) in [("a", &told_a, &told_b), ("b", &told_b, &told_a)] {
         let other = if name == "a" { "b" } else { "a" };
         let arrived = to.all_numbers(name);
-        // Every loss was told: those that a quick second loss swallows count with the next return.
+        // Every loss was reported: the next return counts the ones that a quick second loss swallows.
         let (undelivered, missed) = (from.returns(other, 1).0, to.returns(name, 1).1);
         assert_eq!(undelivered, missed, "of {name}");
         assert!(missed > 0, "the queue never was too short");
@@ -327,13 +327,13 @@ fn ten_losses_beside_streams_are_counted_exactly_at_both_ends() {
     }
 }
 
-/// Both ends of a lost link dial, directly and through the leader: whichever link comes first, the direct one takes over, and
-/// neither end takes anything that the other one said on the first for an offence.
+/// Both ends of a lost link dial, directly and through the leader. Whichever link comes first, the direct one takes over, and
+/// neither end treats messages from the first link as a violation.
 #[test]
-fn links_that_come_back_directly_and_through_the_leader_at_once_disturb_nobody() {
+fn simultaneous_returns_directly_and_through_the_leader_disturb_no_member() {
     let session = "both ways";
     let config = Config {
-        // Half of it passes before a dial goes through the leader as well.
+        // After half of it a dial goes through the leader as well.
         handshake_timeout: Duration::from_millis(400),
         reconnect_initial: Duration::from_millis(20),
         ..quick()
@@ -350,7 +350,7 @@ fn links_that_come_back_directly_and_through_the_leader_at_once_disturb_nobody()
         eventually("c is lost", || {
             sees(&a, "c", PeerStatus::Reconnecting) && sees(&b, "c", PeerStatus::Reconnecting)
         });
-        // Either way may be the shorter one.
+        // Either path may be the shorter one.
         let network = SimulatedNetwork {
             jitter: Duration::from_millis(150),
             ..SimulatedNetwork::default()
@@ -360,7 +360,7 @@ fn links_that_come_back_directly_and_through_the_leader_at_once_disturb_nobody()
             sees(&a, "c", PeerStatus::Connected) && sees(&b, "c", PeerStatus::Connected)
         });
     }
-    // With such a jitter a handshake may always take too long.
+    // With this jitter a handshake may always time out.
     let network = SimulatedNetwork::default();
     c.room.simulate_network(network).expect("in the limits");
     settled(&[&a, &b, &c]);

@@ -21,7 +21,7 @@ fn three_members_mesh_from_one_contact_and_agree_on_a_leader() {
 }
 
 #[test]
-fn a_leader_that_leaves_is_followed_and_everybody_is_told_once() {
+fn a_leader_that_leaves_has_a_successor_and_all_are_notified_once() {
     let members = ["a", "b", "c"].map(|name| Member::open(name, "leave"));
     members[1].connect_to(&members[0]);
     members[2].connect_to(&members[0]);

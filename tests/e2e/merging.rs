@@ -1,4 +1,4 @@
-//! Two real rooms meet that cannot keep all their members.
+//! Two real rooms merge that cannot keep all their members.
 
 use std::sync::mpsc;
 
@@ -9,7 +9,7 @@ use crate::harness::{Member, TIMEOUT, eventually, id, quick, settled};
 
 type Events = mpsc::Receiver<Event>;
 
-/// Why the room is over, once it is.
+/// Waits for the end of the room; returns its reason.
 fn end(events: &Events) -> EndReason {
     loop {
         let event = events.recv_timeout(TIMEOUT).expect("the room ends");
@@ -43,7 +43,7 @@ fn two_rooms_whose_leaders_have_one_id_become_one() {
     let [namesake, cid] = pair(["player", "cid"], "twins");
     let all = [&player, &ann, &namesake, &cid].map(Member::events);
     ann.connect_to(&cid);
-    // The first has led for longer.
+    // The first room's leader has led for longer.
     assert_eq!(end(&all[2]), EndReason::DuplicateId);
     assert_eq!(settled(&[&player, &ann, &cid]), "player");
     for staying in [0, 1, 3] {
@@ -58,7 +58,7 @@ fn a_leader_that_the_other_room_bans_does_not_lead_it() {
     ben.room.kick(&id("ann"), 7, b"").expect("it leads");
     assert_eq!(end(&ends), EndReason::Kicked);
     drop(ann);
-    // It is back with another key, and leads a room of its own.
+    // It returns with another key, and leads a room of its own.
     let [ann, dan] = pair(["ann", "dan"], "bans");
     let ends = ann.events();
     dan.connect_to(&ben);

@@ -41,7 +41,7 @@ fn a_host_that_takes_nothing_stops_the_sender_and_loses_nothing() {
     settled(&[&a, &b]);
     let mut accepted = 0_u32;
     let payload = vec![0; 64 * 1024];
-    // It ends when the receiver's windows and the own queue are full.
+    // Ends when the receiver's windows and this member's queue are full.
     loop {
         let mut payload = payload.clone();
         payload[..4].copy_from_slice(&accepted.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Kicks with and without a ban, bans that are lifted, disconnections with a reason, and what fits into an admission.
+//! Kicks with and without a ban, lifted bans, disconnections with a reason, and the largest admission messages.
 
 use std::sync::mpsc;
 
@@ -12,7 +12,7 @@ use crate::harness::{Member, TIMEOUT, eventually, id, quick, settled};
 
 type Events = mpsc::Receiver<Event>;
 
-/// The next event that `find` looks for.
+/// The first value that `find` returns for an event.
 fn next<T>(events: &Events, find: impl Fn(&Event) -> Option<T>) -> T {
     loop {
         let event = events.recv_timeout(TIMEOUT).expect("the event");
@@ -22,7 +22,7 @@ fn next<T>(events: &Events, find: impl Fn(&Event) -> Option<T>) -> T {
     }
 }
 
-/// Why, code and bytes.
+/// Reason, code and bytes of the peer's leave.
 fn left(events: &Events, peer: &str) -> (LeftReason, i32, Vec<u8>) {
     next(events, |event| match event {
         Event::Left(left) if left.peer == id(peer) => {
@@ -123,7 +123,7 @@ fn a_ban_holds_for_a_kept_key_until_it_is_lifted() {
 }
 
 #[test]
-fn the_other_end_hears_why_it_is_disconnected() {
+fn the_other_end_receives_the_reason_of_a_disconnection() {
     let members = led_by_first(&["a", "b", "c"], "reasons");
     let told = [&members[1], &members[2]].map(Member::events);
     let (longest, too_long) = (vec![7; 3072], vec![7; 3073]);
@@ -141,7 +141,7 @@ fn the_other_end_hears_why_it_is_disconnected() {
     assert_eq!(left(&told[0], "c"), expected);
     assert_eq!(left(&told[1], "b"), expected);
     assert_eq!(members[0].room.snapshot().connected, 2);
-    // By hand they are linked again, and can be parted again.
+    // A dial by hand links them again, and the host can disconnect them again.
     assert_eq!(dial(&members[2], &members[1]).0, 0);
     settled(&members.iter().collect::<Vec<_>>());
     let told = members[2].events();
@@ -150,7 +150,7 @@ fn the_other_end_hears_why_it_is_disconnected() {
 }
 
 #[test]
-fn a_guest_hears_why_its_room_is_over() {
+fn a_guest_receives_the_reason_of_its_rooms_end() {
     let with = |host_mode| Config {
         host_mode,
         ..quick()
@@ -169,7 +169,7 @@ fn a_guest_hears_why_its_room_is_over() {
         ended(&told[0]),
         (EndReason::Disconnected, 11, b"afk".to_vec())
     );
-    // The guest that ends it itself, and why the host hears that it did.
+    // The guest ends the link itself, and the host receives its reason.
     let at_host = host.events();
     guests[1]
         .room
@@ -185,7 +185,7 @@ fn a_guest_hears_why_its_room_is_over() {
     );
 }
 
-/// Through a member that does not lead: in the Hello, in the question to the leader, and back in both answers.
+/// Through a member that does not lead: in the Hello, in the request to the leader, and in both answers.
 #[test]
 fn the_longest_join_payload_and_the_longest_rejection_arrive() {
     let members = led_by_first(&["a", "b"], "payloads");

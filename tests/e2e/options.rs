@@ -1,4 +1,4 @@
-//! What the options of a room do on the wire.
+//! Effects of a room's options on the wire.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -25,7 +25,7 @@ fn with_secret(secret: &[u8]) -> Config {
     }
 }
 
-/// How the dial of `text` ended.
+/// Result of the dial of `text`.
 fn dialled(member: &Member, text: &str) -> (bool, i32) {
     member.connect(text);
     member.wait(&format!("the end of the dial of {text}"), |told| {
@@ -67,7 +67,7 @@ fn a_dual_stack_room_is_reached_by_ipv6_as_well() {
 
 #[test]
 fn a_name_is_resolved_and_the_address_that_answers_is_found() {
-    // Which addresses "localhost" has is the system's affair: all of them are tried.
+    // The system decides on the addresses of "localhost": a dial tries all of them.
     let found = ("localhost", 1).to_socket_addrs().expect("a hosts file");
     for ip in found.map(|address| address.ip().to_string()) {
         let session = format!("name {ip}");
@@ -97,7 +97,7 @@ fn an_address_of_a_family_that_is_not_bound_fails_at_once() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_with_its_address_and_is_free_again_after_the_room() {
+fn a_taken_port_is_reported_with_its_address_and_is_free_again_after_the_room() {
     let first = Member::open_with("a", "fixed", bound_to("127.0.0.1"));
     let own = first.room.local_address();
     let same = Config {
@@ -117,7 +117,7 @@ fn a_port_that_is_taken_is_told_with_its_address_and_is_free_again_after_the_roo
 }
 
 #[test]
-fn an_address_of_another_machine_is_told() {
+fn an_address_of_another_machine_is_reported() {
     let error = start_error(bound_to("192.0.2.1"));
     assert_eq!(error.code(), Code::ConnectionFailed);
     let expected = SocketAddr::from(([192, 0, 2, 1], 0)).to_string();
@@ -176,7 +176,7 @@ fn a_guest_of_one_fixed_host_takes_no_second() {
 }
 
 #[test]
-fn where_the_leader_alone_names_leaders_another_is_refused() {
+fn a_call_from_a_follower_is_refused_if_only_the_leader_names_leaders() {
     let strict = || Config {
         authority: Authority::LeaderOnly,
         ..quick()
@@ -219,11 +219,11 @@ fn a_member_that_keeps_its_key_comes_back_under_its_id_and_another_key_does_not_
     let b = Member::open_with("b", "keys", own.clone());
     assert_eq!(dialled(&b, &target), (true, 0));
     settled(&[&a, &b]);
-    // The same id with another key, while its id_holder lives.
+    // The same id with another key, while the id's holder is present.
     let stranger = Member::open_with("b", "keys", key());
     let code = Code::DuplicatePeerId.value();
     assert_eq!(dialled(&stranger, &target), (false, code));
-    // The same id with the same key is a new life of the same member.
+    // Equal id and key: a new incarnation of that member.
     let again = Member::open_with("b", "keys", own);
     assert_eq!(dialled(&again, &target), (true, 0));
     a.wait_for(&Told::Left("b".into()));

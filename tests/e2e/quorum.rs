@@ -1,4 +1,4 @@
-//! Static quorums: a majority of a fixed list of voters, and states that survive their rooms.
+//! Static quorums: a majority of a fixed list of voters, and state files that outlive their rooms.
 
 use std::fmt::{self, Write as _};
 use std::fs;
@@ -52,7 +52,7 @@ impl Directory {
         (a, b, c)
     }
 
-    /// Opens the room of a member, which is closed again, and gives its state file.
+    /// Opens and closes the room of a member; returns its state file.
     fn state_of(&self, name: &str, session: &str) -> PathBuf {
         let others = states(self);
         drop(self.open(name, session));
@@ -63,7 +63,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What is left in the temporary directory disturbs nobody.
+        // Remains in the temporary directory do no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -77,7 +77,7 @@ fn states(directory: &Directory) -> Vec<PathBuf> {
         .collect()
 }
 
-/// How the dial of `other` ended.
+/// Result of the dial of `other`.
 fn dialled(member: &Member, other: &Member) -> (bool, i32) {
     let text = format!("127.0.0.1:{}", other.port());
     member.connect(&text);
@@ -89,7 +89,7 @@ fn dialled(member: &Member, other: &Member) -> (bool, i32) {
     })
 }
 
-/// The next event of which `find` makes something.
+/// The first value that `find` returns for an event.
 fn next<T>(events: &mpsc::Receiver<Event>, find: impl Fn(Event) -> Option<T>) -> T {
     loop {
         let event = events.recv_timeout(TIMEOUT).expect("an event in time");
@@ -99,7 +99,7 @@ fn next<T>(events: &mpsc::Receiver<Event>, find: impl Fn(Event) -> Option<T>) ->
     }
 }
 
-/// The code and the sentence of a dial that is refused.
+/// Code and sentence of a refused dial.
 fn refusal(member: &Member, other: &Member) -> (i32, String) {
     let events = member.events();
     member.connect_to(other);
@@ -112,7 +112,7 @@ fn refusal(member: &Member, other: &Member) -> (i32, String) {
     })
 }
 
-/// How the `SetLeader` that `events` tells of ended.
+/// Result of the `SetLeader` in `events`.
 fn outcome(events: &mpsc::Receiver<Event>) -> (String, AssignOutcome) {
     next(events, |event| match event {
         Event::SetLeaderResult { target, outcome } => Some((target.to_string(), outcome)),
@@ -120,7 +120,7 @@ fn outcome(events: &mpsc::Receiver<Event>) -> (String, AssignOutcome) {
     })
 }
 
-/// Long enough for every campaign that there is to be: five of the longest election timeouts.
+/// Longer than any possible campaign: five of the longest election timeouts.
 fn let_them_campaign() {
     std::thread::sleep(quick().election_timeout_max * 5);
 }
@@ -194,7 +194,7 @@ fn a_member_that_is_not_on_the_roster_enters_and_observes() {
         matches!(&refused, Err(SetLeaderError::Rejected { .. })),
         "{refused:?}"
     );
-    // It counts for no majority either.
+    // Nor does it count for a majority.
     let (stays, goes) = if leader == "a" { (a, b) } else { (b, a) };
     drop(goes);
     stays.wait_for(&Told::Leader(String::new()));
@@ -221,7 +221,7 @@ fn rooms_of_other_quorums_do_not_link() {
     assert_eq!(dialled(&dynamic, &three), (false, code));
 }
 
-/// What broke: a newcomer made a voter on the side of one that had started again.
+/// Regression: a newcomer became a voter on the side of a member that had restarted.
 #[test]
 fn an_outsider_makes_no_majority_for_a_voter_that_started_again() {
     let directory = Directory::new("outsider");
@@ -244,8 +244,8 @@ fn an_outsider_makes_no_majority_for_a_voter_that_started_again() {
     assert_eq!(a.room.snapshot().term, term, "nobody was elected meanwhile");
 }
 
-/// Starts `stale`, whose state file was lost or is an older copy, without one of the two others: none of them leads until
-/// that one is there, too; then it votes and leads.
+/// Starts `stale`, whose state file was lost or is an older copy, without one of the two others. It blocks elections until that
+/// one is present; then it votes and leads.
 fn does_not_vote_before_it_has_met_all(directory: &Directory, session: &str, stale: Config) {
     let a = directory.open("a", session);
     let b = Member::open_with("b", session, stale);
@@ -259,10 +259,10 @@ fn does_not_vote_before_it_has_met_all(directory: &Directory, session: &str, sta
     hand_over_to("b", [&a, &b, &c]);
 }
 
-/// Asks for it again and again: a voter that does not vote yet is not elected.
+/// Requests it again and again: a voter that does not vote yet is not elected.
 fn hand_over_to(name: &str, members: [&Member; 3]) {
     eventually("it leads", || {
-        // Refused where nobody leads just then.
+        // Refused while there is no leader.
         let _ = members[0].room.set_leader(&id(name));
         members
             .iter()
@@ -278,7 +278,7 @@ fn elect_again(members: [&Member; 3]) {
 }
 
 #[test]
-fn a_voter_with_an_older_copy_of_its_state_does_not_vote_before_it_has_met_all() {
+fn a_voter_with_an_older_copy_of_its_state_votes_only_after_links_to_all() {
     let directory = Directory::new("older");
     let state = directory.state_of("b", "older");
     let (a, b, c) = directory.three("older");
@@ -293,7 +293,7 @@ fn a_voter_with_an_older_copy_of_its_state_does_not_vote_before_it_has_met_all()
 }
 
 #[test]
-fn a_voter_that_lost_its_state_and_kept_its_key_does_not_vote_before_it_has_met_all() {
+fn a_voter_that_lost_its_state_and_kept_its_key_votes_only_after_links_to_all() {
     let directory = Directory::new("deleted");
     let config = Config {
         identity_key: key(),
@@ -320,7 +320,7 @@ fn a_voter_with_another_key_is_refused_for_as_long_as_the_session_lives() {
     let (a, b, c) = directory.three("key");
     drop(b);
     a.wait_for(&Told::Left("b".into()));
-    // Its key was in the file, and is lost with it.
+    // Its key was in the file, and was lost with it.
     let elsewhere = Directory::new("key elsewhere");
     let b = elsewhere.open("b", "key");
     for other in [&a, &c] {
@@ -459,7 +459,7 @@ fn a_voter_whose_disk_takes_nothing_does_not_vote_until_it_does() {
     let b = Member::open_with("b", "disk", directory.config("a\nb"));
     let states = states(&directory);
     let state = states.iter().find(|state| !others.contains(state));
-    // A directory in the place of the file that is written beside: even root cannot write it.
+    // A directory in place of the temporary file: even root cannot write it.
     let in_the_way = state.expect("that of b").with_extension("new");
     eventually("the state is written", || {
         fs::create_dir(&in_the_way).is_ok()
@@ -496,7 +496,7 @@ struct Log(Arc<Mutex<String>>);
 impl Log {
     fn start() -> Self {
         let log = Self(Arc::default());
-        // There is one for the process, and one test that looks at it.
+        // One subscriber per process; a single test reads it.
         tracing::subscriber::set_global_default(Self(Arc::clone(&log.0))).expect("the first one");
         log
     }
@@ -528,7 +528,7 @@ impl Subscriber for Log {
     fn exit(&self, _: &Id) {}
 }
 
-/// A line that is being written.
+/// A log line in progress.
 struct Line<'a>(&'a mut String);
 
 impl Visit for Line<'_> {

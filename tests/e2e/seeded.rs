@@ -1,4 +1,4 @@
-//! The seeded strategy over real sockets: members find each other through a seed alone.
+//! The seeded strategy over real sockets: members connect through a seed alone.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use meta_mystia_network::error::SendError;
 
 use crate::harness::{Member, Told, eventually, id, message, quick, settled};
 
-/// Those of a LAN, with slack for a busy machine.
+/// The LAN intervals, with slack for a busy machine.
 const INTERVALS: Intervals = Intervals {
     probe_interval_ms: 50,
     heartbeat_interval_ms: 200,
@@ -27,7 +27,7 @@ struct Directory(PathBuf);
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What is left in the temporary directory disturbs nobody.
+        // Remains in the temporary directory do no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -62,7 +62,7 @@ impl Directory {
 
 type States = Arc<Mutex<Vec<(String, MemberState, u64)>>>;
 
-/// The states of members that a host is told from now on.
+/// Member states that a host receives from now on.
 fn states(member: &Member) -> States {
     let states = States::default();
     let tell = Arc::clone(&states);
@@ -83,9 +83,9 @@ fn states(member: &Member) -> States {
 }
 
 #[test]
-fn members_find_each_other_through_a_seed_and_elect_while_a_majority_is_there() {
+fn members_connect_through_a_seed_and_elect_while_a_majority_is_present() {
     let directory = Directory::new("elect");
-    // Its own address is not known before it is open, and nobody listens at this one.
+    // Its own address is unknown before it opens, and this one has no listener.
     let a = Member::open_with("a", "seeded", directory.config("127.0.0.1:9", true));
     let seed = format!("127.0.0.1:{}", a.port());
     let b = Member::open_with("b", "seeded", directory.config(&seed, false));

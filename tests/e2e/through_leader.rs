@@ -1,4 +1,4 @@
-//! Members that have no path to each other, and stars.
+//! Members without a path to each other, and stars.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -95,7 +95,7 @@ fn members_without_a_path_exchange_every_kind_of_message() {
         six.told()
             .contains(&Told::Message("four".into(), b"loose".to_vec()))
     });
-    // The leader carries them and reads nothing of it.
+    // The leader carries the messages and reads none.
     assert_eq!(a.messages(), []);
     let rtt = |member: &Member, peer: &str| {
         let snapshot = member.room.snapshot();
@@ -180,7 +180,7 @@ fn a_guest_that_is_dialled_points_to_the_host() {
 }
 
 #[test]
-fn a_host_that_looks_away_stops_nobody_else_in_a_star() {
+fn a_host_that_takes_no_events_blocks_no_other_in_a_star() {
     let session = "looks away";
     let (_host, guests) = star(session, &["b", "c"]);
     let slow = Config {
@@ -199,7 +199,7 @@ fn a_host_that_looks_away_stops_nobody_else_in_a_star() {
         msg_type: 0x0101,
         ..message(&vec![1; 100_000])
     };
-    // As much as its queues take: the rest stays with its sender.
+    // Fills its queues; the rest stays with its sender.
     while guests[0].room.send_to(&id("slow"), big.clone()).is_ok() {}
     for n in 0..100_u8 {
         exchange(&guests[0], &guests[1], &[n, 1]);

@@ -1,5 +1,4 @@
-//! Traces of real rooms: whole after the shutdown, in the words of the simulator's, and refused where they cannot
-//! be written.
+//! Traces of real rooms: complete after the shutdown, in the simulator's format, and refused where they cannot be written.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,7 @@ use room_simulator::record::{Section, from_lines};
 
 use crate::harness::{self, Member, quick, settled};
 
-/// As the simulator reads it.
+/// Like the simulator's reader.
 fn id(name: &str) -> PeerId {
     PeerId::new(name).expect("a valid id")
 }
@@ -48,7 +47,7 @@ fn refused(path: &Path) -> StartError {
 }
 
 #[test]
-fn what_one_sent_the_other_received_and_both_traces_are_whole() {
+fn sent_messages_are_received_and_both_traces_are_complete() {
     let folder = folder("both");
     let (first, second) = (folder.join("a.jsonl"), folder.join("b.jsonl"));
     let a = Member::open_with("a", "both", traced(&first));

@@ -1,4 +1,4 @@
-//! Compression, and the figures of a peer.
+//! Compression, and the statistics of a peer.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn meter(member: &Member, peer: &str) -> PeerMeter {
     member.room.peer_meter(&id(peer)).expect("a session")
 }
 
-/// Bytes that no compression makes shorter.
+/// Incompressible bytes.
 fn noise(len: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut byte = || {
@@ -72,7 +72,7 @@ fn payloads_of_every_kind_and_length_arrive_as_they_were() {
             a.room.broadcast(message).expect("room");
             sent.push((payload.clone(), 0xfe));
         }
-        // The threshold counts when a message goes out.
+        // The threshold applies when a message is sent.
         eventually("all of them", || {
             arrived.lock().expect("not poisoned").len() == sent.len()
         });
@@ -131,7 +131,7 @@ fn the_figures_of_a_peer_show_its_link_and_its_queue() {
         meter(&a, "b").queue_age.is_some_and(|queue| queue > age)
     });
     let waiting = meter(&a, "b");
-    // The handler has the first and its queue the second, which the sender may know or not.
+    // The handler has the first and its queue the second; the sender may not know that yet.
     assert!((3..=5).contains(&waiting.queue_messages), "{waiting:?}");
     assert_eq!(waiting.queue_bytes, 10 * waiting.queue_messages);
     assert!(waiting.path_mtu >= 1200, "{waiting:?}");
@@ -185,7 +185,7 @@ fn a_simulated_network_is_slow_and_lossy_until_it_ends() {
 }
 
 #[test]
-fn who_loses_every_packet_is_lost_and_comes_back() {
+fn a_member_that_loses_every_packet_is_lost_and_returns() {
     let (a, b) = pair("all lost");
     let cut = SimulatedNetwork {
         loss_permille: 1000,

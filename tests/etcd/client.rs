@@ -1,4 +1,4 @@
-//! A strategy's place: asks a store and takes its answers.
+//! Stands in for the strategy: sends requests to a store and takes its answers.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use meta_mystia_network::etcd::Store;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
-/// The request timeout of these tests: shorter than the library's, so that they are.
+/// Request timeout of these tests: shorter than the library's, to save time.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_millis(1500);
 /// Longer than any answer takes, failures included.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -48,7 +48,7 @@ impl Client {
         }
     }
 
-    /// Asks, and returns the number of the call.
+    /// Sends a request, and returns the number of the call.
     pub(crate) fn begin(&mut self, request: Request) -> Call {
         self.calls += 1;
         self.store.request(self.calls, request);
@@ -77,7 +77,7 @@ impl Client {
         self.answer(call).await
     }
 
-    /// Asks again while the store cannot be reached.
+    /// Repeats the request until the store can be reached.
     pub(crate) async fn ask_until_reached(&mut self, request: Request) -> Answer {
         for _ in 0..100 {
             match self.ask(request.clone()).await {
@@ -94,7 +94,7 @@ impl Client {
         failure(self.ask(request).await)
     }
 
-    /// What comes within a moment.
+    /// An answer that comes within a moment, if any.
     pub(crate) async fn soon(&mut self, call: Call) -> Option<Answer> {
         timeout(Duration::from_millis(300), self.answer(call))
             .await
@@ -144,7 +144,7 @@ impl Client {
         }
     }
 
-    /// Gives the store up, and returns what it answered before and after.
+    /// Drops the store, and returns its earlier and later answers.
     pub(crate) async fn dropped(self) -> Vec<(Call, Answer)> {
         let Self {
             store, mut answers, ..

@@ -1,4 +1,4 @@
-//! Clusters of three: their leader, their quorum, and one member of them that is away.
+//! Clusters of three: their leader, their quorum, and the failure of one member.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use meta_mystia_network::core::election::engine::{Answer, FailureKind, Request};
 use crate::client::{Client, REQUEST_TIMEOUT, failure, first, get, watch};
 use crate::harness::Cluster;
 
-/// How long etcd may take to notice that a quorum or a leader is lost, and to elect: 1 s to 2 s each, on busy machines more.
+/// Longest time until etcd notices the loss of a quorum or a leader and elects: 1 s to 2 s each, more on busy machines.
 const NOTICED_WITHIN: Duration = Duration::from_secs(15);
 
 #[tokio::test]
@@ -29,7 +29,7 @@ async fn the_leader_of_etcd_is_killed_and_requests_go_on() {
     assert!(begun.elapsed() < NOTICED_WITHIN, "{:?}", begun.elapsed());
     assert_eq!(client.entry(first("a/")).await.0, Some(own.clone()));
 
-    // The watch goes on where its server lives, or has ended.
+    // The watch goes on if its server lives; otherwise it has ended.
     client.ask_until_reached(Request::Revoke { lease }).await;
     match client.answer(watching).await {
         Answer::Changes(changes) => assert_eq!(changes.len(), 1),
@@ -41,7 +41,7 @@ async fn the_leader_of_etcd_is_killed_and_requests_go_on() {
 #[tokio::test]
 async fn e20_without_a_quorum_all_fails_and_with_it_all_goes_on() {
     let mut cluster = Cluster::start(3);
-    // The one that stays.
+    // The only server that keeps running.
     let mut client = Client::new(vec![cluster.endpoint(0)]);
     let lease = client.lease(60).await;
     let own = client.create("a/1", "one", lease).await;
@@ -54,7 +54,7 @@ async fn e20_without_a_quorum_all_fails_and_with_it_all_goes_on() {
     assert_eq!(failed.kind, FailureKind::Unreachable, "{failed}");
     let ended = failure(client.answer(watching).await);
     assert_eq!(ended.kind, FailureKind::Unreachable, "{ended}");
-    // Not before: a leader renews leases by itself until it has noticed that it lost its quorum.
+    // Not earlier: a leader renews leases by itself until it has noticed the loss of its quorum.
     let began = Instant::now();
     while let Answer::Alive { .. } = client.ask(Request::KeepAlive { lease }).await {
         assert!(began.elapsed() < NOTICED_WITHIN);
@@ -95,7 +95,7 @@ async fn a_paused_member_is_left_for_another_and_its_watches_end() {
     let watching = client.begin(watch("a/", own.modified + 1));
     assert_eq!(client.soon(watching).await, None);
 
-    // The one that the client uses. Where it leads etcd, the others elect first.
+    // The server that the client uses. If it leads etcd, the others elect first.
     cluster.pause(0);
     let begun = Instant::now();
     client.ask_until_reached(Request::KeepAlive { lease }).await;
@@ -118,7 +118,7 @@ async fn a_silent_watch_ends_without_any_other_request() {
     let begun = Instant::now();
     let ended = failure(client.answer(watching).await);
     assert_eq!(ended.kind, FailureKind::Unreachable, "{ended}");
-    // Probed after 6 s, given up 2 s later.
+    // Probed after 6 s, dropped 2 s later.
     assert!(begun.elapsed() < NOTICED_WITHIN, "{:?}", begun.elapsed());
     cluster.resume(0);
 }
@@ -128,7 +128,7 @@ async fn a_probed_connection_stays() {
     let cluster = Cluster::start(1);
     let mut client = Client::new(cluster.endpoints());
     let watching = client.begin(watch("a/", 1));
-    // Three probes: servers that mind them close the connection with the third.
+    // Three probes: servers that reject them close the connection on the third.
     tokio::time::sleep(Duration::from_secs(20)).await;
     let lease = client.lease(60).await;
     client.create("a/1", "one", lease).await;

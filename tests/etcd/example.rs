@@ -1,4 +1,4 @@
-//! `examples/etcd`: two servers that write one world, of which one is killed and one is stopped.
+//! `examples/etcd`: two servers that write one world; one is killed and one is stopped.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -49,7 +49,7 @@ impl Server {
         Self { process, lines }
     }
 
-    /// Waits for a line with this in it, and returns it.
+    /// Waits for a line that contains this, and returns it.
     fn says(&self, what: &str) -> String {
         let deadline = Instant::now() + WITHIN;
         loop {
@@ -71,7 +71,7 @@ impl Server {
     }
 }
 
-/// The number behind a word.
+/// The number after a word.
 fn number(line: &str, word: &str) -> u64 {
     let mut words = line.split(' ').skip_while(|one| *one != word).skip(1);
     words.next().expect("a number").parse().expect("a number")
@@ -106,7 +106,7 @@ fn two_servers_of_the_example_write_one_world_one_after_the_other() {
     assert!(number(&line, "token") > token, "{line}");
 }
 
-/// What a leader that was stopped in the middle of a write would do.
+/// A write of a leader that was stopped in the middle of it.
 #[test]
 fn the_store_of_the_example_refuses_an_old_token() {
     let directory = Directory::new();

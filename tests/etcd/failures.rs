@@ -1,4 +1,4 @@
-//! Servers that are away, silent or wrong.
+//! Servers that are absent, silent or faulty.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use meta_mystia_network::core::election::engine::{Answer, FailureKind, Request};
 use crate::client::{Client, REQUEST_TIMEOUT, failure, first, get, watch};
 use crate::harness::Cluster;
 
-/// What a busy machine may add to the request timeout.
+/// Slack of a busy machine beyond the request timeout.
 const SLACK: Duration = Duration::from_millis(1500);
 
 fn listener() -> (TcpListener, String) {
@@ -17,12 +17,12 @@ fn listener() -> (TcpListener, String) {
     (listener, format!("http://{address}"))
 }
 
-/// An endpoint where nothing listens.
+/// An endpoint without a listener.
 fn dead() -> String {
     listener().1
 }
 
-/// An endpoint that accepts connections and says nothing.
+/// An endpoint that accepts connections and never answers.
 fn silent() -> (TcpListener, String) {
     listener()
 }
@@ -50,7 +50,7 @@ async fn a_silent_endpoint_costs_its_share_of_the_first_request() {
     assert_eq!(found, None);
     assert!(begun.elapsed() >= REQUEST_TIMEOUT / 2);
     assert!(begun.elapsed() < REQUEST_TIMEOUT, "{:?}", begun.elapsed());
-    // From now on the other is asked first.
+    // From now on requests go to the other server first.
     let begun = Instant::now();
     for _ in 0..10 {
         client.entry(get("a/1")).await;
@@ -124,7 +124,7 @@ async fn a_paused_server_fails_requests_and_serves_again_when_it_goes_on() {
     let silent = client.fails(Request::KeepAlive { lease }).await;
     assert_eq!(silent.kind, FailureKind::Unreachable, "{silent}");
     assert!(begun.elapsed() < REQUEST_TIMEOUT + SLACK);
-    // The watch has ended with it, and not only when its connection was probed.
+    // The watch ended with it, not only at the probe of its connection.
     let ended = failure(client.answer(watching).await);
     assert_eq!(ended.kind, FailureKind::Unreachable, "{ended}");
     assert!(begun.elapsed() < REQUEST_TIMEOUT + SLACK);
@@ -147,7 +147,7 @@ async fn a_keep_alive_that_failed_never_answers_a_later_one() {
     for _ in 0..2 {
         client.fails(Request::KeepAlive { lease }).await;
     }
-    // The server answers what it was asked, and then the lease ends.
+    // The server answers the pending request, and then the lease ends.
     cluster.resume(0);
     cluster.wait_for(&[0]);
     cluster.etcdctl(&["lease", "revoke", &format!("{lease:x}")]);

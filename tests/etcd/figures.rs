@@ -1,4 +1,4 @@
-//! Figures of the etcd strategy beside those of `etcdctl elect`, in one run. `make figures` prints them.
+//! Figures of the etcd strategy and of `etcdctl elect`, in one run. `make figures` prints them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ const OBSERVERS: usize = 50;
 const ROUNDS: usize = 20;
 const IDLE: Duration = Duration::from_secs(20);
 
-/// How many messages the server has received from clients since it started.
+/// Messages that the server has received from clients since it started.
 fn received(cluster: &Cluster) -> f64 {
     let address = cluster.endpoint(0);
     let address = address.trim_start_matches("http://");
@@ -30,7 +30,7 @@ fn received(cluster: &Cluster) -> f64 {
     counts.sum()
 }
 
-/// Messages per second while nothing happens.
+/// Messages per second of an idle cluster.
 fn idle(cluster: &Cluster) -> f64 {
     let (before, began) = (received(cluster), Instant::now());
     thread::sleep(IDLE);
@@ -51,7 +51,7 @@ fn spread(mut micros: Vec<u64>) -> String {
 
 #[test]
 #[ignore = "figures: make figures"]
-fn figures_of_handovers_and_of_idle_members() {
+fn figures_of_leadership_changes_and_of_idle_members() {
     let (cluster, directory) = (Cluster::start(1), Directory::new());
     let start = |number: usize| {
         let id = format!("m{number}");
@@ -95,7 +95,7 @@ fn figures_of_handovers_and_of_idle_members() {
     of_etcdctl();
 }
 
-/// A process of `etcdctl elect`, and what it prints.
+/// A process of `etcdctl elect`, and its output.
 struct Etcdctl {
     process: Child,
     lines: Receiver<(u64, String)>,
@@ -131,7 +131,7 @@ impl Etcdctl {
         Self { process, lines }
     }
 
-    /// When it printed this line.
+    /// Waits for this line; returns the time of its output.
     fn prints(&self, what: &str) -> u64 {
         loop {
             let line = self.lines.recv_timeout(Duration::from_secs(30));
@@ -143,7 +143,7 @@ impl Etcdctl {
     }
 }
 
-/// The same with `etcdctl elect`, whose candidates cannot yield: they are interrupted, and another one is started.
+/// Figures of `etcdctl elect`. Its candidates cannot yield: they are interrupted, and another one is started.
 fn of_etcdctl() {
     let cluster = Cluster::start(1);
     let observers: Vec<_> = (0..OBSERVERS)

@@ -1,6 +1,6 @@
-//! Real etcd servers, started and stopped by the tests. Nothing here knows the library.
+//! Real etcd servers, started and stopped by the tests. This module does not depend on the library.
 //!
-//! The data is in a temporary directory (`TMPDIR`): 130 MB a server for as long as the cluster lives.
+//! The data is in a temporary directory (`TMPDIR`): 130 MB a server while the cluster exists.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use crate::pausing;
 
-/// How long servers may take to start and to elect their own leader.
+/// Longest time until servers have started and elected their own leader.
 const READY_WITHIN: Duration = Duration::from_secs(30);
-/// Between two looks.
+/// Time between two checks.
 const STEP: Duration = Duration::from_millis(50);
-/// Free ports may be taken before a server binds them.
+/// Attempts: another process may take a free port before a server binds it.
 const TRIES: usize = 5;
 
 /// A directory that is removed when this is dropped.
@@ -95,14 +95,14 @@ impl Certificates {
     }
 }
 
-/// Servers of one cluster. Dropped, they are killed and their data is removed.
+/// Servers of one cluster. Dropping it kills them and removes their data.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     servers: Vec<Server>,
     certificates: Option<Certificates>,
     /// The user and password of [`Cluster::etcdctl`], as `user:password`.
     pub(crate) login: Option<String>,
-    // The last: removed when nothing writes there any more.
+    // The last field: the directory is removed when no server writes there any more.
     _directory: Directory,
 }
 
@@ -137,7 +137,7 @@ impl Server {
         self.process = Some(started(command.spawn(), "etcd", "etcd-server"));
     }
 
-    /// Whether it runs, as far as the system knows.
+    /// Whether the process still runs.
     fn runs(&mut self) -> bool {
         match &mut self.process {
             Some(process) => process.try_wait().expect("a child").is_none(),
@@ -158,12 +158,12 @@ impl Server {
 }
 
 impl Cluster {
-    /// So many servers, which serve when this returns.
+    /// Starts this many servers; all serve when it returns.
     pub(crate) fn start(servers: usize) -> Self {
         Self::start_with(servers, None)
     }
 
-    /// Servers that talk TLS to clients, and demand a certificate of theirs.
+    /// Servers that use TLS, and require certificates of clients.
     pub(crate) fn start_with(servers: usize, certificates: Option<Certificates>) -> Self {
         let mut certificates = certificates;
         for _ in 0..TRIES {
@@ -237,7 +237,7 @@ impl Cluster {
         format!("{scheme}://127.0.0.1:{port}")
     }
 
-    /// Those of all servers.
+    /// The endpoints of all servers.
     pub(crate) fn endpoints(&self) -> Vec<String> {
         (0..self.servers.len())
             .map(|server| self.endpoint(server))
@@ -249,7 +249,7 @@ impl Cluster {
         self.servers[server].kill();
     }
 
-    /// Stops a server with SIGSTOP: its connections stay, nothing is answered.
+    /// Stops a server with SIGSTOP: its connections stay, and requests get no answer.
     pub(crate) fn pause(&self, server: usize) {
         pausing::pause(self.servers[server].running());
     }
@@ -265,7 +265,7 @@ impl Cluster {
         self.servers[server].start();
     }
 
-    /// Which server leads the others.
+    /// Index of etcd's leader.
     pub(crate) fn leader(&self) -> usize {
         self.until("a leader", |cluster| {
             (0..cluster.servers.len()).find(|server| {
@@ -284,7 +284,7 @@ impl Cluster {
         serde_json::from_str(&text).ok()
     }
 
-    /// Waits until these servers serve, reads through their quorum included.
+    /// Waits until these servers serve, including reads through their quorum.
     pub(crate) fn wait_for(&self, servers: &[usize]) {
         let endpoints: Vec<_> = servers
             .iter()
@@ -295,7 +295,7 @@ impl Cluster {
         });
     }
 
-    /// Runs `etcdctl` against all servers, and returns what it prints. It must succeed.
+    /// Runs `etcdctl` against all servers, and returns its output. It must succeed.
     pub(crate) fn etcdctl(&self, arguments: &[&str]) -> String {
         self.try_etcdctl(&self.endpoints(), arguments)
             .unwrap_or_else(|| panic!("etcdctl {arguments:?} failed; {}", self.logs()))
@@ -325,7 +325,7 @@ impl Cluster {
             .then(|| String::from_utf8(output.stdout).expect("text"))
     }
 
-    /// False where a server has ended: its port was taken.
+    /// False when a server has ended: its port was taken.
     fn becomes_ready(&mut self) -> bool {
         let deadline = Instant::now() + READY_WITHIN;
         loop {
@@ -358,7 +358,7 @@ impl Cluster {
         }
     }
 
-    /// The end of what each server has logged.
+    /// The end of each server's log.
     fn logs(&self) -> String {
         let mut text = "the servers say:".to_owned();
         for server in &self.servers {
@@ -372,7 +372,7 @@ impl Cluster {
         text
     }
 
-    /// Those of a cluster that talks TLS.
+    /// The certificates of a cluster with TLS.
     pub(crate) fn certificates(&self) -> Option<&Certificates> {
         self.certificates.as_ref()
     }
@@ -387,7 +387,7 @@ fn scheme(certificates: Option<&Certificates>) -> &'static str {
 }
 
 fn free_ports(count: usize) -> Vec<u16> {
-    // All at once, so that they differ.
+    // All bound at once, so that they differ.
     let held: Vec<_> = (0..count)
         .map(|_| TcpListener::bind(("127.0.0.1", 0)).expect("a free port"))
         .collect();
@@ -396,7 +396,7 @@ fn free_ports(count: usize) -> Vec<u16> {
         .collect()
 }
 
-/// Neither settings nor proxies of the person who runs the tests.
+/// Without the settings and proxies of the person who runs the tests.
 fn without_proxies(command: &mut Command) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     command.env_clear().env("PATH", path);

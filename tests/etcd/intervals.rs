@@ -1,11 +1,11 @@
-//! Whether two processes ever led at a time, by what each saw of itself on one clock.
+//! Whether two processes ever led at the same time, judged by each one's samples on one clock.
 
 use std::fmt;
 
 /// Bytes of a sample in a file.
 pub(crate) const SAMPLE_BYTES: usize = 24;
 
-/// Between these two moments a process was told that it leads with this token; 0 where it had just lost it.
+/// Between these two moments a process's call returned that it leads with this token; 0 if it had just lost it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub(crate) before: u64,
@@ -55,8 +55,8 @@ impl fmt::Display for Overlap {
     }
 }
 
-/// Looks for one in the samples of all processes: a call that began after another one had returned a larger token, and that
-/// returned a smaller one.
+/// Searches the samples of all processes for a call that began after another one had returned a larger token, and that returned a
+/// smaller one.
 pub(crate) fn overlap(samples: &[Sample]) -> Option<Overlap> {
     let mut begun: Vec<_> = samples.iter().filter(|one| one.token > 0).collect();
     let mut returned = begun.clone();
@@ -81,7 +81,7 @@ pub(crate) fn overlap(samples: &[Sample]) -> Option<Overlap> {
 }
 
 #[test]
-fn an_overlap_is_found_and_a_handover_is_none() {
+fn an_overlap_is_found_and_a_leadership_change_is_none() {
     let sample = |before, token, after| Sample {
         before,
         token,
@@ -89,7 +89,7 @@ fn an_overlap_is_found_and_a_handover_is_none() {
     };
     let handover = [sample(10, 1, 11), sample(20, 1, 21), sample(22, 2, 23)];
     assert_eq!(overlap(&handover), None);
-    // A process that was stopped in the middle of its call may have answered before.
+    // A process that was stopped in the middle of its call may have answered earlier.
     let stopped = [sample(10, 1, 90), sample(22, 2, 23)];
     assert_eq!(overlap(&stopped), None);
     let mut planted: Vec<_> = (0..1000)

@@ -1,8 +1,8 @@
-//! Processes that take part, each in a room of its own: this test program runs itself again for each, so that they can be
-//! killed and stopped. They speak the C ABI.
+//! Election processes, each in a room of its own: this test program runs itself again for each, so that they can be killed and
+//! stopped. They use the C ABI.
 //!
-//! A process takes orders as lines on its standard input, and says what happens as lines on its standard output. Every
-//! millisecond it writes down whether it acts as leader.
+//! A process takes commands as lines on its standard input, and reports events as lines on its standard output. Every millisecond
+//! it records whether it acts as leader.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::fs::File;
@@ -36,12 +36,12 @@ use meta_mystia_network::ffi::values::{MMN_DISCOVERY_OFF, MMN_STRATEGY_ETCD};
 use crate::intervals::{SAMPLE_BYTES, Sample};
 use crate::pausing;
 
-/// How a process is told who it is: one value a line.
+/// Environment variable with a process's settings: one value a line.
 const VARIABLE: &str = "MMN_ETCD_MEMBER";
-/// How long something may take that a process is waited for.
+/// Timeout of every wait for a process.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// How a process takes part.
+/// Settings of a process.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) id: String,
@@ -112,7 +112,7 @@ pub(crate) struct Member {
     said: Arc<(Mutex<Vec<Said>>, Condvar)>,
 }
 
-/// A line of a process: what happened, and when.
+/// A line of a process: an event, and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Said {
     pub(crate) at: u64,
@@ -120,7 +120,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// Who leads now; `None` where this says something else.
+    /// The leader in this line; `None` for every other event.
     pub(crate) fn leader(&self) -> Option<&str> {
         match &self.words[..] {
             [what, leader, ..] if what == "leader" => Some(leader),
@@ -156,7 +156,7 @@ impl Member {
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 let mut words = line.split('\t').map(str::to_owned);
-                // What the test runner prints has no time.
+                // The test runner's own output has no time.
                 let Some(at) = words.next().and_then(|at| at.parse().ok()) else {
                     continue;
                 };
@@ -177,7 +177,7 @@ impl Member {
         }
     }
 
-    /// Gives it an order.
+    /// Sends it a command.
     pub(crate) fn order(&mut self, order: &str) {
         writeln!(self.orders, "{order}").expect("it runs");
     }
@@ -189,7 +189,7 @@ impl Member {
         self.settings.clone()
     }
 
-    /// Lets it leave politely, and waits for its end.
+    /// Makes it leave, and waits for its end.
     pub(crate) fn leave(mut self) {
         self.order("leave");
         assert!(self.process.wait().expect("it ends").success());
@@ -200,17 +200,17 @@ impl Member {
         pausing::pause(&self.process);
     }
 
-    /// Lets it go on.
+    /// Resumes it.
     pub(crate) fn resume(&self) {
         pausing::resume(&self.process);
     }
 
-    /// Everything that it has said.
+    /// Its lines so far.
     pub(crate) fn said(&self) -> Vec<Said> {
         self.said.0.lock().expect("nobody panicked").clone()
     }
 
-    /// Waits until it says something, also if it has said it already.
+    /// Waits for a matching line, past or future.
     pub(crate) fn says(&self, what: impl Fn(&Said) -> bool) -> Said {
         let deadline = Instant::now() + WITHIN;
         let mut said = self.said.0.lock().expect("nobody panicked");
@@ -235,7 +235,7 @@ impl Member {
         self.says(|said| said.at >= since && said.leader() == Some(leader))
     }
 
-    /// The leader that it has shown last, since that time.
+    /// The last leader that it has shown since that time.
     pub(crate) fn last_leader(&self, since: u64) -> Option<String> {
         let said = self.said();
         let shown = said.iter().filter(|said| said.at >= since);
@@ -245,7 +245,7 @@ impl Member {
             .map(str::to_owned)
     }
 
-    /// When it acted as leader.
+    /// Its samples of whether it acts as leader.
     pub(crate) fn samples(&self) -> Vec<Sample> {
         samples(&self.settings.samples)
     }
@@ -257,14 +257,14 @@ pub(crate) fn samples(path: &Path) -> Vec<Sample> {
     bytes.chunks_exact(SAMPLE_BYTES).map(Sample::read).collect()
 }
 
-/// What a process does. Not a test: the tests start it.
+/// The main function of a process. Not a test: the tests start it.
 #[test]
 #[ignore = "a process that the tests start"]
 fn a_process_of_the_tests() {
     let settings = std::env::var(VARIABLE).expect("the tests start this");
     let settings = Settings::read(&settings);
     open(&settings);
-    // Handlers run from now on; the present leader is told first.
+    // Handlers run from now on; the first event names the present leader.
     let mut samples = File::options()
         .append(true)
         .create(true)
@@ -320,7 +320,7 @@ fn open(settings: &Settings) {
     options.state_directory = state.as_ref().map_or(ptr::null(), |state| state.as_ptr());
     options.config.auto_election_enabled = settings.campaigns.into();
     let (id, session) = (text(&settings.id), text(&settings.session));
-    // SAFETY: everything that is pointed to lives, and ends with a NUL; the handler lives for ever.
+    // SAFETY: all pointers refer to live data, and strings end with a NUL; the handler lives for ever.
     unsafe {
         assert_eq!(RegisterEventHandler(Some(told), ptr::null_mut(), None), 0);
         let opened =

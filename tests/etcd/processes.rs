@@ -1,4 +1,4 @@
-//! Whole processes with real servers: killed, stopped, cut off, and left without servers.
+//! Whole processes with real servers: killed, stopped, cut off, and without servers.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,9 +14,9 @@ use crate::relay::Relay;
 /// The shortest TTL that servers grant with their defaults, in seconds.
 const TTL: u32 = 2;
 const SECOND: u64 = 1_000_000;
-/// A leader that has taken more samples than this has acted.
+/// A leader with more samples than this has acted.
 const ACTS: usize = 10;
-/// For a machine that is busy with much else, in microseconds.
+/// For a busy machine, in microseconds.
 const SLACK: u64 = 3 * SECOND;
 const OK: &str = "0";
 const REJECTED: &str = "-18";
@@ -63,7 +63,8 @@ impl Fleet {
         members
     }
 
-    /// No two of these ever led at a time. They led for at least so many samples, which `acts` waits for.
+    /// Checks that no two of these ever led at the same time, and that they have at least the number of samples that `acts` waits
+    /// for.
     fn check(&self, ids: &[&str]) {
         let of = |id: &&str| samples(&self.directory.path().join(format!("{id}.samples")));
         let all: Vec<Sample> = ids.iter().flat_map(of).collect();
@@ -103,7 +104,7 @@ fn e2_a_leader_that_leaves_is_replaced_at_once() {
     // Well before the lease could have ended.
     assert!(next.at - left < u64::from(TTL) * SECOND / 2, "{next:?}");
     acts(&members[0], left);
-    // It yields: the next in line leads, and it stands behind.
+    // The leader yields: the next in line leads, and the old leader moves to the end.
     let yielded = now();
     members[0].order("yield");
     members[1].shows("c", yielded);
@@ -151,7 +152,7 @@ fn e20_the_leader_of_etcd_is_killed_and_ours_stays() {
 }
 
 #[test]
-fn e20_without_servers_nobody_leads_and_with_them_one_does_again() {
+fn e20_there_is_no_leader_without_servers_and_one_again_with_them() {
     let (mut cluster, fleet) = (Cluster::start(1), Fleet::new());
     let mut members = fleet.start(&cluster, &["a", "b"]);
     let token = members[0].samples().last().expect("it leads").token;
@@ -174,8 +175,8 @@ fn e20_without_servers_nobody_leads_and_with_them_one_does_again() {
     );
     let up = now();
     cluster.restart(0);
-    // One may show the other for a moment, whose key is the first in the store, and who is giving it up: it was lost when
-    // the servers were.
+    // One may briefly show the other one, whose key is the first in the store and which is resigning: it lost its leadership with
+    // the servers.
     let mut leader = String::new();
     until("one leader that both show", || {
         leader = members[0].last_leader(up).unwrap_or_default();
@@ -190,7 +191,7 @@ fn e20_without_servers_nobody_leads_and_with_them_one_does_again() {
     fleet.check(&["a", "b"]);
 }
 
-/// Stops the leader for longer than its lease, so many times.
+/// Stops the leader for longer than its lease, this many times.
 fn pauses(times: usize) {
     let (cluster, fleet) = (Cluster::start(1), Fleet::new());
     let members = fleet.start(&cluster, &["a", "b"]);
@@ -233,7 +234,7 @@ fn e23_a_leader_that_was_stopped_twenty_times_never_acts_when_it_resumes() {
     pauses(20);
 }
 
-/// Kills, stops and cuts processes off, so many times, and looks whether two ever led at a time.
+/// Kills, stops and cuts processes off, this many times, and checks whether two ever led at the same time.
 fn rounds(times: usize, seed: u64) {
     const IDS: [&str; 4] = ["a", "b", "c", "d"];
     let (cluster, fleet) = (Cluster::start(1), Fleet::new());
@@ -269,7 +270,7 @@ fn rounds(times: usize, seed: u64) {
                 relays[slot].close(false);
             }
             2 => {
-                // At once again: it may lead on with its lease.
+                // Restarted at once: it may lead on with its lease.
                 let old = members.remove(slot);
                 old.kill();
                 members.insert(slot, start(slot));
@@ -286,7 +287,7 @@ fn rounds(times: usize, seed: u64) {
             }
         }
     }
-    // Afterwards one leads, and all see it.
+    // Afterwards one leads, and all follow it.
     let healed = now();
     let leads = || {
         members.iter().find(|member| {
@@ -362,7 +363,7 @@ fn e12_candidates_of_etcdctl_take_part() {
     let ended = now();
     etcdctl.kill().expect("it runs");
     etcdctl.wait().expect("it ends");
-    // Its session lasts 60 s: somebody deletes the key instead.
+    // Its session lasts 60 s: the test deletes its key instead.
     let keys = cluster.etcdctl(&["get", "--prefix", "test/room/election/"]);
     let lines: Vec<_> = keys.lines().collect();
     let at = lines
@@ -400,7 +401,7 @@ fn e15_e16_locks_are_held_by_one_process_at_a_time() {
     assert_eq!(next.words[3], OK);
     let token = |said: &crate::member::Said| said.words[4].parse::<u64>().expect("a token");
     assert!(token(&next) > token(&held));
-    // It is killed: its lock ends with its lease.
+    // A crash: its lock ends with its lease.
     members[0].order("acquire\tgate\t0");
     let killed = now();
     members.remove(1).kill();
@@ -410,9 +411,9 @@ fn e15_e16_locks_are_held_by_one_process_at_a_time() {
     assert!(last.at - killed < u64::from(TTL) * SECOND + 1_500_000 + SLACK);
 }
 
-/// A room beside the election: its members are connected, and the leader is etcd's.
+/// A room beside the election: its members are connected, and etcd elects the leader.
 #[test]
-fn members_of_one_room_hear_the_leader_of_etcd() {
+fn members_of_one_room_receive_etcds_leader() {
     let (cluster, fleet) = (Cluster::start(1), Fleet::new());
     let start = |id: &str, prefix: &str| {
         Member::start(Settings {
@@ -429,12 +430,12 @@ fn members_of_one_room_hear_the_leader_of_etcd() {
     let connect = format!("connect\t{address}");
     b.order(&connect);
     assert_eq!(b.says(|said| said.words[0] == "connected").words[1], OK);
-    // The end that was dialled adopts the link last.
+    // The dialled end adopts the link last.
     a.says(|said| said.words[..] == ["joined", "b"]);
     a.order("say\tone");
     let heard = b.says(|said| said.words[0] == "said");
     assert_eq!(heard.words[1..], ["a", "one"]);
-    // Who does not lead does not speak as leader.
+    // A member that does not lead cannot send as leader.
     b.order("say\ttwo");
     assert_eq!(
         b.says(|said| said.words[0] == "did" && said.words[1] == "say")
@@ -447,7 +448,7 @@ fn members_of_one_room_hear_the_leader_of_etcd() {
     other.order(&connect);
     let refused = other.says(|said| said.words[0] == "connected");
     assert_eq!(refused.words[1], POLICY_MISMATCH);
-    // The leader leaves; the next one speaks.
+    // The leader leaves; the next one sends.
     let left = now();
     a.leave();
     b.shows("b", left);
@@ -455,8 +456,8 @@ fn members_of_one_room_hear_the_leader_of_etcd() {
     b.says(|said| said.words[0] == "did" && said.at > left && said.words[2] == OK);
 }
 
-/// Waits until it has acted as leader for some samples, since that time. A handover may take a few milliseconds: without
-/// this it is over before anybody can overlap.
+/// Waits until it has acted as leader for some samples since that time. A leadership change may take a few milliseconds: without
+/// this wait it would be over before any overlap could occur.
 fn acts(member: &Member, since: u64) {
     let acted = |sample: &Sample| sample.before > since && sample.token > 0;
     until("a leader that acts", || {

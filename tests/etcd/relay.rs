@@ -1,4 +1,4 @@
-//! A wire that can be cut: a TCP relay in front of a server, one for each process.
+//! A connection that can be cut: a TCP relay in front of a server, one for each process.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
-/// Passes bytes on between a process and a server, or holds them back. What was held back goes on when it is open again.
+/// Passes bytes between a process and a server, or holds them back. Held bytes go on when it opens again.
 #[derive(Debug)]
 pub(crate) struct Relay {
     address: SocketAddr,
@@ -37,7 +37,7 @@ impl Drop for Relay {
 }
 
 impl Relay {
-    /// To an endpoint such as `http://127.0.0.1:2379`.
+    /// A relay to an endpoint such as `http://127.0.0.1:2379`.
     pub(crate) fn to(endpoint: &str) -> Self {
         let server: SocketAddr = endpoint
             .trim_start_matches("http://")
@@ -69,7 +69,7 @@ impl Relay {
         format!("http://{}", self.address)
     }
 
-    /// Holds everything back from now on, or lets it go on.
+    /// Holds all bytes back from now on, or passes them again.
     pub(crate) fn close(&self, is_closed: bool) {
         *self.gate.is_closed.lock().expect("nobody panicked") = is_closed;
         self.gate.opened.notify_all();

@@ -1,4 +1,4 @@
-//! What each request does, and how it is answered.
+//! The effect and the answer of each request.
 
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ async fn keys_are_ordered_by_their_creation() {
     let lease = client.lease(60).await;
     assert_eq!(client.entry(first("a/")).await.0, None);
 
-    // Neither the names nor the last writes are in this order.
+    // Neither the names nor the last writes have this order.
     let one = client.create("a/z", "one", lease).await;
     let two = client.create("a/m", "two", lease).await;
     let three = client.create("a/a", "three", lease).await;
@@ -96,7 +96,7 @@ async fn keys_are_ordered_by_their_creation() {
 async fn a_lease_lives_as_long_as_it_is_kept_alive() {
     let cluster = Cluster::start(1);
     let mut client = Client::new(cluster.endpoints());
-    // The server's shortest.
+    // The server's minimum.
     let lease = client.lease(2).await;
     client.create("a/1", "one", lease).await;
 
@@ -148,7 +148,7 @@ async fn e20_a_watch_sees_the_keys_of_a_lease_go_when_it_ends() {
 }
 
 #[tokio::test]
-async fn a_watch_tells_of_every_change_from_its_revision_on() {
+async fn a_watch_reports_every_change_from_its_revision_on() {
     let cluster = Cluster::start(1);
     let mut client = Client::new(cluster.endpoints());
     let lease = client.lease(60).await;
@@ -175,7 +175,7 @@ async fn a_watch_tells_of_every_change_from_its_revision_on() {
 }
 
 #[tokio::test]
-async fn a_watch_that_is_ended_tells_nothing_more() {
+async fn a_watch_that_is_ended_reports_nothing_more() {
     let cluster = Cluster::start(1);
     let mut client = Client::new(cluster.endpoints());
     let lease = client.lease(60).await;
@@ -213,7 +213,7 @@ async fn e6_e25_history_that_was_compacted_is_named_so() {
     assert_eq!(read.kind, FailureKind::Compacted, "{read}");
     // The leader's key is older than the compaction, and still the first.
     assert_eq!(client.entry(first("a/")).await.0, Some(one.clone()));
-    // A watch that has begun goes on.
+    // A watch that began earlier goes on.
     client.create("a/2", "two", lease).await;
     assert_eq!(client.changes(watching).await.len(), 1);
 }

@@ -107,7 +107,7 @@ async fn a_login_is_renewed_when_the_server_has_forgotten_it() {
     };
 
     forget(&cluster);
-    // Servers call the old login of a watch a missing permission.
+    // Servers report an expired login of a watch as a missing permission.
     let watching = ada.begin(watch("a/", 1));
     assert_eq!(ada.changes(watching).await.len(), 1);
     forget(&cluster);

@@ -1,5 +1,7 @@
-"""Everything wrong that a host can pass, against the built library: each gives its code and a sentence that names
-what is wrong, and disturbs nobody in the room. Run by `tests/hosts`; MMN_LIBRARY names the library."""
+"""Invalid input over the C ABI, against the built library: each call returns its code and a sentence that names the mistake, and
+the room's members notice nothing.
+Run by `tests/hosts`; MMN_LIBRARY names the library.
+"""
 
 import ctypes
 import os
@@ -74,7 +76,7 @@ def register():
 
 
 def refused(code, sentence, what, *arguments):
-    """The call gives the code, and a sentence with every word of `sentence`."""
+    """The call returns the code; its error sentence contains every word of `sentence`."""
     got = getattr(lib, what)(*arguments)
     text = lib.GetLastErrorMessage().decode()
     assert got == code, f"{what}{arguments} gave {got} ({text!r}), expected {code}"
@@ -96,7 +98,7 @@ def until(what, condition):
 
 
 class Other:
-    """A second process with a room of its own, which tells its port and ends with its standard input."""
+    """A second process with a room of its own. It prints its port and ends with its standard input."""
 
     def __init__(self, peer, session=SESSION, **changes):
         arguments = [f"{name}={value}" for name, value in changes.items()]
@@ -106,7 +108,7 @@ class Other:
         assert self.port, f"{peer} did not start"
 
     def told(self):
-        """What it was told so far: statuses and connection results."""
+        """Its events so far: statuses and connection results."""
         self.process.stdin.write("told\n")
         self.process.stdin.flush()
         return self.process.stdout.readline().strip()
@@ -125,7 +127,7 @@ class Other:
 
 def other_main(peer, session, *changes):
     values = {name: int(value) for name, value in (change.split("=") for change in changes)}
-    values = {"mdns_port": 0, **values}  # who dials whom is the test's to say
+    values = {"mdns_port": 0, **values}  # the test decides on every dial
     code = lib.InitializeNetworkWithConfig(peer.encode(), session.encode(), ctypes.byref(config(**values)))
     assert code == 0, lib.GetLastErrorMessage()
     register()
@@ -190,7 +192,7 @@ def calls(friend):
     assert lib.DisconnectPeer(b"nobody") == 0
     assert lib.GetPeerRTT(b"nobody") == -1 and lib.GetPeerStatus(b"nobody") == -1
     assert lib.SendToPeer(b"friend", None, 0, 256, 0) == 0
-    # Nobody leads yet or somebody does; the friend is never this process's name.
+    # No leader yet, or one; the friend is never this process's name.
     if lib.GetCurrentLeader() == b"":
         refused(-6, "leader", "SendToLeader", b"x", 1, 256, 0)
     until("a leader", lambda: lib.GetCurrentLeader() != b"")
@@ -200,7 +202,7 @@ def calls(friend):
 
 
 def moderation():
-    """Who may be in the room: bad arguments first, then what only the leader may."""
+    """Access to the room: invalid arguments first, then the leader's functions."""
     refused(-3, "peer_id NULL", "KickPeer", None, 0, None, 0)
     refused(-3, "peer_id", "KickPeer", b"", 0, None, 0)
     refused(-3, "NULL", "KickPeer", b"friend", 0, None, 1)
@@ -223,7 +225,7 @@ def moderation():
 
 
 def dials(friend):
-    """What the dialler is told; the friend stays through all of it."""
+    """Reasons that the dialler receives; the friend stays connected throughout."""
     stranger = Other("stranger", b"another room")
     assert stranger.connect(f"127.0.0.1:{port()}") == (0, -10)
     stranger.end()

@@ -1,5 +1,5 @@
-//! Outcomes of the benchmark over the C ABI: who leads after a kill, what is lost. Its figures are not
-//! judged here, beyond limits that only a broken library misses on a busy machine.
+//! Outcomes of the benchmark over the C ABI: the leader after a kill, and lost messages. Its figures are only held against limits
+//! that a broken library misses even on a busy machine.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use crate::tools::{compile_c, library, root, run};
 
-/// Least and greatest value of each metric over the repetitions.
+/// Minimum and maximum of each metric over the repetitions.
 type Metrics = BTreeMap<String, (f64, f64)>;
 
 fn bench(arguments: &str) -> Metrics {
@@ -22,7 +22,7 @@ fn bench(arguments: &str) -> Metrics {
     metrics
 }
 
-/// A row of the table: name, median, least, greatest.
+/// A row of the table: name, median, minimum, maximum.
 fn metric(line: &str) -> Option<(String, (f64, f64))> {
     let mut words = line.split_whitespace();
     let name = words.next()?.to_owned();

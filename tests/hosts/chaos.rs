@@ -1,4 +1,4 @@
-//! Everything at once, at random.
+//! Random calls from many threads while peers crash and return.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ fn nor_do_they_in_rooms_that_elect_by_gossip() {
     break_nothing(&["--gossip"]);
 }
 
-/// `MMN_SEED` repeats the choices of a run, though not the scheduler's.
+/// `MMN_SEED` repeats the choices of a run, but not the scheduler's.
 fn break_nothing(arguments: &[&str]) {
     let mut command = Command::new(program());
     command.args(arguments).env("MMN_LIBRARY", library());

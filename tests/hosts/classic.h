@@ -1,7 +1,5 @@
-/*
- * The 38 classic functions as hosts of the published library declare them: written down here once more, on purpose, and not
- * taken from our generated header. What is changed there by mistake is found by the programs that use these.
- */
+/* The 38 classic functions as hosts of the published library declare them. This is a second copy on purpose, not taken from the
+ * generated header: the programs that use it find accidental changes there. */
 #ifndef CLASSIC_H
 #define CLASSIC_H
 
@@ -37,7 +35,7 @@ struct network_config {
 };
 _Static_assert(sizeof(struct network_config) == 44, "the layout is fixed for ever");
 
-/* The defaults, but for multicast discovery: a test's room is joined by its own members only. */
+/* The defaults without multicast discovery: only the test's own members join its room. */
 #define QUIET_CONFIG \
     {30000, 512, 262144, 500, 1500, 3000, 1000, 5000, 5000, 4096, 4096, 64, 60, 10, 0, 3, 3, 1, 1, 0, 1, 1, 0}
 
@@ -88,7 +86,7 @@ static struct {
 #undef CLASSIC_MEMBER
 } net;
 
-/* Loads the library that MMN_LIBRARY names, with all of the classic functions; ends the program when one is missing. */
+/* Loads the library that MMN_LIBRARY names, with all classic functions; ends the program if one is missing. */
 static void *load_classic(void)
 {
     const char *path = getenv("MMN_LIBRARY");

@@ -1,5 +1,4 @@
-//! A C# program that knows the 38 classic functions alone, as mods for the published library do, on both runtimes
-//! that such mods meet.
+//! A C# program that uses the 38 classic functions alone, as mods for the published library do, on both runtimes of such mods.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -9,7 +8,7 @@ use std::time::Duration;
 
 use crate::tools::{compile_csharp, dotnet, for_coreclr, library, run};
 
-/// Longer than any heartbeat may be missed: the others lose the member, and get it back.
+/// Longer than the longest heartbeat timeout: the others lose the member, and get it back.
 const PAUSE: Duration = Duration::from_secs(4);
 
 #[test]
@@ -27,7 +26,7 @@ fn a_host_of_the_classic_functions_runs_under_coreclr() {
     play("coreclr", &[&dotnet(), &program]);
 }
 
-/// Three processes in one room. Whatever happens, none outlives the test.
+/// Three processes in one room. None outlives the test.
 fn play(name: &str, command: &[&Path]) {
     let session = format!("classic-{name}-{}", std::process::id());
     let mut first = Host::start(command, &session, 0, None);
@@ -69,7 +68,7 @@ impl Host {
         }
     }
 
-    /// What follows `start` in the next line that starts so. The program itself gives up when it waits too long.
+    /// The rest of the next line that starts with `start`. The program itself ends when it waits too long.
     fn line_that_starts(&mut self, start: &str) -> String {
         for line in self.lines.by_ref() {
             let line = line.expect("text");
@@ -96,7 +95,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // No error matters here: it may have ended long ago.
+        // An error does not matter here: the process may have ended before.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

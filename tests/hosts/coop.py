@@ -1,7 +1,7 @@
-"""What the network of a co-operative mod does, in one run: a host and its guests at 60 frames a second, each with its own process.
+"""The network use of a co-operative mod: a host and its guests at 60 frames a second, one process each.
 
-`coop.py NAME` runs one function below; `coop.py player NAME ROLE` is one player, which reads commands and prints what it sees, a
-JSON value a line each. Run by `tests/hosts`; MMN_LIBRARY names the library.
+`coop.py NAME` runs one function below. `coop.py player NAME ROLE` is one player: it reads commands and prints its events, one
+JSON value a line. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """
 
 import json
@@ -31,7 +31,7 @@ CHEATS, FULL_OF_THEM = b"I bring my own items", 7
 
 
 class Player:
-    """A game: an action to everybody each frame, which must arrive, and a position, which need not."""
+    """A game. Each frame sends every player an action, which must arrive, and a position, which may be lost."""
 
     def __init__(self, name, role):
         self.actions, self.sent = {}, 0
@@ -46,7 +46,7 @@ class Player:
             if event.type == ACTION:
                 self.take(event.peer, int.from_bytes(event.data, "little"))
         elif event.kind == mmn.EVENT_JOINED:
-            # The others' count of actions since; the first one may be any.
+            # Number of the last action of each player; the first may have any number.
             self.actions[event.peer] = None
             say("joined", event.peer, address=self.room.address(event.peer))
         elif event.kind == mmn.EVENT_RETURNED:
@@ -186,7 +186,7 @@ class Game:
         return player
 
     def flap(self, name, times):
-        """Nothing that the player sends arrives for a while, again and again; the others play on."""
+        """Drops everything that the player sends for a while, again and again; the others play on."""
         player = self.players[name]
         others = [other for other in self.players.values() if other is not player]
         before = {other.name: sum(one["event"] == "returned" and one["peer"] == name for one in other.lines) for other in others}
@@ -202,7 +202,7 @@ class Game:
                 assert (returned["count"], returned["missed"]) == (0, 0), returned
 
     def settle(self):
-        """Everybody has what the others have sent by now."""
+        """Waits until each player has everything that the others have sent."""
         sent = {name: player.report()["sent"] for name, player in self.players.items()}
         deadline = time.monotonic() + TIMEOUT_SECONDS
         for name, player in self.players.items():
@@ -237,14 +237,14 @@ def links_that_flap_lose_nothing_and_keep_the_order():
 
 def the_host_decides_who_plays():
     game = Game("ann")
-    # Somebody whose words give it away.
+    # A player whose messages break the game's rules.
     cheat = Process("cheat", "guest")
     cheat.do("payload")
     cheat.do("connect", game.host.address)
     result = cheat.wait("result")
     assert (result["code"], result["reason"], result["data"]) == (mmn.REJECTED, FULL_OF_THEM, "no items of your own"), result
     cheat.end()
-    # The limit changes while they play.
+    # The limit changes during play.
     game.host.do("set_max_peers", 1)
     late = Process("late", "guest")
     late.do("connect", game.host.address)
@@ -252,7 +252,7 @@ def the_host_decides_who_plays():
     game.host.do("set_max_peers", 0)
     late.end()
     bob = game.enter("bob")
-    # A kick that is a warning, and one that is not.
+    # A kick without a ban, and one with a ban.
     for ban in (False, True):
         game.host.do("kick", "bob", ban)
         ended = bob.wait("ended")

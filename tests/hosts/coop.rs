@@ -1,4 +1,4 @@
-//! The network of a co-operative mod, with a process for each player: `coop.py`.
+//! The network use of a co-operative mod, with a process for each player: `coop.py`.
 
 use crate::stories::{play, stories};
 

@@ -1,5 +1,5 @@
-//! Programs in C, C++, C# and Python send each other messages in every delivery. Each checks by what its events say that
-//! all of them arrive as their senders asked for.
+//! Programs in C, C++, C# and Python send each other messages in every delivery. Each checks by its events that all of them
+//! arrive as their senders asked.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -23,7 +23,7 @@ fn every_delivery_works_between_all_languages_with_csharp_under_coreclr() {
     four_send_each_other("coreclr", &[&dotnet(), &program]);
 }
 
-/// Whatever happens, no process outlives the test.
+/// No process outlives the test.
 fn four_send_each_other(runtime: &str, csharp: &[&Path]) {
     let c = compile_c(
         "tests/hosts/delivery/delivery.c",
@@ -49,7 +49,7 @@ fn four_send_each_other(runtime: &str, csharp: &[&Path]) {
     for member in &mut members {
         member.line_that_starts("OK");
     }
-    // Only now may one of them leave: nobody listens any more.
+    // No member may leave earlier: another might still wait for its messages.
     for member in members {
         member.ends_well();
     }
@@ -79,8 +79,8 @@ impl Member {
         Self { id, process, lines }
     }
 
-    /// What follows `start` in the next line that starts so. The program itself gives up when it waits too long, and prints
-    /// to the standard error of this test what went wrong.
+    /// The rest of the next line that starts with `start`. The program itself ends when it waits too long, and prints the reason
+    /// to this test's standard error.
     fn line_that_starts(&mut self, start: &str) -> String {
         let mut printed = Vec::new();
         for line in self.lines.by_ref() {
@@ -105,7 +105,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // No error matters here: it may have ended long ago.
+        // An error does not matter here: the process may have ended before.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -6,17 +6,17 @@ use std::process::{Command, Stdio};
 use crate::tools::{compile_c, compile_csharp, library, lobby_sources, output, root, run};
 
 #[test]
-fn three_languages_meet_and_follow_a_new_leader_when_the_first_is_killed() {
+fn three_languages_connect_and_follow_a_new_leader_when_the_first_is_killed() {
     plays(&[]);
 }
 
-/// The same hosts, with that one option.
+/// With the gossip option.
 #[test]
 fn the_hosts_of_the_demo_follow_a_new_leader_under_gossip_too() {
     plays(&["--strategy", "gossip", "--alive-ms", "500"]);
 }
 
-/// As seeds of a group that never splits, none of which dials another.
+/// As seeds of a cluster that never splits; none dials another.
 #[test]
 fn the_hosts_of_the_demo_follow_a_new_leader_as_seeds_too() {
     plays(&["--strategy", "seeded"]);
@@ -102,7 +102,7 @@ fn share_a_room(program: &str, election: &[&str]) {
 }
 
 #[test]
-fn leadership_goes_round_between_c_and_csharp_and_each_hears_of_it_in_turn() {
+fn leadership_circulates_between_c_and_csharp_with_alternating_callbacks() {
     let lobby = compile_c("examples/c/lobby.c", "lobby_handover", &[]);
     let printed = run(Command::new("python3")
         .arg(root().join("tests/hosts/handover.py"))

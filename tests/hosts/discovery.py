@@ -1,7 +1,7 @@
-"""Members that find each other in the local network, against the built library: each member is a process. Run by
-`tests/hosts` where only loopback exists; MMN_LIBRARY names the library. Arguments name the tests; without any, all run.
+"""Discovery in the local network, against the built library: each member is a process. Run by `tests/hosts` where only loopback
+exists; MMN_LIBRARY names the library. Arguments name the tests; without any, all run.
 
-A member is driven by lines on its standard input and answers each with one line (see `member`).
+A member reads commands from its standard input and answers each with one line (see `member`).
 """
 
 import ctypes
@@ -57,7 +57,7 @@ def check(lib, code):
 
 
 def initialize(lib, name, session, mode, more):
-    """Without a mode as classic hosts do it."""
+    """Without a mode, as classic hosts start discovery."""
     if mode == "classic":
         return check(lib, lib.InitializeNetwork(name, session))
     options = Options(struct_size=ctypes.sizeof(Options))
@@ -113,7 +113,7 @@ def lib_c():
 
 
 class Member:
-    """A member process as the test sees it."""
+    """A member process as seen by the test."""
 
     alive = []
 
@@ -177,7 +177,7 @@ def linked(*members):
 
 
 def stays_so(seconds, what, condition):
-    """For what must not happen: there is no event to wait for."""
+    """For an event that must not happen."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         assert condition(), f"{what}; {[(one.name, one.log[-20:]) for one in Member.alive]}"
@@ -199,7 +199,7 @@ def sessions_of_one_tag():
 
 
 def test_connect():
-    """Two members of a room find each other without a word from their hosts, and take their leave quickly."""
+    """Two members of a room connect without a call of their hosts, and leave quickly."""
     a, b = Member("a", "found"), Member("b", "found")
     linked(a, b)
     eventually("both are announced", lambda: a.ask("active") == b.ask("active") == "1")
@@ -211,7 +211,7 @@ def test_connect():
 
 
 def test_return():
-    """A member that dies and comes back under its id, with another key and port, is found again."""
+    """A member that crashes and returns under its id, with another key and port, is discovered again."""
     a, b = Member("a", "returns"), Member("b", "returns")
     linked(a, b)
     b.kill()
@@ -225,7 +225,7 @@ def test_return():
 
 
 def test_rooms():
-    """Rooms on one network do not mix: neither with another tag, nor with the same, nor with another secret."""
+    """Rooms on one network stay apart: with different tags, with equal tags, and with different secrets."""
     one, other = sessions_of_one_tag()
     rooms = [
         [Member("a", "first room", CONNECT), Member("b", "first room", CONNECT)],
@@ -240,7 +240,7 @@ def test_rooms():
     def apart():
         return all(len(one.peers()) == 1 for room in rooms for one in room)
 
-    # Those with the same tag have tried each other within seconds.
+    # Members with equal tags have tried to connect within seconds.
     stays_so(5, "every member has its one mate", apart)
     for room in rooms:
         linked(*room)
@@ -249,7 +249,7 @@ def test_rooms():
 
 
 def test_crowd():
-    """32 processes on one address all find each other: many links are no guesses."""
+    """32 processes on one address all connect: many links do not count as wrong guesses."""
     members = [Member(f"p{number:02}", "crowd", CONNECT) for number in range(32)]
     linked(*members)
     for one in members:
@@ -259,7 +259,7 @@ def test_crowd():
 
 
 def test_report():
-    """Who reports tells every address that it finds, and links nobody; a word of its host does."""
+    """A member that only reports passes every discovered address to its host and dials none; its host's call does."""
     a, b = Member("a", "reports", REPORT), Member("b", "reports", REPORT)
     stranger = Member("x", "another room", REPORT)
     port = b.ask("address").rsplit(":", 1)[1]
@@ -276,7 +276,7 @@ def test_report():
 
 
 def test_off():
-    """Who has discovery off sends nothing to the group and is not found."""
+    """A member without discovery sends nothing to the group and is not discovered."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as group:
         group.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         group.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -291,7 +291,7 @@ def test_off():
         except socket.timeout:
             packet = b""
         assert not packet, packet
-        # The ear works, and what it hears names neither the room, nor the member, nor the secret.
+        # The listener works, and the packets that it receives name neither the room, nor the member, nor the secret.
         group.settimeout(LIMIT_SECONDS)
         loud = Member("loud", "silent", CONNECT, "secret=whisper")
         until = time.monotonic() + 3
@@ -311,7 +311,9 @@ def test_off():
 
 
 def test_twins():
-    """Two pairs of one room find each other, and in both one is called player: three form a room, and the fourth reads why."""
+    """Two pairs of one room discover each other, and both have a member called player: three form a room, and the fourth receives
+    the reason.
+    """
     for number in range(3):
         session = f"twins {number}"
         one, ann = Member("player", session), Member("ann", session)
@@ -331,13 +333,13 @@ def test_twins():
 
 
 def test_taken():
-    """While another program has the port for itself, one line names the port and the remedy. Then members find each other."""
+    """While another program has the port exclusively, one log line names the port and the remedy. Afterwards members connect."""
     warning = "another program has its UDP port for itself"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
         holder.bind(("", PORT))
         a, b = Member("a", "taken"), Member("b", "taken")
         eventually("both log it", lambda: a.logged(warning) and b.logged(warning))
-        # The port is looked at every five seconds.
+        # Discovery tries the port every five seconds.
         stays_so(7, "nothing is announced", lambda: not a.peers() and a.ask("active") == "0")
         for one in (a, b):
             [line] = one.logged(warning)
@@ -349,13 +351,13 @@ def test_taken():
 
 
 def test_disconnect():
-    """Who was disconnected by hand does not come back by discovery, only by hand."""
+    """Discovery does not bring back a member that was disconnected by hand; a dial by hand does."""
     a, b = Member("a", "by hand"), Member("b", "by hand")
     linked(a, b)
     assert a.ask("disconnect", "b") == "0"
     eventually("b is gone", lambda: not a.peers() and not b.peers())
     stays_so(8, "they stay apart", lambda: not a.peers() and not b.peers())
-    # Nor as another life of itself.
+    # Nor as another incarnation.
     b.close()
     b = Member("b", "by hand")
     stays_so(5, "they stay apart", lambda: not a.peers() and not b.peers())
@@ -398,7 +400,7 @@ def test_lan():
 
 
 def test_alone():
-    """Where no network interface is up a room opens and closes as everywhere, and nothing is announced."""
+    """Without a network interface that is up, a room opens and closes as usual, and announces nothing."""
     a = Member("a", "alone", CONNECT, "unshare")
     assert a._answer() == "unshared"
     a.process.stdin.write("ip link set lo down\n\n")
@@ -408,7 +410,7 @@ def test_alone():
     threads = int(a.ask("threads"))
     took = int(a.ask("close"))
     assert took < 1500, took
-    # A thread that was joined is counted until the kernel has buried it.
+    # The kernel counts a joined thread until it has reaped it.
     eventually(f"three of {threads} threads are gone", lambda: int(a.ask("threads")) == threads - 3)
     a.process.stdin.close()
     a.process.wait(LIMIT_SECONDS)

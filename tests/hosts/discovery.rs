@@ -1,4 +1,4 @@
-//! Members of one room find each other in the local network: real processes, real multicast.
+//! Discovery of one room's members in the local network: real processes, real multicast.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ fn shows(test: &str) {
 }
 
 #[test]
-fn two_members_link_without_a_word_from_their_hosts() {
+fn two_members_link_without_a_call_of_their_hosts() {
     shows("connect");
 }
 
@@ -34,32 +34,32 @@ fn thirty_two_processes_on_one_address_form_a_mesh() {
 }
 
 #[test]
-fn who_reports_links_nobody() {
+fn a_member_that_only_reports_dials_no_other() {
     shows("report");
 }
 
 #[test]
-fn who_has_discovery_off_is_silent_and_what_others_say_names_nobody() {
+fn a_member_without_discovery_is_silent_and_packets_of_others_name_no_member() {
     shows("off");
 }
 
 #[test]
-fn of_two_players_with_one_id_that_find_each_other_one_plays_and_the_other_reads_why() {
+fn one_of_two_players_with_one_id_plays_and_the_other_receives_the_reason() {
     shows("twins");
 }
 
 #[test]
-fn members_whose_port_another_program_has_warn_once_and_find_each_other_later() {
+fn members_whose_port_another_program_has_warn_once_and_connect_later() {
     shows("taken");
 }
 
 #[test]
-fn who_was_disconnected_by_hand_does_not_come_back_by_discovery() {
+fn discovery_does_not_bring_back_a_member_disconnected_by_hand() {
     shows("disconnect");
 }
 
 #[test]
-fn two_machines_on_a_cable_find_each_other_by_ipv4_and_ipv6() {
+fn two_machines_on_a_cable_connect_by_ipv4_and_ipv6() {
     shows("lan");
 }
 

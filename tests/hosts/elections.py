@@ -1,7 +1,6 @@
-"""Elections over the C ABI, with real processes: handing over, preferences, static quorums.
+"""Elections over the C ABI, with real processes: leadership transfer, preferences, static quorums.
 
-`elections.py NAME [KEY=NUMBER...]` runs one function, as `promises.py` does. Run by `tests/hosts`; MMN_LIBRARY names the
-library.
+`elections.py NAME [KEY=NUMBER...]` runs one function, as `promises.py` does. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """
 
 import sys
@@ -24,16 +23,16 @@ QUICK = {
     "election_timeout_max_ms": 1000,
 }
 LONG_ENOUGH_SECONDS = 4.0
-"""Four times the longest election timeout of these rooms: who campaigns has done so by then."""
+"""Four times the longest election timeout of these rooms: every member that campaigns has begun by then."""
 
 
 def named(room, member, leader):
-    """Waits until its event handler, which is called after the LeaderChanged callback, was told of that leader."""
+    """Waits until its event handler, which is called after the LeaderChanged callback, has received that leader."""
     room.wait(f"{member.peer} follows {leader.peer}", lambda: [who for who, *_ in member.told("Leader")][-1:] == [leader.peer])
 
 
 def handed_over(room, members, old, new, began):
-    """Waits until all follow the new leader, and compares what each was told since `began`."""
+    """Waits until all follow the new leader, and compares the events of each since `began`."""
     for member in members:
         named(room, member, new)
     room.wait(f"{new.peer} hears of it", lambda: new.leaderships()[-1:] == [1])
@@ -42,14 +41,14 @@ def handed_over(room, members, old, new, began):
         told = member.told("Leader")[before:]
         who, _, _, epoch, reason = told[-1]
         assert (who, epoch, reason) == (new.peer, 0, TRANSFERRED), f"{member.peer} was told {told}"
-        # The old leader gives way to the candidate before that is elected; nobody else sees a room without a leader.
+        # The old leader yields to the candidate before its election; no other member sees a room without a leader.
         between = [(who, reason) for who, _, _, _, reason in told[:-1]]
         assert between in ([], [("", RESIGNED)] if member is old else []), f"{member.peer} was told {told}"
     assert len({member.call("GetLeaderTerm") for member in members}) == 1
     assert all(member.call("GetLeaderEpoch") == 0 for member in members)
 
 
-def a_leader_hands_over_and_yields():
+def a_leader_transfers_and_yields():
     with Room() as room:
         members = room.form(*NAMES, config=QUICK, options={})
         for turn in range(4):
@@ -84,8 +83,9 @@ def a_leader_hands_over_and_yields():
 
 
 def the_preferred_member_follows_a_leader_that_crashed(rounds=3):
-    """Of equal members the largest id follows. One with a higher priority begins first, by as little as 40 ms: a busy machine may turn
-    that around, though not twice in three times."""
+    """Of equal members the largest id becomes leader. A member with a higher priority campaigns first, by as little as 40 ms: a
+    busy machine may reverse that, but not twice in three times.
+    """
     winners = []
 
     def crash():
@@ -110,7 +110,7 @@ def static(directory):
 
 
 def opening(room, peer, options):
-    """A process that tries to open the room, and what it was answered: None where it did."""
+    """A process that tries to open the room, and its error; None if it opened."""
     puppet = Puppet(room, peer, None, None)
     room.puppets.append(puppet)
     room.wait(f"{peer} starts", lambda: puppet.told("Ready"))
@@ -132,7 +132,7 @@ def a_static_quorum_has_a_leader_only_while_a_majority_is_there():
         room.meshed(*members)
         leader = room.agreed(*members)
         term = leader.call("GetLeaderTerm")
-        # A second process is not the same member.
+        # A second process is not that member.
         said = opening(room, "ann", options)
         assert said["result"] == DUPLICATE and ".lock" in said["sentence"], said
 
@@ -145,7 +145,7 @@ def a_static_quorum_has_a_leader_only_while_a_majority_is_there():
         assert survivor.call("GetCurrentLeader") == ""
 
         again = room.puppet(dead[0].peer, config=QUICK, options=options)
-        # It knows the term from its file, before it has met anybody.
+        # It knows the term from its file, before it is linked to a peer.
         assert again.call("GetLeaderTerm") >= term, f"{again.call('GetLeaderTerm')} after {term}"
         again.dial(survivor)
         leader = room.agreed(again, survivor)

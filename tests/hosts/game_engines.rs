@@ -1,5 +1,5 @@
-//! The samples for game engines, compiled against stubs of what they use of them: Mirror's transport, which survives its
-//! host, and the BepInEx plugin.
+//! The samples for game engines, compiled against stubs of the engines' APIs: Mirror's transport, which survives its host, and
+//! the BepInEx plugin.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -32,7 +32,7 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
     let session = format!("mirror-{runtime}-{}", std::process::id());
     let player = |id, contact: Option<&str>| Player::start(command, id, &session, contact);
 
-    // Both channels, in order, and nothing for the garbage collector.
+    // Both channels, in order, and no garbage.
     let mut server = player("server", None);
     let address = server.next("address ");
     let mut ann = player("ann", Some(&address));
@@ -43,7 +43,7 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
     }
     costs_nothing(&server.next("served "));
 
-    // A client that comes back is the same connection, no matter which end closed the previous one.
+    // A client that returns is the same connection, whichever end closed the previous one.
     let bobs = server.id_of("bob");
     bob.tell("disconnect");
     bob.next("disconnected");
@@ -57,7 +57,7 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
     bob.next("connected to server");
     bob.next("echoed ");
 
-    // The host's process is killed. One client goes on as the host, the other connects to it.
+    // The host's process is killed. One client becomes the host, the other connects to it.
     server.kill();
     let mut clients = vec![ann, bob];
     let mut host = take_host(&mut clients);
@@ -66,14 +66,14 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
     costs_nothing(&client.next("echoed "));
     costs_nothing(&host.next("served "));
 
-    // A newcomer finds the host through any member.
+    // A newcomer reaches the host through any member.
     client.tell("address");
     let address = client.next("address ");
     let mut carl = player("carl", Some(&address));
     assert_eq!(carl.next("connected to "), host.id);
     carl.next("echoed ");
 
-    // A host that stops serving hands over, and is a client like the others.
+    // A host that stops serving transfers its leadership, and becomes a client.
     let former = host.id;
     host.tell("stop");
     let mut others = vec![client, carl];
@@ -90,7 +90,7 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
 }
 
 #[test]
-fn a_mirror_player_who_finds_nobody_can_host() {
+fn a_mirror_player_without_a_host_can_host() {
     let program = compile_csharp(&MIRROR, "MirrorEchoAlone.exe");
     let command = [Path::new("mono"), &program];
     let session = format!("mirror-alone-{}", std::process::id());
@@ -106,13 +106,13 @@ fn a_mirror_player_who_finds_nobody_can_host() {
     bob.tell(&format!("connect {address}"));
     bob.next("connected to ann");
     costs_nothing(&bob.next("echoed "));
-    // Both leave politely: the one that remains has nobody to connect to, and may serve.
+    // Both others leave: the remaining one has no host to connect to, and may serve.
     ann.ends_well();
     bob.next("host");
     bob.ends_well();
 }
 
-/// "N messages ... with B bytes". A message that costs anything costs 24 bytes; an event that falls among them may do so.
+/// "N messages ... with B bytes". A message that allocates takes at least 24 bytes; an event among them may allocate.
 #[track_caller]
 fn costs_nothing(line: &str) {
     println!("{line}");
@@ -122,7 +122,7 @@ fn costs_nothing(line: &str) {
     assert!(bytes < messages, "{line}");
 }
 
-/// The first of them to say that it is the host.
+/// The first of them that reports to be the host.
 fn take_host(players: &mut Vec<Player>) -> Player {
     let start = Instant::now();
     loop {
@@ -141,9 +141,9 @@ struct Player {
     id: &'static str,
     process: Child,
     lines: Receiver<String>,
-    /// What it has said that `next` has passed or `has_said` has seen.
+    /// Printed lines that `next` has passed or `has_said` has seen.
     passed: Vec<String>,
-    /// Of those, how many `next` is done with.
+    /// Number of these that `next` is done with.
     done: usize,
 }
 
@@ -174,7 +174,7 @@ impl Player {
         writeln!(input, "{command}").expect("it listens");
     }
 
-    /// What follows `start` in the next line that starts so.
+    /// The rest of the next line that starts with `start`.
     #[track_caller]
     fn next(&mut self, start: &str) -> String {
         let deadline = Instant::now() + TIMEOUT;
@@ -195,7 +195,7 @@ impl Player {
         }
     }
 
-    /// Whether it has said `line` since the last `next`; waits a moment for more.
+    /// Whether it has printed `line` since the last `next`; waits a moment for more.
     fn has_said(&mut self, line: &str) -> bool {
         match self.lines.recv_timeout(Duration::from_millis(10)) {
             Ok(line) => self.passed.push(line),
@@ -205,7 +205,7 @@ impl Player {
         self.passed[self.done..].iter().any(|passed| passed == line)
     }
 
-    /// The connection of a client of this server.
+    /// The server's connection to a client.
     fn id_of(&self, client: &str) -> String {
         let line = self.passed.iter().find(|line| line.ends_with(client));
         let line = line.expect("it has connected");
@@ -225,7 +225,7 @@ impl Player {
 
 impl Drop for Player {
     fn drop(&mut self) {
-        // No error matters here: it may have ended long ago.
+        // An error does not matter here: the process may have ended before.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

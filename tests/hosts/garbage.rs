@@ -1,4 +1,4 @@
-//! What a message costs a C# host in managed memory: nothing, where the binding says so.
+//! Managed memory of a C# host per message: none, where the binding promises it.
 
 use std::process::Command;
 

@@ -1,7 +1,6 @@
-"""The gossip strategy over the C ABI, with real processes: rows of docs/scenarios.md, and what its functions answer.
+"""The gossip strategy over the C ABI, with real processes: rows of docs/scenarios.md, and the results of its functions.
 
-`gossip.py NAME [KEY=NUMBER...]` runs one function, as `promises.py` does. Run by `tests/hosts`; MMN_LIBRARY names the
-library.
+`gossip.py NAME [KEY=NUMBER...]` runs one function, as `promises.py` does. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """
 
 import sys
@@ -27,16 +26,18 @@ WINDOWS = {
     "SetLeaderElectionDuration": 500,
 }
 OVERLAPPING = {**WINDOWS, "SetLeaderElectionDuration": 1000}
-"""An election lasts twice as long as a follower's window: all survivors propose themselves in the same one, on a busy machine too."""
+"""An election lasts twice as long as a follower's window: all survivors propose themselves in the same election, on a busy
+machine too.
+"""
 
 
 def gossiping(flags=0, **more):
-    """How a puppet enters such a room."""
+    """Options of a puppet in such a room."""
     return {"options": {"strategy": GOSSIP, "strategy_flags": flags, **more}, "config": QUICK}
 
 
 def group(room, *peers, flags=0, windows=WINDOWS, hosts=None):
-    """A room of these, and its leader. Whoever joins proposes itself only when it knows the leader, so that the first leads."""
+    """A room of these, and its leader. A joining member proposes itself only once it knows the leader, so that the first leads."""
     first, *others = peers
     hosts = hosts or {}
     leader = room.puppet(first, before=windows, host=hosts.get(first), **gossiping(flags))
@@ -56,7 +57,7 @@ def group(room, *peers, flags=0, windows=WINDOWS, hosts=None):
 
 
 def in_order(*members):
-    """What each was told of its leadership and of its leaders makes sense, to the end."""
+    """The leadership and leader events of each are consistent to the end."""
     for member in members:
         told = member.leaderships()
         assert told == [1, 0] * (len(told) // 2) + [1] * (len(told) % 2), f"{member.peer}: {told}"
@@ -69,7 +70,7 @@ def in_order(*members):
 
 
 def only_leader(room, leader, *members):
-    """Waits until it leads them all, and each of them was told so in every way."""
+    """Waits until it leads them all, and each has every event of that."""
     room.wait(f"{leader.peer} leads", lambda: {member.leader for member in members} == {leader.peer})
     for member in members:
         room.wait(f"{member.peer}'s event", lambda: [who for who, *_ in member.told("Leader")][-1:] == [leader.peer])
@@ -82,7 +83,7 @@ def only_leader(room, leader, *members):
     in_order(*members)
 
 
-def f5_two_groups_of_processes_that_meet_keep_the_lower_leader():
+def f5_two_groups_of_processes_that_merge_keep_the_lower_leader():
     with Room() as room:
         low = group(room, "p0", "p1", "p2", "p3")
         high = group(room, "p4", "p5", "p6", "p7")
@@ -93,9 +94,9 @@ def f5_two_groups_of_processes_that_meet_keep_the_lower_leader():
         only_leader(room, low[0], *members)
         assert low[0].leaderships() == [1], "the lower leader was disturbed"
         assert high[0].leaderships() == [1, 0]
-        # Who never led was never told that it does not.
+        # A member that never led received no event that ends its leadership.
         assert all(member.leaderships() == [] for member in members if member not in (low[0], high[0]))
-        # The leader of the others was there before they met.
+        # The other side's leader existed before the sides merged.
         assert all(member.told("Leader", "p0")[-1][-1] == FOUND for member in high)
 
 
@@ -104,9 +105,9 @@ def f6_when_the_first_process_is_killed_the_lowest_takes_over():
         takeover(0, OVERLAPPING)
 
     def strict():
-        """Elections that are shorter than the window between two declarations: only the option makes them overlap.
+        """Elections shorter than the window between two declarations: only the option makes them overlap.
 
-        Trips may differ by a quarter of the alive threshold: half a second, for a busy machine.
+        Round trips may differ by a quarter of the alive threshold: half a second, for a busy machine.
         """
         takeover(STRICT_LOWEST, {**WINDOWS, "SetLeaderAliveThreshold": 2000, "SetLeaderElectionDuration": 900})
 
@@ -123,12 +124,12 @@ def f6_when_the_first_process_is_killed_the_lowest_takes_over():
     side_by_side(overlapping, strict)
 
 
-def f7_a_process_that_yields_is_told_once_and_another_leads_for_good():
+def f7_a_process_that_yields_is_notified_once_and_another_leads_for_good():
     with Room() as room:
         members = group(room, "p0", "p1", "p2", "p3", "p4", "p5")
         old, *others = members
         old.ok("YieldLeadership")
-        # It has changed when the call returns.
+        # The state has changed when the call returns.
         assert old.call("IsLeader") == 0 and old.call("GetCurrentLeader") in ("", *(member.peer for member in others))
         old.refused(NOT_LEADER, "YieldLeadership")
         room.wait("another leader", lambda: {member.leader for member in members} < {member.peer for member in others})
@@ -160,7 +161,7 @@ def f10_every_part_of_a_cut_network_has_a_leader_and_one_is_left():
         assert all(member.leaderships() == [1, 0] for member in others), [member.leaderships() for member in members]
 
 
-def what_only_votes_can_do_is_refused():
+def requests_that_need_votes_are_refused():
     with Room() as room:
         members = ann, bob = group(room, "ann", "bob")
         for member in members:
@@ -168,12 +169,12 @@ def what_only_votes_can_do_is_refused():
             for name, argument in (("SetLeader", "bob"), ("TransferLeadership", "bob"), ("SetElectionPriority", 5)):
                 sentence = member.refused(NOT_SUPPORTED, name, argument)
                 assert "gossip" in sentence and "raft" in sentence, sentence
-            # What is no argument is told first.
+            # An invalid argument is reported first.
             member.refused(INVALID, "SetLeader", "")
         assert "not the leader" in bob.refused(NOT_LEADER, "YieldLeadership")
         only_leader(room, ann, *members)
         assert ann.leaderships() == [1]
-        # Who may not propose itself leads on, and so does who may not lead until it is told so.
+        # A leader with automatic election off keeps leading; a member that may not lead needs an explicit call.
         ann.ok("EnableAutoLeaderElection", 0)
         room.never("a change", lambda: len(bob.told("Leader")) > 1, 2 * ALIVE_SECONDS)
         ann.ok("SetLeaderEligible", 0)
@@ -216,7 +217,7 @@ def messages_find_the_next_leader_after_a_crash():
 
 
 def speak(room, members, word):
-    """To the leader, which is the first of them; from it; and to all by way of it, which shows the origin."""
+    """To the leader, which is the first of them; from it; and to all through it, with the original sender."""
     leader, *others = members
     for member in others:
         member.ok("SendToLeader", f"{word}: to the leader", TEXT, 0)
@@ -249,7 +250,7 @@ def windows_are_the_processs_and_hold_from_the_next_one_on():
         bob.ok("SetLeaderElectionDuration", 200)
         ann.kill()
         room.wait("bob leads", lambda: bob.leader == "bob")
-        # They survive the room.
+        # The windows survive the room.
         bob.ok("ShutdownNetwork")
         assert bob.call("GetLeaderElectionDuration") == 200 and bob.call("GetLeaderAliveThreshold") == 500
         assert bob.do("open", peer="bob", session=room.session, **gossiping()) is None
@@ -273,7 +274,7 @@ def members_of_other_strategies_do_not_link():
                 assert code == POLICY_MISMATCH
                 assert "strategy" in sentence and own in sentence and theirs in sentence, sentence
         assert [member.call("GetPeerCount") for member in members] == [0, 0, 0]
-        # With a member of its own kind each links.
+        # With a member of its own strategy each links.
         again = room.puppet("dan", before=WINDOWS, **gossiping(STRICT_LOWEST))
         again.dial(strict)
 

@@ -6,10 +6,10 @@ use crate::promises::story;
 const STORIES: &str = "gossip.py";
 
 #[test]
-fn f5_two_groups_of_processes_that_meet_keep_the_lower_leader() {
+fn f5_two_groups_of_processes_that_merge_keep_the_lower_leader() {
     story(
         STORIES,
-        "f5_two_groups_of_processes_that_meet_keep_the_lower_leader",
+        "f5_two_groups_of_processes_that_merge_keep_the_lower_leader",
     );
 }
 
@@ -22,10 +22,10 @@ fn f6_when_the_first_process_is_killed_the_lowest_takes_over() {
 }
 
 #[test]
-fn f7_a_process_that_yields_is_told_once_and_another_leads_for_good() {
+fn f7_a_process_that_yields_is_notified_once_and_another_leads_for_good() {
     story(
         STORIES,
-        "f7_a_process_that_yields_is_told_once_and_another_leads_for_good",
+        "f7_a_process_that_yields_is_notified_once_and_another_leads_for_good",
     );
 }
 
@@ -38,8 +38,8 @@ fn f10_every_part_of_a_cut_network_has_a_leader_and_one_is_left() {
 }
 
 #[test]
-fn what_only_votes_can_do_is_refused() {
-    story(STORIES, "what_only_votes_can_do_is_refused");
+fn requests_that_need_votes_are_refused() {
+    story(STORIES, "requests_that_need_votes_are_refused");
 }
 
 #[test]

@@ -44,7 +44,7 @@ class Member:
         return line
 
     def state(self):
-        """What it has printed, and whether it still runs."""
+        """Its output so far, and whether it still runs."""
         while not self._lines.empty():
             self.printed.append(self._lines.get())
         code = self.process.poll()

@@ -1,4 +1,4 @@
-"""Leadership goes round between the sample programs in C and C#, each of which hears of it by its leadership callback.
+"""Leadership circulates among the sample programs in C and C#, each of which learns of it by its leadership callback.
 
 `handover.py LOBBY_C LOBBY_EXE`. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """
@@ -65,7 +65,7 @@ def main():
         for number in range(ROUNDS):
             old = next(host for host in hosts if host.name == hosts[0].leader)
             new = next(host for host in hosts if host is not old)
-            # By every way in which a leader can be made.
+            # By every function that makes a leader.
             line = [f"/transfer {new.name}", "/yield", f"/leader {new.name}"][number % 3]
             old.type(line)
             wait(f"{line} of {old.name}", lambda: all(host.leader == new.name for host in hosts))

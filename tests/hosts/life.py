@@ -1,7 +1,6 @@
-"""The life of a peer, over the C ABI, with real processes: lost, reconnecting, back, left, replaced.
+"""The sessions of a peer, over the C ABI, with real processes: lost, reconnecting, back, left, replaced.
 
-`life.py NAME [KEY=NUMBER...]` runs one function, as `promises.py` does. Run by `tests/hosts`; MMN_LIBRARY names the
-library.
+`life.py NAME [KEY=NUMBER...]` runs one function, as `promises.py` does. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """
 
 import sys
@@ -16,11 +15,11 @@ from room import CONNECTED, DISCONNECTED, GAVE_UP, LOST, RECONNECTING, RETURNED,
 
 UNKNOWN = -1
 BACK_SECONDS = 15.0
-"""From the end of a cut: a reconnection tries every 2 s at the longest, and each try may take the handshake's 5 s."""
+"""From the end of a cut: a reconnection tries at least every 2 s, and each try may take the handshake's 5 s."""
 
 
 def links(puppet, peer):
-    """What PeerStatus and Reconnect told of that peer, in one order: ("link", 0 or 1) and ("reconnect", 0, 1 or 2)."""
+    """PeerStatus and Reconnect events of that peer, in one order: ("link", 0 or 1) and ("reconnect", 0, 1 or 2)."""
     names = {"PeerStatus": "link", "Reconnect": "reconnect"}
     return [
         (names[event["event"]], event["args"][1])
@@ -35,13 +34,13 @@ ONE_LOSS = [UP, DOWN, RETRYING, UP, BACK]
 
 
 def a_cut_of(seconds):
-    """Streams both ways through a cut that neither side is told of: one session, every accepted message once, in order."""
+    """Streams both ways through a cut that neither side notices at once: one session, every accepted message once, in order."""
     with Lab("left", "right") as lab, Room() as room:
         left = lab.host("left")
         ann, bob = room.form("ann", "bob", hosts={"ann": left, "bob": lab.host("right")})
         ways = [(ann, bob), (bob, ann)]
         for sender, receiver in ways:
-            # While the peer is away a send may be refused, as full or unknown; what is accepted must come.
+            # While the peer is away a send may be refused, as full or unknown; an accepted message must arrive.
             retry = [-7, PEER_NOT_FOUND]
             sender.do("stream", kind=STREAM, to=receiver.peer, size=200, retry=retry, per_second=500)
             receiver.do("inflow", peer=sender.peer, kind=STREAM, watch=100)
@@ -73,8 +72,8 @@ def a_session_survives_a_cut():
     side_by_side(lambda: a_cut_of(3), lambda: a_cut_of(5))
 
 
-def what_was_accepted_before_a_loss_arrives_after_it():
-    """Nothing is sent during or after the cut: what the dead line swallowed comes from the sender's queue."""
+def messages_accepted_before_a_loss_arrive_after_it():
+    """No message is sent during or after the cut: the sender's queue repeats the packets that the dead line lost."""
     with Lab("left", "right") as lab, Room() as room:
         left = lab.host("left")
         ann, bob = room.form("ann", "bob", hosts={"ann": left, "bob": lab.host("right")})
@@ -91,7 +90,7 @@ def what_was_accepted_before_a_loss_arrives_after_it():
 
 
 def a_pulled_cable_is_survived():
-    """Three hosts; one loses its cable for 5 s. All links to it come back by themselves, the others never go."""
+    """Three hosts; one loses its cable for 5 s. All links to it return by themselves, the other links stay."""
     with Lab("one", "two", "three") as lab, Room() as room:
         hosts = {"ann": lab.host("one"), "bob": lab.host("two"), "cid": lab.host("three")}
         ann, bob, cid = members = room.form(*hosts, hosts=hosts)
@@ -114,7 +113,7 @@ def a_pulled_cable_is_survived():
 
 
 def a_pause_of(seconds, of_leader):
-    """A process sleeps and is back by itself: one loss, one return, one leader."""
+    """A process sleeps and returns by itself: one loss, one return, one leader."""
     with Room() as room:
         members = room.form("ann", "bob", "cid")
         leader = room.agreed(*members)
@@ -130,7 +129,7 @@ def a_pause_of(seconds, of_leader):
         sleeper.resume()
         for member in awake:
             room.wait("the return", lambda: links(member, sleeper.peer) == ONE_LOSS, BACK_SECONDS)
-            # The sleeper may have noticed nothing; what it noticed, it was told in pairs.
+            # The sleeper may have noticed nothing; its events come in pairs.
             room.wait("it sees all", lambda: links(sleeper, member.peer) in ([UP], ONE_LOSS), BACK_SECONDS)
         room.meshed(*members)
         room.agreed(*members)
@@ -148,7 +147,7 @@ def a_paused_process_is_back_by_itself(seconds=4):
 
 
 def both_lead_during_a_cut(first, second):
-    """Two players, cut for 5 s: each leads its side, and afterwards the one who led first does."""
+    """Two players, cut for 5 s: each leads its side, and afterwards the earlier leader leads both."""
     with Lab("left", "right") as lab, Room() as room:
         left = lab.host("left")
         ann = room.puppet(first, host=left)
@@ -173,7 +172,7 @@ def the_first_leader_stays_after_a_cut():
     side_by_side(lambda: both_lead_during_a_cut("ann", "zoe"), lambda: both_lead_during_a_cut("zoe", "ann"))
 
 
-def who_leaves_has_left_at_once():
+def a_member_that_leaves_has_left_at_once():
     with Room() as room:
         ann, bob, cid = room.form("ann", "bob", "cid")
         bob.ok("SendToPeer", "ann", "farewell", TEXT, 0)
@@ -184,7 +183,7 @@ def who_leaves_has_left_at_once():
             told = [event["at"] for event in member.events if event["event"] == "PeerStatus"][-1]
             assert told - began < 2.0, f"{told - began:.3f} s"
             assert member.call("GetPeerStatus", "bob") == UNKNOWN
-        # Its last message came before it was gone, and its name is free at once.
+        # Its last message arrived before its leave, and its name is free at once.
         order = [event["event"] for event in ann.events if event["args"][:1] == ["bob"]]
         assert order == ["PeerStatus", "Receive", "PeerStatus"], order
         again = room.puppet("bob")
@@ -194,7 +193,7 @@ def who_leaves_has_left_at_once():
 
 
 def a_killed_process_enters_again_under_its_id():
-    """Its new process has a new key: at once, when nobody missed the old one yet, and when it is being waited for."""
+    """Its new process has a new key: before its peers have missed the old process, and while they wait for it."""
     with Room() as room:
         ann, bob, first = room.form("ann", "bob", "cid")
         first.kill()
@@ -213,12 +212,12 @@ def a_killed_process_enters_again_under_its_id():
         for member in (ann, bob):
             room.wait("a message", lambda: member.received() == [("cid", "third")])
             assert member.statuses("cid") == [CONNECTED, DISCONNECTED] * 2 + [CONNECTED]
-        # A fourth finds its name taken by one that lives.
+        # A fourth is refused: its name belongs to a living member.
         room.puppet("cid").dial(ann, DUPLICATE)
         assert third.call("GetPeerList") == "ann\nbob"
 
 
-def who_was_disconnected_stays_away_until_somebody_dials():
+def a_disconnected_member_stays_away_until_a_dial_by_hand():
     with Room() as room:
         ann, bob, cid = room.form("ann", "bob", "cid")
         ann.ok("DisconnectPeer", "bob")
@@ -275,7 +274,7 @@ HOST_LEFT, HOST_LOST, HOST_DISCONNECTED = 1, 2, 3
 
 
 def fixed_host(room, peer, **options):
-    """The fixed host of a room, which does not campaign by itself; what only a leader may do, it may at once."""
+    """The fixed host of a room, which does not campaign by itself; it may call the leader's functions at once."""
     host = room.puppet(peer, config={"auto_election_enabled": 0}, options={"host_mode": HOST, **options})
     assert host.call("IsLeader") == 1 and host.call("GetCurrentLeader") == peer
     host.ok("SetMaxPeers", 8)
@@ -296,7 +295,7 @@ def hosted(room, *peers):
 
 
 def a_fixed_host_that_is_killed_and_started_anew_leads_on():
-    """No guest is told of another leader: at once, when nobody missed the old process yet, and when it is waited for."""
+    """No guest receives another leader: before they have missed the old process, and while they wait for it."""
     with Room() as room:
         host, ann, bob = hosted(room, "max", "ann", "bob")
         for guest, missed in [(ann, False), (bob, True), (ann, True)]:
@@ -322,7 +321,7 @@ def a_fixed_host_that_is_killed_and_started_anew_leads_on():
             room.wait("a message", lambda: ("max", "still here") in guest.received())
 
 
-def a_guest_is_told_how_its_room_ended():
+def a_guest_receives_the_reason_when_its_room_ends():
     def by_farewell():
         with Room() as room:
             host, ann = hosted(room, "max", "ann")

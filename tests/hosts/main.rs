@@ -1,7 +1,7 @@
 //! Programs in C, C++, C# and Python that load the built library, as hosts do.
 //!
-//! They need `target/release/libmeta_mystia_network.so` (`make build`) and the tools that
-//! `scripts/install-tools.sh` installs. As root each test has a network of its own, and several run at a time.
+//! They need `target/release/libmeta_mystia_network.so` (`make build`) and the tools that `scripts/install-tools.sh` installs.
+//! Run as root, each test has its own network, and several run at a time.
 
 mod bad_input;
 mod bench;

@@ -1,9 +1,9 @@
-"""The samples' shared state while its leaders die: members in C# and Python, one room, commands all the time.
+"""The samples' shared state while its leaders die: members in C# and Python, one room, constant commands.
 
 `migration.py NAME LOBBY_EXE` runs one story. Run by `tests/hosts`; MMN_LIBRARY names the library.
 
-Every command adds this member's unit to the counter, so that the counter says how many commands of each member were
-applied. "Confirmed" is what the lobby printed.
+Every command adds this member's unit to the counter, so that the counter shows the number of applied commands of each member. A
+command is "confirmed" when the lobby has printed it.
 """
 
 import os
@@ -30,7 +30,7 @@ STOPPED_SECONDS = 4.0
 
 
 class Member(demo.Host):
-    """A process; the same name may have several, one after the other."""
+    """A process; one name may have several, one after the other."""
 
     def __init__(self, *arguments, machine=None):
         super().__init__(*arguments)
@@ -48,7 +48,7 @@ class Member(demo.Host):
 
     def crash(self):
         self.kill()
-        # What it printed before it died counts.
+        # Its output before its death counts.
         self._reader.join(TIMEOUT_SECONDS)
 
 
@@ -96,7 +96,7 @@ class Story(demo.Room):
         return sum(confirmed(host) for host in self.of(name))
 
     def applied(self):
-        """How many commands of each member the counter has."""
+        """Number of commands of each member in the counter."""
         counter = self.hosts[0].state.counter
         return {name: counter // unit % (LIMIT + 1) for name, unit in UNITS.items()}
 
@@ -107,7 +107,7 @@ class Story(demo.Room):
         self.agree(self.hosts)
 
     def agree(self, hosts):
-        """Waits for one leader among these, under whom each of them gets commands confirmed."""
+        """Waits for one leader among these; each of them must get commands confirmed under it."""
         names = {host.name for host in hosts}
 
         def lack():
@@ -193,7 +193,7 @@ def a_leader_that_was_stopped_does_not_overwrite_the_state(lobby):
         try:
             stopped_at = time.monotonic()
             fresh = room.agree(others)
-            # Commands for the stopped one wait in its standard input: it will apply them in the belief that it leads.
+            # Commands for the stopped process wait in its standard input: it will apply them as if it still led.
             stale.type("a word of the old leader")
             time.sleep(max(0.0, stopped_at + STOPPED_SECONDS - time.monotonic()))
         finally:
@@ -201,7 +201,7 @@ def a_leader_that_was_stopped_does_not_overwrite_the_state(lobby):
         assert room.agree(room.hosts) is fresh, "the leader that was stopped leads again"
         room.settle()
 
-        # Nobody died: each command was applied, and once.
+        # No member died: each command was applied exactly once.
         typed = {name: room.typed(name) for name in UNITS}
         assert room.applied() == typed, f"{room.applied()} were applied of {typed}"
         for host in others:
@@ -210,7 +210,7 @@ def a_leader_that_was_stopped_does_not_overwrite_the_state(lobby):
 
 
 def a_leader_that_was_cut_off_is_refused_when_it_comes_back(lobby):
-    """It goes on as leader for a while, and its updates wait for the others in its library, under its old stamp."""
+    """It leads on for a while, and its updates wait for the others in its library, under its old stamp."""
     with lab.Lab(*UNITS) as machines, Story(lobby, machines.hosts) as room:
         room.open()
         stale = room.agree(room.hosts)
@@ -230,7 +230,7 @@ def a_leader_that_was_cut_off_is_refused_when_it_comes_back(lobby):
         room.settle()
         typed = {name: room.typed(name) for name in UNITS}
         assert room.applied() == typed, f"{room.applied()} were applied of {typed}"
-        # Applied twice at the old leader, where the first time did not count; once everywhere else.
+        # Applied twice at the old leader, where the first time did not count; once at every other member.
         for host in others:
             assert host.chat.count(own) == 1, f"{host.name} saw {host.chat}"
         assert stale.chat.count(own) <= 2, stale.chat

@@ -1,8 +1,8 @@
-"""Dials by name where no name server answers, against the built library: a host calls the C ABI, and the system's own
-resolver hangs. Run by `tests/hosts` as root; MMN_LIBRARY names the library. Arguments name the tests; without any, all run.
+"""Dials by name without a name server that answers, against the built library: a host calls the C ABI, and the system's own
+resolver hangs.
+Run by `tests/hosts` as root; MMN_LIBRARY names the library. Arguments name the tests; without any, all run.
 
-Each test has a process, a network and an /etc/resolv.conf of its own, in which three name servers take questions and never
-answer.
+Each test has its own process, network and /etc/resolv.conf, in which three name servers take questions and never answer.
 """
 
 import _ctypes
@@ -18,14 +18,14 @@ import time
 
 CLONE_NEWNS, CLONE_NEWNET = 0x00020000, 0x40000000
 SERVERS = ("127.0.0.53", "127.0.0.54", "127.0.0.55")
-# What ShutdownNetwork takes at most, what handshake_timeout_ms is by default, and what a busy machine adds to either.
+# Longest ShutdownNetwork, default handshake_timeout_ms, and the slack of a busy machine for each.
 CLOSE_SECONDS, DIAL_SECONDS, SLACK_SECONDS = 2, 5, 1
 LOOKUPS = 16
 RESULT = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_uint8, ctypes.c_int32)
 
 
 def without_name_servers(seconds):
-    """Moves this process to where a lookup takes so long; returns what keeps the name servers there."""
+    """Moves this process to a network where lookups hang; returns an object that keeps its name servers there."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS | CLONE_NEWNET) != 0:
         raise SystemExit(f"unshare: {os.strerror(ctypes.get_errno())}")
@@ -108,7 +108,7 @@ def unload(lib):
 
 
 def on_a_thread(function):
-    """A thread that ends leaves nothing of the library behind, as the main thread would until its end."""
+    """A thread that ends leaves nothing of the library behind; the main thread would keep it until its end."""
     result = []
     thread = threading.Thread(target=lambda: result.append(function()))
     thread.start()
@@ -124,12 +124,12 @@ def test_close():
         host = Host()
         host.dial("close", 40)
         until(lambda: lookups() == LOOKUPS, 5, "lookups")
-        time.sleep(0.2)  # in which more than that would begin
+        time.sleep(0.2)  # time in which more lookups would begin
         assert lookups() == LOOKUPS, lookups()
         took = host.close()
         assert took < CLOSE_SECONDS + SLACK_SECONDS, took
         assert lookups() == LOOKUPS, "they were waited for"
-        # Nobody receives what was queued.
+        # No host receives the queued results.
         assert sum(host.results.values()) == 0
         return host
 
@@ -146,7 +146,7 @@ def test_results():
     addresses = host.dial("result", 40)
     host.wait_for_results(addresses, DIAL_SECONDS + SLACK_SECONDS)
     assert time.monotonic() - began > DIAL_SECONDS - SLACK_SECONDS
-    # The lookups hang on; others wait for their turn, and end in time without it.
+    # The hanging lookups go on; others wait for their turn, and end in time without it.
     assert lookups() == LOOKUPS, lookups()
     addresses += host.dial("again", 40)
     host.wait_for_results(addresses, DIAL_SECONDS + SLACK_SECONDS)

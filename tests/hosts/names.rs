@@ -1,4 +1,4 @@
-//! Dials by name where no name server answers: the system's own resolver, in a network that the test makes.
+//! Dials by name without a name server that answers: the system's own resolver, in a network that the test makes.
 
 use std::process::Command;
 

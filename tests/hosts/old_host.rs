@@ -1,4 +1,4 @@
-//! A host that was compiled long ago runs with the library of today: nothing that its header says has changed.
+//! A host that was compiled against an old header runs with today's library: every declaration of that header still holds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,9 +9,9 @@ use crate::tools::{compile_c, layout, library, root, run};
 
 const OLD_HEADER: &str = "tests/abi/old_host/meta_mystia_network.h";
 const HEADER: &str = "include/meta_mystia_network.h";
-/// The only constant that has changed, its old value and its new one. A number of voters became a list of voters before
-/// version 1.0: a program that knows the number alone has no list, so that no room with a static quorum opens for it
-/// (-3), whatever the limit is.
+/// The only constant that has changed, its old value and its new one. Before version 1.0 a number of voters became a list of
+/// voters. A program that passes only the number has no list, so its static quorum room does not open (-3), whatever the limit
+/// is.
 const LOWERED: (&str, &str, &str) = ("MMN_MAX_QUORUM_VOTERS", "1024", "64");
 
 #[test]
@@ -63,7 +63,7 @@ fn text(header: &str) -> String {
     fs::read_to_string(root().join(header)).expect("a header")
 }
 
-/// "struct" and its size, "struct.field" and its offset, as the C compiler has them.
+/// "struct" and its size, "struct.field" and its offset, as the C compiler lays them out.
 fn layout_of(header: &str) -> BTreeMap<String, usize> {
     let folder = Path::new(header).parent().expect("a folder");
     let lines = fs::read_to_string(layout(folder)).expect("the layout");
@@ -86,7 +86,7 @@ fn numbers(header: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The entries of MMN_FUNCTIONS, without the names of the parameters: those may become better.
+/// The entries of MMN_FUNCTIONS, without parameter names: those may change.
 fn functions(header: &str) -> Vec<String> {
     let text = text(header);
     let (_, table) = text

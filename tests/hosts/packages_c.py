@@ -1,7 +1,7 @@
-"""What `make install` and the packages for C and C++ put down is found, compiled against and run.
+"""The files of `make install` and of the packages for C and C++: programs find them, compile against them and run.
 
-`packages_c.py STORY`. Run by `tests/hosts`; MMN_LIBRARY names the library, and MMN_PACKAGES the folder of packages where a release is to be
-used that is there (`make test-dist`). Those whose name ends with "for_windows" need MinGW.
+`packages_c.py STORY`. Run by `tests/hosts`; MMN_LIBRARY names the library. MMN_PACKAGES names the folder of packages of an
+existing release (`make test-dist`). Stories whose name ends with "for_windows" need MinGW.
 """
 
 import json
@@ -30,7 +30,7 @@ HEADERS = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'bindings' / 'cpp'}"]
 
 
 def a_cmake_project_uses_the_installed_library():
-    """From where the tree was moved to after it was installed."""
+    """From a tree that was moved after its installation."""
     with folder() as place:
         install(place / "first")
         (place / "first").rename(place / "moved here")
@@ -40,8 +40,8 @@ def a_cmake_project_uses_the_installed_library():
         meet([build / "hello_c"], [build / "hello_cpp"])
 
 
-def compilers_use_what_pkg_config_says():
-    """Installed as a distribution does it: into a folder in front of the prefix, with a library folder for the architecture."""
+def compilers_use_the_flags_of_pkg_config():
+    """Installed as distributions do: into a staging folder before the prefix, with a library folder for the architecture."""
     with folder() as place:
         install(Path("/usr"), "--libdir", "/usr/lib/x86_64-linux-gnu", "--destdir", place / "files")
         libraries = place / "files" / "usr" / "lib" / "x86_64-linux-gnu"
@@ -65,7 +65,7 @@ def a_release_folder_is_used_as_it_is():
             release.mkdir()
             shipped = release / "libmeta_mystia_network.so"
             shipped.write_bytes(Path(os.environ["MMN_LIBRARY"]).read_bytes())
-            # As scripts that lay out a release do: from the library that is in the folder already.
+            # Like scripts that lay out a release: from the library that is in the folder already.
             call(sys.executable, INSTALL, "--flat", "--platform", "linux-x64", "--prefix", release, "--library", shipped)
         build = configure(place / "build", release)
         call("cmake", "--build", build)
@@ -93,7 +93,7 @@ def cmake_refuses_what_does_not_fit():
 
 
 def make_installs_and_uninstalls():
-    """What else is in the folders stays."""
+    """Other files in the folders stay."""
     with folder() as place:
         library = place / "libmeta_mystia_network.so"
         library.write_bytes(Path(os.environ["MMN_LIBRARY"]).read_bytes())
@@ -102,7 +102,7 @@ def make_installs_and_uninstalls():
         other = place / "prefix" / "include" / "other.h"
         other.parent.mkdir(parents=True)
         other.write_text("")
-        # Without what `make build` does: the library is there.
+        # Without the steps of `make build`: the library exists.
         call("make", "-s", "-C", ROOT, "-o", "build", "install", *variables)
         found = files_in(place / "prefix")
         assert found == {
@@ -142,7 +142,7 @@ def a_bad_installation_is_refused_in_words():
 
 
 def the_vcpkg_port_lays_out_a_package():
-    """vcpkg itself is replaced: tests/packages/vcpkg.cmake has what the port calls of it. CMake then finds the result."""
+    """A stub replaces vcpkg: tests/packages/vcpkg.cmake has the functions that the port calls. CMake then finds the result."""
     manifest = json.loads((PORT / "vcpkg.json").read_text("utf-8"))
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", manifest["name"]) and manifest["name"] == PORT.name, manifest
     assert manifest["version"] == package_version(), "packaging/vcpkg: the version is not that of Cargo.toml"
@@ -159,8 +159,9 @@ def the_vcpkg_port_lays_out_a_package():
 
 
 def the_cpp_header_takes_little_of_windows():
-    """Neither what excludes winsock2.h nor the macros min and max; a program that has chosen them keeps them. Shown with a
-    <windows.h> that has only what counts, because MinGW's standard library includes the real one in its own way."""
+    """The header defines neither macros that exclude winsock2.h nor min and max; a program that has defined them keeps them.
+    Shown with a reduced <windows.h>, because MinGW's standard library includes the real one in its own way.
+    """
     with folder() as place:
         (place / "windows.h").write_text(
             "#pragma once\n#ifndef WIN32_LEAN_AND_MEAN\n#define HAS_WINSOCK\n#endif\n"
@@ -186,7 +187,7 @@ def the_cpp_header_takes_little_of_windows():
 
 
 def the_headers_compile_for_windows():
-    """Before and after <windows.h>, and before <winsock2.h>; and so do the C hosts."""
+    """Before and after <windows.h>, and before <winsock2.h>; so do the C hosts."""
     with folder() as place:
         c, cpp = place / "program.c", place / "program.cpp"
         first = "#ifdef WINDOWS_FIRST\n#include <windows.h>\n#endif\n"
@@ -224,7 +225,7 @@ def a_cmake_project_links_for_windows():
                 imported = call(f"{MINGW}objdump", "-p", build / program)
                 names = set(re.findall(r"DLL Name: (\S+)", imported))
                 assert "meta_mystia_network.dll" in names and "SendToPeer" in imported, imported
-                # Nothing of MinGW that a player would not have.
+                # No runtime DLL of MinGW, which players would not have.
                 assert names <= {"meta_mystia_network.dll", "KERNEL32.dll", "msvcrt.dll"}, names
                 assert (build / "meta_mystia_network.dll").is_file(), "the DLL is not beside the program"
 
@@ -240,7 +241,7 @@ def build_project_for_windows(prefix, build):
 
 
 def build_hosts_for_windows(output):
-    """The C and C++ lobby and the member of the tests, as programs that load the DLL which MMN_LIBRARY names."""
+    """The C and C++ lobbies and the member of the tests, as programs that load the DLL of MMN_LIBRARY."""
     common = ["-O2", "-Wall", "-Wextra", "-Werror", *HEADERS]
     call(f"{MINGW}gcc-posix", "-std=gnu11", *common, ROOT / "examples/c/lobby.c", "-o", output / "lobby.exe")
     member = ROOT / "tests/hosts/member/member.c"
@@ -268,7 +269,7 @@ def install(prefix, *options):
 
 
 def configure(build, prefix, *options, fails=False):
-    """The build's folder, or, if it fails as it must, what CMake said."""
+    """The build's folder, or, if it must fail, CMake's output."""
     command = ["cmake", "-S", PROJECT, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release", *options]
     # CMake must find the tree by its path, and no other.
     said = call(*command, "-DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH", "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF", fails=fails)
@@ -276,7 +277,7 @@ def configure(build, prefix, *options, fails=False):
 
 
 def vcpkg(place, triplet, dist, fails=False):
-    """Runs the port; the package's folder, or what it said when it failed as it must."""
+    """Runs the port. Returns the package's folder, or the output if it must fail."""
     package = place / "packages" / triplet
     options = [f"-DPACKAGE={package}", f"-DPORT_DIRECTORY={PORT}", f"-DTRIPLET={triplet}"]
     environment = {**os.environ, "META_MYSTIA_NETWORK_DIST": str(dist)}
@@ -291,7 +292,7 @@ def unwrapped(text):
 
 
 def plain():
-    """Without the folders in which cargo looks for libraries: a program's own path comes after them."""
+    """Without the folders in which cargo looks for libraries: a program searches its own path only after them."""
     return {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
 
 
@@ -302,7 +303,7 @@ def meet(c_command, cpp_command, environment=None):
 
 
 def call(*command, environment=None, fails=False):
-    """What the program printed; it ends well, or, with `fails`, with an error."""
+    """The program's output. It must end with 0, or, with `fails`, with an error."""
     command = [str(part) for part in command]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
     assert (done.returncode != 0) == fails, f"{shlex.join(command)} ended with {done.returncode}:\n{done.stdout}"

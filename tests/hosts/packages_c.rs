@@ -1,11 +1,11 @@
-//! What is installed for C and C++ is found, compiled against and run: `packages_c.py`.
-//! Those for Windows are played by `tests/dist/windows.py`.
+//! The installed files for C and C++: found, compiled against and run by `packages_c.py`. `tests/dist/windows.py` runs the
+//! stories for Windows.
 
 use crate::stories::{play, stories};
 
 stories! { play, "packages_c.py":
     a_cmake_project_uses_the_installed_library
-    compilers_use_what_pkg_config_says
+    compilers_use_the_flags_of_pkg_config
     a_release_folder_is_used_as_it_is
     cmake_refuses_what_does_not_fit
     make_installs_and_uninstalls

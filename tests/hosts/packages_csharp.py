@@ -1,7 +1,7 @@
 """The C# packages, built, checked file by file, and installed into empty projects that are compiled and run.
 
-`packages_csharp.py STORY`. Run by `tests/hosts`; MMN_LIBRARY names the library. With MMN_PACKAGES, a folder, its packages are installed, and
-none is built (`make test-dist`).
+`packages_csharp.py STORY`. Run by `tests/hosts`; MMN_LIBRARY names the library. With MMN_PACKAGES, a folder, its packages are
+installed, and none is built (`make test-dist`).
 """
 
 import collections
@@ -40,14 +40,14 @@ ASSEMBLY = {"MetaMystiaNetwork.dll", "MetaMystiaNetwork.xml"}
 
 
 class Runtime(typing.NamedTuple):
-    """What runs programs of CoreCLR, and the native library there."""
+    """The command that runs CoreCLR programs, and the native library there."""
 
     command: list
     rid: str
     library: str
     path: Path  # of the native library
     environment: dict
-    drive: str = ""  # where Windows has the root of all paths
+    drive: str = ""  # the root of all paths on Windows
 
     def named(self, path):
         return str(PureWindowsPath(self.drive, path)) if self.drive else str(path)
@@ -59,7 +59,7 @@ LINUX = Runtime([str(CORECLR / "dotnet")], "linux-x64", LIBRARY, Path(os.environ
 # ---------------------------------------------------------------- stories: the files
 
 
-def the_same_input_gives_the_same_packages():
+def equal_input_gives_equal_packages():
     with Place() as place:
         names = [path.name for path in place.build()]
         assert names == [
@@ -71,7 +71,7 @@ def the_same_input_gives_the_same_packages():
         assert first == digests(place.build())
 
 
-def what_is_missing_is_named():
+def missing_files_are_named():
     with Place() as place:
         empty = place.path / "empty"
         empty.mkdir()
@@ -121,7 +121,7 @@ def the_nuget_package_has_its_parts():
         groups = {group.attrib["targetFramework"] for group in nuspec["dependencies"]}
         assert groups == {".NETFramework4.6.1", ".NETStandard2.0"}, groups
 
-        # What the targets copy for .NET Framework is there, and goes beside the program by its own name.
+        # The files that the targets copy for .NET Framework exist, and each lands beside the program under its own name.
         copied = copied_natives(package)
         assert copied == {"meta_mystia_network.dll", LIBRARY}, copied
         documented = xml.parse(package / "lib" / "netstandard2.0" / "MetaMystiaNetwork.xml").find(".//member[@name='T:MetaMystia.Network.Room']")
@@ -129,7 +129,7 @@ def the_nuget_package_has_its_parts():
 
 
 def the_project_file_agrees_with_the_package():
-    """No SDK is at hand to build it: what it names is there, and its expression finds the version."""
+    """No SDK is at hand to build it: the files that it names exist, and its expression finds the version."""
     path = ROOT / "bindings" / "csharp" / "MetaMystiaNetwork.csproj"
     project = xml.parse(path).getroot()
     assert [item.attrib["Include"] for item in project.iter("Compile")] == ["*.cs"]
@@ -168,7 +168,7 @@ def the_unity_package_has_its_parts():
         assert metas.keys() == assets | folders, metas.keys() ^ (assets | folders)
         ids = {path: re.fullmatch(r"fileFormatVersion: 2\nguid: ([0-9a-f]{32})\n(?s:.*)", text)[1] for path, text in metas.items()}
         assert max(collections.Counter(ids.values()).values()) == 1, ids
-        # Scenes refer to assets by them: these are for ever.
+        # Scenes refer to assets by these ids: they never change.
         assert ids["Runtime/MetaMystiaNetwork.asmdef"] == "b905703ee228b67e623c67f7628a8953", ids
         importers = {path: re.search(r"^(\w+Importer):$", text, re.MULTILINE)[1] for path, text in metas.items()}
         assert {path for path, name in importers.items() if name == "PluginImporter"} == plugins
@@ -203,7 +203,7 @@ def a_program_with_the_nuget_package_greets_another_under_mono():
 
 
 def a_program_with_the_nuget_package_greets_another_under_coreclr(runtime=LINUX):
-    """Both files stay in NuGet's folder of packages, where the program's .deps.json has them, as after `dotnet build`."""
+    """Both files stay in NuGet's package folder, where the program's .deps.json lists them, as after `dotnet build`."""
     with Place() as place:
         project, packages = place.project(), place.path / "packages"
         package = place.unzip("nuget", packages / "metamystianetwork" / VERSION)
@@ -249,7 +249,7 @@ def the_assembly_uses_only_what_every_framework_has():
 def a_unity_project_with_the_package_plays_its_sample():
     with Place() as place:
         package, project = place.untar(), place.project()
-        # As Unity compiles them: the assembly definition is an assembly, and the imported sample is in the project's own.
+        # Like Unity: the assembly definition is an assembly, and the imported sample is in the project's own.
         assembly = project / "MetaMystiaNetwork.dll"
         unsafe = ["-unsafe"] if json.loads((package / "Runtime" / "MetaMystiaNetwork.asmdef").read_text("utf-8"))["allowUnsafeCode"] else []
         mcs(assembly, sorted((package / "Runtime").glob("*.cs")), [], ["-target:library", *unsafe])
@@ -323,7 +323,7 @@ def a_library_is_loaded_from_a_path_under_coreclr(runtime=LINUX):
 
 
 def load_native(command_in, runtime=LINUX):
-    """Each in a process and folders of its own. In `loaded` the runtime finds the library by itself."""
+    """Each in its own process and folders. In `loaded` the runtime finds the library by itself."""
     sources = [ROOT / "bindings" / "csharp" / "tests" / "LoadNative.cs", *sorted((ROOT / "bindings" / "csharp").glob("*.cs"))]
     with Place() as place:
 
@@ -350,7 +350,9 @@ def load_native(command_in, runtime=LINUX):
 
 
 class Place:
-    """A folder with the natives of Linux, as `make dist` lays them out, the packages, and projects. Other systems' are files of text."""
+    """A folder with the natives of Linux, as `make dist` lays them out, the packages, and projects. Text files stand in for the
+    natives of other systems.
+    """
 
     def __init__(self, every_rid=False):
         self.every_rid = every_rid
@@ -425,7 +427,7 @@ def tag_of(element):
 
 
 def copied_natives(package, project=None):
-    """The natives that the .targets copies beside a program of .NET Framework: copies those that exist, and gives all names."""
+    """The natives that the .targets copies beside a program of .NET Framework: copies the existing ones, and returns all names."""
     names = set()
     for folder in ("build", "buildTransitive"):
         targets = package / folder / "MetaMystiaNetwork.targets"
@@ -445,7 +447,7 @@ def copied_natives(package, project=None):
 
 
 def platforms(meta):
-    """(the editor's system, the platforms that are on) of a PluginImporter."""
+    """The editor's system and the enabled platforms of a PluginImporter."""
     text = meta[meta.index("platformData:") :]
     entries = re.findall(r"  - first:\n      (.*)\n    second:\n      enabled: (\d)\n((?:      .*\n)*)", text)
     enabled = {name.split(": ")[-1] for name, on, _ in entries if on == "1"}
@@ -469,11 +471,11 @@ def mcs(program, sources, references, options=()):
 
 
 def coreclr(program, sources, references, options=()):
-    """Compiles against CoreCLR's assemblies, among them those that forward what older assemblies refer to."""
+    """Compiles against CoreCLR's assemblies, among them the ones that forward the types of older assemblies."""
     (folder,) = (CORECLR / "shared" / "Microsoft.NETCore.App").iterdir()
     framework = [path for path in folder.glob("*.dll") if re.match(r"(System\..*|mscorlib|netstandard)\.dll", path.name) and "Native" not in path.name]
     assert framework, f"{CORECLR} has no runtime; run scripts/install-tools.sh coreclr first"
-    # What mcs names .exe may be named .dll; it warns of assemblies that refer to others by another version.
+    # mcs insists on .exe; the file may be renamed to .dll. It warns of assemblies that refer to others by another version.
     built = program.with_suffix(".exe")
     mcs(built, sources, [*sorted(framework), *references], ["-nostdlib", "-noconfig", "-nowarn:1701,1702", *options])
     built.rename(program)
@@ -494,7 +496,7 @@ def coreclr(program, sources, references, options=()):
 
 
 def environment(more=()):
-    """Without what would help a program to find the library in another way than its package does."""
+    """Without variables that would help a program to find the library in another way than its package does."""
     ours = ("MMN_LIBRARY", "LD_LIBRARY_PATH", "MONO_PATH")
     return {**{name: value for name, value in os.environ.items() if name not in ours}, "TERM": "dumb", **dict(more)}
 
@@ -506,7 +508,7 @@ def call(command, more=()):
 
 
 def greet(command, more=()):
-    """Two of the README's program: each receives the other's hello, and ends with its input."""
+    """Two instances of the README's program: each receives the other's hello, and ends with its input."""
     with Program([*command, "alice"], more) as alice:
         with Program([*command, "bob", alice.next("others dial (.*)")], more) as bob:
             alice.next("bob: hello")
@@ -517,7 +519,7 @@ def greet(command, more=()):
 
 
 def agree(programs, pattern):
-    """The last line of each that matches the pattern has the same first group."""
+    """The last matching lines of both have equal first groups."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while True:
         named = [program.last(pattern) for program in programs]
@@ -559,7 +561,7 @@ class Program:
         self.process.stdin.flush()
 
     def next(self, pattern):
-        """The first group, or all, of a line that it prints, or has printed, and that matches as a whole."""
+        """The first group, or all, of a line of its output, past or future, that matches as a whole."""
         deadline = time.monotonic() + TIMEOUT_SECONDS
         while True:
             for line in self.printed:

@@ -3,8 +3,8 @@
 use crate::stories::{play, stories};
 
 stories! { play, "packages_csharp.py":
-    the_same_input_gives_the_same_packages
-    what_is_missing_is_named
+    equal_input_gives_equal_packages
+    missing_files_are_named
     the_nuget_package_has_its_parts
     the_project_file_agrees_with_the_package
     the_unity_package_has_its_parts

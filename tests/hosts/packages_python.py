@@ -1,6 +1,6 @@
-"""The Python wheels: what is in them, that they install into an empty environment and work there, and that their types are known.
+"""The Python wheels: their contents, their installation into an empty environment, and their types.
 
-`packages_python.py STORY`. Run by `tests/hosts`; MMN_LIBRARY names the library. It needs what
+`packages_python.py STORY`. Run by `tests/hosts`; MMN_LIBRARY names the library. It needs the packages that
 `scripts/install-tools.sh python-packages` installs. With MMN_PACKAGES, a folder, the wheel in it is installed (`make test-dist`).
 """
 
@@ -30,7 +30,7 @@ LIBRARY = "libmeta_mystia_network.so"
 
 
 def a_wheel_works_in_an_empty_environment():
-    """With the library that it carries: nothing else says where one is."""
+    """With the library in the wheel: nothing else names one."""
     with tempfile.TemporaryDirectory() as folder:
         if built := os.environ.get("MMN_PACKAGES"):
             (wheel,) = Path(built).glob("*manylinux*_x86_64.whl")
@@ -44,8 +44,9 @@ def a_wheel_works_in_an_empty_environment():
 
 
 def wheels_are_for_their_platforms():
-    """One for each library that is there, with the library, the types, the licences and a record that is right; the same files give
-    the same bytes."""
+    """One wheel for each existing library, with the library, the types, the licences and a correct record. Equal files give equal
+    bytes.
+    """
     with tempfile.TemporaryDirectory() as folder:
         natives = {
             "linux-x64": {LIBRARY: b"old: GLIBC_2.2.5 GLIBC_2.14", "THIRD-PARTY-LICENSES.txt": b"theirs"},
@@ -97,7 +98,7 @@ def a_missing_library_is_named_with_the_folders():
 
 
 def type_checkers_know_the_package():
-    """The package itself is checked strictly, and programs that use it as it is installed: a right one and one full of mistakes."""
+    """Strict checks of the package itself and of programs that use it as installed: a correct one and one full of mistakes."""
     with tempfile.TemporaryDirectory() as folder:
         mypy = [TOOLS, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", Path(folder) / "cache"]
         call(*mypy, ROOT / "bindings" / "python" / "meta_mystia_network")
@@ -152,13 +153,13 @@ def check_record(archive, name):
 
 
 def plain():
-    """Without what would help to find a library or a module."""
+    """Without variables that would help to find a library or a module."""
     ours = ("MMN_LIBRARY", "LD_LIBRARY_PATH", "PYTHONPATH")
     return {name: value for name, value in os.environ.items() if name not in ours}
 
 
 def call(*command, cwd=None, environment=None, fails=False):
-    """What the program printed; it ends well, or, with `fails`, with an error."""
+    """The program's output. It must end with 0, or, with `fails`, with an error."""
     command = [str(part) for part in command]
     environment = environment or plain()
     done = subprocess.run(command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")

@@ -1,4 +1,4 @@
-//! The Python wheels install and work, and type checkers know them: `packages_python.py`.
+//! The Python wheels install and work, and type checkers find their types: `packages_python.py`.
 
 use crate::stories::{play, stories};
 

@@ -1,4 +1,4 @@
-"""The C# sample on terminals, as people use it: what they see, what their keys do, and that the terminal is as before afterwards.
+"""The C# sample on terminals: its screen, its keys, and the terminal restored afterwards.
 
 `panel.py STORY COMMAND...`, where COMMAND starts the lobby. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """
@@ -24,12 +24,12 @@ ENVIRONMENT = dict(os.environ, TERM="xterm-256color", LD_LIBRARY_PATH=str(Path(o
 # ---------------------------------------------------------------- stories
 
 
-def two_lobbies_chat_hand_over_and_kick():
+def two_lobbies_chat_transfer_and_kick():
     with lobby("alice") as alice, lobby(WIDE, rows=30, width=100, connect=alice) as other:
         for here, there in ((alice, WIDE), (other, "alice")):
             here.wait("the other's round trip", lambda screen: re.search(r"\d ms", row(screen, there)))
             here.wait("a leader", lambda screen: leader(screen))
-        # Names of any width, and what follows stands in one column.
+        # With names of any width, the next column is aligned.
         table = alice.wait("roles", lambda screen: roles(screen) if len(roles(screen)) == 2 else None)
         assert len({place for place, _ in table.values()}) == 1, table
 
@@ -37,7 +37,7 @@ def two_lobbies_chat_hand_over_and_kick():
         for here in (alice, other):
             here.wait("the chat", lambda screen: re.search(rf"\d\d:\d\d:\d\d  {WIDE}  茶 is ready", screen.text()))
 
-        # One leads; whom the arrows choose depends on that.
+        # One of them leads; the selection by arrow keys depends on that.
         leads = alice if leader(alice.screen) == "alice" else other
         follows, towards = (other, "down") if leads is alice else (alice, "up")
         first, second = names(leads), names(follows)
@@ -47,7 +47,7 @@ def two_lobbies_chat_hand_over_and_kick():
         follows.wait("who may yield", f"only the leader can yield, and that is {first}")
         follows.type("F4")
         follows.wait("who may kick", f"only the leader can kick, and that is {first}")
-        # What is typed reaches the library, too, and its sentence the player.
+        # Typed commands reach the library, too, and its error sentence reaches the player.
         follows.type(f"/kick {first}", "enter")
         follows.wait("the library's refusal", lambda screen: re.search(r"KickPeer|only the leader .*-6", screen.text()))
         leads.type("F2")
@@ -101,14 +101,14 @@ def the_panel_follows_its_window_and_draws_what_changed():
         alice.wait("the chat", "a" * 80)
         with alice.changed:
             assert alice.screen.clears == clears, "the screen was cleared"
-            # Far less than the 4800 cells that the screen has, though places move and links are measured meanwhile.
+            # Far fewer than the screen's 4800 cells, although rows move and round trips change meanwhile.
             assert alice.screen.drawn - drawn < 2400, f"{alice.screen.drawn - drawn} characters were drawn"
         for here in (alice, bob):
             here.type("ctrl-c")
             gives_back(here, 0, "closed")
 
 
-def what_others_send_cannot_move_the_cursor():
+def text_of_others_cannot_move_the_cursor():
     with lobby("alice") as alice:
         command = [*COMMAND, "--id", "bob", "--session", SESSION, "--connect", address(alice), "--interactive"]
         pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT)
@@ -144,14 +144,14 @@ def a_terminal_that_is_no_screen_gets_lines():
 
 
 def a_termination_gives_the_terminal_back():
-    """On CoreCLR; Mono ends at once, as every program does that does not ask for the signal."""
+    """On CoreCLR. Mono ends at once, like every program that does not handle the signal."""
     with lobby("alice") as alice:
         alice.wait("the panel", "alice (you)")
         alice.process.send_signal(signal.SIGTERM)
         gives_back(alice, 128 + signal.SIGTERM, "")
 
 
-# ---------------------------------------------------------------- what is on a screen
+# ---------------------------------------------------------------- the contents of a screen
 
 SESSION = f"panel-{os.getpid()}"
 
@@ -162,7 +162,7 @@ def lobby(name, rows=24, width=80, connect=None, more=(), environment=ENVIRONMEN
 
 
 def address(terminal):
-    # The keys are drawn last: all that is above them is complete.
+    # The keys are drawn last: everything above them is complete.
     return terminal.wait("its address", lambda screen: re.search(r"listening on (\S+:\d+).*F10", screen.text(), re.DOTALL))[1]
 
 
@@ -178,7 +178,7 @@ def row(screen, name):
 
 
 def leader(screen):
-    """The member with the crown, whose role must agree."""
+    """The member with the crown; its role must agree."""
     found = [line for line in screen.lines()[1:] if re.match(r"[ ▸]{2}♛ ", line)]
     if screen.alternate and len(found) == 1 and re.search(r"\sleader\b", found[0]):
         return found[0][4:].split()[0]
@@ -186,7 +186,7 @@ def leader(screen):
 
 
 def roles(screen):
-    """By member: the column where its role stands, and the role."""
+    """By member: the column of its role, and the role."""
     found = {}
     for name in ("alice", WIDE):
         if match := re.search(r"\s(leader|member|observer|reconnecting)\b", row(screen, name)):
@@ -196,7 +196,7 @@ def roles(screen):
 
 
 def gives_back(terminal, code, last):
-    """The program ends, with these last lines; the terminal is what it was before."""
+    """The program ends with these last lines; the terminal is as before."""
     ended = terminal.exit_code()
     assert ended in (code, code - 256, 128 - code), f"exit code {ended}, not {code}\n{terminal.text()}"
     screen = terminal.screen

@@ -1,4 +1,4 @@
-//! The C# lobby as people use it, on terminals: `panel.py`, under Mono and CoreCLR.
+//! The C# lobby on terminals, under Mono and CoreCLR: `panel.py`.
 
 use std::process::Command;
 
@@ -44,13 +44,13 @@ fn script() -> std::path::PathBuf {
 }
 
 #[test]
-fn two_lobbies_chat_hand_over_and_kick() {
-    shows_on_mono("two_lobbies_chat_hand_over_and_kick");
+fn two_lobbies_chat_transfer_and_kick() {
+    shows_on_mono("two_lobbies_chat_transfer_and_kick");
 }
 
 #[test]
-fn two_lobbies_chat_hand_over_and_kick_on_coreclr() {
-    shows_on_coreclr("two_lobbies_chat_hand_over_and_kick");
+fn two_lobbies_chat_transfer_and_kick_on_coreclr() {
+    shows_on_coreclr("two_lobbies_chat_transfer_and_kick");
 }
 
 #[test]
@@ -69,8 +69,8 @@ fn the_panel_follows_its_window_and_draws_what_changed_on_coreclr() {
 }
 
 #[test]
-fn what_others_send_cannot_move_the_cursor() {
-    shows_on_mono("what_others_send_cannot_move_the_cursor");
+fn text_of_others_cannot_move_the_cursor() {
+    shows_on_mono("text_of_others_cannot_move_the_cursor");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_terminal_that_is_no_screen_gets_lines() {
     shows_on_mono("a_terminal_that_is_no_screen_gets_lines");
 }
 
-/// Mono ends at once, as every program does that does not ask for the signal.
+/// Mono ends at once, like every program that does not handle the signal.
 #[test]
 fn a_termination_gives_the_terminal_back_on_coreclr() {
     shows_on_coreclr("a_termination_gives_the_terminal_back");

@@ -1,4 +1,4 @@
-//! The picture of a run, as a browser draws it: its lanes are those of the trace, and they are painted.
+//! The picture of a run, as a browser draws it: its lanes match the trace, and they are painted.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -25,11 +25,11 @@ use serde_json::{Map, Value};
 use crate::tools::output;
 
 const BROWSERS: [&str; 3] = ["chromium-headless-shell", "chromium", "google-chrome"];
-/// How long a page may take on a busy machine.
+/// Timeout of a page on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(120);
 const WINDOW: (u32, u32) = (1200, 900);
 
-/// A role from when to when, in microseconds since the run began.
+/// A role, and its begin and end in microseconds since the run began.
 type Span = (String, u64, u64);
 
 fn browser() -> PathBuf {
@@ -44,7 +44,7 @@ fn browser() -> PathBuf {
     )
 }
 
-/// Runs the browser on a page; gives what it prints.
+/// Runs the browser on a page and returns its output.
 fn browse(page: &Path, more: &[&str]) -> String {
     let profile = page.with_extension("profile");
     let mut child = Command::new(browser())
@@ -82,7 +82,7 @@ fn browse(page: &Path, more: &[&str]) -> String {
     };
     assert!(status.success(), "the browser ends with {status}");
     let text = reader.join().expect("no panic").expect("text");
-    // Nobody needs it again.
+    // Not needed again.
     let _ = std::fs::remove_dir_all(profile);
     text
 }
@@ -101,7 +101,7 @@ fn element(document: &str, id: &str) -> String {
     document[begin..begin + end].to_owned()
 }
 
-/// What the page says that it has drawn, without an error.
+/// The page's own report of its drawing, without an error.
 fn digest(page: &Path) -> Value {
     let document = browse(page, &["--dump-dom"]);
     let digest: Value = serde_json::from_str(&element(&document, "digest")).expect("a digest");
@@ -124,7 +124,7 @@ fn drawn(digest: &Value) -> BTreeMap<String, Vec<Span>> {
     lanes.iter().map(lane).collect()
 }
 
-/// The same from the trace.
+/// The report that the trace implies.
 fn expected(sections: &[Section]) -> BTreeMap<String, Vec<Span>> {
     let origin = sections.iter().map(|section| section.header.origin_us);
     let origin = origin.min().expect("a trace");
@@ -134,7 +134,7 @@ fn expected(sections: &[Section]) -> BTreeMap<String, Vec<Span>> {
         section.entries.iter().map(move |entry| begins + entry.at)
     });
     let end = ends.max().expect("a trace");
-    // What each peer is from that time on.
+    // The role of each peer from that time on.
     let mut turns: BTreeMap<String, Vec<(u64, &str)>> = BTreeMap::new();
     for section in sections {
         let Some(peer) = &section.header.peer else {
@@ -214,7 +214,7 @@ fn staged() -> Vec<Section> {
     recorder.finish(world.now)
 }
 
-/// What a script puts into `results` that runs in the page of a trace after the page's own, without an error.
+/// The `results` of a script that runs in a trace's page after the page's own, without an error.
 fn results(name: &str, sections: &[Section], script: &str) -> Map<String, Value> {
     let publish = r#"
         const said = document.createElement("script");
@@ -241,7 +241,7 @@ fn the_lanes_of_a_seed_are_those_of_its_trace() {
     let (_, sections) = chaos::recorded(&plan);
     let digest = digest(&write_page("seed.html", &page(&sections)));
     let lanes = drawn(&digest);
-    // A trial after the chaos may bring one more.
+    // A trial after the chaos may add a peer.
     assert!(lanes.len() >= 5, "{} lanes", lanes.len());
     assert_eq!(lanes, expected(&sections));
     let led = lanes.values().flatten().any(|(role, ..)| role == "leader");
@@ -259,7 +259,7 @@ fn a_room_that_elects_by_gossip_is_drawn_with_its_claims_and_without_terms() {
             |what: &What| matches!(what, What::Sent { said, .. } if said.kind.as_ref() == kind);
         entries.filter(|entry| of_kind(&entry.what)).count() as u64
     };
-    // A seed may draw a room that has one leader all the time.
+    // A seed may draw a room that keeps one leader.
     let mut rooms = (1..50).map(|seed| chaos::recorded(&gossip::draw_for(seed, Some(5))).1);
     let sections = rooms
         .find(|sections| sent(sections, "proposal") > 0)
@@ -324,7 +324,7 @@ fn the_colours_of_the_roles_are_painted_where_the_trace_has_them() {
     let (from, to) = (number(&view["from"]), number(&view["to"]));
     let mut seen = BTreeMap::new();
     for lane in digest["lanes"].as_array().expect("lanes") {
-        // The lowest row of the bars, where no text is.
+        // The lowest row of the bars, which has no text.
         let y = number(&lane["y"]) as usize;
         for (role, begin, end) in &expected(&sections)[lane["peer"].as_str().expect("a name")] {
             let colour: [u8; 3] = match role.as_str() {

@@ -1,7 +1,7 @@
-"""Where the published library breaks its promise, and this one keeps it: a function each, over the C ABI, with real processes.
+"""Promises that the published library breaks and this one keeps: a function each, over the C ABI, with real processes.
 
-`promises.py NAME [KEY=NUMBER...]` runs one; `life.py` has the life of a peer. Run by `tests/hosts`; MMN_LIBRARY names
-the library, and MMN_WALL_CLOCK_SHIM the built puppet/wall_clock.c.
+`promises.py NAME [KEY=NUMBER...]` runs one; `life.py` has the sessions of a peer. Run by `tests/hosts`; MMN_LIBRARY names the
+library, and MMN_WALL_CLOCK_SHIM the built puppet/wall_clock.c.
 """
 
 import os
@@ -19,9 +19,9 @@ TEXT, STREAM = 0x0100, 0x0200
 WOULD_DEADLOCK, PEER_NOT_FOUND, NOT_LEADER, DUPLICATE, REJECTED, INVALID = -15, -5, -6, -11, -18, -3
 HEARTBEAT_SECONDS = 0.5
 LONG_SECONDS = 180.0
-"""For what takes up to half a minute on an idle machine."""
+"""For steps that take up to half a minute on an idle machine."""
 LONGEST_ELECTION_SECONDS = 3.0
-"""election_timeout_max_ms of the default configuration: who would depose a leader has done so by then."""
+"""election_timeout_max_ms of the default configuration: a member that would depose a leader has done so by then."""
 
 
 def a_crashed_leader_is_replaced():
@@ -40,7 +40,7 @@ def a_crashed_leader_is_replaced():
         room.wait("a message of the new leader", lambda: (second.peer, "I lead") in other.received())
 
 
-def what_was_reported_as_sent_arrives():
+def messages_reported_as_sent_arrive():
     def tight_loop():
         with Room() as room:
             members = room.form("ann", "bob", "cid")
@@ -48,7 +48,7 @@ def what_was_reported_as_sent_arrives():
             arrived_everywhere(members, STREAM)
 
     def small_queues():
-        """-7 must come, and be the truth: a refused broadcast reaches nobody."""
+        """-7 must come, and be true: no member receives a refused broadcast."""
         with Room() as room:
             config = {"send_queue_capacity": 16, "incoming_queue_capacity": 16}
             members = room.form("ann", "bob", "cid", config=config)
@@ -76,7 +76,7 @@ def arrived_everywhere(members, kind):
 
 
 def a_newcomer_never_deposes_the_host():
-    """Whatever its id, its term, and whom it dials."""
+    """With any id, any term, and any contact."""
 
     def watch(room, host, newcomer, others=()):
         room.meshed(host, newcomer, *others)
@@ -97,10 +97,10 @@ def a_newcomer_never_deposes_the_host():
 
     def that_led_alone_under_a_higher_term():
         with Room() as room:
-            alone = {"mdns_port": 0}  # they would find each other
+            alone = {"mdns_port": 0}  # discovery would connect them
             host = room.puppet("ann", config=alone)
             room.agreed(host)
-            # Each takes over from the one before, in a term of its own.
+            # Each takes over from the previous one, in a term of its own.
             newcomer = room.puppet("yan", config=alone)
             room.agreed(newcomer)
             for name in ["yul", "zoe"]:
@@ -135,7 +135,7 @@ def concurrent_set_leaders_agree(rounds=3, slack_ms=1000):
         limit = 2 * HEARTBEAT_SECONDS + rtt + slack_ms / 1000
         for number in range(rounds):
             first, second = [(ann, bob), (bob, cid), (cid, ann)][number % 3]
-            # Each for itself, and each for the other.
+            # Each names itself, and each names the other.
             targets = [first.peer, second.peer] if number % 2 else [second.peer, first.peer]
             at = time.monotonic() + 0.05
             calls = [caller.begin("SetLeader", target, at=at) for caller, target in zip((first, second), targets)]
@@ -149,7 +149,7 @@ def concurrent_set_leaders_agree(rounds=3, slack_ms=1000):
 
 
 def settled(room, members):
-    """The leader on whom these agree, and still do two heartbeats later."""
+    """The leader that these agree on, and still follow two heartbeats later."""
     while True:
         leader = room.agreed(*members)
         if not room.happens(lambda: any(member.leader != leader.peer for member in members), 2 * HEARTBEAT_SECONDS):
@@ -171,13 +171,13 @@ def set_leader_to_an_unknown_id_changes_nothing():
             assert member.call("GetCurrentLeader") == leader.peer
         moved = lambda: [member.leaders() for member in members] != before
         room.never("the leader changes", moved, 3 * HEARTBEAT_SECONDS)
-        # Nothing of it sticks: elections go on, which an override would have ended.
+        # The override ends with its leader: elections go on.
         leader.kill()
         rest = [member for member in members if member is not leader]
         room.agreed(*rest)
 
 
-def one_loss_is_told_once():
+def one_loss_is_reported_once():
     def crash():
         with Room() as room:
             lost_once(room, lambda victim: victim.kill())
@@ -207,13 +207,13 @@ def a_duplicate_peer_id_is_refused_at_the_dialler():
         double.dial(ann, DUPLICATE)  # a member has this name
         double.dial(bob, DUPLICATE)  # the dialled one has this name
         assert double.told("PeerStatus") == [] and double.call("GetPeerCount") == 0
-        # The one that is refused does not disturb the one that has the name.
+        # The refused member does not disturb the one with that name.
         bob.ok("SendToPeer", "ann", "still here", TEXT, 0)
         room.wait("the first bob", lambda: ("bob", "still here") in ann.received())
         assert ann.statuses("bob") == [CONNECTED] and bob.statuses("ann") == [CONNECTED]
 
 
-def nobody_connects_to_itself():
+def no_process_connects_to_itself():
     with Lab("left", "right") as lab, Room() as room:
         ann = room.puppet("ann", host=lab.host("left"))
         port = ann.address().rsplit(":", 1)[1]
@@ -229,7 +229,7 @@ def nobody_connects_to_itself():
             else:
                 assert said["result"] == INVALID, said
         results = len(ann.told("ConnectionResult"))
-        # Neither does anything go on behind: no retries, no peer, no load.
+        # Nothing goes on in the background either: no retries, no peer, no load.
         before = processor_seconds(ann)
         room.never("a peer of itself", lambda: ann.told("PeerStatus") or len(ann.told("ConnectionResult")) > results, 2)
         assert processor_seconds(ann) - before < 0.5
@@ -240,7 +240,7 @@ def nobody_connects_to_itself():
 
 
 def socket_name():
-    """This machine's name where it resolves, else the one that always does."""
+    """This machine's name if it resolves, else localhost."""
     try:
         socket.getaddrinfo(socket.gethostname(), None)
         return socket.gethostname()
@@ -259,7 +259,7 @@ def shutdown_in_a_callback_is_refused():
         shutdown = [{"call": "ShutdownNetwork"}, {"call": "IsNetworkInitialized"}]
         for callback in ["Receive", "LeaderChanged", "PeerStatus", "ConnectionResult"]:
             ann.do("react", on=callback, commands=shutdown, times=1)
-        # A friend of whom the dialling, the joining and the message each call back.
+        # A friend whose dial, join and message each cause a callback.
         friend = room.puppet("friend")
         ann.dial(friend)
         room.meshed(ann, bob, friend)
@@ -271,7 +271,7 @@ def shutdown_in_a_callback_is_refused():
         for name, (refused, initialized) in ann.told("Reaction"):
             assert refused["result"] == refused["error"] == WOULD_DEADLOCK, f"{name}: {refused}"
             assert initialized["result"] == 1, name
-        # Nothing was torn down: the room goes on, both ways.
+        # No state was torn down: the room goes on, both ways.
         assert ann.call("GetPeerList") == "bob\nfriend" and ann.call("GetLocalPeerId") == "ann"
         ann.ok("BroadcastMessage", "I am here", TEXT, 0)
         bob.ok("BroadcastMessage", "so am I", TEXT, 0)
@@ -287,10 +287,10 @@ def order_is_kept_while_links_come_and_go():
         left, right = lab.host("left"), lab.host("right")
         ann, bob = room.form("ann", "bob", hosts={"ann": left, "bob": right})
         for sender, receiver in [(ann, bob), (bob, ann)]:
-            # While the peer is away a send may be refused, as full or unknown; what is accepted must come.
+            # While the peer is away a send may be refused, as full or unknown; an accepted message must arrive.
             retry = [-7, PEER_NOT_FOUND]
             sender.do("stream", kind=STREAM, to=receiver.peer, size=200, retry=retry, per_second=500)
-        # Short enough that nobody is lost, then long enough that both are, then one that sleeps through it.
+        # First too short for a loss, then long enough that both lose each other, then a process that sleeps.
         for away, back, seconds in [
             (left.cut, left.join, 0.7),
             (right.pull, right.plug, 3.0),
@@ -300,7 +300,7 @@ def order_is_kept_while_links_come_and_go():
             bob.do("inflow", peer="ann", kind=STREAM, watch=so_far + 100)
             room.wait("the stream runs", lambda: bob.told("Inflow", "ann", STREAM, so_far + 100))
             away()
-            time.sleep(seconds)  # how long they are apart
+            time.sleep(seconds)  # duration of the separation
             back()
             room.meshed(ann, bob)
         for sender, receiver in [(ann, bob), (bob, ann)]:
@@ -322,9 +322,9 @@ def a_kicked_peer_stays_away():
         back = lambda: cid.linked or "cid" in ann.linked | bob.linked or cid.told("Reconnect")
         room.never("cid comes back", back, 5)
         for contact in (ann, bob):
-            cid.dial(contact, REJECTED)  # the id and key are barred
+            cid.dial(contact, REJECTED)  # the id and key are banned
         again = room.puppet("cid")
-        again.dial(ann, REJECTED)  # the id is barred
+        again.dial(ann, REJECTED)  # the id is banned
         assert ann.call("GetPeerList") == "bob" and ann.statuses("bob") == [CONNECTED]
 
 
@@ -354,7 +354,7 @@ def relayed_messages_keep_their_origin():
         bob.ok("BroadcastMessage", "through ann", TEXT, 0)
         room.wait("bob's word at cid", lambda: cid.received() == [("bob", "through ann")])
         room.wait("bob's word at ann", lambda: ann.received() == [("bob", "through ann")])
-        # Without the automatic the leader's host decides, message by message.
+        # Without automatic forwarding the leader's host decides on each message.
         ann.ok("SetCentralizedAutoForward", 0)
         bob.ok("BroadcastMessage", "for ann", TEXT, 0)
         room.wait("bob's second word at ann", lambda: len(ann.received()) == 2)
@@ -375,7 +375,7 @@ def returned_strings_stay_valid_per_thread():
     with Room() as room:
         ann, bob = room.form("ann", "bob")
         reading = ann.begin_to("strings", functions=functions, threads=8, seconds=2)
-        # What the functions return changes meanwhile.
+        # Results of the functions change meanwhile.
         for number in range(3):
             guest = room.puppet(f"guest-{number}")
             guest.dial(ann)
@@ -384,7 +384,7 @@ def returned_strings_stay_valid_per_thread():
             room.wait("the guest left", lambda: guest.peer not in ann.linked)
         counts = ann.finish(reading)["result"]
         assert counts["read"] > 1000 and counts["changed"] == 0, counts
-        # The last error too belongs to the thread that failed.
+        # The last error, too, belongs to the thread of the failed call.
         sentences = {name: ann.refused(PEER_NOT_FOUND, "SendToPeer", name, "x", TEXT, 0, thread=name) for name in "pqr"}
         for name, sentence in sentences.items():
             assert ann.call("GetLastErrorMessage", thread=name) == sentence and f"{name}" in sentence
@@ -392,7 +392,7 @@ def returned_strings_stay_valid_per_thread():
 
 
 def heartbeats_do_not_queue_behind_bulk_data():
-    """More than a megabyte each way over lines of 2 Mbit/s, sent by the leader and to it: nobody is lost, nor the leader."""
+    """More than a megabyte each way over lines of 2 Mbit/s, from the leader and to it: no member is lost, and the leader stays."""
     with Lab("left", "right", "third") as lab, Room() as room:
         hosts = {"ann": lab.host("left"), "bob": lab.host("right"), "cid": lab.host("third")}
         ann, bob, cid = members = room.form("ann", "bob", "cid", hosts=hosts)
@@ -401,7 +401,7 @@ def heartbeats_do_not_queue_behind_bulk_data():
         for member in (leader, follower):
             member.host.narrow(2_000_000)
         before = [list(member.leaders()) for member in members]
-        # About 5 s of the line each way, which the queues take at once.
+        # About 5 s of the line each way; the queues take it at once.
         leader.do("stream", kind=STREAM, count=12, size=100_000, to=follower.peer)
         follower.do("stream", kind=STREAM, count=12, size=100_000, to=leader.peer)
         for sender, receiver in [(leader, follower), (follower, leader)]:
@@ -418,7 +418,7 @@ def round_trips_do_not_follow_the_wall_clock():
     with Room() as room:
         members = ann, bob = room.form("ann", "bob", environment={"LD_PRELOAD": os.environ["MMN_WALL_CLOCK_SHIM"]})
         for member in members:
-            # Not between every two readings: another thread may read between them.
+            # Not at every pair of readings: another thread may read between them.
             jumps = (member.do("wall_clock") - member.do("wall_clock") for _ in range(1000))
             assert any(abs(jump) > 9 * 3600 for jump in jumps), "the wall clock does not jump"
         measured = []
@@ -434,7 +434,7 @@ def round_trips_do_not_follow_the_wall_clock():
 
 
 def ids_in_other_scripts_cross_undamaged():
-    # Composed and decomposed, the same to the eye: two members, as ids are bytes.
+    # Composed and decomposed forms look equal, but are two members: ids are bytes.
     names = ["博麗霊夢", "Мария Ω", "مريم", "🦊" * 16, "Zo\u00eb", "Zoe\u0308"]
     with Room(session="東方 · ночь · 🌙") as room:
         members = room.form(*names)
@@ -459,7 +459,7 @@ def ids_in_other_scripts_cross_undamaged():
 
 
 def main(stories, arguments):
-    """Runs the story that the first argument names, with the KEY=NUMBERs that follow."""
+    """Runs the story that the first argument names, with the KEY=NUMBERs after it."""
     name, *options = arguments
     story = stories[name]
     values = {key: int(value) for key, value in (option.split("=") for option in options)}

@@ -1,6 +1,6 @@
-//! Where the published library breaks its promise, each with real processes over the C ABI: `promises.py`.
-//! And the life of a peer: `life.py`; what does not change a leader: `stability.py`; elections: `elections.py`. Rooms of
-//! puppets, which `puppet/` moves.
+//! Promises that the published library breaks, each with real processes over the C ABI: `promises.py`. Sessions of a peer:
+//! `life.py`. Disturbances that keep the leader: `stability.py`. Elections: `elections.py`. All are rooms of puppets, which
+//! `puppet/` controls.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -29,13 +29,13 @@ pub(crate) fn story(file: &str, name: &str) {
 
 stories! { story, "promises.py":
     a_crashed_leader_is_replaced
-    what_was_reported_as_sent_arrives
+    messages_reported_as_sent_arrive
     a_newcomer_never_deposes_the_host
     concurrent_set_leaders_agree
     set_leader_to_an_unknown_id_changes_nothing
-    one_loss_is_told_once
+    one_loss_is_reported_once
     a_duplicate_peer_id_is_refused_at_the_dialler
-    nobody_connects_to_itself
+    no_process_connects_to_itself
     shutdown_in_a_callback_is_refused
     order_is_kept_while_links_come_and_go
     a_kicked_peer_stays_away
@@ -50,23 +50,23 @@ stories! { story, "promises.py":
 stories! { story, "life.py":
     a_paused_process_is_back_by_itself
     a_session_survives_a_cut
-    what_was_accepted_before_a_loss_arrives_after_it
+    messages_accepted_before_a_loss_arrive_after_it
     a_pulled_cable_is_survived
     the_first_leader_stays_after_a_cut
-    who_leaves_has_left_at_once
+    a_member_that_leaves_has_left_at_once
     a_killed_process_enters_again_under_its_id
-    who_was_disconnected_stays_away_until_somebody_dials
+    a_disconnected_member_stays_away_until_a_dial_by_hand
     auto_reconnect_off_makes_a_loss_final
     a_fixed_host_that_is_killed_and_started_anew_leads_on
-    a_guest_is_told_how_its_room_ended
+    a_guest_receives_the_reason_when_its_room_ends
 }
 
 stories! { story, "stability.py":
-    who_disturbs_a_room_does_not_change_its_leader
+    disturbances_do_not_change_a_rooms_leader
 }
 
 stories! { story, "elections.py":
-    a_leader_hands_over_and_yields
+    a_leader_transfers_and_yields
     the_preferred_member_follows_a_leader_that_crashed
     a_static_quorum_has_a_leader_only_while_a_majority_is_there
     a_damaged_state_is_refused_by_name

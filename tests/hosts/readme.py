@@ -1,5 +1,5 @@
-"""The programs in the READMEs work as they stand there: extracted, built by the READMEs' own commands, run on terminals, and each
-gets the hello of all others.
+"""The programs in the READMEs work as written: extracted, built by the READMEs' own commands, run on terminals; each receives the
+hello of all others.
 
 `readme.py STORY`. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """
@@ -48,7 +48,7 @@ def the_programs_discover_each_other_without_an_address():
 
 
 def the_plugin_for_bepinex_compiles():
-    """It names no namespaces; an editor adds them."""
+    """It has no using directives; an editor adds them."""
     usings = "using System; using BepInEx; using BepInEx.Unity.IL2CPP; using MetaMystia.Network;\n"
     with Workplace(*CSHARP) as place:
         (plugin,) = [fence for fence in place.fences if ": BasePlugin" in fence.text]
@@ -66,14 +66,14 @@ def the_unity_script_leaves_with_its_scene():
 
 
 def the_chinese_readme_has_the_same_programs():
-    """But for texts and comments."""
+    """Equal except for texts and comments."""
     english, chinese = (fences((ROOT / name).read_text("utf-8")) for name, _ in (ENGLISH, CHINESE))
     assert len(english) == len(chinese) > 0
     for one, other in zip(english, chinese):
         assert bare(one) == bare(other), f"{one.text}\n--- is not\n{other.text}"
 
 
-# Each dials the one before, in both orders: thus each is dialled, and each dials.
+# Each dials the previous one, in both orders: so each is dialled, and each dials.
 def meet(document, greeting):
     with Workplace(document, greeting) as place:
         programs = place.programs()
@@ -102,7 +102,7 @@ def fences(markdown):
 
 
 def bare(fence):
-    """The code without what a translation changes: the texts, and how many bytes they have."""
+    """The code without the parts that a translation changes: the texts, and their sizes in bytes."""
     code = re.sub(r'"[^"\n]*"(?:\.encode\(\))?', '""', fence.text)
     code = re.sub(r"\bb\"\"", '""', code)
     code = re.sub(r'(""), \d+,', r"\1, N,", code)
@@ -127,7 +127,7 @@ class Program:
 
 
 class Workplace:
-    """What the READMEs call the root of the repository: a directory with its headers, bindings and library, and the programs."""
+    """The READMEs' root of the repository: a directory with its headers, bindings and library, and the programs."""
 
     def __init__(self, document, greeting):
         self.greeting = greeting
@@ -146,7 +146,7 @@ class Workplace:
         self._folder.cleanup()
 
     def programs(self):
-        """Writes and builds those that the README has, in its order."""
+        """Writes and builds the programs of the README, in its order."""
         found = []
         for fence, following in zip(self.fences, self.fences[1:]):
             if "UnityEngine" in fence.text:
@@ -159,7 +159,7 @@ class Workplace:
 
     def _commands(self, language, script):
         *before, last = script.strip().split("\n")
-        # The library is there already. What is exported counts for the last command, too.
+        # The library exists already. Exports count for the last command, too.
         exports = [line for line in before if line.startswith("export ")]
         self.call("\n".join(line for line in before if not line.startswith("cargo build")))
         return Program(language, last.split()[-1], "\n".join(exports + [last]))
@@ -176,7 +176,7 @@ class Workplace:
         assert done.returncode == 0 and not done.stdout, f"{script}\n{done.stdout.decode()}"
 
     def room(self, programs, dial):
-        """One room of these programs: everybody is greeted by everybody, and Enter ends each well."""
+        """One room of these programs: each greets each other one, and Enter ends each with 0."""
         with contextlib.ExitStack() as ended:
             terminals, address = {}, None
             for program in programs:
@@ -206,9 +206,9 @@ class Workplace:
 
 
 def environment():
-    """Without what would help a program to find the library in another way than its README says.
+    """Without variables that would help a program to find the library in another way than its README describes.
 
-    The terminal is one that cannot move its cursor: Mono would else mix its control sequences into the lines.
+    The terminal is one that cannot move its cursor: Mono would otherwise mix its control sequences into the lines.
     """
     ours = ("MMN_LIBRARY", "LD_LIBRARY_PATH", "PYTHONPATH")
     return {**{name: value for name, value in os.environ.items() if name not in ours}, "TERM": "dumb"}

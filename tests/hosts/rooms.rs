@@ -19,7 +19,7 @@ fn sixteen_processes_form_a_room_from_one_contact_and_again_after_it_died() {
     assert_eq!(printed.lines().last(), Some("ok"), "{printed}");
 }
 
-/// The long run is `make soak`; this shows that it works, and that half a minute of trouble is survived.
+/// The long run is `make soak`; this one shows that the program works, and that a member survives half a minute of disturbances.
 #[test]
 fn a_member_stays_flat_while_others_join_leave_crash_and_pause() {
     let printed = run(Command::new("python3")

@@ -1,7 +1,6 @@
-"""The seeded strategy over the C ABI, with real processes: rows of docs/scenarios.md, and what its functions answer.
+"""The seeded strategy over the C ABI, with real processes: rows of docs/scenarios.md, and the results of its functions.
 
-`seeded.py NAME [KEY=NUMBER...]` runs one function, as `promises.py` does. Run by `tests/hosts`; MMN_LIBRARY names the
-library.
+`seeded.py NAME [KEY=NUMBER...]` runs one function, as `promises.py` does. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """
 
 import contextlib
@@ -25,11 +24,11 @@ INIT, JOINING, ACTIVE, UNREACHABLE, LEAVING, REMOVED = range(6)
 # The LAN profile, in seconds.
 PROBE, HEARTBEAT, HEARTBEAT_TIMEOUT, TTL, RETRY = 0.05, 0.2, 0.6, 1.5, 0.25
 FAILOVER_SECONDS = TTL + 8 * RETRY
-"""Within which another leads, as docs/elections.md says."""
+"""Another member leads within this time, as docs/elections.md describes."""
 SILENCE_SECONDS = HEARTBEAT_TIMEOUT + 2 * PROBE
-"""Within which a leader without a majority resigns, counted from the last keep-alive that came: at most an interval later."""
+"""A leader without a majority resigns within this time, counted from the last keep-alive that came: at most an interval later."""
 SLACK_SECONDS = 1.5
-"""For a machine that is busy with much else."""
+"""For a busy machine."""
 
 NEXT = {
     INIT: {JOINING},
@@ -43,7 +42,7 @@ NEXT = {
 
 
 def free_ports(count):
-    """Ports that nobody has: those of seeds are known before they are open. Nothing else runs in this network."""
+    """Unused ports: seeds need theirs before they open. Nothing else runs in this network."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(count)]
         for one in sockets:
@@ -52,7 +51,7 @@ def free_ports(count):
 
 
 class Cluster:
-    """How its processes enter: the first two voters are its seeds, and each has its state directory."""
+    """Options of its processes: the first two voters are its seeds, and each has its state directory."""
 
     def __init__(self, room, voters, directory, flags=NEVER_ALONE, seeds=None):
         self.room = room
@@ -84,7 +83,7 @@ class Cluster:
         return members
 
     def agreed(self, *members, but=None, seconds=30.0):
-        """Waits until these follow one of them, and until each knows all others to be active."""
+        """Waits until these follow one of them, and until each knows all others as active."""
         names = {member.peer for member in members}
 
         def agreement():
@@ -108,12 +107,12 @@ def states(member, peer):
 
 
 def told_at(member, event, count):
-    """When it was told of the event after the first `count` ones."""
+    """Time of the event after the first `count` ones."""
     return [one["at"] for one in member.events if one["event"] == event][count]
 
 
 def in_order(*members):
-    """What each was told of leaders and of the states of members makes sense: each step once, in order, versions that grow."""
+    """Checks each one's events of leaders and member states: each step once, in order, with growing versions."""
     for member in members:
         told = member.leaderships()
         assert told == [1, 0] * (len(told) // 2) + [1] * (len(told) % 2), f"{member.peer}: {told}"
@@ -125,7 +124,7 @@ def in_order(*members):
         present, newest = {}, 0
         for peer, state, version in member.told("MemberState"):
             if (peer, state, version) == (member.peer, INIT, 0):
-                # It gave its cluster up, with all that it knew of the others.
+                # It left its cluster, and dropped its knowledge of the others.
                 present, newest = {}, 0
                 continue
             was = present.get(peer, INIT)
@@ -142,8 +141,9 @@ def nobody_leads(room, *members):
 
 
 def t14_five_processes_elect_while_three_of_them_live():
-    """Five processes. The leader and another one are killed, and three elect; a third one, and nobody leads, as all of them say in
-    time. A seed returns from its state directory, and there is a leader again."""
+    """Five processes. The leader and another one are killed, and three elect. A third one is killed, and all report in time that
+    there is no leader. A seed returns from its state directory, and there is a leader again.
+    """
     with tempfile.TemporaryDirectory() as directory, Room() as room:
         cluster = Cluster(room, ["ann", "bob", "cid", "dan", "eve"], directory)
         members = cluster.form()
@@ -183,7 +183,7 @@ def t14_five_processes_elect_while_three_of_them_live():
         assert took < limit + SLACK_SECONDS, f"{took:.2f} s"
         room.never("somebody leads without a majority", lambda: any(member.leader for member in two), 4 * TTL)
 
-        # A seed, where others find it: what they knew of each other's addresses is too old.
+        # A seed, which others can reach: their knowledge of each other's addresses is out of date.
         seed = next(peer for peer in cluster.ports if peer not in {member.peer for member in two})
         began = time.monotonic()
         again = cluster.start(seed)
@@ -194,7 +194,7 @@ def t14_five_processes_elect_while_three_of_them_live():
 
 
 def t21_a_process_that_was_killed_returns_from_its_state_directory():
-    """A follower is killed and started at once, before the leader has removed it: it is admitted under its next incarnation."""
+    """A follower is killed and started at once, before the leader has removed it: the leader admits its next incarnation."""
     with tempfile.TemporaryDirectory() as directory, Room() as room:
         cluster = Cluster(room, ["ann", "bob", "cid"], directory)
         members = cluster.form()
@@ -228,7 +228,7 @@ def members_without_a_vote_follow_and_hosts_ask_seeds_by_name():
         in_order(*rest)
 
 
-def what_only_other_strategies_have_is_refused():
+def functions_of_other_strategies_are_refused():
     with tempfile.TemporaryDirectory() as directory, Room() as room:
         ann = Cluster(room, ["ann"], directory, flags=0).start("ann")
         room.wait("it leads", lambda: ann.leader == "ann")

@@ -27,8 +27,8 @@ fn members_without_a_vote_follow_and_hosts_ask_seeds_by_name() {
 }
 
 #[test]
-fn what_only_other_strategies_have_is_refused() {
-    story(STORIES, "what_only_other_strategies_have_is_refused");
+fn functions_of_other_strategies_are_refused() {
+    story(STORIES, "functions_of_other_strategies_are_refused");
 }
 
 #[test]

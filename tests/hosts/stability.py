@@ -1,10 +1,10 @@
-"""Who disturbs a room does not change its leader, over the C ABI, with real processes and the default timers.
+"""Disturbances that do not change a room's leader, over the C ABI, with real processes and the default timers.
 
-`stability.py NAME [KEY=NUMBER...]` runs one function, as `promises.py` does. Run by `tests/hosts`, and with more rounds by
-`make figures`; MMN_LIBRARY names the library.
+`stability.py NAME [KEY=NUMBER...]` runs one function, as `promises.py` does. Run by `tests/hosts`, and with more rounds by `make
+figures`; MMN_LIBRARY names the library.
 
-In each round somebody disturbs a room of three. The two others must never be told of another leader, or of none, and the one that
-disturbed must follow theirs at the end.
+In each round one member disturbs a room of three. The two others must never receive another leader, or none, and the disturbing
+member must follow theirs at the end.
 """
 
 import random
@@ -21,13 +21,13 @@ from room import Room
 
 NAMES = ("ann", "bob", "cid")
 BACK_SECONDS = 20.0
-"""A reconnection tries every 2 s at the longest, and each try may take the handshake's 5 s."""
+"""A reconnection tries at least every 2 s, and each try may take the handshake's 5 s."""
 AFTER_SECONDS = 4.0
-"""How long the room is watched after the last disturbance: longer than the longest election timeout."""
+"""Time of watching after the last disturbance: longer than the longest election timeout."""
 
 
 def disturbed(room, members, disturb):
-    """Runs `disturb(follower)` in a settled room and compares what the others were told."""
+    """Runs `disturb(follower)` in a settled room and compares the others' events."""
     leader = room.agreed(*members)
     follower = next(member for member in members if member is not leader)
     others = [member for member in members if member is not follower]
@@ -55,8 +55,9 @@ def stopped(number):
 
 
 def flapping(number, seconds):
-    """Stopped and continued, or its cable cut and mended, each time for up to 4 s; every third round both in turn. The stops of
-    another third take about as long as the heartbeat timeout, so that its ends disagree on what was lost."""
+    """Stopped and continued, or its cable cut and mended, each time for up to 4 s; every third round both in turn. In another
+    third the stops take about as long as the heartbeat timeout, so that its peers disagree on the loss.
+    """
     chance = random.Random(number)
     with Lab(*NAMES) as lab, Room() as room:
         hosts = {name: lab.host(name) for name in NAMES}
@@ -79,7 +80,7 @@ def flapping(number, seconds):
 
 
 def joining(number):
-    """With the largest id, by way of the follower; it is told of the leader and of no other."""
+    """With the largest id, through the follower; it receives this leader and no other."""
     with Room() as room:
         members = room.form(*NAMES)
 
@@ -92,7 +93,7 @@ def joining(number):
 
 
 def many(story, rounds, at_once):
-    """That many rounds, so many at a time; fails with all that failed."""
+    """Runs `rounds` rounds, this many at a time; fails with every failure."""
     numbers, failures, lock = iter(range(rounds)), [], threading.Lock()
 
     def work():
@@ -115,7 +116,7 @@ def many(story, rounds, at_once):
     return failures
 
 
-def who_disturbs_a_room_does_not_change_its_leader(rounds=3, at_once=0, seconds=60):
+def disturbances_do_not_change_a_rooms_leader(rounds=3, at_once=0, seconds=60):
     """All three kinds, side by side: the flapping ones take a minute, and the others run meanwhile."""
     stories = {
         "stopped for 5 s": stopped,

@@ -1,4 +1,4 @@
-"""What plays a story: a function of the file, named by the first argument, in a network with nothing but loopback."""
+"""Runs a story: a function of the file, named by the first argument, in a network with nothing but loopback."""
 
 import sys
 from pathlib import Path

@@ -1,10 +1,10 @@
-//! Programs in Python that play stories: functions, each of which shows one thing and fails on its own.
+//! Python programs of stories: functions, each of which shows one behaviour and fails on its own.
 
 use std::process::Command;
 
 use crate::tools::{library, root, run};
 
-/// Plays a story of a file in this folder (`stories.py`).
+/// Runs a story of a file in this folder (`stories.py`).
 #[track_caller]
 pub(crate) fn play(file: &str, story: &str) {
     let printed = run(Command::new("python3")
@@ -15,7 +15,7 @@ pub(crate) fn play(file: &str, story: &str) {
     assert_eq!(last, format!("ok {story}"), "{printed}");
 }
 
-/// A test for each function of a file, of the same name.
+/// A test for each function of a file, with that function's name.
 macro_rules! stories {
     ($play:path, $file:literal: $($name:ident)*) => {
         $(

@@ -1,5 +1,5 @@
-//! What a host may do at any time: unregister while events flow, shut down with events in flight, open and
-//! close rooms and the library itself again and again, call everything from inside callbacks.
+//! Actions that a host may take at any time: unregister during events, shut down with events in flight, open and close rooms and
+//! the library itself repeatedly, call every function from inside callbacks.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,7 @@ fn survives(command: &mut Command, tests: &[&str]) {
         .env("MMN_GUEST", root().join("bindings/python/tests/guest.py"))
         .env("MMN_LAYOUT", layout(Path::new("include")))
         .env("LD_LIBRARY_PATH", folder)
-        // One arena, so that what the C library keeps for each thread is no growth.
+        // One arena, so that the C library's caches for each thread do not count as growth.
         .env("MALLOC_ARENA_MAX", "1"));
     for test in tests {
         let line = format!("ok {test}");
@@ -86,7 +86,7 @@ fn csharp_under_coreclr() {
     );
 }
 
-/// Every registration of the bindings, and the scripts that made it unloaded: what Unity's editor does.
+/// Every registration of the bindings, and the scripts that made it unloaded, like Unity's editor.
 const RELOADED: [&str; 7] = [
     "SetLog, without a room",
     "SetLog, thread",

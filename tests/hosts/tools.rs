@@ -9,14 +9,14 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Moves this test, and what it starts, to a network where only loopback exists. Tests run side by side, and rooms find each
-/// other in one network. Without root they share that of `scripts/test.sh`, which runs them one at a time then.
+/// Moves this test and its processes to a network with loopback alone. Tests run side by side, and rooms in one network would
+/// discover each other. Without root they share the network of `scripts/test.sh`, which then runs them one at a time.
 fn own_network() {
     thread_local!(static MOVED: bool = move_to_own_network().is_ok());
     MOVED.with(|_| ());
 }
 
-/// The thread's network is new, and inherited by its processes and threads.
+/// The thread's network is new; its processes and threads inherit it.
 fn move_to_own_network() -> io::Result<()> {
     // SAFETY: no memory is passed.
     if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
@@ -44,7 +44,7 @@ pub(crate) fn library() -> PathBuf {
     path
 }
 
-/// A place for the program `name`, in a folder of this test: others may run at the same time.
+/// A path for the program `name`, in a folder of this test: others may run at the same time.
 pub(crate) fn output(name: &str) -> PathBuf {
     own_network();
     let thread = std::thread::current();
@@ -54,7 +54,7 @@ pub(crate) fn output(name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Runs to the end; gives what was printed. A failure shows all of it.
+/// Runs a command to its end and returns its output. A failure shows all of it.
 pub(crate) fn run(command: &mut Command) -> String {
     own_network();
     let Output {
@@ -115,7 +115,7 @@ pub(crate) fn compile_csharp<S: AsRef<OsStr>>(sources: &[S], name: &str) -> Path
     compile_csharp_with(&[], sources, name)
 }
 
-/// The same against CoreCLR's assemblies: an assembly that names Mono's finds only a part of their types there.
+/// Compiles against CoreCLR's assemblies: an assembly that names Mono's finds only a part of their types there.
 pub(crate) fn compile_csharp_for_coreclr<S: AsRef<OsStr>>(sources: &[S], name: &str) -> PathBuf {
     let versions = dotnet()
         .with_file_name("shared")
@@ -127,12 +127,12 @@ pub(crate) fn compile_csharp_for_coreclr<S: AsRef<OsStr>>(sources: &[S], name: &
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            // Those that are native code have no place in a compilation.
+            // Native libraries have no place in a compilation.
             name.starts_with("System.") && name.ends_with(".dll") && !name.contains("Native")
         })
         .map(|path| format!("-r:{}", path.display()))
         .collect();
-    // mcs names this for assemblies that refer to others by another version.
+    // mcs warns with these of assemblies that refer to others by another version.
     options.extend(["-nostdlib", "-noconfig", "-nowarn:1701,1702"].map(str::to_owned));
     for_coreclr(&compile_csharp_with(&options, sources, name))
 }
@@ -161,7 +161,8 @@ fn csharp_files(folder: &str) -> Vec<PathBuf> {
     sources
 }
 
-/// The structs of the header in `folder` as the C compiler lays them out: a file of lines "struct size" and "struct.field offset".
+/// The structs of the header in `folder` as the C compiler lays them out: a file of lines "struct size" and "struct.field
+/// offset".
 pub(crate) fn layout(folder: &Path) -> PathBuf {
     let header = folder.join("meta_mystia_network.h");
     let header = root().join(header);
@@ -192,7 +193,7 @@ pub(crate) fn layout(folder: &Path) -> PathBuf {
     lines
 }
 
-/// An assembly for CoreCLR, which wants it to be named .dll, and to be told which runtime it is for.
+/// An assembly for CoreCLR, which requires the name .dll and a runtime configuration.
 pub(crate) fn for_coreclr(exe: &Path) -> PathBuf {
     let program = exe.with_extension("dll");
     std::fs::rename(exe, &program).expect("it can be renamed");

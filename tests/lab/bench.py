@@ -16,7 +16,7 @@ _sessions = itertools.count(1)
 
 
 class Bench:
-    """`with Bench(network, "ann", "bob") as bench:`; the first host is the one that the others dial, and the centre of a star."""
+    """`with Bench(network, "ann", "bob") as bench:`; the others dial the first host, which is the centre of a star."""
 
     def __init__(self, network, *names, environment=None, star=False):
         self.network = network
@@ -34,7 +34,7 @@ class Bench:
             address = first.wait("ready")["address"]
             for other in others:
                 other.tell(f"connect {address}")
-            # The one that came last was introduced to all.
+            # Every host was introduced to the last one.
             for host in self.hosts.values():
                 host.wait("view", lambda view: view["peers"] == len(others))
         except BaseException:
@@ -69,7 +69,7 @@ class BenchHost:
         return self.wait("sent", lambda sent: sent["stream"] == stream, seconds)
 
     def report(self):
-        """What has come since the last report, by stream."""
+        """Messages since the last report, by stream."""
         self.tell("report")
         return {one["stream"]: one for one in self.wait("report")["streams"]}
 
@@ -78,7 +78,7 @@ class BenchHost:
         self.process.stdin.flush()
 
     def wait(self, event, condition=lambda _: True, seconds=60):
-        """The first line of that kind for which the condition holds; it and all lines before it are not looked at again."""
+        """The first line of that kind that fulfils the condition. Later calls skip it and all lines before it."""
         deadline = time.monotonic() + seconds
         while True:
             line = self.lines.get(timeout=max(0.01, deadline - time.monotonic()))

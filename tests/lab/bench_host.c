@@ -1,5 +1,5 @@
 /*
- * A host of the lab that sends streams of messages and measures those that come, over the C ABI.
+ * A host of the lab that sends streams of messages and measures the received ones, over the C ABI.
  *
  *   MMN_LIBRARY=... bench_host ID SESSION [ROLE]
  *
@@ -9,7 +9,7 @@
  *   connect ADDRESS
  *   send STREAM PEER HZ BYTES COUNT [DELIVERY CHANNEL PRIORITY TTL_MS KEY]
  *       HZ 0: as fast as the library takes them. With DELIVERY by SendToPeerEx, else by SendToPeer.
- *   report                what has come since the last report
+ *   report                messages since the last report
  *   leave                 shuts down and ends
  * Prints JSON, one value a line:
  *   {"event": "ready"}, {"event": "view", "at": SECONDS, "peers": NUMBER, "leader": ID}
@@ -17,7 +17,7 @@
  *   {"event": "report", "streams": [{"stream": S, "count": N, "highest": N, "disorder": N, "bytes": N, "seconds": T,
  *                                    "p50": MS, "p99": MS, "p999": MS, "most": MS}]}
  *
- * A message carries when it was due, so that one that had to wait for its turn here counts with that wait. All namespaces have
+ * A message carries its due time, so that its measured delay includes a wait at the sender. All namespaces have
  * one CLOCK_MONOTONIC. The content does not compress.
  */
 #define _GNU_SOURCE
@@ -136,7 +136,7 @@ static int by_size(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* The smallest value that so large a part of them do not exceed, in milliseconds. */
+/* The quantile `part` of the delays, in milliseconds. */
 static double quantile(const struct inflow *in, double part)
 {
     uint64_t measured = in->count < MAX_MEASURED ? in->count : MAX_MEASURED;
@@ -192,7 +192,7 @@ static void *send_all(void *argument)
         for (;;) {
             int32_t code = send_one(out, data);
             if (code == 0) break;
-            /* Away for a while, or full. */
+            /* The peer is away for a while, or the queue is full. */
             if (code != SEND_QUEUE_FULL && code != PEER_NOT_FOUND) must(code, "a send");
             refused++;
             sleep_until(now_ns() + 500000);
@@ -261,7 +261,7 @@ int main(int argc, char **argv)
         state ^= state << 13, state ^= state >> 7, state ^= state << 17;
         noise[i] = (uint8_t)state;
     }
-    /* As a game has it: the defaults, without discovery. */
+    /* As in a game: the defaults, without discovery. */
     struct network_config config = QUIET_CONFIG;
     config.send_queue_capacity = 128;
     config.incoming_queue_capacity = 256;

@@ -1,7 +1,7 @@
-"""Small messages beside bulk: what a game feels of a transfer.
+"""Small messages beside bulk: the effect of a transfer on a game.
 
-`beside.py [--seconds N] [--one-lane] [--environment KEY=VALUE] [--queue BYTES]` prints the figures of `docs/lab.md` for
-one library (MMN_LIBRARY). With --one-lane all goes by SendToPeer, the bulk too.
+`beside.py [--seconds N] [--one-lane] [--environment KEY=VALUE] [--queue BYTES]` prints the figures of `docs/lab.md` for one
+library (MMN_LIBRARY). With --one-lane SendToPeer sends everything, the bulk too.
 """
 
 import argparse
@@ -15,15 +15,17 @@ from network import Network
 
 PLAY_HZ, PLAY_BYTES = 60, 64
 PLAY, BULK, BACK, LOOSE, SEQUENCED = range(5)
-"""Streams: messages of the game, bulk the same way, messages of the game the other way; the game's that may be lost."""
+"""Streams: messages of the game, bulk in the same direction, messages of the game in the other; the game's messages that may be
+lost.
+"""
 ONE_LANE = {PLAY: (), BULK: (), BACK: ()}
 APART = {PLAY: (0, 1, 1, 0, 0), BULK: (0, 2, 1, 0, 0), BACK: (0, 1, 1, 0, 0), LOOSE: (2, 3, 1, 0, 0), SEQUENCED: (3, 4, 1, 0, 7)}
-"""How each stream is sent: delivery, channel, priority, time to live, key."""
+"""Options of each stream: delivery, channel, priority, time to live, key."""
 TRANSFER_BYTES = 50_000_000
 CHUNK_BYTES = 16_384
 LINE_BITS_PER_SECOND = 50_000_000
 LINE_QUEUE_BYTES = 187_500
-"""What the line of 50 Mbit/s holds in a round trip of 30 ms, as a router's queue often does."""
+"""Bytes that the line of 50 Mbit/s carries in a round trip of 30 ms, like the queues of many routers."""
 
 
 def quantiles(stream):
@@ -32,7 +34,7 @@ def quantiles(stream):
 
 @contextlib.contextmanager
 def room_over(environment, **line):
-    """A room of two over that line, both ways: the network and the hosts. The line was never another."""
+    """A room of two over that line, both ways: the network and the hosts. The line has these settings from the start."""
     with Network("ann", "bob") as network:
         network.both("ann", "bob", **line)
         with Bench(network, "ann", "bob", environment=environment) as bench:
@@ -40,7 +42,7 @@ def room_over(environment, **line):
 
 
 def play(ann, bob, ways, seconds):
-    """60 messages a second each way, of each kind that there is; gives the reliable ones, by receiver."""
+    """60 messages a second each way, of each kind; returns the counts of the reliable ones, by receiver."""
     count = PLAY_HZ * seconds
     for stream in ways.keys() - {BULK}:
         sender, receiver = (bob, "ann") if stream == BACK else (ann, "bob")
@@ -62,7 +64,7 @@ def play_beside_bulk_on_a_lossy_line(seconds=60, environment=None, loss=0.02, wa
 
 
 def wait_for(host, counts):
-    """The report, once all messages of these streams had time to arrive: what is reliable is not lost."""
+    """The report, once all messages of these streams had time to arrive. Fails if a reliable one is missing."""
     time.sleep(3)
     report = host.report()
     for stream, count in counts.items():
@@ -73,7 +75,7 @@ def wait_for(host, counts):
 
 
 def transfer_on_a_lossy_line(seconds=20, environment=None, loss=0.02):
-    """How much a transfer carries at 25 ms and 2 % loss each way, without a limit: in bits a second."""
+    """Throughput of a transfer at 25 ms and 2 % loss each way, without a rate limit: in bits a second."""
     with room_over(environment, delay_ms=25, loss=loss) as (network, ann, bob):
         ann.send(BULK, "bob", size=CHUNK_BYTES, count=1_000_000)
         time.sleep(seconds)
@@ -82,8 +84,9 @@ def transfer_on_a_lossy_line(seconds=20, environment=None, loss=0.02):
 
 
 def transfer_on_a_clean_line(environment=None, queue=LINE_QUEUE_BYTES, ways=APART):
-    """50 MB over 50 Mbit/s at 15 ms: bits a second, and what plain UDP takes on the same line meanwhile (p50, p99 in ms), and the
-    game's messages by stream."""
+    """50 MB over 50 Mbit/s at 15 ms: bits a second, delays of plain UDP on the line meanwhile (p50, p99 in ms), and the game's
+    messages by stream.
+    """
     with room_over(environment, delay_ms=15, rate_kbit=LINE_BITS_PER_SECOND // 1000, queue_bytes=queue) as (network, ann, bob):
         count = -(-TRANSFER_BYTES // CHUNK_BYTES)
         ann.send(BULK, "bob", size=CHUNK_BYTES, count=count, options=ways[BULK])

@@ -1,4 +1,4 @@
-"""The lab itself: what plain UDP measures on its lines is what was asked for."""
+"""The lab itself: plain UDP measures the lines' settings."""
 
 import math
 import statistics
@@ -11,13 +11,15 @@ PORT = 7000
 
 
 def probe(network, sender, receiver, hz, size, count, arrivals=None):
-    """One-way delays in ms by number, of `count` datagrams, and how many came twice. `arrivals` takes when they came, in seconds."""
+    """One-way delays in ms by number, of `count` datagrams, and the number of duplicates. `arrivals` receives the arrival times,
+    in seconds.
+    """
     program = compile_c("udp_probe", "tests/lab/udp_probe.c")
     listening = network.host(receiver).start([program, "receive", PORT])
     assert listening.stdout.readline() == "ready\n"
     address = network.host(receiver).address
     network.host(sender).run(str(program), "send", address, str(PORT), str(hz), str(size), str(count))
-    # What is under way arrives; the longest delay here is 250 ms.
+    # Datagrams under way arrive; the longest delay here is 250 ms.
     time.sleep(0.5)
     output, _ = listening.communicate(timeout=10)
     delays = {}
@@ -32,7 +34,7 @@ def probe(network, sender, receiver, hz, size, count, arrivals=None):
 
 
 def warm(network):
-    """Addresses are resolved before a cut or a loss can hit the question."""
+    """Resolves addresses before a cut or a loss can hit the requests."""
     for one, other in [("ann", "bob"), ("bob", "ann")]:
         probe(network, one, other, 100, 64, 3)
 
@@ -100,7 +102,7 @@ def reordered_frames_overtake_others():
 
 
 def the_rate_is_the_one_asked_for():
-    """Twice as much is sent as the line takes: the queue is full, and the rest is dropped."""
+    """Sends twice the line's rate: the queue is full, and the rest is dropped."""
     with Network("ann", "bob") as network:
         warm(network)
         for megabits, size in [(2, 1000), (50, 1400)]:
@@ -112,7 +114,7 @@ def the_rate_is_the_one_asked_for():
             arrivals = []
             delays, _ = probe(network, "ann", "bob", packets_per_second * 2, size, sent, arrivals)
             measured = (len(arrivals) - 1) / (arrivals[-1] - arrivals[0]) / packets_per_second * megabits
-            # So long that it does not run dry while the sender waits for a processor.
+            # Long enough that it does not run dry while the sender waits for a processor.
             full = 100
             p50 = statistics.median(delays.values())
             print(f"  {megabits} Mbit/s asked, {measured:.2f} measured; full queue {full:.1f} ms, p50 {p50:.1f} ms")
@@ -156,7 +158,7 @@ def nothing_passes_a_cut():
 
 
 def groups_are_flooded():
-    """What discovery sends (mDNS) reaches every other host."""
+    """Packets of discovery (mDNS) reach every other host."""
     with Network("ann", "bob", "cid") as network:
         script = """
 import socket, struct, sys

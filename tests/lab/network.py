@@ -4,8 +4,7 @@
         network.set("ann", "bob", delay_ms=25, loss=0.02)
 
 The namespaces have no name: file descriptors of this process alone hold them, and the switch ends with its standard input. So
-nothing is left behind, whatever ends this process. The same holds for programs that end with their standard input, as all hosts
-of the lab do.
+nothing remains, whatever ends this process. All hosts of the lab end with their standard input, too.
 """
 
 import os
@@ -15,22 +14,22 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# What moves hosts by strings, and the tests of one machine.
+# The modules that control hosts, and the tests of one machine.
 sys.path[:0] = [str(ROOT / "tests/hosts/puppet"), str(ROOT / "tests/hosts")]
 
 from lab import inside  # noqa: E402
 
 SWITCH = ROOT / "target/release/lab_switch"
 CANNOT_RUN = 3
-"""The exit code where this machine lacks what the lab needs, as `lab_switch` has it."""
+"""The exit code on a machine that cannot run the lab, as in `lab_switch`."""
 
 
 class CannotRun(Exception):
-    """What this machine lacks, in one line."""
+    """The missing requirement of this machine, in one line."""
 
 
 def check():
-    """Raises CannotRun where the lab cannot run."""
+    """Raises CannotRun if this machine cannot run the lab."""
     if not sys.platform.startswith("linux"):
         raise CannotRun("needs Linux, for network namespaces and TAP devices")
     if os.geteuid() != 0:
@@ -89,22 +88,22 @@ class Network:
         self._command("set", sender, receiver, *(f"{key}={value}" for key, value in settings.items()))
 
     def both(self, one, other, **settings):
-        """The same in both directions."""
+        """Changes both directions."""
         self.set(one, other, **settings)
         self.set(other, one, **settings)
 
     def clear(self, sender="*", receiver="*"):
-        """A perfect line again."""
+        """Resets the direction to a perfect line."""
         self._command("clear", sender, receiver)
 
     def count(self, sender, receiver):
-        """What happened to the frames of one direction so far."""
+        """Counters of the frames of one direction so far."""
         (word,) = self._command("count", sender, receiver)
         _, counters = word.split(":")
         return {key: int(value) for key, value in (counter.split("=") for counter in counters.split(","))}
 
     def late(self):
-        """How many frames of all directions the switch itself has delivered late."""
+        """Frames of all directions that the switch itself has delivered late."""
         return sum(int(word.rsplit("=", 1)[1]) for word in self._command("count", "*", "*"))
 
     def _build(self):
@@ -150,7 +149,7 @@ class Host:
         self.network.both(self.name, "*", **settings)
 
     def cut(self):
-        """Nothing passes any more, and nobody is told."""
+        """Drops every packet; no host notices the cut at once."""
         self.set(cut=1)
 
     def join(self):
@@ -158,8 +157,8 @@ class Host:
         self.set(cut=0)
 
     def pull(self):
-        """The cable is pulled: the host sees that its interface has no carrier."""
-        # A TAP device takes frames also without a carrier.
+        """The cable is pulled: the host's interface loses its carrier."""
+        # A TAP device accepts frames even without a carrier.
         self.cut()
         self.ip("link set eth0 carrier off")
 
@@ -169,7 +168,7 @@ class Host:
         self.join()
 
     def move(self, address):
-        """The host's address is another from now on."""
+        """Changes the host's address."""
         self.ip(f"address del {self.address}/24 dev eth0", f"address add {address}/24 dev eth0")
         self.ip("route replace 224.0.0.0/4 dev eth0")
         self.address = address

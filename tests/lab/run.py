@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs tests of the lab: `run.py [NAME...]`, by default all; a name is a part of a test's. `--list` lists them.
+"""Runs tests of the lab: `run.py [NAME...]`, by default all; a name may be a part of a test's name. `--list` lists them.
 
-`run.py --long` is the long form: every disturbance 20 times, the room under loss for 30 minutes (LAB_TIMES, LAB_MINUTES).
-Ends with 0 when all passed, with 1 when one failed, and with 3 where this machine cannot run the lab.
+`run.py --long` is the long form: every disturbance 20 times, the room under loss for 30 minutes (LAB_TIMES, LAB_MINUTES). Exits
+with 0 when all passed, with 1 when one failed, and with 3 on a machine that cannot run the lab.
 """
 
 import argparse
@@ -24,7 +24,7 @@ def main():
     if arguments.long:
         os.environ.setdefault("LAB_MINUTES", "30")
         os.environ.setdefault("LAB_TIMES", "20")
-    # At once, and not when the rooms of other threads have ended: hosts, switches and namespaces end with this process.
+    # At once, without waiting for the rooms of other threads: hosts, switches and namespaces end with this process.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: os._exit(128 + number))
     try:

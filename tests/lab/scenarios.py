@@ -1,4 +1,4 @@
-"""Rooms of real processes on bad lines, and what happens to machines: pauses, pulled cables, other addresses, restarts.
+"""Rooms of real processes on bad lines, and disturbances of machines: pauses, pulled cables, other addresses, restarts.
 
 Each disturbance happens LAB_TIMES times (1), and the room under loss lasts LAB_MINUTES (1).
 """
@@ -19,11 +19,11 @@ from room import Room, side_by_side
 TIMES = int(os.environ.get("LAB_TIMES", "1"))
 MINUTES = float(os.environ.get("LAB_MINUTES", "1"))
 CONFIG = {"mdns_port": 0}
-"""The defaults, without discovery: who dials whom is for the test to say."""
+"""The defaults, without discovery: the tests decide on every dial."""
 BACK_SECONDS = 20.0
-"""From the end of a disturbance: a reconnection tries every 2 s at the longest, and each try may take the handshake's 5 s."""
+"""From the end of a disturbance: a reconnection tries at least every 2 s, and each try may take the handshake's 5 s."""
 LINE = {"delay_ms": 25, "loss": 0.01}
-"""What the lines are like where a test is about something else."""
+"""The lines of tests about other disturbances."""
 
 
 def form(room, network, *names):
@@ -31,7 +31,9 @@ def form(room, network, *names):
 
 
 class Streams:
-    """Numbered messages between all of these, until `end`. While a peer is away a send may be refused; what is accepted must come."""
+    """Numbered messages between all of these, until `end`. While a peer is away a send may be refused; an accepted message must
+    arrive.
+    """
 
     kinds = itertools.count(STREAM)
 
@@ -43,7 +45,7 @@ class Streams:
             sender.do("stream", kind=kind, to=receiver.peer, size=100, per_second=per_second, retry=retry)
 
     def end(self):
-        """All that was accepted must have come, once and in order."""
+        """Every accepted message must have arrived, once and in order."""
         for sender, _, kind in self.streams:
             sender.do("halt", kind=kind)
         for sender, receiver, kind in self.streams:
@@ -54,13 +56,13 @@ class Streams:
 
 
 def eight_stay_together_under_loss_and_jitter():
-    """5 % loss and up to 100 ms more delay in each direction: nobody is declared gone, and the leader stays."""
+    """5 % loss and up to 100 ms more delay in each direction: no member is lost, and the leader stays."""
     names = [f"peer{number}" for number in range(1, 9)]
     with Network(*names) as network, Room() as room:
         network.set("*", "*", delay_ms=10, jitter_ms=100, loss=0.05)
         members = form(room, network, *names)
         room.agreed(*members)
-        # The last one to join may still change the leader's mind about the sides of a merge.
+        # The last one to join may still change the leader, by the weight of the sides of a merge.
         time.sleep(5)
         leader = room.agreed(*members)
         seen = {member.peer: len(told(member)) for member in members}
@@ -72,7 +74,7 @@ def eight_stay_together_under_loss_and_jitter():
 
 
 def told(member):
-    """What it was told of links and leaders."""
+    """Its events of links and leaders."""
     return member.told("PeerStatus") + member.told("LeaderChanged")
 
 
@@ -130,7 +132,9 @@ def a_pause_of_30_s_is_survived():
 
 
 def a_cable_pulled_for_30_s_is_survived():
-    """The leader's and another's, with messages under way: one loss, one return, and everything accepted arrives."""
+    """A cable of the leader and of another member, with messages under way: one loss, one return, and every accepted message
+    arrives.
+    """
 
     def pulled(of_leader):
         with Network("ann", "bob", "cid") as network, Room() as room:
@@ -166,9 +170,10 @@ def one_pull(room, members, of_leader, number):
     streams.end()
 
 
-def what_a_flapping_member_misses_is_counted_at_both_ends():
-    """Ten cuts of 2.2 s and one of 30 s, while all broadcast 30 times a second: with the default queues nothing is missed, and
-    with queues of 40 messages both ends count the same."""
+def both_ends_count_the_messages_that_a_flapping_member_misses():
+    """Ten cuts of 2.2 s and one of 30 s, while all broadcast 30 times a second. With the default queues no message is missing,
+    and with queues of 40 messages both ends count equal numbers.
+    """
     default = lambda: flapping(CONFIG, is_exact=True)
     short = lambda: flapping({**CONFIG, "send_queue_capacity": 40}, is_exact=False)
     side_by_side(default, short)
@@ -191,7 +196,7 @@ def cut_again_and_again(room, members, flapper, number, is_exact):
     before = {(one.peer, other.peer): returns(one, other) for one, other in pairs}
     kinds = {member.peer: next(Streams.kinds) for member in members}
     for member in members:
-        # -7 while a queue is full after a return: what is not accepted is not sent.
+        # -7 while a queue is full after a return: a refused message is not sent.
         member.do("stream", kind=kinds[member.peer], size=100, per_second=30, retry=[-7])
     for seconds in [2.2] * 10 + [30]:
         flapper.host.pull()
@@ -212,13 +217,13 @@ def cut_again_and_again(room, members, flapper, number, is_exact):
         assert not (is_exact and missed), f"{receiver.peer} missed {missed} of {sender.peer}"
         room.wait("all that is not missed", lambda: inflow()["count"] == accepted - missed)
         came = inflow()
-        # What was missed at the very end is not followed by a number that shows it.
+        # The last missing messages have no later number after them that reveals the gap.
         assert came["missing"] <= missed and came["disorder"] == 0, (came, missed)
         print(f"  {number}: {sender.peer} to {receiver.peer}: {accepted} sent, {missed} missed")
 
 
 def returns(one, other):
-    """What all returns of `other` told `one`: its own messages that are missed, and the other's."""
+    """The sums of all returns of `other` at `one`: its own messages that are missing, and the other's."""
     told = one.told("Returned", other.peer)
     return sum(count for _, count, _ in told), sum(missed for _, _, missed in told)
 
@@ -240,7 +245,7 @@ def an_address_changes(of_dialling):
             streams = Streams(ann, bob)
             began = time.monotonic()
             moving.host.move(f"10.78.0.{100 + number}")
-            # A message that is sent from now on arrives, over the link or the next one.
+            # A message sent from now on arrives, over this link or the next one.
             for one, other in [(ann, bob), (bob, ann)]:
                 text = f"from {one.peer} {number}"
                 room.wait("it is accepted", lambda: one.call("SendToPeer", other.peer, text, TEXT, 0) == 0)
@@ -266,7 +271,7 @@ def the_accepting_side_changes_its_address():
 
 
 def a_process_restarts_under_its_id():
-    """Killed, and at once there again: it is admitted, and all agree on one leader. Once each a follower and the leader."""
+    """Killed and restarted at once: it is admitted, and all agree on one leader. Once for a follower and once for the leader."""
     for of_leader in (False, True):
         with Network("ann", "bob", "cid") as network, Room() as room:
             network.set("*", "*", **LINE)
@@ -308,8 +313,9 @@ def no_slower(streams, limits):
 
 
 def a_game_goes_on_beside_bulk_on_a_lossy_line():
-    """25 ms and 2 % loss each way. Nothing reliable is lost, no sequenced message overtakes a newer one, and nothing waits for the
-    bulk: a machine that is busy with other work has twice the time that docs/lab.md promises."""
+    """25 ms and 2 % loss each way. No reliable message is lost, no sequenced message overtakes a newer one, and none waits for
+    the bulk. A busy machine has twice the time that docs/lab.md promises.
+    """
     streams = play_beside_bulk_on_a_lossy_line(int(MINUTES * 60))
     no_slower(streams, {PLAY: 236, LOOSE: 76, SEQUENCED: 76})
 
@@ -324,8 +330,8 @@ def a_game_goes_on_beside_a_transfer_that_fills_a_clean_line():
 # -- stars
 
 
-def a_slow_guest_of_a_star_delays_nobody_else():
-    """Eight around a host, all send each other 60 messages a second. One is on a line that takes a tenth of what it is sent."""
+def a_slow_guest_of_a_star_delays_no_other():
+    """Eight around a host, all send each other 60 messages a second. One is on a line with a tenth of the rate that it is sent."""
     guests = [f"guest{number}" for number in range(1, 8)]
     slow, *others = guests
     seconds = 15
@@ -349,19 +355,19 @@ def a_slow_guest_of_a_star_delays_nobody_else():
                 took[kilobits] = {key: max(stream[key] for stream in streams) for key in ("p50", "p99", "p999")}
                 print(f"  {quantiles(took[kilobits])}, the worst of six, {'beside a slow guest' if kilobits else 'alone'}")
     assert took[100]["p50"] <= took[None]["p50"] + 5, took
-    # A machine that is busy with other work.
+    # Slack of a busy machine.
     assert took[100]["p99"] <= took[None]["p99"] + 40, took
 
 
 TESTS = [
-    a_slow_guest_of_a_star_delays_nobody_else,
+    a_slow_guest_of_a_star_delays_no_other,
     a_game_goes_on_beside_bulk_on_a_lossy_line,
     a_game_goes_on_beside_a_transfer_that_fills_a_clean_line,
     eight_stay_together_under_loss_and_jitter,
     a_pause_of_4_s_is_survived,
     a_pause_of_30_s_is_survived,
     a_cable_pulled_for_30_s_is_survived,
-    what_a_flapping_member_misses_is_counted_at_both_ends,
+    both_ends_count_the_messages_that_a_flapping_member_misses,
     the_dialling_side_changes_its_address,
     the_accepting_side_changes_its_address,
     a_process_restarts_under_its_id,

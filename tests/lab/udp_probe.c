@@ -1,11 +1,11 @@
 /*
- * Plain UDP between two hosts of the lab: what the lines do, measured without the library.
+ * Plain UDP between two hosts of the lab: the lines measured without the library.
  *
  *   udp_probe receive PORT                        until standard input ends
  *   udp_probe send ADDRESS PORT HZ BYTES COUNT    at even distances
  *
- * At the end the receiver prints one line for each datagram: its number, how long it was under way and when it came, in
- * nanoseconds. All namespaces have one CLOCK_MONOTONIC.
+ * At the end the receiver prints one line for each datagram: its number, its delay and its arrival time, in nanoseconds. All
+ * namespaces have one CLOCK_MONOTONIC.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

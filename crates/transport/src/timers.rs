@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_timer_that_is_put_off_wakes_nobody_at_its_first_time() {
+    async fn a_postponed_timer_does_not_fire_at_its_first_time() {
         let timers = Timers::start();
         let mut one = Owner::new(&timers, SHORT);
         assert!(!one.is_due());

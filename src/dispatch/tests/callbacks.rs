@@ -92,7 +92,7 @@ fn a_handler_can_replace_and_unregister_itself() {
 }
 
 #[test]
-fn a_new_handler_is_told_the_present_as_the_queue_has_told_it() {
+fn a_new_handler_receives_the_present_as_the_queue_has_reported_it() {
     let dispatch = manual(wide());
     dispatch.push(Event::Joined(peer("c")));
     dispatch.push(Event::Joined(peer("a")));
@@ -110,7 +110,7 @@ fn a_new_handler_is_told_the_present_as_the_queue_has_told_it() {
 }
 
 #[test]
-fn a_new_leader_handler_without_a_leader_is_told_nothing() {
+fn a_new_leader_handler_without_a_leader_receives_nothing() {
     let dispatch = manual(wide());
     let seen = log_all(&dispatch);
     dispatch.push(led_by(""));
@@ -119,7 +119,7 @@ fn a_new_leader_handler_without_a_leader_is_told_nothing() {
 }
 
 #[test]
-fn a_replaced_handler_never_runs_and_its_replacement_is_told_once() {
+fn a_replaced_handler_never_runs_and_its_replacement_runs_once() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
     dispatch.push(Event::Joined(peer("a")));
@@ -136,7 +136,7 @@ fn a_replaced_handler_never_runs_and_its_replacement_is_told_once() {
 }
 
 #[test]
-fn what_falls_between_two_handlers_is_told_to_the_second() {
+fn events_between_two_handlers_go_to_the_second() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
     dispatch.register::<PeerStatus>(Some(status(&sender, "1 ")));
@@ -163,7 +163,7 @@ fn what_falls_between_two_handlers_is_told_to_the_second() {
 }
 
 #[test]
-fn a_handler_that_is_unregistered_while_it_is_told_the_present_hears_no_more() {
+fn a_handler_that_is_unregistered_while_it_receives_the_present_gets_no_more() {
     let dispatch = Arc::new(manual(wide()));
     let (sender, seen) = channel();
     for id in ["a", "b", "c"] {
@@ -261,7 +261,7 @@ fn registering_from_many_threads_neither_hangs_nor_doubles() {
 }
 
 #[test]
-fn a_handler_that_comes_during_an_event_hears_it_in_its_place() {
+fn a_handler_that_comes_during_an_event_receives_it_in_its_place() {
     let dispatch = Arc::new(manual(wide()));
     let (sender, seen) = channel();
     dispatch.register_event_handler(Some(events(&sender, "")));
@@ -307,7 +307,7 @@ fn nothing_is_kept_of_a_peer_that_is_gone() {
 }
 
 #[test]
-fn leadership_is_told_in_turn_each_after_its_change_of_the_leader() {
+fn leadership_is_reported_alternately_after_each_change_of_the_leader() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
     dispatch.register::<Leadership>(Some(leadership(&sender, "")));
@@ -339,7 +339,7 @@ fn leadership_is_told_in_turn_each_after_its_change_of_the_leader() {
 }
 
 #[test]
-fn a_leadership_that_ended_before_it_was_told_is_not_told() {
+fn a_leadership_that_ended_before_its_event_is_not_reported() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
     dispatch.register::<Leadership>(Some(leadership(&sender, "")));
@@ -360,7 +360,7 @@ fn a_leadership_that_ended_before_it_was_told_is_not_told() {
 }
 
 #[test]
-fn a_new_leadership_handler_is_told_the_present_where_this_node_leads() {
+fn a_new_leadership_handler_receives_the_present_if_this_node_leads() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
     let told_to = |name: &'static str, change: Option<&str>| {

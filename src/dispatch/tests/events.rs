@@ -26,7 +26,7 @@ fn with_link_handlers() -> (Dispatch, Sender<String>, Receiver<String>) {
 }
 
 #[test]
-fn a_loss_is_told_once_and_its_outcome_follows() {
+fn a_loss_is_reported_once_and_its_outcome_follows() {
     let (dispatch, _sender, seen) = with_link_handlers();
     for (event, expected) in [
         (Event::Joined(peer("b")), vec!["status b 0"]),
@@ -53,7 +53,7 @@ fn a_loss_is_told_once_and_its_outcome_follows() {
 }
 
 #[test]
-fn a_new_status_handler_is_not_told_of_a_peer_that_is_lost_until_it_is_back() {
+fn a_new_status_handler_receives_no_lost_peer_until_it_is_back() {
     let dispatch = manual(wide());
     dispatch.push(Event::Joined(peer("a")));
     dispatch.push(Event::Joined(peer("b")));
@@ -69,7 +69,7 @@ fn a_new_status_handler_is_not_told_of_a_peer_that_is_lost_until_it_is_back() {
 }
 
 #[test]
-fn one_handler_hears_everything_after_the_classic_one() {
+fn one_handler_receives_everything_after_the_classic_one() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
     dispatch.register::<Receive>(Some(receive(&sender, "classic ")));
@@ -121,7 +121,7 @@ fn one_handler_hears_everything_after_the_classic_one() {
 }
 
 #[test]
-fn changes_of_the_leader_name_the_one_that_was_told_last_and_whether_it_is_us() {
+fn changes_of_the_leader_name_the_last_reported_one_and_whether_it_is_us() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
     dispatch.register_event_handler(Some(events(&sender, "")));
@@ -141,7 +141,7 @@ fn changes_of_the_leader_name_the_one_that_was_told_last_and_whether_it_is_us() 
 }
 
 #[test]
-fn a_new_event_handler_is_told_the_present_and_then_every_entry() {
+fn a_new_event_handler_receives_the_present_and_then_every_entry() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
     dispatch.register::<Receive>(Some(receive(&sender, "classic ")));
@@ -172,7 +172,7 @@ fn a_new_event_handler_is_told_the_present_and_then_every_entry() {
 }
 
 #[test]
-fn what_an_event_handler_did_not_hear_its_replacement_does() {
+fn events_that_an_event_handler_missed_go_to_its_replacement() {
     let dispatch = Arc::new(manual(wide()));
     let (sender, seen) = channel();
     dispatch.register_event_handler(Some(events(&sender, "1 ")));
@@ -295,7 +295,7 @@ fn unregistering_the_event_handler_waits_for_its_running_call() {
 }
 
 #[test]
-fn what_nobody_takes_does_not_grow_without_bound() {
+fn events_without_a_handler_do_not_grow_without_bound() {
     let dispatch = manual(wide());
     for n in 0..2000 {
         dispatch.push(join_request(n));
@@ -338,7 +338,7 @@ fn what_nobody_takes_does_not_grow_without_bound() {
 }
 
 #[test]
-fn a_loss_whose_return_came_too_late_is_still_told() {
+fn a_loss_whose_return_came_too_late_is_still_reported() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
     for n in 0..100 {

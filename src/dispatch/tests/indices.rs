@@ -69,7 +69,7 @@ fn a_peer_has_its_number_from_joined_to_the_end_of_left() {
 }
 
 #[test]
-fn a_peer_that_is_back_while_a_handler_hears_that_it_left_has_both_numbers() {
+fn a_peer_that_returns_while_a_handler_receives_its_leave_has_both_numbers() {
     let dispatch = Arc::new(manual(wide()));
     dispatch.push(Event::Joined(peer("b")));
     drain(&dispatch.shared);
@@ -121,7 +121,7 @@ fn a_number_outlives_a_left_that_another_handler_takes_over() {
 }
 
 #[test]
-fn where_nobody_listens_numbers_are_given_back() {
+fn numbers_are_given_back_without_a_handler() {
     let dispatch = manual(wide());
     for _ in 0..1000 {
         dispatch.push(Event::Joined(peer("b")));

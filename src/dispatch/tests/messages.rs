@@ -121,7 +121,7 @@ fn after_the_hold_messages_without_a_handler_are_discarded_and_counted() {
 }
 
 #[test]
-fn a_cancelled_push_was_not_queued_and_holds_nobody_up() {
+fn a_cancelled_push_was_not_queued_and_blocks_no_other() {
     let dispatch = started(limits(1, 100, FOREVER));
     let (handler, begins, go) = gated();
     dispatch.register::<Receive>(Some(handler));
@@ -154,7 +154,7 @@ fn a_cancelled_push_was_not_queued_and_holds_nobody_up() {
 }
 
 #[test]
-fn one_of_many_wakes_no_dispatcher_that_sleeps_and_the_wake_is_owed_until_it_comes() {
+fn one_of_many_wakes_no_sleeping_dispatcher_and_the_wake_stays_pending_until_it_comes() {
     let dispatch = started(wide());
     let (handler, begins, go) = gated();
     dispatch.register::<Receive>(Some(handler));
@@ -172,7 +172,7 @@ fn one_of_many_wakes_no_dispatcher_that_sleeps_and_the_wake_is_owed_until_it_com
 }
 
 #[test]
-fn whoever_waits_for_room_wakes_the_dispatcher_for_what_fills_the_queue() {
+fn a_push_that_waits_for_space_wakes_the_dispatcher_for_a_full_queue() {
     let dispatch = started(limits(2, 100, FOREVER));
     let seen = log_all(&dispatch);
     until(&dispatch, |queue| queue.consumer_waits);
@@ -342,7 +342,7 @@ fn the_oldest_datagrams_make_way_and_take_no_room_of_messages() {
 }
 
 #[test]
-fn slow_peers_and_dropped_data_are_told_once_and_not_after_left() {
+fn slow_peers_and_dropped_data_are_reported_once_and_not_after_left() {
     let (dispatch, told, go) = stopped();
     let dropped = |count| Event::DataDropped {
         peer: peer("sender"),

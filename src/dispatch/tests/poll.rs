@@ -7,7 +7,7 @@ fn polled() -> Arc<Dispatch> {
 }
 
 #[test]
-fn nothing_runs_until_somebody_polls_and_then_as_much_as_was_asked_for() {
+fn nothing_runs_before_a_poll_and_then_as_much_as_requested() {
     let dispatch = polled();
     let (sender, seen) = channel();
     dispatch.register::<Receive>(Some(receive(&sender, "classic ")));
@@ -45,7 +45,7 @@ fn in_poll_mode_the_host_is_silent_from_its_last_poll_on() {
 }
 
 #[test]
-fn what_nobody_hears_does_not_count_and_each_part_of_the_present_does() {
+fn events_without_a_handler_do_not_count_and_each_part_of_the_present_does() {
     let dispatch = polled();
     dispatch.push(Event::Joined(peer("a")));
     dispatch.push(Event::Joined(peer("b")));
@@ -163,7 +163,7 @@ fn stop_waits_for_a_poll_and_nothing_runs_afterwards() {
 }
 
 #[test]
-fn a_queue_that_nobody_polls_holds_messages_back_and_takes_events() {
+fn a_queue_without_polls_holds_messages_back_and_takes_events() {
     let limits = limits(2, 100, FOREVER);
     let dispatch = Dispatch::start(limits, peer("me"), DispatchMode::Poll).expect("made");
     let (sender, seen) = channel();

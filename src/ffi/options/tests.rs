@@ -187,7 +187,7 @@ fn the_defaults_are_those_of_a_room_without_options_but_without_discovery() {
 }
 
 #[test]
-fn the_first_broken_rule_is_told_with_the_value_and_what_is_allowed() {
+fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
     let sentences = [
         (
             broken(|options| options.config.max_connections = 0),

@@ -108,7 +108,7 @@ async fn the_acceptor_counts_a_failed_confirmation_and_the_dialler_sees_its_code
 }
 
 #[tokio::test]
-async fn the_same_stream_carries_what_follows() {
+async fn the_admission_stream_carries_later_messages() {
     let (dialled, accepted) = admit(("room", None), ("room", None)).await;
     let (mut d_send, mut d_recv) = dialled.expect("admitted");
     let (mut a_send, mut a_recv) = accepted.expect("admitted");
@@ -296,7 +296,7 @@ async fn relay(mut from: RecvStream, to: &mut SendStream) {
 }
 
 #[tokio::test]
-async fn who_relays_the_admission_between_two_links_of_its_own_is_not_admitted() {
+async fn an_attacker_that_relays_the_admission_between_two_links_is_not_admitted() {
     let (victim, middle, member) = (Process::start(), Process::start(), Process::start());
     let (at_victim, towards_victim) = tokio::join!(victim.dial(&middle), middle.accept());
     let towards_victim = towards_victim.expect("connected");

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_that_nobody_hears_of_any_more_is_ended_all_the_same() {
+    fn a_search_without_a_listener_ends_all_the_same() {
         let (daemon, events) = daemon();
         drop(events);
         Ending::of(daemon.clone(), None).wait();

@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_told_once_until_its_member_goes() {
+    fn an_address_is_reported_once_until_its_member_goes() {
         let mut world = World::new();
         assert_eq!(world.heard(0, "z", &[1]), [address(1)]);
         assert_eq!(world.heard(1, "z", &[1, 2]), [address(2)]);
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hopeless_stays_so_until_it_comes_under_another_name() {
+    fn a_permanent_failure_lasts_until_the_address_comes_under_another_name() {
         let mut world = World::new();
         world.heard(0, "z", &[1]);
         assert_eq!(world.dial(0, Outcome::Permanent), [1]);
@@ -526,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_gone_is_not_dialled() {
+    fn a_departed_member_is_not_dialled() {
         let mut world = World::new();
         world.heard(0, "z", &[1]);
         let dials = world.due(0);
@@ -592,7 +592,7 @@ mod tests {
     }
 
     #[test]
-    fn who_announces_many_ports_of_one_address_keeps_no_other_out() {
+    fn a_member_that_announces_many_ports_of_one_address_keeps_no_other_out() {
         let mut world = World::new();
         for number in 0..256_u16 {
             world.heard(0, &format!("z{number:03}"), &[number + 1]);
@@ -607,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_found_anew_but_its_waits_go_on() {
+    fn a_forgotten_address_is_found_anew_but_its_waits_go_on() {
         let mut world = World::new();
         world.heard(0, "z", &[1]);
         let dials = world.due(0);
@@ -620,7 +620,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_of_no_use_makes_room() {
+    fn permanent_failures_make_room() {
         let mut world = World::new();
         for number in 0..256_u16 {
             world.heard(0, &format!("z{number:03}"), &[number + 1]);

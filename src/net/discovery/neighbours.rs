@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_on_the_link_from_which_they_were_heard() {
+    fn neighbours_are_on_the_link_of_their_packets() {
         let machine = machine();
         for (index, there) in [
             (1, "127.0.0.1"),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_elsewhere_is_on_no_link() {
+    fn addresses_elsewhere_are_on_no_link() {
         let machine = machine();
         for (index, elsewhere) in [
             (2, "192.168.2.1"),

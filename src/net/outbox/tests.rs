@@ -58,7 +58,7 @@ fn seqs_on(outboxes: &Outboxes, peer: &str, lane: u16) -> Vec<u64> {
 }
 
 #[test]
-fn a_broadcast_reaches_all_or_nobody() {
+fn a_broadcast_reaches_all_or_none() {
     let outboxes = outboxes(&["a", "b"]);
     for _ in 0..3 {
         outboxes
@@ -198,7 +198,7 @@ fn an_ack_of_what_was_never_sent_is_refused() {
 }
 
 #[test]
-fn what_was_not_taken_is_counted_when_the_session_ends() {
+fn untaken_messages_are_counted_when_the_session_ends() {
     let outboxes = outboxes(&["a"]);
     for _ in 0..3 {
         outboxes
@@ -344,7 +344,7 @@ fn a_send_that_is_refused_leaves_no_gap() {
 }
 
 #[test]
-fn what_a_lost_peer_misses_counts_until_somebody_is_told() {
+fn messages_that_a_lost_peer_misses_count_until_they_are_reported() {
     let outboxes = outboxes(&["a"]);
     outboxes.pause(&id("a"));
     for _ in 0..5 {
@@ -364,7 +364,7 @@ fn what_a_lost_peer_misses_counts_until_somebody_is_told() {
 }
 
 #[test]
-fn a_lost_peers_limit_on_messages_stops_nobody() {
+fn a_lost_peers_limit_on_messages_blocks_no_other() {
     let outboxes = outboxes(&["a"]);
     outboxes.open(&id("short"), 3);
     assert!(broadcast(&outboxes, 4).is_err(), "it is connected");
@@ -501,7 +501,7 @@ fn a_broadcast_through_the_leader_needs_one_that_is_linked() {
 }
 
 #[test]
-fn what_the_leader_has_not_relayed_fills_the_log_though_it_has_taken_it() {
+fn unrelayed_messages_fill_the_log_though_the_leader_has_taken_them() {
     let outboxes = outboxes(&["a"]);
     outboxes.follow(under("a", 1), 0);
     for _ in 0..3 {
@@ -527,7 +527,7 @@ fn what_the_leader_has_not_relayed_fills_the_log_though_it_has_taken_it() {
 }
 
 #[test]
-fn nobody_relays_what_it_was_not_sent() {
+fn a_relay_report_counts_only_for_sent_messages() {
     let outboxes = outboxes(&["a", "b"]);
     outboxes.follow(under("a", 1), 0);
     outboxes
@@ -608,7 +608,7 @@ fn a_leader_that_asks_again_and_again_gets_no_more_than_one_unsent_copy() {
 }
 
 #[test]
-fn who_leads_itself_sends_what_it_had_left_to_the_last_leader() {
+fn a_new_leader_relays_its_own_pending_broadcasts() {
     let outboxes = outboxes(&["a", "b"]);
     outboxes.follow(under("a", 1), 0);
     outboxes
@@ -633,7 +633,7 @@ fn who_leads_itself_sends_what_it_had_left_to_the_last_leader() {
 }
 
 #[test]
-fn a_relay_goes_to_all_but_its_origin_or_to_nobody() {
+fn a_relay_goes_to_all_but_its_origin_or_to_none() {
     let outboxes = outboxes(&["a", "b", "c", "lost"]);
     outboxes.pause(&id("lost"));
     for _ in 0..3 {
@@ -665,7 +665,7 @@ fn a_peer_that_takes_only_shorter_messages_does_not_stop_a_relay() {
 }
 
 #[tokio::test]
-async fn who_waits_for_room_is_told_when_a_peer_takes_something_or_is_gone() {
+async fn a_waiting_sender_is_notified_when_a_peer_takes_a_message_or_is_gone() {
     let outboxes = outboxes(&["a", "b"]);
     outboxes
         .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
@@ -881,7 +881,7 @@ fn bulk_waits_here_and_not_in_quic_while_a_small_lane_goes_on() {
 }
 
 #[test]
-fn what_was_held_back_and_is_withdrawn_leaves_a_lane_that_goes_on() {
+fn a_lane_goes_on_after_held_messages_are_withdrawn() {
     let outboxes = Outboxes::new(OutboxLimits {
         messages: 1000,
         bytes: 256 << 20,
@@ -979,7 +979,7 @@ fn a_datagram_whose_time_is_over_is_not_sent() {
 }
 
 #[test]
-fn what_may_be_lost_is_dropped_and_counted_while_the_link_is() {
+fn droppable_messages_are_dropped_and_counted_while_the_link_is_lost() {
     let outboxes = outboxes(&["a"]);
     send_loose(&outboxes, 1, loose(1)).expect("taken");
     assert_eq!(outboxes.pause(&id("a")), 1);

@@ -348,7 +348,7 @@ async fn a_link_lives_on_under_the_next_leader_and_not_without_one() {
 }
 
 #[tokio::test]
-async fn who_takes_nothing_slows_nobody_else() {
+async fn a_stuck_receiver_slows_no_other() {
     let (leader, [a, b, c, d, deaf]) = star(transport_config).await;
     let (at_a, at_b) = a.link_through(&b).await;
     let (at_c, at_d) = c.link_through(&d).await;
@@ -444,7 +444,7 @@ async fn the_leaders_own_streams_have_their_turn() {
 }
 
 #[tokio::test]
-async fn what_no_member_sends_is_a_violation() {
+async fn packets_that_no_member_sends_are_violations() {
     let (leader, [a, b]) = star(transport_config).await;
     let piece = |way, bytes: &[u8]| {
         let part = Part::Whole;
@@ -492,7 +492,7 @@ async fn what_no_member_sends_is_a_violation() {
 }
 
 #[tokio::test]
-async fn what_leads_nowhere_is_dropped_and_counted() {
+async fn packets_without_a_target_are_dropped_and_counted() {
     let (leader, [a, b]) = star(transport_config).await;
     let stranger = Fingerprint([9; 32]);
     let to = |key| {

@@ -104,7 +104,7 @@ fn votes(term: u64) -> Saved {
 }
 
 #[test]
-fn what_was_written_is_there_after_a_restart() {
+fn written_state_is_there_after_a_restart() {
     let directory = Directory::new("restart");
     let (file, found) = directory.open("tea/..\\", "a:b*").expect("a first start");
     assert_eq!(found, None);
@@ -122,7 +122,7 @@ fn what_was_written_is_there_after_a_restart() {
 }
 
 #[test]
-fn each_life_is_newer_than_the_one_before_it_whatever_the_clock_says() {
+fn each_incarnation_is_newer_than_the_last_at_any_clock() {
     let directory = Directory::new("lives");
     let future = Incarnation {
         started_us: u64::MAX / 2,
@@ -262,7 +262,7 @@ fn another_roster_than_that_of_the_first_start_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_may_read_the_file() {
+fn no_other_user_may_read_the_file() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = Directory::new("mode");
     let (file, _) = directory.open("s", "a").expect("opened");
@@ -465,7 +465,7 @@ fn of_several_states_that_wait_the_newest_is_written_and_confirmed() {
 }
 
 #[test]
-fn what_cannot_be_written_is_tried_again_and_not_confirmed_before() {
+fn a_failed_write_is_repeated_and_not_confirmed_before() {
     let directory = Directory::new("retry");
     let (file, _) = directory.open("s", "a").expect("opened");
     // A directory in place of the temporary file: even root cannot write it.

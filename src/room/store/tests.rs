@@ -166,7 +166,7 @@ fn a_request_that_fails_is_made_again() {
 }
 
 #[test]
-fn an_answer_to_what_nobody_asked_changes_nothing() {
+fn an_unrequested_answer_changes_nothing() {
     let (room, requests, answers) = played();
     let stray = (
         1_000_000,

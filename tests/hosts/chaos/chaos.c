@@ -1,6 +1,6 @@
 /*
  * Eight threads call every exported function at random, with good and bad arguments, from callbacks too, while two peers talk
- * and one of them is killed and started again, and while the room itself is closed and opened by whoever comes first.
+ * and one of them is killed and started again. Any thread may close and reopen the room.
  *
  *   gcc -std=gnu11 -O2 -g -pthread -Iinclude tests/hosts/chaos/chaos.c -o chaos -ldl
  *   MMN_LIBRARY=... ./chaos [--gossip] [--seconds 5] [--seed N] [--list]
@@ -34,11 +34,11 @@ enum {
     MAX_STARTS = 256,          /* starts of partners */
     WARM_UP_SECONDS = 3,
     KILL_EVERY_MS = 1500,
-    CLOSE_EVERY_MS = 2000,     /* how often the room may be closed: it must also be used */
-    PART_EVERY_MS = 700,       /* how often somebody who is there may be disconnected: links must also come about */
+    CLOSE_EVERY_MS = 2000,     /* minimum time between two closes: the room must also be used */
+    PART_EVERY_MS = 700,       /* minimum time between two disconnects of a linked peer: links must also form */
     STUCK_SECONDS = 30,        /* a call that takes longer hangs */
     EVENT_SECONDS = 20,
-    ALLOWED_GROWTH_KIB = 4096, /* what is left behind by each of 100,000 calls would be far more */
+    ALLOWED_GROWTH_KIB = 4096, /* a leak in each of 100,000 calls would be far more */
 };
 
 /* ------------------------------------------------------------------ time, chance, failures */
@@ -57,9 +57,9 @@ static void nap_ms(long milliseconds)
 }
 
 static uint64_t seed;
-static int error_output = STDERR_FILENO; /* standard error itself takes the library's log, which chance switches on */
+static int error_output = STDERR_FILENO; /* a copy: standard error itself receives the library's log when chance enables it */
 
-/* What a thread does just now, for the watchdog. The last one is for all threads of the library. */
+/* The current call of a thread, for the watchdog. The last one is for all threads of the library. */
 static struct worker {
     _Atomic(const char *) in;
     atomic_llong since_ms;
@@ -88,7 +88,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     dprintf(error_output, "FAILED (seed %llu): %s\n", (unsigned long long)seed, text);
-    /* Not exit(): this may be the library's thread, in the middle of a broken promise. */
+    /* Not exit(): this may run on the library's thread, in the middle of a broken promise. */
     _exit(1);
 }
 
@@ -106,7 +106,7 @@ static void on_alarm(int signal_number)
 /* ------------------------------------------------------------------ the partners: this program in other processes */
 
 enum { NAME_BYTES = 64 };
-/* The first lives throughout; the second is killed and started again, under another name where it was removed from the room. */
+/* The first lives throughout. The second is killed and started again, under another name if it was removed from the room. */
 static char names[MAX_STARTS][NAME_BYTES] = {"альфа-α", "猫β🐈"};
 static atomic_int last_name = 1, removed;
 static char session[64];
@@ -118,7 +118,7 @@ struct partner {
 static struct partner partners[2];
 
 static const char *partner_name(int which) { return names[which ? atomic_load(&last_name) : 0]; }
-/* Every address that a partner has had; the later ones are (perhaps) alive. */
+/* Every address that a partner has had; the latest may be alive. */
 static char addresses[MAX_STARTS][128];
 static atomic_int address_count;
 
@@ -132,7 +132,7 @@ static void *partner_leash(void *unused)
 
 static void partner_receive(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags)
 {
-    /* An answer to one in 16, so that the conversation ends somewhere. */
+    /* Answers one message in 16, so that the conversation ends. */
     if (one_in(16)) net.SendToPeer(peer, data, length < 4096 ? length : 4096, type, flags);
 }
 
@@ -235,8 +235,7 @@ static const char *any_peer(void)
     }
 }
 
-/* For calls after which there is nobody to talk to. A number of calls is no measure here: on a busy machine all links would
-   end before they are made. */
+/* An id for calls that end a link. A fixed share of calls would not do: on a busy machine all links would end before they form. */
 static const char *stranger_mostly(void)
 {
     static atomic_llong part_at_ms;
@@ -298,7 +297,7 @@ static const struct network_config *any_config(struct network_config *config)
     case 1: memset(config, 0, sizeof *config); break;
     case 2: memset(config, 0xff, sizeof *config), config->mdns_port = 0; break;
     case 3:
-        /* One byte of a field, whatever it is; but no other room is to be discovered. */
+        /* Any byte of any field, but no discovery of other rooms. */
         ((uint8_t *)config)[below(sizeof *config)] = (uint8_t)chance();
         config->mdns_port = 0;
         break;
@@ -323,7 +322,7 @@ static void read_text(const char *text, size_t limit)
     for (; *text; text++) atomic_fetch_add_explicit(&sink, (uint8_t)*text, memory_order_relaxed);
 }
 
-/* Any call may come from inside a callback, even the one that unregisters it. */
+/* A callback may make any call, even the one that unregisters it. */
 static void go_on_inside(void)
 {
     if (!one_in(8)) return;
@@ -336,7 +335,7 @@ static void go_on_inside(void)
 static void on_receive(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags)
 {
     read_text(peer, 64);
-    /* One byte more than the usual limit: some rooms are opened with another. */
+    /* One byte more than the usual limit: some rooms have another limit. */
     if (!data || length < 0 || length > LIMIT_BYTES + 1 || type < TYPE || flags & 1)
         fail("a message of %d bytes, type %#x, flags %#x", (int)length, type, flags);
     unsigned sum = 0;
@@ -380,7 +379,7 @@ static void on_reconnect(const char *peer, uint8_t status)
 
 /* ------------------------------------------------------------------ the calls */
 
-/* Each gives whether the call was accepted, and fails on an answer that its function does not have. */
+/* Each returns whether the call was accepted, and fails on a code that its function does not have. */
 static int code(int32_t answer)
 {
     if (answer > 0 || (answer < LAST_CODE)) fail("%s answered %d: %s", atomic_load(&self->in), (int)answer, net.GetLastErrorMessage());
@@ -424,19 +423,20 @@ static void register_all(void)
 static int opened(int32_t answer)
 {
     if (!code(answer)) return 0;
-    /* Others may close it again meanwhile: what these answer does not matter. */
+    /* Other threads may close the room meanwhile: the results of these calls do not matter. */
     register_all();
     dial_partners();
     const char *own = net.GetLocalAddr();
     int turn = atomic_fetch_add(&own_address_turn, 1);
-    /* The four slots are read while they are written: bytes of two addresses are an argument, too, and the last stays NUL. */
+    /* Other threads write these four slots while this one reads them. Bytes of two addresses are a valid argument, too; the last
+     * byte stays NUL. */
     if (own) memcpy(own_addresses[turn & 3], own, strlen(own) < 127 ? strlen(own) : 127);
     return 1;
 }
 
 static int open_plain(void)
 {
-    /* Default settings discover other rooms' members; these tests have a session of their own. */
+    /* Default settings would discover other rooms' members; these tests have a session of their own. */
     return opened(net.InitializeNetwork(one_in(16) ? bad_text() : ANY(OWN), any_session()));
 }
 
@@ -457,7 +457,7 @@ static int close_room(void)
         if (answer != -15 && answer != -1) fail("ShutdownNetwork inside a callback answered %d", (int)answer);
         return 0;
     }
-    /* From time to time three threads at once may; a room that is closed all the time tests little. */
+    /* At intervals up to three threads at once may close it; a room that is always closed tests little. */
     long long at = atomic_load(&close_at_ms), now = now_ms();
     if (now >= at && atomic_compare_exchange_strong(&close_at_ms, &at, now + CLOSE_EVERY_MS)) atomic_store(&closers, 3);
     if (atomic_fetch_sub(&closers, 1) <= 0) return -1;
@@ -650,7 +650,7 @@ static void *worker_main(void *index)
     chance_state = seed * 0x9e3779b97f4a7c15u + (uint64_t)(intptr_t)index + 1;
     while (!atomic_load(&stop)) {
         call_something();
-        /* Otherwise eight threads leave the library's own two no processor on a small machine. */
+        /* Without it, eight threads leave the library's own two no processor time on a small machine. */
         if (one_in(32)) nap_ms(1);
     }
     return NULL;
@@ -669,7 +669,7 @@ static void chaos(int seconds)
 {
     pthread_t threads[THREADS];
     atomic_store(&stop, 0);
-    /* One room in poll mode, at least; what comes then is chance. */
+    /* At least one room in poll mode; later rooms are random. */
     union options all = {.options.struct_size = sizeof(NetworkOptions)};
     if (more.InitializeNetworkWithOptions && code(more.GetDefaultNetworkOptions(&all.options))) {
         all.options.dispatch_mode = MMN_DISPATCH_POLL;
@@ -677,7 +677,7 @@ static void chaos(int seconds)
         if (!opened(more.InitializeNetworkWithOptions(OWN[0], session, &all.options))) fail("no room: %s", net.GetLastErrorMessage());
         atomic_fetch_add(&polled_rooms, 1);
         if (getenv(GOSSIP)) atomic_fetch_add(&gossip_rooms, 1);
-        /* With somebody in it before the calls come: on a busy machine they leave little time for it. */
+        /* With a partner in the room before the calls begin: on a busy machine they leave it little time to join. */
         int64_t deadline = now_ms() + EVENT_SECONDS * 1000;
         while (!atomic_load(&joins)) {
             if (now_ms() > deadline) fail("nobody joined the first room");
@@ -737,7 +737,7 @@ static struct usage usage(void)
 
 static void compare(struct usage before, struct usage after)
 {
-    /* A thread that was joined is counted until the kernel has buried it. */
+    /* The kernel counts a joined thread until it has reaped it. */
     for (int tries = 0; after.threads > before.threads && tries < 500; tries++) {
         nap_ms(10);
         after.threads = usage().threads;
@@ -746,12 +746,12 @@ static void compare(struct usage before, struct usage after)
            after.threads - before.threads, after.descriptors - before.descriptors);
     if (after.threads > before.threads) fail("threads: %ld, then %ld", before.threads, after.threads);
     if (after.descriptors != before.descriptors) fail("descriptors: %ld, then %ld", before.descriptors, after.descriptors);
-#ifndef __SANITIZE_ADDRESS__ /* which keeps freed memory for a while, on purpose, and looks for leaks itself */
+#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer keeps freed memory for a while and looks for leaks itself */
     if (after.rss_kib - before.rss_kib > ALLOWED_GROWTH_KIB) fail("memory grew from %ld to %ld KiB", before.rss_kib, after.rss_kib);
 #endif
 }
 
-/* After all that, a fresh room works as if nothing had been. */
+/* After the run, a fresh room works as usual. */
 static void use_once_more(void)
 {
     for (int i = 0; i < 2; i++) end_partner(i, 0);
@@ -789,7 +789,7 @@ static void print_table(void)
     fflush(stdout);
 }
 
-/* Chaos that reached nothing shows nothing. */
+/* Fails a run that reached too little. */
 static void must_have_happened(void)
 {
     for (int i = 0; i < CALL_COUNT; i++)
@@ -818,7 +818,7 @@ int main(int argc, char **argv)
     }
     printf("seed %llu\n", (unsigned long long)seed);
     fflush(stdout);
-    /* One arena: with one per thread the C library's own keeping would hide a leak, or look like one. */
+    /* One arena: with one per thread the C library's caches would hide a leak, or look like one. */
     mallopt(M_ARENA_MAX, 1);
     prepare();
     resolve(load_classic());

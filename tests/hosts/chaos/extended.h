@@ -1,7 +1,5 @@
-/*
- * Part of chaos.c: what exists beside the classic functions, with its structs from the library's header. A library without
- * one of these functions is tested without it.
- */
+/* Part of chaos.c: the functions beyond the classic ones, with their structs from the library's header. A library that lacks one
+ * of these functions is tested without it. */
 static struct {
 #define MORE(result, name, parameters) result (*name) parameters;
     MMN_FUNCTIONS(MORE)
@@ -12,7 +10,7 @@ static struct {
 
 enum { ROOMY = 4096 /* bytes: more than any struct has */ };
 
-/* A struct, with space for what a later library would write after it. */
+/* A struct, with space for fields of a later library. */
 union options {
     NetworkOptions options;
     uint8_t space[ROOMY];
@@ -36,12 +34,12 @@ static int default_options(void)
     return accepted;
 }
 
-/* In the environment: the peers elect by gossip. */
+/* In the environment, so that the peers elect by gossip. */
 static const char GOSSIP[] = "MMN_CHAOS_GOSSIP";
 
 static uint32_t strategy(void) { return getenv(GOSSIP) ? MMN_STRATEGY_GOSSIP : MMN_STRATEGY_RAFT; }
 
-/* A quiet room that elects as the peers do, and by gossip in less than 2 s. */
+/* A room without discovery that elects as the peers do; gossip elects in less than 2 s. */
 static int32_t enter(const char *id, const char *room)
 {
     struct network_config config = QUIET_CONFIG;
@@ -55,9 +53,9 @@ static int32_t enter(const char *id, const char *room)
     return more.InitializeNetworkWithOptions(id, room, &options);
 }
 
-/* For rooms with a static quorum. */
+/* State files of rooms with a static quorum. */
 static char state_directory[] = "/tmp/mmn-chaos-XXXXXX";
-/* Those of seeded clusters: no file is of both. */
+/* State files of seeded clusters: no file serves both strategies. */
 static char cluster_directory[] = "/tmp/mmn-chaos-seeded-XXXXXX";
 static char trace_path[64];
 
@@ -82,7 +80,7 @@ static int default_seeded(void)
     return accepted;
 }
 
-/* Mostly those of a cluster whose seeds are this node and nobody. */
+/* Usually a cluster whose seeds are this node and an absent one. */
 static const SeededOptions *any_seeded(SeededOptions *seeded)
 {
     static const char *const seeds[] = {"127.0.0.1:9", "[::1]:9\nlocalhost:9", " 127.0.0.1:9 \n\n[::1]:9"};
@@ -126,7 +124,7 @@ static uint64_t *a_number(void)
     return one_in(16) ? NULL : &number;
 }
 
-/* Servers where nobody listens; most libraries have no etcd anyway. */
+/* Servers at an address without a listener; most builds have no etcd anyway. */
 static const EtcdOptions *any_etcd(EtcdOptions *etcd)
 {
     static const char *const endpoints[] = {"http://127.0.0.1:9", "http://[::1]:9\nhttp://localhost:9"};
@@ -147,7 +145,7 @@ static const EtcdOptions *any_etcd(EtcdOptions *etcd)
     return etcd;
 }
 
-/* Mostly such that a room comes of it, in either dispatch mode, and such that the partners are in it. */
+/* Usually options that open a room, in either dispatch mode, which the partners can join. */
 static const NetworkOptions *any_options(union options *all, SeededOptions *seeded, EtcdOptions *etcd)
 {
     static const char *const own_machine[] = {"127.0.0.1", "::1", "0.0.0.0", "::"};
@@ -216,7 +214,7 @@ static void remove_directory(const char *path)
     if (!directory || closedir(directory) != 0 || rmdir(path) != 0) fail("%s cannot be removed", path);
 }
 
-/* No room is open any more. */
+/* Only without an open room. */
 static void remove_states(void)
 {
     remove_directory(state_directory);
@@ -284,7 +282,7 @@ static int identity_key(void)
     return answer > 0 ? 1 : code(answer);
 }
 
-/* Mostly allowed: one call in eight has a value that may not be there. */
+/* Usually valid: one call in eight has an invalid value. */
 static const SendOptions *any_send_options(SendOptions *options)
 {
     memset(options, 0, sizeof *options);
@@ -315,13 +313,13 @@ static int broadcast_ex(void)
     return answer > 0 ? 1 : code(answer);
 }
 
-/* For the windows of gossip, which stay for the later rooms. */
+/* For the windows of gossip, which persist into later rooms. */
 static uint32_t a_window(void)
 {
     return one_in(8) ? 0 : 20 + below(2000);
 }
 
-/* Who was removed stays out for as long as the room lives, and its program is started under another name. */
+/* A removed member stays banned while the room exists; its program is started under another name. */
 static int kick(void)
 {
     struct message m = any_message();
@@ -332,7 +330,7 @@ static int kick(void)
     return accepted;
 }
 
-/* Without a ban of anybody who is there: that is for kick() to count. */
+/* Without a ban of a present member: kick() counts those. */
 static int kick_ex(void)
 {
     struct message m = any_message();
@@ -375,8 +373,8 @@ static int poll_events(void)
     return 1;
 }
 
-/* Every registration has a block of its own, which is freed when the library says that it is done with it: a use after
- * that is AddressSanitizer's, a second time is counted. */
+/* Each registration has its own block, which is freed when the library calls its drop function. AddressSanitizer finds a use
+ * after that; a second drop is counted. */
 static atomic_llong registered, dropped, events, log_lines;
 
 static void on_log_drop(void *user_data)
@@ -411,7 +409,7 @@ static void on_event(void *user_data, const NetworkEvent *event)
 
 static int take_log(void);
 
-/* On any thread, in the middle of any call. What else may be called there is little. */
+/* On any thread, in the middle of any call. Few calls are allowed in it. */
 static void on_log(void *user_data, int32_t level, const char *message)
 {
     if (*(int *)user_data != TYPE) fail("a log callback's user data is damaged");
@@ -457,7 +455,7 @@ static int take_log(void)
     return accepted;
 }
 
-/* To be called without another thread that registers. What is dropped here may register anew, seldom. */
+/* Called when no other thread registers. A drop function may register anew, which is rare. */
 static void drop_all(void)
 {
     for (int i = 0; atomic_load(&registered) != atomic_load(&dropped); i++) {

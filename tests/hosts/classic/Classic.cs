@@ -1,6 +1,6 @@
 // A host of the published library, as a mod has it: its own declarations of the 38 classic functions, the struct of
-// 44 bytes and the five callbacks, and nothing else. Three of these processes play through everything together; each
-// checks every answer, prints "OK" and exits with 0 only when everything happened.
+// 44 bytes and the five callbacks, and nothing else. Three of these processes run one script together; each checks every
+// answer, prints "OK" and exits with 0 only when every step passed.
 //
 //   mcs -langversion:7 -warnaserror -out:Classic.exe tests/hosts/classic/Classic.cs
 //   mono Classic.exe SESSION 0                the first; prints "address A"
@@ -138,7 +138,7 @@ internal struct Message
 
 internal static class Classic
 {
-    // Three scripts and an emoji beyond the basic plane; sorted as bytes of UTF-8 they are in the order 1, 0, 2.
+    // Three scripts and an emoji beyond the basic plane; as UTF-8 bytes they sort in the order 1, 0, 2.
     private static readonly string[] Ids = { "茶馆-主持人", "Гость-№2", "🎲игрок三" };
     private const int MaxMessage = 262144;
     private const int WaitSeconds = 60;
@@ -153,7 +153,7 @@ internal static class Classic
     private static string session;
     private static string contact;
 
-    // What the callbacks saw. All of it is guarded by Changed.
+    // Records of the callbacks. Changed guards all of it.
     private static readonly object Changed = new object();
     private static readonly List<Message> Received = new List<Message>();
     private static readonly List<string> Leaders = new List<string>();
@@ -163,7 +163,7 @@ internal static class Classic
     private static readonly List<string> Faults = new List<string>();
     private static int shutdownInCallback;
 
-    // The library holds only their addresses: these keep the delegates alive.
+    // These keep the delegates alive: the library holds only their addresses.
     private static readonly Native.ReceiveFn ReceiveRoot = OnReceive;
     private static readonly Native.LeaderFn LeaderRoot = OnLeader;
     private static readonly Native.StatusFn StatusRoot = OnStatus;
@@ -341,7 +341,7 @@ internal static class Classic
     {
         AwaitQuery("a leader", () => Text(Native.GetCurrentLeader()).Length > 0);
         Equal(-5, Native.SetLeader(Utf8("никто")), "SetLeader of a stranger");
-        // Nobody sends the step before all have a leader: an election in between would undo what comes now.
+        // No process sends the step before all have a leader: an election in between would undo the next steps.
         AllAt(2);
         if (role == 0)
         {
@@ -514,7 +514,7 @@ internal static class Classic
         Equal(0, Native.IsCentralizedMode(), "IsCentralizedMode after 0");
         Ok(Native.SetCentralizedAutoForward(1), "SetCentralizedAutoForward(1)");
         AllAt(11);
-        // Steps come after what was sent before them, so that what has not come by now does not come.
+        // A step comes after everything sent before it, so a message that is missing now never comes.
         Equal(role == 2 ? 1 : 0, Count(1, ForwardedToAll), "copies of what was forwarded to all");
         Equal(role == 1 ? 1 : 0, Count(2, ForwardedToOne), "copies of what was forwarded to one");
         Equal(role == 0 ? 1 : 0, Count(1, NotRelayed), "copies of the broadcast that stays with the leader");
@@ -548,7 +548,7 @@ internal static class Classic
         AllAt(13);
     }
 
-    // The third process is stopped for some seconds, as a player's machine sleeps: it comes back by itself.
+    // The third process is stopped for some seconds, like a player's machine that sleeps. It returns by itself.
     private static void LoseAndReturn()
     {
         if (role == 2)
@@ -572,7 +572,7 @@ internal static class Classic
             Equal(0, Native.GetPeerStatus(Id(2)), "GetPeerStatus after the return");
         }
         byte[] data = Payload(role, 14, 20);
-        // The third does not know when it was stopped; the others speak first.
+        // The third process does not know when it was stopped; the others speak first.
         if (role != 2)
         {
             Send("after the pause", () => Native.SendToPeer(Id(2), data, data.Length, AfterThePause, 0));
@@ -587,7 +587,7 @@ internal static class Classic
         AllAt(14);
     }
 
-    // A polite end of one link holds until one of both dials by hand.
+    // A closed link stays closed until one of the two peers dials by hand.
     private static void DisconnectAndReturn()
     {
         byte[] address = Encoding.UTF8.GetBytes(Text(Native.GetLocalAddr()));
@@ -641,13 +641,13 @@ internal static class Classic
 
     private static void LeaveTheRoom()
     {
-        // From inside a callback, closing is refused.
+        // A callback may not close the library.
         byte[] data = Payload(role, 17, 20);
         Send("a message to oneself", () => Native.SendToPeer(Id(role), data, data.Length, Refuse, 0));
         Await("-15 inside a callback", () => shutdownInCallback == -15);
         Equal(1, Native.IsNetworkInitialized(), "IsNetworkInitialized after that");
         AllAt(17);
-        // One after the other; each sees the ones before it leave.
+        // One after the other; each sees the earlier ones leave.
         for (int leaver = 2; leaver > role; leaver--)
         {
             byte[] id = Id(leaver);
@@ -738,7 +738,8 @@ internal static class Classic
 
     // ---------------------------------------------------------------- waiting
 
-    // All three have come to the same place in the script. Told to each one directly: broadcasts may be centralized.
+    // Waits until all three are at this step of the script. Each sends the step to each other one directly: broadcasts may be
+    // centralized.
     private static void AllAt(int step)
     {
         byte[] data = BitConverter.GetBytes(step);
@@ -755,7 +756,7 @@ internal static class Classic
         }
     }
 
-    // Waits until what the callbacks saw fulfils the condition.
+    // Waits until the records of the callbacks fulfil the condition.
     private static void Await(string what, Func<bool> condition)
     {
         Stopwatch watch = Stopwatch.StartNew();
@@ -813,7 +814,7 @@ internal static class Classic
         return MessagesOf(from, type).Count;
     }
 
-    // A full queue asks for patience; everything else that is not 0 is a failure.
+    // Tries again while the queue is full; fails on every other code.
     private static void Send(string what, Func<int> send)
     {
         int code = -7;
@@ -867,7 +868,7 @@ internal static class Classic
         }
     }
 
-    // What `from` sends: its id, a number, and so much of a pattern.
+    // A payload from `from`: its id, a number, and a pattern of that length.
     private static byte[] Payload(int from, int number, int length)
     {
         byte[] data = new byte[length];
@@ -937,7 +938,7 @@ internal static class Classic
             MaxConnections = 64,
             KeepaliveTimeSecs = 60,
             KeepaliveIntervalSecs = 10,
-            // This room is joined by this test's processes only.
+            // Only this test's processes join this room.
             MdnsPort = 0,
             HeartbeatTimeoutMultiplier = 3,
             KeepaliveRetries = 3,

@@ -1,4 +1,4 @@
-// What delivery.c does, in C#, for Mono and CoreCLR.
+// delivery.c in C#, for Mono and CoreCLR.
 //
 //   mcs -langversion:7 -out:Delivery.exe tests/hosts/delivery/Delivery.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Delivery.exe ID SESSION [ADDRESS OF THE FIRST]
@@ -25,9 +25,9 @@ internal sealed class Peer
     internal const int Keys = 2, Reliable = 100, Loose = 20;
 
     internal readonly HashSet<int>[] Seen = { new HashSet<int>(), new HashSet<int>(), new HashSet<int>(), new HashSet<int>() };
-    internal readonly int[] Newest = Enumerable.Repeat(-1, Keys).ToArray(); // of the sequenced ones
-    internal bool Answered;  // it knows that this member has received enough
-    internal bool Satisfied; // it has received enough from this member
+    internal readonly int[] Newest = Enumerable.Repeat(-1, Keys).ToArray(); // of the sequenced messages
+    internal bool Answered;  // knows that this member has received enough
+    internal bool Satisfied; // has received enough from this member
 
     internal bool Enough
     {
@@ -54,7 +54,7 @@ internal sealed class Member
         room.Happened += OnEvent;
     }
 
-    // Until the input ends.
+    // Runs until the input ends.
     internal void Run(WaitHandle inputEnded)
     {
         Stopwatch clock = Stopwatch.StartNew();
@@ -68,7 +68,7 @@ internal sealed class Member
             }
             if (next == null && peers.Count == AllPeers)
             {
-                // From here on packets are lost, and overtake each other.
+                // From here on packets are lost and reordered.
                 room.SimulateNetwork(LagMs, JitterMs, LossPermille);
                 SendReliable();
                 Refusals();
@@ -207,7 +207,7 @@ internal sealed class Member
         {
             TooLongIsRefused(peer, data => room.SendTo(peer, data, unreliable, TooLong));
         }
-        // Delivery has no such value, the functions of the library do.
+        // The enum Delivery has no invalid value, but the library's functions accept any number.
         SendOptions unknown = new SendOptions();
         unknown.StructSize = (uint)Marshal.SizeOf(typeof(SendOptions));
         unknown.Delivery = 7;
@@ -230,12 +230,12 @@ internal sealed class Member
             {
                 return;
             }
-            // A link may have found out meanwhile that its path carries more.
+            // Path MTU discovery may have raised the link's limit meanwhile.
             Must(room.MaxDatagramSize(peer) > size, "a datagram that is too long was not refused");
         }
     }
 
-    // What has not arrived yet; null when everything has.
+    // The first thing that is missing; null when everything has arrived.
     private string Lack()
     {
         if (peers.Count < AllPeers)
@@ -286,7 +286,7 @@ internal static class Program
         {
             RoomOptions options = new RoomOptions();
             options.Settings.DiscoveryMode = (byte)DiscoveryMode.Off;
-            // A busy machine is no lost link.
+            // A busy machine must not look like a lost link.
             options.Settings.Config.HeartbeatTimeoutMultiplier = 20;
             using (Room room = Room.Join(arguments[0], arguments[1], options))
             {

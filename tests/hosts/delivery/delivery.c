@@ -5,11 +5,11 @@
  *   MMN_LIBRARY=... ./delivery ID SESSION [ADDRESS OF THE FIRST]
  *
  * Prints "address A", and "OK" when this member has received enough from all others, and they from it. It leaves at the end
- * of its input, so that nobody leaves while another still listens. The first broken promise ends it.
+ * of its input, so that none leaves while another still receives. The first broken promise ends it.
  *
- * A message is the text "DELIVERY NUMBER"; each delivery has a channel and numbers of its own. Even numbers are broadcast and
+ * A message is the text "DELIVERY NUMBER"; each delivery has its own channel and numbers. Even numbers are broadcast and
  * odd ones are sent to each peer. A sequenced message belongs to the key NUMBER % KEYS. Enough is every reliable message, and
- * LOOSE of each of the other two deliveries, which go on until every peer says that it has them: a datagram that the network
+ * LOOSE of each of the other two deliveries, which go on until every peer confirms them: a datagram that the network
  * drops costs time and no more.
  */
 #define _GNU_SOURCE
@@ -41,9 +41,9 @@ static struct peer {
     char id[MMN_MAX_PEER_ID_BYTES + 1];
     uint8_t seen[DELIVERIES][MOST_NUMBERS];
     int count[DELIVERIES];
-    int newest[KEYS]; /* of the sequenced ones */
-    int answered;     /* it knows that this member has received enough */
-    int satisfied;    /* it has received enough from this member */
+    int newest[KEYS]; /* of the sequenced messages */
+    int answered;     /* knows that this member has received enough */
+    int satisfied;    /* has received enough from this member */
 } peers[PEERS];
 static int joined, done;
 static const char *own_id;
@@ -165,7 +165,7 @@ static void too_long_is_refused(const char *peer)
         if (size < LEAST_DATAGRAM || size >= (int32_t)sizeof data) fail("the longest datagram has %d bytes", (int)size);
         int32_t code = peer ? net.SendToPeerEx(peer, data, size + 1, TOO_LONG, 0, &options)
                             : net.BroadcastEx(data, size + 1, TOO_LONG, 0, &options);
-        /* A link may have found out meanwhile that its path carries more. */
+        /* Path MTU discovery may have raised the link's limit meanwhile. */
         if (code == MMN_OK && net.GetMaxDatagramSize(peer) > size) continue;
         must_return(MMN_MESSAGE_TOO_LARGE, code, "a datagram that is too long");
         return;
@@ -204,7 +204,7 @@ static int all_satisfied(void)
     return 1;
 }
 
-/* What has not arrived yet; NULL when everything has. */
+/* The first thing that is missing; NULL when everything has arrived. */
 static const char *lack(void)
 {
     static char text[256];
@@ -256,7 +256,7 @@ int main(int argc, char **argv)
     net.GetDefaultNetworkOptions(&options);
     options.dispatch_mode = MMN_DISPATCH_POLL;
     options.discovery_mode = MMN_DISCOVERY_OFF;
-    /* A busy machine is no lost link. */
+    /* A busy machine must not look like a lost link. */
     options.config.heartbeat_timeout_multiplier = 20;
     must_return(MMN_OK, net.InitializeNetworkWithOptions(own_id, argv[2], &options), "InitializeNetworkWithOptions");
     must_return(MMN_OK, net.RegisterEventHandler(on_event, NULL, NULL), "RegisterEventHandler");
@@ -271,7 +271,7 @@ int main(int argc, char **argv)
         if (ran < 0) must_return(MMN_OK, ran, "PollEvents");
         double now = now_seconds();
         if (joined == PEERS && next == 0) {
-            /* From here on packets are lost, and overtake each other. */
+            /* From here on packets are lost and reordered. */
             must_return(MMN_OK, net.SetNetworkSimulation(LAG_MS, JITTER_MS, LOSS_PERMILLE), "SetNetworkSimulation");
             send_reliable();
             refusals();

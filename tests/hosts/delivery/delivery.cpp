@@ -1,5 +1,5 @@
 /*
- * What delivery.c does, in C++.
+ * delivery.c in C++.
  *
  *   g++ -std=c++17 -O2 -pthread -Iinclude -Ibindings/cpp tests/hosts/delivery/delivery.cpp -o delivery -ldl
  *   MMN_LIBRARY=... ./delivery ID SESSION [ADDRESS OF THE FIRST]
@@ -43,9 +43,9 @@ std::string own_id;
 
 struct Peer {
   std::set<int> seen[deliveries];
-  std::map<int, int> newest;  // of each key of the sequenced ones
-  bool answered = false;      // it knows that this member has received enough
-  bool satisfied = false;     // it has received enough from this member
+  std::map<int, int> newest;  // of each key of the sequenced messages
+  bool answered = false;      // knows that this member has received enough
+  bool satisfied = false;     // has received enough from this member
 
   bool enough() const {
     return seen[0].size() == reliable && seen[1].size() == reliable && seen[2].size() >= loose && seen[3].size() >= loose;
@@ -77,7 +77,7 @@ class Member {
  public:
   explicit Member(mmn::Room& room) : room_(room) {
     room_.on_event([this](const mmn::Event& event) { on_event(event); });
-    // What a handler throws must end the program, too.
+    // An exception of a handler must end the program, too.
     room_.on_handler_error([](std::exception_ptr) { fail("a handler threw"); });
   }
 
@@ -86,7 +86,7 @@ class Member {
     room_.poll();
     const auto now = Clock::now();
     if (!started_ && peers_.size() == all_peers) {
-      // From here on packets are lost, and overtake each other.
+      // From here on packets are lost and reordered.
       room_.simulate_network(lag_ms, jitter_ms, loss_permille);
       send_reliable();
       refusals();
@@ -203,7 +203,7 @@ class Member {
         if (error.code() == MMN_MESSAGE_TOO_LARGE) return;
         fail("a datagram that is too long was refused with " + std::to_string(error.code()) + ": " + error.what());
       }
-      // A link may have found out meanwhile that its path carries more.
+      // Path MTU discovery may have raised the link's limit meanwhile.
       if (longest() <= size) fail("a datagram that is too long was not refused");
     }
   }
@@ -218,7 +218,7 @@ class Member {
     return std::all_of(peers_.begin(), peers_.end(), [](const auto& entry) { return entry.second.satisfied; });
   }
 
-  // What has not arrived yet; "" when everything has.
+  // The first thing that is missing; "" when everything has arrived.
   std::string lack() const {
     if (peers_.size() < all_peers) return "members are missing";
     for (const auto& [id, peer] : peers_) {
@@ -251,7 +251,7 @@ int main(int argc, char** argv) {
     mmn::Library library(path ? path : "libmeta_mystia_network.so");
     mmn::Options options(library.api());
     options.settings.discovery_mode = MMN_DISCOVERY_OFF;
-    // A busy machine is no lost link.
+    // A busy machine must not look like a lost link.
     options.settings.config.heartbeat_timeout_multiplier = 20;
     mmn::Room room(library.api(), own_id, argv[2], options);
     Member member(room);

@@ -1,4 +1,4 @@
-"""What delivery.c does, in Python.
+"""delivery.c in Python.
 
     MMN_LIBRARY=... python3 tests/hosts/delivery/delivery.py ID SESSION [ADDRESS OF THE FIRST]
 """
@@ -39,9 +39,9 @@ def fail(text):
 class Peer:
     def __init__(self):
         self.seen = {delivery: set() for delivery in CHANNELS}
-        self.newest = dict.fromkeys(range(KEYS), -1)  # of the sequenced ones
-        self.answered = False  # it knows that this member has received enough
-        self.satisfied = False  # it has received enough from this member
+        self.newest = dict.fromkeys(range(KEYS), -1)  # of the sequenced messages
+        self.answered = False  # knows that this member has received enough
+        self.satisfied = False  # has received enough from this member
 
     def counts(self):
         return [len(seen) for seen in self.seen.values()]
@@ -57,7 +57,7 @@ def options_of(delivery, number=0):
 
 
 def code_of(call):
-    """The code that a call was refused with; 0 when it was not."""
+    """The code of a refused call; 0 if it was accepted."""
     try:
         call()
         return 0
@@ -73,7 +73,7 @@ class Member:
         room.on_event(self.on_event)
 
     def run(self):
-        """Until the input ends."""
+        """Runs until the input ends."""
         start = time.monotonic()
         following = None
         number = 0
@@ -81,7 +81,7 @@ class Member:
             self.room.poll()
             now = time.monotonic()
             if following is None and len(self.peers) == PEERS:
-                # From here on packets are lost, and overtake each other.
+                # From here on packets are lost and reordered.
                 self.room.simulate_network(LAG_MS, JITTER_MS, LOSS_PERMILLE)
                 self.send_reliable()
                 self.refusals()
@@ -185,12 +185,12 @@ class Member:
             code = code_of(lambda: send(bytes(size + 1)))
             if code == -8:
                 return
-            # A link may have found out meanwhile that its path carries more.
+            # Path MTU discovery may have raised the link's limit meanwhile.
             if code != 0 or self.room.max_datagram_size(name) <= size:
                 fail(f"a datagram that is too long was answered {code}")
 
     def lack(self):
-        """What has not arrived yet; None when everything has."""
+        """The first thing that is missing; None when everything has arrived."""
         if len(self.peers) < PEERS:
             return "members are missing"
         for name, peer in self.peers.items():
@@ -203,7 +203,7 @@ class Member:
 def main():
     own_id, session, *address = sys.argv[1:]
     options = mmn.NetworkOptions(discovery_mode=mmn.DISCOVERY_OFF)
-    # A busy machine is no lost link.
+    # A busy machine must not look like a lost link.
     options.config.heartbeat_timeout_multiplier = 20
     try:
         with mmn.Room(own_id, session, options=options) as room:

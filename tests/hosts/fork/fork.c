@@ -1,5 +1,5 @@
 /*
- * What a host may rely on when it forks while it has a room. Prints "ok NAME" per promise and exits with 0 only when all
+ * Promises to a host that forks while it has a room. Prints "ok NAME" per promise and exits with 0 only when all
  * were kept.
  *
  *   gcc -std=gnu11 -O1 -g -pthread -Iinclude tests/hosts/fork/fork.c -o fork -ldl
@@ -29,9 +29,9 @@
 
 enum {
     TYPE = 0x0100,
-    EVENT_SECONDS = 20, /* how long an event may take that must come */
-    CHILD_SECONDS = 20, /* how long a forked child may take for what takes no time; a child that hangs is ended then */
-    TEST_SECONDS = 110, /* how long one test may take */
+    EVENT_SECONDS = 20, /* timeout of an event that must come */
+    CHILD_SECONDS = 20, /* timeout of a forked child with little to do; a child that hangs is killed then */
+    TEST_SECONDS = 110, /* timeout of one test */
     CHILDREN = 4,       /* of a server that forks beforehand */
 };
 
@@ -70,7 +70,7 @@ __attribute__((noreturn, format(printf, 2, 3))) static void fail(int line, const
     vdprintf(2, format, arguments);
     va_end(arguments);
     dprintf(2, "\n");
-    /* Not exit(): this may be anywhere. */
+    /* Not exit(): this may run in any process and thread. */
     _exit(1);
 }
 
@@ -139,7 +139,7 @@ static void open_room(const char *peer)
             fail(__LINE__, "a child ended with status %d, by signal %d", WEXITSTATUS(status_), WTERMSIG(status_)); \
     } while (0)
 
-/* A forked child that hangs or crashes is seen by its parent. */
+/* The parent notices a forked child that hangs or crashes. */
 static pid_t fork_child(void)
 {
     pid_t process = fork();
@@ -162,7 +162,7 @@ static int descriptors(const char *kind)
     return count;
 }
 
-/* ------------------------------------------------------------------ what a child is told */
+/* ------------------------------------------------------------------ answers in a child */
 
 static void ignore_event(void *user_data, const struct NetworkEvent *event)
 {
@@ -172,7 +172,7 @@ static void ignore_event(void *user_data, const struct NetworkEvent *event)
 
 static void never_dropped(void *user_data)
 {
-    /* drop_fn of the parent runs in the parent alone. */
+    /* The parent's drop_fn runs in the parent alone. */
     if (*(pid_t *)user_data != getpid()) fail(__LINE__, "drop_fn ran in the child");
 }
 
@@ -183,7 +183,7 @@ static void ignore_log(void *user_data, int32_t level, const char *text)
     if (*(pid_t *)user_data != getpid()) fail(__LINE__, "the parent's log callback ran in the child");
 }
 
-static pid_t loader; /* who registered */
+static pid_t loader; /* the process that registered */
 
 static void answers_as_before_initialization(void)
 {
@@ -309,7 +309,7 @@ static struct partner start_partner(void)
     return partner;
 }
 
-/* The room of this process, with the partner in it and messages that come. */
+/* The room of this process, with the partner in it and incoming messages. */
 static void meet(const struct partner *partner)
 {
     loader = getpid();
@@ -348,7 +348,7 @@ static void *call_everything(void *which)
 
 /* ------------------------------------------------------------------ the tests */
 
-/* Forked in the middle of traffic; the child ends normally, with its handlers at exit. */
+/* Forked during traffic; the child ends normally and runs its exit handlers. */
 static void test_child(void)
 {
     struct partner partner = start_partner();
@@ -388,7 +388,7 @@ static void *fork_often(void *unused)
     return NULL;
 }
 
-/* Forked by one thread while others call in: each lock is held at some fork. */
+/* One thread forks while others call in: each lock is held at some fork. */
 static void test_hammer(void)
 {
     struct partner partner = start_partner();
@@ -407,7 +407,7 @@ static void test_hammer(void)
     _exit(0);
 }
 
-/* A child opens a room of its own and joins its parent's; so does its child. Settings of the process are inherited. */
+/* A child opens a room of its own and joins its parent's; so does its child. It inherits the settings of the process. */
 static void test_own(void)
 {
     struct partner partner = start_partner();
@@ -439,7 +439,7 @@ static void test_own(void)
     _exit(0);
 }
 
-/* A child that does nothing keeps neither the parent's port nor its files. */
+/* An idle child keeps neither the parent's port nor its files open. */
 static void test_port(void)
 {
     load();
@@ -472,7 +472,7 @@ static void test_port(void)
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (bind(udp, (struct sockaddr *)&address, sizeof address) != 0)
         fail(__LINE__, "the child holds the parent's port: %s", strerror(errno));
-    /* Descriptors that have the old numbers are not the library's: the next child keeps them. */
+    /* Other descriptors that reuse the old numbers are not the library's: the next child keeps them. */
     int files[8];
     for (int file = 0; file < 8; file++) files[file] = dup(udp);
     pid_t next = fork_child();
@@ -509,7 +509,7 @@ static void remove_state(void)
     rmdir(state_directory);
 }
 
-/* A child that does nothing does not keep the parent's state file locked. */
+/* An idle child does not keep the parent's state file locked. */
 static void test_state(void)
 {
     load();
@@ -521,7 +521,7 @@ static void test_state(void)
     if (child == 0) {
         close(leash[1]);
         char byte;
-        /* The parent has it as long as it has its room. */
+        /* The parent holds the lock while it has its room. */
         ANSWERS(MMN_DUPLICATE_PEER_ID, open_with_state());
         MUST(read(leash[0], &byte, 1) == 0);
         _exit(0);
@@ -536,7 +536,7 @@ static void test_state(void)
     _exit(0);
 }
 
-/* Nor where the parent was killed. */
+/* Nor after the parent was killed. */
 static void test_killed(void)
 {
     MUST(mkdtemp(state_directory));
@@ -617,7 +617,7 @@ static void fork_inside(void *user_data, const struct NetworkEvent *event)
     if (event->kind != MMN_EVENT_MESSAGE || forked_inside != -1) return;
     forked_inside = fork_child();
     if (forked_inside == 0 && event->length == 1) {
-        /* In the child no callback runs, though this one has not returned. */
+        /* In the child no callback runs, although this one has not returned. */
         answers_as_before_initialization();
         open_room("child");
         ANSWERS(0, net.ShutdownNetwork());
@@ -671,7 +671,7 @@ static void fork_in_log(void *user_data, int32_t level, const char *text)
     if (getpid() == loader && forked_inside == -1) forked_inside = fork_child();
 }
 
-/* The log on standard error is inherited; a child that is forked inside a log callback ends when that returns. */
+/* The child inherits the log on standard error. A child that is forked inside a log callback ends when the callback returns. */
 static void test_log(void)
 {
     int lines[2];
@@ -722,11 +722,11 @@ static int is_mapped(void)
     return found;
 }
 
-/* A library that was unloaded is not called when its process forks. */
+/* An unloaded library is not called when its process forks. */
 static void test_unload(void)
 {
     for (int round = 0; round < 3; round++) {
-        /* A thread that has called in keeps the library mapped until it ends. */
+        /* A thread that has made a call keeps the library mapped until it ends. */
         pthread_t thread;
         load();
         MUST(pthread_create(&thread, NULL, one_room, NULL) == 0);

@@ -17,7 +17,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../bindings/python"))
 import meta_mystia_network as mmn  # noqa: E402
 
-SECONDS = 30  # how long anything may take
+SECONDS = 30  # timeout of every step
 WORKERS = 4
 
 
@@ -50,7 +50,7 @@ def refused(call):
 
 
 def worker(room, name, address, all_seen):
-    """A child with its parent's room object. It joins by itself."""
+    """A child with its parent's room object. It opens its own room."""
     native = mmn.load_library()
     must(native.IsNetworkInitialized() == 0, "initialized in a child")
     must(refused(lambda: room.broadcast(b"x")) == mmn.NOT_INITIALIZED, "broadcast")
@@ -89,7 +89,7 @@ def ends_well(child):
 
 
 def exit_normally(room):
-    """os.fork, and a child that ends as a program does: its handlers at exit run, the room's among them."""
+    """os.fork, and a child that ends normally: its exit handlers run, among them the room's."""
     child = os.fork()
     if child == 0:
         signal.alarm(SECONDS)
@@ -124,7 +124,7 @@ def fork_in_a_handler(room):
 
 
 def main():
-    # No thread of its own, which would be missing in a child.
+    # Not a thread, which would be missing in a child.
     signal.alarm(4 * SECONDS)
     room = mmn.Room("main", "fork-python", options=options())
     logged = []

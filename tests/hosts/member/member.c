@@ -1,5 +1,5 @@
 /*
- * A member of a room that does as it is told: for rooms of many processes, which must be light.
+ * A member that obeys commands, small enough for rooms of many processes.
  *
  *   gcc -std=gnu11 -O2 -pthread tests/hosts/member/member.c -o member -ldl
  *   x86_64-w64-mingw32-gcc-posix -std=gnu11 -O2 -pthread -static tests/hosts/member/member.c -o member.exe
@@ -9,7 +9,7 @@
  *   ready SECONDS ADDRESS              the room is open
  *   view SECONDS PEERS LEADER          another number of connected peers, or another leader ("-": none)
  *   dialled SECONDS ADDRESS CODE       the result of a dial
- *   heard SECONDS MESSAGES REFUSED     how many messages came, and how many own broadcasts were refused; on request
+ *   heard SECONDS MESSAGES REFUSED     received messages, and own broadcasts that were refused; on request
  * Takes lines on standard input: "connect ADDRESS", "count", "leave" (shuts down and ends with 0). When the input ends, it
  * ends at once: no member outlives its test.
  */
@@ -55,7 +55,7 @@ static void must(int32_t code, const char *what)
     _exit(1);
 }
 
-/* In a callback, queries show the event's state or a newer one: the last line printed is the present. */
+/* In a callback, queries show the event's state or a newer one: the last printed line is current. */
 static void say_view(void)
 {
     const char *leader = net.GetCurrentLeader();
@@ -94,7 +94,7 @@ static void *talk(void *milliseconds)
     memset(data, 'x', sizeof data);
     while (!atomic_load(&leaving)) {
         int32_t code = net.BroadcastMessage(data, sizeof data, TYPE, 0);
-        /* Full queues are allowed (a member may be paused), and so is a room that is just closing. */
+        /* Full queues are allowed (a member may be paused), and so is a room that is closing. */
         if (code == -7) atomic_fetch_add(&refused, 1);
         else if (!atomic_load(&leaving)) must(code, "BroadcastMessage");
         nanosleep(&pause_time, NULL);
@@ -105,7 +105,7 @@ static void *talk(void *milliseconds)
 static void dial(const char *address)
 {
     int32_t code = net.ConnectToPeer(address);
-    /* Told like a failed dial: whoever commands decides whether to try again. */
+    /* Reported like a failed dial: the controlling process decides whether to try again. */
     if (code != 0) say("dialled", "%s %d", address, (int)code);
 }
 

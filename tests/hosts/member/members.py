@@ -1,4 +1,4 @@
-"""Rooms of many processes of member.c, driven by their lines. For sixteen.py and soak.py."""
+"""Rooms of many processes of member.c, controlled by lines. For sixteen.py and soak.py."""
 
 import os
 import random
@@ -13,11 +13,13 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class Failed(Exception):
-    """What did not happen, in one line."""
+    """An expected event that is missing, in one line."""
 
 
 def build(folder):
-    """Compiles member.c into `folder`; the path of the program. The library is that of `make build` unless MMN_LIBRARY says."""
+    """Compiles member.c into `folder` and returns the program's path. The library is that of `make build` unless MMN_LIBRARY
+    names one.
+    """
     os.environ.setdefault("MMN_LIBRARY", str(ROOT / "target" / "release" / "libmeta_mystia_network.so"))
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "member"
@@ -28,7 +30,7 @@ def build(folder):
 
 
 class Member:
-    """One process of member.c. What it said last is in its fields, which `room.changed` guards."""
+    """One process of member.c. Its fields hold its last reports; `room.changed` guards them."""
 
     def __init__(self, room, name, contact=None):
         self.room = room
@@ -37,7 +39,7 @@ class Member:
         self.ready_at = None
         self.peers = 0
         self.leader = None
-        self.view_at = None  # when peers and leader became what they are
+        self.view_at = None  # time of the last change of peers and leader
         self.dialled_at = time.monotonic()
         self.heard = None
         self.paused = False
@@ -56,7 +58,7 @@ class Member:
                 if what == "ready":
                     self.ready_at, self.address = float(at), rest[0]
                 elif what == "view":
-                    # The name of a leader is one word here: the rooms of these tests name their members so.
+                    # A leader's name is one word here: the rooms of these tests use only such names.
                     self.view_at, self.peers, self.leader = float(at), int(rest[0]), rest[1]
                 elif what == "heard":
                     self.heard = int(rest[0])
@@ -81,7 +83,7 @@ class Member:
         self.process.stdin.close()
 
     def leave(self, seconds=15):
-        """A polite leave, which must end well."""
+        """Leaves the room; the process must end with 0."""
         self.tell("leave")
         try:
             code = self.process.wait(seconds)
@@ -110,7 +112,7 @@ class Member:
 
 
 class Room:
-    """The members of one room. Leaving the `with` ends every process that is still there."""
+    """The members of one room. Leaving the `with` ends every remaining process."""
 
     def __init__(self, program, session, talk_ms=0):
         self.program = program
@@ -135,7 +137,7 @@ class Room:
         return member
 
     def wait(self, seconds, missing):
-        """Waits until `missing` gives None; what it gives otherwise is the line of the failure."""
+        """Waits until `missing` returns None; its other result is the line of the failure."""
         deadline = time.monotonic() + seconds
         with self.changed:
             while (lack := missing()) is not None:
@@ -158,7 +160,7 @@ class Room:
         self.wait(seconds, missing)
 
     def wait_until_meshed(self, seconds):
-        """Waits until all members are linked to all others under one living leader; when that came to be."""
+        """Waits until all members are linked to all others under one living leader; returns the time of that."""
         self.wait(seconds, self.not_meshed)
         with self.changed:
             return max(member.view_at for member in self.members)
@@ -187,7 +189,7 @@ def run(main):
 
 
 def seeded():
-    """A source of chance whose seed is printed, and taken from MMN_SEED."""
+    """A random source whose seed is printed, and taken from MMN_SEED."""
     seed = int(os.environ.get("MMN_SEED") or random.SystemRandom().randrange(1 << 32))
     print(f"seed {seed} (MMN_SEED={seed} repeats the choices)", flush=True)
     return random.Random(seed)

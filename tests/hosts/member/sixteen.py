@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A room of sixteen processes forms from one contact, forms again after the contact died, and lets a newcomer in.
+"""A room of sixteen processes forms from one contact, forms again after the contact died, and admits a newcomer.
 
     sixteen.py PROGRAM [LIMIT_SECONDS]
 
-PROGRAM is the built member.c, or "build". Prints what each step took, in milliseconds; the limit is for each step.
+PROGRAM is the built member.c, or "build". Prints the time of each step in milliseconds; the limit is for each step.
 """
 
 import sys
@@ -20,7 +20,7 @@ def main():
     with Room(program, "sixteen") as room:
         contact = room.start("m00")
         room.wait_until_ready(limit)
-        # Started one after the other, each told of the first only.
+        # Started one after the other; each knows the first only.
         for number in range(1, SIZE):
             room.start(f"m{number:02}", contact)
         room.wait_until_ready(limit)

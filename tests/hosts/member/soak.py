@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""One member lives through joins, polite leaves, kills, restarts under the same id and pauses of the others.
+"""One member stays in its room while others join, leave, crash, restart under the same id and pause.
 
     SOAK_SECONDS=900 soak.py [PROGRAM]
 
-Its memory, threads and descriptors must stay flat, it must never lose the room for good, and at the end all that live must
-be linked under one leader and leave well. Prints a table. PROGRAM is the built member.c; without one it is built.
+Its memory, threads and descriptors must stay flat, and it must never lose the room for good. At the end all living members must
+be linked under one leader and leave with 0. Prints a table. PROGRAM is the built member.c; without it, soak.py builds it.
 """
 
 import os
@@ -19,9 +19,9 @@ TALK_MS = 20
 PAUSE_SECONDS = 4.0
 HEAL_SECONDS = 60.0
 START_SECONDS = 30.0
-# Without a peer or a contact for so long, a member dials again, as a host's player would.
+# A member without a peer or a contact dials again after this time, as a player would.
 LONELY_SECONDS = 3.0
-# Over the whole run after the warm-up: below it are the allocator's moods, above it a leak.
+# Over the whole run after the warm-up: smaller growth is the allocator's noise, larger growth is a leak.
 GROWTH_KIB = 4096
 WEIGHTS = {"leave": 3, "kill": 3, "pause": 2, "join": 4}
 
@@ -33,7 +33,7 @@ class Soak:
         self.seconds = seconds
         self.counts = dict.fromkeys(["join", "leave", "kill", "pause"], 0)
         self.samples = []  # (seconds, KiB, threads, descriptors)
-        self.resume_at = {}  # paused member: when it goes on
+        self.resume_at = {}  # paused member: time to resume
         self.lonely_since = {}
 
     def play(self):
@@ -70,7 +70,7 @@ class Soak:
         return time.monotonic() - self.started_at
 
     def look_after(self, now):
-        """Lets paused members go on, and lonely ones dial; a member that ended by itself is the end of the test."""
+        """Resumes paused members, and lets lonely ones dial; a member that ended by itself fails the test."""
         for member, at in list(self.resume_at.items()):
             if now >= at:
                 member.resume()
@@ -85,8 +85,9 @@ class Soak:
                 member.connect(self.contact(but=member))
 
     def contact(self, but=None):
-        """Whom a joiner dials: a member of the keeper's room. A process that has entered no room yet would be a contact that
-        founds another one, and nothing ever joins two rooms whose members all have a peer."""
+        """The contact of a joiner: a member of the keeper's room. A process that has entered no room yet would found another
+        room, and rooms whose members all have a peer do not merge.
+        """
         known = [m for m in self.room.members if m is not but and m.address and not m.paused]
         if but is not self.keeper:
             leader = self.keeper.leader
@@ -94,11 +95,11 @@ class Soak:
         return self.chance.choice(known) if known else self.keeper
 
     def act(self, now):
-        """One step of chance. The keeper is never touched, and two others are always there."""
+        """One random step. It never touches the keeper, and always leaves two others present."""
         names = {member.name for member in self.room.members}
         missing = [name for name in OTHERS if name not in names]
         victims = [m for m in self.room.members if m is not self.keeper and not m.paused and m.address]
-        # Whoever is missing comes back sooner or later, always under an id that the room has known.
+        # Every missing member returns sooner or later, always under an id that the room has known.
         possible = {kind: weight for kind, weight in WEIGHTS.items() if (missing if kind == "join" else len(victims) > 2)}
         if not possible:
             return
@@ -115,12 +116,12 @@ class Soak:
         victim.leave() if kind == "leave" else victim.kill()
         self.room.remove(victim)
         if kind == "kill" and self.chance.random() < 0.5:
-            # A crashed player starts the game again at once.
+            # A player restarts a crashed game at once.
             self.counts["join"] += 1
             self.room.start(victim.name, self.contact())
 
     def heal(self):
-        """All that live are linked under one leader, soon after the last trouble."""
+        """Soon after the last disturbance all living members are linked under one leader."""
         for member in list(self.resume_at):
             member.resume()
         self.resume_at.clear()
@@ -145,8 +146,9 @@ class Soak:
         )
 
     def judge(self):
-        """Flat is: a line through the samples after the warm-up rises by less than GROWTH_KIB, and the medians of threads and
-        descriptors are the same early and late."""
+        """Flat means: a line through the samples after the warm-up rises by less than GROWTH_KIB, and the medians of threads and
+        descriptors are equal early and late.
+        """
         warm_up = min(60.0, self.seconds / 3)
         rows = [row for row in self.samples if row[0] >= warm_up]
         if len(rows) < 10:

@@ -1,5 +1,5 @@
-// A game with BepInEx, as far as a plugin sees it: loads BepInEx/plugins/Coop/Coop.dll, and what that refers to from any folder of
-// plugins. The plugin's own Main plays.
+// A game with BepInEx, as a plugin sees it: loads BepInEx/plugins/Coop/Coop.dll, and its references from any folder of plugins.
+// The plugin's own Main plays.
 using System;
 using System.IO;
 using System.Reflection;

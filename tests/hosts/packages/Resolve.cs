@@ -1,5 +1,5 @@
-// Resolves every type and member that the assembly of the first argument refers to, and prints the assemblies that it refers to, a
-// line each. Under CoreCLR it fails for what only Mono's mscorlib has.
+// Resolves every type and member that the assembly of the first argument refers to, and prints the referenced assemblies, one a
+// line. Under CoreCLR it fails for types that only Mono's mscorlib has.
 using System;
 using System.Reflection;
 
@@ -21,7 +21,7 @@ internal static class Resolve
 
     private static int All(Assembly assembly, int table)
     {
-        // Members of generic types need arguments to be resolved; any do.
+        // Resolving members of generic types needs arguments; any will do.
         Type[] some = { typeof(object), typeof(object), typeof(object), typeof(object) };
         for (int row = 1; ; row++)
         {

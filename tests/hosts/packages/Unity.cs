@@ -1,6 +1,6 @@
-// What the Unity package's sample uses of Unity, and a player that runs it: Start, then Update and OnGUI at 60 frames a second, and
-// OnDisable at the end of the input. Its arguments are what the Inspector would put into the script's fields, NAME=VALUE. It prints
-// each label when it appears. Its input: `press BUTTON`, `type TEXT` (into the first text field of the window).
+// The parts of Unity that the Unity package's sample uses, and a player that runs it: Start, then Update and OnGUI at 60 frames a
+// second, and OnDisable at the end of the input. Its arguments are the Inspector's values for the script's fields, NAME=VALUE. It
+// prints each label when it appears. Its input: `press BUTTON`, `type TEXT` (into the first text field of the window).
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
@@ -113,7 +113,7 @@ namespace UnityEngine
             return MetaMystia.Network.NativeMethods.IsNetworkInitialized() == 0 ? 0 : 1;
         }
 
-        // A command a frame, when the one before has found its field or button. False at the end.
+        // One command a frame, once the previous one has found its field or button. False at the end.
         private static bool Take(Queue<string> input)
         {
             string line;

@@ -1,7 +1,7 @@
 """Hosts with a network each, joined by a switch whose cables a test can pull, cut or narrow.
 
-Every host, and the switch, is a network namespace without a name, held by a file descriptor alone: whatever ends this
-process leaves nothing behind. Needs root, iproute2 and util-linux.
+Every host, and the switch, is a network namespace without a name, held by a file descriptor alone: it vanishes with this process.
+Needs root, iproute2 and util-linux.
 """
 
 import os
@@ -77,7 +77,7 @@ class Host:
         self.address = address
 
     def cut(self):
-        """Nothing passes any more, and neither end is told."""
+        """Drops every packet; neither end notices the cut at once."""
         self.lab._ip(self.lab.switch, f"link set {self.port} nomaster")
 
     def join(self):
@@ -85,7 +85,7 @@ class Host:
         self.lab._ip(self.lab.switch, f"link set {self.port} master switch")
 
     def pull(self):
-        """The cable is pulled: the host sees that its interface has no carrier."""
+        """The cable is pulled: the host's interface loses its carrier."""
         self.lab._ip(self.lab.switch, f"link set {self.port} down")
 
     def plug(self):
@@ -93,11 +93,11 @@ class Host:
         self.lab._ip(self.lab.switch, f"link set {self.port} up")
 
     def narrow(self, bits_per_second):
-        """What the host sends goes out no faster, after a queue of at most 200 ms."""
+        """Limits what the host sends to this rate, after a queue of at most 200 ms."""
         shape = f"qdisc replace dev eth0 root tbf rate {bits_per_second}bit burst 5kb latency 200ms"
         self.lab._run(self.namespace, ["tc", *shape.split()])
 
 
 def inside(namespace):
-    """What starts a command in that namespace; it needs the descriptor as `pass_fds`."""
+    """The prefix that starts a command in that namespace; it needs the descriptor as `pass_fds`."""
     return ["nsenter", f"--net=/proc/self/fd/{namespace}"]

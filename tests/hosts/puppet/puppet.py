@@ -1,13 +1,13 @@
-"""A host on strings: one room over the C ABI, moved by JSON lines on standard input. `room.py` holds the strings.
+"""A remote-controlled host: one room over the C ABI, commanded by JSON lines on standard input. `room.py` commands it.
 
-A command is one line, {"id": 1, "call": "SendToPeer", "args": ["bob", "hello", 256, 0]} or {"id": 2, "do": "inflow", ...}
-(the methods `do_*` of Puppet), with "thread": NAME to run on a thread of that name, and "at" to start at that moment of
-CLOCK_MONOTONIC. Each is answered by one line with its id, its result and, where a call failed, the thread's last error. Every
-callback becomes a line too: {"event": "PeerStatus", "args": [...], "at": CLOCK_MONOTONIC in seconds, "thread": ...}.
-What must happen inside a callback is said before (`do_react`).
+A command is one line, {"id": 1, "call": "SendToPeer", "args": ["bob", "hello", 256, 0]} or {"id": 2, "do": "inflow", ...} (the
+methods `do_*` of Puppet), with "thread": NAME to run on a thread of that name, and "at" to start at that moment of
+CLOCK_MONOTONIC. Each is answered by one line with its id, its result and, after a failed call, the thread's last error. Every
+callback becomes a line too: {"event": "PeerStatus", "args": [...], "at": CLOCK_MONOTONIC in seconds, "thread": ...}. Commands
+inside a callback are set before it (`do_react`).
 
-Messages of a type from STREAM_TYPES on are numbered streams: sent, counted and digested in here, so that JSON is never what a
-test measures. The end of standard input ends the process without a farewell. MMN_LIBRARY names the library.
+Messages of a type from STREAM_TYPES on are numbered streams: sent, counted and digested in here, so that no test measures JSON.
+The end of standard input ends the process without a leave. MMN_LIBRARY names the library.
 """
 
 import ctypes
@@ -27,12 +27,12 @@ import meta_mystia_network as mmn  # noqa: E402
 STREAM_TYPES = 0x0200
 OK, SEND_QUEUE_FULL = 0, -7
 
-# What a command gives as one text: pointer and length.
+# An argument given as one text: pointer and length.
 BYTES = object()
 
 
 def commanded(arguments):
-    """The arguments of a function as a command gives them; None where one is a callback or a struct."""
+    """The arguments of a function as a command gives them; None for a callback or a struct."""
     kinds = list(arguments)
     while mmn._BYTES in kinds:
         place = kinds.index(mmn._BYTES)
@@ -48,14 +48,14 @@ FUNCTIONS = {
     if commanded(arguments) is not None
 }
 
-# Name: arguments, of the callbacks that a function of their own registers.
+# Name: arguments, of the callbacks with a registering function of their own.
 CALLBACKS = {
     name.removeprefix("Register").removesuffix("Callback"): arguments[0]._argtypes_
     for name, (_, arguments) in mmn.FUNCTIONS.items()
     if name.endswith("Callback") and len(arguments) == 1
 }
 
-# The classic struct with the classic defaults, once more and on purpose: it never changes.
+# The classic struct with the classic defaults, a second copy on purpose: it never changes.
 CONFIG = [
     ("reconnect_max_ms", ctypes.c_uint32, 30000),
     ("compression_threshold", ctypes.c_uint32, 512),
@@ -88,11 +88,11 @@ class Config(ctypes.Structure):
 
 
 class Inflow:
-    """What came of one stream."""
+    """The result of one stream."""
 
     def __init__(self):
         self.count = 0
-        self.missing = 0  # numbers that were left out
+        self.missing = 0  # numbers that are missing
         self.disorder = 0  # numbers that came after a later one
         self.digest = hashlib.sha256()
         self.watched = None
@@ -121,7 +121,7 @@ class Puppet:
         self.halted = set()
         self.callbacks = {name: self.callback(name, *types) for name, types in CALLBACKS.items()}
         for name, (result, arguments) in FUNCTIONS.items():
-            # A function that this library does not have is an error of the test that calls it, not of all.
+            # A function that this library lacks fails only the test that calls it.
             if function := getattr(self.native, name, None):
                 function.restype = result
                 function.argtypes = [
@@ -203,7 +203,7 @@ class Puppet:
                 tell(*(value.decode() if isinstance(value, bytes) else value for value in arguments))
                 self.react(name)
             except BaseException:
-                # ctypes would print it, and the test would never hear of it.
+                # ctypes would only print it, and the test would not notice.
                 self.event("Fault", traceback.format_exc())
 
         return ctypes.CFUNCTYPE(None, *types)(called)
@@ -232,14 +232,15 @@ class Puppet:
         if any(result != {"result": None} for result in results):
             self.event("Reaction", name, results)
 
-    # -- what a command may ask for
+    # -- commands
 
     def do_open(self, peer, session, config=None, options=None):
-        """Enters the room and registers every callback; with `options`, also the event handler, which tells each change of the
-        leader as the event Leader: who, who before, term, epoch, reason; each result of a dial as the event Result: code, what
-        came with it; each state of a member as the event MemberState: who, state, version; each return as the event Returned:
-        who, how many of this host's messages it will not get, how many of its; and the end of the room as the event
-        Ended: reason. In `options`, `seeded` are the fields of SeededOptions and its profile."""
+        """Enters the room and registers every callback. With `options`, also the event handler. It reports each change of the
+        leader as the event Leader: leader, previous leader, term, epoch, reason; each result of a dial as Result: code, data;
+        each state of a member as MemberState: member, state, version; each return as Returned: member, number of this host's
+        messages that it will not get, number of its messages; and the end of the room as Ended: reason. In `options`, `seeded`
+        are the fields of SeededOptions and its profile.
+        """
         if options is not None:
             said = self.open_with(peer, session, config, options)
         elif config is None:
@@ -299,7 +300,7 @@ class Puppet:
             self.event("Result", event.code, why.decode())
 
     def do_react(self, on, commands, times=-1):
-        """Inside each of the next `times` callbacks of that name (-1: all), after telling it: carries out the commands."""
+        """Carries out the commands inside each of the next `times` callbacks of that name (-1: all), after reporting it."""
         self.reactions[on] = {"commands": commands, "times": times}
 
     def do_sleep(self, seconds):
@@ -311,8 +312,8 @@ class Puppet:
     def do_stream(self, kind, to=None, count=None, attempts=None, size=32, retry=(SEND_QUEUE_FULL,), per_second=None):
         """Sends numbered messages from a thread of its own: to one peer, or to all. Ends with the event Streamed.
 
-        Either until `count` were accepted (without it: until `halt`), each tried again while the answer is in `retry`; or
-        exactly `attempts` times, where a refused one is not repeated. Only accepted messages count on: the receiver must
+        Either until `count` were accepted (without it: until `halt`), and each is tried again while the answer is in `retry`; or
+        exactly `attempts` times, without repeating a refused one. Only accepted messages advance the number: the receiver must
         see every number once, in order.
         """
         data_only = "BroadcastMessage" if to is None else "SendToPeer"
@@ -322,7 +323,7 @@ class Puppet:
         def run():
             accepted, tried, refused, failed = 0, 0, {}, None
             digest = hashlib.sha256()
-            noise = os.urandom(size + 1000)  # which no compression makes shorter
+            noise = os.urandom(size + 1000)  # incompressible
             began = time.monotonic()
             while failed is None and accepted != count and tried != attempts and kind not in self.halted:
                 if per_second:
@@ -351,7 +352,7 @@ class Puppet:
         self.halted.add(kind)
 
     def do_inflow(self, peer, kind, watch=None):
-        """What came of that stream; with `watch` the event Inflow comes once so many did, now or later."""
+        """The result of that stream; with `watch` the event Inflow comes once this many have arrived, now or later."""
         with self.inflows_lock:
             inflow = self.inflow(peer, kind)
             inflow.watched = watch
@@ -362,11 +363,11 @@ class Puppet:
     def do_strings(self, functions, threads, seconds):
         """From many threads: keeps the pointer that a function returned while the others call, then reads it once more.
 
-        Gives how many were read, and how many of them had changed.
+        Returns the number of reads, and how many of them had changed.
         """
         raw = {}
         for name in functions:
-            # A second handle of the function: the first one copies its string before anybody can change it.
+            # A second handle of the function: the first one copies its string before any thread can change it.
             raw[name] = ctypes.CFUNCTYPE(ctypes.c_void_p)((name, self.native))
         counts, lock = {"read": 0, "changed": 0}, threading.Lock()
         ends = time.monotonic() + seconds
@@ -394,12 +395,12 @@ class Puppet:
 
 
 def main():
-    # A test that is killed cannot end what it stopped with SIGSTOP: PR_SET_PDEATHSIG can.
+    # A killed test cannot end a process that it stopped with SIGSTOP: PR_SET_PDEATHSIG can.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     puppet = Puppet()
     puppet.say({"event": "Ready", "args": [], "at": time.monotonic()})
     puppet.serve()
-    # Without a farewell, and without waiting for anything.
+    # Without a leave, and without waiting.
     os._exit(0)
 
 

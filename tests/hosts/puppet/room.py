@@ -1,4 +1,4 @@
-"""Rooms of puppets for tests: starts them as processes, waits for what they tell, pauses and kills them."""
+"""Rooms of puppets for tests: starts them as processes, waits for their events, pauses and kills them."""
 
 import contextlib
 import itertools
@@ -15,7 +15,7 @@ import lab
 
 PUPPET = Path(__file__).with_name("puppet.py")
 TIMEOUT_SECONDS = 30.0
-"""For what should come at once: this machine may be busy with much else."""
+"""For events that should come at once: this machine may be busy."""
 
 OK, ALREADY_CONNECTED = 0, -14
 CONNECTED, DISCONNECTED, RECONNECTING = 0, 1, 2
@@ -33,7 +33,7 @@ QUICK = {
 
 
 class Room:
-    """Puppets of one session. Leaving the `with` ends their processes; after a failure it first shows what each was told."""
+    """Puppets of one session. Leaving the `with` ends their processes; after a failure it first prints each one's events."""
 
     def __init__(self, session=None):
         self.session = session or f"promises-{os.getpid()}-{next(_sessions)}"
@@ -45,14 +45,15 @@ class Room:
 
     def __exit__(self, kind, *_):
         if kind is not None:
-            # In one piece: other rooms may fail beside it.
+            # In one piece: other rooms may fail at the same time.
             print("\n".join([f"=== {self.session}", *(puppet.story() for puppet in self.puppets)]), file=sys.stderr)
         for puppet in self.puppets:
             puppet.kill()
 
     def puppet(self, peer, *, session=None, config=None, options=None, host=None, environment=None, before=None):
-        """Another process, in the room; `host` is one of a Lab. `options` are those of NetworkOptions. `before` are calls that come
-        before the room is opened, by name, with one argument each."""
+        """Another process, in the room. `host` is a host of a Lab. `options` are fields of NetworkOptions. `before` are calls
+        before the room opens, by name, with one argument each.
+        """
         puppet = Puppet(self, peer, host, environment)
         self.puppets.append(puppet)
         self.wait(f"{peer} starts", lambda: puppet.told("Ready"))
@@ -63,7 +64,7 @@ class Room:
         return puppet
 
     def form(self, *peers, config=None, options=None, hosts=None, environment=None, before=None):
-        """Puppets of which each dialled the first one, once all are linked to all."""
+        """Puppets that each dialled the first one, once all are linked to all."""
         hosts = hosts or {}
         members = [
             self.puppet(
@@ -77,7 +78,7 @@ class Room:
         return members
 
     def meshed(self, *members, seconds=TIMEOUT_SECONDS):
-        """Waits until each of these was told that it is linked to all others."""
+        """Waits until each of these has the events of its links to all others."""
         self.wait(
             f"{[member.peer for member in members]} are linked",
             lambda: all(other.peer in one.linked for one in members for other in members if other is not one),
@@ -85,7 +86,7 @@ class Room:
         )
 
     def agreed(self, *members, seconds=TIMEOUT_SECONDS):
-        """Waits until these were told of one leader, who is one of them; the leader's puppet."""
+        """Waits until these report one leader, which is one of them; returns the leader's puppet."""
         names = {member.peer for member in members}
 
         def agreement():
@@ -96,7 +97,7 @@ class Room:
         return next(member for member in members if member.peer == members[0].leader)
 
     def wait(self, what, condition, seconds=TIMEOUT_SECONDS):
-        """Waits until the condition holds, which is looked at after every line of a puppet; gives its value."""
+        """Waits until the condition holds, and checks it after every line of a puppet; returns its value."""
         deadline = time.monotonic() + seconds
         with self.changed:
             while not (value := condition()):
@@ -107,11 +108,11 @@ class Room:
         return value
 
     def never(self, what, condition, seconds):
-        """Looks on for so long, and fails as soon as the condition holds."""
+        """Watches for this long, and fails as soon as the condition holds."""
         assert not self.happens(condition, seconds), f"it happened: {what}"
 
     def happens(self, condition, seconds):
-        """Whether the condition holds within so long."""
+        """Whether the condition holds within this time."""
         deadline = time.monotonic() + seconds
         with self.changed:
             while not condition():
@@ -128,7 +129,7 @@ class Room:
 
 
 class Puppet:
-    """One process. What it was told is in `events`, in order; `linked` and `leader` follow from them."""
+    """One process. Its events are in `events`, in order; `linked` and `leader` follow from them."""
 
     def __init__(self, room, peer, host, environment):
         self.room = room
@@ -162,7 +163,7 @@ class Puppet:
         return self.finish(self.begin(name, *arguments, thread=thread))["result"]
 
     def refused(self, code, name, *arguments, thread=None):
-        """The sentence of a call that must give that code."""
+        """The error sentence of a call that must return that code."""
         said = self.finish(self.begin(name, *arguments, thread=thread))
         assert (said["result"], said.get("error")) == (code, code), f"{self.peer}: {name}{arguments} gave {said}"
         return said["sentence"]
@@ -172,29 +173,29 @@ class Puppet:
         assert said["result"] == 0, f"{self.peer}: {name}{arguments} gave {said}"
 
     def begin(self, name, *arguments, thread=None, at=0):
-        """Starts a call without waiting for it, at that time.monotonic(); `finish` takes what this gives."""
+        """Starts a call without waiting for it, at that time.monotonic(); `finish` takes the result of this."""
         return self._send({"call": name, "args": arguments, "thread": thread, "at": at})
 
     def begin_to(self, action, **options):
-        """As `begin`, for what a puppet itself can do."""
+        """Like `begin`, for an action of the puppet itself."""
         return self._send({"do": action, **options})
 
     def do(self, action, *, thread=None, seconds=TIMEOUT_SECONDS, **options):
         return self.finish(self.begin_to(action, thread=thread, **options), seconds)["result"]
 
     def finish(self, number, seconds=TIMEOUT_SECONDS):
-        """All that was said to that command: result, began, and error and sentence of a failed call."""
+        """The whole answer to that command: result, began, and error and sentence of a failed call."""
         self.room.wait(f"{self.peer} answers", lambda: number in self._answers, seconds)
         said = self._answers.pop(number)
         assert "fault" not in said, f"{self.peer}: {said['fault']}"
         return said
 
     def address(self):
-        """Where others reach it."""
+        """Its address for others."""
         return self.call("GetLocalAddr")
 
     def dial(self, other, code=OK):
-        """Dials another puppet, which must end with that code; OK is also when discovery was faster."""
+        """Dials another puppet, which must end with that code; OK also stands for a faster discovery."""
         result = self.dial_address(other.address())
         expected = [(1, OK), (1, ALREADY_CONNECTED)] if code == OK else [(0, code)]
         assert result in expected, f"{self.peer} dialled {other.peer}: {result} is none of {expected}"
@@ -215,10 +216,10 @@ class Puppet:
         self.process.stdin.close()
         self.process.wait(TIMEOUT_SECONDS)
 
-    # -- what it was told
+    # -- its events
 
     def told(self, event, *first):
-        """The arguments of all events of that name, of those that begin with `first`."""
+        """The arguments of all events of that name that begin with `first`."""
         return [one["args"] for one in self.events if one["event"] == event and one["args"][: len(first)] == list(first)]
 
     def statuses(self, peer):
@@ -237,24 +238,24 @@ class Puppet:
         return [tuple(message[:2]) for message in self.told("Receive")]
 
     def streamed(self, kind, seconds=TIMEOUT_SECONDS):
-        """Waits for the end of a stream that it sends; the event."""
+        """Waits for the end of a stream that it sends; returns the event."""
         found = lambda: [event for event in self.events if event["event"] == "Streamed" and event["args"] == [kind]]
         (event,) = self.room.wait(f"{self.peer}'s stream {kind:#x} ends", found, seconds)
         assert event["failed"] is None, f"{self.peer}: {event}"
         return event
 
     def took_all(self, sender, event, seconds=TIMEOUT_SECONDS):
-        """Waits until it has all that the ended stream sent, and compares number, order and content."""
+        """Waits until it has everything that the ended stream sent, and compares number, order and content."""
         (kind,), count = event["args"], event["accepted"]
         self.do("inflow", peer=sender.peer, kind=kind, watch=count)
-        # What is missing then is said below, in numbers.
+        # The assertions below report what is missing, in numbers.
         with contextlib.suppress(AssertionError):
             self.room.wait("all of it", lambda: self.told("Inflow", sender.peer, kind, count), seconds)
         came = self.do("inflow", peer=sender.peer, kind=kind)
         expected = {"count": count, "missing": 0, "disorder": 0, "digest": event["digest"]}
         assert came == expected, f"{self.peer} from {sender.peer}: {came}, but {event} was sent"
 
-    # -- what is done to it
+    # -- actions on it
 
     def kill(self):
         """SIGKILL, as a crash is."""
@@ -269,7 +270,7 @@ class Puppet:
         os.kill(self.process.pid, signal.SIGCONT)
 
     def story(self):
-        """What it was told, for people."""
+        """Its events, for people."""
         lines = [f"--- {self.peer} (process {self.process.pid})"]
         for event in self.events:
             more = {key: value for key, value in event.items() if key not in ("event", "args", "at", "thread")}

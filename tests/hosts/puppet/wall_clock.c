@@ -1,7 +1,5 @@
-/*
- * Preloaded into a host: a wall clock that jumps five hours, forth or back, at every reading. Whoever measures a time with
- * it is hours wrong. The monotonic clock, and the machine's clock, stay as they are.
- */
+/* Preloaded into a host: a wall clock that jumps five hours, forth or back, at every reading. A time measured with it is hours
+ * wrong. The monotonic clock and the machine's clock stay as they are. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// What the plugin in the binding's README uses of BepInEx 6.
+// The parts of BepInEx 6 that the plugin in the binding's README uses.
 using System;
 
 namespace BepInEx

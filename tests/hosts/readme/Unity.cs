@@ -1,6 +1,6 @@
-// What the READMEs' scripts use of Unity, and a player that runs one script: Start, Update at 60 frames a second until Enter,
-// and the messages of the end, which the first argument names: `quit` (the application ends) or `destroy` (the scene does).
-// The second argument, if any, goes into the script's field `dial`, as the Inspector would put it there.
+// The parts of Unity that the READMEs' scripts use, and a player that runs one script: Start, Update at 60 frames a second until
+// Enter, and the messages of the end that the first argument names: `quit` (the application ends) or `destroy` (the scene ends).
+// The second argument, if any, is the Inspector's value for the script's field `dial`.
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
@@ -53,7 +53,7 @@ namespace UnityEngine
                 Call(script, "Update");
                 Thread.Sleep(Math.Max(0, 16 - (int)frame.ElapsedMilliseconds));
             }
-            // As Unity does, which destroys what there is when it quits.
+            // Like Unity, which destroys all objects when it quits.
             if (arguments[0] == "quit")
             {
                 Call(script, "OnApplicationQuit");

@@ -1,7 +1,7 @@
 /*
- * Breaks a promise to the library on purpose, to prove that AddressSanitizer is in it and would tell.
+ * Breaks a promise to the library on purpose, to prove that AddressSanitizer is in it and reports.
  *
- *   fault library   hands over a configuration that is shorter than its 44 bytes: the library's own reading is the fault
+ *   fault library   passes a configuration shorter than its 44 bytes: the library's own read is the fault
  *   fault leak      loses a block of memory: found at the exit
  */
 #include "../classic.h"

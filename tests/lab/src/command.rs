@@ -1,4 +1,4 @@
-//! The lines by which a script drives the switch.
+//! The lines by which a script controls the switch.
 //!
 //! ```text
 //! set FROM TO KEY=VALUE...    answers "ok"; settings that are not named stay
@@ -6,7 +6,7 @@
 //! count FROM TO               answers "ok delivered=N ..."
 //! ```
 //!
-//! FROM and TO are names of hosts, or `*`. Whatever is wrong is answered with "error SENTENCE", and changes nothing.
+//! FROM and TO are names of hosts, or `*`. An invalid command gets the answer "error SENTENCE", and changes nothing.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::line::Settings;
 
-/// A command, and the hosts that it is about; None stands for all.
+/// A command and its hosts; None stands for all.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Command {
     pub(crate) from: Option<String>,

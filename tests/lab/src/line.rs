@@ -1,11 +1,11 @@
-//! One direction between two hosts: what happens to a frame on it. Pure: time and randomness are arguments.
+//! One direction between two hosts: the fate of a frame on it. Pure: time and randomness are arguments.
 
 use std::time::Duration;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// What a direction does to frames. The default is a perfect line.
+/// Settings of a direction. The default is a perfect line.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Settings {
     pub(crate) delay: Duration,
@@ -19,9 +19,9 @@ pub(crate) struct Settings {
     pub(crate) reorder: f64,
     /// None is unlimited.
     pub(crate) bits_per_second: Option<u64>,
-    /// How many bytes wait for their turn at a limited rate; frames that find no room are dropped (tail drop).
+    /// Bytes that may wait for their turn at a limited rate; further frames are dropped (tail drop).
     pub(crate) queue_bytes: u64,
-    /// Nothing passes.
+    /// Drops all frames.
     pub(crate) cut: bool,
 }
 
@@ -40,7 +40,7 @@ impl Default for Settings {
     }
 }
 
-/// What happened to the frames of a direction.
+/// Counters of the frames of a direction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counters {
     pub(crate) delivered: u64,
@@ -61,11 +61,11 @@ pub(crate) struct Line {
     pub(crate) settings: Settings,
     pub(crate) counters: Counters,
     random: ChaCha8Rng,
-    /// When the last bit of what waits for its turn will have been sent.
+    /// Time at which the last waiting bit will have been sent.
     busy_until: Duration,
 }
 
-/// When a frame arrives, and its duplicate.
+/// Arrival times of a frame and its duplicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Gone,
@@ -82,7 +82,7 @@ impl Line {
         }
     }
 
-    /// Puts a frame of so many bytes on the line.
+    /// Puts a frame of this size on the line.
     pub(crate) fn send(&mut self, now: Duration, bytes: usize) -> Fate {
         if self.settings.cut {
             self.counters.cut += 1;
@@ -92,7 +92,7 @@ impl Line {
             self.counters.dropped += 1;
             return Fate::Gone;
         };
-        // After the queue: what is lost on a line has taken its time there.
+        // After the queue: a frame that gets lost on the line has taken its time there.
         if self.happens(self.settings.loss) {
             self.counters.lost += 1;
             return Fate::Gone;
@@ -104,8 +104,8 @@ impl Line {
         Fate::Arrives(sent + self.latency(), duplicate)
     }
 
-    /// As [`Self::send`], for address resolution (ARP): it is only delayed, and cut. Between hosts of the internet there is none,
-    /// so it shall neither lose its way nor shift what happens to other frames.
+    /// Like [`Self::send`], for address resolution (ARP), which is only delayed, and cut. Hosts of the internet send none between
+    /// each other: here it must neither get lost nor change the fates of other frames.
     pub(crate) fn resolve(&mut self, now: Duration) -> Fate {
         if self.settings.cut {
             self.counters.cut += 1;
@@ -114,7 +114,7 @@ impl Line {
         Fate::Arrives(now + self.settings.delay, None)
     }
 
-    /// When the last bit of the frame has left, at the rate; None if the queue is full.
+    /// Time at which the last bit of the frame has left, at the rate; None if the queue is full.
     fn transmit(&mut self, now: Duration, bytes: u64) -> Option<Duration> {
         let Some(rate) = self.settings.bits_per_second else {
             return Some(now);
@@ -139,7 +139,7 @@ impl Line {
     }
 
     fn happens(&mut self, probability: f64) -> bool {
-        // Drawn only where it may happen, so that a line without loss does not depend on how often it was asked.
+        // Draws only if it may happen, so that the number of draws does not affect a line without loss.
         probability > 0.0 && self.random.random_bool(probability)
     }
 }

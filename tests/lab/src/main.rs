@@ -29,7 +29,7 @@ mod linux {
 
     use crate::switch::{Port, Switch};
 
-    /// Nothing may be lost before the switch sees it: the kernel's own queue towards it is long.
+    /// No frame may be lost before it reaches the switch: the kernel's queue in front of it is long.
     const DEVICE_QUEUE_FRAMES: u32 = 10_000;
 
     #[derive(Debug, Error)]
@@ -58,9 +58,9 @@ mod linux {
                 Ok(Port { name, device })
             })
             .collect::<Result<Vec<_>, SwitchError>>()?;
-        // Wake up when a frame is due, not 50 microseconds later; without it, only less precise.
+        // Wakes up when a frame is due, not 50 microseconds later; without this, only less precise.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        // Ahead of the hosts that it serves; without the right to it, only less precise.
+        // Before the hosts that it serves; without the right to it, only less precise.
         let _ = rustix::process::nice(-15);
         say("ready")?;
         Switch::new(ports, seed).run(io::stdin().as_fd(), |answer| say(&answer))?;
@@ -73,7 +73,7 @@ mod linux {
         output.flush()
     }
 
-    /// A TAP device in that namespace. A thread of its own opens it, since moving to a namespace moves one thread.
+    /// A TAP device in that namespace. A thread of its own opens it, since only one thread moves to a namespace.
     fn tap(name: &str, namespace: &str) -> Result<SyncDevice, SwitchError> {
         let opened = thread::scope(|scope| {
             let opener = scope.spawn(|| {

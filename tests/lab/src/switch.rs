@@ -18,9 +18,9 @@ use crate::line::{Fate, Line};
 const MAX_FRAME_BYTES: usize = 2048;
 /// Frames under way in the whole lab: 50 Mbit/s at a second of delay is 4,200. Further ones are dropped.
 const MAX_FRAMES: usize = 65_536;
-/// Frames read from one device before the others, and what is due, have their turn.
+/// Frames read from one device before other devices and due frames have their turn.
 const READ_BATCH: usize = 64;
-/// From here on an arrival counts as late.
+/// An arrival later than this counts as late.
 const LATE: Duration = Duration::from_millis(1);
 
 /// The EtherType of address resolution (RFC 826).
@@ -28,7 +28,7 @@ const ARP: [u8; 2] = [0x08, 0x06];
 
 type Mac = [u8; 6];
 
-/// The end of the switch at a host.
+/// The switch's end of a host's cable.
 pub(crate) struct Port<Device> {
     pub(crate) name: String,
     pub(crate) device: Device,
@@ -36,14 +36,14 @@ pub(crate) struct Port<Device> {
 
 pub(crate) struct Switch<Device> {
     ports: Vec<Port<Device>>,
-    /// From the port with the first index to that with the second.
+    /// From the port with the first index to the port with the second.
     lines: Vec<Vec<Line>>,
-    /// Behind which port an address was seen last.
+    /// The port behind which an address was seen last.
     addresses: HashMap<Mac, usize>,
     frames: Vec<Frame>,
     free: Vec<usize>,
     arrivals: BinaryHeap<Reverse<Arrival>>,
-    /// Orders what arrives at the same time.
+    /// Orders arrivals at equal times.
     arrival_count: u64,
     began: Instant,
 }
@@ -65,7 +65,7 @@ struct Arrival {
 
 impl<Device: AsFd> Switch<Device> {
     pub(crate) fn new(ports: Vec<Port<Device>>, seed: u64) -> Self {
-        // Each direction draws from a stream of its own, so that traffic on one changes nothing on another.
+        // Each direction draws from its own stream, so that traffic on one does not change another.
         let line = |from: usize, to: usize| {
             let mut random = ChaCha8Rng::seed_from_u64(seed);
             random.set_stream((from * ports.len() + to) as u64);
@@ -186,7 +186,7 @@ impl<Device: AsFd> Switch<Device> {
         }
     }
 
-    /// Takes what a host has sent.
+    /// Reads the frames that a host has sent.
     fn read(&mut self, from: usize) -> io::Result<()> {
         for _ in 0..READ_BATCH {
             let Some(frame) = self.free_frame() else {
@@ -222,7 +222,7 @@ impl<Device: AsFd> Switch<Device> {
         let group = to[0] & 1 != 0;
         match self.addresses.get(&to) {
             Some(to) if !group => self.put(from, *to, frame),
-            // A group, or an address that nobody has shown yet.
+            // A group, or an unknown address.
             _ => (0..self.ports.len()).for_each(|to| self.put(from, to, frame)),
         }
     }
@@ -259,7 +259,7 @@ impl<Device: AsFd> Switch<Device> {
         }
     }
 
-    /// None when [`MAX_FRAMES`] are under way.
+    /// None if [`MAX_FRAMES`] are under way.
     fn free_frame(&mut self) -> Option<usize> {
         if let Some(frame) = self.free.pop() {
             return Some(frame);
@@ -295,7 +295,7 @@ impl<Device: AsFd> Switch<Device> {
             return;
         }
         let Frame { bytes, length } = &self.frames[arrival.frame];
-        // Refused where the host's interface is down or without a carrier: that is a cut, too.
+        // Refused if the host's interface is down or has no carrier: that counts as a cut, too.
         match rustix::io::write(&self.ports[arrival.to].device, &bytes[..*length]) {
             Ok(_) => {
                 line.counters.delivered += 1;

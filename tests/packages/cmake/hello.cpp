@@ -1,5 +1,5 @@
-// A member that greets each other one: `hello_cpp ID [ADDRESS]`. It prints its address and what it receives, and leaves at the
-// end of its input.
+// A member that greets each other one: `hello_cpp ID [ADDRESS]`. It prints its address and its messages, and leaves at the end of
+// its input.
 #include <meta_mystia_network.hpp>
 
 #include <iostream>

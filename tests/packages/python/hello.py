@@ -1,5 +1,5 @@
-"""A member that greets each other one, with asyncio: `hello.py ID [ADDRESS]`. It prints its address and what it receives, and
-leaves at the end of its input. Checked with `mypy --strict`, too.
+"""A member that greets each other one, with asyncio: `hello.py ID [ADDRESS]`. It prints its address and its messages, and leaves
+at the end of its input. Checked with `mypy --strict`, too.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ async def main(me: str, *dial: str) -> None:
         for address in dial:
             await room.connect(address)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    # The room is left, so that there are no further events.
+    # After the leave there are no further events.
     await greeter
 
 

@@ -1,4 +1,4 @@
-"""What a type checker that knows the package finds. packages_python.py expects an error in each line that says so."""
+"""Mistakes that a type checker finds by the package's types. packages_python.py expects an error in each marked line."""
 
 import asyncio
 

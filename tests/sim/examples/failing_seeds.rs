@@ -1,8 +1,8 @@
-//! Prints every seed that breaks a property, of each kind of room: `scripts/mutants.py` counts them.
+//! Prints every seed that breaks a property, for each kind of room: `scripts/mutants.py` counts them.
 //!
-//! `failing_seeds any=200 storm=50` runs that many rooms of these kinds, from seed 1 on, without the large ones, each of which
-//! takes as long as thousands of others. It prints `KIND SEED PROPERTY` for each that fails, as soon as it does, and `done` at the
-//! end. A run that never ends is the caller's to notice.
+//! `failing_seeds any=200 storm=50` runs this many rooms of these kinds, from seed 1 on. It leaves out large rooms, each of which
+//! takes as long as thousands of others. It prints `KIND SEED PROPERTY` for each failure at once, and `done` at the end. The
+//! caller has to notice a run that never ends.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,9 +15,9 @@ use room_simulator::statics;
 use room_simulator::trace::Trace;
 
 const THREADS: usize = 2;
-/// A larger room is left out.
+/// Larger rooms are left out.
 const LARGEST: usize = 16;
-/// A kind of room, and how a seed draws its plan.
+/// A kind of room, and the function that draws a seed's plan.
 type Kind = (&'static str, fn(u64) -> Plan);
 const KINDS: [Kind; 4] = [
     ("any", Plan::draw),
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         };
         runs.extend(more);
     }
-    std::panic::set_hook(Box::new(|_| {})); // a panic of the core is a violation like any other
+    std::panic::set_hook(Box::new(|_| {})); // a panic of the core counts as a violation
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The rooms that an argument asks for.
+/// The rooms of an argument.
 fn rooms(argument: &str) -> Option<Vec<(&'static str, u64, Plan)>> {
     let (name, count) = argument.split_once('=')?;
     let (kind, draw) = KINDS.into_iter().find(|(kind, _)| *kind == name)?;

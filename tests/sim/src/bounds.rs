@@ -1,7 +1,7 @@
-//! What must happen in time in a room that has settled: the bounds P9 to P13, P15, P16 and P18.
+//! Deadlines in a settled room: the bounds P9 to P13, P15, P16 and P18.
 //!
-//! One trial for each run, after its chaos and its healing. `D` is the longest one-way trip of the room as it is
-//! then, RTT = 2 D; the timers of a process may run by the slowest clock.
+//! One trial for each run, after its faults and its healing. `D` is the longest one-way trip of the room at that time, RTT = 2 D;
+//! a process's timers may run by the slowest clock.
 
 use std::collections::BTreeSet;
 
@@ -16,13 +16,13 @@ use crate::chaos::{Run, ms, pairs};
 use crate::clock::slowest_clock;
 use crate::plan::Phase;
 
-/// C6 G1: how long the others leave a leaving leader's successor alone.
+/// C6 G1: time for which the others leave a leaving leader's successor alone.
 const SUCCESSION: Duration = Duration::from_millis(300);
 /// Part of the test bound of P9.
 const CONVERGENCE_SLACK: Duration = Duration::from_secs(2);
 /// Election messages for each node after one crash, at most: far more than rounds that fail by chance need.
 const MESSAGE_STORM: u64 = 60;
-/// How long links may take to come back, by redialling.
+/// Longest time until links are back, by redialling.
 const LINKS_BACK: Duration = Duration::from_secs(20);
 
 impl Run<'_> {
@@ -40,7 +40,7 @@ impl Run<'_> {
             .trace
             .add(self.world.now, format_args!("---- {name:?} ----"));
         self.end_graces();
-        // Two that never reach each other follow what others say: no bound of these is about that.
+        // Two members that never reach each other depend on reports of others: none of these bounds covers that.
         let whole = self.plan.apart.is_none();
         match name {
             Phase::Heal if whole => self.parts_and_meets(leader),
@@ -56,7 +56,7 @@ impl Run<'_> {
         }
     }
 
-    /// A trial in which no leader changes unless a host asks for it: not while a host's request is pending.
+    /// A trial in which only a host's request may change the leader: skipped while such a request is pending.
     fn without_transfers(&mut self, leader: usize, trial: impl FnOnce(&mut Self, usize)) {
         let until = self.world.transfers_until;
         if self.world.now >= until {
@@ -71,7 +71,7 @@ impl Run<'_> {
         }
     }
 
-    /// What a campaign waits for disks: the candidate's, its voters', and that of the winner.
+    /// Time that a campaign waits for disks: the candidate's, its voters', and the winner's.
     fn disks(&self) -> Duration {
         match self.world.settings.roster {
             None => Duration::ZERO,
@@ -79,8 +79,8 @@ impl Run<'_> {
         }
     }
 
-    /// C2: a voter of a static quorum that was just restarted votes for nobody, and nobody votes for one that has just
-    /// learned its votes. No bound is about those.
+    /// C2: a voter of a static quorum does not vote right after a restart, and gets no votes right after it has learned its own
+    /// again. No bound covers these times.
     fn end_graces(&mut self) {
         let grace = slowest_clock(self.world.settings.election_timeout_min);
         let youngest = self.world.running().into_iter();
@@ -91,22 +91,21 @@ impl Run<'_> {
             self.run_until(self.world.now + rest);
         }
         if self.world.sometimes.stale_recovered > 0 {
-            // Until a voter that knows its votes again has written that, and said so, the others let it neither vote nor lead.
+            // A voter that knows its votes again gets no votes and gives none until it has written that and reported it.
             let written = self.world.settings.disk.1;
             let said = slowest_clock(self.world.settings.heartbeat_interval);
             self.run_until(self.world.now + written + said + self.rtt());
         }
     }
 
-    /// What a transfer takes that a host of a static quorum asks for by `SetLeader`, where no other is under way: the
-    /// question, the leader's `TimeoutNow`, a request for votes, votes and the first heartbeat each take a trip, and
-    /// three of them wait for disks.
+    /// Time of a transfer by `SetLeader` with a static quorum, while no other is under way: the request, the leader's
+    /// `TimeoutNow`, a request for votes, votes and the first heartbeat each take a trip, and three of them wait for disks.
     fn transfer_by_votes(&self) -> Duration {
         self.rtt() * 5 / 2 + self.disks()
     }
 
     fn rtt(&self) -> Duration {
-        // Timers fire late, and a clock's rate shifts what is short by next to nothing.
+        // Timers fire late; the clock's rate hardly changes short times.
         self.world.max_rtt() + self.world.settings.lateness * 2 + ms(1)
     }
 
@@ -116,19 +115,19 @@ impl Run<'_> {
         (0..self.world.slots.len()).filter(may).collect()
     }
 
-    /// Whether so many voters can elect.
+    /// Whether this many voters can elect.
     fn suffice(&self, voters: usize) -> bool {
         let roster = self.world.settings.roster.as_ref();
         voters > 0 && roster.is_none_or(|roster| voters > roster.len() / 2)
     }
 
-    /// Whether the larger side's leader stays: by LargestSide, and where nobody is told that the leader's process
-    /// ended, although it lives (G3).
+    /// Whether the larger side's leader stays: with LargestSide, and if no member gets a false report that the leader's process
+    /// ended (G3).
     fn stays_with_the_larger(&self) -> bool {
         !self.plan.rules.highest_term && self.plan.rules.silence_is_told
     }
 
-    /// Runs until `done`, and reports what took longer than `bound` from `from` on.
+    /// Runs until `done`, and reports a violation if that takes longer than `bound` from `from` on.
     pub(crate) fn within(
         &mut self,
         property: &'static str,
@@ -150,18 +149,18 @@ impl Run<'_> {
         }
     }
 
-    /// P10: after two sides of different weight have met, one leader is known to all within 4 round trips of
-    /// the moment at which all links are up; of equal weight, within one election timeout more. By LargestSide; by
-    /// HighestTerm the higher term wins.
+    /// P10: after two sides of different weight have merged, all know one leader within 4 round trips of the time at which all
+    /// links are up; with equal weights, within one election timeout more. With LargestSide; with HighestTerm the higher term
+    /// wins.
     ///
-    /// Beyond P10, the larger side's leader stays, unless somebody is newly elected while the links come up one by
-    /// one. With a dynamic quorum that may be: the smaller side's leader gives way as soon as it hears of the larger
-    /// side; its follower lacks a leader then, and may be linked to as few of the larger side as its own side has. Its
-    /// majority is a majority of a view that is right at that moment. Two led sides meet again then, of which the
-    /// new one can be the heavier for a moment, and both may give way.
+    /// Beyond P10, the larger side's leader stays, unless a new leader is elected while the links come up one by one. A dynamic
+    /// quorum allows that: the smaller side's leader yields as soon as it learns of the larger side. Its follower then lacks a
+    /// leader, and may be linked to no more of the larger side than its own side has. Its majority is a majority of its view,
+    /// which is right at that moment. Then two led sides merge again. The new one can be the heavier for a moment, and both may
+    /// yield.
     fn parts_and_meets(&mut self, leader: usize) {
         let mut places = self.world.running();
-        // Voters with an old file kept the leader, but elect none (C2).
+        // Voters with an old file kept the leader, but cannot elect one (C2).
         if places.len() < 2 || !self.suffice(self.voters().len()) {
             return;
         }
@@ -184,7 +183,7 @@ impl Run<'_> {
         let weight = |side: &[usize]| side.iter().filter(|slot| voters.contains(slot)).count();
         let (ours, theirs) = (weight(&one), weight(&other));
         let heavier = if ours > theirs { &one } else { &other };
-        // The larger side has its leader of before, or has elected one and is led whole.
+        // The larger side keeps its leader, or has elected one that all of it follow.
         let stays = before.iter().copied().find(|slot| heavier.contains(slot));
         let led_whole = stays.is_some_and(|leader| {
             let id = Some(&self.world.slots[leader].id);
@@ -214,7 +213,7 @@ impl Run<'_> {
             run.world.agreed().is_some()
         });
         let now = self.world.agreed();
-        // A newer `SetLeader` than the larger side knows would win; nobody called any since all agreed.
+        // A newer `SetLeader` than the larger side's would win; no host called any since all agreed.
         let deposed = clear && now.is_some() && now != stays;
         self.world.sometimes.larger_sides_deposed += u64::from(deposed);
         if clear && !newly_elected && self.world.violation.is_none() && now != stays {
@@ -229,8 +228,7 @@ impl Run<'_> {
         }
     }
 
-    /// P11: a leader that says farewell has a follower within 300 ms and 3 round trips. Not where an assigned
-    /// leader's place is held.
+    /// P11: a leader that leaves has a successor within 300 ms and 3 round trips. Not while an assigned leader's place is held.
     fn leaves_politely(&mut self, leader: usize) {
         let left = self.voters().len() - 1;
         if !self.suffice(left) || self.is_held(leader) {
@@ -245,8 +243,8 @@ impl Run<'_> {
         self.come_back(leader);
     }
 
-    /// Whether all but one place show one and the same leader, another than that place's. Whoever has said farewell
-    /// is out of the room and told nothing any more, as for [`World::agreed`](crate::world::World::agreed).
+    /// Whether all but one place show one leader, other than that place. A leaving member is out of the room and receives no more
+    /// events, as for [`World::agreed`](crate::world::World::agreed).
     fn agreed_without(&self, gone: usize) -> bool {
         let mut shown = BTreeSet::new();
         for slot in self.world.running() {
@@ -275,11 +273,11 @@ impl Run<'_> {
         self.world.calm_since = Some(self.world.now + ms(400));
     }
 
-    /// P11: whom the leader hands over to leads within 2 round trips.
+    /// P11: the target of a transfer leads within 2 round trips.
     fn hands_over(&mut self, leader: usize) {
         let mut others = self.voters();
         if !self.suffice(others.len()) {
-            return; // C2: too few are left who know their votes
+            return; // C2: too few of the remaining voters know their votes
         }
         others.retain(|slot| *slot != leader);
         let Some(&target) = others.choose(&mut self.world.rng) else {
@@ -301,7 +299,7 @@ impl Run<'_> {
         });
     }
 
-    /// P12: all follow whom one caller names within a heartbeat interval and a round trip.
+    /// P12: all follow the target of one call within a heartbeat interval and a round trip.
     fn one_call(&mut self, leader: usize) {
         let voters = self.voters();
         if !self.suffice(voters.len()) {
@@ -327,7 +325,7 @@ impl Run<'_> {
         });
     }
 
-    /// P12: of two concurrent calls one wins at all within two heartbeat intervals and a round trip.
+    /// P12: of two concurrent calls one wins everywhere within two heartbeat intervals and a round trip.
     fn two_calls(&mut self, leader: usize) {
         let (voters, running) = (self.voters(), self.world.running());
         if !self.suffice(voters.len()) {
@@ -358,9 +356,8 @@ impl Run<'_> {
         });
     }
 
-    /// P12 with a static quorum: two targets may ask for the votes of one term, so that neither leads, and the leader of
-    /// before has given way. Then there is an election as after any lost round. Each call has its outcome when the time
-    /// of a transfer is over.
+    /// P12 with a static quorum: two targets may ask for the votes of one term, so that neither leads, and the old leader has
+    /// yielded. Then an election follows, as after any lost round. Each call has its outcome when the time of a transfer is over.
     fn transfers_to_one(&mut self, from: Time, callers: &[usize], events_before: Vec<usize>) {
         let longest = slowest_clock(self.world.settings.election_timeout_max);
         let bound = longest * 2 + self.rtt() * 4 + self.disks();
@@ -391,8 +388,8 @@ impl Run<'_> {
         result.is_ok()
     }
 
-    /// P13: a leader that hears no majority any more resigns within twice the shortest election timeout by which it
-    /// leads; that grows with the round trips that it measured (G15). For three nodes and more.
+    /// P13: a leader that no longer receives from a majority resigns within twice the shortest election timeout by which it
+    /// leads. That timeout grows with measured round trips (G15). For three nodes and more.
     fn goes_deaf(&mut self, leader: usize) {
         if self.voters().len() < 3 {
             return;
@@ -404,8 +401,8 @@ impl Run<'_> {
         }
         self.world.slots[leader].told.clear();
         let from = self.world.now;
-        // What arrived last may be the slowest answer that it has ever measured: a stream that was held up by losses
-        // until now. It makes something of that at its next tick, and says so with the heartbeat after that.
+        // The last arrival may be the slowest answer ever measured: losses held its stream up until now. The leader adapts its
+        // timeout at its next tick, and announces it in the next heartbeat.
         let interval = self.world.settings.heartbeat_interval;
         let measured = from + slowest_clock(interval * 2) + self.rtt();
         self.run_until(measured);
@@ -422,9 +419,9 @@ impl Run<'_> {
         self.world.calm_since = Some(self.world.now + ms(400));
     }
 
-    /// P9, P15 and P18: after a crash the others agree in time, without terms that one node asked for and nobody
-    /// won (see below where trips or clocks vary), and without a storm of messages: retries are random, so that the 10 messages
-    /// for each node of P18 are a mean over all runs. Not where an assigned leader's place is held.
+    /// P9, P15 and P18: after a crash the others agree in time, without terms that one node asked for and no candidate won (see
+    /// below where trips or clocks vary), and without a storm of messages. Retries are random, so the 10 messages for each node
+    /// of P18 are a mean over all runs. Not while an assigned leader's place is held.
     fn crashes(&mut self, leader: usize) {
         let left = self.voters().len() - 1;
         if !self.suffice(left) || self.is_held(leader) {
@@ -462,9 +459,9 @@ impl Run<'_> {
         self.come_back(leader);
     }
 
-    /// Terms that may be given up for the next one. G14: a round is repeated a smoothed round trip and a random time
-    /// later; where trips vary, the answers can still be under way then. G7: a candidate goes by the first voter
-    /// that names a living leader; where clocks differ, a lease may end later than the majority's.
+    /// Terms that may be given up for the next one. G14: a round is repeated a smoothed round trip and a random time later; if
+    /// trips vary, answers can still be under way then. G7: a candidate follows the first voter that names a living leader; if
+    /// clocks differ, a lease may end later than the majority's.
     fn early_retries(&self) -> usize {
         let (least, most) = self.world.settings.delay;
         let trips_vary = (most - least) * 2 > ms(20) || !self.world.slow.is_empty();
@@ -475,8 +472,8 @@ impl Run<'_> {
         }
     }
 
-    /// P16: whoever joins, whatever its id and its term, the leader stays. By LargestSide; by HighestTerm one
-    /// that has led alone may win.
+    /// P16: the leader stays when a member joins, with any id and any term. With LargestSide; with HighestTerm a newcomer that
+    /// has led alone may win.
     fn joins(&mut self, leader: usize) {
         if !self.stays_with_the_larger() || self.world.slots.len() > 16 {
             return;
@@ -510,8 +507,8 @@ impl Run<'_> {
         self.world.calm_since = Some(self.world.now);
     }
 
-    /// P14: fewer than half of a room are cut off, deaf, mute, stopped, killed or come and go: the others keep
-    /// their leader, and so does everybody in the end. By LargestSide.
+    /// P14: less than half of a room is cut off, deaf, mute, stopped, killed or flapping: the others keep their leader, and in
+    /// the end all follow it. With LargestSide.
     fn minority(&mut self, leader: usize) {
         let voters = self.voters();
         let mut others = self.world.running();
@@ -599,15 +596,15 @@ impl Run<'_> {
     }
 }
 
-/// What one crash cost beyond its bounds: messages (P18), or terms that nobody won (P15).
+/// Costs of one crash beyond its bounds: messages (P18), or terms without a winner (P15).
 pub(crate) fn costs_too_much(
     messages: u64,
     size: u64,
     wasted: &[u64],
     most_wasted: usize,
 ) -> Option<(&'static str, String)> {
-    // Where round trips are long and the range of timeouts is short, most ranks share its last slot (G13), and all of
-    // them may ask everybody within the trip that the first one's question takes: once.
+    // If round trips are long and the range of timeouts is short, most ranks share its last slot (G13). All of them may ask every
+    // voter within the trip of the first one's request: once.
     let everybody_asks = 2 * size * (size - 1);
     if messages > everybody_asks.max(MESSAGE_STORM * size) {
         let text = format!("{messages} election messages of {size} nodes after one crash");

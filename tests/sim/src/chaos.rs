@@ -25,35 +25,35 @@ use crate::stability::Stability;
 use crate::trace::Trace;
 use crate::world::World;
 
-/// How often the hosts look after their rooms.
+/// Interval at which hosts check their rooms.
 const UPKEEP: Duration = Duration::from_secs(1);
-/// How often the leaders are looked at (P14).
+/// Interval at which the leaders are sampled (P14).
 const SAMPLE: Duration = Duration::from_millis(50);
-/// For redials, and for silence to be noticed, in the bound of convergence.
+/// Time for redials and for noticing silence, in the bound of convergence.
 pub(crate) const VIEW_BOUND: Duration = Duration::from_secs(13);
-/// Agreement for so long is no accident of messages that are still under way.
+/// Agreement for this long is no accident of messages under way.
 const SETTLED: Duration = Duration::from_secs(1);
-/// No run lasts so long with its faults.
+/// Longest time with faults.
 const UNTIL_HEALED: Duration = Duration::from_secs(60);
-/// How long the agreed leader must stay after healing.
+/// Time for which the agreed leader must stay after healing.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Outcome {
     pub violation: Option<Violation>,
     pub ended_at: Time,
     pub trace: Trace,
-    /// Over everything that happened (P17).
+    /// Hash over all events (P17).
     pub hash: u64,
     pub sometimes: Sometimes,
     pub gossip: Counts,
     pub size: usize,
-    /// Times that an honest member said that it dropped what a counter was too large in.
+    /// Times that an honest member reported a message dropped for a counter that was too large.
     pub refusals: u64,
 }
 
-/// Something else that must not happen, for experiments.
+/// An additional property, for experiments.
 pub type Watch<'a> = &'a dyn Fn(&World) -> Option<Violation>;
 
 /// Runs a seed to its end or to its first violation.
@@ -100,14 +100,14 @@ fn play(mut run: Run<'_>) -> (Outcome, Option<Recorder>) {
     (outcome, run.world.recorder)
 }
 
-/// What ends a fault, or begins it again.
+/// The end of a fault, or its next beginning.
 #[derive(Debug, Clone)]
 enum Undo {
     Cut(Vec<(usize, usize)>),
     Mend(Vec<(usize, usize)>),
     Resume(usize),
     Start(usize),
-    /// The same, and those connect to it.
+    /// Starts it and lets it connect to these.
     StartAmong(usize, Vec<usize>),
 }
 
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
         self.heal();
     }
 
-    /// Runs on, with what the hosts do and with the ends of faults on the way.
+    /// Runs on, including actions of hosts and ends of faults on the way.
     pub(crate) fn run_until(&mut self, time: Time) {
         while self.world.violation.is_none() {
             let undo_at = self.undo.iter().map(|(at, _)| *at).min().unwrap_or(time);
@@ -240,7 +240,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Hosts without any peer connect to somebody again; hosts without a leader allow elections.
+    /// Hosts without any peer connect to a member again; hosts without a leader allow elections.
     fn look_after(&mut self) {
         let running = self.world.running();
         if self.plan.hosts.talk {
@@ -248,7 +248,7 @@ impl<'a> Run<'a> {
         }
         for slot in running.clone() {
             if self.world.calm_since.is_some() && self.world.slots[slot].kicked {
-                // Lies put it out, and its host notices.
+                // Lies removed it from the room, and its host notices.
                 self.world.leave(slot);
             }
             let Some(node) = self.world.node(slot) else {
@@ -259,7 +259,7 @@ impl<'a> Run<'a> {
             if alone {
                 let others: Vec<usize> = running.iter().copied().filter(|x| *x != slot).collect();
                 let drawn = others.choose(&mut self.world.rng);
-                // A host that hears nothing from one player tries another.
+                // A host without an answer from one player tries another.
                 let reached = |other: &&usize| !self.plan.is_apart(slot, **other);
                 let other = drawn.filter(reached).or(others.iter().find(reached));
                 if let Some(other) = other.or(drawn) {
@@ -269,7 +269,7 @@ impl<'a> Run<'a> {
             if self.world.calm_since.is_some() {
                 let first = running[0];
                 for &other in running.iter().filter(|_| !complete) {
-                    // Without their places those that were parted for long do not dial each other again.
+                    // Members whose places have expired after a long separation do not dial each other again.
                     let forgot = self.world.settings.member_hold < UNTIL_HEALED;
                     if other == first || forgot || self.plan.hosts.decide {
                         self.world.connect(slot, other);
@@ -283,12 +283,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Where the room is asked about newcomers, a limit of before would keep some of its members out.
+    /// In a room that decides on newcomers, an old limit would keep some of its members out.
     fn let_all_in(&mut self, slot: usize) {
         let limited =
             |node: &Node| self.plan.hosts.asked && node.is_leader() && node.max_peers() != 0;
         if self.world.node(slot).is_some_and(limited) {
-            // It leads, so it may.
+            // A leader may set it.
             let _ = self.world.command(slot, Command::SetMaxPeers(0));
         }
     }
@@ -335,7 +335,7 @@ impl<'a> Run<'a> {
         self.undo.push((self.world.now + ms(wait_ms), undo));
     }
 
-    /// What hosts ask for is no violation of P14.
+    /// Transfers that hosts ask for do not violate P14.
     pub(crate) fn forget_reigns(&mut self) {
         self.stability.reset();
     }
@@ -348,7 +348,7 @@ impl<'a> Run<'a> {
         self.undo.push((time, Undo::Start(slot)));
     }
 
-    /// The place that a fault meets, if a process runs there.
+    /// The place that a fault affects, if a process runs there.
     fn place_of(&self, who: Who) -> Option<usize> {
         let slot = match who {
             Who::Slot(slot) => slot,
@@ -456,7 +456,7 @@ impl<'a> Run<'a> {
             Step::Kick { victim } => self.kick(*victim),
             Step::Limit { max_peers } => {
                 for leader in self.world.leaders() {
-                    // It leads, so it may.
+                    // A leader may set it.
                     let _ = self.world.command(leader, Command::SetMaxPeers(*max_peers));
                 }
             }
@@ -552,7 +552,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Cuts a place off, with those that are named, from all others. One that is restarted enters through those.
+    /// Cuts a place off from all others, together with the named ones. If it is restarted, it enters through those.
     fn cut_off(&mut self, slot: usize, with: &[usize], restart_ms: Option<u64>, for_ms: u64) {
         let inside = |other: &usize| *other == slot || with.contains(other);
         let (ours, theirs): (Vec<usize>, Vec<usize>) =
@@ -572,8 +572,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Two voters that lost their files at once do not vote again in the session (C2): one at most does so in a run. Nor
-    /// does anybody notice one whose votes only a voter knew that is out of the room for good.
+    /// Whether another voter may lose its file. Two voters that lost their files at once do not vote again in the session (C2),
+    /// so a run allows one. A loss also goes unnoticed if the only voter that knew the votes is out of the room for good.
     fn may_lose_its_file(&self) -> bool {
         let Some(roster) = self.world.voters() else {
             return false;
@@ -582,13 +582,13 @@ impl<'a> Run<'a> {
         self.world.sometimes.old_disks == 0 && all_are_in
     }
 
-    /// Whether a voter that lost its file may need that one.
+    /// Whether a voter that lost its file may depend on this one.
     fn is_witness(&self, slot: usize) -> bool {
         let roster = self.world.voters();
         self.world.sometimes.old_disks > 0 && roster.is_some_and(|roster| roster.contains(&slot))
     }
 
-    /// Somebody who leads kicks; enough are left to have a leader.
+    /// A leader kicks; enough members remain to have a leader.
     fn kick(&mut self, victim: usize) {
         let Some(leader) = self.world.leaders().first().copied() else {
             return;
@@ -608,7 +608,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether enough are left to have a leader without that place, and those of whom liars say that they are kicked.
+    /// Whether the room can still have a leader without that place, and without the members that liars report as kicked.
     pub(crate) fn can_spare(&self, victim: usize) -> bool {
         let out = |slot: &usize| {
             self.plan.absent.contains(slot)
@@ -630,7 +630,7 @@ impl<'a> Run<'a> {
         };
         let may_lead =
             |slot: &usize| !out(slot) && *slot != victim && !self.plan.observers.contains(slot);
-        // It may be the only one that holds the other two together.
+        // It may be the only one that connects the other two.
         let may_lead_on = (0..self.world.slots.len()).any(|slot| may_lead(&slot));
         let seeded = self.world.settings.seeded.as_ref();
         let may_enter = seeded.is_none_or(|places| {
@@ -640,7 +640,7 @@ impl<'a> Run<'a> {
         may_lead_on && may_enter && left > 2 && is_enough && self.plan.apart.is_none()
     }
 
-    /// The directions towards a place, and those from it.
+    /// The directions to a place, and from it.
     pub(crate) fn around(&self, slot: usize, deaf: bool, mute: bool) -> Vec<(usize, usize)> {
         let others = (0..self.world.slots.len()).filter(|other| *other != slot);
         let mut cuts = Vec::new();
@@ -660,7 +660,7 @@ impl<'a> Run<'a> {
         self.later(for_ms, Undo::Mend(cuts));
     }
 
-    /// All faults end at once; whoever is down starts again.
+    /// Ends all faults at once; starts every process that is down.
     pub(crate) fn heal(&mut self) {
         if self.world.violation.is_some() {
             return;
@@ -697,7 +697,7 @@ impl<'a> Run<'a> {
             if leaving {
                 self.world.crash(slot);
             } else if self.world.slots[slot].kicked {
-                // Its host has noticed by now. Who has not heard of the kick counts it no more then (G6).
+                // Its host has noticed by now. Members without the report of the kick no longer count it then (G6).
                 self.world.leave(slot);
             }
             if self.world.slots[slot].process.is_none() {
@@ -711,12 +711,12 @@ impl<'a> Run<'a> {
             self.world
                 .set_eligible(slot, self.world.slots[slot].eligible);
         }
-        // What is still under way was delayed by the last of the faults.
+        // The last faults may have delayed messages that are still under way.
         let strays = self.world.strays_until().max(self.world.data_until());
         let mut under_way = strays + ms(400);
         if !self.world.liars.is_empty() {
             let settings = &self.world.settings;
-            // One that was just killed is lost, and counts as one that does not answer for two windows more (G6).
+            // A member that was killed recently is lost, and counts for two more windows as one that does not answer (G6).
             let counts = settings.heartbeat_timeout + settings.election_timeout_max * 2;
             let believed = self.world.until_all_is_believed();
             under_way = under_way + believed.max(slowest_clock(counts));
@@ -725,8 +725,8 @@ impl<'a> Run<'a> {
         if let Strategy::Seeded(rules) = self.world.settings.strategy
             && self.plan.steps.iter().any(replaced)
         {
-            // An older copy of a state file does not know whom its voter acknowledged: that one waits for a TTL, and its leader
-            // may lack a majority meanwhile.
+            // An older copy of a state file lacks the leader that its voter acknowledged: the voter waits for a TTL, and its
+            // leader may lack a majority meanwhile.
             let waits = rules.intervals.ttl_timeout_ms + rules.intervals.heartbeat_timeout_ms;
             let waits = slowest_clock(ms(waits.into()));
             under_way = under_way.max(self.world.now + waits);
@@ -742,7 +742,7 @@ impl<'a> Run<'a> {
         let bound = self.world.profile.agrees_within(&self.world);
         let from = self.world.calm_since.unwrap_or(self.world.now);
         let mut deadline = from.max(self.world.now) + bound;
-        // Messages from before the agreement may still be under way when it is first seen.
+        // Messages from before the agreement may still be under way when it is first observed.
         let mut agreed = (None, self.world.now);
         let mut free_at = self.world.now;
         while self.world.violation.is_none() {
@@ -764,13 +764,13 @@ impl<'a> Run<'a> {
                 free_at = self.world.now;
             }
             if calm && self.world.now.since(free_at) >= self.longest_election() {
-                // It would wait for ever. From here on the bound counts anew.
+                // It would wait for ever. From here on the bound starts anew.
                 self.end_the_wait(&room);
                 free_at = self.world.now;
                 deadline = self.world.now + bound;
             }
             if self.world.now > deadline && !self.can_elect() {
-                return; // that nobody leads is seen after every event
+                return; // a check after every event covers the lack of a leader
             }
             if self.world.now > deadline && free_at == self.world.now {
                 let text = self.world.describe();
@@ -780,10 +780,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The agreed leader stays, and nobody says anything about elections (P14).
+    /// The agreed leader stays, and no member sends election messages (P14).
     pub(crate) fn quiet(&mut self) {
         if !self.can_elect() {
-            return; // those who are there ask for votes again and again
+            return; // the present voters ask for votes again and again
         }
         let leader = self.world.agreed();
         let mut spoken = self.world.election_messages;
@@ -792,7 +792,7 @@ impl<'a> Run<'a> {
         } else {
             QUIET
         };
-        // A leader that a host asked to hand over asks until its target is elected or the time is up.
+        // A leader with a requested transfer repeats it until its target is elected or the time is up.
         let handed_over = self.world.transfers_until;
         let until = self.world.now.max(handed_over) + long;
         while self.world.violation.is_none() && self.world.now < until {
@@ -818,7 +818,7 @@ impl<'a> Run<'a> {
 }
 
 impl Run<'_> {
-    /// Where every member's word counts, all go by one limit whom its leader can reach.
+    /// If every member's rules count, all members that its leader can reach have one limit.
     pub(crate) fn same_limit(&mut self) {
         let running = self.world.running().into_iter();
         let limits: BTreeSet<u32> = running
@@ -831,8 +831,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether somebody can be elected: with a static quorum a majority of the roster must run, be allowed to vote, know
-    /// its votes, and reach one of them. One with an old file is waited for if all voters can hear each other (C2).
+    /// Whether an election can succeed: with a static quorum a majority of the roster must run, be allowed to vote, know its
+    /// votes, and reach one of them. A voter with an old file counts if all voters can reach each other (C2).
     pub(crate) fn can_elect(&self) -> bool {
         let Some(roster) = self.world.voters() else {
             return true;
@@ -858,7 +858,7 @@ impl Run<'_> {
         })
     }
 
-    /// Whether all pairs are linked that can be.
+    /// Whether all pairs that can be linked are linked.
     pub(crate) fn is_mesh(&self) -> bool {
         let places = &self.world.slots;
         let is_in = |slot: &usize| {
@@ -871,7 +871,7 @@ impl Run<'_> {
         })
     }
 
-    /// Whether a process has said farewell and has not ended: it is no member any more, and nobody's peer.
+    /// Whether a process has announced its leave and has not ended: it is no member any more, and no peer counts it.
     pub(crate) fn somebody_leaves(&self) -> bool {
         let mut processes = self
             .world
@@ -881,7 +881,7 @@ impl Run<'_> {
         processes.any(|process| process.leaving)
     }
 
-    /// Whether the run has taken a process down itself, after healing.
+    /// Whether the run itself has killed a process after healing.
     fn is_down(&self, slot: usize) -> bool {
         self.world.calm_since.is_none() && self.world.slots[slot].process.is_none()
     }

@@ -1,7 +1,7 @@
 //! The properties of `docs/elections.md` that hold at every instant, checked after every input of a node.
 //!
-//! The checker sees only what a node says (its outputs) and shows (a [`Seen`]); it is told nothing by the
-//! simulator, so that a wrong history can be fed to it by hand.
+//! The checker sees only a node's outputs and its state (a [`Seen`]), and nothing else of the simulator: so tests can feed it a
+//! wrong history by hand.
 
 use crate::decoded;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ use roster::{Elections, Noticed, Votes};
 pub struct Violation {
     /// Its name, as in `docs/elections.md`.
     pub property: &'static str,
-    /// What was seen instead.
+    /// The observed contradiction.
     pub text: String,
 }
 
@@ -39,63 +39,64 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What a node shows of itself after an input.
+/// The visible state of a node after an input.
 #[derive(Debug, Clone)]
 pub struct Seen<'a> {
     pub record: &'a Record,
     pub leader: Option<&'a PeerId>,
-    /// The same, unless it is assigned and neither heard nor vouched for yet.
+    /// The leader, unless it is assigned and neither linked nor vouched for yet.
     pub followed: Option<&'a PeerId>,
     pub role: RoleKind,
     pub voted_for: Option<&'a PeerId>,
     pub leads_under: Option<&'a Record>,
     pub campaign: Option<&'a Campaign>,
     pub won: Option<&'a Campaign>,
-    /// The linked peers, where they may have changed, and how many they are.
+    /// The linked peers, if they may have changed, and their number.
     pub members: Option<Vec<&'a PeerId>>,
     pub members_count: usize,
-    /// The linked peers that may vote, where a round was opened.
+    /// The linked peers that may vote, if a round was opened.
     pub eligible: Vec<&'a PeerId>,
     /// Whether this node itself may vote and lead.
     pub may_lead: bool,
 }
 
-/// One life of one peer, as far as the properties need it.
+/// One incarnation of one peer, as far as the properties need it.
 #[derive(Debug)]
 struct Life {
     id: PeerId,
     record: Record,
     votes: BTreeMap<Stamp, PeerId>,
-    /// What survives it, where that must survive it.
+    /// Votes of earlier incarnations, if they must survive.
     past: Votes,
-    /// Second votes that are nobody's fault.
+    /// Second votes that the properties excuse.
     unseen: Vec<Stamp>,
-    /// Where it said that its state file is not the newest.
+    /// State since it reported that its state file is not the newest.
     noticed: Option<Noticed>,
     told: Option<PeerId>,
-    /// The last leader that it was told to be lost, and in which of its lives, if nobody can have heard that one for a while.
+    /// The last leader that it was notified to have lost, and its incarnation, if no member can have received from that one for a
+    /// while.
     ended: Option<(PeerId, u64)>,
     /// Whether it may vote and lead.
     may_lead: bool,
-    /// Which life of each peer its last link is with.
+    /// Incarnation of each peer at the other end of its last link.
     linked: BTreeMap<PeerId, u64>,
-    /// Who is joined, and in which of its lives.
+    /// Joined peers, with their incarnations.
     joined: BTreeMap<PeerId, u64>,
-    /// Whom it was told to be lost, and not gone.
+    /// Peers that it was notified to have lost for a while.
     lost: BTreeMap<PeerId, u64>,
-    /// Who said farewell, and in which of its lives.
+    /// Peers that left, with their incarnations.
     said_farewell: BTreeMap<PeerId, u64>,
-    /// Who was kicked, as it was told.
+    /// Peers that it was notified to be kicked.
     kicked: BTreeSet<PeerId>,
     led_under: Option<Record>,
     followed: Option<(Stamp, PeerId)>,
     round: u64,
-    /// What happens when an assigned leader is lost: a setting of its host.
+    /// Reaction to the loss of an assigned leader: a setting of its host.
     recovery: Recovery,
     hold: hold::Hold,
-    /// Whether what it says survives it: the quorum is static.
+    /// Whether its statements survive it: the quorum is static.
     kept: bool,
-    /// What it did last, where gossip elects.
+    /// Its last state under gossip.
     gossip: gossip::Past,
 }
 
@@ -103,34 +104,34 @@ struct Life {
 #[derive(Debug)]
 pub struct Checker {
     lives: BTreeMap<usize, Life>,
-    /// Who said to have voted for whom, in the whole room.
+    /// Voters by term and candidate, in the whole room.
     granted: BTreeMap<(Stamp, PeerId), BTreeSet<PeerId>>,
-    /// How often each peer started, for the rule that nobody is shown who said farewell and did not return.
+    /// Number of starts of each peer, for the rule that no member shows a leader that has left and not returned.
     births: BTreeMap<PeerId, u64>,
-    /// What happens when an assigned leader is lost, at nodes that start from now on.
+    /// Reaction to the loss of an assigned leader, at nodes that start from now on.
     pub recovery: Recovery,
     assigned: hold::Assigned,
-    /// Whether somebody makes up terms and epochs: then they leap (P15).
+    /// Whether liars invent terms and epochs: then these leap (P15).
     pub lied_to: bool,
-    /// Whether messages were lost or held back: then some hear of a leader long after others.
+    /// Whether messages were lost or delayed: then some members learn of a leader long after others.
     pub disturbed: bool,
-    /// The time of what is observed next.
+    /// Time of the next observation.
     pub now: Time,
-    /// A member that loses a leader this long after its process ended heard it about as late as any other member.
+    /// A member that loses a leader this long after its process ended received from it about as late as any other member.
     pub settles: Duration,
-    /// When the processes ended that were not started again.
+    /// End times of processes that were not started again.
     ended: BTreeMap<PeerId, Time>,
-    /// Who counts for a majority.
+    /// Rule for a majority.
     pub quorum: Quorum,
-    /// The votes of earlier processes of a place, where those must survive them.
+    /// Votes of earlier processes of a place, if they must survive.
     pasts: BTreeMap<usize, Votes>,
-    /// Who was elected, where the quorum is static.
+    /// Election results, if the quorum is static.
     elections: Elections,
-    /// The highest term of every epoch that anybody has shown.
+    /// The highest term of each epoch that any node has shown.
     highest: BTreeMap<Epoch, u64>,
-    /// How often somebody began to lead, other than above another record in place.
+    /// Number of leaderships that began, except above another record in place.
     begun: u64,
-    /// The campaigns of each (epoch, term), and whether one of them was won.
+    /// The campaigns of each (epoch, term), and whether one of them succeeded.
     terms: BTreeMap<Stamp, (BTreeSet<usize>, bool)>,
 }
 
@@ -171,8 +172,8 @@ fn ensure(holds: bool, property: &'static str, text: impl FnOnce() -> String) ->
 }
 
 impl Checker {
-    /// A process started. Where the quorum is static, `disk` is what earlier ones of its place kept: it must
-    /// go by that, and by every vote that they gave.
+    /// A process started. If the quorum is static, `disk` is the state that earlier processes of its place kept: the process must
+    /// follow it, and every vote that they gave.
     pub fn born(&mut self, slot: usize, id: &PeerId, disk: Option<Option<&Saved>>) {
         let past = disk.map(|_| self.pasts.remove(&slot).unwrap_or_default());
         let kept = past.is_some();
@@ -210,14 +211,14 @@ impl Checker {
         );
     }
 
-    /// The node of `slot` is about to hear of a link with that life of `peer`, which may have ended since.
+    /// The node of `slot` is about to receive a link with that incarnation of `peer`, which may have ended since.
     pub fn linked(&mut self, slot: usize, peer: &PeerId, births: u64) {
         if let Some(life) = self.lives.get_mut(&slot) {
             life.linked.insert(peer.clone(), births);
         }
     }
 
-    /// A leader lifted a ban: who was kicked may be linked again.
+    /// A leader lifted a ban: kicked peers may be linked again.
     pub fn unbanned(&mut self, peer: &PeerId) {
         for life in self.lives.values_mut() {
             life.kicked.remove(peer);
@@ -238,33 +239,33 @@ impl Checker {
             .is_some_and(|life| life.round != round)
     }
 
-    /// The newest epoch that anybody has ever shown.
+    /// The newest epoch that any node has ever shown.
     pub fn newest_epoch(&self) -> Epoch {
         let newest = self.highest.last_key_value();
         newest.map(|(epoch, _)| epoch.clone()).unwrap_or_default()
     }
 
-    /// How often somebody began to lead so far. A leader that goes above another record in place leads on.
+    /// Number of leaderships so far. A leader that goes above another record in place leads on.
     pub fn reigns_begun(&self) -> u64 {
         self.begun
     }
 
-    /// The highest term of an epoch that anybody has ever shown.
+    /// The highest term of an epoch that any node has ever shown.
     pub fn highest_term(&self, epoch: &Epoch) -> u64 {
         self.highest.get(epoch).copied().unwrap_or(0)
     }
 
-    /// The room begins at this term, as a process or a state file from before the run knows it.
+    /// The room begins at this term, known from an earlier process or a state file.
     pub fn begin_at(&mut self, stamp: &Stamp) {
         self.highest.insert(stamp.epoch.clone(), stamp.term);
     }
 
-    /// From now on terms are counted anew: a room whose members were all started again reaches the same ones.
+    /// Counts terms anew: a room whose members all restarted reaches old ones again.
     pub fn forget_terms(&mut self) {
         self.terms.clear();
     }
 
-    /// Terms above `stamp` in its epoch for which one node alone asked, and that nobody won (P15).
+    /// Terms above `stamp` in its epoch that only one node asked for and none won (P15).
     pub fn wasted_terms(&self, stamp: &Stamp) -> Vec<u64> {
         let above = self.terms.range(stamp.clone()..);
         above
@@ -286,7 +287,7 @@ impl Checker {
         }
     }
 
-    /// What a node did and shows after one input.
+    /// A node's outputs and state after one input.
     pub fn observe(&mut self, slot: usize, outputs: &[Output], seen: &Seen<'_>) -> Checked {
         if let Some(life) = self.lives.get_mut(&slot) {
             life.goes_by_its_file()?;
@@ -302,7 +303,7 @@ impl Checker {
         self.state(slot, seen)
     }
 
-    /// Whom this node shows as leader, and in which life, if that process ended so long ago that nobody else can know better.
+    /// The leader that this node shows, and its incarnation, if that process ended so long ago that no member can know better.
     fn ended_leader(&self, slot: usize) -> Option<(PeerId, u64)> {
         let leader = self.lives.get(&slot)?.told.as_ref()?;
         let ended = *self.ended.get(leader)?;
@@ -310,7 +311,7 @@ impl Checker {
         (self.now >= ended + self.settles).then(|| (leader.clone(), births))
     }
 
-    /// Notes second votes of a term that were given where nobody who knew of the first was there.
+    /// Notes second votes of a term, given while no member that knew of the first was linked.
     fn excuse(&mut self, slot: usize) {
         if let Some(life) = self.lives.get_mut(&slot) {
             let unseen = std::mem::take(&mut life.unseen);
@@ -502,10 +503,10 @@ impl Checker {
         self.term_shown(slot, seen)
     }
 
-    /// P15: nobody leaps over a term, whoever shows it first.
+    /// P15: no term is skipped, whichever node shows it first.
     fn term_shown(&mut self, slot: usize, seen: &Seen<'_>) -> Checked {
         let Stamp { epoch, term } = &seen.record.stamp;
-        // Whoever opens an epoch chooses its first term; after a restart it can open the same one again.
+        // The node that opens an epoch chooses its first term; after a restart it can open the same epoch again.
         let opens = epoch.assigner.is_some()
             && epoch.assigner.as_ref() == self.lives.get(&slot).map(|life| &life.id);
         let highest = self.highest_term(epoch);
@@ -535,8 +536,8 @@ impl Life {
             && before != candidate
             && !held
         {
-            // A term in which it stood itself, and that none of the others has heard of, is one in which nobody voted for
-            // it: the vote of such a term is free.
+            // Its own candidacy in a term that no other member learned of: no vote was given there, so the vote of that term is
+            // free.
             let stood = *before == self.id;
             ensure(stood || self.noticed.is_none(), "P4", || {
                 format!(
@@ -560,8 +561,8 @@ impl Life {
         })
     }
 
-    /// A vote that the node holds. One that may have given it before takes it for itself, and does not stand. One that
-    /// stood first, and gave up, holds its own vote, too.
+    /// A vote that the node holds. A node that may have given the vote earlier keeps it and does not stand. A node that stood
+    /// first, and gave up, holds its own vote, too.
     fn holds_vote(&mut self, seen: &Seen<'_>, voted_for: &PeerId) -> Checked {
         let stamp = &seen.record.stamp;
         let stands = matches!(seen.role, RoleKind::Candidate | RoleKind::Leader);
@@ -580,7 +581,7 @@ impl Life {
         self.vote(stamp, voted_for)
     }
 
-    /// Whoever was kicked is not linked again where that is known.
+    /// A kicked peer is not linked again where the kick is known.
     fn stays_out(&self, peer: &PeerId) -> Checked {
         ensure(!self.kicked.contains(peer), "kick", || {
             format!("{} links {peer}, who was kicked", self.id)
@@ -614,7 +615,7 @@ impl Life {
         Ok(())
     }
 
-    /// P5, P6: a round is open to the linked voters of its beginning, or to the roster, and to nobody else.
+    /// P5, P6: a round is open to the linked voters of its beginning, or to the roster, and to no other node.
     fn electorate(&mut self, seen: &Seen<'_>, quorum: &Quorum) -> Checked {
         let Some(campaign) = seen.campaign else {
             return Ok(());
@@ -639,7 +640,7 @@ impl Life {
         )
     }
 
-    /// P5: a leadership is assigned, issued by the leader itself, or elected; tells whether it is elected.
+    /// P5: a leadership is assigned, issued by the leader itself, or elected. Returns whether it is elected.
     fn elected(
         &self,
         record: &Record,
@@ -703,7 +704,7 @@ fn is_vote(output: &Output) -> bool {
     )
 }
 
-/// The answer to a farewell goes to a peer that is leaving the membership in the same step.
+/// The answer to a leave goes to a peer that leaves the membership in the same step.
 fn farewell(message: &Message) -> bool {
     matches!(message, Message::LeaveAck | Message::Leave { .. })
 }

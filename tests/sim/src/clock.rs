@@ -1,10 +1,10 @@
-//! The clock of a process, which runs at a rate of its own.
+//! The clock of a process, which runs at its own rate.
 //!
-//! The core sees no other time than this one. What its deadlines mean in the time of the room is found here.
+//! The core sees no other time. This module translates its deadlines into the room's time.
 
 use room_core::time::{Duration, Time};
 
-/// The fastest and the slowest clock, in parts of a million away from the true one.
+/// The largest deviation of a clock, in parts per million.
 pub const MAX_DEVIATION_PPM: u32 = 50_000;
 
 /// See the module's text.
@@ -23,7 +23,7 @@ impl Clock {
         Self { origin, rate }
     }
 
-    /// What it shows at `time`.
+    /// The clock's time at `time`.
     pub fn local(&self, time: Time) -> Time {
         self.origin + scaled(time.since(self.origin), self.rate, Self::TRUE)
     }
@@ -34,7 +34,7 @@ impl Clock {
     }
 }
 
-/// `duration * numerator / denominator`, rounded up: there is no moment before the one that was meant.
+/// `duration * numerator / denominator`, rounded up: never before the intended moment.
 fn scaled(duration: Duration, numerator: u32, denominator: u32) -> Duration {
     if numerator == denominator {
         return duration;
@@ -44,7 +44,7 @@ fn scaled(duration: Duration, numerator: u32, denominator: u32) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
 }
 
-/// How long `duration` takes by the slowest clock of all.
+/// `duration` by the slowest possible clock.
 pub fn slowest_clock(duration: Duration) -> Duration {
     scaled(duration, Clock::TRUE, Clock::TRUE - MAX_DEVIATION_PPM)
 }

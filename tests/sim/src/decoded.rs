@@ -1,4 +1,4 @@
-//! What the election strategies' opaque parts of messages say.
+//! Decodes the election strategies' opaque parts of messages.
 
 use room_core::election::gossip::{Claimed, Leads};
 use room_core::election::raft::Raft;
@@ -15,7 +15,7 @@ pub fn voting(message: &Message) -> Option<Stamped> {
     }
 }
 
-/// What a message of the election by votes says.
+/// Content of a message of the election by votes.
 pub fn election(message: &Message) -> Option<ElectionMessage> {
     Some(voting(message)?.message)
 }
@@ -28,7 +28,7 @@ pub fn claimed(message: &Message) -> Option<Claimed> {
     }
 }
 
-/// What a heartbeat says where votes elect.
+/// Content of a heartbeat where votes elect.
 pub fn beat(message: &Message) -> Option<Beat> {
     match message {
         Message::Heartbeat(heartbeat) => heartbeat.pulse.decode().ok(),
@@ -36,12 +36,12 @@ pub fn beat(message: &Message) -> Option<Beat> {
     }
 }
 
-/// What it says of leadership.
+/// Its statement of leadership.
 pub fn pulse(message: &Message) -> Option<Pulse> {
     Some(beat(message)?.pulse)
 }
 
-/// What a heartbeat says where gossip elects.
+/// Whether a heartbeat's sender leads, where gossip elects.
 pub fn leads(message: &Message) -> Option<bool> {
     match message {
         Message::Heartbeat(heartbeat) => heartbeat
@@ -53,7 +53,7 @@ pub fn leads(message: &Message) -> Option<bool> {
     }
 }
 
-/// The epoch and term at which votes, or a heartbeat beside them, are said.
+/// The epoch and term of votes, or of a heartbeat beside them.
 pub fn stamp(message: &Message) -> Option<Stamp> {
     let of_pulse = || {
         let (Pulse::Leads { record, .. } | Pulse::Follows { record, .. }) = pulse(message)?;
@@ -62,12 +62,12 @@ pub fn stamp(message: &Message) -> Option<Stamp> {
     voting(message).map(|voting| voting.stamp).or_else(of_pulse)
 }
 
-/// What a Hello says where votes elect.
+/// Content of a Hello where votes elect.
 pub fn side(hello: &Opaque) -> Option<Side> {
     hello.decode().ok()
 }
 
-/// A heartbeat where votes elect, of a member that keeps nothing on disk.
+/// A heartbeat where votes elect, of a member that keeps no state on disk.
 pub fn heartbeat(pulse: Pulse) -> Message {
     Message::Heartbeat(Heartbeat {
         seq: 0,
@@ -77,7 +77,7 @@ pub fn heartbeat(pulse: Pulse) -> Message {
     })
 }
 
-/// The record under which a node leads, and may say so, where votes elect.
+/// The record under which a node leads and may claim it, where votes elect.
 pub fn led_under(node: &Node) -> Option<Record> {
     node.election().of::<Raft>()?;
     node.leader_token()?.decode().ok()

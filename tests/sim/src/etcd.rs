@@ -1,5 +1,5 @@
-//! Members whose leader an etcd cluster decides: a store in virtual time, and machines that ask it over a network that
-//! loses, delays and cuts. Machines run without rooms here, since members say nothing to each other.
+//! Members whose leader an etcd cluster decides: a store in virtual time, and machines whose requests cross a network that loses,
+//! delays and cuts. Machines run without rooms here, since members send each other nothing.
 
 mod run;
 pub mod store;

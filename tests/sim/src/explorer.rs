@@ -1,13 +1,12 @@
-//! Every history of a small room, as far as safety goes: breadth-first over the production rules.
+//! Every history of a small room, for safety only: breadth-first over the production rules.
 //!
-//! A state is what every node holds, and the set of everything that was ever said. What was said may arrive at
-//! any time, any number of times, in any order or never; timers fire at any moment, so any node may campaign
-//! whenever the bounds allow it. There is no clock and there are no guards of time (pre-vote, lease, grace):
-//! what they prevent happens here, and must be harmless.
+//! A state is the state of every node, and the set of all messages ever sent. A sent message may arrive at any time, any number
+//! of times, in any order or never. Timers fire at any moment, so any node may campaign whenever the bounds allow it. There is no
+//! clock and there are no guards of time (pre-vote, lease, grace): events that they prevent happen here, and must be harmless.
 //!
-//! Two things keep this small. What one node does with one input depends on nothing but the node, so each
-//! pair is put to [`Rules`](room_core::election::rules::Rules) once and remembered
-//! (`member`); the search itself only combines numbers. And sets of messages have numbers, too.
+//! Two things keep this small. A node's reaction to an input depends on the node alone, so each pair is put to
+//! [`Rules`](room_core::election::rules::Rules) once and remembered (`member`); the search itself only combines numbers. And sets
+//! of messages have numbers, too.
 
 pub mod ballots;
 mod member;
@@ -22,10 +21,10 @@ use room_core::election::guards::Guards;
 use member::{Act, Members, NOTHING};
 use sets::Sets;
 
-/// Nodes of the largest room that can be explored.
+/// Largest number of nodes that can be explored.
 pub const MAX_NODES: usize = 4;
 
-/// What may happen, and how often.
+/// Bounds of an exploration.
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// Nodes, all linked at first.
@@ -33,25 +32,25 @@ pub struct Scope {
     /// The roster of a static quorum: the first of the nodes. `None` is a dynamic one.
     pub voters: Option<usize>,
     pub guards: Guards,
-    /// Nobody campaigns for a term above this one.
+    /// The highest term of a campaign.
     pub terms: u64,
     /// `SetLeader` calls, at any node and with any target.
     pub set_leaders: usize,
-    /// Restarts. What a node comes back with is decided by guard `persistence`.
+    /// Restarts. Guard `persistence` decides what state a restarted node has.
     pub restarts: usize,
-    /// Links that one end stops to see.
+    /// Links that one end loses.
     pub losses: usize,
-    /// Whether the voters of a static quorum listen to nodes beside it, too. They must not.
+    /// Whether the voters of a static quorum accept messages of nodes beside it, too. They must not.
     pub outsiders_count: bool,
-    /// Leaders that campaign above a record they are told of and stay leaders meanwhile.
+    /// Leaders that campaign above a received record and stay leaders meanwhile.
     pub in_place: bool,
-    /// Refusals arrive, too. They carry nothing that a record does not, and change nothing but who refused.
+    /// Refusals arrive, too. They carry no more than a record does, and change only the set of refusals.
     pub refusals: bool,
-    /// What can never matter again is forgotten: an older record that everybody has passed, a vote for a round
-    /// that is over. Histories that differ in nothing else are one. Only where all guards hold and every life
-    /// goes on where the last one ended; elsewhere the past may return.
+    /// Forgets state that can never matter again: an older record that every node has passed, a vote for a round that is over.
+    /// Histories that differ only in these are one. Only where all guards hold and every incarnation continues from the last
+    /// one's state; elsewhere the past may return.
     pub forgets: bool,
-    /// The only property that is looked for; all of them if none is named.
+    /// The only property to check; None checks all.
     pub only: Option<&'static str>,
 }
 
@@ -78,28 +77,28 @@ impl Scope {
         self.only.is_none_or(|only| only == property)
     }
 
-    /// Whether a node that restarts goes on where it ended.
+    /// Whether a node that restarts continues from its last state.
     fn keeps_its_state(&self) -> bool {
         self.voters.is_some() && self.guards.persistence
     }
 }
 
-/// What an exploration found.
+/// Result of an exploration.
 #[derive(Debug)]
 pub struct Found {
     /// Distinct states.
     pub states: usize,
-    /// Steps between them, those that change nothing not counted.
+    /// Steps between them, except steps without a change.
     pub steps: usize,
-    /// Distinct states when the messages under way are left out.
+    /// Distinct states without the messages under way.
     pub situations: usize,
     /// Steps from the first state to the farthest ones.
     pub depth: usize,
-    /// The first violation; there is none with fewer steps.
+    /// The first violation; none has fewer steps.
     pub violation: Option<Broken>,
 }
 
-/// A property that did not hold, and the shortest way there.
+/// A broken property, and the shortest way there.
 #[derive(Debug)]
 pub struct Broken {
     pub property: &'static str,
@@ -132,7 +131,7 @@ impl Hash for State {
     }
 }
 
-/// Multiply and fold: the keys are small numbers, and nobody chooses them to collide.
+/// Multiply and fold: the keys are small numbers, and no adversary chooses them.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Mix(u64);
 
@@ -155,10 +154,10 @@ impl Hasher for Mix {
 
 pub(crate) type Fast<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
-/// Explores everything that may happen in `scope`, up to the first violation.
+/// Explores everything in `scope`, up to the first violation.
 ///
 /// # Panics
-/// When the scope has more than 65,536 states of one node or 2^32 states of the room.
+/// If the scope has more than 65,536 states of one node or 2^32 states of the room.
 pub fn explore(scope: &Scope) -> Found {
     let mut search = Search::new(scope);
     let violation = search.run();
@@ -177,14 +176,14 @@ struct Search<'a> {
     members: Members<'a>,
     sets: Sets,
     states: Vec<State>,
-    /// From which state each was reached first.
+    /// The state from which each was reached first.
     parents: Vec<u32>,
     known: Fast<State, u32>,
     steps: usize,
     depth: usize,
 }
 
-/// A step, and what it leads to.
+/// A step, and its result.
 type Next = (usize, Act, State, Option<(&'static str, String)>);
 
 impl<'a> Search<'a> {

@@ -1,4 +1,4 @@
-//! A hash over everything that happens in a run: equal for the same seed (P17), and cheap enough for every run.
+//! A hash over all events of a run: equal for equal seeds (P17), and cheap enough for every run.
 
 use std::mem::discriminant;
 
@@ -45,7 +45,7 @@ impl EventHash {
         }
     }
 
-    /// What the node did of it, and what it then shows.
+    /// The node's outputs, and its state after them.
     pub fn after(&mut self, node: &Node, outputs: &[Output]) {
         for output in outputs {
             self.add(code_of(output));
@@ -67,7 +67,7 @@ impl EventHash {
     }
 }
 
-/// A number that tells the variants of an enum apart, the same in every run of one program.
+/// A number for each variant of an enum, stable over all runs of one program.
 fn code_of<T>(value: &T) -> u64 {
     let mut hasher = DefaultHasher::new();
     discriminant(value).hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Rooms that elect by gossip: the same world and the same faults, with properties, bounds and trials of their own.
+//! Rooms that elect by gossip: the common world and faults, with their own properties, bounds and trials.
 
 mod bounds;
 mod counts;

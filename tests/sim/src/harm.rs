@@ -1,8 +1,8 @@
-//! What liars say about others, and that no honest member loses an honest one by it.
+//! Lies about other members, and the checks that no honest member loses an honest one by them.
 //!
-//! A liar that leads may kick, as every leader may. And where every member may call `SetLeader`, what members say of kicks counts
-//! for up to sixteen others each (`docs/entering.md`, "Members"): in these two cases, and in no other, an honest member is
-//! put out, and counts as kicked from then on.
+//! A liar that leads may kick, as every leader may. And if every member may call `SetLeader`, each member's reports of kicks
+//! count for up to sixteen others (`docs/entering.md`, "Members"). In these two cases, and in no other, an honest member is put
+//! out, and counts as kicked from then on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,35 +23,35 @@ use room_core::wire::{
 use crate::chaos::Run;
 use crate::world::World;
 
-/// A member that was heard within so long is not taken for dead when its id is in dispute.
+/// A member that was heard from within this time is not presumed dead when its id is disputed.
 const HEARD_LATELY: Duration = Duration::from_millis(400);
-/// How long after its host asked for a link with a leader, that leader's bans can move a member.
+/// Time after a host's request for a link with a leader in which that leader's bans can move a member.
 const INVITED_FOR: Duration = Duration::from_secs(10);
 
-/// What a liar says about a third member.
+/// A lie about a third member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Slander {
-    /// That it is kicked, as only the leader says it.
+    /// It is kicked, in the leader's message.
     Kick,
-    /// That leaders have kicked it.
+    /// Leaders have kicked it.
     RoomRules,
-    /// That it has another key, or another address.
+    /// It has another key, or another address.
     Peers,
-    /// The same, as the leader says it of one that it lets in.
+    /// The leader admits it, with another key or address.
     Admits,
-    /// That somebody with another key wants to enter under its name.
+    /// A member with another key wants to enter under its name.
     Dispute,
-    /// That the room does not let it in.
+    /// The room rejects it.
     Answers,
-    /// That the leader hands over to it, and that the liar may lead no longer and it follows.
+    /// The leader transfers its leadership to it; the liar may no longer lead and follows it.
     HandsOver,
-    /// That it shall lead.
+    /// It is assigned as leader.
     Assigns,
     /// A leader's message under its record, and one in its name.
     Data,
 }
 
-/// All of them.
+/// All kinds of slander.
 pub const SLANDERS: [Slander; 9] = [
     Slander::Kick,
     Slander::RoomRules,
@@ -64,27 +64,27 @@ pub const SLANDERS: [Slander; 9] = [
     Slander::Data,
 ];
 
-/// What liars said against members, by place.
+/// Records of the lies, by place.
 #[derive(Debug, Default)]
 pub struct Slandered {
-    /// Whose lists of kicked members name it.
+    /// By member: liars whose lists of kicked members name it.
     in_rules: BTreeMap<usize, BTreeSet<usize>>,
-    /// Of whom a liar said that it is kicked, to somebody that takes the liar for the leader.
+    /// Members that a liar reported as kicked, to a member that considers the liar its leader.
     kicked: BTreeSet<usize>,
-    /// Of whom a liar said that it is kicked, to whomever.
+    /// Members that a liar reported as kicked, to any member.
     named: BTreeSet<usize>,
-    /// Whose id a liar disputed.
+    /// Members whose id a liar disputed.
     disputed: BTreeSet<usize>,
-    /// Whom a liar introduced with another key.
+    /// Members that a liar introduced with another key.
     renamed: BTreeSet<usize>,
-    /// Liars that an honest member took for the leader at some time.
+    /// Liars that an honest member considered its leader at some time.
     believed: BTreeSet<usize>,
-    /// Who said farewell, in some life.
+    /// Members that left, in any incarnation.
     pub(crate) left: BTreeSet<usize>,
 }
 
 impl Slandered {
-    /// Whether a liar said that it is kicked.
+    /// Whether a liar reported that it is kicked.
     pub(crate) fn names(&self, slot: usize) -> bool {
         self.named.contains(&slot)
     }
@@ -252,14 +252,14 @@ impl Lie {
     }
 }
 
-/// What must hold.
+/// Properties.
 impl World {
     pub(crate) fn is_honest(&self, peer: &PeerId) -> bool {
         self.slot_of(peer)
             .is_some_and(|slot| !self.liars.contains(&slot))
     }
 
-    /// Whether lies may have put it out, or its leader did.
+    /// Whether lies, or its leader, may have put it out.
     fn may_be_out(&self, slot: usize) -> bool {
         let anyone = self.settings.authority == Authority::Anyone;
         let by_list = self.slandered.in_rules.get(&slot).is_some_and(|liars| {
@@ -277,7 +277,7 @@ impl World {
         leader.is_some_and(|leader| self.may_be_out(leader))
     }
 
-    /// What a liar says is about to reach an honest member.
+    /// A liar's message is about to reach an honest member.
     pub(crate) fn note_slander(&mut self, slot: usize, input: &Input) {
         let Input::Message { from, envelope } = input else {
             return;
@@ -295,7 +295,7 @@ impl World {
         }
     }
 
-    /// Whom a node takes for the leader now, or took for it for a moment.
+    /// Leaders that a node shows now, or showed for a moment.
     pub(crate) fn note_belief(&mut self, slot: usize, outputs: &[Output]) {
         if self.liars.is_empty() || self.liars.contains(&slot) {
             return;
@@ -313,7 +313,7 @@ impl World {
         }
     }
 
-    /// What is wrong with what an honest member did.
+    /// The harm in an honest member's output, if any.
     pub(crate) fn harm(&mut self, slot: usize, output: &Output) -> Option<String> {
         let me = self.slots[slot].id.clone();
         match output {
@@ -326,7 +326,7 @@ impl World {
                     LinkEnd::Replaced => !self.was_heard_lately(other, slot),
                     LinkEnd::Violation(_) | LinkEnd::Disconnected | LinkEnd::Closed => false,
                     LinkEnd::OtherRoom => self.follows_one_that_may_be_out(other),
-                    // A liar that leads binds ids and bans, and a host that dials a liar goes where it leads.
+                    // A liar that leads binds ids and bans, and a host that dials a liar joins the liar's leader.
                     LinkEnd::Moved(Conflict::DuplicateId) => {
                         let slandered = &self.slandered;
                         let is_led_to =
@@ -380,7 +380,7 @@ impl World {
         }
     }
 
-    /// One that lies put out stays out.
+    /// A member that lies put out stays out.
     fn is_put_out(&mut self, slot: usize) {
         let in_rules = self.slandered.in_rules.contains_key(&slot);
         let lied_about = in_rules || self.slandered.kicked.contains(&slot);
@@ -397,7 +397,7 @@ impl World {
                 .is_some_and(|at| self.now.since(at) < HEARD_LATELY)
     }
 
-    /// Whether a member was lost for as long as its place is kept, or says itself that it gave up the session.
+    /// Whether a member was lost for as long as its place is kept, or itself reports that it gave up the session.
     fn was_lost_for_long(&self, slot: usize, peer: &PeerId) -> bool {
         let lost = |(_, event): &&(Time, Event)| *event == Event::Reconnecting(peer.clone());
         let lost = self.slots[slot].events.iter().rev().find(lost);
@@ -417,7 +417,7 @@ impl World {
                     return;
                 };
                 let wrong = !self.may_be_out(other);
-                // Whoever refuses it may never have been linked to it.
+                // The refusing member may never have been linked to it.
                 self.is_put_out(other);
                 (peer, wrong)
             }
@@ -436,7 +436,7 @@ mod tests {
     use crate::trace::Trace;
     use crate::world::Settings;
 
-    /// Two honest members and a liar; whether what the first does is harm that the liar did.
+    /// Two honest members and a liar; returns whether the first one's output is harm done by the liar.
     fn is_harm(
         authority: Authority,
         lie: impl Fn(&mut World),
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_an_honest_session_without_a_reason_of_its_own_is_harm() {
+    fn ending_an_honest_session_without_a_reason_of_its_own_is_harm() {
         let nothing = |_: &mut World| {};
         let harm = |output: &dyn Fn(&World) -> Output| is_harm(Authority::Anyone, nothing, output);
         for why in [
@@ -515,7 +515,7 @@ mod tests {
             |authority, lie: &dyn Fn(&mut World)| is_harm(authority, lie, left(LeftReason::Kicked));
         assert!(!harm(Authority::Anyone, &by_rules));
         assert!(harm(Authority::LeaderOnly, &by_rules));
-        // It is the leader's then.
+        // Here only the leader decides.
         assert!(!harm(Authority::LeaderOnly, &|world| {
             by_rules(world);
             world.slandered.believed.insert(2);

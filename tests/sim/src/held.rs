@@ -1,5 +1,5 @@
-//! Rooms whose assigned leader is gone and whose hosts do nothing about it (C4.5): which plans have them, when such a
-//! room may lack a leader, and what ends that.
+//! Rooms whose assigned leader is gone and whose hosts take no action (C4.5): the plans that have them, the conditions under
+//! which such a room may lack a leader, and the end of that.
 
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -13,13 +13,13 @@ use crate::chaos::Run;
 use crate::clock::slowest_clock;
 use crate::plan::{Plan, Step};
 
-/// Sets these draws apart from those of the plan, which come from the same seed.
+/// Separates these draws from the plan's, which come from the same seed.
 const OF_THEIR_OWN: u64 = 0x401d_0b0d_c0de_0012;
 
-/// The same plan, with hosts that differ, hosts that wait, and wall clocks that are set back.
+/// Adds hosts that differ, hosts that wait, and wall clocks that are set back to a plan.
 pub fn draw(mut plan: Plan) -> Plan {
     if plan.rules.fixed_voters {
-        return plan; // the disk orders lives there
+        return plan; // the checks of this strategy depend on the order of incarnations on disk
     }
     let mut rng = ChaCha8Rng::seed_from_u64(plan.seed ^ OF_THEIR_OWN);
     plan.hosts_wait = rng.random_bool(0.5);
@@ -45,8 +45,8 @@ pub fn draw(mut plan: Plan) -> Plan {
 }
 
 impl Run<'_> {
-    /// Whether hosts leave elections alone when all faults are over. A liar may be followed under an assignment that
-    /// nobody made, and gossip knows none.
+    /// Whether hosts do not interfere with elections when all faults are over. A liar may be followed under an invented
+    /// assignment, and gossip knows none.
     pub(crate) fn hosts_wait(&self) -> bool {
         self.plan.hosts_wait
             && self.plan.liars.is_empty()
@@ -54,13 +54,13 @@ impl Run<'_> {
             && self.world.settings.roster.is_none()
     }
 
-    /// More than any campaign takes that goes on.
+    /// Longer than any running campaign takes.
     pub(crate) fn longest_election(&self) -> Duration {
         slowest_clock(self.world.settings.election_timeout_max * 3)
     }
 
-    /// Those who have no leader and are as many as their room's limit allows. Others are refused, one that was a member
-    /// and left, too, and only a leader could lift the limit.
+    /// Members without a leader, if they fill their room's limit. Others are refused, even one that was a member and left, and
+    /// only a leader could lift the limit.
     pub(crate) fn full_room(&self) -> Vec<usize> {
         let mut full = self.world.running();
         full.retain(|slot| {
@@ -80,9 +80,9 @@ impl Run<'_> {
         if is_one_room { full } else { Vec::new() }
     }
 
-    /// Whether this room may lack a leader until a host does something: the largest record is assigned, that incarnation
-    /// of its leader was followed under it and is gone, linked to nobody or may lead no longer, every member that may
-    /// campaign has Hold, and no host of them has allowed elections since.
+    /// Whether this room may lack a leader until a host acts. The largest record is assigned. That incarnation of its leader was
+    /// followed under it, and is gone, without links, or may no longer lead. Every member that may campaign has Hold, and none of
+    /// their hosts has allowed elections since.
     pub(crate) fn waits_for_a_host(&self, running: &[usize]) -> bool {
         let world = &self.world;
         let records = running.iter().filter_map(|slot| world.node(*slot));
@@ -129,7 +129,7 @@ impl Run<'_> {
         let command = if self.world.rng.random_bool(0.5) {
             Command::EnableAutoElection(true)
         } else {
-            // Two that are kept apart do not know each other.
+            // Two members that are kept apart do not know each other.
             let target = hosts.choose(&mut self.world.rng).copied().unwrap_or(host);
             let named = if self.plan.apart.is_some() {
                 host

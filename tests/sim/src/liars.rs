@@ -1,8 +1,8 @@
-//! Members that lie about counters: what they say, and what must hold all the same (C4.8).
+//! Members that lie about counters: their messages, and the properties that must hold all the same (C4.8).
 //!
-//! A liar has a place of its own behind those of the plan. Its node is an honest one, links and heartbeats included; the
-//! lies are forged beside what that says. When the faults end it leaves for good, and the others must then come
-//! together as after any other fault, as soon as the slowest of their clocks allows what one of them holds.
+//! A liar has its own place behind those of the plan. Its node is an honest one, links and heartbeats included; the lies are
+//! forged beside its messages. When the faults end it leaves for good. The others must then agree as after any other fault, as
+//! soon as the slowest of their clocks allows the largest counter among them.
 
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -27,23 +27,23 @@ use crate::harm::SLANDERS;
 use crate::plan::{Plan, Step, Who};
 use crate::world::World;
 
-/// Sets these draws apart from those of the plan, which come from the same seed.
+/// Separates these draws from the plan's, which come from the same seed.
 const OF_THEIR_OWN: u64 = 0x11a2_0b0d_c0de_0007;
-/// What a liar adds to what its victim goes by.
+/// Distance of a lie above its victim's counter.
 const LEAP: u64 = 1 << 20;
-/// What a room may count itself above what it was pushed to, in one run. It is what a clock allows in 8 s.
+/// Number by which a room may raise its counters above a lie in one run. A clock allows it in 8 s.
 const COUNTED: u64 = 1 << 13;
-/// What the bound grows by in a second.
+/// Growth of the bound per second.
 const PER_SECOND: u64 = 1 << 10;
 
-/// In which words a liar tells its number.
+/// The message that carries a lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Words {
-    /// A heartbeat of one that leads.
+    /// A heartbeat of a leader.
     Leads,
-    /// The same, under an assignment.
+    /// A heartbeat of an assigned leader.
     Assigned,
-    /// A heartbeat of one that follows the victim.
+    /// A heartbeat of a follower of the victim.
     Follows,
     /// An answer to a claim.
     Nack,
@@ -51,7 +51,7 @@ pub enum Words {
     Answers,
     /// The answer to an assignment.
     Ack,
-    /// The Hello of a side that nobody has met.
+    /// The Hello of an unknown side.
     Foreign,
     /// Requests for a vote and a pre-vote.
     Requests,
@@ -61,19 +61,19 @@ pub enum Words {
     Claims,
     /// Its own Hello, on a new link.
     Hello,
-    /// That votes chose it in a room with the seeded strategy, in a heartbeat and a message.
+    /// In a room with the seeded strategy: votes chose the liar, in a heartbeat and a message.
     Chosen,
-    /// Votes, and proposals of its own.
+    /// Votes, and its own proposals.
     Votes,
-    /// That another leader outranks the victim's.
+    /// Another leader outranks the victim's.
     Relieves,
-    /// Answers to what the victim may have asked.
+    /// Answers to questions that the victim may have asked.
     Joins,
     /// Changes of members' states.
     States,
 }
 
-/// Of rooms with the seeded strategy.
+/// Lies in rooms with the seeded strategy.
 pub(crate) const CLUSTER_WORDS: [Words; 6] = [
     Words::Chosen,
     Words::Votes,
@@ -83,7 +83,7 @@ pub(crate) const CLUSTER_WORDS: [Words; 6] = [
     Words::Limit,
 ];
 
-/// Of rooms that elect by votes.
+/// Lies in rooms that elect by votes.
 pub(crate) const WORDS: [Words; 10] = [
     Words::Leads,
     Words::Leads,
@@ -97,14 +97,14 @@ pub(crate) const WORDS: [Words; 10] = [
     Words::Limit,
 ];
 
-/// How far a liar goes.
+/// The size of a lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Far {
-    /// 2^20 above what the victim goes by.
+    /// 2^20 above the victim's counter.
     Leap,
-    /// To what the victim's clock allows.
+    /// The limit of the victim's clock.
     Bound,
-    /// Beyond that, by a little, by as much as another clock may allow, or to the last number.
+    /// Above that limit: by a little, by the possible difference of another clock, or up to the last number.
     Above(u64),
 }
 
@@ -117,7 +117,7 @@ const FAR: [Far; 6] = [
     Far::Above(u64::MAX),
 ];
 
-/// A plan with liars, and with wall clocks that differ. Everything else in it is as it was.
+/// Adds liars, and wall clocks that differ, to a plan. Everything else in it stays.
 pub fn among(mut plan: Plan) -> Plan {
     let mut rng = ChaCha8Rng::seed_from_u64(plan.seed ^ OF_THEIR_OWN);
     if plan.liars.is_empty() {
@@ -126,14 +126,14 @@ pub fn among(mut plan: Plan) -> Plan {
     plan
 }
 
-/// The same, with draws from a given generator.
+/// Adds them with draws from a given generator.
 pub(crate) fn add(plan: &mut Plan, rng: &mut ChaCha8Rng) {
     let lies = plan.strategy.profile().lies();
     let count = *[1, 1, 1, 2, 3].choose(rng).expect("not empty");
-    // With a static quorum they are not on the roster, whatever they say.
+    // With a static quorum liars are not on the roster, whatever they claim.
     plan.liars = (0..count).map(|_| rng.random_bool(0.7)).collect();
     let apart: i64 = *[0, 0, 0, 50, 2_000, 10_000].choose(rng).expect("not empty");
-    // Who is an hour behind refuses for an hour what others hold: no run lasts so long.
+    // A member whose clock is an hour behind refuses for an hour the counters that others hold: no run lasts that long.
     let sets_back = |step: &Step| matches!(step, Step::SetBack { .. });
     plan.steps.retain(|(_, step)| !sets_back(step));
     plan.wall_clocks = (0..plan.size)
@@ -169,7 +169,7 @@ pub(crate) fn add(plan: &mut Plan, rng: &mut ChaCha8Rng) {
                 victim,
                 words,
                 far: *FAR.choose(rng).expect("not empty"),
-                // Observers are no leaders of an epoch either, but whoever is told does not know that.
+                // Observers are not leaders of an epoch either, but the victim does not know that.
                 epoch: rng.random_bool(0.4),
             };
             let at = rng.random_range(at..plan.heal_at_ms);
@@ -238,7 +238,7 @@ impl Run<'_> {
                     assigned: epoch,
                 },
             );
-            // All see it in the Hellos of its next life.
+            // All see it in the Hellos of its next incarnation.
             self.world.crash(liar);
             self.start_at(liar, self.world.now + Duration::from_millis(200));
             return;
@@ -284,7 +284,7 @@ struct Lie {
     round: u64,
     incarnation: Incarnation,
     number: u64,
-    /// What the victim observes, where the strategy is seeded.
+    /// The victim's observation, if the strategy is seeded.
     observed: Observation,
 }
 
@@ -387,7 +387,7 @@ impl Lie {
                     asked_by: Some(self.its.clone()),
                 },
             ]),
-            // A limit is told once, so that all clocks must allow it, or none.
+            // A limit is sent once, so that all clocks must allow it, or none.
             Words::Limit => vec![Message::RoomRules(RoomRules {
                 version: match self.number {
                     u64::MAX => (Stamp::default(), u64::MAX),
@@ -409,7 +409,7 @@ impl Lie {
     }
 }
 
-/// Of rooms with the seeded strategy.
+/// Lies in rooms with the seeded strategy.
 impl Lie {
     fn of_cluster(&self, words: Words) -> Vec<Message> {
         let claim = Claim {
@@ -536,10 +536,10 @@ impl Lie {
     }
 }
 
-/// What must hold.
+/// Properties.
 impl World {
-    /// Nobody honest throws out somebody honest, whatever a third one made that say; and what one of them holds is
-    /// refused by none for longer than their clocks differ.
+    /// No honest member throws out an honest one, whatever a third one made it send. A counter of one honest member is refused by
+    /// others for no longer than their clocks differ.
     pub(crate) fn check_lied_to(&mut self, slot: usize, outputs: &[Output]) {
         if self.liars.is_empty() || self.liars.contains(&slot) {
             return;
@@ -580,7 +580,7 @@ impl World {
         self.bounds().max().unwrap_or(0)
     }
 
-    /// Until then somebody may refuse what somebody else holds.
+    /// Until then a member may refuse a counter that another one holds.
     pub(crate) fn until_all_is_believed(&self) -> Duration {
         let counters = |slot: usize| {
             let stamp = &self.node(slot)?.record().stamp;
@@ -602,7 +602,7 @@ mod tests {
     use crate::world::Settings;
     use room_core::node::LinkEnd;
 
-    /// Two honest members and a liar; what is then seen of an output of the first.
+    /// Two honest members and a liar; returns the property that an output of the first breaks.
     fn seen(output: impl Fn(&World) -> Output) -> Option<&'static str> {
         let mut world = World::new(1, 3, Settings::default(), Trace::off());
         world.liars.insert(2);

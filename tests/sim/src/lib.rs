@@ -1,8 +1,8 @@
 //! Rooms in virtual time: the laboratory of the elections.
 //!
-//! The simulator is one of the two users of the core's contract (the driver in `src/room/` is the other): it
-//! feeds real [`Node`](room_core::node::Node)s with messages, faults and time, and checks
-//! after every input what they say and show. One `u64` decides a whole run.
+//! The simulator is one of the two users of the core's contract (the driver in `src/room/` is the other): it feeds real
+//! [`Node`](room_core::node::Node)s with messages, faults and time, and checks their outputs and state after every input. One
+//! `u64` decides a whole run.
 
 pub mod bounds;
 pub mod chaos;

@@ -1,7 +1,7 @@
 //! Links between processes: dialling, Hello, ordered control streams, datagrams, closing.
 //!
-//! What the network layer of the library does, without its bytes: one link per pair; of two that are dialled
-//! at once the smaller id's stays; a link that its dialler's end has ended is replaced by its next one.
+//! The behaviour of the library's network layer, without its bytes: one link per pair; of two simultaneous dials the smaller id's
+//! stays; a link that its dialler's end has ended is replaced by its next one.
 
 mod admission;
 mod closing;
@@ -29,25 +29,25 @@ pub use admission::{Numbers, Question};
 pub use data::Data;
 pub use strays::{Stray, Strays};
 
-/// A dial that the core asked for fails after this.
+/// Timeout of a dial by the core.
 const CORE_DIAL_TIMEOUT: Duration = Duration::from_secs(2);
-/// A dial that the host asked for fails after this.
+/// Timeout of a dial by the host.
 const HOST_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Losses that hold up one message, at most.
+/// Maximum number of losses that delay one message.
 const MAX_LOSSES: u32 = 5;
-/// Empty datagrams that follow an urgent message, as in the library's links.
+/// Empty datagrams after an urgent message, as in the library's links.
 pub const TRAILERS: u32 = 4;
-/// How long an acknowledgement may wait for another packet to go with (QUIC's default).
+/// Longest wait of an acknowledgement for another packet to travel with (QUIC's default).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
 /// The end that dialled, and the one that accepted.
 const DIALLER: usize = 0;
 const ACCEPTOR: usize = 1;
 
-/// What travels on a control stream.
+/// An item on a control stream.
 #[derive(Debug)]
 enum Item {
-    /// The acceptor's Hello, and the key that it showed.
+    /// The acceptor's Hello, and its key.
     Ack(Box<Hello>, Fingerprint),
     /// The dialler has taken the link: it is up at its end, and now at the acceptor's.
     Ready,
@@ -60,16 +60,16 @@ enum Item {
 struct Pipe {
     items: VecDeque<(Time, Item)>,
     last: Option<Time>,
-    /// When something last arrived at the other end.
+    /// Time of the last arrival at the other end.
     arrived: Option<Time>,
 }
 
-/// What the acceptor has let in and keeps a place for, until the dialler is ready.
+/// A dialler that the acceptor has admitted and reserves a place for, until it is ready.
 #[derive(Debug)]
 struct Admission {
     hello: Hello,
     key: Fingerprint,
-    /// What the acceptor said of leadership.
+    /// The acceptor's statement of leadership.
     ours: Opaque,
 }
 
@@ -80,18 +80,18 @@ pub struct Link {
     lives: [u64; 2],
     /// Whether the end holds the link as its session.
     up: [bool; 2],
-    /// Whether the end has ended it.
+    /// Whether the end has closed the link.
     ended: [bool; 2],
-    /// What the end says to whatever still arrives after that.
+    /// The end's answer to messages that still arrive after that.
     said_at_end: [LinkEnd; 2],
-    /// From the end of that number to the other.
+    /// From the end of that index to the other.
     pipes: [Pipe; 2],
     dial: u64,
     said: Opaque,
     /// Whether the dialler asks its room about the acceptor.
     asking: bool,
     admission: Option<Box<Admission>>,
-    /// What the ends said of sessions that ended and links that were lost.
+    /// Counters that the ends sent, of ended sessions and lost links.
     numbers: [(u32, u32); 2],
 }
 
@@ -101,14 +101,14 @@ pub struct Pending {
     from: usize,
     life: u64,
     to: usize,
-    /// The core's own dial, and the key that it expects.
+    /// For the core's own dial, the expected key.
     expects: Option<Fingerprint>,
     link: Option<u64>,
     /// Whether it is refused because the dialler was kicked.
     kicked: bool,
 }
 
-/// Something that will happen to links.
+/// A future event of links.
 #[derive(Debug)]
 pub enum Wire {
     SayHello {
@@ -126,7 +126,7 @@ pub enum Wire {
     DialTimeout {
         dial: u64,
     },
-    /// An acceptor waits no longer for the dialler.
+    /// The acceptor stops waiting for the dialler.
     AdmissionTimeout {
         link: u64,
     },
@@ -134,7 +134,7 @@ pub enum Wire {
         link: u64,
         from: usize,
     },
-    /// A control message arrives that left its stream.
+    /// A control message arrives outside of its stream.
     Stray(Box<Stray>),
     /// A host's message arrives.
     Data(Box<Data>),
@@ -167,7 +167,7 @@ impl World {
         );
     }
 
-    /// Takes one cut of that direction back.
+    /// Removes one cut of that direction.
     pub fn mend(&mut self, from: usize, to: usize) {
         if let Some(count) = self.cuts.get_mut(&(from, to)) {
             *count = count.saturating_sub(1);
@@ -193,7 +193,7 @@ impl World {
         self.cut(b, a);
     }
 
-    /// Takes one cut of both directions back.
+    /// Removes one cut of both directions.
     pub fn mend_both(&mut self, a: usize, b: usize) {
         self.mend(a, b);
         self.mend(b, a);
@@ -232,13 +232,13 @@ impl World {
         self.between(least, most) + slow
     }
 
-    /// Twice the longest one-way trip, which is what the bounds call a round trip.
+    /// Twice the longest one-way trip: the round trip of the bounds.
     pub fn max_rtt(&self) -> Duration {
         let slowest = self.slow.values().max().copied().unwrap_or_default();
         (self.settings.delay.1 + slowest) * 2
     }
 
-    /// What has been sent and is not lost has arrived by then.
+    /// By then every packet that is not lost has arrived.
     fn under_way(&self) -> Time {
         self.now + self.max_rtt() / 2
     }
@@ -248,28 +248,28 @@ impl World {
         self.settings.delay.0 + self.settings.delay.1
     }
 
-    /// How long a packet goes unacknowledged before quinn probes (RFC 9002 section 6.2.1): a round trip, four
-    /// times its mean deviation, and the longest delay of an acknowledgement.
+    /// Time without an acknowledgement before quinn probes (RFC 9002 section 6.2.1): a round trip, four times its mean deviation,
+    /// and the longest delay of an acknowledgement.
     fn probe_timeout(&self) -> Duration {
         let (least, most) = self.settings.delay;
         let spread = most.saturating_sub(least);
         self.round_trip() + spread * 4 / 3 + MAX_ACK_DELAY
     }
 
-    /// Whether a packet arrives and its acknowledgement does, too.
+    /// Whether a packet and its acknowledgement both arrive.
     fn is_acknowledged(&mut self) -> bool {
         let both = (1.0 - self.stream_loss) * (1.0 - self.stream_loss);
         self.rng.random_bool(both)
     }
 
-    /// The same for one of the empty datagrams that follow an urgent message.
+    /// Whether one of the empty datagrams after an urgent message, and its acknowledgement, both arrive.
     fn is_trailer_acknowledged(&mut self) -> bool {
         (0..self.trailers).any(|_| self.is_acknowledged())
     }
 
-    /// What losses add to the trip of one message. quinn's probes, two at a time, carry no stream data: what is
-    /// missing goes out again when one of them is acknowledged. Until one is, the timeout doubles. What follows an urgent
-    /// message shows its loss after 9/8 of a round trip (RFC 9002 section 6.1.2).
+    /// Delay of one message by losses. quinn's probes, two at a time, carry no stream data: missing data is sent again when one
+    /// of them is acknowledged. Until one is, the timeout doubles. Packets after an urgent message reveal its loss after 9/8 of a
+    /// round trip (RFC 9002 section 6.1.2).
     fn retransmissions(&mut self, urgent: bool) -> Duration {
         let mut waits = Duration::ZERO;
         let mut losses = 0;
@@ -295,8 +295,8 @@ impl World {
         waits
     }
 
-    /// A new packet is a probe for what is missing before it: when it is acknowledged, that goes out again at
-    /// once. If it never is, the probe timeout has begun anew.
+    /// A new packet is a probe for missing data before it: when it is acknowledged, that data is sent again at once. If it never
+    /// is, the probe timeout has started anew.
     fn probe_the_missing(&mut self, id: u64, from: usize, one_way: Duration, urgent: bool) {
         let under_way = self.under_way();
         let Some(link) = self.links.get(&id) else {
@@ -333,14 +333,14 @@ impl World {
         self.at(again, Happening::Wire(Wire::Deliver { link: id, from }));
     }
 
-    /// When something last arrived at `to` on its present link with `from`.
+    /// Time of the last arrival at `to` on its present link with `from`.
     pub fn last_arrival(&self, from: usize, to: usize) -> Option<Time> {
         let process = self.slots[to].process.as_ref()?;
         let link = self.links.get(process.sessions.get(&from)?)?;
         link.pipes[link.end_of(from)].arrived
     }
 
-    /// When the last of what is under way on the control streams arrives.
+    /// Time of the last arrival among packets under way on the control streams.
     pub fn quiet_at(&self) -> Time {
         let pipes = self.links.values().flat_map(|link| &link.pipes);
         let open = pipes.filter(|pipe| !pipe.items.is_empty());
@@ -355,12 +355,12 @@ impl World {
             .is_some_and(|process| process.paused)
     }
 
-    /// Whether the session of `to` with `from` is with the incarnation of `from` that runs now.
+    /// Whether the session of `to` with `from` is with the present incarnation of `from`.
     pub fn is_session_with_present_life(&self, from: usize, to: usize) -> bool {
         self.session_is_with_present_life(from, to) == Some(true)
     }
 
-    /// Whether the session of `to` with `from` is with an earlier incarnation of `from` than runs now.
+    /// Whether the session of `to` with `from` is with an earlier incarnation of `from`.
     pub fn is_session_with_earlier_life(&self, from: usize, to: usize) -> bool {
         self.session_is_with_present_life(from, to) == Some(false)
     }
@@ -506,7 +506,7 @@ impl World {
         self.at(at, Happening::Wire(arrives));
     }
 
-    /// What its Hello says of leadership, in answer to one that `arrived` then. A liar's says something else.
+    /// Statement of leadership in its Hello, as the answer to one that `arrived` then. A liar's is forged.
     fn side(&self, slot: usize, process: &Process, arrived: Time) -> Opaque {
         let local = |time| process.clock.local(time);
         let said = process.node.side_in_answer(local(self.now), local(arrived));
@@ -519,7 +519,7 @@ impl World {
         }
     }
 
-    /// What `slot` counts of its sessions with the present process of `other`.
+    /// Counters of `slot` for its sessions with the present process of `other`.
     fn numbers(&self, slot: usize, other: usize) -> (u32, u32) {
         let (Some(process), Some(other)) = (&self.slots[slot].process, &self.slots[other].process)
         else {
@@ -528,7 +528,7 @@ impl World {
         process.numbers.with(other.key)
     }
 
-    /// What a process says of itself now.
+    /// The Hello of a process now.
     pub fn hello(&self, slot: usize, by_hand: bool) -> Option<Hello> {
         let place = &self.slots[slot];
         let process = place.process.as_ref()?;
@@ -609,8 +609,8 @@ impl World {
         self.accept(dial, hello, self.now, key);
     }
 
-    /// A later life under the key of a member looks older, because its clock was set back: the member's link is asked
-    /// for a sign of life. Whoever dials again gets in when that has not come.
+    /// A later incarnation under the key of a member looks older, because its clock was set back: the member's link is asked for
+    /// a sign of life. If none comes, the next dial is admitted.
     fn dispute(
         &mut self,
         dial: u64,
@@ -644,7 +644,7 @@ impl World {
         let _ = self.feed(to, join);
     }
 
-    /// The acceptor lets the dialler in, whose Hello `arrived` then.
+    /// The acceptor admits the dialler, whose Hello `arrived` then.
     fn accept(&mut self, dial: u64, hello: &Hello, arrived: Time, key: Fingerprint) {
         let Some(pending) = self.dials.get(&dial) else {
             return;
@@ -696,7 +696,7 @@ impl World {
         );
     }
 
-    /// The acceptor hears that the dialler has taken the link, and takes it too, unless something stands against it now.
+    /// The acceptor learns that the dialler has taken the link, and takes it too, unless a reason against it has come up.
     fn ready(&mut self, id: u64) {
         let Some(link) = self.links.get_mut(&id) else {
             return;
@@ -735,7 +735,7 @@ impl World {
         self.link_up(id, ACCEPTOR, &hello, key, ours, theirs);
     }
 
-    /// The dialler did not get ready in time.
+    /// The dialler was not ready in time.
     fn end_admission(&mut self, id: u64) {
         let Some(link) = self.links.get_mut(&id) else {
             return;
@@ -746,7 +746,7 @@ impl World {
         }
     }
 
-    /// That end of the link tells its node.
+    /// Notifies the node at that end of the link.
     fn link_up(
         &mut self,
         id: u64,
@@ -808,7 +808,7 @@ impl World {
         self.attach_dialler(id, &hello, key);
     }
 
-    /// The dialler takes the link, unless something stands against it.
+    /// The dialler takes the link, unless a reason against it has come up.
     fn attach_dialler(&mut self, id: u64, hello: &Hello, key: Fingerprint) {
         let Some(link) = self.links.get(&id) else {
             return;
@@ -826,7 +826,7 @@ impl World {
             self.refuse_link(id, DIALLER);
             return;
         }
-        // As in the library, the acceptor hears that before the dialler has looked a last time.
+        // As in the library, the acceptor learns that before the dialler's last check.
         self.send(id, DIALLER, Item::Ready, false);
         if outlived {
             self.dial_failed(dial, false);
@@ -849,12 +849,12 @@ impl World {
         self.end_dial(dial);
     }
 
-    /// That end does not want the link any more.
+    /// Rejects the link at that end.
     fn refuse_link(&mut self, id: u64, end: usize) {
         let slot = self.links.get(&id).map(|link| link.slots[end]);
         let process = slot.and_then(|slot| self.slots[slot].process.as_ref());
         let is_over = process.is_some_and(|process| process.node.is_over());
-        // What the library closes with then does not say that its process ends.
+        // The library then closes without claiming that its process ends.
         let why = if is_over {
             LinkEnd::RoomEnded
         } else if self.settings.hosts.asked {
@@ -869,7 +869,7 @@ impl World {
         }
     }
 
-    /// A dial that has not ended.
+    /// The dial from `from` to `to` that has not ended.
     fn own_dial(&self, from: usize, to: usize) -> Option<u64> {
         let mut dials = self.dials.iter();
         let own = dials.find(|(_, dial)| dial.from == from && dial.to == to);
@@ -928,8 +928,8 @@ impl World {
         }
     }
 
-    /// A control message that the node itself did not send, for tests of bad members. A heartbeat gets the number that comes
-    /// next: an older one would be ignored, and a larger one would silence the sender.
+    /// A control message that the node itself did not send, for tests of bad members. A heartbeat gets the next number: an older
+    /// one would be ignored, and a larger one would silence the sender.
     pub fn forge(&mut self, slot: usize, to: usize, mut envelope: Envelope) {
         let to = self.slots[to].id.clone();
         if let Message::Heartbeat(heartbeat) = &mut envelope.message
@@ -1018,7 +1018,7 @@ impl World {
                     };
                     let _ = self.feed(receiver, input);
                 }
-                // The transport answers what arrives on a link that it has closed.
+                // The transport answers arrivals on a link that it has closed.
                 Item::Message(envelope) => {
                     self.left_over(id, from, *envelope);
                     let said = self.links.get(&id).map(|link| link.said_at_end[1 - from]);
@@ -1028,7 +1028,7 @@ impl World {
         }
     }
 
-    /// What was held back by cuts and pauses is sent again.
+    /// Sends again the items that cuts and pauses held back.
     pub fn unblock(&mut self) {
         let stuck: Vec<_> = self
             .links

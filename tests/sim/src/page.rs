@@ -1,10 +1,10 @@
-//! The picture of a run: one page that needs nothing else.
+//! The picture of a run: one self-contained page.
 
 use crate::record::{Section, to_lines};
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
-/// One after the other, as if they were one.
+/// One after the other, as one script.
 const SCRIPTS: [&str; 3] = [
     include_str!("page/model.js"),
     include_str!("page/paint.js"),
@@ -13,7 +13,7 @@ const SCRIPTS: [&str; 3] = [
 
 /// The page of a trace.
 pub fn page(sections: &[Section]) -> String {
-    // Inside of strings alone, so that no name can end the element.
+    // Only inside of strings, so that no name can end the element.
     let lines = to_lines(sections).replace('<', "\\u003c");
     let mut text = PAGE.to_owned();
     for (mark, part) in [
@@ -21,7 +21,7 @@ pub fn page(sections: &[Section]) -> String {
         ("/*SCRIPT*/", &SCRIPTS.concat()),
         ("/*TRACE*/", &lines),
     ] {
-        // The trace comes last: nothing in it is taken for a mark.
+        // The trace comes last: no part of it can be mistaken for a mark.
         text = text.replacen(mark, part, 1);
     }
     text

@@ -1,6 +1,6 @@
-//! What a run does to its room, drawn up front from one seed: so a run can be repeated without some of it.
+//! The faults of a run, drawn up front from one seed: so a run can be repeated without some of them.
 //!
-//! Swarm selection: every plan draws which kinds of faults it has, so that some plans have all of one kind.
+//! Swarm selection: every plan draws its kinds of faults, so that some plans have all of one kind.
 
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -22,107 +22,106 @@ use crate::statics;
 use crate::wider::widen;
 use crate::world::Settings;
 
-/// Whom a fault meets.
+/// The place that a fault affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Who {
     /// The process of that place, if one runs.
     Slot(usize),
-    /// Whoever leads then; of several, the first.
+    /// The leader of that moment; of several, the first.
     Leader,
 }
 
-/// One thing that is done to the room. What ends by itself says when, in milliseconds.
+/// One fault or action. One that ends by itself has its duration in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Step {
     /// Starts a process, which connects to another.
     Start { slot: usize, contact: usize },
     /// Kills a process; another starts in its place.
     Crash { who: Who, back_ms: u64 },
-    /// A host leaves politely, and comes back.
+    /// A host leaves, and comes back.
     Leave { who: Who, back_ms: u64 },
-    /// Nothing reaches a process, and it does nothing.
+    /// A process is stopped: it receives nothing and does nothing.
     Pause { who: Who, for_ms: u64 },
-    /// Nothing gets from any of the first to any of the second.
+    /// Cuts every direction from one of the first to one of the second.
     Cut {
         from: Vec<usize>,
         to: Vec<usize>,
         for_ms: u64,
     },
-    /// A process hears nobody, or nobody hears it, or both.
+    /// A process is deaf, mute, or both.
     Isolate {
         who: Who,
         deaf: bool,
         mute: bool,
         for_ms: u64,
     },
-    /// The link of two places, or all links of one, breaks and comes back again and again.
+    /// The link of two places, or all links of one, breaks and returns repeatedly.
     Flap {
         slot: usize,
         other: Option<usize>,
         period_ms: u64,
         times: u64,
     },
-    /// Hosts call `SetLeader` at once: who calls, and whom each names.
+    /// Hosts call `SetLeader` at once: callers and targets.
     SetLeader { calls: Vec<(usize, usize)> },
     /// A host allows or forbids elections.
     Auto { slot: usize, enabled: bool },
-    /// Every one-way trip takes as long from now on.
+    /// Sets the delay of every one-way trip.
     Delay { least_ms: u64, most_ms: u64 },
-    /// One direction takes so much longer from now on.
+    /// Adds a delay to one direction.
     SlowLink {
         from: usize,
         to: usize,
         more_ms: u64,
     },
-    /// Share of datagrams that are lost, and that arrive twice, in percent.
+    /// Shares of datagrams that are lost, and that arrive twice, in percent.
     Datagrams { loss: u32, copies: u32 },
     /// Share of packets of the control streams that are lost, in percent.
     StreamLoss { loss: u32 },
     /// A host connects to another by hand.
     Connect { from: usize, to: usize },
-    /// A host says whether its node may lead.
+    /// A host sets whether its node may lead.
     Observe { slot: usize, eligible: bool },
-    /// Whoever leads removes a peer.
+    /// The leader kicks a peer.
     Kick { victim: usize },
-    /// Whoever leads sets the room's limit.
+    /// The leader sets the room's limit.
     Limit { max_peers: u32 },
     /// A host changes its node's priority.
     Priority { slot: usize, priority: i32 },
-    /// Whoever leads hands over to that place.
+    /// The leader transfers its leadership to that place.
     Transfer { target: usize },
-    /// Whoever leads hands over to whoever is next.
+    /// The leader yields to the next one.
     Yield,
-    /// Kills a process; its place's wall clock is set back so far, and another starts there.
+    /// Kills a process; its place's wall clock is set back this far, and another process starts there.
     SetBack {
         slot: usize,
         by_ms: u64,
         back_ms: u64,
     },
-    /// Writes to disk take up to so long from now on.
+    /// Sets the longest duration of a write to disk.
     SlowDisk { most_ms: u64 },
-    /// Shares of control messages, in percent, that arrive twice, that the next link delivers where the last one did
-    /// not, and that later ones pass; each up to so long late.
+    /// Shares of control messages, in percent, that arrive twice, that the next link delivers instead of the last one, and that
+    /// later ones overtake; each up to this late.
     Strays {
         copies: u32,
         leftovers: u32,
         passed: u32,
         most_ms: u64,
     },
-    /// What hosts say is up to so much later than the control streams from now on.
+    /// Sets how much later than the control streams host messages may arrive.
     LateData { most_ms: u64 },
-    /// A place, and others with it, neither reach the rest nor are reached. The process there may be killed and
-    /// started again from disk meanwhile.
+    /// Cuts a place, and others with it, off from the rest. The process there may be killed and restarted from disk meanwhile.
     CutOff {
         who: Who,
         with: Vec<usize>,
         restart_ms: Option<u64>,
         for_ms: u64,
     },
-    /// From now on that share of the writes of a vote ends with the process, in percent: see [`crate::world::Strike`].
+    /// From now on this share of the writes of a vote ends with the process, in percent: see [`crate::world::Strike`].
     Strikes { percent: u32 },
-    /// Writes to the disk of a place fail, and are tried again until one succeeds.
+    /// Writes to the disk of a place fail, and are repeated until one succeeds.
     BadDisk { slot: usize, for_ms: u64 },
-    /// A process is killed, and its place starts again with the state file of so many writes ago, or without any.
+    /// A process is killed, and its place restarts with the state file of this many writes ago, or without one.
     OldDisk {
         who: Who,
         writes_ago: Option<usize>,
@@ -145,32 +144,32 @@ pub enum Step {
     },
 }
 
-/// What is done to a room that has settled, and which bound then holds.
+/// The trial of a settled room; each has its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// Nothing: the leader stays (P14).
     Quiet,
-    /// Two sides of a room part and meet (P10).
+    /// Two sides of a room split and merge (P10).
     Heal,
-    /// The leader leaves politely (P11).
+    /// The leader leaves (P11).
     PoliteLeave,
-    /// The leader hands over (P11).
+    /// The leader transfers its leadership (P11).
     HandOver,
     /// One host calls `SetLeader` (P12).
     OneCall,
     /// Two hosts call it at once (P12).
     TwoCalls,
-    /// The leader hears nobody any more (P13).
+    /// The leader is deaf (P13).
     DeafLeader,
     /// The leader crashes (P9, P15, P18).
     CrashedLeader,
-    /// Somebody joins (P16).
+    /// A member joins (P16).
     Join,
-    /// A minority has trouble (P14).
+    /// A minority has faults (P14).
     Minority,
 }
 
-/// The rules of a room, and how its network and its hosts are.
+/// The rules of a room, and the settings of its network and hosts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rules {
     /// Timers of 200, 600 and 600 to 1200 ms instead of the default ones.
@@ -183,21 +182,21 @@ pub struct Rules {
     pub member_hold_ms: u64,
     pub lateness_us: u64,
     pub delay_ms: (u64, u64),
-    /// Whether a link that is closed for silence is told to be that. Else it looks like the end of the process
-    /// there, although that lives: the core must come through it, but may take a leader for gone (G3).
+    /// Whether the peer learns that a link was closed for silence. Otherwise it looks like the end of the process, which is still
+    /// alive: the core must cope with that, but may consider a leader gone (G3).
     pub silence_is_told: bool,
     /// Whether processes of one place have one key.
     pub keeps_keys: bool,
 }
 
-/// What hosts do beside elections, as far as these hear it.
+/// Hosts' actions beside elections, as far as they affect these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Hosts {
-    /// The room is asked about newcomers, and sessions are counted, as the library's driver does it.
+    /// The room decides on newcomers, and sessions are counted, as in the library's driver.
     pub asked: bool,
-    /// The leader's host decides who may enter.
+    /// The leader's host decides on newcomers.
     pub decide: bool,
-    /// Leaders speak to all, and the others through the leader.
+    /// Leaders send to all, and the others through the leader.
     pub talk: bool,
 }
 
@@ -210,42 +209,42 @@ impl Hosts {
 /// See the module's text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Decides everything that is not said here: names, delays, losses, timeouts.
+    /// Decides everything that the plan leaves open: names, delays, losses, timeouts.
     pub seed: u64,
     pub size: usize,
     pub rules: Rules,
     /// Places whose peers may not lead.
     pub observers: Vec<usize>,
-    /// Rates of the places' clocks; a true one where there is none.
+    /// Rates of the places' clocks; places without one have a true clock.
     pub clocks: Vec<u32>,
     /// Priorities of the places.
     pub priorities: Vec<i32>,
     /// Two places that never reach each other; they know of each other through the others only.
     pub apart: Option<(usize, usize)>,
-    /// Places where nobody ever starts.
+    /// Places without a process.
     #[serde(default)]
     pub absent: Vec<usize>,
-    /// The places on the roster of a static quorum; all that are not observers if none is named.
+    /// The places on the roster of a static quorum; if empty, all that are not observers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roster: Vec<usize>,
-    /// When what is done, in milliseconds; in order.
+    /// Steps with their times in milliseconds, in order.
     pub steps: Vec<(u64, Step)>,
-    /// When all faults end.
+    /// The end of all faults.
     pub heal_at_ms: u64,
     pub phase: Phase,
-    /// How the room elects. A trial that this names takes the place of `phase`.
+    /// The room's strategy. Its own trial, if any, replaces `phase`.
     #[serde(default, skip_serializing_if = "StrategyPlan::is_default")]
     pub strategy: StrategyPlan,
     /// Members that lie, in places behind the others, until all faults end: whether each may lead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub liars: Vec<bool>,
-    /// By how many milliseconds the wall clocks of the places are ahead; a true one where there is none.
+    /// Advance of the places' wall clocks in milliseconds; places without one have a true clock.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wall_clocks: Vec<i64>,
-    /// Places whose hosts have the other recovery than the rules say (C4.5).
+    /// Places whose hosts use the other recovery than the rules (C4.5).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_recovery: Vec<usize>,
-    /// Whether hosts leave elections alone when the network heals, so that a room may wait for one of them.
+    /// Whether hosts do not interfere with elections when the network heals, so that a room may wait for one of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hosts_wait: bool,
     #[serde(default, skip_serializing_if = "Hosts::are_silent")]
@@ -253,7 +252,7 @@ pub struct Plan {
     /// Rooms begin in the term after this.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub first_term: u64,
-    /// Guards that do not hold; only in experiments, and not written down.
+    /// Disabled guards; only in experiments, and not in a plan's text.
     #[serde(skip)]
     pub guards: Guards,
 }
@@ -325,7 +324,7 @@ const PHASES: [Phase; 10] = [
     Phase::Minority,
 ];
 
-/// A room of this size is dear: it has little time for faults.
+/// A room of this size is expensive: it has little time for faults.
 pub(crate) const LARGE: usize = 100;
 
 impl Plan {
@@ -340,7 +339,7 @@ impl Plan {
         Self::draw_for(seed, None)
     }
 
-    /// The same for a room of `size` places, where that is given.
+    /// The plan of a seed, for a room of `size` places if given.
     pub fn draw_for(seed: u64, size: Option<usize>) -> Self {
         let mut plan = Self::draw_narrow(seed, size);
         if plan.rules.fixed_voters {
@@ -350,7 +349,7 @@ impl Plan {
         plan
     }
 
-    /// The same without what [`widen`] adds, and without what only a room with a static quorum has.
+    /// The plan without the additions of [`widen`], and without those for a static quorum.
     pub(crate) fn draw_narrow(seed: u64, size: Option<usize>) -> Self {
         let mut draw = Draw {
             rng: ChaCha8Rng::seed_from_u64(seed),
@@ -408,13 +407,13 @@ impl Plan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The fault in the text.
     pub fn parse(line: &str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| error.to_string())
     }
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -438,7 +437,7 @@ impl Draw {
         }
         let size = self.size;
         if self.chance(0.1) {
-            // The first place stays eligible, so that somebody can lead.
+            // The first place stays eligible, so that one can lead.
             self.observers = (1..size).filter(|_| self.rng.random_bool(0.3)).collect();
         }
         let rules = self.rules();
@@ -540,7 +539,7 @@ impl Draw {
         (self.between(1, most), most)
     }
 
-    /// Everybody starts within the first seconds, or joins later.
+    /// All places start within the first seconds, or join later.
     fn gather(&mut self, late: bool) {
         let together = self.chance(0.2);
         self.steps.push((

@@ -1,5 +1,5 @@
-//! What the laboratory knows of each election strategy: what is looked at after every input of a node, which faults
-//! apply, and which bounds hold when all faults are over.
+//! The laboratory's knowledge of each election strategy: the checks after every input of a node, the faults that apply, and the
+//! bounds that hold when all faults are over.
 //!
 //! A new strategy writes a [`Profile`], adds it to [`of`], and itself to [`StrategyPlan`].
 
@@ -24,7 +24,7 @@ use crate::liars::Words;
 use crate::seeded::SeededPlan;
 use crate::world::{File, Settings, World};
 
-/// How a room elects, as its plan has it.
+/// The room's strategy in its plan.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StrategyPlan {
@@ -54,7 +54,7 @@ impl StrategyPlan {
         of(settings.strategy)
     }
 
-    /// Leaves out the trial of its own, if it has one.
+    /// Removes the strategy's own trial, if it has one.
     pub(crate) fn without_trial(&mut self) {
         match self {
             Self::Raft => {}
@@ -63,8 +63,8 @@ impl StrategyPlan {
         }
     }
 
-    /// Whether it is what plans have that name none.
-    #[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+    /// Whether it is the default of plans.
+    #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -80,14 +80,14 @@ pub(crate) fn of(strategy: Strategy) -> Rc<dyn Profile> {
     }
 }
 
-/// What the laboratory knows of one strategy. A world has a value of its own, which may keep what it needs.
+/// The laboratory's knowledge of one strategy. A world has its own value, which may keep state.
 pub(crate) trait Profile: Debug {
-    /// What a node was before an input, or before a question of the network, as [`check`](Self::check) needs it.
+    /// The state of a node before an input, or before a question of the network, for [`check`](Self::check).
     fn before(&self, _node: &Node, _input: Option<&Input>) -> Box<dyn Any> {
         Box::new(())
     }
 
-    /// Checks the strategy's properties after an input of the node in `slot`, and counts what happened.
+    /// Checks the strategy's properties after an input of the node in `slot`, and counts events.
     fn check(
         &self,
         world: &mut World,
@@ -97,13 +97,13 @@ pub(crate) trait Profile: Debug {
         result: &Result<(), CommandError>,
     );
 
-    /// Nobody runs in a place, and its state file becomes another one.
+    /// No process runs in the place, and its state file is replaced.
     fn disk_replaced(&self, _world: &mut World, _slot: usize, _copy: Option<&File>) {}
 
-    /// A process that was stopped goes on, and has taken no input yet.
+    /// A stopped process resumes, and has taken no input yet.
     fn resumes(&self, _world: &mut World, _slot: usize) {}
 
-    /// P2: two leaders that are linked both ways are one within this time.
+    /// P2: of two leaders linked both ways one remains within this time.
     fn one_of_two_within(&self, world: &World) -> Duration;
 
     /// P9: all show one leader within this time after healing.
@@ -117,7 +117,7 @@ pub(crate) trait Profile: Debug {
         run.quiet();
     }
 
-    /// P14: whether a leader stays that a majority hears.
+    /// P14: whether a leader stays while it is linked to a majority.
     fn keeps_leaders(&self) -> bool {
         false
     }
@@ -127,12 +127,12 @@ pub(crate) trait Profile: Debug {
         false
     }
 
-    /// What a member may say that lies.
+    /// Possible lies of a member.
     fn lies(&self) -> &'static [Words] {
         &[Words::Limit]
     }
 
-    /// What a node is, in few words.
+    /// A node's role, in few words.
     fn role(&self, node: &Node) -> String {
         format!("{:?}", node.election().role())
     }

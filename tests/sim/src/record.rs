@@ -1,5 +1,5 @@
-//! The trace of a run, in the words of real rooms (`docs/pictures.md`): a section for each life of each
-//! peer, and one for what only a simulator knows.
+//! The trace of a run, in the format of real rooms (`docs/pictures.md`): a section for each incarnation of each peer, and one for
+//! facts that only a simulator knows.
 
 use std::fmt::Write as _;
 
@@ -13,27 +13,27 @@ use room_core::trace::{Entry, Header, Tracer, VERSION, What};
 /// The wall clock of every simulated room when its time is 0, in microseconds since 1970.
 pub const CLOCK_US: u64 = 1_700_000_000_000_000;
 
-/// One life of one peer, or what a simulator knows of all.
+/// One incarnation of one peer, or the simulator's own facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
     pub header: Header,
     pub entries: Vec<Entry>,
 }
 
-/// Collects what happens in a simulated room.
+/// Collects the events of a simulated room.
 #[derive(Debug)]
 pub struct Recorder {
     routine: u64,
     started: Time,
-    /// What the simulator alone knows comes first.
+    /// The simulator's own facts come first.
     sections: Vec<Section>,
     /// By slot: its tracer and its section.
     running: Vec<Option<(Tracer, usize)>>,
 }
 
 impl Recorder {
-    /// A recorder of a room of `size` places that starts now. The larger the room, the fewer of its routine
-    /// messages are kept: there are as many as pairs.
+    /// A recorder of a room of `size` places that starts now. The larger the room, the fewer of its routine messages it keeps:
+    /// their number grows with the pairs.
     pub fn new(seed: u64, size: usize, now: Time) -> Self {
         let pairs = (size * size) as u64;
         let routine = (pairs / 100).max(2);
@@ -71,14 +71,14 @@ impl Recorder {
         });
     }
 
-    /// An input that a node is about to get.
+    /// An input that a node is about to take.
     pub fn input(&mut self, slot: usize, now: Time, node: &Node, input: &Input) {
         if let Some(Some((tracer, _))) = self.running.get_mut(slot) {
             tracer.input(now, node, input);
         }
     }
 
-    /// What the node made of it.
+    /// The node's outcome.
     pub fn outcome(
         &mut self,
         slot: usize,
@@ -100,7 +100,7 @@ impl Recorder {
         self.sections[*section].entries.append(&mut tracer.take());
     }
 
-    /// Something that happens to a process.
+    /// An event of a process.
     pub fn note(&mut self, slot: usize, now: Time, what: What) {
         let Some(place) = self.running.get_mut(slot) else {
             return;
@@ -115,13 +115,13 @@ impl Recorder {
         }
     }
 
-    /// Something that happens to the room.
+    /// An event of the room.
     pub fn room(&mut self, now: Time, what: What) {
         let at = now.as_micros().saturating_sub(self.started.as_micros());
         self.sections[0].entries.push(Entry { at, what });
     }
 
-    /// Everything, at the end of the run.
+    /// The whole trace, at the end of the run.
     pub fn finish(mut self, now: Time) -> Vec<Section> {
         for slot in 0..self.running.len() {
             self.note(slot, now, What::End);
@@ -146,7 +146,7 @@ pub fn to_lines(sections: &[Section]) -> String {
     text
 }
 
-/// Why a text is no trace.
+/// The reason why a text is no trace.
 #[derive(Debug, Error)]
 pub enum ReadError {
     #[error("it is empty")]
@@ -162,10 +162,10 @@ pub enum ReadError {
     Version { line: usize, version: u32 },
 }
 
-/// Reads the lines of a trace file. A life that a crash ended may have half a line at its end, which is left out.
+/// Reads the lines of a trace file. An incarnation that ended in a crash may have half a line at its end, which is left out.
 ///
 /// # Errors
-/// [`ReadError`] names the first line that cannot be understood.
+/// [`ReadError`] names the first invalid line.
 pub fn from_lines(text: &str) -> Result<Vec<Section>, ReadError> {
     let mut sections: Vec<Section> = Vec::new();
     let mut torn: Option<ReadError> = None;
@@ -209,7 +209,7 @@ pub fn from_lines(text: &str) -> Result<Vec<Section>, ReadError> {
     }
     match (sections.is_empty(), torn) {
         (true, _) => Err(ReadError::Empty),
-        // With its end of line it was written as it is.
+        // A line with its end of line was written completely.
         (false, Some(error)) if text.ends_with('\n') => Err(error),
         (false, _) => Ok(sections),
     }

@@ -1,9 +1,9 @@
-//! What once broke a property. It runs first, for ever.
+//! Plans and seeds that once broke a property. Every run starts with them.
 //!
-//! A seed means what the plans of its time drew, and no more since they draw something else: the old ones are
-//! kept because they cost nothing. A plan means the same for ever, as long as its own steps do.
+//! A seed means the plan that its generator drew, and another plan since the generator changed: old seeds stay because they cost
+//! nothing. A plan keeps its meaning as long as its steps do.
 
-/// Plans, with what they found.
+/// Plans, with the faults that they found.
 #[rustfmt::skip]
 pub const PLANS: &[(&str, &str)] = &[
     (
@@ -87,49 +87,49 @@ pub const PLANS: &[(&str, &str)] = &[
 /// Seeds.
 #[rustfmt::skip]
 pub const SEEDS: &[u64] = &[
-    // Allowing elections again and again put the election off for ever.
+    // Repeated calls that allow elections put the election off for ever.
     2, 5, 7,
-    // A SetLeader that met a leader's heartbeat on its way was undone; links that came back counted as gone.
+    // A leader's heartbeat undid a SetLeader on its way; links that came back counted as gone.
     53, 111, 116, 121, 128, 163,
     // A node that may not campaign never learned of a leader out of its reach.
     44, 186, 1216, 1376, 1510, 1543, 2197, 6128,
     // Two leaders that shared one follower deposed each other for ever.
     4475, 4811, 6463, 8102, 8399,
-    // A leader gave up while its new voters were still in their grace, or ran up terms while it waited.
+    // A leader gave up while its new voters were still in their grace period, or raised terms while it waited.
     210_874, 220_094, 237_958,
-    // From here on of the present generator: a voter led as soon as only an observer was left; a leader compared with
-    // what its follower had said before it heard its leader; an assigned leader counted only those linked after it.
+    // From here on with the present generator: a voter led as soon as only an observer was left; a leader compared itself with
+    // its follower's earlier report; an assigned leader counted only members linked after it.
     1_002_722, 1_003_873, 1_004_902,
     // With a fixed number of voters, the only voter waited for observers.
     1_000_210, 1_001_204, 1_001_302,
     // The only voter repeated its question to observers before their answers could be back.
     1_017_403,
-    // A leader that waited for the answers to its farewell was taken for a rival.
+    // A leader that waited for the answers to its leave was considered a rival.
     1_005_763,
     // Found by longer runs of the same time.
     73_802, 94_477, 96_329,
-    // A part of a side elected along with one that heard the leader of the rest: two votes of three were there before
-    // its objection (P10, P14).
+    // A part of a side elected together with a member that received from the leader of the rest: two votes of three arrived
+    // before its objection (P10, P14).
     68_514, 1_022_360, 1_057_387,
-    // An assignment was tried again for a target that may lead no longer (P6).
+    // An assignment was repeated for a target that could no longer lead (P6).
     1_023_868,
     // A candidate gave up terms while the votes were on their way (P15).
     1_042_903, 1_054_327,
-    // Two that asked at the same time split the votes, term after term (P10).
+    // Two candidates that asked at the same time split the votes, term after term (P10).
     1_057_846,
     // Two slots for a hundred voters: half of them asked before the first one was elected, and asked again (P18).
     3_039_907, 3_123_923,
-    // A member that was kicked and waited for answers to its farewell counted among those who must agree (P11).
+    // A kicked member that waited for answers to its leave counted among the members that must agree (P11).
     5_063_597,
-    // The same was named to lead (P12).
+    // A `SetLeader` named a kicked member that waited for answers to its leave (P12).
     6_017_966,
-    // A side that had just elected said its weight without the vote that elected it (P10).
+    // A side that had just elected reported its weight without the vote that elected it (P10).
     6_054_023,
-    // The successor of a leader of few was elected by voters that heard the leader of many (P14).
+    // The successor of a leader of few was elected by voters with a link to the leader of many (P14).
     6_097_488, 6_175_838,
-    // Terms of a room whose members had all been started again counted (P15).
+    // Terms from before a restart of all members counted (P15).
     6_124_899,
-    // A leader that gave way named one that had just left (P8).
+    // A leader that yielded named a member that had just left (P8).
     6_166_067,
     // A leader measured its slowest answer in the moment in which it went deaf (P13).
     2_017_703,
@@ -137,53 +137,53 @@ pub const SEEDS: &[u64] = &[
     7_314_006_028,
     // A SetLeader that named a dead leader made all wait for a host (P9).
     7_314_007_150,
-    // Two leaders met while both campaigned in place in one term, and neither gave way (P2).
+    // Two leaders were linked while both campaigned in place in one term, and neither yielded (P2).
     9_122_002_803,
-    // A voter heard the target's new term before the leader's word, and gave it no vote (P12).
+    // A voter received the target's new term before the leader's message, and refused its vote (P12).
     9_122_012_924,
     // An assignment went to a peer that the same tick had replaced.
     9_122_016_262,
-    // A leader handed over where too few voters knew their votes (P11).
+    // A leader transferred its leadership while too few voters knew their votes (P11).
     9_122_017_828,
-    // A voter with an old file took back a vote, and ended before that was written; another one gave a candidacy up (P4).
+    // A voter with an old file took back a vote, and ended before the write; another one gave up a candidacy (P4).
     9_122_505_508, 9_122_536_567,
-    // A leader that was kicked, and heard of it late, stopped leading (P14).
+    // A kicked leader learned of the kick late, and stopped leading (P14).
     9_122_510_917,
-    // A connection that was closed during a cut delivered a Hello of its beginning when the cut ended (P14).
+    // A connection that was closed during a cut delivered its first Hello when the cut ended (P14).
     9_122_532_971,
-    // All were bound to wait for a host, by a record whose leader nobody had followed (P9).
+    // A record whose leader no member had followed bound all to wait for a host (P9).
     9_122_536_376,
-    // An acceptor counted the time for which its host thought about a leader as time led (P16).
+    // An acceptor counted the time of its host's decision about a leader as time led (P16).
     9_122_745_405,
-    // A leader went on asking a voter to lead that had forgotten its votes (quiet).
+    // A leader kept asking a voter to lead that had forgotten its votes (quiet).
     9_122_709_744,
-    // A voter began a campaign as soon as its leader had given way to the successor that it had named (P12).
+    // A voter began a campaign as soon as its leader had yielded to the successor that it had named (P12).
     9_122_755_196,
-    // A member believed in an incarnation of the leader that the one it had been linked to had replaced (P8).
+    // A member believed in an incarnation of the leader after it had been linked to its replacement (P8).
     9_122_735_315,
     // A full room without a leader refused its own member after a restart (P9).
     9_122_729_707,
-    // The winner of two linked leaders gave way to what a follower reported of the other from before (P10).
+    // The winner of two linked leaders yielded to a follower's outdated report of the other (P10).
     9_200_020_458,
-    // A window of a leader was as long as round trips had been when it began (P13).
+    // A leader's window was as long as round trips had been at the window's start (P13).
     9_200_002_396,
-    // Two sides of a room could elect nobody: a voter had lost its file, and others were away (P10).
+    // Two sides of a room could elect no leader: a voter had lost its file, and others were absent (P10).
     9_300_013_897, 9_300_029_174,
-    // A request for votes waited for the disk, and was sent by a voter that had noticed meanwhile that it forgot votes (P4).
+    // A request for votes waited for the disk, and a voter sent it after it had noticed that it forgot votes (P4).
     9_300_035_988,
     // A candidate counted a vote of another term that had the number of its round (P5).
     9_300_078_576,
     // A disk was slow, and answers to many rounds of votes waited for it (contract).
     9_300_057_729, 9_300_067_017,
-    // A bad disk held a transfer back that its host had given up long before (P14).
+    // A bad disk delayed a transfer that its host had given up long before (P14).
     9_300_056_875,
-    // A limit kept the voters of a static quorum apart that had no leader to lift it (P9).
+    // A limit kept the voters of a static quorum apart while there was no leader to lift it (P9).
     9_300_059_032, 9_400_024_899,
-    // A leader asked a target that could not win again and again, as its host wanted, while the room counted as quiet.
+    // A leader repeatedly asked a target that could not win, as its host wanted, while the room counted as quiet.
     9_800_020_827,
-    // A leader that others had named was shown again after its end, by a heartbeat from before (P8).
+    // A leader that others had named was shown again after its end, because of an earlier heartbeat (P8).
     383_426_762_474,
-    // A copy of a dead leader's heartbeat was taken for a sign of life (P8).
+    // A copy of a dead leader's heartbeat counted as a sign of life (P8).
     457_685_181_430,
     // Faults of the checks: the second incarnation of a leader was taken for the first (P8), a transfer was under way when a
     // newcomer joined (P16), and eighty members lost their places in one tick (contract).

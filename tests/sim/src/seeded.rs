@@ -1,5 +1,4 @@
-//! Rooms that elect by the seeded strategy: the same world and the same faults, with properties, bounds and trials of
-//! their own.
+//! Rooms that elect by the seeded strategy: the common world and faults, with their own properties, bounds and trials.
 
 mod bounds;
 mod plan;

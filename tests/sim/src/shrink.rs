@@ -1,4 +1,4 @@
-//! A failing plan made smaller: whatever is not needed for the failure is left out.
+//! Reduces a failing plan: leaves out everything that the failure does not need.
 
 use std::fmt::Write;
 
@@ -6,16 +6,15 @@ use crate::checks::Violation;
 use crate::plan::{Phase, Plan, Step};
 use crate::profile::StrategyPlan;
 
-/// Runs of one reduction, at most.
+/// Maximum number of runs of one reduction.
 const MAX_RUNS: u32 = 3_000;
-/// Other seeds that are tried when a smaller plan does not fail with its own: they only shift delays and timeouts.
+/// Other seeds to try when a smaller plan does not fail with its own: they only shift delays and timeouts.
 const OTHER_SEEDS: u64 = 2;
 
-/// How a plan ends.
+/// Result of a plan.
 pub type Run<'a> = &'a dyn Fn(&Plan) -> Option<Violation>;
 
-/// The smallest plan that was found and that still breaks `property`, by leaving out one thing after another
-/// until nothing more can be left out.
+/// The smallest plan found that still breaks `property`: leaves out one thing after another until no more can go.
 pub fn shrink(plan: &Plan, property: &str, run: Run<'_>) -> Plan {
     let mut search = Search {
         best: plan.clone(),
@@ -40,7 +39,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tries everything once; tells whether anything could be left out.
+    /// Tries everything once; returns whether anything could be left out.
     fn round(&mut self) -> bool {
         let mut found = self.without_steps();
         for slot in (0..self.best.size).rev() {
@@ -123,7 +122,7 @@ impl Search<'_> {
     }
 }
 
-/// A plan to be read.
+/// A readable plan.
 pub fn describe(plan: &Plan) -> String {
     let places = plan.size - plan.absent.len();
     let mut text = format!("  {places} places, {:?}", plan.rules);

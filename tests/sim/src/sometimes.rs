@@ -1,6 +1,6 @@
-//! What happened how often, summed over all runs: a test of rare situations that never met them proves nothing.
+//! Counts of events, summed over all runs: a test of rare situations that never occurred proves nothing.
 //!
-//! Everything is seen from outside: what a node is told, what it says, and what it shows before and after.
+//! All counts come from outside: a node's inputs, its outputs, and its state before and after.
 
 use crate::decoded;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use room_core::node::{Command, Event, Input, Node, Output};
 use room_core::time::{Duration, Time};
 use room_core::wire::Message;
 
-/// A round that follows a failed one sooner than any election timer fires is a fast retry.
+/// A round that follows a failed one sooner than any election timer is a fast retry.
 const SHORTER_THAN_ANY_TIMEOUT: Duration = Duration::from_millis(550);
 
 macro_rules! counters {
@@ -35,7 +35,7 @@ macro_rules! counters {
                 vec![$((stringify!($name), self.$name),)*]
             }
 
-            /// Adds what another run saw.
+            /// Adds another run's counts.
             pub fn add(&mut self, other: &Self) {
                 $(self.$name += other.$name;)*
             }
@@ -48,56 +48,56 @@ counters! {
     split_votes,
     /// An answer that names a living leader ended an attempt that needed no other vote (G3).
     vetoes,
-    /// Two led sides met, and more voters decided.
+    /// Two led sides merged, and the number of voters decided.
     merges_by_weight,
-    /// Two led sides of one weight met, and the time led decided.
+    /// Two led sides of equal weight merged, and the time led decided.
     merges_by_time_led,
-    /// Two led sides met, and a newer `SetLeader` decided.
+    /// Two led sides merged, and a newer `SetLeader` decided.
     merges_by_epoch,
     /// An old claim was answered (G7).
     nacks,
     /// A failed round was repeated without waiting for a timeout (G14).
     fast_retries,
-    /// A campaign that the leader before asked for.
+    /// A campaign that the previous leader asked for.
     transfers,
-    /// A leader told a peer to follow it because its host asked for that.
+    /// A leader asked a peer to succeed it because its host wanted that.
     hand_overs,
     /// A leader asked for votes of a higher term and led on (G7).
     campaigns_in_place,
-    /// A leader resigned while peers were linked to it, or it led no majority any more.
+    /// A leader resigned while peers were linked to it, or it no longer led a majority.
     resignations,
     /// A `SetLeader` ended as done.
     assignments_done,
     /// A `SetLeader` lost to another one.
     assignments_superseded,
-    /// The target of a `SetLeader` was not heard in time.
+    /// The target of a `SetLeader` did not answer in time.
     assignments_timed_out,
     assignments_rejected,
     /// A voter noticed that its state file is not the newest.
     stale_states,
-    /// One of those had heard all other voters, and could vote again.
+    /// A voter with an old file had received from all other voters, and could vote again.
     stale_recovered,
     /// A place started with an older state file, or none.
     old_disks,
-    /// One that had not noticed gave a vote that it had given to another before.
+    /// A voter that had not noticed gave a vote that it had given to another before.
     stale_votes_unseen,
     /// A write to a disk failed.
     writes_failed,
     /// A process ended beside a write of its vote.
     struck_in_an_election,
-    /// A leader was shown that is not linked.
+    /// A leader without a link was shown.
     indirect_leaders,
-    /// A leader left, and named who follows it.
+    /// A leader left, and named its successor.
     successors_named,
     /// A node asked for votes without any other voter.
     solo_elections,
     /// A candidate stepped down for the leader of its own term (G8).
     candidates_conceded,
-    /// A vote was refused by a voter that hears a leader (G4).
+    /// A voter with a living leader refused a vote (G4).
     leases_held,
-    /// A process ended before what it wanted to keep was on its disk.
+    /// A process ended before its state was on its disk.
     persists_lost,
-    /// A process started from what an earlier life kept.
+    /// A process started from an earlier incarnation's state.
     restarts_from_disk,
     /// The leader of a settled room crashed, and the others agreed again.
     failovers,
@@ -105,11 +105,11 @@ counters! {
     failover_messages,
     /// Nodes of these rooms.
     failover_nodes,
-    /// A larger side, led by one leader, met a smaller one.
+    /// A larger side, led by one leader, merged with a smaller one.
     larger_sides,
-    /// In some of these meetings somebody was newly elected before all links were up.
+    /// In some of these merges a new leader was elected before all links were up.
     larger_sides_excused,
-    /// In some of those the larger side's leader did not stay.
+    /// In some of these merges the larger side's leader did not stay.
     larger_sides_deposed,
     /// A packet of a control stream was lost and sent again.
     packets_lost,
@@ -117,54 +117,54 @@ counters! {
     rooms_held,
     /// A place's wall clock was set back, and a process of the same key started there.
     clocks_set_back,
-    /// Such a process met a member that still believed in the one before it.
+    /// A process with a clock set back reached a member that still believed in the earlier process.
     older_lives_disputed,
     /// A control message arrived a second time.
     messages_copied,
-    /// Some of these on another link of the same two processes.
+    /// A control message arrived a second time, on another link of its two processes.
     messages_copied_to_another_link,
     /// A control message arrived that an earlier link had not delivered.
     messages_of_an_earlier_link,
     /// A room began at a term far above zero.
     high_terms,
-    /// A liar said something about another member.
+    /// A liar lied about another member.
     slanders,
-    /// An honest member was put out by liars, where that is how rooms work.
+    /// Liars put an honest member out, in a way that the room's rules allow.
     put_out_by_liars,
-    /// The room was asked about somebody who wanted to be linked.
+    /// The room was asked about a newcomer.
     joins_asked,
-    /// A member asked another leader than before about somebody.
+    /// A member asked another leader about a newcomer.
     joins_asked_again,
-    /// A host decided about somebody.
+    /// A host decided on a newcomer.
     joins_decided_by_hosts,
-    /// The room did not let somebody in.
+    /// The room refused a newcomer.
     joins_refused,
-    /// A newer process of a peer ended the session with the one before.
+    /// A newer process of a peer ended the session with its earlier one.
     sessions_replaced,
-    /// A peer that came back had given up its session.
+    /// A peer that returned had given up its session.
     sessions_given_up_by_the_other_end,
-    /// Somebody heard that it was kicked while it was lost.
+    /// A lost member learned that it was kicked.
     kicked_while_lost,
-    /// A peer was not lost because its transport was heard.
+    /// A peer was not lost because its transport was alive.
     peers_heard_beside_messages,
-    /// What a leader's host said was delivered.
+    /// A message of a leader's host was delivered.
     leaders_heard,
-    /// What the host of a leader of before said was not delivered.
+    /// A message of a former leader's host was dropped.
     deposed_leaders_not_heard,
-    /// A leader's record came with what its host said first.
+    /// A leader's record first arrived with a message of its host.
     leaders_found_by_data,
     /// A leader learned of its own assignment from a broadcast.
     assignments_found_by_data,
-    /// A broadcast that the leader relayed was delivered, or not.
+    /// A broadcast that the leader relayed was delivered, or dropped.
     relays_heard,
     relays_not_heard,
-    /// A leader's record came with what it relayed first.
+    /// A leader's record first arrived with a message that it relayed.
     leaders_found_by_relays,
-    /// What a host said arrived on the link of its next process.
+    /// A host's message arrived on the link of its next process.
     data_of_past_lives,
 }
 
-/// What was so before an input.
+/// A node's state before an input.
 #[derive(Debug)]
 pub struct Moment {
     role: RoleKind,
@@ -188,7 +188,7 @@ enum What {
 }
 
 impl Moment {
-    /// Looks at a node before it takes an input, or is asked about somebody's data.
+    /// Takes a node's state before an input, or before a question about a peer's data.
     pub fn before(node: &Node, input: Option<&Input>) -> Self {
         let rules = node.election().of::<Raft>().map(Raft::rules);
         Self {
@@ -237,7 +237,7 @@ impl What {
 }
 
 impl Sometimes {
-    /// Looks at the node afterwards.
+    /// Compares with the node's state after the input.
     pub fn after(
         &mut self,
         before: &Moment,

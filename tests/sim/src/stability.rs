@@ -1,7 +1,7 @@
-//! P14: a leader that a majority of its side hears and is heard by stays, whatever happens to the others.
+//! P14: a leader with links in both directions to a majority of its side stays, whatever happens to the others.
 //!
-//! Looked at every few milliseconds of a run, from outside. What the property presupposes, and nothing else,
-//! decides whether a change of the leader is a violation; see [`Stability::sample`].
+//! Sampled every few milliseconds of a run, from outside. Only the property's own conditions decide whether a change of the
+//! leader is a violation; see [`Stability::sample`].
 
 use crate::decoded::led_under;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use crate::clock::slowest_clock;
 use crate::plan::Step;
 use crate::world::World;
 
-/// A leadership and who has followed it without a break, by place, and since when.
+/// A leadership and its constant followers, by place, with the time since when.
 #[derive(Debug, Clone)]
 struct Leadership {
     leader: usize,
@@ -26,14 +26,14 @@ struct Leadership {
     followers: BTreeMap<usize, (u64, Time)>,
 }
 
-/// A leadership that must go on, as far as the last look could tell.
+/// A leadership that had to go on at the last sample.
 #[derive(Debug, Clone)]
 struct Firm {
     leader: usize,
     life: u64,
-    /// The newest of all then, and its own.
+    /// The newest epoch at that time, and its own.
     epoch: Epoch,
-    /// Who follows it, with their lives.
+    /// Its followers, with their incarnations.
     followers: Vec<(usize, u64)>,
     /// Whether they are a bridge to another majority.
     bridge: bool,
@@ -43,13 +43,13 @@ struct Firm {
 #[derive(Debug)]
 pub struct Stability {
     applies: bool,
-    /// How many voters there are, where that is fixed.
+    /// Number of voters, if it is fixed.
     fixed: usize,
-    /// So long everything must have been as it is.
+    /// Time for which everything must have been stable.
     window: Duration,
-    /// A peer that was heard so lately counts as heard without a gap.
+    /// A peer that was heard from this recently counts as heard from without a gap.
     fresh: Duration,
-    /// When a process that may vote was last seen running in each place.
+    /// Last time at which an eligible voter ran in each place.
     voters: BTreeMap<usize, Time>,
     leaderships: Vec<Leadership>,
     newest: Epoch,
@@ -61,9 +61,8 @@ impl Stability {
     pub fn new(world: &World, silence_is_told: bool) -> Self {
         let settings = &world.settings;
         Self {
-            // By HighestTerm any lone peer of a higher term wins: the property is that of LargestSide. Who is
-            // told that a leader's process ended, although it lives, goes by that (G3). A leader of gossip makes
-            // way for a lower one.
+            // With HighestTerm any lone peer with a higher term wins: the property is about LargestSide. A member that is wrongly
+            // notified of the end of the leader's process follows that (G3). A leader of gossip makes way for a lower one.
             applies: settings.merge == MergePolicy::LargestSide
                 && silence_is_told
                 && world.profile.keeps_leaders(),
@@ -77,13 +76,13 @@ impl Stability {
         }
     }
 
-    /// What hosts ask for that ends a leadership at once, and rightly. `SetLeader` is seen by its epoch.
+    /// Actions of hosts that end a leadership at once, and rightly. The epoch shows a `SetLeader`.
     pub fn inflicted(&mut self, step: &Step, world: &World) {
         let ends = |slot: usize| world.node(slot).is_some_and(Node::is_leader);
         let disturbed = match step {
             Step::Transfer { .. } | Step::Yield | Step::SetLeader { .. } => true,
             Step::Observe { slot, .. } => ends(*slot),
-            // The leader's end: seen by the next look.
+            // The leader ends: the next sample shows it.
             _ => false,
         };
         if disturbed {
@@ -91,30 +90,29 @@ impl Stability {
         }
     }
 
-    /// The whole window begins anew.
+    /// Starts the whole window anew.
     pub fn reset(&mut self) {
         self.leaderships.clear();
         self.firm = None;
     }
 
-    /// Looks at the room. A violation is a leader that stopped leading, or is not shown any more by one of its
-    /// followers, while all of this held for the whole window and still holds:
+    /// Takes a sample of the room. A violation is a leader that stopped leading, or that one of its followers no longer shows,
+    /// while all of this held for the whole window and still holds:
     ///
-    /// - it and its followers ran, in the same lives, none of them stopped, leaving, an observer, or kicked and told so:
-    ///   a removed peer never leads (P6);
+    /// - it and its followers ran, in unchanged incarnations, none of them stopped, leaving, an observer, or kicked and notified:
+    ///   a kicked peer never leads (P6);
     /// - the links between it and each follower worked both ways, and messages arrived both ways without a gap
     ///   of four fifths of the heartbeat timeout;
-    /// - with a roster, no disk of a follower failed: it acknowledges nothing that it cannot keep;
+    /// - with a roster, no disk of a follower failed: such a follower acknowledges nothing that it cannot keep;
     /// - together they were more than half of all places where a voter ran within the window, or of the fixed voters;
-    /// - nobody whom the leader does not reach, but a follower does, has a majority of its own view without the
-    ///   followers: two views that overlap in few peers are two rooms to a dynamic quorum (C1 X1). Of two peers
-    ///   that is no matter (G3);
-    /// - nobody has a newer `SetLeader` than the leader goes by, and nobody asked it to hand over.
+    /// - no peer that the leader does not reach, but a follower does, has a majority of its own view without the followers: two
+    ///   views that overlap in few peers are two rooms to a dynamic quorum (C1 X1). With two peers that does not matter (G3);
+    /// - no node has a newer `SetLeader` than the leader, and no host asked it for a transfer.
     pub fn sample(&mut self, world: &World) -> Option<Violation> {
         if !self.applies {
             return None;
         }
-        // A liar that is believed takes the lead.
+        // A liar that is believed becomes leader.
         let calm = world.calm_since.is_some_and(|since| since <= world.now);
         if !world.liars.is_empty() && !calm {
             self.reset();
@@ -129,7 +127,7 @@ impl Stability {
         let now = world.now;
         let newest = world.checker.newest_epoch();
         if newest != self.newest {
-            // Somebody called `SetLeader`, and so may others have at the same time.
+            // A host called `SetLeader`, and others may have called it at the same time.
             self.newest = newest;
             self.reset();
         }
@@ -206,7 +204,7 @@ impl Stability {
         })
     }
 
-    /// Whether the followers are a bridge to somebody who can be elected without them.
+    /// Whether the followers are a bridge to a member that can be elected without them.
     fn is_bridge(&self, world: &World, leader: usize, followers: &[usize]) -> bool {
         if self.fixed > 0 {
             return false;

@@ -1,7 +1,7 @@
-//! What happens in rooms with a static quorum only: drawn on top of an ordinary plan, which stays as it was.
+//! Faults of rooms with a static quorum only: drawn in addition to an ordinary plan, which stays unchanged.
 //!
-//! The places of the plan that are no observers are the roster; some rooms have observers on it, voters that never start,
-//! and members beside it that say that they may lead.
+//! The places of the plan that are no observers are the roster. Some rooms have observers on it, voters that never start, and
+//! members beside it that claim to be eligible.
 
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
@@ -11,12 +11,12 @@ use room_core::quorum::MAX_ROSTER_VOTERS;
 
 use crate::plan::{Plan, Step, Who};
 
-/// Sets these draws apart from those of the plan, which come from the same seed.
+/// Separates these draws from the plan's, which come from the same seed.
 const OF_THEIR_OWN: u64 = 0x57a7_1c00_0ba1_1075;
-/// A larger room gets no more places.
+/// A room of this size gets no more places.
 const LARGE: usize = 17;
 
-/// The plan of a seed, with a static quorum whatever the seed says.
+/// The plan of a seed, always with a static quorum.
 pub fn draw(seed: u64) -> Plan {
     let mut plan = Plan::draw_narrow(seed, None);
     plan.rules.fixed_voters = true;
@@ -52,8 +52,8 @@ pub fn widen(plan: &mut Plan) {
     plan.steps.sort_by_key(|(at, _)| *at);
 }
 
-/// A small room in which nothing happens but elections, and processes that end in the middle of them: the leader is
-/// killed or hands over again and again, disks are slow, and of each write of a vote one in a few ends its process.
+/// A small room with nothing but elections, and processes that end in the middle of them: the leader is killed or transfers its
+/// leadership again and again, disks are slow, and one write of a vote in a few ends its process.
 pub fn vote_storm(seed: u64) -> Plan {
     let mut plan = Plan::draw_narrow(seed, None);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ OF_THEIR_OWN);
@@ -108,7 +108,7 @@ struct Draw<'a> {
 }
 
 impl Draw<'_> {
-    /// All that are no observers; and observers, as long as a majority may vote.
+    /// All places that are no observers; and observers, as long as a majority may vote.
     fn roster(&mut self) {
         let plan = &self.plan;
         let (observers, mut roster): (Vec<usize>, Vec<usize>) =
@@ -121,13 +121,13 @@ impl Draw<'_> {
             roster.truncate(most);
         }
         if roster.len() == 1 {
-            // Only voters say who leads: a member that does not reach the only one never learns it.
+            // Only voters name the leader: a member that does not reach the only voter never learns it.
             self.plan.apart = None;
         }
         self.plan.roster = roster;
     }
 
-    /// Members beside the roster that say that they may lead: from the start, later, or back and forth.
+    /// Members beside the roster that claim to be eligible: from the start, later, or alternating.
     fn outsiders(&mut self) {
         if self.plan.size >= LARGE || !self.chance(0.6) {
             return;
@@ -152,7 +152,7 @@ impl Draw<'_> {
         }
     }
 
-    /// Voters that never start. Of some rooms that is a majority: nobody may ever lead there.
+    /// Voters that never start. In some rooms they are a majority: no member may ever lead there.
     fn absent(&mut self) {
         if !self.chance(0.25) {
             return;
@@ -173,8 +173,8 @@ impl Draw<'_> {
         self.plan.absent = voters.into_iter().take(count).collect();
     }
 
-    /// A leader or another voter, alone or with members beside the roster, for longer or shorter than its place is held;
-    /// restarted meanwhile or not; its host calls `SetLeader`, and one of its side becomes an observer or a voter.
+    /// Cuts off a leader or another voter, alone or with members beside the roster, for longer or shorter than its place is held.
+    /// It is restarted meanwhile or not, its host calls `SetLeader`, and one of its side becomes an observer or a voter.
     fn cut_off(&mut self) {
         for _ in 0..self.rng.random_range(1..=3) {
             let at = self.moment();
@@ -238,7 +238,7 @@ impl Draw<'_> {
         }
     }
 
-    /// Restarts in the middle of elections, for which the leader is killed now and then.
+    /// Restarts in the middle of elections; the leader is killed now and then to cause them.
     fn strikes(&mut self) {
         let at = self.moment();
         let percent = self.rng.random_range(5..=50);
@@ -262,10 +262,10 @@ impl Draw<'_> {
         }
     }
 
-    /// A state file that is lost or replaced; some of its places are restarted again before they have heard all others.
+    /// A state file that is lost or replaced; some of its places restart again before they have received from all others.
     fn old_disk(&mut self) {
         if self.plan.roster.len() < 2 {
-            return; // nobody would know
+            return; // no member would know
         }
         let at = self.moment();
         let slot = self.voter();

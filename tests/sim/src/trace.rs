@@ -1,4 +1,4 @@
-//! What happened in a run, as lines; nothing is formatted unless somebody wants to read it.
+//! The events of a run, as lines; formatted only if they are needed.
 
 use crate::decoded;
 use std::collections::hash_map::DefaultHasher;
@@ -11,7 +11,7 @@ use room_core::id::PeerId;
 use room_core::time::Time;
 use room_core::wire::{Envelope, Message, Opaque};
 
-/// Lines of a run, when it is traced.
+/// Lines of a traced run.
 #[derive(Debug, Default)]
 pub struct Trace {
     lines: Option<Vec<String>>,
@@ -30,7 +30,7 @@ impl Trace {
         }
     }
 
-    /// Adds a line, if anybody wants it.
+    /// Adds a line, if the trace is on.
     pub fn add(&mut self, now: Time, line: fmt::Arguments<'_>) {
         if let Some(lines) = &mut self.lines {
             let micros = now.as_micros();

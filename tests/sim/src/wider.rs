@@ -1,4 +1,4 @@
-//! What a seed draws beside the faults that plans have had for long, from a generator of its own.
+//! A seed's additional draws, beside the faults that plans have always had, from their own generator.
 
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -7,13 +7,13 @@ use rand_chacha::ChaCha8Rng;
 use crate::liars;
 use crate::plan::{LARGE, Plan, Step, Who};
 
-/// Sets these draws apart from those of the plan, which come from the same seed.
+/// Separates these draws from the plan's, which come from the same seed.
 const OF_THEIR_OWN: u64 = 0x57a1_1e5d_c0de_000b;
 
-/// Adds to a plan. Everything else in it stays as it was.
+/// Adds to a plan, and leaves the rest unchanged.
 pub fn widen(plan: &mut Plan) {
     if plan.size >= LARGE {
-        return; // dear enough
+        return; // expensive enough
     }
     let mut draw = Draw {
         rng: ChaCha8Rng::seed_from_u64(plan.seed ^ OF_THEIR_OWN),
@@ -69,7 +69,7 @@ impl Draw<'_> {
         }
     }
 
-    /// A member is cut off, lost, and kicked then.
+    /// A member is cut off, lost, and then kicked.
     fn kick_of_a_lost_member(&mut self) {
         let until = self.plan.heal_at_ms;
         if until < 8_000 || self.plan.size < 4 || !self.chance(0.05) {

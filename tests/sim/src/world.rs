@@ -1,6 +1,6 @@
-//! A room in virtual time: processes, their links, and the one queue of everything that will happen.
+//! A room in virtual time: processes, their links, and the one queue of all future events.
 //!
-//! Every random choice comes from the one generator, so that a seed decides a run.
+//! Every random choice comes from one generator, so that a seed decides a run.
 
 mod disk;
 mod first;
@@ -67,34 +67,34 @@ pub struct Process {
     pub eligible: bool,
     pub paused: bool,
     pub leaving: bool,
-    /// What it takes for the time.
+    /// Its clock.
     pub clock: Clock,
     /// Dials that the host asked for and that are running.
     pub host_dials: u32,
     /// The link of each peer, by slot.
     pub sessions: BTreeMap<usize, u64>,
-    /// Which peers it was told may lead.
+    /// Whether each peer may lead, according to its own events.
     may_lead: BTreeMap<PeerId, bool>,
     /// Peers that its host disconnected, or that were kicked.
     pub(crate) keeps_out: BTreeSet<PeerId>,
     wake_at: Option<Time>,
     ticks: (Time, u32),
-    /// When the last write to its disk is done.
+    /// Time at which the last write to its disk is done.
     disk_done_at: Time,
-    /// The shortest election timeout by which it leads, as it last said.
+    /// The shortest election timeout by which it leads, as it last reported.
     pub election_timeout_min: Option<Duration>,
-    /// Whether its host lets it propose itself, where that is asked for.
+    /// Whether its host lets it propose itself, if the strategy needs that.
     pub auto: bool,
-    /// When it started, and whether it has proposed itself or found a leader since.
+    /// Time of its start, and whether it has proposed itself or found a leader since.
     born_at: Time,
     started_up: bool,
-    /// What it counts of its sessions.
+    /// Its counters of its sessions.
     pub(crate) numbers: Numbers,
-    /// Peers that it probed, and when.
+    /// Peers that it probed, with the times.
     pub(crate) probed: BTreeMap<usize, Time>,
     /// Inputs so far, for checks that need not be made after every one.
     inputs: u64,
-    /// How it ends, and with which write.
+    /// Its end by a strike, and the write at which that happens.
     strike: Option<(u64, Strike)>,
     /// The number of its last write, and of the last one before it noticed that its file is not the newest.
     last_write: u64,
@@ -113,49 +113,49 @@ pub struct Slot {
     pub life: u64,
     pub process: Option<Process>,
     pub eligible: bool,
-    /// Since when its host has taken no events.
+    /// Time since which its host has taken no events.
     pub host_silent_since: Option<Time>,
-    /// How its processes enter.
+    /// Entry of its processes.
     pub entry: Entry,
-    /// Every `LeaderChanged` that the host was told, with the time.
+    /// Every `LeaderChanged` of its host, with the time.
     pub told: Vec<(Time, Option<PeerId>)>,
-    /// Whether its peer was kicked: nobody starts there again.
+    /// Whether its peer was kicked: no process starts there again.
     pub kicked: bool,
-    /// Every other event that the host was told.
+    /// Every other event of its host.
     pub events: Vec<(Time, Event)>,
-    /// The key of all its processes; each has its own where there is none.
+    /// The key of all its processes; without one, each has its own.
     pub key: Option<Fingerprint>,
-    /// How fast its processes' clocks run: microseconds of theirs in a second.
+    /// Rate of its processes' clocks: their microseconds in a second.
     pub clock_rate: u32,
     /// The election priority with which its processes start.
     pub priority: i32,
-    /// What is on its disk.
+    /// Its state file.
     pub saved: Option<File>,
-    /// What was there after each write of late, the last one last.
+    /// Recent state files, one for each write; the last one last.
     pub copies: Vec<File>,
     /// Its writes fail until then.
     pub disk_fails_until: Time,
-    /// By how much its wall clock is ahead of the true one.
+    /// Advance of its wall clock over the true one.
     pub wall_clock_ahead_ms: i64,
-    /// Whether its host has the other recovery than the room's settings say.
+    /// Whether its host uses the other recovery than the room's settings.
     pub other_recovery: bool,
 }
 
-/// Something that will happen.
+/// A future event.
 #[derive(Debug)]
 pub enum Happening {
-    /// A node asked to be called.
+    /// A node asked for a tick.
     Wake { slot: usize, life: u64 },
-    /// The limit of a polite leave.
+    /// The limit of a leave.
     LeaveLimit { slot: usize, life: u64 },
-    /// What a node wanted to keep is on its disk.
+    /// A node's state is on its disk.
     Saved {
         slot: usize,
         life: u64,
         number: u64,
         file: File,
     },
-    /// A host answers whether somebody may enter.
+    /// A host answers whether a newcomer may enter.
     HostAnswers {
         slot: usize,
         life: u64,
@@ -165,11 +165,11 @@ pub enum Happening {
     Strike { slot: usize, life: u64 },
     /// It starts again.
     Revive { slot: usize, life: u64 },
-    /// Something about links.
+    /// An event of links.
     Wire(Wire),
 }
 
-/// A place in the queue: what is earlier, or was put there first, comes first.
+/// An entry of the queue: earlier ones come first, then the ones queued first.
 #[derive(Debug)]
 struct Queued {
     at: Time,
@@ -207,29 +207,29 @@ pub struct Settings {
     pub merge: MergePolicy,
     pub authority: Authority,
     pub recovery: Recovery,
-    /// One-way delay of every direction, at least and at most.
+    /// Range of the one-way delay of every direction.
     pub delay: (Duration, Duration),
-    /// Timers fire up to so much late.
+    /// Largest lateness of timers.
     pub lateness: Duration,
-    /// How long a lost member keeps its place.
+    /// Time for which a lost member keeps its place.
     pub member_hold: Duration,
-    /// The places on the roster, where the quorum is static.
+    /// The places on the roster, if the quorum is static.
     pub roster: Option<BTreeSet<usize>>,
     /// The voters and seeds of a room that elects by the seeded strategy.
     pub seeded: Option<SeededPlaces>,
-    /// How long a write to disk takes, at least and at most.
+    /// Range of a write's duration.
     pub disk: (Duration, Duration),
-    /// Which guards hold.
+    /// The guards in force.
     pub guards: Guards,
-    /// How the leader is elected.
+    /// The election strategy.
     pub strategy: Strategy,
     /// The windows of the gossip strategy.
     pub windows: Windows,
     /// The place of the room's fixed host, if it has one. It does not campaign by itself.
     pub host: Option<usize>,
-    /// What the hosts do beside elections.
+    /// Hosts' actions beside elections.
     pub hosts: Hosts,
-    /// For how long a leader's host may take no events before it yields.
+    /// Time without events taken after which a leader yields.
     pub yield_after: Option<Duration>,
 }
 
@@ -265,71 +265,71 @@ pub struct World {
     pub now: Time,
     pub rng: ChaCha8Rng,
     pub settings: Settings,
-    /// What is known of its strategy.
+    /// The laboratory's knowledge of its strategy.
     pub(crate) profile: Rc<dyn Profile>,
     pub slots: Vec<Slot>,
     pub links: BTreeMap<u64, Link>,
     pub dials: BTreeMap<u64, Pending>,
-    /// How many faults cut the direction from the first to the second.
+    /// Number of faults that cut the direction from the first to the second.
     pub cuts: BTreeMap<(usize, usize), u32>,
-    /// What a direction takes longer than the others.
+    /// Additional delay of a direction.
     pub slow: BTreeMap<(usize, usize), Duration>,
     /// Share of packets of the control streams that are lost and sent again.
     pub stream_loss: f64,
     /// Share of datagrams that are lost, and that arrive twice.
     pub datagram_loss: f64,
     pub datagram_copies: f64,
-    /// Control messages that leave their streams, and when the last of them arrives.
+    /// Control messages that leave their streams, and the arrival of the last of them.
     pub strays: Strays,
     pub(crate) last_stray_at: Time,
-    /// How much later than the control stream a host's message may be, and when the last arrives.
+    /// Largest lateness of a host's message after the control stream, and the last arrival.
     pub data_late: Duration,
     pub(crate) last_data_at: Time,
-    /// Whoever the room is asked about: by the slot that asks, and its ticket.
+    /// Newcomers that the room is asked about: by the slot that asks, and its ticket.
     pub(crate) questions: BTreeMap<(usize, u64), Question>,
     /// Share of the writes of a vote with which the process ends.
     pub strikes: f64,
-    /// Empty datagrams that follow an urgent message.
+    /// Empty datagrams after an urgent message.
     pub trailers: u32,
-    /// What the other end hears when a link is closed for its silence.
+    /// The reason that the other end receives when a link is closed for its silence.
     pub silence_is_told_as: LinkEnd,
     pub trace: Trace,
-    /// Whoever wants a picture of the run.
+    /// The recorder of a picture, if one is wanted.
     pub recorder: Option<Recorder>,
     pub violation: Option<Violation>,
-    /// Election messages that were sent, heartbeats not counted.
+    /// Sent election messages, without heartbeats.
     pub election_messages: u64,
-    /// From then on no host's call is under way that hands the leadership over.
+    /// From then on no host's transfer is under way.
     pub transfers_until: Time,
-    /// Every link that a core closed: whose core, whom, why.
+    /// Every link that a core closed: its slot, the peer, the reason.
     pub closes: Vec<(usize, PeerId, LinkEnd)>,
-    /// Since when there are no faults, for the bounds that hold only then.
+    /// Time since which there are no faults, for the bounds that hold only then.
     pub calm_since: Option<Time>,
-    /// A hash over everything that happened (P17).
+    /// A hash over all events (P17).
     pub hash: EventHash,
-    /// What happened how often.
+    /// Counts of events.
     pub sometimes: Sometimes,
-    /// The same of rooms that elect by gossip.
+    /// Counts of rooms that elect by gossip.
     pub gossip: Counts,
     pub checker: Checker,
     /// Places of members that lie.
     pub liars: BTreeSet<usize>,
-    /// What their next lives' Hellos say, instead of what their nodes go by.
+    /// Records that liars' Hellos claim in their next incarnations, instead of their nodes' own.
     pub boasts: BTreeMap<usize, Record>,
-    /// When the host of one place asked last for a link with another one.
+    /// Time of a host's last request for a link, by place and target.
     pub invited: BTreeMap<(usize, usize), Time>,
-    /// What they said against others.
+    /// Lies against others.
     pub slandered: Slandered,
-    /// What the first process to start goes by, if that is no beginning.
+    /// The term that the first process to start knows, if not zero.
     pub first_term: u64,
-    /// Times that an honest member said in its log that it dropped something.
+    /// Number of log lines in which honest members reported a drop.
     pub refusals: u64,
     rivals: BTreeMap<(usize, usize), Time>,
-    /// When a leader may have been without a majority of the roster for too long.
+    /// Time at which a leader may have lacked a majority of the roster for too long.
     majority_due: Time,
-    /// Where a node leads.
+    /// Slots whose node leads.
     leading: BTreeSet<usize>,
-    /// Where a node has led since somebody last cleared this.
+    /// Slots whose node has led since this was last cleared.
     pub led: BTreeSet<usize>,
     places: BTreeMap<PeerId, usize>,
     queue: BinaryHeap<Reverse<Queued>>,
@@ -338,7 +338,7 @@ pub struct World {
 }
 
 impl World {
-    /// A room of `size` places, nobody running yet.
+    /// A room of `size` places, without a running process.
     pub fn new(seed: u64, size: usize, settings: Settings, trace: Trace) -> Self {
         let mut world = Self {
             now: Time::from_micros(1_000_000),
@@ -406,7 +406,7 @@ impl World {
         }
     }
 
-    /// Puts something into the queue.
+    /// Adds an event to the queue.
     pub fn at(&mut self, time: Time, happening: Happening) {
         self.queued += 1;
         self.queue.push(Reverse(Queued {
@@ -416,14 +416,14 @@ impl World {
         }));
     }
 
-    /// A duration between both, both included.
+    /// A random duration in this range, both ends included.
     pub fn between(&mut self, least: Duration, most: Duration) -> Duration {
         let least = least.as_micros() as u64;
         let most = (most.as_micros() as u64).max(least);
         Duration::from_micros(self.rng.random_range(least..=most))
     }
 
-    /// Makes everything happen that is due until `time`, or until a property is broken.
+    /// Processes all events due until `time`, or until a property is broken.
     pub fn run_until(&mut self, time: Time) {
         while self.violation.is_none() {
             if self.queue.peek().is_none_or(|next| next.0.at > time) {
@@ -560,7 +560,7 @@ impl World {
             recorder.start(slot, self.now, &process.node);
         }
         if self.settings.host == Some(slot) {
-            // What it does and says at its start, before anything happens.
+            // Its outputs and messages at its start, before any input.
             let _ = self.feed(slot, Input::HostDialing(false));
         }
         self.learn_first_term(slot);
@@ -572,14 +572,14 @@ impl World {
         self.recorder = Some(Recorder::new(seed, self.slots.len(), self.now));
     }
 
-    /// Tells whoever records the run what happens to a process.
+    /// Records an event of a process.
     fn note(&mut self, slot: usize, what: What) {
         if let Some(recorder) = &mut self.recorder {
             recorder.note(slot, self.now, what);
         }
     }
 
-    /// Tells whoever records the run what happens to the room.
+    /// Records an event of the room.
     pub fn note_room(&mut self, what: What) {
         if let Some(recorder) = &mut self.recorder {
             recorder.room(self.now, what);
@@ -623,7 +623,7 @@ impl World {
         }
     }
 
-    /// What the host of a place wants when an assigned leader is lost.
+    /// The recovery that a place's host wants after the loss of an assigned leader.
     fn wanted_recovery(&self, slot: usize) -> Recovery {
         let holds = (self.settings.recovery == Recovery::Hold) != self.slots[slot].other_recovery;
         if holds {
@@ -633,7 +633,7 @@ impl World {
         }
     }
 
-    /// What happens there. Where the leader alone assigns there is no Hold (C4.5).
+    /// The recovery in force there. If only the leader assigns there is no Hold (C4.5).
     pub fn recovery(&self, slot: usize) -> Recovery {
         match self.settings.authority {
             Authority::LeaderOnly => Recovery::AutoElect,
@@ -641,20 +641,20 @@ impl World {
         }
     }
 
-    /// What the wall clock of a place shows now.
+    /// The wall clock of a place now.
     fn wall_clock(&self, slot: usize) -> Duration {
         let micros = CLOCK_US + self.now.as_micros();
         let ahead = self.slots[slot].wall_clock_ahead_ms * 1000;
         Duration::from_micros(micros.saturating_add_signed(ahead))
     }
 
-    /// The places of the voters, where these are fixed.
+    /// The places of the voters, if these are fixed.
     pub(crate) fn voters(&self) -> Option<&BTreeSet<usize>> {
         let seeded = self.settings.seeded.as_ref().map(|places| &places.voters);
         self.settings.roster.as_ref().or(seeded)
     }
 
-    /// Who counts for a majority.
+    /// The rule for a majority.
     pub fn quorum(&self) -> Quorum {
         let Some(places) = self.voters() else {
             return Quorum::Dynamic;
@@ -665,7 +665,7 @@ impl World {
         Quorum::Static(Roster::new(voters).expect("1 to 64 places, each with a name of its own"))
     }
 
-    /// The rules by which the processes of a place play.
+    /// The room policy of a place's processes.
     pub fn policy(&self, slot: usize) -> RoomPolicy {
         RoomPolicy {
             host_mode: match self.settings.host {
@@ -681,7 +681,7 @@ impl World {
         }
     }
 
-    /// Ends a process without a word (kill -9).
+    /// Crashes a process (kill -9).
     pub fn crash(&mut self, slot: usize) {
         if self.slots[slot].process.take().is_some() {
             self.trace
@@ -691,7 +691,7 @@ impl World {
         }
     }
 
-    /// The host leaves politely.
+    /// The host leaves.
     pub fn leave(&mut self, slot: usize) {
         let life = self.slots[slot].life;
         if let Some(process) = &mut self.slots[slot].process {
@@ -703,7 +703,7 @@ impl World {
         }
     }
 
-    /// Ends a process that said that it leaves: its links are closed.
+    /// Ends a process that announced its leave: closes its links.
     fn exit(&mut self, slot: usize) {
         self.trace
             .add(self.now, format_args!("{} exits", self.slots[slot].id));
@@ -723,7 +723,7 @@ impl World {
         self.forget_ends_of(slot);
     }
 
-    /// Stops a process for a while: nothing reaches it.
+    /// Stops a process for a while: it receives nothing.
     pub fn pause(&mut self, slot: usize) {
         self.checker.disturbed = true;
         if let Some(process) = &mut self.slots[slot].process {
@@ -734,7 +734,7 @@ impl World {
         }
     }
 
-    /// Lets a stopped process go on. Either its timers or its messages come first.
+    /// Resumes a stopped process. Either its timers or its messages come first.
     pub fn resume(&mut self, slot: usize) {
         let timers_first = self.rng.random_bool(0.5);
         let Some(process) = &mut self.slots[slot].process else {
@@ -758,7 +758,7 @@ impl World {
 
 /// Inputs and outputs.
 impl World {
-    /// A host's command; what the node answers.
+    /// A command of a host; returns the node's answer.
     pub fn command(&mut self, slot: usize, command: Command) -> Result<(), CommandError> {
         self.trace.add(
             self.now,
@@ -775,7 +775,7 @@ impl World {
         self.feed(slot, Input::Command(command))
     }
 
-    /// The host says whether its node may lead.
+    /// The host sets whether its node may lead.
     pub fn set_eligible(&mut self, slot: usize, eligible: bool) {
         let Some(process) = &mut self.slots[slot].process else {
             return;
@@ -787,7 +787,7 @@ impl World {
         }
     }
 
-    /// One input of a node, with everything that follows from it.
+    /// One input of a node, with all its consequences.
     pub fn feed(&mut self, slot: usize, input: Input) -> Result<(), CommandError> {
         let now = self.now;
         if matches!(input, Input::Message { .. }) {
@@ -860,7 +860,7 @@ impl World {
         self.follow_up(slot, &before, result)
     }
 
-    /// One question of the network to a node, which may change it as an input does.
+    /// One question of the network to a node, which may change it like an input.
     pub(crate) fn ask<A>(
         &mut self,
         slot: usize,
@@ -881,7 +881,7 @@ impl World {
         Some(answer)
     }
 
-    /// Looks at what a node made of an input, and carries it out.
+    /// Checks a node's outcome of an input, and carries it out.
     fn follow_up(
         &mut self,
         slot: usize,
@@ -971,8 +971,8 @@ impl World {
                     }
                 }
             }
-            Output::StaleState { .. } => {} // counted where it is checked
-            // Answered when all else is carried out.
+            Output::StaleState { .. } => {} // counted by its check
+            // Answered after all other outputs are carried out.
             Output::JoinAnswer { .. } => {}
             Output::Persist { number, state } => self.write(slot, number, state),
             Output::Dropped { from, value, bound } => {
@@ -1056,8 +1056,8 @@ impl World {
         }
     }
 
-    /// P2: two live leaders that are linked both ways are reduced to one within a heartbeat interval and two
-    /// round trips, once there are no faults.
+    /// P2: of two live leaders linked both ways one remains within a heartbeat interval and two round trips, once there are no
+    /// faults.
     fn check_rivals(&mut self) {
         let Some(calm_since) = self.calm_since.filter(|since| *since <= self.now) else {
             return;
@@ -1067,7 +1067,7 @@ impl World {
             return;
         }
         let mut leaders = self.leaders();
-        // Who has said farewell waits for the answers only.
+        // A leaving node only waits for answers.
         leaders.retain(|slot| {
             let process = self.slots[*slot].process.as_ref();
             process.is_some_and(|process| !process.leaving)
@@ -1101,18 +1101,18 @@ impl World {
     }
 }
 
-/// What a node was before something reached it.
+/// The state of a node before an input.
 struct Before {
     /// For the checks of its strategy.
     of_strategy: Box<dyn Any>,
     members: usize,
     /// Whether its room was over.
     over: bool,
-    /// What a voter's heartbeat says of state files.
+    /// A voter's heartbeat about state files.
     told: Option<Told>,
 }
 
-/// The members that are here as far as the host knows, in order.
+/// The present members as the host knows them, in order.
 fn members_shown(node: &Node) -> Vec<&PeerId> {
     let linked = node.membership().iter().map(|(id, _)| id);
     let mut members: Vec<_> = linked
@@ -1156,7 +1156,7 @@ impl Slot {
         }
     }
 
-    /// Gives the place another name, before anybody runs there.
+    /// Renames the place, before any process runs there.
     pub fn rename(&mut self, name: &str) {
         self.id = PeerId::new(name).expect("a valid name");
     }

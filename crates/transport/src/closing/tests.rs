@@ -30,7 +30,7 @@ async fn a_refused_dial_is_refused() {
 }
 
 #[test]
-fn silence_is_a_timeout() {
+fn a_silent_peer_is_a_timeout() {
     let error = DialError::from(ConnectionError::TimedOut);
     assert_eq!(error.code(), -19);
 }

@@ -178,7 +178,7 @@ fn a_longer_route_is_noticed() {
 }
 
 #[test]
-fn what_a_game_sends_leaves_the_window_as_it_is() {
+fn a_games_traffic_leaves_the_window_unchanged() {
     let (mut controller, start) = new_controller();
     for message in 0..60 {
         let sent = start + message * 16 * MS;

@@ -95,7 +95,7 @@ async fn an_acceptor_without_alpn_is_a_version_mismatch_that_the_dialler_finds_i
 }
 
 #[tokio::test]
-async fn a_dial_that_expects_another_key_fails_before_anything_is_said() {
+async fn a_dial_that_expects_another_key_fails_before_any_message() {
     let (dialler, acceptor) = (Process::start(), Process::start());
     let other = Identity::generate().expect("a key").fingerprint();
     let config = dialler.client(Some(other), ALPN);

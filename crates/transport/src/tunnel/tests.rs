@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn a_datagram_says_what_was_put_into_it(
+    fn a_datagram_carries_its_contents(
         forward: bool,
         id: VirtualId,
         part in 0..3_usize,

@@ -118,7 +118,7 @@ fn every_field_of_the_etcd_strategy_arrives() {
 }
 
 #[test]
-fn what_the_etcd_strategy_does_not_require_may_be_left_out() {
+fn optional_settings_of_the_etcd_strategy_may_be_left_out() {
     for seconds in [2, 86_400] {
         let mut etcd = plain();
         etcd.options.ttl_seconds = seconds;
@@ -322,7 +322,7 @@ fn a_pointer_of_the_etcd_strategy_that_leads_nowhere_is_named() {
 }
 
 #[test]
-fn a_build_without_etcd_says_which_one_has_it() {
+fn a_build_without_etcd_names_the_build_that_has_it() {
     assert_eq!(supported(&NetworkOptions::default()), Ok(()));
     let error = ConfigError::EtcdNotBuilt;
     let expected = match cfg!(feature = "etcd") {

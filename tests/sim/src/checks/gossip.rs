@@ -10,13 +10,13 @@ use room_core::node::Output;
 use super::{Checked, Checker, Life, ensure};
 use crate::gossip::Cause;
 
-/// What a node that elects by gossip shows of itself after an input.
+/// The visible state of a node that elects by gossip, after an input.
 #[derive(Debug, Clone)]
 pub struct GossipSeen<'a> {
     pub leader: Option<&'a PeerId>,
-    /// Whether the node says that it leads.
+    /// Whether the node reports that it leads.
     pub leads: bool,
-    /// Whether its election does.
+    /// Whether its election leads.
     pub machine_leads: bool,
     pub electing: bool,
     /// Whether this node itself may lead.
@@ -27,18 +27,18 @@ pub struct GossipSeen<'a> {
     pub is_host: bool,
     /// Whether it yields in this input, because its host takes no events.
     pub yields: bool,
-    /// Whether the leader that is shown said last that it may lead.
+    /// Whether the shown leader's last message allows it to lead.
     pub leader_may_lead: bool,
-    /// Whether the node is out of its room, or on its way.
+    /// Whether the node is out of its room, or leaving it.
     pub over: bool,
-    /// How many senders its store remembers.
+    /// Number of senders in its store.
     pub remembered: usize,
-    /// The linked peers, where they may have changed, and how many they are.
+    /// The linked peers, if they may have changed, and their number.
     pub members: Option<Vec<&'a PeerId>>,
     pub members_count: usize,
 }
 
-/// What a node did last.
+/// The last state of a node.
 #[derive(Debug, Default)]
 pub struct Past {
     leads: bool,
@@ -48,7 +48,7 @@ pub struct Past {
 }
 
 impl Checker {
-    /// What a node did and shows after one input.
+    /// A node's outputs and state after one input.
     pub fn observe_gossip(
         &mut self,
         slot: usize,
@@ -79,7 +79,7 @@ impl Checker {
 }
 
 impl Life {
-    /// Every gain and every loss is told, in turn: what was told last is what is so.
+    /// Gains and losses are reported alternately: the last report is the current state.
     fn tells_what_it_shows(&self, seen: &GossipSeen<'_>) -> Checked {
         let id = &self.id;
         ensure(self.told.as_ref() == seen.leader, "P8", || {
@@ -105,7 +105,7 @@ impl Life {
         })
     }
 
-    /// Who is shown is linked and may lead, or is the node itself. A node that leaves stays as it was.
+    /// The shown leader is linked and may lead, or is the node itself. A leaving node keeps its last one.
     fn shows_a_member(&self, seen: &GossipSeen<'_>) -> Checked {
         let Some(leader) = seen.leader.filter(|leader| **leader != self.id) else {
             return Ok(());
@@ -118,7 +118,8 @@ impl Life {
         })
     }
 
-    /// Only time makes a leader, at the end of an election, unless it is a fixed host that starts; only a lower one, or its host, ends its leadership.
+    /// Only a timer makes a leader, at the end of an election, except for a fixed host that starts. Only a lower leader or its
+    /// host ends its leadership.
     fn leads_by_election(&self, cause: &Cause, seen: &GossipSeen<'_>) -> Checked {
         let id = &self.id;
         ensure(
@@ -143,8 +144,8 @@ impl Life {
         })
     }
 
-    /// Only who leads declares itself, and only who may lead proposes itself; each member gets one message of
-    /// an input at most, and every message has a higher number than the one before.
+    /// Only a leader declares itself, and only an eligible node proposes itself. Each member gets at most one message per input,
+    /// with a higher number than the previous one.
     fn claims(&mut self, outputs: &[Output], seen: &GossipSeen<'_>) -> Checked {
         let id = &self.id;
         let mut reached = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Whom Hold binds, as P7 needs it (C4.5): the checker's own account, from what a node is told and shows.
+//! Members that Hold binds, as P7 needs it (C4.5): the checker's own account, from a node's inputs and state.
 
 use crate::decoded;
 use std::collections::BTreeMap;
@@ -11,29 +11,29 @@ use room_core::node::Input;
 
 use super::{Checked, Checker, Life, RoleKind, Seen, ensure};
 
-/// What one life has to do with Hold.
+/// State of one incarnation for Hold.
 #[derive(Debug, Default)]
 pub(super) struct Hold {
-    /// What the input that is being taken says of an assigned leader.
+    /// The assigned leader in the input that is being taken.
     hears: Option<Said>,
-    /// The record under which it followed the named leader, or that it took, while it had no leader, from Hellos of which
-    /// one said that its sender is bound by it.
+    /// The record under which it followed the named leader. Or the record that it took from Hellos while it had no leader, if one
+    /// of their senders was bound by it.
     bound_by: Option<Record>,
     /// The record that it took from a Hello while it had no leader.
     taken: Option<Record>,
-    /// The record that it went by when its host allowed elections while it had no leader.
+    /// The record that it held when its host allowed elections while it had no leader.
     released_under: Option<Record>,
 }
 
 #[derive(Debug)]
 enum Said {
-    /// The leader of that record lives.
+    /// The leader of that record is alive.
     Lives(Record),
-    /// A Hello brings that record, and names no living leader of it. Whether its sender is bound by it.
+    /// A Hello brings that record, and names no living leader of it. Whether the record binds its sender.
     Hello(Record, bool),
 }
 
-/// Who led under which assignment, and in which of its lives; and whether anybody followed it there.
+/// Leaders of each assignment, with their incarnations, and whether any member followed them there.
 #[derive(Debug, Default)]
 pub(super) struct Assigned(BTreeMap<Record, (u64, bool)>);
 
@@ -55,7 +55,7 @@ impl Checker {
                 let sides = decoded::side(&link.ours).zip(decoded::side(&link.theirs));
                 sides.and_then(|(ours, theirs)| {
                     let record = theirs.record;
-                    // (a): what names this incarnation itself does not bind it.
+                    // (a): a record that names this incarnation itself does not bind it.
                     let itself = record.leader.as_ref() == Some(&life.id) && !ours.lone;
                     let news = record > life.record || life.hold.taken.as_ref() == Some(&record);
                     let takes = life.told.is_none() && news && !itself;
@@ -72,7 +72,7 @@ impl Checker {
         life.is_some_and(|life| life.hold.released_under.as_ref() == Some(record))
     }
 
-    /// Whether somebody led under that assignment, was followed, and has another life since, or one that `lives` does not
+    /// Whether a node led under that assignment, was followed, and has another incarnation since, or one that `lives` does not
     /// count.
     pub fn is_followed_and_gone(&self, record: &Record, lives: impl Fn(&PeerId) -> bool) -> bool {
         let (Some(leader), Some((life, true))) = (&record.leader, self.assigned.0.get(record))
@@ -82,7 +82,7 @@ impl Checker {
         self.births.get(leader) != Some(life) || !lives(leader)
     }
 
-    /// What the last input made of it.
+    /// Effect of the last input on it.
     pub(super) fn note_hold(&mut self, slot: usize, seen: &Seen<'_>) {
         let Some(life) = self.lives.get_mut(&slot) else {
             return;
@@ -118,8 +118,8 @@ impl Checker {
 }
 
 impl Life {
-    /// P7: while an assigned leader is shown, nobody campaigns; under Hold those that it binds do not after the leader
-    /// was lost either, until a host allows it.
+    /// P7: no node campaigns while it shows an assigned leader. Nodes that Hold binds do not campaign after the loss of that
+    /// leader either, until a host allows it.
     pub(super) fn holds(&self, seen: &Seen<'_>) -> Checked {
         let campaigns = matches!(seen.role, RoleKind::PreCandidate | RoleKind::Candidate);
         if !campaigns || !seen.record.assigned {
@@ -145,10 +145,10 @@ impl Life {
     }
 }
 
-/// The record whose leader lives, as an input says.
+/// The record of an input whose leader is alive.
 fn lives(input: &Input) -> Option<Record> {
     let names = |record: &Record, live: &Option<LiveLeader>| {
-        // Of a weight of 0 nobody has heard under that record yet.
+        // A weight of 0: no member has received from it under that record yet.
         live.as_ref()
             .is_some_and(|live| live.weight > 0 && record.leader.as_ref() == Some(&live.id))
     };

@@ -1,16 +1,15 @@
-//! What must hold of a static quorum alone (C2): its roster elects and nobody else; nobody assigns; and a voter whose
-//! state file is not the newest.
+//! Properties of a static quorum (C2): only its roster elects, no host assigns, and a voter whose state file is not the newest.
 //!
-//! **What is promised of a voter v with an old file, and what is not.** Two leaders x and y of one term need a voter that
-//! voted for both, since two majorities of one roster share one. With its newest file no voter does that (P4), so that
-//! each voter that they share has forgotten its vote for x. Those who know better are x itself, to which the vote showed
-//! the write counter that it raised, and everybody to whom v showed that counter or a later one. y counts no vote of a
-//! voter that shows it a smaller counter than it remembers; and the first heartbeat of any of them makes v notice. So the
-//! second vote is given only while v has heard none of them since it started, and y is none of them: nobody who knew is
-//! there, which C2 names as the error of an operator that cannot be seen. That alone is excused here: the vote of a term
-//! that v has forgotten, before it has noticed ([`Life::vote`]), and two leaders of that term who share only such voters
-//! ([`Elections::one`]). From the first heartbeat of one who knows on nothing is: v neither votes nor stands until it has
-//! heard all others, and then only above the largest record that it heard.
+//! **Promises for a voter v with an old file.** Two leaders x and y of one term need a voter that voted for both, since two
+//! majorities of one roster share a voter. With its newest file no voter votes twice (P4), so each shared voter has forgotten its
+//! vote for x. The members that know better are x itself, which received the raised write counter with the vote, and every member
+//! that received that counter or a later one from v. y counts no vote that shows a smaller counter than y remembers, and the
+//! first heartbeat of any of these members makes v notice. So v gives a second vote only while it has received from none of them
+//! since it started, and y is none of them: no member that knew is present. C2 names this as an operator's error that no member
+//! can detect. The checks excuse this case alone: a vote of a term that v has forgotten, before it has noticed ([`Life::vote`]),
+//! and two leaders of that term that share only such voters ([`Elections::one`]). After the first heartbeat of a member that
+//! knows, nothing is excused: v neither votes nor stands until it has received from all others, and then only above the largest
+//! record among theirs.
 
 use crate::decoded;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,19 +24,19 @@ use room_core::quorum::Roster;
 
 use super::{Checked, Checker, Life, Seen, Violation, ensure};
 
-/// The votes of the processes of one place, which all of them go by.
+/// Votes of the processes of one place; all of its processes must keep them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Votes {
-    /// Those that others were told.
+    /// Votes that other members received.
     pub(super) told: BTreeMap<Stamp, PeerId>,
-    /// Those of which the state file knows nothing any more.
+    /// Votes that the state file no longer contains.
     pub(super) forgotten: BTreeMap<Stamp, PeerId>,
-    /// Terms whose vote a voter took for itself, because it may have given it before. That holds for the processes whose
-    /// file says so: before it is written nothing follows from it.
+    /// Terms whose vote a voter keeps for itself, because it may have given it earlier. They bind the processes whose file
+    /// contains that; before the write they bind none.
     pub(super) spent: BTreeSet<Stamp>,
-    /// Whether a process noticed that its file is not the newest, and none has heard all others since.
+    /// Whether a process noticed that its file is not the newest, and none has received from all others since.
     noticed: bool,
-    /// The largest stamp that others were told, as far as the state file should know it.
+    /// The largest stamp that others received, as far as the state file should contain it.
     said: Stamp,
 }
 
@@ -69,28 +68,28 @@ impl Votes {
     }
 }
 
-/// Whether whoever goes by `file` gives no other vote in the term of `stamp` than one for `candidate`.
+/// Whether a process with `file` gives no vote in the term of `stamp` except for `candidate`.
 fn knows_vote(file: &Saved, stamp: &Stamp, candidate: &PeerId) -> bool {
     let given = file.voted_for.as_ref() == Some(candidate);
     *stamp < file.record.stamp || *stamp == file.record.stamp && given
 }
 
-/// What a voter does that has noticed that its file is not the newest.
+/// State of a voter that has noticed that its file is not the newest.
 #[derive(Debug, Default)]
 pub(super) struct Noticed {
-    /// The voters that it has heard since, and whether each is in the same case.
+    /// Voters that it has received from since, and whether each of them has noticed the same.
     heard: BTreeMap<PeerId, bool>,
-    /// The largest record of theirs.
+    /// The largest record among theirs.
     above: Stamp,
-    /// Whether it has heard all of them.
+    /// Whether it has received from all of them.
     recovered: bool,
 }
 
-/// Who was elected in each (epoch, term), and by whom.
+/// Winners of each (epoch, term), and their voters.
 #[derive(Debug, Default)]
 pub(super) struct Elections {
     leaders: BTreeMap<Stamp, Vec<(PeerId, BTreeSet<PeerId>)>>,
-    /// Votes that were given twice where nobody who knew was there.
+    /// Votes that were given twice while no member that knew was present.
     unseen: BTreeSet<(Stamp, PeerId)>,
 }
 
@@ -131,19 +130,19 @@ impl Elections {
 
 /// State files.
 impl Checker {
-    /// Nobody runs in a place, and its state file becomes another one.
+    /// No process runs in the place, and its state file is replaced.
     pub fn disk_replaced(&mut self, slot: usize, copy: Option<&Saved>) {
         self.pasts.entry(slot).or_default().forget(copy);
     }
 
-    /// A node says that its state file is not the newest.
+    /// A node reports that its state file is not the newest.
     pub fn noticed(&mut self, slot: usize) {
         if let Some(life) = self.lives.get_mut(&slot) {
             life.noticed = Some(Noticed::default());
         }
     }
 
-    /// What a node wrote after it had said so is on disk: its next processes go by that, too.
+    /// The node's write after that report is on disk: its next processes must follow it, too.
     pub fn noticed_for_good(&mut self, slot: usize) {
         if let Some(life) = self.lives.get_mut(&slot) {
             let waits = life.noticed.as_ref();
@@ -151,14 +150,14 @@ impl Checker {
         }
     }
 
-    /// Whether it has said so.
+    /// Whether it has reported that.
     pub fn has_noticed(&self, slot: usize) -> bool {
         let life = self.lives.get(&slot);
         life.is_some_and(|life| life.noticed.is_some())
     }
 
-    /// A node heard a voter that goes by a record of that stamp; `others` are all voters but the node. Tells whether it
-    /// knows enough now to vote again.
+    /// A node received from a voter with a record of that stamp; `others` are all voters but the node. Returns whether it knows
+    /// enough now to vote again.
     pub fn heard(
         &mut self,
         slot: usize,
@@ -185,14 +184,14 @@ impl Checker {
         noticed.recovered
     }
 
-    /// Second votes of a term that were given where nobody who knew of the first was there.
+    /// Second votes of a term, given while no member that knew of the first was present.
     pub fn unseen_votes(&self) -> usize {
         self.elections.unseen()
     }
 }
 
 impl Life {
-    /// P3, P4: what the processes before this one said is in its file.
+    /// P3, P4: the file contains the statements of all earlier processes.
     pub(super) fn goes_by_its_file(&self) -> Checked {
         let said = &self.past.said;
         ensure(self.record.stamp >= *said, "P3", || {
@@ -203,7 +202,7 @@ impl Life {
         })
     }
 
-    /// A voter that noticed that it has an old file votes again when it has heard all others, in whichever process.
+    /// A voter that noticed an old file votes again once its processes together have received from all others.
     pub(super) fn speaks_as_a_voter(&self, stamp: &Stamp, message: &ElectionMessage) -> Checked {
         let votes = matches!(
             message,
@@ -224,7 +223,7 @@ impl Life {
     }
 }
 
-/// What a node of a room with a roster says: C2, P6.
+/// Outputs of a node in a room with a roster: C2, P6.
 pub(super) fn speaks(roster: &Roster, id: &PeerId, output: &Output) -> Checked {
     let Output::Transmit { envelope, .. } = output else {
         return Ok(());
@@ -256,7 +255,7 @@ pub(super) fn speaks(roster: &Roster, id: &PeerId, output: &Output) -> Checked {
     })
 }
 
-/// What a node of a room with a roster shows: C2, P6.
+/// State of a node in a room with a roster: C2, P6.
 pub(super) fn shows(roster: &Roster, id: &PeerId, seen: &Seen<'_>) -> Checked {
     let epoch = &seen.record.stamp.epoch;
     let assigned = seen.record.assigned || epoch.assigner.is_some() || epoch.override_seq > 0;
@@ -274,7 +273,7 @@ pub(super) fn shows(roster: &Roster, id: &PeerId, seen: &Seen<'_>) -> Checked {
     })
 }
 
-/// P5, P6: the votes of a leader are those of a majority of the roster, whatever the campaign says that it needs.
+/// P5, P6: a leader's votes are a majority of the roster, whatever majority its campaign claims.
 pub(super) fn elected(roster: &Roster, record: &Record, won: &Campaign) -> Result<(), Violation> {
     let counted: Vec<&PeerId> = won.granted.iter().collect();
     let strangers = counted.iter().filter(|voter| !roster.contains(voter));

@@ -1,4 +1,4 @@
-//! Wrong histories: each must be reported, or the runs prove nothing.
+//! Wrong histories: the checker must report each, or the runs prove nothing.
 
 use room_core::election::LeaderReason;
 use room_core::election::raft::wire::{Pulse, Side};
@@ -138,7 +138,7 @@ fn two_votes_in_a_term_are_reported() {
 }
 
 #[test]
-fn a_vote_beside_the_own_candidacy_is_reported() {
+fn a_vote_beside_its_own_candidacy_is_reported() {
     let mut checker = checker();
     let (undecided, me) = (Record::undecided(stamp(1)), id("m"));
     let mut now = seen(&undecided, None);
@@ -230,7 +230,7 @@ fn a_kicked_peer_that_is_linked_again_is_reported() {
 }
 
 #[test]
-fn leader_events_that_say_nothing_or_something_else_are_reported() {
+fn missing_or_wrong_leader_events_are_reported() {
     let (other, none) = (id("a"), Record::default());
     let twice = [shown("a"), shown("a")];
     assert_eq!(
@@ -248,7 +248,7 @@ fn leader_events_that_say_nothing_or_something_else_are_reported() {
 }
 
 #[test]
-fn a_leader_that_said_farewell_is_reported() {
+fn a_shown_leader_that_left_is_reported() {
     let mut checker = checker();
     checker.born(1, &id("a"), None);
     checker.linked(0, &id("a"), 1);
@@ -261,8 +261,8 @@ fn a_leader_that_said_farewell_is_reported() {
     );
 }
 
-/// What a checker says of a member that is told of a leader, of nobody a second after the leader's process ended, and of
-/// that leader again; meanwhile the leader was started again, and crashed again, so often.
+/// The checker's verdict on a member that is notified of a leader, of none a second after the leader's process ended, and of that
+/// leader again. Meanwhile the leader has restarted and crashed this many times.
 fn told_again(may_lead: bool, disturbed: bool, starts: usize, crashes: usize) -> &'static str {
     let mut checker = checker();
     checker.settles = Duration::from_secs(1);
@@ -293,11 +293,11 @@ fn told_again(may_lead: bool, disturbed: bool, starts: usize, crashes: usize) ->
 #[test]
 fn a_leader_that_crashed_and_is_shown_again_is_reported() {
     assert_eq!(told_again(false, false, 0, 0), "P8");
-    // It asks for votes, others heard of the leader later, or the leader is back.
+    // It asks for votes, others received from the leader later, or the leader is back.
     assert_eq!(told_again(true, false, 0, 0), "");
     assert_eq!(told_again(false, true, 0, 0), "");
     assert_eq!(told_again(false, false, 1, 0), "");
-    // The incarnation that crashed since is another one, of which the member was told nothing yet.
+    // The incarnation that crashed since is another one, which the member has not been notified of yet.
     assert_eq!(told_again(false, false, 1, 1), "");
 }
 
@@ -372,7 +372,7 @@ fn two_leaders_elected_in_one_term_of_a_static_quorum_are_reported() {
     }
     assert_eq!(lead_in(&mut fixed, 0, "a"), Ok(()));
     assert_eq!(property(lead_in(&mut fixed, 1, "b")), "P1");
-    // Of a dynamic quorum that may be: two sides of a partition.
+    // A dynamic quorum allows that: two sides of a partition.
     let mut dynamic = Checker::default();
     for (slot, name) in ["a", "b"].into_iter().enumerate() {
         dynamic.born(slot, &id(name), None);
@@ -493,7 +493,7 @@ fn vouches(record: &Record) -> Input {
     heartbeat("b", Pulse::Follows { record, live: true })
 }
 
-/// A Hello of one that Hold binds under that record.
+/// A Hello of a node that Hold binds under that record.
 fn links(record: &Record, lone: bool) -> Input {
     links_to(record, lone, true)
 }
@@ -568,7 +568,7 @@ fn a_campaign_of_a_node_that_learned_of_the_assignment_in_a_hello_is_reported() 
     checker.takes(0, &links(&held, true));
     assert_eq!(checker.observe(0, &[], &seen(&held, None)), Ok(()));
     assert_eq!(property(asks(&mut checker, &held)), "P7");
-    // No earlier incarnation can be meant.
+    // It cannot mean an earlier incarnation.
     let itself = assigned(1, "m");
     for (lone, expected) in [(true, "P7"), (false, "")] {
         let mut checker = self::checker();
@@ -582,7 +582,7 @@ fn a_campaign_of_a_node_that_learned_of_the_assignment_in_a_hello_is_reported() 
 #[test]
 fn a_campaign_of_a_node_that_hold_does_not_bind_is_none() {
     let (held, newer) = (assigned(1, "a"), assigned(1, "b"));
-    // It waited for the target, and heard nothing, or only of another record.
+    // It waited for the target, and received nothing, or only another record.
     let nothing = Input::Tick;
     assert_eq!(asks_after(&mut checker(), &nothing, &held, false), Ok(()));
     let older = leads(&record(1, "a"));
@@ -591,16 +591,16 @@ fn a_campaign_of_a_node_that_hold_does_not_bind_is_none() {
         asks_after(&mut checker(), &vouches(&held), &newer, true),
         Ok(())
     );
-    // Nobody who says so has followed the leader.
+    // No member with that record has followed the leader.
     let mut took = checker();
     took.takes(0, &links_to(&held, true, false));
     assert_eq!(took.observe(0, &[], &seen(&held, None)), Ok(()));
     assert_eq!(asks(&mut took, &held), Ok(()));
-    // Somebody did, as it hears later.
+    // One has, as a later Hello shows.
     took.takes(0, &links(&held, false));
     assert_eq!(took.observe(0, &[], &seen(&held, None)), Ok(()));
     assert_eq!(property(asks(&mut took, &held)), "P7");
-    // It had a leader when it heard of the assignment.
+    // It had a leader when it received the assignment.
     let mut led = checker();
     let (before, leader) = (record(1, "z"), id("z"));
     let shows = seen(&before, Some(&leader));
@@ -608,12 +608,12 @@ fn a_campaign_of_a_node_that_hold_does_not_bind_is_none() {
     led.takes(0, &links(&held, false));
     assert_eq!(led.observe(0, &[lost()], &seen(&held, None)), Ok(()));
     assert_eq!(asks(&mut led, &held), Ok(()));
-    // It knew of it before, so that it was not the Hello that brought it.
+    // It knew the record earlier, so the Hello did not bring it.
     let mut knew = checker();
     assert_eq!(knew.observe(0, &[], &seen(&held, None)), Ok(()));
     knew.takes(0, &links(&held, false));
     assert_eq!(asks(&mut knew, &held), Ok(()));
-    // It is the one that was named.
+    // It is the target itself.
     let (itself, me) = (assigned(1, "m"), id("m"));
     let mut named = checker();
     named.takes(0, &vouches(&itself));
@@ -642,7 +642,7 @@ fn a_host_releases_its_node_from_one_assignment() {
 }
 
 #[test]
-fn who_followed_an_assigned_leader_and_whether_that_incarnation_is_over_is_known() {
+fn followers_of_an_assigned_leader_and_the_end_of_its_incarnation_are_known() {
     let (held, me) = (assigned(1, "m"), id("m"));
     let mut checker = checker();
     checker.born(1, &id("n"), None);
@@ -683,7 +683,7 @@ fn a_term_that_is_leapt_over_is_reported() {
 }
 
 #[test]
-fn terms_that_one_node_asked_for_and_nobody_won_are_counted() {
+fn terms_that_one_node_asked_for_and_none_won_are_counted() {
     let mut checker = checker();
     checker.born(1, &id("n"), None);
     let (me, open) = (id("m"), campaign(&["a", "b", "m"], &["m"]));
@@ -696,7 +696,7 @@ fn terms_that_one_node_asked_for_and_nobody_won_are_counted() {
             eligible: Vec::new(),
             ..seen(&undecided, None)
         };
-        // The voters of the round are not what is looked at here.
+        // This test does not check the voters of the round.
         checker.lives.get_mut(&0).expect("born").round = open.round;
         assert_eq!(checker.observe(0, &[], &asks), Ok(()));
     }
@@ -830,7 +830,7 @@ fn file(term: u64, voted_for: Option<&str>) -> Saved {
     }
 }
 
-/// A voter that gave its vote of term 2 to a, and starts again with a file of term 1.
+/// A voter that gave its vote of term 2 to a, and restarts with a file of term 1.
 fn forgetful() -> Checker {
     let mut checker = voter(0, "m");
     let (first, second) = (Record::undecided(stamp(1)), Record::undecided(stamp(2)));
@@ -847,7 +847,7 @@ fn forgetful() -> Checker {
     checker
 }
 
-/// What it then does in term 2.
+/// Its next action in term 2.
 fn votes_again(checker: &mut Checker, term: u64, candidate: &str) -> Checked {
     let undecided = Record::undecided(stamp(term));
     let members = [id("a"), id("b")];
@@ -880,9 +880,9 @@ fn two_leaders_that_share_other_voters_than_forgetful_ones_are_reported() {
 }
 
 #[test]
-fn a_voter_that_noticed_and_votes_before_it_has_heard_all_others_is_reported() {
+fn a_voter_that_noticed_and_votes_before_it_has_received_from_all_others_is_reported() {
     let others = [id("a"), id("b")];
-    // (what it hears of a and b, the term in which it votes, what that breaks)
+    // (received from a and b, the term in which it votes, the broken property)
     for (heard, term, expected) in [
         (&[("a", 2, false)][..], 3, "P4"),
         (&[("a", 2, false), ("b", 2, true)], 3, "P4"),
@@ -891,7 +891,7 @@ fn a_voter_that_noticed_and_votes_before_it_has_heard_all_others_is_reported() {
     ] {
         let mut checker = forgetful();
         checker.noticed(0);
-        // Terms that nobody leapt over.
+        // Terms without a gap.
         checker.highest.insert(Epoch::default(), 3);
         for (from, at, stale) in heard {
             checker.heard(0, &id(from), &stamp(*at), *stale, &others);
@@ -934,7 +934,7 @@ fn a_voter_that_stands_in_a_term_whose_vote_it_took_for_itself_is_reported() {
 
 #[test]
 fn a_vote_that_was_taken_back_binds_those_who_have_it_on_disk() {
-    // (what the next process finds, what it breaks by the vote that it gave before)
+    // (file of the next process, the property that its earlier vote breaks)
     for (file, expected) in [(file(2, Some("a")), ""), (file(2, Some("m")), "P4")] {
         let mut checker = voter(0, "m");
         let (second, members) = (Record::undecided(stamp(2)), [id("a"), id("b")]);
@@ -978,14 +978,14 @@ fn a_candidate_that_noticed_before_and_gave_up_may_stand_in_that_term_again() {
     for now in [&stands, &gave_up, &stands] {
         assert_eq!(checker.observe(0, &[], now), Ok(()));
     }
-    // Nobody heard of it, and the disk does not know it: it is as if it had not been.
+    // No member received it, and the disk does not contain it: it never happened.
     checker.died(0);
     checker.born(0, &me, Some(Some(&file(2, None))));
     assert_eq!(checker.observe(0, &[], &stands), Ok(()));
 }
 
 #[test]
-fn a_file_that_knows_less_than_others_were_told_is_reported() {
+fn a_file_that_lacks_statements_to_others_is_reported() {
     let mut checker = voter(0, "m");
     let (first, members) = (Record::undecided(stamp(1)), [id("a")]);
     let outputs = [joined("a"), vote(1, "a")];

@@ -1,4 +1,4 @@
-//! One run: members and their store under faults, then healing, then an orderly end.
+//! One run: members and their store under faults, then healing, then a regular end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use room_core::time::Duration;
 
 use super::world::{Net, PREFIX, World};
 
-/// How long faults go on.
+/// Duration of the faults.
 const FAULTS: u64 = 60_000;
 /// Locks that members want.
 const LOCKS: [&str; 2] = ["shard", "shard/1"];
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// What broke, if anything did.
+    /// The broken property, if any.
     pub broken: Option<String>,
-    /// What happened.
+    /// Log of events.
     pub lines: Vec<String>,
-    /// How often somebody came to lead.
+    /// Number of leaderships.
     pub leaderships: u64,
-    /// How often a lock was acquired.
+    /// Number of acquired locks.
     pub locked: u64,
 }
 
@@ -128,7 +128,7 @@ fn heal(world: &mut World) {
             }
         }
         for name in LOCKS {
-            // Whoever waits for it or holds it lets it go; the others are told so.
+            // Each member that waits for it or holds it releases it; the others are notified.
             let name = Arc::from(name);
             let _ = world.order(slot, Local::ReleaseLock { name });
         }
@@ -181,7 +181,7 @@ fn fault(world: &mut World, request: &mut u64) {
         }
         7 => world.compact(),
         8 if answers_host => {
-            // Not the leader: refused, and nothing has changed.
+            // Not the leader: refused, without any change.
             let _ = world.order(slot, Local::Transfer { target: None });
         }
         9 if answers_host => {
@@ -220,7 +220,7 @@ fn fault(world: &mut World, request: &mut u64) {
             let _ = world.order(slot, Local::ReleaseLock { name });
         }
         15 if runs => {
-            // As after an upgrade: the same member again, at once.
+            // Like an upgrade: the member returns at once.
             world.kill(slot);
             world.start(slot, true);
         }

@@ -1,4 +1,4 @@
-//! What an etcd server does, as far as its clients can tell: keys with revisions, leases, watches and compaction.
+//! An etcd server as its clients see it: keys with revisions, leases, watches and compaction.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use room_core::election::engine::{
 };
 use room_core::time::{Duration, Time};
 
-/// A store; all of its state, at one moment.
+/// A store, with its whole state at one moment.
 #[derive(Debug)]
 pub struct Store {
     revision: Revision,
     keys: BTreeMap<Arc<str>, Stored>,
-    /// Every change, also what is compacted: to look at the past.
+    /// Every change, compacted ones too, to look at the past.
     history: Vec<(Revision, Change)>,
-    /// Nothing before is told any more.
+    /// Changes before this revision are compacted.
     compacted: Revision,
     leases: BTreeMap<Lease, Lived>,
     granted: Lease,
-    /// The time to live that every lease gets at least.
+    /// Minimum time to live of every lease.
     pub shortest: Duration,
 }
 
@@ -55,12 +55,12 @@ impl Store {
         self.revision
     }
 
-    /// How many leases live.
+    /// Number of living leases.
     pub fn leases(&self) -> usize {
         self.leases.len()
     }
 
-    /// The keys that begin so, by the revision of their creation.
+    /// Keys with this prefix, by the revision of their creation.
     pub fn keys(&self, prefix: &str) -> Vec<&Entry> {
         let keys = self.keys.values().map(|stored| &stored.entry);
         let mut keys: Vec<_> = keys.filter(|entry| entry.key.starts_with(prefix)).collect();
@@ -82,19 +82,19 @@ impl Store {
         }
     }
 
-    /// Another server leads the cluster: every lease lives as long again.
+    /// Another server becomes etcd's leader: every lease gets its full time again.
     pub fn promote(&mut self, now: Time) {
         for lease in self.leases.values_mut() {
             lease.until = now + lease.ttl;
         }
     }
 
-    /// Forgets what happened before now.
+    /// Compacts the history up to now.
     pub fn compact(&mut self) {
         self.compacted = self.revision;
     }
 
-    /// Somebody deletes a key by hand.
+    /// An operator deletes a key by hand.
     pub fn delete(&mut self, key: &str) {
         if let Some((key, _)) = self.keys.remove_entry(key) {
             self.revision += 1;
@@ -104,7 +104,7 @@ impl Store {
         }
     }
 
-    /// Somebody else writes a key by hand.
+    /// An operator writes a key by hand.
     pub fn write(&mut self, key: &Arc<str>, value: Vec<u8>, lease: Lease) -> Entry {
         self.revision += 1;
         let modified = self.revision;
@@ -141,7 +141,7 @@ impl Store {
         existed
     }
 
-    /// What a watch has to tell: everything from `from` on, with the revision from which it goes on; an error where that is compacted.
+    /// Pending changes of a watch: all from `from` on, with its next revision; an error if that is compacted.
     pub fn changes(
         &self,
         range: &Range,
@@ -165,14 +165,14 @@ impl Store {
         Ok((told, self.revision.max(from - 1) + 1))
     }
 
-    /// The keys as they were right after a revision.
+    /// The keys right after a revision.
     fn at(&self, revision: Revision) -> BTreeMap<Arc<str>, Entry> {
         let mut keys: BTreeMap<_, _> = self
             .keys
             .iter()
             .map(|(key, stored)| (Arc::clone(key), stored.entry.clone()))
             .collect();
-        // Backwards: what was written since is not there, or says what it said before.
+        // Backwards: removes later keys, and restores earlier values.
         for (at, change) in self.history.iter().rev() {
             if *at <= revision {
                 break;
@@ -199,7 +199,7 @@ impl Store {
         keys
     }
 
-    /// Carries a request out; watches are the world's.
+    /// Carries a request out; the world handles watches.
     pub fn handle(&mut self, now: Time, request: &Request) -> Answer {
         match request {
             Request::Grant { ttl } => {

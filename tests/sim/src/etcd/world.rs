@@ -24,23 +24,23 @@ use room_core::wire::{Opaque, RoomPolicy, Strategy};
 
 use super::store::{Store, failed};
 
-/// After this time a request without an answer has failed.
+/// Timeout of a request.
 pub const TIMEOUT: Duration = Duration::from_millis(1_000);
-/// A watch whose connection is cut notices that within this time.
+/// Longest time until a watch notices that its connection is cut.
 const NOTICED: Duration = Duration::from_millis(1_500);
-/// How long a write of a state file takes.
+/// Duration of a state file's write.
 const WRITE: Duration = Duration::from_millis(2);
-/// What all keys begin with.
+/// Prefix of all keys.
 pub const PREFIX: &str = "game/room";
 
-/// How the network between members and store behaves.
+/// Behaviour of the network between members and store.
 #[derive(Debug, Clone, Copy)]
 pub struct Net {
-    /// One way, from and to, in microseconds.
+    /// One-way delay, from and to, in microseconds.
     pub delay_us: (u64, u64),
-    /// How many of a thousand requests, and of as many answers, are lost.
+    /// Requests in a thousand, and answers in a thousand, that are lost.
     pub lost: u32,
-    /// How many of a thousand take up to three times the timeout.
+    /// Messages in a thousand that take up to three times the timeout.
     pub late: u32,
 }
 
@@ -48,11 +48,11 @@ pub struct Net {
 pub struct World {
     /// The time of the world.
     pub now: Time,
-    /// Decides everything.
+    /// Source of every random choice.
     pub rng: ChaCha8Rng,
     /// The store.
     pub store: Store,
-    /// Whether anybody reaches it.
+    /// Whether any member can reach it.
     pub is_up: bool,
     /// The network.
     pub net: Net,
@@ -63,11 +63,11 @@ pub struct World {
     watches: Vec<Watching>,
     /// The lease of members.
     pub ttl: Duration,
-    /// What the keys of processes that start now begin with.
+    /// Prefix of the keys of processes that start now.
     pub prefix: &'static str,
-    /// Somebody deletes keys by hand, which a leader learns a moment later.
+    /// An operator deletes keys by hand; a leader learns that a moment later.
     pub by_hand: bool,
-    /// The largest fencing token, and whose it is.
+    /// The largest fencing token, and its owner.
     last_token: (u64, Option<usize>),
     lock_tokens: BTreeMap<Arc<str>, u64>,
     lines: Vec<String>,
@@ -86,25 +86,25 @@ pub struct Member {
     pub kept: Option<Opaque>,
     /// Whether it cannot reach the store.
     pub is_cut: bool,
-    /// Until then it does nothing.
+    /// It is stopped until then.
     pub paused_until: Time,
-    /// How fast its clock runs, in thousandths.
+    /// Rate of its clock, in thousandths.
     pub rate: u64,
-    /// Whom its host was shown, with the revision and when.
+    /// Leaders that its host was shown, each with revision and time.
     pub shown: Vec<(Time, Option<PeerId>, u64)>,
-    /// The locks that it holds, as its host was told.
+    /// Locks that it holds, according to its host's events.
     pub held: BTreeMap<Arc<str>, u64>,
-    /// Requests for locks that are not answered.
+    /// Pending requests for locks.
     pub asked: BTreeSet<u64>,
-    /// How its requests for locks ended.
+    /// Results of its requests for locks.
     pub ended: Vec<(u64, LockOutcome)>,
-    /// Locks of which its host was told that they are lost.
+    /// Locks that its host was notified to have lost.
     pub lost: Vec<(Arc<str>, u64)>,
 }
 
 /// A running process.
 pub struct Process {
-    /// What it runs.
+    /// The strategy's machine.
     pub machine: Box<dyn AnyElection>,
     life: u64,
     started: Time,
@@ -157,7 +157,7 @@ enum Happening {
 }
 
 impl World {
-    /// So many members, none of which runs yet.
+    /// A world of this many members, none of which runs yet.
     pub fn new(seed: u64, members: usize, ttl: Duration, net: Net) -> Self {
         let member = |n: usize| Member {
             id: PeerId::new(&format!("member-{n}")).expect("it is an id"),
@@ -193,12 +193,12 @@ impl World {
         }
     }
 
-    /// What happened, line by line.
+    /// The log, line by line.
     pub fn lines(&self) -> &[String] {
         &self.lines
     }
 
-    /// How many requests the store has answered.
+    /// Number of requests that the store has answered.
     pub fn requests(&self) -> u64 {
         self.requests
     }
@@ -263,7 +263,7 @@ impl World {
         }
     }
 
-    /// Stops the store, or starts it again: another of its servers leads then.
+    /// Stops the store, or starts it again, with another server as etcd's leader.
     pub fn set_up(&mut self, is_up: bool) {
         self.is_up = is_up;
         self.note(format_args!("the store is up: {is_up}"));
@@ -330,7 +330,7 @@ impl World {
         self.queue.insert((time, self.counted), happening);
     }
 
-    /// Goes on until then.
+    /// Runs until that time.
     pub fn run_until(&mut self, until: Time) {
         while let Some((&(time, number), _)) = self.queue.first_key_value()
             && time <= until
@@ -343,7 +343,7 @@ impl World {
         self.now = self.now.max(until);
     }
 
-    /// Goes on for so long.
+    /// Runs for this long.
     pub fn run_for(&mut self, time: Duration) {
         self.run_until(self.now + time);
     }
@@ -418,7 +418,7 @@ impl World {
         }
     }
 
-    /// Whether a member stands still: what comes for it waits.
+    /// Whether a member is stopped: its inputs wait.
     fn waits(
         &mut self,
         member: usize,
@@ -439,7 +439,7 @@ impl World {
 
     fn arrived(&mut self, member: usize, life: u64, call: Call, request: Request) {
         if !self.is_up || self.members[member].is_cut {
-            // The sender of any other request notices in time.
+            // The sender of every other request notices by its timeout.
             if let Request::Watch { .. } = request {
                 let answer = failed(FailureKind::Unreachable);
                 self.at(
@@ -514,7 +514,7 @@ impl World {
         self.store.compact();
     }
 
-    /// Tells every watch what it has not been told.
+    /// Sends every watch its pending changes.
     pub fn tell_watches(&mut self) {
         let mut watches = std::mem::take(&mut self.watches);
         watches.retain_mut(|watch| {
@@ -681,7 +681,7 @@ impl World {
         }
     }
 
-    /// Notes whom a member shows now.
+    /// Records the leader that a member shows now.
     fn shows(&mut self, slot: usize) {
         let now = self.now;
         let member = &mut self.members[slot];
@@ -713,7 +713,7 @@ impl World {
         }
     }
 
-    /// Whether a member acts as leader at this moment: what a call of its host would see.
+    /// Whether a member acts as leader at this moment, as a call of its host would see it.
     pub fn acts(&self, slot: usize) -> Option<u64> {
         let member = &self.members[slot];
         let process = member.process.as_ref()?;
@@ -725,20 +725,20 @@ impl World {
         (leads && valid).then(|| leadership.record.term())
     }
 
-    /// Who leads at this moment.
+    /// The leaders of this moment.
     pub fn leaders(&self) -> Vec<usize> {
         let slots = 0..self.members.len();
         slots.filter(|slot| self.acts(*slot).is_some()).collect()
     }
 
-    /// What must hold at every moment.
+    /// Properties of every moment.
     fn check(&mut self) {
         if self.by_hand {
             return;
         }
         let leaders = self.leaders();
         assert!(leaders.len() <= 1, "{leaders:?} lead at a time");
-        // A store that nobody reaches ends no lease.
+        // A store that no member reaches ends no lease.
         for slot in leaders {
             let token = self.acts(slot).expect("it leads") as Revision;
             let keys = self.store.keys(&format!("{}/election/", self.prefix));
@@ -751,7 +751,7 @@ impl World {
         }
     }
 
-    /// Whom every running member shows, if they agree.
+    /// The leader that every running member shows, if they agree.
     pub fn agreed(&self) -> Option<PeerId> {
         let running = self.members.iter().filter_map(|one| one.process.as_ref());
         let mut shown: Vec<_> = running

@@ -1,10 +1,10 @@
 //! Every history of two proposers and three voters that choose the leader of a version: breadth-first over the production
 //! rules ([`paxos`](room_core::election::seeded::paxos)).
 //!
-//! What was said may arrive at any time, any number of times, in any order or never. A proposer may begin a new ballot at
-//! any moment. Nodes restart, their votes and rounds expire and are reset, and their state files are lost, as often as the
-//! scope allows. A voter whose file is lost neither votes nor proposes until each other voter that forgot nothing has told it
-//! its votes, one after the other, at any moments; the first of them may be out of date when the last one comes.
+//! A sent message may arrive at any time, any number of times, in any order or never. A proposer may begin a new ballot at any
+//! moment. Nodes restart, their votes and rounds expire and are reset, and their state files are lost, as often as the scope
+//! allows. A voter whose file is lost neither votes nor proposes until each other voter that forgot nothing has reported its
+//! votes, one after the other, at any moments; the first report may be out of date when the last one comes.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -28,7 +28,7 @@ pub enum Bug {
     ExpiryForgets,
     /// A voter that resets itself forgets its votes on an undecided version.
     ResetForgets,
-    /// The last pre-vote decides, though it knows of no candidate and others do.
+    /// The last pre-vote decides, although it knows of no candidate and others do.
     LastPreVoteDecides,
     /// Votes on an earlier ballot of the same proposer count for its present one.
     EarlierVotesCount,
@@ -36,39 +36,39 @@ pub enum Bug {
     SecondVotesCount,
     /// A voter whose state file is lost votes at once.
     LossUnnoticed,
-    /// It takes over no promised ballot, but that of the candidate that it takes over.
+    /// It adopts only the ballot of the adopted candidate, not the promised one.
     RecoveryForgetsPromised,
-    /// It takes over no accepted candidate.
+    /// It adopts no accepted candidate.
     RecoveryForgetsAccepted,
-    /// It votes again when one other voter has told its votes.
+    /// It votes again when one other voter has reported its votes.
     RecoversAfterOne,
-    /// A voter that lost its own file tells another one its votes.
+    /// A voter that lost its own file reports its votes to another one.
     ForgetfulTells,
 }
 
-/// What may happen, and how often.
+/// Bounds of an exploration.
 #[derive(Debug, Clone)]
 pub struct Scope {
     /// Ballots of each proposer, over all versions.
     pub ballots: u8,
-    /// Nobody proposes for a version above this one.
+    /// The highest version of a proposal.
     pub versions: u64,
     pub restarts: u8,
     pub expiries: u8,
     pub resets: u8,
-    /// State files that are lost.
+    /// Lost state files.
     pub losses: u8,
     pub bug: Option<Bug>,
 }
 
-/// What an exploration found.
+/// Result of an exploration.
 #[derive(Debug)]
 pub struct Found {
     /// Distinct states.
     pub states: usize,
     /// Versions for which a leader was chosen in some history.
     pub chosen: usize,
-    /// The first violation; there is none with fewer steps.
+    /// The first violation; none has fewer steps.
     pub violation: Option<Broken>,
 }
 
@@ -106,7 +106,7 @@ struct Node {
     expiries: u8,
     resets: u8,
     losses: u8,
-    /// While it may have forgotten votes: those that the others have told.
+    /// While it may have forgotten votes: the reports of the others.
     told: Option<[Option<Acceptor>; VOTERS]>,
 }
 
@@ -117,11 +117,11 @@ enum Act {
     Reset,
     /// The process ends, and its state file is lost.
     LoseFile,
-    /// That voter tells it what it voted.
+    /// It receives the votes of that voter.
     ToldBy(u8),
     /// Begins a ballot above what it promised itself.
     Propose,
-    /// Begins a ballot above all that was ever said.
+    /// Begins a ballot above every earlier one.
     Outbid,
     Hear(u16),
 }
@@ -140,7 +140,7 @@ impl Hash for State {
     }
 }
 
-/// Explores everything that may happen in `scope`, up to the first violation.
+/// Explores everything in `scope`, up to the first violation.
 pub fn explore(scope: &Scope) -> Found {
     let mut search = Search::new(scope);
     let violation = search.run();
@@ -349,7 +349,7 @@ impl<'a> Search<'a> {
         (next != state || broken.is_some()).then_some((next, broken))
     }
 
-    /// Drops what can change nothing any more: histories that differ in nothing else are one.
+    /// Drops state that can change nothing any more: histories that differ only in it are one.
     fn without_the_past(&mut self, nodes: &[u32; VOTERS], said: u32) -> u32 {
         let list = self.sets.list(said);
         let rest: Box<[u16]> = list
@@ -365,7 +365,7 @@ impl<'a> Search<'a> {
 
     fn may_matter(&self, nodes: &[u32; VOTERS], message: u16) -> bool {
         let nodes = nodes.iter().map(|node| &self.nodes[*node as usize]);
-        // One whose file is lost knows no past.
+        // A node with a lost file knows no past.
         if nodes.clone().map(|node| node.losses).sum::<u8>() < self.scope.losses {
             return true;
         }
@@ -439,7 +439,7 @@ impl<'a> Search<'a> {
             Message::Prepare { ballot, .. } | Message::Accept { ballot, .. }
                 if ballot.proposer == self.ids[node.index] => {}
             Message::Prepare { version, ballot } => {
-                // The proposer says with it that a leader of the version before was known.
+                // The proposer's message shows that a leader of the previous version was known.
                 node.acceptor.decide(version - 1);
                 if node.told.is_none() {
                     let vote = node.acceptor.prepare(version, &ballot);
@@ -564,7 +564,7 @@ impl Node {
         (open || votes_too).then_some(())
     }
 
-    /// Votes again once all others have told what they voted.
+    /// Votes again once all others have reported their votes.
     fn recover(&mut self, bug: Option<Bug>) {
         let Some(told) = &self.told else {
             return;
@@ -601,7 +601,7 @@ impl Node {
     }
 
     fn vote(&self, version: u64, ballot: Ballot, vote: Option<Vote>) -> Option<Message> {
-        // Refusals change nothing but who refused: a proposer may give up at any moment anyway.
+        // Refusals change only the set of refusals: a proposer may give up at any moment anyway.
         let vote = vote.filter(|vote| matches!(vote, Vote::Promised(_) | Vote::Accepted))?;
         Some(Message::Vote {
             voter: self.index,

@@ -1,4 +1,4 @@
-//! What one node does with one input: the production rules, asked once for each pair.
+//! The reaction of one node to one input: the production rules, called once for each pair.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,7 +10,7 @@ use room_core::quorum::{Quorum, Roster};
 use super::Scope;
 use crate::trace::Brief;
 
-/// Nothing changes and nothing is said.
+/// No change and no message.
 pub(crate) const NOTHING: u32 = 1;
 const UNKNOWN: u32 = 0;
 
@@ -19,23 +19,23 @@ const UNKNOWN: u32 = 0;
 pub(crate) enum Act {
     /// Its timer fires: it campaigns, whatever it was.
     Campaign,
-    /// Its host sets this node as leader.
+    /// Its host names this node as leader.
     SetLeader(u8),
-    /// It ends without a word and starts again.
+    /// It crashes and starts again.
     Restart,
-    /// It does not see this node any more.
+    /// It loses this node.
     Lose(u8),
     /// This message arrives.
     Hear(u16),
-    /// It leads, is told of this record and campaigns above it in place.
+    /// It leads, receives this record and campaigns above it in place.
     GoAbove(u16),
 }
 
-/// What was said. A control message carries its sender's record, and whoever hears of a record may go by it,
-/// so the record stands for heartbeats, assignments, nacks and Hellos alike.
+/// A sent message. A control message carries its sender's record, and a receiver may adopt any record, so the record stands for
+/// heartbeats, assignments, nacks and Hellos alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Message {
-    /// Somebody holds this record.
+    /// A node holds this record.
     Record(Record),
     Request {
         candidate: usize,
@@ -43,7 +43,7 @@ enum Message {
         round: u64,
         stamp: Stamp,
     },
-    /// An answer reaches only the life that asked (G9).
+    /// An answer reaches only the incarnation that asked (G9).
     Answer {
         voter: usize,
         voter_life: usize,
@@ -55,24 +55,24 @@ enum Message {
     },
 }
 
-/// A node: the production rules, and what the explorer keeps beside them to judge them by.
+/// A node: the production rules, and the explorer's own records to judge them by.
 #[derive(Debug, Clone)]
 struct Member {
     node: usize,
     life: usize,
-    /// How often its host set a leader.
+    /// Number of its host's `SetLeader` calls.
     calls: usize,
     rules: Rules,
-    /// Whom it does not see any more.
+    /// Nodes that it has lost.
     lost: BTreeSet<usize>,
-    /// Whom it saw when its last round began.
+    /// Nodes that it saw when its last round began.
     asked: BTreeSet<usize>,
-    /// Whose votes for that round's term arrived.
+    /// Nodes whose votes for that round's term arrived.
     votes: BTreeSet<usize>,
 }
 
 impl Member {
-    /// What its future depends on: everything but the votes of a round that is over.
+    /// Everything that its future depends on: all but the votes of a round that is over.
     fn key(&self) -> String {
         let rules = &self.rules;
         let held = (rules.role(), rules.record(), rules.voted_for());
@@ -83,7 +83,7 @@ impl Member {
     }
 }
 
-/// What a node does with an input.
+/// A node's reaction to an input.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
     pub(crate) next: u16,
@@ -99,13 +99,13 @@ pub(crate) struct Members<'a> {
     quorum: Quorum,
     members: Vec<Member>,
     numbers: HashMap<String, u16>,
-    /// Under which (epoch, term) it leads, by a number; 0 if it does not.
+    /// The (epoch, term) under which it leads, by a number; 0 if it does not.
     leads: Vec<u32>,
     stamps: Vec<Stamp>,
     messages: Vec<Message>,
     message_numbers: HashMap<String, u16>,
     outcomes: Vec<Outcome>,
-    /// By node state: outcomes of the inputs that are no messages, of messages, of campaigns in place.
+    /// By node state: outcomes of inputs other than messages, of messages, of campaigns in place.
     own: Vec<[u32; OWN_ACTS]>,
     heard: Vec<Vec<u32>>,
     went_above: Vec<Vec<u32>>,
@@ -146,7 +146,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The first life of a node.
+    /// The first incarnation of a node.
     pub(crate) fn born(&mut self, node: usize) -> u16 {
         let rules = self.empty(node);
         self.number(Member {
@@ -180,8 +180,8 @@ impl<'a> Members<'a> {
         self.members[member as usize].calls
     }
 
-    /// Whether a message may still do anything to these nodes or to what becomes of them. Records never
-    /// decrease and rounds are not opened again; both is checked at every step.
+    /// Whether a message may still affect these nodes or their later states. Records never decrease and rounds are not opened
+    /// again; every step checks both.
     pub(crate) fn may_matter(&self, members: &[u16], message: u16) -> bool {
         let mut members = members.iter().map(|number| &self.members[*number as usize]);
         match &self.messages[message as usize] {
@@ -221,7 +221,7 @@ impl<'a> Members<'a> {
         self.outcomes[outcome as usize]
     }
 
-    /// What the node with this state does with the input.
+    /// The reaction of the node with this state to the input.
     pub(crate) fn act(&mut self, node: usize, member: u16, act: Act) -> u32 {
         debug_assert_eq!(self.members[member as usize].node, node);
         let known = *self.memory(member, act);
@@ -289,7 +289,7 @@ impl<'a> Members<'a> {
                 _ => None,
             },
             Act::SetLeader(target) => {
-                // What it knows of other epochs is the least that it may know: numbers collide most.
+                // It knows the minimum of other epochs: then numbers collide most.
                 let target = &self.ids[target as usize];
                 after.rules.assign(target, None, 0);
                 after.calls += 1;
@@ -323,7 +323,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Nothing is told before it is on disk, so that what is there is what the node held.
+    /// A node sends nothing before it is on disk, so the disk has the node's state.
     fn restarted(&self, before: &Member) -> Rules {
         let mut rules = self.empty(before.node);
         if self.keeps_its_state() {
@@ -356,7 +356,7 @@ impl<'a> Members<'a> {
         .filter(|_| member.rules.campaign().is_some())
     }
 
-    /// Whether anybody listens to a node: with a static quorum to the roster's members only (C2).
+    /// Whether any node accepts a node's messages: with a static quorum only the roster's (C2).
     fn counts(&self, node: usize) -> bool {
         self.scope.outsiders_count || self.quorum.admits(&self.ids[node])
     }
@@ -414,7 +414,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// What can be seen at one node.
+    /// Checks the visible state of one node.
     fn judge(
         &self,
         before: &Member,
@@ -455,7 +455,7 @@ impl<'a> Members<'a> {
         self.scope.keeps_its_state()
     }
 
-    /// Whether those that it asked, and that voted for it, are enough of them.
+    /// Whether its voters among the nodes that it asked are a majority of them.
     fn is_majority(&self, member: &Member) -> bool {
         let voters = member.votes.intersection(&member.asked).copied();
         let voters = voters.chain([member.node]);
@@ -469,7 +469,7 @@ impl<'a> Members<'a> {
         (member.rules.role() == RoleKind::Leader && named).then_some(&record.stamp)
     }
 
-    /// What stands against a message beside those that were said before.
+    /// The property that a message breaks, together with the earlier ones.
     pub(crate) fn conflict(&self, message: u16, before: &[u16]) -> Option<&'static str> {
         let new = &self.messages[message as usize];
         let old = before.iter().map(|old| &self.messages[*old as usize]);
@@ -499,7 +499,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Who votes for whom by saying this; without a disk every life votes for itself.
+    /// The voter and the candidate of this message; without a disk every incarnation votes for itself.
     fn vote_of<'m>(&self, message: &'m Message) -> Option<((usize, usize), &'m Stamp, usize)> {
         let voter =
             |node: usize, life: usize| (node, if self.keeps_its_state() { 0 } else { life });
@@ -522,7 +522,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Two that lead at once under one (epoch, term).
+    /// Two nodes that lead at once under one (epoch, term).
     pub(crate) fn rivals(&self, members: &[u16]) -> Option<&'static str> {
         self.scope.voters?;
         let leads = |member: &u16| self.leads[*member as usize];
@@ -568,7 +568,7 @@ impl<'a> Members<'a> {
         number
     }
 
-    /// What the nodes hold.
+    /// The nodes' states.
     pub(crate) fn describe(&self, members: &[u16]) -> String {
         let texts: Vec<String> = members.iter().map(|member| self.show(*member)).collect();
         texts.join("; ")

@@ -25,12 +25,12 @@ impl Sets {
         sets
     }
 
-    /// What a set holds, in order.
+    /// The elements of a set, in order.
     pub(crate) fn list(&self, set: u32) -> &[u16] {
         &self.lists[set as usize]
     }
 
-    /// The set with one more.
+    /// The set with one more element.
     pub(crate) fn with(&mut self, set: u32, message: u16) -> u32 {
         let list = &self.lists[set as usize];
         let Err(at) = list.binary_search(&message) else {

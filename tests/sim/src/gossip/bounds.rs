@@ -1,4 +1,4 @@
-//! What must happen in time in a room that elects by gossip, and the trial of each run.
+//! Deadlines in a room that elects by gossip, and the trial of each run.
 //!
 //! `AL` is the alive threshold and `ED` the election duration by the slowest clock of the room, `D` the longest
 //! one-way trip.
@@ -16,9 +16,9 @@ use crate::chaos::{Run, ms, pairs};
 use crate::clock::slowest_clock;
 use crate::gossip::{GossipRules, Trial};
 
-/// How long links may take to come back, by redialling.
+/// Longest time until links are back, by redialling.
 const LINKS_BACK: Duration = Duration::from_secs(20);
-/// A room of more nodes is dear.
+/// A room of more nodes is expensive.
 const LARGE: usize = 16;
 
 impl Run<'_> {
@@ -37,7 +37,7 @@ impl Run<'_> {
             return;
         }
         let [leader] = self.world.leaders()[..] else {
-            return; // Two that never reach each other may both lead.
+            return; // Two members that never reach each other may both lead.
         };
         let trial = rules.trial;
         self.world
@@ -55,7 +55,7 @@ impl Run<'_> {
         }
     }
 
-    /// So long by the slowest clock.
+    /// This duration by the slowest clock.
     fn slow(&self, duration: Duration) -> Duration {
         if self.plan.clocks.is_empty() {
             duration
@@ -64,7 +64,7 @@ impl Run<'_> {
         }
     }
 
-    /// D, with what timers are late on the way.
+    /// D, plus the lateness of timers on the way.
     fn trip(&self) -> Duration {
         self.world.max_rtt() / 2 + self.world.settings.lateness * 2 + ms(1)
     }
@@ -86,19 +86,18 @@ impl Run<'_> {
             .is_some_and(|gossip| gossip.peer().machine().is_yielding())
     }
 
-    /// Who has the lowest id of these places.
+    /// The lowest id of these places.
     fn lowest(&self, slots: impl IntoIterator<Item = usize>) -> Option<usize> {
         slots
             .into_iter()
             .min_by(|a, b| self.world.slots[*a].id.cmp(&self.world.slots[*b].id))
     }
 
-    /// How long views are equal until one leads, from whatever was before: a window that a declaration of
-    /// before falls into, an empty one, and two elections, since the proposal of somebody who is gone may have
-    /// kept the lowest from leading in the first. Who yields may be the only one that could lead: then its
-    /// yield is over by its time, which is six thresholds, within one window more. Views of two that never reach each
-    /// other are not equal: whoever does not hear the leader loses the election of the others, and has one of its own
-    /// a window later.
+    /// Time from equal views, in any state, to one leader. A window that a declaration from before falls into, an empty one, and
+    /// two elections: the proposal of a member that is gone may have kept the lowest from leading in the first. A yielding member
+    /// may be the only one that could lead: then its yield ends by its time, which is six thresholds, within one window more.
+    /// Views of two members that never reach each other are not equal: the one without a link to the leader loses the election of
+    /// the others, and has its own a window later.
     fn agreement(&self, places: &[usize]) -> Duration {
         let (alive, election) = (self.alive(), self.election());
         let mut windows = alive * 2 + election * 2;
@@ -116,7 +115,7 @@ impl Run<'_> {
         pair == Some((a, b)) || pair == Some((b, a))
     }
 
-    /// Whether every place sees those of `places` that it can reach, and nobody else.
+    /// Whether every place sees the reachable ones of `places`, and no others.
     fn see(&self, places: &[usize]) -> bool {
         places.iter().all(|a| {
             let others = places
@@ -133,7 +132,7 @@ impl Run<'_> {
         !self.somebody_leaves() && self.is_mesh() && self.see(&running)
     }
 
-    /// Waits until all links are up that can be.
+    /// Waits until all possible links are up.
     fn links_are_up(&mut self) {
         let from = self.world.calm_since.unwrap_or(self.world.now);
         let from = from.max(self.world.now);
@@ -156,8 +155,8 @@ impl Run<'_> {
         });
     }
 
-    /// Whether these places go by one leader, or by none where none of them may lead. Of two places that never
-    /// reach each other both may lead; everybody shows somebody who leads then, but an observer that does not reach it.
+    /// Whether these places follow one leader, or none if none of them may lead. Of two places that never reach each other both
+    /// may lead; then each place shows one of the leaders, except an observer that reaches none.
     fn is_led(&self, places: &[usize]) -> bool {
         let voters = self.voters();
         let inside = |slot: &usize| places.contains(slot);
@@ -184,8 +183,8 @@ impl Run<'_> {
                 .all(|slot| shown(slot) == Some(true) || reaches_none(slot))
     }
 
-    /// A declaration of a leader that made way may come after the first of the one that is left. Its heartbeat takes
-    /// it back, and the next declaration of the other comes half a threshold later at the latest.
+    /// A declaration of a leader that made way may come after the first of the remaining one. Its heartbeat takes it back, and
+    /// the next declaration of the other comes half a threshold later at the latest.
     fn all_show_it(&mut self) {
         if self.world.violation.is_some() {
             return;
@@ -193,7 +192,7 @@ impl Run<'_> {
         let leaders = self.world.leaders();
         let until = self.world.now + self.alive() / 2 + self.trip() * 3;
         self.run_until(until);
-        // Of two that never reach each other one may make way for a third that has made way for the other.
+        // Of two leaders that never reach each other one may make way for a third that has made way for the other.
         let same = self.world.leaders() == leaders || self.plan.apart.is_some();
         if self.world.violation.is_none() && !same {
             let text = format!("{leaders:?} led{}", self.world.describe());
@@ -201,7 +200,7 @@ impl Run<'_> {
         }
     }
 
-    /// Nobody is told anything more, and only the leader speaks: twice in a threshold, to every member.
+    /// No host receives another event, and only the leader sends: twice in a threshold, to every member.
     fn it_stays(&mut self) {
         if self.world.violation.is_some() {
             return;
@@ -216,7 +215,7 @@ impl Run<'_> {
         if self.world.violation.is_some() {
             return;
         }
-        // With two leaders, who reaches both shows them in turn.
+        // A member that reaches both of two leaders shows them in turn.
         let told = |slot: &usize| !self.world.slots[*slot].told.is_empty() && leaders.len() == 1;
         let told = running.iter().copied().find(told);
         if self.world.leaders() != leaders || told.is_some() || !self.is_led(&running) {
@@ -238,7 +237,7 @@ impl Run<'_> {
             node.map_or(0, |node| node.membership().len() as u64)
         });
         let members: u64 = members.sum();
-        // The ends of the time may lie on one beat or between two; clocks are a twentieth off at most.
+        // The ends of the time may lie on a beat or between two; clocks deviate by a twentieth at most.
         let rightly = members * (to_each - 1)..=members * (to_each + 1);
         if proposals > 0 || (leaders.len() == 1 && !rightly.contains(&declarations)) {
             let text = format!(
@@ -251,8 +250,8 @@ impl Run<'_> {
 
 /// The trials.
 impl Run<'_> {
-    /// Every part of a room that is cut has a leader: one, if anybody there may lead. After the links are up again,
-    /// the lowest of all who led since they were mended is left, within half a threshold and two trips.
+    /// Every part of a cut room has a leader: one, if any of its members may lead. After the links are up again, the lowest of
+    /// all that led since the mending remains, within half a threshold and two trips.
     fn parts(&mut self) {
         let mut places = self.world.running();
         if places.len() < 2 {
@@ -324,8 +323,8 @@ impl Run<'_> {
         counts.leaders_between_links += led.saturating_sub(before.len()) as u64;
     }
 
-    /// Links are up: of all who have led since [`World::led`](crate::world::World) was set the lowest is left, and
-    /// all show it. While some links were up and others were not yet, one that saw no leader may have led, too.
+    /// Links are up: of all members that have led since [`World::led`](crate::world::World) was set the lowest remains, and all
+    /// show it. While some links were still down, a member without a leader may have led, too.
     fn lowest_is_left(&mut self, property: &'static str) {
         let from = self.world.now;
         let bound = self.alive() / 2 + self.trip() * 2;
@@ -339,9 +338,8 @@ impl Run<'_> {
         });
     }
 
-    /// Nothing but a declaration counts: whether a leader crashes or says farewell, the last one may fall into a
-    /// window, an empty one follows, and an election. The proposal of nobody who is gone is remembered, since nobody
-    /// proposed itself beside a leader.
+    /// Only a declaration counts. Whether a leader crashes or leaves, its last one may fall into a window; an empty one follows,
+    /// and an election. No proposal of a departed member is remembered, since none proposed itself beside a leader.
     fn leader_is_lost(&mut self, rules: &GossipRules, leader: usize, crashes: bool) {
         let mut others = self.voters();
         others.retain(|slot| *slot != leader);
@@ -378,7 +376,7 @@ impl Run<'_> {
         let (alive, election) = (self.alive(), self.election());
         let mut windows = alive * 2 + election;
         if yields {
-            // Who yields may be the only one that could lead; and who ends its yield may outbid the others.
+            // A yielding member may be the only one that could lead; and a member whose yield ends may outbid the others.
             windows = alive * 7 + election;
         }
         let bound = windows + self.trip() * 3;
@@ -408,11 +406,11 @@ impl Run<'_> {
         }
     }
 
-    /// Who must follow a leader, where the lowest is demanded. All others follow it, and none of them yields. Besides:
+    /// The certain next leader, if the lowest is required. All others follow it, and none of them yields. Besides:
     ///
-    /// - Whoever hears the first proposal must take the leader for lost: its last declaration must seem older than
-    ///   three quarters of the threshold. The first to propose itself has waited a whole one, by its own clock, from
-    ///   its last declaration on; the others' may have come later by as much as trips vary.
+    /// - Each receiver of the first proposal must consider the leader lost: the last declaration must seem older than three
+    ///   quarters of the threshold. The first proposer has waited a whole threshold, by its own clock, since that declaration; the
+    ///   others may have received it later by the variation of trips.
     /// - The proposal of the lowest must come back before the first election is over: two trips.
     fn sure_winner(&self, rules: &GossipRules, others: &[usize]) -> Option<usize> {
         let windows = &self.world.settings.windows;
@@ -435,7 +433,7 @@ impl Run<'_> {
         sure.then(|| self.lowest(others.iter().copied()))?
     }
 
-    /// Whoever yields is followed like one that is lost; where nobody else may lead, it leads again.
+    /// A yielding leader is succeeded like a lost one; if no other may lead, it leads again.
     fn leader_yields(&mut self, rules: &GossipRules, leader: usize) {
         let mut others = self.voters();
         others.retain(|slot| *slot != leader);
@@ -458,7 +456,7 @@ impl Run<'_> {
         self.world.gossip.lone_yielders += 1;
     }
 
-    /// Whoever joins, the leader stays, unless the newcomer led alone and is lower.
+    /// The leader stays when a member joins, unless the newcomer led alone and is lower.
     fn somebody_joins(&mut self, leader: usize) {
         if self.world.slots.len() > LARGE {
             return;
@@ -499,7 +497,7 @@ impl Run<'_> {
         }
     }
 
-    /// What only votes can do is refused (the world looks at each answer), and nobody is told anything.
+    /// Requests that need votes are refused (the world checks each answer), and no host receives an event.
     fn asks_for_votes(&mut self) {
         self.forget_told();
         let running = self.world.running();
@@ -512,14 +510,14 @@ impl Run<'_> {
                 Command::TransferLeadership(named),
                 Command::SetPriority(7),
             ] {
-                // An error: the world looks at it.
+                // An error: the world checks it.
                 let _ = self.world.command(asks, command);
             }
         }
     }
 }
 
-/// Two or three parts of a room, none of them empty.
+/// Splits a room into two or three parts, none of them empty.
 fn cut_up(places: &[usize], rng: &mut impl Rng) -> Vec<Vec<usize>> {
     let count = if places.len() > 2 && rng.random_bool(0.3) {
         3

@@ -1,4 +1,4 @@
-//! What happened how often in rooms that elect by gossip, summed over all runs.
+//! Counts of events in rooms that elect by gossip, summed over all runs.
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
@@ -14,7 +14,7 @@ macro_rules! counters {
                 vec![$((stringify!($name), self.$name),)*]
             }
 
-            /// Adds what another run saw.
+            /// Adds another run's counts.
             pub fn add(&mut self, other: &Self) {
                 $(self.$name += other.$name;)*
             }
@@ -23,13 +23,13 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Proposals that were said, one for each member.
+    /// Sent proposals, one for each member.
     proposals,
-    /// Declarations that were said, one for each member.
+    /// Sent declarations, one for each member.
     declarations,
     /// A process proposed itself for the first time after one sample of its membership.
     startups_in_one_sample,
-    /// The same, but its membership had changed between two samples.
+    /// A process proposed itself for the first time after its membership had changed between two samples.
     startups_resampled,
     /// A process found a leader before it ever proposed itself.
     startups_with_a_leader,
@@ -47,36 +47,36 @@ counters! {
     leaders_answered,
     /// A host yielded.
     yields,
-    /// A yield was over because somebody led.
+    /// A yield ended because another member led.
     yields_ended_by_a_leader,
-    /// A yield was over by its time.
+    /// A yield ended by its time.
     yields_expired,
     /// A leader lost its place because it may not lead any more.
     leaders_made_ineligible,
-    /// The host asked for what only votes can do.
+    /// The host made a request that needs votes.
     refusals,
     /// A second leader was shown while the first was still linked.
     leaders_shown_in_turn,
     /// A part of a room that was cut elected a leader of its own.
     parts_led,
-    /// A part of a room without anybody who may lead had no leader.
+    /// A part of a room without an eligible member had no leader.
     parts_without_voters,
-    /// Of the leaders of two parts one was left when they met.
+    /// Of the leaders of two parts one remained when they merged.
     losers_of_a_cut,
-    /// While the links came back, one more peer led.
+    /// While the links came back, another member led for a while.
     leaders_between_links,
     /// The leader of a settled room crashed, and another followed.
     failovers,
     /// Election messages until then.
     failover_messages,
-    /// A leader followed that was not the lowest who could.
+    /// The next leader was not the lowest eligible member.
     higher_winners,
-    /// The lowest was demanded, and won.
+    /// The lowest was required, and won.
     strict_winners,
-    /// Somebody joined who had led alone, and was lower than the leader.
+    /// A member joined that had led alone, and was lower than the leader.
     joiners_that_won,
-    /// Somebody with a lower id joined, and the leader stayed.
+    /// A member with a lower id joined, and the leader stayed.
     joiners_that_followed,
-    /// A yielder led again because nobody else could.
+    /// A yielder led again because no other member could.
     lone_yielders,
 }

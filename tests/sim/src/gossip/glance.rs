@@ -1,11 +1,11 @@
-//! What a node that elects by gossip was before an input, and what the input may do to it.
+//! The state of a node that elects by gossip before an input, and the possible effects of that input.
 
 use crate::decoded;
 use room_core::election::gossip::Gossip;
 use room_core::id::PeerId;
 use room_core::node::{Command, Input, Node};
 
-/// What an input is to the election.
+/// The kind of an input, for the election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
     /// Time has passed.
@@ -16,9 +16,9 @@ pub enum Cause {
     Declared(PeerId),
     /// The host yields.
     Yield,
-    /// The host says that its node may not lead.
+    /// The host forbids its node to lead.
     Ineligible,
-    /// The host asks for what only votes can do.
+    /// The host makes a request that needs votes.
     Foreign,
     /// A link is up.
     Linked,
@@ -33,14 +33,14 @@ pub struct Glance {
     pub electing: bool,
     pub yielding: bool,
     pub leader: Option<PeerId>,
-    /// Everything about the election, where the input must not change it.
+    /// The whole state of the election, if the input must not change it.
     pub all: Option<String>,
-    /// Whether the node is out of its room, or on its way.
+    /// Whether the node is out of its room, or leaving it.
     pub over: bool,
 }
 
 impl Glance {
-    /// Looks at a node before it takes an input, or is asked about somebody's data; `None` where something else elects.
+    /// Takes a node's state before an input, or before a question about a peer's data; `None` for other strategies.
     pub fn before(node: &Node, input: Option<&Input>) -> Option<Self> {
         let cause = input.map_or(Cause::Other, cause_of);
         let gossip = node.election().of::<Gossip>()?;
@@ -56,7 +56,7 @@ impl Glance {
         })
     }
 
-    /// Everything about a node's election.
+    /// The whole state of a node's election.
     pub fn all(node: &Node, gossip: &Gossip) -> String {
         format!("{gossip:?} {:?}", node.standing_of_myself())
     }

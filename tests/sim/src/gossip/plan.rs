@@ -1,4 +1,4 @@
-//! What is drawn for a room that elects by gossip, beside the plan that every room has.
+//! Random choices for a room that elects by gossip, beside the plan that every room has.
 
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -14,25 +14,25 @@ use crate::profile::StrategyPlan;
 use crate::wider::widen;
 use crate::world::Settings;
 
-/// Sets these draws apart from those of the plan, which come from the same seed.
+/// Separates these draws from the plan's, which come from the same seed.
 const OF_ITS_OWN: u64 = 0x6f55_1b00_c0de_0005;
 
-/// What is done to a room that has settled, and which bound then holds.
+/// The trial of a settled room; each has its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Trial {
     /// Nothing: the leader stays.
     Quiet,
-    /// The room parts into two or three, each of which has a leader, and meets again.
+    /// The room splits into two or three parts, each of which has a leader, and merges again.
     Parts,
     /// The leader crashes.
     Crash,
-    /// The leader says farewell.
+    /// The leader leaves.
     Farewell,
     /// The leader yields.
     Yields,
-    /// Somebody joins, who may have led alone before.
+    /// A member joins that may have led alone.
     Join,
-    /// A host asks for what only votes can do.
+    /// A host makes a request that needs votes.
     Refused,
 }
 
@@ -48,7 +48,7 @@ const TRIALS: [Trial; 9] = [
     Trial::Refused,
 ];
 
-/// How a room elects by gossip. The windows are short, so that many of them fit into a run.
+/// Settings of an election by gossip. The windows are short, so that many of them fit into a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GossipRules {
     pub strict_lowest: bool,
@@ -96,14 +96,14 @@ pub fn draw(seed: u64) -> Plan {
     draw_for(seed, None)
 }
 
-/// The same for a room of `size` places, where that is given.
+/// The plan of a seed, for a room of `size` places if given.
 pub fn draw_for(seed: u64, size: Option<usize>) -> Plan {
     let mut plan = Plan::draw_narrow(seed, size);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ OF_ITS_OWN);
     plan.rules.fixed_voters = false;
     plan.priorities.clear();
     for (_, step) in &mut plan.steps {
-        // Nobody can be named here: most of the attempts to do it give their place to a yield.
+        // No host can name a leader here: a yield replaces most of the attempts.
         if matches!(step, Step::Transfer { .. }) && rng.random_bool(0.7) {
             *step = Step::Yield;
         }

@@ -1,5 +1,5 @@
-//! Links as the driver of the library makes them (`src/room/admissions.rs`): the room is asked about whoever wants to be
-//! linked, both ends count the sessions that ended and the links that were lost, and whoever was kicked hears of it.
+//! Links as the driver of the library makes them (`src/room/admissions.rs`): the room decides on every newcomer, both ends count
+//! ended sessions and lost links, and a kicked member is notified.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use room_core::wire::{Candidate, Hello, PeerEntry, Verdict};
 use super::{ACCEPTOR, DIALLER, Wire};
 use crate::world::{Happening, World};
 
-/// How long a host thinks about a newcomer, at most: while there are faults, and without.
+/// Longest time that a host takes to decide on a newcomer: during faults, and without.
 const THINKS: [Duration; 2] = [Duration::from_millis(2_000), Duration::from_millis(200)];
-/// Of so many newcomers a host lets one not in, while there are faults.
+/// During faults a host refuses one newcomer in this many.
 const REFUSES_ONE_OF: u32 = 12;
 
-/// What a process counts of its sessions.
+/// A process's counters of its sessions.
 #[derive(Debug, Default)]
 pub struct Numbers {
     ended: BTreeMap<Fingerprint, u32>,
@@ -33,7 +33,7 @@ struct Carried {
 }
 
 impl Numbers {
-    /// How many sessions with the holder of `key` have ended, and how many links were lost in the present one.
+    /// Number of ended sessions with the holder of `key`, and of lost links in the present one.
     pub(super) fn with(&self, key: Fingerprint) -> (u32, u32) {
         match self.carried.values().find(|session| session.key == key) {
             Some(session) => (session.generation, session.losses),
@@ -41,7 +41,7 @@ impl Numbers {
         }
     }
 
-    /// What the core says of a session.
+    /// An event of the core about a session.
     pub(crate) fn note(&mut self, other: usize, event: &Event) {
         match event {
             Event::Reconnecting(_) => {
@@ -76,14 +76,14 @@ impl Numbers {
     }
 }
 
-/// Somebody whose Hello stands, while the room decides.
+/// A newcomer with a valid Hello, while the room decides.
 #[derive(Debug)]
 pub struct Question {
     dial: u64,
-    /// Which end of the new link asks.
+    /// The end of the new link that asks.
     end: usize,
     hello: Hello,
-    /// When the Hello arrived.
+    /// Arrival time of the Hello.
     arrived: Time,
     key: Fingerprint,
 }
@@ -142,7 +142,7 @@ impl World {
         self.put(from, to, question, by_hand || alone);
     }
 
-    /// What the core has against a Hello: whether another dial cannot end better, and whether the peer was kicked.
+    /// The core's objection to a Hello: whether another dial cannot end better, and whether the peer was kicked.
     fn stands(
         &mut self,
         slot: usize,
@@ -185,7 +185,7 @@ impl World {
         self.refuse(dial, permanent);
     }
 
-    /// A peer that says that it has ended our session with it, that it has restarted, or that it has lost our link.
+    /// The peer's Hello shows that it has ended our session, has restarted, or has lost our link.
     pub(super) fn end_outlived_session(
         &mut self,
         slot: usize,
@@ -226,7 +226,7 @@ impl World {
         }
     }
 
-    /// Ends a link without a word to the core, which has ended its session.
+    /// Ends a link without notifying the core, which has ended its session.
     fn hang_up(&mut self, slot: usize, id: u64) {
         if let Some(process) = &mut self.slots[slot].process {
             process.sessions.retain(|_, session| *session != id);
@@ -273,7 +273,7 @@ impl World {
             return;
         };
         let Some(pending) = self.dials.get(&question.dial) else {
-            return; // Whoever asked has given up.
+            return; // The asker has given up.
         };
         let (from, from_life, link) = (pending.from, pending.life, pending.link);
         if !self.is_life(from, from_life) {
@@ -316,7 +316,7 @@ impl World {
             .process
             .as_ref()
             .is_none_or(|process| process.leaving);
-        // The place is its own until here; what happened meanwhile may still stand against the link.
+        // The place is its own until here; an event meanwhile may still forbid the link.
         if leaves || self.is_cut(to, from) {
             return self.refuse(dial, false);
         }
@@ -340,7 +340,7 @@ impl World {
         self.accept(dial, &hello, arrived, key);
     }
 
-    /// Whether a session has ended, or a link was lost, since that end said its Hello.
+    /// Whether a session has ended, or a link was lost, since that end sent its Hello.
     pub(super) fn is_outlived(
         &self,
         id: u64,
@@ -358,7 +358,7 @@ impl World {
         agreed < least
     }
 
-    /// A dial failed because this node was kicked; tells whether its room is over for it.
+    /// A dial failed because this node was kicked; returns whether its room is over for it.
     pub(super) fn hears_of_its_kick(&mut self, slot: usize, peer: &PeerId) -> bool {
         let lost = |node: &Node| node.absent().any(|lost| lost == peer);
         let over = self
@@ -371,7 +371,7 @@ impl World {
         over
     }
 
-    /// The host is asked about a newcomer, and thinks.
+    /// The host is asked about a newcomer, and takes its time.
     pub(crate) fn host_is_asked(&mut self, slot: usize, request: u64) {
         let calm = usize::from(self.calm_since.is_some());
         let at = self.now + self.between(Duration::from_millis(5), THINKS[calm]);
@@ -388,7 +388,7 @@ impl World {
 
     pub(crate) fn host_answers(&mut self, slot: usize, life: u64, request: u64) {
         if !self.is_life(slot, life) || self.is_paused(slot) {
-            return; // Somebody else is asked, or nobody any more.
+            return; // Another newcomer is being asked about, or none.
         }
         let refuses =
             self.calm_since.is_none() && rand::Rng::random_ratio(&mut self.rng, 1, REFUSES_ONE_OF);

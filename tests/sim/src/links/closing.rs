@@ -1,4 +1,4 @@
-//! How links end: by a core, by the end of a process, by the other end's word.
+//! Ends of links: by a core, by the end of a process, by the other end.
 
 use room_core::id::PeerId;
 use room_core::node::{Input, LinkEnd};
@@ -7,7 +7,7 @@ use room_core::time::Duration;
 use super::{ACCEPTOR, DIALLER, Item, Wire};
 use crate::world::{Happening, World};
 
-/// How long a link stays open for a member that is removed, so that it reads why.
+/// Time for which a link stays open for a removed member, so that it reads the reason.
 const LINGER: Duration = Duration::from_millis(2500);
 
 /// Closing.
@@ -41,15 +41,15 @@ impl World {
         }
         self.stops_sending(id, end);
         match why {
-            // The one that is removed closes the link, once it has read why.
+            // The removed member closes the link, once it has read the reason.
             LinkEnd::Kicked => self.send_close_after(LINGER, id, end, said),
             _ => self.send_close(id, end, said),
         }
         self.sweep(id);
     }
 
-    /// An end that has closed its connection sends nothing again (RFC 9000, section 10.2): what a cut took is lost. What
-    /// waits in the buffer of a process that is stopped has arrived.
+    /// An end that has closed its connection sends nothing again (RFC 9000, section 10.2): a packet that a cut took is lost. A
+    /// packet in the buffer of a stopped process has arrived.
     fn stops_sending(&mut self, id: u64, end: usize) {
         let Some(link) = self.links.get(&id) else {
             return;
@@ -145,7 +145,7 @@ impl World {
         self.sweep(id);
     }
 
-    /// A process that ends politely closes all of its links.
+    /// A process that leaves closes all of its links.
     pub fn close_all(&mut self, slot: usize) {
         let life = self.slots[slot].life;
         let open: Vec<_> = self
@@ -161,7 +161,7 @@ impl World {
         }
     }
 
-    /// A process ended: its dials with it; its links are gone at its end, and nobody sends again what was lost.
+    /// A process ended, and its dials with it. Its links are gone at its end, and lost packets are not sent again.
     pub fn forget_ends_of(&mut self, slot: usize) {
         let life = self.slots[slot].life;
         self.dials

@@ -1,5 +1,5 @@
-//! What hosts say to each other on their lanes, as far as elections hear it: messages of leaders, stamped with the record
-//! under which they lead, and broadcasts that the leader relays (`src/room/sessions.rs`, `src/room/relay.rs`).
+//! Hosts' messages on their lanes, as far as they affect elections: messages of leaders, stamped with the record under which they
+//! lead, and broadcasts that the leader relays (`src/room/sessions.rs`, `src/room/relay.rs`).
 
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -13,18 +13,18 @@ use room_core::time::{Duration, Time};
 use super::Wire;
 use crate::world::{Happening, World};
 
-/// A lane waits for the next link so long between two looks, and so often.
+/// Interval and number of a lane's checks for the next link.
 const LOOKS_AGAIN: Duration = Duration::from_millis(250);
 const LOOKS: u32 = 20;
 
-/// In whose name a message is.
+/// The sender that a message names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SenderRole {
     /// The leader's own.
     Leader,
-    /// The sender's: the leader shall relay it.
+    /// The sender itself: the leader shall relay it.
     ToRelay,
-    /// Another's, from the leader.
+    /// Another member, relayed by the leader.
     Relayed { origin: PeerId, life: Incarnation },
 }
 
@@ -39,9 +39,9 @@ pub struct Data {
     looks: u32,
 }
 
-/// Hosts speak.
+/// Hosts send.
 impl World {
-    /// The host of a leader speaks to all.
+    /// The host of a leader sends to all.
     pub(crate) fn speak_as_leader(&mut self, slot: usize) {
         let Some(token) = self.node(slot).and_then(Node::leader_token) else {
             return;
@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// All hosts that lead speak, and one of the others.
+    /// All hosts that lead send, and one of the others.
     pub(crate) fn hosts_talk(&mut self) {
         for leader in self.leaders() {
             self.speak_as_leader(leader);
@@ -73,8 +73,8 @@ impl World {
         }
     }
 
-    /// A liar speaks as a leader under another's record, relays in another's name under a record that it makes up, and
-    /// has its broadcast relayed by one that it says was assigned.
+    /// A liar sends as a leader under another's record, relays in another's name under an invented record, and has its broadcast
+    /// relayed by a member that it claims was assigned.
     pub(crate) fn lie_as_leader(&mut self, liar: usize, victim: usize, about: usize) {
         let Some(node) = self.node(victim) else {
             return;
@@ -128,7 +128,7 @@ impl World {
         self.at(at, Happening::Wire(Wire::Data(Box::new(data))));
     }
 
-    /// When the last of what hosts said has arrived, but for what waits for a link.
+    /// Arrival time of the last host message, except those that wait for a link.
     pub fn data_until(&self) -> Time {
         self.last_data_at.max(self.now)
     }
@@ -147,7 +147,8 @@ impl World {
         });
         match life {
             Some(life) if !blocked && life == data.lives[0] => self.is_heard(data),
-            // A session is one life's. Here more can happen than there: what a life of before said comes on the next one's link.
+            // A session belongs to one incarnation. This simulation allows more than the library: a message of an earlier
+            // incarnation arrives on the link of the next one.
             Some(life) if !blocked && life > data.lives[0] => {
                 self.sometimes.data_of_past_lives += 1;
                 self.is_heard(data);
@@ -213,7 +214,7 @@ impl World {
         self.node(slot).is_some_and(|node| node.record() != before)
     }
 
-    /// A leader sends a broadcast on to all others.
+    /// A leader relays a broadcast to all others.
     fn relay(&mut self, slot: usize, origin: usize) {
         let Some(node) = self.node(slot) else {
             return;
@@ -235,7 +236,7 @@ impl World {
         }
     }
 
-    /// Before its timers fire a process looks whether peers that it probed were heard by their transport.
+    /// Before its timers fire a process checks whether the transport received from peers that it probed.
     pub(crate) fn hear_transports(&mut self, slot: usize) {
         let Some(process) = &mut self.slots[slot].process else {
             return;

@@ -1,5 +1,5 @@
-//! Control messages that arrive where an ordered stream would not bring them: a second time, on the next link of the same
-//! two processes, or passed by later ones.
+//! Control messages that arrive outside of an ordered stream: a second time, on the next link of the same two processes, or
+//! overtaken by later ones.
 
 use rand::Rng;
 
@@ -12,19 +12,19 @@ use super::Wire;
 use crate::trace::Brief;
 use crate::world::{Happening, World};
 
-/// How many messages stray, and for how long at most.
+/// Shares and delays of stray messages.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Strays {
-    /// Share of messages that arrive a second time, on whichever link there is then.
+    /// Share of messages that arrive a second time, on the link that exists then.
     pub copies: f64,
-    /// Share of those that their link did not deliver to its end and that the next one does.
+    /// Share of messages that their link did not deliver and the next one does.
     pub leftovers: f64,
-    /// Share of messages that later ones pass. No stream does that.
+    /// Share of messages that later ones overtake. No stream does that.
     pub passed: f64,
     pub most: Duration,
 }
 
-/// Why a message strays.
+/// The reason why a message strays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
     Copied,
@@ -32,7 +32,7 @@ enum Why {
     Passed,
 }
 
-/// A message off its stream.
+/// A message outside of its stream.
 #[derive(Debug)]
 pub struct Stray {
     from: usize,
@@ -44,7 +44,7 @@ pub struct Stray {
 }
 
 impl World {
-    /// What has just arrived may do so again.
+    /// A message that has just arrived may arrive again.
     pub(super) fn copy_of(&mut self, link: u64, from: usize, envelope: &Envelope) {
         let share = self.strays.copies;
         if share > 0.0 && self.rng.random_bool(share) {
@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    /// A link did not deliver this to its end, which lives on.
+    /// A link did not deliver this to its end, which is still alive.
     pub(super) fn left_over(&mut self, link: u64, from: usize, envelope: Envelope) {
         let share = self.strays.leftovers;
         if share > 0.0 && self.rng.random_bool(share) {
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// Takes a message off its stream, so that later ones pass it.
+    /// Takes a message off its stream, so that later ones overtake it.
     pub(super) fn passes(&mut self, link: u64, from: usize, envelope: &Envelope) -> bool {
         let share = self.strays.passed;
         let passed = share > 0.0 && self.rng.random_bool(share);
@@ -134,13 +134,13 @@ impl World {
         let _ = self.feed(to, input);
     }
 
-    /// When the last message off its stream has arrived.
+    /// Arrival time of the last stray message.
     pub fn strays_until(&self) -> Time {
         self.last_stray_at.max(self.now)
     }
 }
 
-/// These say how things are, the newest wins, and nothing in them tells which is the newest: the order of the stream does.
+/// These messages describe a state, and the newest wins. Only the order of the stream shows which is the newest.
 fn needs_its_order(message: &Message) -> bool {
     matches!(message, Message::Standing { .. } | Message::RoomRules(_))
 }

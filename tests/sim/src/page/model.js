@@ -1,4 +1,4 @@
-// From the lines of a trace to what is drawn. Times are microseconds since the earliest line of all.
+// From the lines of a trace to the drawn model. Times are microseconds since the earliest line of all.
 
 const ROLES = {
   follower: "follower", pre_candidate: "pre-candidate", candidate: "candidate", leader: "leader",
@@ -62,13 +62,13 @@ function buildModel(sections) {
   return model;
 }
 
-// Hues far from each other for neighbours; roles have other colours, and strips are named in the tip.
+// Contrasting hues for neighbours; roles have other colours, and the tip names strips.
 function peerColour(index) {
   const hue = (index * 137.508 + 20) % 360;
   return `hsl(${hue.toFixed(1)} ${index % 2 ? 60 : 85}% ${[46, 62, 38][index % 3]}%)`;
 }
 
-// Which role from when to when, which leader is shown, and the labels of terms.
+// Segments of roles, of shown leaders, and the labels of terms.
 function buildLane(lane, end) {
   const roles = [], strips = [], terms = [], commands = [];
   const put = (list, value, from, to, more) => {
@@ -109,7 +109,7 @@ function buildLane(lane, end) {
       }
     }
     if (!over && life.entries.length) {
-      // A real process that was killed says nothing: it is down after its last line.
+      // A killed process writes no line: it is down after its last one.
       const last = life.entries[life.entries.length - 1].t;
       until(last); showUntil(last);
     }
@@ -124,8 +124,8 @@ function termText(record) {
   return (record.epoch ? `e${record.epoch}·` : "") + `t${record.term}`;
 }
 
-// Pairs what was sent with what arrived: by sender, receiver, kind and number; of several, the latest that was sent
-// before. Clocks of two machines may differ by a second.
+// Pairs sent with received messages: by sender, receiver, kind and number; of several, the latest that was sent before. Clocks of
+// two machines may differ by a second.
 const SKEW_US = 1_000_000;
 function matchMessages(model) {
   const sent = new Map(), messages = [];
@@ -159,7 +159,7 @@ function matchMessages(model) {
   return messages;
 }
 
-// Who leads from when to when, and whom it followed before.
+// The leaderships, and the leader before each.
 function leaderChanges(model) {
   const changes = [];
   for (const lane of model.lanes) {
@@ -256,7 +256,7 @@ function cutLabel(pairs) {
   const has = new Set(pairs.map((pair) => pair.join("\n")));
   if (pairs.length === 1) return `cut ${pairs[0][0]} → ${pairs[0][1]}`;
   if (pairs.length === 2 && has.has(`${pairs[0][1]}\n${pairs[0][0]}`)) return `cut ${pairs[0][0]} ↔ ${pairs[0][1]}`;
-  // Two sides, when everybody of one is cut off from everybody of the other.
+  // Two sides, if all of one are cut off from all of the other.
   const one = new Set(), other = new Set();
   const [first] = pairs[0];
   for (const [from, to] of pairs) if (from === first) other.add(to);
@@ -279,7 +279,7 @@ function seconds(t, digits = 3) {
   return `${(t / 1e6).toFixed(digits)} s`;
 }
 
-// Of a proposal in a seeded cluster, and of its answers.
+// The text of a proposal in a seeded cluster, and of its answers.
 function ballotText(ballot) {
   return `ballot ${ballot.counter} of ${ballot.proposer}`;
 }
@@ -307,12 +307,12 @@ function entryText(entry) {
   }
 }
 
-// The first ones of many.
+// The first few of many words.
 function shorten(words) {
   return `${words.slice(0, 12).join(", ")}${words.length > 12 ? ", ..." : ""}`;
 }
 
-// What a lane's peer is at a time.
+// The state of a lane's peer at a time.
 function stateAt(lane, t) {
   const state = { role: "down", term: "", shows: null, reason: "", linked: new Set(), vote: null, life: 0, members: new Map() };
   const segment = lane.roles.find((s) => s.from <= t && t < s.to) || lane.roles[lane.roles.length - 1];

@@ -1,5 +1,5 @@
 
-// The page: what its reader does, and what it says in words.
+// The page: its reader's actions, and its texts.
 
 const errors = [];
 window.addEventListener("error", (event) => { errors.push(String(event.message)); publishDigest(); });
@@ -27,7 +27,7 @@ function later() {
   if (!waiting) { waiting = true; requestAnimationFrame(redraw); }
 }
 
-// What the first picture shows, as it was drawn: for tests, and for programs that read the page.
+// A digest of the first picture as drawn: for tests, and for programs that read the page.
 function publishDigest() {
   const place = digest && digest.place;
   const box = canvas.getBoundingClientRect();
@@ -177,7 +177,7 @@ const ACTIONS = {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || !ACTIONS[event.key]) return;
   const vertical = event.key === "ArrowUp" || event.key === "ArrowDown";
-  // Elsewhere the arrows move the page, and the checkboxes.
+  // Elsewhere the arrow keys move the page, and the checkboxes.
   if (vertical && document.activeElement !== canvas) return;
   event.preventDefault();
   ACTIONS[event.key]();
@@ -199,7 +199,7 @@ function tellLane() {
   byId("told").textContent = stateText(model.lanes[wishes.lane], (view.from + view.to) / 2).replaceAll("\n", "; ");
 }
 
-// Words.
+// Texts.
 
 function fillSummary() {
   const changes = model.changes.length;
@@ -262,7 +262,7 @@ function fillLegend() {
     legend.append(item);
   };
   for (const [role, text] of Object.entries(ROLES)) {
-    // Who elects by gossip asks for no votes beforehand.
+    // A member that elects by gossip asks for no pre-votes.
     if (role === "pre_candidate" && !model.terms) continue;
     add(text, (context) => {
       const height = Math.round(14 * HEIGHTS[role]);
@@ -327,7 +327,7 @@ function fillKinds() {
   field.hidden = !kinds.length;
 }
 
-// `#view=1.5,3.2&show=vote_request,vote_response`: a part of a run can be linked to.
+// `#view=1.5,3.2&show=vote_request,vote_response`: a link to a part of a run.
 function readHash() {
   const hash = new URLSearchParams(location.hash.slice(1));
   const [from, to] = (hash.get("view") || "").split(",").map(Number);

@@ -1,5 +1,5 @@
 
-// Drawing. Everything is drawn anew for each view; only what is in view costs anything.
+// Drawing. Everything is drawn anew for each view; only visible parts cost anything.
 
 const GROUPS = [
   { name: "votes", kinds: /^((pre_)?vote(_|$)|timeout_now|leader_status_query)/, colour: "#7b4fc9" },
@@ -30,7 +30,7 @@ function inkOn(colour) {
   return 0.299 * r + 0.587 * g + 0.114 * b > 125 ? "#111417" : "#ffffff";
 }
 
-// Diagonal lines: told apart from plain colours without colour.
+// Diagonal lines: distinct from plain colours without colour.
 function hatch(context, line, ground) {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 8;
@@ -59,7 +59,7 @@ function layout(model, width, context) {
     rows[index] = Math.max(rows[index] || 0, fault.to);
     fault.row = index;
   }
-  // The word about the end of chaos has a row of its own, when nothing else has.
+  // The label of the end of chaos has its own row if no fault has one.
   const faultRows = Math.max(rows.length, model.healed === undefined ? 0 : 1);
   const top = faultRows * 16 + 24;
   const bar = Math.max(7, Math.round(row * 0.62));
@@ -91,7 +91,7 @@ function firstAfter(list, t, key) {
   return low;
 }
 
-// Draws the view; gives what was drawn, for the pointer and for the digest.
+// Draws the view; returns what was drawn, for the pointer and for the digest.
 function paint(canvas, model, view, wishes) {
   const ratio = window.devicePixelRatio || 1;
   const context = canvas.getContext("2d");
@@ -212,7 +212,7 @@ function paintLane(c, lane) {
   const bottom = barBottom(place, lane.index);
   const list = lane.roles;
   let first = firstAfter(list, view.from, (s) => s.to);
-  // What lasts less than a pixel is drawn last, as wide as one.
+  // Segments shorter than a pixel are drawn last, one pixel wide.
   for (const brief of [false, true]) {
     for (let i = first; i < list.length && list[i].from <= view.to; i += 1) {
       const segment = list[i], role = segment.value;
@@ -281,7 +281,7 @@ function paintTerms({ context, view, place, colours, x }, lane, bottom) {
     const segment = lane.roles[firstAfter(lane.roles, at, (s) => s.to)];
     if (!segment || segment.value === "down") continue;
     const height = Math.max(4, Math.round(place.bar * (HEIGHTS[segment.value] || 0.62)));
-    // Where the bar is too short for it, whatever follows is behind the text.
+    // If the bar is too short for it, later bars are drawn behind the text.
     const wide = x(segment.to) - from > width;
     context.fillStyle = wide && segment.value !== "paused" ? inkOn(colours[segment.value]) : colours.ink;
     if (!wide) {
@@ -306,7 +306,7 @@ function paintHandOvers({ context, model, view, place, colours, x }) {
     for (const [style, width] of [[colours.ground, 4], [colours.ink, 1.7]]) {
       context.strokeStyle = style;
       context.lineWidth = width;
-      // Dashed: nobody led in between.
+      // Dashed: there was no leader in between.
       if (began < change.t && width < 4) context.setLineDash([5, 3]);
       context.beginPath();
       context.moveTo(...from);
@@ -347,7 +347,7 @@ function paintMessages({ context, model, view, place, colours, x, drawn, wishes 
   for (let i = firstAfter(list, view.from - list.longest, (m) => m.sent); i < list.length && list[i].sent <= view.to; i += 1) {
     if (wishes.kinds.has(list[i].kind) && (list[i].arrived || list[i].sent) >= view.from) visible.push(list[i]);
   }
-  // Of too many, every so manieth.
+  // Of too many, every nth.
   const stride = Math.ceil(visible.length / MOST_ARROWS);
   drawn.hidden = visible.length - Math.ceil(visible.length / Math.max(1, stride));
   const middle = (index) => barBottom(place, index) - place.bar * 0.31;

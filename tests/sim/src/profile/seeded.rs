@@ -18,34 +18,34 @@ use crate::clock::{MAX_DEVIATION_PPM, slowest_clock};
 use crate::liars::{CLUSTER_WORDS, Words};
 use crate::world::{File, Process, World};
 
-/// What was seen of a room so far.
+/// Observations of a room so far.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Whom votes chose, by version.
+    /// Chosen leaders, by version.
     chosen: BTreeMap<u64, PeerId>,
-    /// The states that each host was told of each peer, of its present process.
+    /// Member states in each host's events, of its present process.
     told: BTreeMap<usize, (u64, BTreeMap<PeerId, MemberState>)>,
-    /// What each process observed last, and when it observed a leader last; by place and life.
+    /// Last observation of each process, and the last time with a leader; by place and incarnation.
     observed: BTreeMap<(usize, u64), Observed>,
-    /// The versions that each place voted on, with the largest write counter that such a vote showed.
+    /// Versions that each place voted on, with the largest write counter that such a vote showed.
     voted: BTreeMap<usize, BTreeMap<u64, u64>>,
     /// Places whose state file was replaced.
     lost: BTreeMap<usize, Lost>,
-    /// Versions for which a voter gave a vote again, where nobody who knew of the first one was there.
+    /// Versions for which a voter gave a second vote while no member that knew of the first was present.
     unseen: BTreeSet<u64>,
 }
 
 /// A place whose state file was lost or replaced by an older copy, until its voter knows its votes again.
 #[derive(Debug, Default)]
 struct Lost {
-    /// The write counter of the copy, and the first life that goes by it.
+    /// The write counter of the copy, and the first incarnation that uses it.
     writes: u64,
     life: u64,
-    /// The versions with votes that the copy does not know.
+    /// Versions with votes that the copy lacks.
     forgotten: BTreeSet<u64>,
     /// Whether it knows its votes again.
     recovered: bool,
-    /// The voters that told this life what they voted, since it noticed.
+    /// Voters that have reported their votes to this incarnation, since it noticed.
     told: (u64, BTreeSet<PeerId>),
 }
 
@@ -53,15 +53,15 @@ struct Lost {
 struct Observed {
     version: u64,
     led_at: Time,
-    /// Whether a majority acknowledged it since it leads.
+    /// Whether a majority has acknowledged it since it leads.
     had_majority: bool,
-    /// Whether it leads, and only with a majority.
+    /// Whether it leads, and needs a majority for that.
     needs_majority: bool,
-    /// When a majority was heard here under its leadership last.
+    /// Last time at which a majority's messages had arrived here under its leadership.
     majority_at: Time,
-    /// When it took its last input.
+    /// Time of its last input.
     seen_at: Time,
-    /// Since when it was not stopped.
+    /// Start of the time since which it was not stopped.
     runs_since: Time,
 }
 
@@ -72,14 +72,14 @@ pub(super) struct Clusters {
     seen: RefCell<Seen>,
 }
 
-/// What a node was before an input.
+/// The state of a node before an input.
 #[derive(Debug)]
 struct Before {
     led: bool,
     decided: u64,
     in_cluster: bool,
     stale: bool,
-    /// What a voter's heartbeat says of this node's state file: who, the write counter, and whether it tells its votes.
+    /// A voter's heartbeat about this node's state file: the voter, the write counter, and whether it reports its votes.
     told: Option<(PeerId, u64, bool)>,
 }
 
@@ -91,7 +91,7 @@ impl Clusters {
         }
     }
 
-    /// At most one candidate per version is chosen by votes.
+    /// Votes choose at most one candidate per version.
     fn chosen(&self, outputs: &[Output]) -> Option<(&'static str, String)> {
         let mut seen = self.seen.borrow_mut();
         outputs.iter().find_map(|output| {
@@ -118,8 +118,8 @@ impl Clusters {
         })
     }
 
-    /// A voter whose state file was lost votes again when all others have told what they voted; and it notices that with the
-    /// first heartbeat of one that remembers. Until then it may give a vote again that nobody there knows of.
+    /// A voter whose state file was lost votes again when all others have reported their votes. It notices the loss with the
+    /// first heartbeat of a voter that remembers. Until then it may give a vote again that no member there knows of.
     fn memory(
         &self,
         world: &World,
@@ -152,7 +152,7 @@ impl Clusters {
                     world.voters().is_some_and(|voters| voters.contains(&place))
                 })
             };
-            // Nothing counts any more for one that leaves.
+            // A leaving node follows no rule any more.
             let process = world.slots[slot].process.as_ref();
             let leaves = process.is_none_or(|process| process.leaving);
             let told = before.told.as_ref();
@@ -212,7 +212,7 @@ impl Clusters {
         wrong
     }
 
-    /// A leader that needs a majority has had one within the heartbeat timeout, whenever its host asks.
+    /// A leader that needs a majority has had one within the heartbeat timeout, at every call of its host.
     fn lacks_majority(
         &self,
         world: &World,
@@ -223,14 +223,14 @@ impl Clusters {
         let bound =
             slowest_clock(timeout) + world.settings.lateness * 2 + Duration::from_millis(20);
         let late = world.now.since(seen.majority_at) > bound;
-        // The only voter needs nobody's acknowledgement.
+        // The only voter needs no acknowledgement.
         let others = world.voters().is_some_and(|voters| voters.len() > 1);
         let me = &world.slots[slot].id;
         let lacks = seen.needs_majority && others && late && world.leads_at_call(slot);
         lacks.then(|| ("majority", format!("no majority acknowledges {me}")))
     }
 
-    /// Hosts are told of every step of a member's states, and of no other.
+    /// Hosts receive every step of a member's states, and no other.
     fn steps(
         &self,
         slot: usize,
@@ -379,7 +379,7 @@ impl Profile for Clusters {
         if leads && !before.led {
             next.majority_at = now;
             let alone = seeded.claim().is_some_and(|claim| !claim.elected);
-            // It observes a leader for a TTL after its last answer.
+            // A member observes a leader for a TTL after its last answer.
             let long = now.since(last.led_at) + slack
                 >= fastest(millis(intervals.ttl_timeout_ms) * 2 - probe * 2);
             let first = before.decided == 0 && !self.rules.strict_start;
@@ -394,11 +394,11 @@ impl Profile for Clusters {
         let needs = seeded.claim().is_some_and(|claim| claim.elected) || next.had_majority;
         next.needs_majority = leads && needs;
         found = found.or(self.lacks_majority(world, slot, &next));
-        // One that was stopped looks at its leader with its next probe.
+        // A process that was stopped checks its leader with its next probe.
         if now.since(last.seen_at) > slowest_clock(probe) + slack {
             next.runs_since = now;
         }
-        // One that was stopped may show a leader until then that it has long lost.
+        // Until then a process that was stopped may show a leader that it has long lost.
         let has_probed = now.since(next.runs_since) > slowest_clock(probe) + slack;
         if observation.leader.is_some() && has_probed {
             next.led_at = now;
@@ -417,7 +417,7 @@ impl Profile for Clusters {
                     seeded.is_some_and(|seeded| seeded.acknowledged_by(local) >= majority)
                 })
             });
-            // A voter may have forgotten whom it acknowledged, where nobody there remembers it.
+            // A voter may have forgotten the leader that it acknowledged, if no member there remembers it.
             let unnoticed =
                 |(slot, lost): (&usize, &Lost)| !lost.recovered && !world.is_stale(*slot);
             let excused = self.seen.borrow().lost.iter().any(unnoticed);
@@ -451,10 +451,10 @@ impl Profile for Clusters {
         }
     }
 
-    /// Leaders that share a seed: one relieves the other within a heartbeat interval.
+    /// Of two leaders that share a seed, one relieves the other within a heartbeat interval.
     fn one_of_two_within(&self, world: &World) -> Duration {
         if !world.cuts.is_empty() {
-            return Duration::from_secs(3_600); // they may share no seed
+            return Duration::from_secs(3_600); // they may not share a seed
         }
         let intervals = self.rules.intervals;
         let rounds = intervals.heartbeat_interval_ms + intervals.probe_interval_ms;
@@ -491,7 +491,7 @@ impl Profile for Clusters {
     }
 }
 
-/// The votes that a node gives, its own as a proposer included: to whom, on which version, and with which write counter.
+/// The votes of a node, including its own as a proposer: candidate, version, and write counter.
 fn votes(outputs: &[Output]) -> impl Iterator<Item = (Option<PeerId>, u64, u64)> {
     outputs.iter().filter_map(|output| {
         let Output::Transmit { to, envelope, .. } = output else {
@@ -520,7 +520,7 @@ fn votes(outputs: &[Output]) -> impl Iterator<Item = (Option<PeerId>, u64, u64)>
     })
 }
 
-/// What a heartbeat says of the receiver's state file, where it takes it.
+/// A heartbeat's report about the receiver's state file, if the node takes it.
 fn told(node: &Node, input: &Input) -> Option<(PeerId, u64, bool)> {
     let Input::Message { from, envelope } = input else {
         return None;
@@ -536,7 +536,7 @@ fn told(node: &Node, input: &Input) -> Option<(PeerId, u64, bool)> {
     counts.then(|| (from.clone(), memory.remembered, tells))
 }
 
-/// So long by the fastest clock.
+/// This duration by the fastest clock.
 fn fastest(duration: Duration) -> Duration {
     duration * (1_000_000 - MAX_DEVIATION_PPM) / 1_000_000
 }

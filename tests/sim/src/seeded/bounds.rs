@@ -1,4 +1,4 @@
-//! What must happen in time in a room with the seeded strategy, and the trial of each run.
+//! Deadlines in a room with the seeded strategy, and the trial of each run.
 
 use rand::seq::SliceRandom;
 
@@ -8,15 +8,15 @@ use super::{SeededPlan, Trial};
 use crate::chaos::{Run, ms, pairs};
 use crate::clock::slowest_clock;
 
-/// How long the agreed leader must stay.
+/// Time for which the agreed leader must stay.
 const QUIET: Duration = Duration::from_secs(5);
 
 impl Run<'_> {
     /// The end of a run: healing is over, one leader is left, and stays after one more trial.
     pub(crate) fn seeded_ends(&mut self, plan: &SeededPlan) {
         if self.plan.apart.is_some() {
-            // A member that does not reach the leader shows none, and as a seed may lead alone: what holds at every moment
-            // is all that is promised.
+            // A member that does not reach the leader shows none, and as a seed may lead alone: only the properties of every
+            // moment hold then.
             let long = ms(u64::from(plan.ttl_ms) * 4) + self.world.max_rtt() * 10;
             self.run_until(self.world.now + long);
             return;
@@ -61,7 +61,7 @@ impl Run<'_> {
                 if left >= majority {
                     self.next_leader_within(plan, leader);
                 }
-                // A process that leaves may wait for answers.
+                // A leaving process may wait for answers.
                 self.start_at(leader, self.world.now + ms(2_500));
                 self.run_until(self.world.now + ms(2_500));
             }
@@ -84,7 +84,7 @@ impl Run<'_> {
                 }
             }
             Trial::BelowMajority => {
-                // Voters that started just before acknowledge a leader then; one that leads alone has a majority from then on.
+                // Voters that have just started acknowledge a leader then; a leader without a majority has one from then on.
                 let rules = plan.rules().intervals;
                 let acknowledged =
                     ms(u64::from(plan.ttl_ms) + 2 * u64::from(rules.heartbeat_interval_ms));
@@ -103,7 +103,7 @@ impl Run<'_> {
                     self.world.crash(*voter);
                 }
                 let from = self.world.now;
-                // What a voter sent just before it died may still be under way.
+                // The last messages of a voter that died may still be under way.
                 let resigned =
                     slowest_clock(ms(u64::from(rules.heartbeat_timeout_ms)
                         + 2 * u64::from(rules.probe_interval_ms)))
@@ -145,7 +145,7 @@ impl Run<'_> {
         }
     }
 
-    /// A majority of the voters is left: another leads within a TTL, some attempts to elect, and the time of the links.
+    /// A majority of the voters remains: another leads within a TTL, some attempts to elect, and the time of the links.
     fn next_leader_within(&mut self, plan: &SeededPlan, before: usize) {
         let attempts = ms(u64::from(plan.ttl_ms) + 8 * u64::from(plan.retry_ms));
         let bound = slowest_clock(attempts) + self.world.max_rtt() * 6 + ms(1_000);

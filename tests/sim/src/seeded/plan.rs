@@ -1,4 +1,4 @@
-//! What is drawn for a room with the seeded strategy, beside the plan that every room has.
+//! Random choices for a room with the seeded strategy, beside the plan that every room has.
 
 use std::collections::BTreeSet;
 
@@ -15,23 +15,23 @@ use crate::profile::StrategyPlan;
 use crate::wider::widen;
 use crate::world::{SeededPlaces, Settings};
 
-/// Sets these draws apart from those of the plan, which come from the same seed.
+/// Separates these draws from the plan's, which come from the same seed.
 const OF_ITS_OWN: u64 = 0x5eed_0000_c1a5_7e12;
-/// Voters of a room, at most.
+/// Maximum number of voters of a room.
 const MOST_VOTERS: usize = 7;
 
-/// What is done to a room that has settled, and which bound then holds.
+/// The trial of a settled room; each has its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Trial {
     /// Nothing: the leader stays.
     Quiet,
     /// The leader crashes.
     Crash,
-    /// The leader says farewell.
+    /// The leader leaves.
     Farewell,
     /// The leader and less than a majority are cut off.
     Minority,
-    /// So many voters end that no majority is left, and come back.
+    /// Voters end until no majority is left, and come back.
     BelowMajority,
     /// All processes end and start again.
     PowerCut,
@@ -46,7 +46,7 @@ const TRIALS: [Trial; 6] = [
     Trial::PowerCut,
 ];
 
-/// How a room elects by the seeded strategy. The intervals are short, so that many of them fit into a run.
+/// Settings of the seeded strategy. The intervals are short, so that many of them fit into a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SeededPlan {
     pub voters: BTreeSet<usize>,
@@ -72,7 +72,7 @@ impl SeededPlan {
         let count = rng.random_range(1..=all.len());
         let probe_ms = rng.random_range(50..=200);
         let heartbeat_ms = probe_ms * rng.random_range(2..=4);
-        // Until a new leader is acknowledged, it is told of, answered, and heard by the next keep-alive.
+        // Time until a new leader's acknowledgement: notification, answer, and the next keep-alive.
         let timeout_ms = heartbeat_ms * rng.random_range(3..=4) + 3 * rtt_ms;
         Self {
             seeds: some(rng, all, count),
@@ -113,13 +113,13 @@ impl SeededPlan {
     }
 }
 
-/// So many of these places.
+/// This many of these places.
 fn some(rng: &mut ChaCha8Rng, mut places: Vec<usize>, count: usize) -> BTreeSet<usize> {
     places.shuffle(rng);
     places.into_iter().take(count).collect()
 }
 
-/// A state file that is lost or replaced by an older copy; some of its places are restarted again before they have heard all
+/// A state file that is lost or replaced by an older copy; some of its places restart again before they have received from all
 /// other voters.
 fn old_disk(plan: &mut Plan, rng: &mut ChaCha8Rng, strategy: &SeededPlan) {
     let voters: Vec<usize> = strategy.voters.iter().copied().collect();
@@ -158,7 +158,7 @@ fn old_disk(plan: &mut Plan, rng: &mut ChaCha8Rng, strategy: &SeededPlan) {
     }
 }
 
-/// Of all that the network ever has.
+/// The maximum over the whole run.
 fn longest_trip_ms(plan: &Plan) -> u32 {
     let steps = plan.steps.iter().map(|(_, step)| match step {
         Step::Delay { most_ms, .. } => *most_ms,
@@ -177,7 +177,7 @@ pub fn draw(seed: u64) -> Plan {
     draw_for(seed, None)
 }
 
-/// The same for a room of `size` places, where that is given.
+/// The plan of a seed, for a room of `size` places if given.
 pub fn draw_for(seed: u64, size: Option<usize>) -> Plan {
     let mut plan = Plan::draw_narrow(seed, size);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ OF_ITS_OWN);
@@ -189,7 +189,7 @@ pub fn draw_for(seed: u64, size: Option<usize>) -> Plan {
     let places: Vec<usize> = (0..plan.size).collect();
     let voters = some(&mut rng, places.clone(), count);
     let rtt_ms = 2 * longest_trip_ms(&plan);
-    // Voters whose hosts never let them vote, and voters that never start: a majority is left, and a seed.
+    // Voters whose hosts never let them vote, and voters that never start: a majority remains, and a seed.
     let mut spare = (voters.len() - 1) / 2;
     plan.observers.retain(|slot| {
         let stays = !voters.contains(slot) || spare > 0;

@@ -1,8 +1,8 @@
-//! What once broke a property of rooms with the seeded strategy. It runs first, for ever.
+//! Seeds that once broke a property of rooms with the seeded strategy. Every run starts with them.
 //!
-//! A seed means what the plans of its time drew, and no more since they draw something else.
+//! A seed means the plan that its generator drew, and another plan since the generator changed.
 
-/// Seeds.
+/// The seeds.
 pub const SEEDS: &[u64] = &[
     9_610_001_178, // a leader had a majority between two probes, and led on without one
     9_900_029_867, // a voter whose state file was an older copy waited for a TTL, and its leader had no majority meanwhile

@@ -1,4 +1,4 @@
-//! Members that break the protocol: each costs its own link and nothing else (C6 G16). One that counts too far costs
+//! Members that break the protocol: each costs its own link and nothing else (C6 G16). A member whose counter is too large costs
 //! nothing (C4.8).
 
 use room_core::election::raft::wire::{ElectionMessage, Pulse, Stamped};
@@ -31,7 +31,7 @@ fn stamp_of(world: &World, slot: usize) -> Stamp {
     node.record().stamp.clone()
 }
 
-/// Sends a message as if the member's core had.
+/// Sends a message as if the member's core had sent it.
 fn forge(world: &mut World, from: usize, to: usize, message: Message) {
     let incarnation = world.node(from).expect("it runs").incarnation();
     world.forge(
@@ -48,7 +48,7 @@ fn elects(stamp: Stamp, message: ElectionMessage) -> Message {
     Message::from(Stamped::new(stamp, message))
 }
 
-/// `message` of the bad member costs it its link to `to`, and nobody else anything.
+/// `message` of the bad member costs it its link to `to`, and changes nothing for the others.
 fn costs_the_link(make: impl Fn(&World, usize, usize) -> Message) {
     let (mut world, leader, bad, third) = room();
     for to in [leader, third] {
@@ -61,7 +61,7 @@ fn costs_the_link(make: impl Fn(&World, usize, usize) -> Message) {
         assert_eq!((closed.0, &closed.1), (to, &world.slots[bad].id));
         assert!(matches!(closed.2, LinkEnd::Violation(_)), "{:?}", closed.2);
         assert_eq!(stamp_of(&world, to), before, "the record changed");
-        // The bad member may lead itself once it is alone.
+        // The bad member may lead once it is alone.
         let others = world.leaders().into_iter().filter(|slot| *slot != bad);
         assert_eq!(others.collect::<Vec<_>>(), [leader]);
     }
@@ -158,10 +158,11 @@ fn an_assignment_in_anothers_name_costs_the_link() {
     });
 }
 
-/// The bad member asks for a vote, nacks, and follows, all under `stamp`; what the leader and the third one then go by.
+/// The bad member asks for a vote, nacks, and follows, all under `stamp`; returns the stamps of the leader and the third one
+/// after that.
 fn counted(stamp: impl Fn(&World, usize, usize) -> Stamp) -> [Stamp; 2] {
     let (mut world, leader, bad, third) = room();
-    // Terms leap here, which P15 is about.
+    // Terms leap here, which P15 forbids.
     world.checker.lied_to = true;
     for to in [leader, third] {
         let stamp = stamp(&world, bad, to);
@@ -205,7 +206,7 @@ fn counters_above_the_bound_of_the_clock_change_nothing() {
         let node = world.node(to).expect("it runs");
         node.counter_bound(world.local(to))
     };
-    let later = 1024; // at most: what is forged arrives within some milliseconds
+    let later = 1024; // an upper bound: forged messages arrive within some milliseconds
     for beyond in [0, 1 << 50, u64::MAX - (1 << 42)] {
         let term = counted(|world, _, to| Stamp {
             term: bound(world, to) + later + beyond,
@@ -225,7 +226,7 @@ fn counters_above_the_bound_of_the_clock_change_nothing() {
 }
 
 #[test]
-fn a_term_that_leaps_is_gone_above_by_the_leader_and_costs_nobody_a_link() {
+fn a_leader_goes_above_a_leaping_term_and_no_link_is_lost() {
     let stamps = counted(|world, _, to| {
         let mut stamp = stamp_of(world, to);
         stamp.term += LEAP;
@@ -234,7 +235,7 @@ fn a_term_that_leaps_is_gone_above_by_the_leader_and_costs_nobody_a_link() {
     assert!(stamps.iter().all(|stamp| stamp.term > LEAP), "{stamps:?}");
 }
 
-/// It starts in term 0: no distance from that is an offence.
+/// It starts in term 0: no distance from that is a violation.
 #[test]
 fn a_newcomer_links_to_all_members_of_a_room_whose_term_is_far_above_its_own() {
     const FAR: u64 = 1 << 30;

@@ -15,7 +15,7 @@ fn explored(name: &str, scope: &Scope) -> Found {
     found
 }
 
-/// Explores all of it without a violation. Where votes are not forgotten a restart, an expiry and a reset are one: they end
+/// Explores all of it without a violation. If votes are not forgotten, a restart, an expiry and a reset are equivalent: they end
 /// an open round and nothing else.
 fn exhaust(ballots: u8, versions: u64, restarts: u8, losses: u8) -> usize {
     let name = format!(

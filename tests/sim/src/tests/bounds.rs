@@ -1,4 +1,4 @@
-//! The bounds of a settled room, each broken on purpose: a check that nothing breaks proves nothing.
+//! The bounds of a settled room, each broken on purpose: a check that is never broken proves nothing.
 
 use room_core::election::guards::Guards;
 
@@ -7,10 +7,10 @@ use crate::chaos::Run;
 use crate::plan::{Phase, Plan};
 use crate::trace::Trace;
 
-/// Rooms that are tried, at most, where chance decides.
+/// Maximum number of rooms to try, where chance decides.
 const TRIES: u64 = 40;
 
-/// A calm room of five in which everybody starts, and the trial of `phase`.
+/// A calm room of five in which all start, and the trial of `phase`.
 fn calm(seed: u64, phase: Phase) -> Plan {
     let line = r#"{"seed":0,"size":5,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[5,20],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[10,{"Start":{"slot":1,"contact":0}}],[20,{"Start":{"slot":2,"contact":0}}],[30,{"Start":{"slot":3,"contact":0}}],[40,{"Start":{"slot":4,"contact":0}}]],"heal_at_ms":9000,"phase":"Join"}"#;
     let mut plan = Plan::parse(line).expect("a plan");
@@ -19,7 +19,7 @@ fn calm(seed: u64, phase: Phase) -> Plan {
     plan
 }
 
-/// The property that the trial of a plan breaks, after `harm` was done to the settled room.
+/// The property that a plan's trial breaks after `harm` to the settled room.
 fn breaks(plan: &Plan, harm: impl Fn(&mut Run<'_>)) -> Option<&'static str> {
     let mut run = Run::new(plan, Trace::off(), None, false);
     run.play_faults();
@@ -46,7 +46,7 @@ fn is_seen(property: &str, phase: Phase, change: impl Fn(&mut Plan), harm: impl 
     panic!("{property} is never broken in {phase:?}, but {seen:?}");
 }
 
-/// Nothing arrives any more at anybody.
+/// Cuts every direction.
 fn cut_all(run: &mut Run<'_>) {
     let size = run.world.slots.len();
     for from in 0..size {
@@ -58,7 +58,7 @@ fn cut_all(run: &mut Run<'_>) {
     }
 }
 
-/// The members go by the higher term, and the check expects the larger side.
+/// The members use HighestTerm, and the check expects LargestSide.
 fn highest_term(plan: &mut Plan) {
     plan.rules.highest_term = true;
 }
@@ -66,7 +66,7 @@ fn highest_term(plan: &mut Plan) {
 fn expect_the_largest_side(run: &mut Run<'_>) {
     let mut plan = run.plan.clone();
     plan.rules.highest_term = false;
-    run.plan = Box::leak(Box::new(plan)); // a test's
+    run.plan = Box::leak(Box::new(plan)); // only in a test
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn p11_a_leave_without_a_successor_is_seen() {
 }
 
 #[test]
-fn p11_a_hand_over_that_nobody_hears_of_is_seen() {
+fn p11_a_transfer_that_no_member_receives_is_reported() {
     is_seen("P11", Phase::HandOver, |_| {}, cut_all);
 }
 
@@ -128,7 +128,7 @@ fn p16_a_joiner_that_changes_the_leader_is_seen() {
 }
 
 #[test]
-fn p15_p18_what_a_crash_costs_is_seen() {
+fn p15_p18_the_costs_of_a_crash_are_reported() {
     let property = |messages, wasted: &[u64], most| {
         costs_too_much(messages, 5, wasted, most).map(|(property, _)| property)
     };

@@ -1,4 +1,4 @@
-//! Rooms that end for some of their members. What each host receives, and in which order, is checked after every input
+//! Rooms that end for some of their members. A check after every input covers each host's events and their order
 //! (`world/room_end.rs`).
 
 use rand::Rng;

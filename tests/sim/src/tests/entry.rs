@@ -1,4 +1,4 @@
-//! Rooms of one creator and several joiners, which start in any order and dial anybody.
+//! Rooms of one creator and several joiners, which start in any order and dial any member.
 
 use rand::Rng;
 use room_core::election::Entry;
@@ -24,7 +24,7 @@ fn looks(world: &World, slot: usize) -> bool {
     process.is_some_and(|process| process.node.is_looking())
 }
 
-/// Processes start within some seconds, and until it is in a room every joiner dials somebody twice a second.
+/// Processes start within some seconds, and every joiner dials a random member twice a second until it is in a room.
 fn gather(world: &mut World) {
     for slot in 0..PLACES {
         world.slots[slot].entry = match slot {

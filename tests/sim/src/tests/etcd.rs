@@ -1,4 +1,4 @@
-//! Members whose leader etcd decides, by seed. `MMN_SIM_SEEDS` and `MMN_SIM_FIRST_SEED` count here, too; besides,
+//! Members whose leader etcd decides, by seed. `MMN_SIM_SEEDS` and `MMN_SIM_FIRST_SEED` apply here, too; besides,
 //! `MMN_SIM_ETCD_SEED=<seed> cargo test --release -p room_simulator replay -- --nocapture` prints one run.
 
 use std::time::Instant;
@@ -8,7 +8,7 @@ use crate::etcd::run;
 
 /// Seeds of one `make test`.
 const DEFAULT_SEEDS: u64 = 5_000;
-/// Seeds that once broke a property: a late revocation of an earlier process ended the lease with which the next one led.
+/// Seeds that once broke a property: a late revocation of an earlier process ended the lease of the next leader.
 const REGRESSIONS: [u64; 4] = [9_810_004_791, 9_810_006_074, 9_810_011_067, 9_810_012_493];
 
 #[test]

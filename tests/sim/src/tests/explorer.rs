@@ -1,12 +1,11 @@
 //! Every history of three nodes, within bounds.
 //!
-//! The specification gives figures of a separate model of the rules: 47,416 states for three terms, 49,899 once
-//! an assignment takes the vote, 354,750 for two terms and two `SetLeader` calls, 4,182,481 for three terms and
-//! one. Those here are of the production rules, and differ since the states do: a node here also knows its
-//! round, its electorate and who granted; what was said is a set that can be heard again for ever, where that
-//! model had copies under way; `SetLeader` calls come on top of the terms; a leader may also campaign in place
-//! above any record it is told of; and messages that can never matter again are forgotten, which makes the most
-//! of it ([`what_is_forgotten_does_not_matter`] shows that nothing is lost by that).
+//! The specification gives figures of a separate model of the rules: 47,416 states for three terms, 49,899 once an assignment
+//! takes the vote, 354,750 for two terms and two `SetLeader` calls, 4,182,481 for three terms and one. The figures here are of
+//! the production rules, and differ because the states do. A node here also knows its round, its electorate and its voters. Sent
+//! messages are a set and can arrive any number of times, where that model had copies under way. `SetLeader` calls come on top of
+//! the terms. A leader may also campaign in place above any received record. And messages that can never matter again are
+//! forgotten, which has the largest effect ([`forgotten_state_does_not_matter`] shows that it loses nothing).
 
 use std::time::Instant;
 
@@ -83,7 +82,7 @@ fn restarts_with_a_disk_change_nothing() {
     exhaust("2 terms, 1 SetLeader and 1 restart", &scope);
 }
 
-/// Three voters, and a fourth node that campaigns as if it might and votes for everybody: nobody listens to it.
+/// Three voters, and a fourth node that campaigns as if eligible and votes for all: no voter accepts its messages.
 #[test]
 fn an_outsider_that_campaigns_and_a_restart_change_nothing() {
     let scope = Scope {
@@ -101,9 +100,9 @@ fn an_outsider_that_campaigns_and_a_restart_change_nothing() {
     assert_eq!(broken.property, "P5");
 }
 
-/// The same rooms with and without their past: the nodes get into the same situations.
+/// Explores rooms with and without their past: the nodes get into the same situations.
 #[test]
-fn what_is_forgotten_does_not_matter() {
+fn forgotten_state_does_not_matter() {
     for (terms, set_leaders, in_place) in [(2, 0, true), (1, 1, true), (3, 0, false)] {
         let forgetful = Scope {
             in_place,

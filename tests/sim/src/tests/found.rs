@@ -1,11 +1,11 @@
-//! What the simulator once found, as named situations.
+//! Faults that the simulator once found, as named situations.
 
 use room_core::node::Command;
 
 use super::rooms::*;
 use crate::world::{Settings, World};
 
-/// Of five, one goes deaf to one peer after another; none of the others is told another leader.
+/// Of five, one goes deaf to one peer after another; none of the others changes its leader.
 fn nobody_minds(world: &mut World, deaf: usize) {
     forget_told(world);
     for other in (0..5).filter(|other| *other != deaf) {
@@ -22,9 +22,9 @@ fn nobody_minds(world: &mut World, deaf: usize) {
     }
 }
 
-/// P14: the last peer that a deaf node is linked to never hears of a claim that its silence seemed to allow.
+/// P14: the last peer linked to a deaf node never receives a claim that its silence seemed to allow.
 #[test]
-fn a_node_that_goes_deaf_to_one_peer_after_another_changes_nobodys_leader() {
+fn a_node_that_goes_deaf_to_one_peer_after_another_changes_no_members_leader() {
     for seed in 0..100 {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
@@ -33,9 +33,9 @@ fn a_node_that_goes_deaf_to_one_peer_after_another_changes_nobodys_leader() {
     }
 }
 
-/// P16: what a joiner's host asked for before it met anybody is not told to the room.
+/// P16: a `SetLeader` call of a joiner's host before its first link does not reach the room.
 #[test]
-fn a_joiner_that_named_itself_leader_changes_nobodys_leader() {
+fn a_joiner_that_named_itself_leader_changes_no_members_leader() {
     for seed in 0..100 {
         let mut world = settled(seed, 4, Settings::default());
         let first = leader(&world);
@@ -59,9 +59,9 @@ fn a_joiner_that_named_itself_leader_changes_nobodys_leader() {
     }
 }
 
-/// P14, the same with an observer: it does not vote, but it answers for the leader that it hears.
+/// P14, with an observer: it does not vote, but it vouches for the leader that it is linked to.
 #[test]
-fn a_node_that_hears_observers_last_changes_nobodys_leader() {
+fn a_node_that_last_receives_from_observers_changes_no_members_leader() {
     for seed in 0..100 {
         let mut world = empty(seed, 5, Settings::default());
         world.slots[4].eligible = false;

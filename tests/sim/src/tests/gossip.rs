@@ -1,5 +1,5 @@
-//! Seeded rooms that elect by gossip. The variables of [`super::runner`] count here, too; besides,
-//! `MMN_SIM_GOSSIP_SEED=<seed> cargo test --release -p room_simulator replay -- --nocapture` prints one run.
+//! Seeded rooms that elect by gossip. The variables of [`super::runner`] apply here, too; besides, `MMN_SIM_GOSSIP_SEED=<seed>
+//! cargo test --release -p room_simulator replay -- --nocapture` prints one run.
 
 use std::time::Instant;
 
@@ -52,7 +52,7 @@ fn replay_of_gossip() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_room() {
+fn equal_seeds_give_equal_rooms() {
     let run = |seed| {
         let outcome = chaos::run_plan(&gossip::draw(seed), Trace::on(), None);
         (outcome.trace.hash(), outcome.hash)

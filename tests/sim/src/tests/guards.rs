@@ -1,8 +1,8 @@
-//! Why each guard is there: the same rooms with it and without it (C6).
+//! The need for each guard: equal rooms with it and without it (C6).
 //!
-//! A run says which property it broke, if any. With all guards none of the runs breaks one; with a guard off a
-//! named property falls. Where another guard covers the same hole, both arms of the comparison do without that
-//! other one, and the test says so. The guards of safety are in `guards_explored`.
+//! A run returns the property that it broke, if any. With all guards no run breaks one; with a guard off a named property fails.
+//! If another guard covers the same hole, both arms of the comparison run without that other one, as the test notes. The guards
+//! of safety are in `guards_explored`.
 
 use room_core::election::raft::Raft;
 use std::collections::BTreeSet;
@@ -22,18 +22,18 @@ use crate::world::{Settings, World};
 type Broken = Option<&'static str>;
 
 const ALL: Guards = Guards::ALL;
-/// Rounds that collide: what these cost is seldom seen where one of both lets the other go first (G13).
+/// Rounds that collide: their cost rarely shows if one of both lets the other go first (G13).
 const RIVALS: Guards = Guards {
     rivals_yield: false,
     ..ALL
 };
-/// P9: two election timeouts, and two seconds for silence to be noticed.
+/// P9: two election timeouts, and two seconds until silence is noticed.
 const AGREEMENT: Duration = ms(2 * 3_000 + 2_000);
-/// One way, in rooms that reach around the world.
+/// One-way delays in rooms that span the world.
 const FAR: (Duration, Duration) = (ms(75), ms(225));
 const NEAR: (Duration, Duration) = (ms(20), ms(80));
 
-/// In how many of `seeds` runs `property` falls. No run may break another one.
+/// Number of `seeds` runs in which `property` fails. No run may break another one.
 fn falls(property: &str, seeds: u64, run: impl Fn(u64) -> Broken) -> u64 {
     let broken = (0..seeds).filter_map(|seed| run(seed).map(|broken| (seed, broken)));
     broken
@@ -41,7 +41,7 @@ fn falls(property: &str, seeds: u64, run: impl Fn(u64) -> Broken) -> u64 {
         .count() as u64
 }
 
-/// `property` holds in all runs with the guards of `with` and falls in at least `most` of them with `without`.
+/// `property` holds in all runs with the guards of `with` and fails in at least `most` of them with `without`.
 fn is_needed(
     property: &str,
     seeds: u64,
@@ -70,7 +70,7 @@ fn far_room(seed: u64, size: usize, guards: Guards, delay: (Duration, Duration))
     world
 }
 
-/// Everybody is linked and goes by one leader; who that is, or what was broken on the way.
+/// Waits until all are linked and follow one leader; returns the leader, or the property broken on the way.
 fn settle(world: &mut World) -> Result<usize, &'static str> {
     for slot in 0..world.slots.len() {
         world.start(slot);
@@ -85,7 +85,7 @@ fn settle(world: &mut World) -> Result<usize, &'static str> {
     world.agreed().ok_or_else(|| broken(world).unwrap_or("P9"))
 }
 
-/// How long it takes until `done`, if it does not take longer than `most`.
+/// Time until `done`; None if it takes longer than `most`.
 fn until(world: &mut World, most: Duration, done: impl Fn(&World) -> bool) -> Option<Duration> {
     let from = world.now;
     while !done(world) {
@@ -97,30 +97,30 @@ fn until(world: &mut World, most: Duration, done: impl Fn(&World) -> bool) -> Op
     Some(world.now.since(from))
 }
 
-/// What the checker saw.
+/// The checker's violation.
 fn broken(world: &World) -> Broken {
     world.violation.as_ref().map(|violation| violation.property)
 }
 
-/// What the checker saw, else `property` if it does not hold.
+/// The checker's violation, else `property` if it does not hold.
 fn judge(world: &World, holds: bool, property: &'static str) -> Broken {
     broken(world).or((!holds).then_some(property))
 }
 
-/// Nobody but `except` was told of any leader.
+/// No member but `except` received a change of the leader.
 fn unchanged_but(world: &World, except: usize) -> bool {
     let mut slots = world.slots.iter().enumerate();
     slots.all(|(slot, place)| slot == except || place.told.is_empty())
 }
 
-/// Whoever leads now, after `before`.
+/// The present leader, other than `before`.
 fn next_leader(world: &World, before: usize) -> Option<usize> {
     world.agreed().filter(|leader| *leader != before)
 }
 
-/// P11: a leader that says farewell is followed within 300 ms and three round trips.
+/// P11: a leaving leader has a successor within 300 ms and three round trips.
 #[test]
-fn g1_without_succession_a_farewell_costs_a_whole_timeout() {
+fn g1_without_succession_a_leave_costs_a_whole_timeout() {
     let off = Guards {
         succession: false,
         ..ALL
@@ -140,7 +140,7 @@ fn g1_without_succession_a_farewell_costs_a_whole_timeout() {
     });
 }
 
-/// Every few seconds one follower does not hear the leader for a while, or hears nobody at all.
+/// Every few seconds one follower is deaf to the leader for a while, or deaf to all.
 fn deaf_now_and_then(seed: u64, guards: Guards) -> (World, usize, usize) {
     let mut world = room(seed, 5, guards);
     let first = settle(&mut world).unwrap_or(0);
@@ -154,7 +154,7 @@ fn deaf_now_and_then(seed: u64, guards: Guards) -> (World, usize, usize) {
     (world, first, deaf)
 }
 
-/// P15: a follower that does not hear the leader keeps its term, and brings none back.
+/// P15: a follower that is deaf to the leader keeps its term, and brings no higher one back.
 #[test]
 fn g2_without_pre_votes_a_deaf_follower_drives_the_terms() {
     let off = Guards {
@@ -167,8 +167,8 @@ fn g2_without_pre_votes_a_deaf_follower_drives_the_terms() {
     });
 }
 
-/// P14. Either guard alone keeps the leader: whoever asks first is told that it lives (G2, G3), and whoever
-/// does not ask gets no vote (G4). Rooms that have neither lose it.
+/// P14. Either guard alone keeps the leader: a node that asks first learns that the leader lives (G2, G3), and a node that does
+/// not ask gets no vote (G4). Rooms without both lose the leader.
 #[test]
 fn g2_and_g4_without_either_a_deaf_follower_deposes_the_leader() {
     let no_lease = Guards {
@@ -192,7 +192,7 @@ fn g2_and_g4_without_either_a_deaf_follower_deposes_the_leader() {
     is_needed("P14", 50, (no_pre_vote, neither), 45, run);
 }
 
-/// P14: the others' word of the leader is what stops a follower that cannot hear it.
+/// P14: the others' reports of the leader stop a follower that is deaf to it.
 #[test]
 fn g3_without_vetoes_a_deaf_follower_leads_beside_the_leader() {
     let off = Guards { veto: false, ..ALL };
@@ -236,7 +236,7 @@ fn g6_without_the_check_a_leader_without_a_majority_leads_on() {
     });
 }
 
-/// P9: `SetLeader` reached one follower only, and its caller is gone. The old leader learns of it by a Nack.
+/// P9: `SetLeader` reached one follower only, and its caller is gone. A Nack informs the old leader.
 #[test]
 fn g7_without_nacks_an_old_leader_never_learns_of_a_newer_claim() {
     let off = Guards { nack: false, ..ALL };
@@ -259,8 +259,8 @@ fn g7_without_nacks_an_old_leader_never_learns_of_a_newer_claim() {
     });
 }
 
-/// P9, with the one trip of a heartbeat as its bound: the winner's first heartbeat ends every other candidacy.
-/// Without it the losers ask again, and hear of the leader only then (G2, G3).
+/// P9, with the one trip of a heartbeat as its bound: the winner's first heartbeat ends every other candidacy. Without it the
+/// losers ask again, and only then learn of the leader (G2, G3).
 #[test]
 fn g8_without_conceding_the_losers_of_a_vote_follow_late() {
     let off = Guards {
@@ -280,7 +280,7 @@ fn g8_without_conceding_the_losers_of_a_vote_follow_late() {
     });
 }
 
-/// A settled room whose leader's process ends, which its connections tell.
+/// A settled room whose leader's process ends; its closed connections show that.
 fn room_whose_leader_is_closed(
     seed: u64,
     guards: Guards,
@@ -294,7 +294,7 @@ fn room_whose_leader_is_closed(
     Ok((world, first))
 }
 
-/// P15: five that start together. Nobody votes before it knows the room, so that there is one election.
+/// P15: five nodes that start together. No node votes before it knows the room, so that there is one election.
 #[test]
 fn g9_without_the_grace_a_cold_room_elects_again_and_again() {
     let off = Guards {
@@ -317,7 +317,7 @@ fn g9_without_the_grace_a_cold_room_elects_again_and_again() {
     });
 }
 
-/// P16: who is still connecting does not lead meanwhile.
+/// P16: a node that is still connecting does not lead meanwhile.
 #[test]
 fn g9_without_the_grace_a_joiner_leads_while_it_is_connecting() {
     let off = Guards {
@@ -337,10 +337,10 @@ fn g9_without_the_grace_a_joiner_leads_while_it_is_connecting() {
     });
 }
 
-/// X3 and P14, the other half of G12 (C5): what comes back goes by the larger side. Where the higher term wins, as
-/// it was first written, whoever was cut off and led itself brings that leadership back to all others.
+/// X3 and P14, the other half of G12 (C5): a returning member follows the larger side. With HighestTerm, the original rule, a
+/// member that was cut off and elected itself brings its leadership back to all others.
 #[test]
-fn g12_where_the_higher_term_wins_those_that_were_cut_off_take_over() {
+fn g12_where_the_higher_term_wins_members_that_were_cut_off_take_over() {
     let returns = |seed: u64, merge, cut_off: usize| {
         let mut world = room(seed, 5, ALL);
         world.settings.merge = merge;
@@ -368,7 +368,7 @@ fn g12_where_the_higher_term_wins_those_that_were_cut_off_take_over() {
     }
 }
 
-/// P5: an election sees the members of now.
+/// P5: an election uses the present members.
 #[test]
 fn g11_with_a_stale_view_the_wrong_voters_are_asked() {
     let off = Guards {
@@ -389,7 +389,7 @@ fn g11_with_a_stale_view_the_wrong_voters_are_asked() {
     });
 }
 
-/// P16: the middle of a chain does not see that the far end has come.
+/// P16: the middle of a chain does not notice the arrival of the far end.
 #[test]
 fn g11_with_a_stale_view_the_end_of_a_chain_leads_too() {
     let off = Guards {
@@ -440,9 +440,9 @@ fn g13_without_slots_a_failover_floods_the_room() {
     assert!(with <= bound && without > bound, "{with}, {without}");
 }
 
-/// P15, with a fixed number of two voters: who starts within one trip of the other asks at the same time.
+/// P15, with a fixed number of two voters: two that start within one trip ask at the same time.
 #[test]
-fn g13_where_no_rival_yields_two_that_ask_together_split_the_votes() {
+fn g13_without_yielding_rivals_two_that_ask_together_split_the_votes() {
     is_needed("P15", 100, (ALL, RIVALS), 20, |seed, guards| {
         let mut world = far_room(seed, 2, guards, (ms(130), ms(150)));
         world.settings.roster = Some(BTreeSet::from([0, 1]));
@@ -458,8 +458,8 @@ fn g13_where_no_rival_yields_two_that_ask_together_split_the_votes() {
     });
 }
 
-/// P9, with the shortest timeout as its bound: a leader whose connections are closed is followed at once by
-/// several candidates (G1), and their first rounds may all fail.
+/// P9, with the shortest timeout as its bound: several candidates follow at once when a leader's connections are closed (G1), and
+/// their first rounds may all fail.
 #[test]
 fn g14_without_fast_retries_failed_rounds_cost_timeouts() {
     let off = Guards {
@@ -478,9 +478,8 @@ fn g14_without_fast_retries_failed_rounds_cost_timeouts() {
     });
 }
 
-/// P14: in a large room with round trips of 0.3 to 0.9 s, leases that are shorter than the way to everybody and
-/// back let a candidate that is late depose the new leader. Not where candidates make way for those that go before
-/// them, which is a second reason for most of them to be silent; so that nobody does here.
+/// P14: in a large room with round trips of 0.3 to 0.9 s, leases shorter than the round trip to all let a late candidate depose
+/// the new leader. Yielding to candidates of a better rank is a second reason for most of them to be silent, so it is off here.
 #[test]
 fn g15_without_longer_timeouts_far_rooms_depose_their_new_leaders() {
     let on = Guards {
@@ -505,13 +504,13 @@ fn g15_without_longer_timeouts_far_rooms_depose_their_new_leaders() {
             return judge(&world, false, "P9");
         }
         world.run_for(ms(5_000));
-        // The loss of the first leader, and the next one.
+        // Only the loss of the first leader, and the next one.
         let steady = world.slots.iter().all(|slot| slot.told.len() <= 2);
         judge(&world, steady, "P14")
     });
 }
 
-/// P5: a member that answers in the names of others makes a leader that nobody voted for.
+/// P5: a member that answers in the names of others makes a leader without votes.
 #[test]
 fn g16_with_names_from_the_payload_one_member_votes_for_all() {
     let off = Guards {

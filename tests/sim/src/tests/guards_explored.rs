@@ -1,4 +1,4 @@
-//! Why each guard of safety is there: the explorer with it and without it (C6).
+//! The need for each guard of safety: the explorer with it and without it (C6).
 
 use room_core::election::guards::Guards;
 
@@ -6,8 +6,8 @@ use crate::explorer::{Scope, explore};
 
 const ALL: Guards = Guards::ALL;
 
-/// `property` holds in all of `scope` with the guards of `with`, and falls with those of `without`; the shortest
-/// way there has `steps` steps.
+/// `property` holds in all of `scope` with the guards of `with`, and fails with those of `without`; the shortest way there has
+/// `steps` steps.
 fn is_needed(
     property: &'static str,
     scope: &Scope,
@@ -30,7 +30,7 @@ fn is_needed(
     assert_eq!((broken.property, broken.trace.len()), (property, steps));
 }
 
-/// Links that are lost on the way, and majorities of those that are left.
+/// Links that are lost on the way, and majorities of the remaining ones.
 fn dynamic(nodes: usize) -> Scope {
     Scope {
         nodes,
@@ -50,7 +50,7 @@ fn g5_with_an_electorate_that_shrinks_too_few_elect() {
     is_needed("P5", &dynamic(4), (ALL, off), 4);
 }
 
-/// X5a with a disk: an answer to a life that is over is taken for one to this life.
+/// X5a with a disk: an answer to an earlier incarnation counts for this one.
 #[test]
 fn g9_with_answers_to_another_incarnation_a_vote_counts_in_a_wrong_term() {
     let off = Guards {
@@ -64,7 +64,7 @@ fn g9_with_answers_to_another_incarnation_a_vote_counts_in_a_wrong_term() {
     is_needed("P5", &scope, (ALL, off), 5);
 }
 
-/// X1: two parts elect in one term, and whoever hears both goes by the last one.
+/// X1: two parts elect in one term, and a node with links to both follows the last one.
 #[test]
 fn g10_without_an_order_among_leaders_a_follower_goes_back() {
     let off = Guards {
@@ -87,8 +87,8 @@ fn g12_without_one_order_assignments_undo_each_other() {
     is_needed("C3", &one_call, (ALL, off), 4);
 }
 
-/// X4c. Where every assignment opens an epoch (G12) nobody can campaign in its term, and the vote that it takes
-/// is one more lock on the same door. Without epochs it is the only one.
+/// X4c. If every assignment opens an epoch (G12) no node can campaign in its term, and the vote that it takes is a second
+/// safeguard. Without epochs it is the only one.
 #[test]
 fn an_assignment_that_gives_the_vote_back_elects_two_leaders() {
     let no_epochs = Guards {
@@ -112,7 +112,7 @@ fn an_assignment_that_gives_the_vote_back_elects_two_leaders() {
     assert!(explore(&covered).violation.is_none());
 }
 
-/// X5a: a voter, a candidate or a leader comes back without its vote.
+/// X5a: a voter, a candidate or a leader restarts without its vote.
 #[test]
 fn persistence_without_a_disk_a_restart_elects_two_leaders() {
     let off = Guards {

@@ -1,4 +1,4 @@
-//! T22: two members dial each other at once. Whatever arrives first, one link is left, and both ends have the same one.
+//! T22: two members dial each other at once. In every order of arrivals one link remains, and both ends keep that one.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// The second dial begins `later` than the first, which is that of `first`; each direction takes so long. Tells which end
-/// dialled the link that is left.
+/// The second dial begins `later` than the first, which is that of `first`; each direction takes this long. Returns the end that
+/// dialled the remaining link.
 fn dial_each_other(first: usize, later: u64, there: u64, back: u64) -> usize {
     let settings = Settings {
         delay: (ms(1), ms(1)),

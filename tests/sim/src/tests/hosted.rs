@@ -1,4 +1,4 @@
-//! Rooms with a fixed host that is killed and started anew.
+//! Rooms with a fixed host that is killed and restarted.
 
 use rand::Rng;
 
@@ -32,7 +32,7 @@ fn hosted(seed: u64, guests: usize, settings: Settings) -> World {
     for slot in 1..=guests {
         world.slots[slot].eligible = false;
     }
-    // It keeps its key: here a dial that finds another key at the old address is permanent.
+    // It keeps its key: here a dial that finds another key at the old address fails for good.
     world.slots[HOST].key = Some(Fingerprint([7; 32]));
     world.start(HOST);
     let at_once = world.leaders() == [HOST];
@@ -48,7 +48,7 @@ fn hosted(seed: u64, guests: usize, settings: Settings) -> World {
     world
 }
 
-/// No guest was told of another leader than the host, and no two tellings in turn say the same.
+/// No guest received a leader other than the host, and no two consecutive events are equal.
 fn only_the_host_was_told(world: &World) {
     let host = world.slots[HOST].id.as_str();
     for slot in 1..world.slots.len() {
@@ -79,7 +79,7 @@ fn strategies() -> [Strategy; 2] {
 }
 
 #[test]
-fn a_fixed_host_that_is_started_anew_is_the_only_leader_that_anybody_is_told_of() {
+fn a_restarted_fixed_host_is_the_only_leader_in_all_events() {
     for (seed, strategy) in (0..40).flat_map(|seed| strategies().map(|each| (seed, each))) {
         let mut world = hosted(seed, 3, settings(seed, strategy));
         for round in 0..4u32 {
@@ -103,7 +103,7 @@ fn a_fixed_host_that_is_started_anew_is_the_only_leader_that_anybody_is_told_of(
                 "the host was told of more than its own start",
             );
             for slot in 1..=3 {
-                // Of those that lose it within a moment, the first may hear the others' last word of it.
+                // Of members that lose it within a moment, the first may receive a late report of it from the others.
                 let told = told(&world, slot);
                 expect(
                     &world,
@@ -125,7 +125,7 @@ fn a_fixed_host_that_is_started_anew_is_the_only_leader_that_anybody_is_told_of(
     }
 }
 
-/// The same where packets are lost, and where a guest is cut off while the host is anew.
+/// Packets are lost, and a guest is cut off during the host's restart.
 #[test]
 fn a_fixed_host_that_is_started_anew_over_a_bad_line_is_the_only_leader() {
     for (seed, strategy) in (0..30).flat_map(|seed| strategies().map(|each| (seed, each))) {

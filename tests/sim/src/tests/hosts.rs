@@ -1,4 +1,4 @@
-//! Hosts that stop taking their events, and go on: what leaders make of it.
+//! Hosts that stop taking their events, and resume: the leaders' reactions.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::world::{Settings, World};
 const PLACES: usize = 4;
 const LIMIT: Duration = ms(2_000);
 
-/// Hosts fall silent and come back at random, for two minutes. Looks at every node twenty times a second.
+/// Hosts stop taking events and resume at random, for two minutes. Checks every node twenty times a second.
 fn restless(seed: u64, strategy: Strategy, mut look: impl FnMut(&World)) {
     let settings = Settings {
         yield_after: Some(LIMIT),

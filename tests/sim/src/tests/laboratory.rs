@@ -1,4 +1,4 @@
-//! The simulator itself: what it must report, and how small it makes it.
+//! The simulator itself: its reports, and its reductions.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::stability::Stability;
 use crate::trace::Trace;
 use crate::world::{Settings, World};
 
-/// An artificial law: nobody crashes while the first place is stopped.
+/// An artificial law: no crash while the first place is stopped.
 fn crash_beside_a_pause(world: &World) -> Option<Violation> {
     let paused = |slot: usize| {
         let process = world.slots[slot].process.as_ref();
@@ -52,16 +52,16 @@ fn a_failing_plan_is_reduced_to_what_it_needs() {
     let what = shrink::describe(&small);
     assert_eq!(small.steps.iter().filter(pauses).count(), 1, "{what}");
     assert_eq!(small.steps.iter().filter(ends).count(), 1, "{what}");
-    // Beside both, whoever they meet has to be started.
+    // Besides both, their victims have to be started.
     assert!(small.steps.len() <= 4, "{what}");
-    // What is printed is what fails.
+    // The printed plan is the failing one.
     let again = Plan::parse(&small.to_line()).expect("it was written down");
     assert_eq!(run(&again).map(|v| v.property), Some("artificial"));
 }
 
 #[test]
 fn a_reduced_plan_breaks_the_same_property() {
-    // Losing something else on the way must not count.
+    // A failure of another property must not count.
     let run = |plan: &Plan| {
         let crashes = plan
             .steps
@@ -110,10 +110,10 @@ fn watched(seed: u64) -> (World, Stability, usize) {
 }
 
 #[test]
-fn a_leader_that_stops_although_a_majority_hears_it_is_reported() {
+fn a_leader_that_stops_while_a_majority_receives_from_it_is_reported() {
     for seed in 0..10 {
         let (mut world, mut stability, first) = watched(seed);
-        // Nothing that the property allows for: this host may just not do it.
+        // An action that the property does not excuse: this host just may not do it.
         world.set_eligible(first, false);
         if let Some(process) = &mut world.slots[first].process {
             process.eligible = true;
@@ -143,7 +143,7 @@ fn a_leader_that_was_asked_to_stop_or_is_cut_off_is_not_reported() {
 }
 
 #[test]
-fn a_trace_tells_which_cuts_the_healing_ends() {
+fn a_trace_shows_the_cuts_that_the_healing_ends() {
     let mut ended = 0;
     for plan in (0..20).map(Plan::draw) {
         if plan.apart.is_some() {

@@ -1,5 +1,5 @@
-//! Seeded rooms with members that lie about counters. The variables of [`super::runner`] count here, too, and
-//! `MMN_SIM_PLAN` prints one run.
+//! Seeded rooms with members that lie about counters. The variables of [`super::runner`] apply here, too, and `MMN_SIM_PLAN`
+//! prints one run.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use crate::gossip;
 use crate::liars::among;
 use crate::plan::Plan;
 
-/// So many runs show that lies are refused, too, and not only taken, where there is a counter to refuse.
+/// This many runs show refused lies, and not only accepted ones, if there is a counter to refuse.
 const ENOUGH: u64 = 500;
 
 fn rooms(draw: impl Fn(u64) -> Plan + Sync, known: &[u64], refuses: bool) {
@@ -33,12 +33,12 @@ fn rooms(draw: impl Fn(u64) -> Plan + Sync, known: &[u64], refuses: bool) {
 }
 
 #[test]
-fn simulations_with_liars_part_nobody_else() {
+fn simulations_with_liars_separate_no_honest_members() {
     rooms(Plan::draw, &[], true);
 }
 
 #[test]
-fn simulations_of_gossip_with_liars_part_nobody_else() {
+fn simulations_of_gossip_with_liars_separate_no_honest_members() {
     // No claim of gossip has a counter that outlives it.
     rooms(gossip::draw, &[], false);
 }

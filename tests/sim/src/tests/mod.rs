@@ -1,4 +1,4 @@
-//! What rooms do: named situations, and seeds.
+//! Behaviour of rooms: named situations, and seeds.
 
 mod bad_members;
 mod ballots;

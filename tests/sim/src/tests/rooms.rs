@@ -1,4 +1,4 @@
-//! Rooms for the named situations: how to get to one, and what to ask of it.
+//! Rooms for the named situations: setup and queries.
 
 use room_core::election::AssignOutcome;
 use room_core::election::gossip::Windows;
@@ -46,7 +46,7 @@ pub(crate) fn empty(seed: u64, size: usize, settings: Settings) -> World {
     World::new(seed, size, settings, Trace::on())
 }
 
-/// Runs until `done`; how long it took.
+/// Runs until `done`; returns the time that it took.
 pub(crate) fn wait(
     world: &mut World,
     most: Duration,
@@ -63,7 +63,7 @@ pub(crate) fn wait(
     world.now.since(from)
 }
 
-/// A room in which everybody is linked and goes by one leader, for some seconds already.
+/// A room in which all are linked and have followed one leader for some seconds.
 pub(crate) fn settled(seed: u64, size: usize, settings: Settings) -> World {
     let mut world = empty(seed, size, settings);
     settle(&mut world);

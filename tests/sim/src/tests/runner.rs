@@ -1,9 +1,9 @@
-//! Runs many plans on all cores, and shows those that break a property.
+//! Runs many plans on all cores, and reports the ones that break a property.
 //!
-//! - `MMN_SIM_SEEDS`, `MMN_SIM_FIRST_SEED`: how many seeds are run, and from where.
-//! - `MMN_SIM_SECONDS`: runs seeds for so long instead, from a random one on, which is printed.
-//! - `MMN_SIM_LARGEST`: rooms of more nodes are left out; one of 100 takes as long as thousands of small ones.
-//! - `MMN_SIM_FAILURES`: how many failing seeds are looked for before it gives up; 1 by default.
+//! - `MMN_SIM_SEEDS`, `MMN_SIM_FIRST_SEED`: number of seeds, and the first one.
+//! - `MMN_SIM_SECONDS`: runs seeds for this long instead, from a random one on, which is printed.
+//! - `MMN_SIM_LARGEST`: leaves out larger rooms; one of 100 nodes takes as long as thousands of small ones.
+//! - `MMN_SIM_FAILURES`: number of failing seeds before it gives up; 1 by default.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,14 +17,14 @@ use crate::trace::Trace;
 
 /// Seeds of one `make test`.
 const DEFAULT_SEEDS: u64 = 5_000;
-/// With so many runs every rare situation must have happened.
+/// In this many runs every rare situation must have occurred.
 pub(super) const ENOUGH_FOR_RARE: u64 = 5_000;
-/// Every so many runs, one is repeated: it must do the same (P17).
+/// One run in this many is repeated: it must give an equal result (P17).
 const REPEATED: u64 = 50;
-/// Lines of a failing run that are shown.
+/// Lines of a failing run to show.
 const LAST_LINES: usize = 40;
 const THREADS: usize = 2;
-/// A failing plan is reduced for so long, at most.
+/// Longest reduction of a failing plan.
 const REDUCING: Duration = Duration::from_secs(30);
 const REPLAY: &str = "cargo test --release -p room_simulator replay -- --nocapture";
 
@@ -37,7 +37,7 @@ pub(super) fn number_from_env(name: &str) -> Option<u64> {
 }
 
 /// Runs the plans that `next` gives for 0, 1, 2, ... with their names, until it gives no more, or enough of them failed. `add`
-/// hears of each run and how long it took. Panics with what failed.
+/// receives each run and its duration. Panics with the failures.
 pub(super) fn run_all(
     next: impl Fn(u64) -> Option<(Plan, String)> + Sync,
     add: impl FnMut(&Outcome, Duration) + Send,
@@ -80,7 +80,7 @@ pub(super) fn run_all(
     assert!(texts.is_empty(), "{}", texts.join("\n"));
 }
 
-/// What is wrong with a run. Only the first that fails is reduced, which takes its time.
+/// The failure of a run, if any. Only the first failing one is reduced, which takes its time.
 fn failure(
     plan: &Plan,
     name: &str,
@@ -97,7 +97,7 @@ fn failure(
     (repeats && differs()).then(|| format!("{name} breaks P17: it does something else again"))
 }
 
-/// What a failing plan shows.
+/// The report of a failing plan.
 fn report(plan: &Plan, name: &str, reduce: bool) -> String {
     let outcome = chaos::run_plan(plan, Trace::on(), None);
     let Some(violation) = outcome.violation else {
@@ -129,7 +129,7 @@ fn report(plan: &Plan, name: &str, reduce: bool) -> String {
     text
 }
 
-/// Which seeds are run, and when it is enough.
+/// The seeds to run, and the limits.
 pub(super) struct Order {
     first: u64,
     count: u64,
@@ -141,7 +141,7 @@ impl Order {
         Self::of(DEFAULT_SEEDS)
     }
 
-    /// The same with another number of seeds, where the environment does not say how many.
+    /// An order with another default number of seeds; the environment takes precedence.
     pub(super) fn of(default: u64) -> Self {
         let seconds = number_from_env("MMN_SIM_SECONDS");
         let first = number_from_env("MMN_SIM_FIRST_SEED").unwrap_or_else(|| {
@@ -162,7 +162,7 @@ impl Order {
         }
     }
 
-    /// The seed of that number, unless it is enough: those that failed once, `known`, come first.
+    /// The seed of that number, unless the limit is reached: seeds that failed once, `known`, come first.
     pub(super) fn seed_after(&self, known: &[u64], number: u64) -> Option<u64> {
         if let Some(seed) = known.get(number as usize) {
             return Some(*seed);

@@ -1,4 +1,4 @@
-//! Named situations: what happens when one thing goes wrong, over many seeds of everything else.
+//! Named situations: one fault each, over many seeds of everything else.
 
 use room_core::node::{Command, Event, Left, LeftReason, LinkEnd};
 use room_core::time::Duration;
@@ -42,7 +42,7 @@ fn a_joiner_that_is_connecting_does_not_lead_before_its_grace() {
     for seed in 0..50 {
         let mut world = empty(seed, 2, Settings::default());
         world.start(0);
-        world.connect(0, 1); // nobody is there yet
+        world.connect(0, 1); // no process there yet
         world.run_for(ms(2_990));
         expect(&world, world.leaders().is_empty(), "led while connecting");
         wait(
@@ -118,7 +118,7 @@ fn a_lone_host_stays_when_a_joiner_with_a_larger_id_and_a_larger_term_comes() {
         world.slots[1].rename("zzz");
         world.start(0);
         world.run_for(ms(3_100));
-        // Cuts from a guest of its own raise the joiner's term.
+        // Cuts from its own guest raise the joiner's term.
         world.start(1);
         world.start(2);
         world.connect(1, 2);
@@ -339,7 +339,7 @@ fn o16_a_leader_that_leaves_is_followed_by_its_successor() {
 
 const SUCCESSION: Duration = ms(300);
 
-/// Both leave at once: neither waits for the other, and somebody else leads.
+/// Both leave at once: neither waits for the other, and another member leads.
 #[test]
 fn a_leader_and_its_successor_leave_together() {
     for seed in 0..50 {
@@ -363,7 +363,7 @@ fn a_leader_and_its_successor_leave_together() {
     }
 }
 
-/// A follower that says farewell changes nothing but the membership.
+/// A follower's leave changes nothing but the membership.
 #[test]
 fn a_follower_leaves_without_an_election() {
     for seed in 0..20 {
@@ -377,7 +377,7 @@ fn a_follower_leaves_without_an_election() {
     }
 }
 
-/// C6: the ends of a chain never link; the one that joined last knows the leader from the middle only.
+/// C6: the ends of a chain never link; the last to join knows the leader only through the middle.
 #[test]
 fn a_chain_keeps_its_one_leader() {
     for seed in 0..50 {
@@ -433,9 +433,9 @@ fn a_chain_that_is_closed_in_the_middle_ends_with_one_leader() {
     }
 }
 
-/// The deaf one is told of the leader by the others; nobody else notices.
+/// The others report the leader to the deaf one; no other member notices.
 #[test]
-fn o9_a_node_that_does_not_hear_the_leader_does_not_depose_it() {
+fn o9_a_node_that_is_deaf_to_the_leader_does_not_depose_it() {
     for seed in 0..40 {
         for size in [3, 5] {
             let mut world = settled(seed, size, Settings::default());
@@ -469,9 +469,9 @@ fn o9_a_node_that_does_not_hear_the_leader_does_not_depose_it() {
     }
 }
 
-/// The leader does not hear one follower, which hears the leader.
+/// The leader is deaf to one follower, which still receives from the leader.
 #[test]
-fn o9_a_leader_that_does_not_hear_one_follower_stays() {
+fn o9_a_leader_that_is_deaf_to_one_follower_stays() {
     for seed in 0..40 {
         let mut world = settled(seed, 4, Settings::default());
         let told_as = [LinkEnd::Silent, LinkEnd::Closed][seed as usize % 2];
@@ -521,7 +521,7 @@ fn a_follower_that_flaps_for_a_minute_does_not_depose_the_leader() {
     }
 }
 
-/// A follower that is stopped for 5 s finds everybody where they were.
+/// A follower that is stopped for 5 s returns to an unchanged room.
 #[test]
 fn a_paused_follower_does_not_depose_the_leader() {
     for seed in 0..50 {
@@ -567,7 +567,8 @@ fn hc1_a_paused_leader_returns_as_a_follower() {
     }
 }
 
-/// A link that the host ended stays ended. The others' vetoes bind that host's node, which shows no leader: it has no path to one.
+/// A link that the host ended stays ended. The others' vetoes bind that host's node, which shows no leader: it has no path to
+/// one.
 #[test]
 fn a_node_whose_host_disconnected_the_leader_neither_shows_one_nor_campaigns() {
     for seed in 0..20 {
@@ -595,7 +596,7 @@ fn a_node_whose_host_disconnected_the_leader_neither_shows_one_nor_campaigns() {
     }
 }
 
-/// A leader that restarts within the others' timeout is a new life, which does not lead.
+/// A leader that restarts within the others' timeout is a new incarnation, which does not lead.
 #[test]
 fn o14_a_leader_that_restarts_quickly_comes_back_as_a_follower() {
     for seed in 0..50 {
@@ -623,7 +624,7 @@ fn o14_a_leader_that_restarts_quickly_comes_back_as_a_follower() {
     }
 }
 
-/// No member of the `size` but `except` was told of a leader since [`forget_told`].
+/// No member of the `size` but `except` received a change of the leader since [`forget_told`].
 fn expect_nobody_told_but(world: &World, size: usize, except: usize) {
     for slot in (0..size).filter(|slot| *slot != except) {
         let silent = told(world, slot).is_empty();

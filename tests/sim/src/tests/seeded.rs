@@ -1,4 +1,4 @@
-//! Rooms with the seeded strategy, by seed. The variables of [`super::runner`] count here, too; besides,
+//! Rooms with the seeded strategy, by seed. The variables of [`super::runner`] apply here, too; besides,
 //! `MMN_SIM_SEEDED_SEED=<seed> cargo test --release -p room_simulator replay -- --nocapture` prints one run.
 
 use std::time::Instant;
@@ -40,7 +40,7 @@ fn replay_of_the_seeded_strategy() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_cluster() {
+fn equal_seeds_give_equal_clusters() {
     let run = |seed| {
         let outcome = chaos::run_plan(&seeded::draw(seed), Trace::on(), None);
         (outcome.trace.hash(), outcome.hash)

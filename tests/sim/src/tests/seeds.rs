@@ -1,4 +1,5 @@
-//! The seeded simulator over the core's one contract: one `u64` decides a whole run. [`super::runner`] says which are run.
+//! The seeded simulator over the core's one contract: one `u64` decides a whole run. [`super::runner`] documents the choice of
+//! seeds.
 //!
 //! - `MMN_SIM_SEED=<seed> cargo test --release -p room_simulator replay -- --nocapture`: the whole trace of one run.
 //! - `MMN_SIM_PLAN='<plan>'` with the same command: the trace of a plan, as a failure prints it.
@@ -15,10 +16,10 @@ use crate::trace::Trace;
 
 /// P18: mean of election messages for each node after a crash, at most.
 const MESSAGES_PER_FAILOVER: u64 = 10;
-/// Larger sides that need not keep their leaders (`parts_and_meets`): one of so many, at most. 11 of 409 were seen,
-/// so that of the 200 of one `make test` more than twice as many as expected would have to be by chance.
+/// Larger sides that need not keep their leaders (`parts_and_meets`): one in this many, at most. 11 of 409 were seen, so that
+/// more than twice the expected number of the 200 of one `make test` would have to be by chance.
 const EXCUSED: u64 = 12;
-/// What is seldom by chance and should be: so many runs need not show it.
+/// Events that are rare by chance and should be: this many runs need not show them.
 const MAY_NEVER_HAPPEN: [&str; 3] = [
     "larger_sides_excused",
     "larger_sides_deposed",
@@ -36,7 +37,7 @@ fn more_messages_than_a_failover_may_take_are_seen() {
     assert!(!is_frugal(10 * 7 + 1, 7));
 }
 
-/// What all runs together were.
+/// Sums over all runs.
 #[derive(Default)]
 struct Tally {
     runs: u64,
@@ -71,7 +72,7 @@ impl Tally {
     }
 }
 
-/// The plan of that number: first those that failed once.
+/// The plan of that number: the ones that failed once come first.
 fn numbered(order: &Order, number: u64) -> Option<(Plan, String)> {
     let plans = regressions::PLANS.len() as u64;
     if number < plans {
@@ -139,7 +140,7 @@ fn replay() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_trace() {
+fn equal_seeds_give_equal_traces() {
     for seed in 1..=10 {
         let once = chaos::run(seed, Trace::on());
         let again = chaos::run(seed, Trace::on());

@@ -1,4 +1,4 @@
-//! `SetLeader` (C4): who leads after it, when its target is gone, and when two hosts call it at once.
+//! `SetLeader` (C4): the leader after it, after the loss of its target, and after two calls at once.
 
 use room_core::election::AssignOutcome;
 use room_core::election::Recovery;
@@ -7,9 +7,9 @@ use room_core::node::Command;
 use super::rooms::*;
 use crate::world::Settings;
 
-/// P12, one caller: whoever calls, whoever is named.
+/// P12, one caller: any caller, and any target.
 #[test]
-fn everybody_follows_whom_set_leader_names() {
+fn all_members_follow_the_target_of_set_leader() {
     for seed in 0..100 {
         let mut world = settled(seed, 5, Settings::default());
         let (caller, target) = (seed as usize % 5, (seed as usize / 5) % 5);
@@ -89,7 +89,7 @@ fn two_calls_of_set_leader_at_once_end_at_one_of_both_targets() {
     }
 }
 
-/// C4.5: Hold does not bind members that never heard the target.
+/// C4.5: Hold does not bind members that never received from the target.
 #[test]
 fn set_leader_on_a_peer_that_just_crashed_ends_in_an_election() {
     for seed in 0..40 {
@@ -141,7 +141,7 @@ fn one_released_node_ends_the_hold_for_all() {
         wait(&mut world, ms(3_500), "no leader", |world| {
             world.agreed() == Some(released)
         });
-        // The override is over at everybody: the next crash is followed by an election.
+        // The override is over at all members: the next crash is followed by an election.
         world.run_for(ms(2_000));
         world.crash(released);
         wait(&mut world, ms(3_500), "no second leader", |world| {

@@ -1,4 +1,4 @@
-//! Rooms with a static quorum: seeds of nothing else, vote storms, and each situation that once broke one by name.
+//! Rooms with a static quorum: seeds, vote storms, and each situation that once broke one by name.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::sometimes::Sometimes;
 use crate::statics;
 use crate::world::{File, Settings, World};
 
-/// Of each of these kinds, so many rooms in one `make test`.
+/// Rooms of each of these kinds in one `make test`.
 const ROOMS: u64 = 1_500;
 
 fn rooms(kind: &str, draw: impl Fn(u64) -> Plan + Sync, happens: &[&str]) {
@@ -71,7 +71,7 @@ fn simulations_of_vote_storms_elect_one_leader_a_term() {
     rooms("vote storms", statics::vote_storm, &happens);
 }
 
-/// A room whose roster is its first `voters` places; the others say that they may lead.
+/// A room whose roster is its first `voters` places; the others claim to be eligible.
 fn room(seed: u64, size: usize, voters: usize) -> World {
     let settings = Settings {
         roster: Some((0..voters).collect()),
@@ -84,14 +84,14 @@ fn room(seed: u64, size: usize, voters: usize) -> World {
     world
 }
 
-/// Processes of a place have one key, which a roster demands.
+/// All processes of a place have one key, which a roster requires.
 fn keep_key(world: &mut World, slot: usize) {
     let mut key = [1; 32];
     key[..8].copy_from_slice(&(slot as u64).to_be_bytes());
     world.slots[slot].key = Some(Fingerprint(key));
 }
 
-/// The voters of [`room`] have settled: the room, the leader, and a follower.
+/// The voters of [`room`] have settled: returns the room, the leader, and a follower.
 fn led(seed: u64, size: usize, voters: usize) -> (World, usize, usize) {
     let mut world = room(seed, size, voters);
     for slot in 0..voters {
@@ -118,7 +118,7 @@ fn part(world: &mut World, side: &[usize]) {
     }
 }
 
-/// All meet again: one leader, whom a majority elected, within P9's bound; and never two of one term.
+/// All are linked again: one leader, elected by a majority, within P9's bound; and never two of one term.
 fn heal(world: &mut World) {
     world.mend_all();
     let running = world.running();
@@ -151,10 +151,10 @@ fn only_the_majority_leads(world: &mut World, slot: usize, lasts: Duration) {
     );
 }
 
-/// A leader or a follower of three is cut off, restarted from disk or not, and a fourth member joins it that says that it
-/// may lead. By their number alone these two were a majority.
+/// A leader or a follower of three is cut off, restarted from disk or not, and a fourth member that claims to be eligible joins
+/// it. By their number alone these two would be a majority.
 #[test]
-fn a_voter_that_is_cut_off_with_a_newcomer_elects_nobody() {
+fn a_voter_that_is_cut_off_with_a_newcomer_elects_no_leader() {
     for seed in 0..40 {
         let (mut world, leader, follower) = led(seed, 4, 3);
         let slot = if seed % 2 == 0 { leader } else { follower };
@@ -171,9 +171,9 @@ fn a_voter_that_is_cut_off_with_a_newcomer_elects_nobody() {
     }
 }
 
-/// The same for longer than the others keep its place.
+/// The cut lasts longer than the others keep its place.
 #[test]
-fn a_voter_that_is_cut_off_for_longer_than_its_place_is_held_elects_nobody() {
+fn a_voter_that_is_cut_off_for_longer_than_its_place_is_held_elects_no_leader() {
     for seed in 0..40 {
         let mut world = room(seed, 4, 3);
         world.settings.member_hold = ms(2_000);
@@ -195,7 +195,7 @@ fn a_voter_that_is_cut_off_for_longer_than_its_place_is_held_elects_nobody() {
     }
 }
 
-/// On the cut-off side an observer of the roster becomes a voter again, and a member beside it says that it may lead.
+/// On the cut-off side an observer of the roster becomes a voter again, and a member beside it claims to be eligible.
 #[test]
 fn observers_that_become_voters_on_one_side_of_a_cut_make_no_second_majority() {
     for seed in 0..40 {
@@ -229,8 +229,8 @@ fn observers_that_become_voters_on_one_side_of_a_cut_make_no_second_majority() {
     }
 }
 
-/// A member that is cut off names itself, once or twice. It is refused while it shows no leader, the old leader cannot
-/// hear it, and it never leads; after healing the majority's leader stays.
+/// A member that is cut off names itself, once or twice. The call is refused while it shows no leader, the old leader cannot
+/// receive it, and the member never leads; after healing the majority's leader stays.
 #[test]
 fn a_member_that_is_cut_off_and_names_itself_never_leads() {
     for seed in 0..40 {
@@ -266,7 +266,7 @@ fn a_member_that_is_cut_off_and_names_itself_never_leads() {
 
 /// `SetLeader` is a transfer: the target leads in a later term, elected, and all know it.
 #[test]
-fn set_leader_hands_over_by_votes() {
+fn set_leader_transfers_by_votes() {
     for seed in 0..40 {
         let (mut world, leader, follower) = led(seed, 4, 3);
         world.start(3);
@@ -297,7 +297,7 @@ fn set_leader_hands_over_by_votes() {
     }
 }
 
-/// A leader whose target cannot campaign leads on, and the call times out. One that is not on the roster is refused.
+/// A leader whose target cannot campaign leads on, and the call times out. A target beside the roster is refused.
 #[test]
 fn set_leader_of_a_voter_that_is_gone_or_of_a_member_beside_the_roster_changes_nothing() {
     for seed in 0..20 {
@@ -383,10 +383,10 @@ fn file(record: Record) -> File {
     }
 }
 
-/// A voter whose state file is lost, or an older one, notices as soon as one that remembers it is linked; it is restarted
-/// again and again before it has heard all others, and votes no earlier.
+/// A voter whose state file is lost, or an older one, notices when a voter that remembers it is linked. It is restarted again and
+/// again before it has received from all others, and votes no earlier.
 #[test]
-fn a_voter_with_an_old_file_votes_when_it_has_heard_all_others() {
+fn a_voter_with_an_old_file_votes_after_it_has_received_from_all_others() {
     for seed in 0..40 {
         let (mut world, leader, follower) = led(seed, 4, 3);
         world.start(3);
@@ -398,7 +398,7 @@ fn a_voter_with_an_old_file_votes_when_it_has_heard_all_others() {
         world.restore_disk(follower, back);
         world.start(leader);
         for _ in 0..6 {
-            // The leader of before remembers it; the third is away.
+            // The old leader remembers it; the third is absent.
             world.start(follower);
             world.connect(follower, leader);
             world.run_for(ms(4_000));
@@ -417,7 +417,7 @@ fn a_voter_with_an_old_file_votes_when_it_has_heard_all_others() {
         wait(&mut world, ms(5_000), "it does not recover", |world| {
             !world.is_stale(follower)
         });
-        // It may lead again, and everybody follows it.
+        // It may lead again, and all follow it.
         world.run_for(ms(3_000));
         let led = self::leader(&world);
         if led != follower {
@@ -456,9 +456,9 @@ fn a_voter_in_its_grace_ends_no_transfer() {
     }
 }
 
-/// A voter that the leader cannot reach, and that shows it because others hear it, votes for its successor.
+/// A voter that the leader cannot reach, and that shows it because of others' reports, votes for its successor.
 #[test]
-fn a_voter_that_does_not_hear_the_leader_votes_when_that_leaves() {
+fn a_voter_that_is_deaf_to_the_leader_votes_when_the_leader_leaves() {
     for seed in 0..40 {
         let (mut world, leader, deaf) = led(seed, 4, 4);
         world.cut_both(leader, deaf);
@@ -473,7 +473,7 @@ fn a_voter_that_does_not_hear_the_leader_votes_when_that_leaves() {
     }
 }
 
-/// The property behind the scenarios: without CheckQuorum a leader that is cut off leads on, and that is seen.
+/// The property behind the scenarios: without CheckQuorum a leader that is cut off leads on, and the checker reports that.
 #[test]
 fn a_leader_without_a_majority_of_the_roster_is_reported() {
     let (mut world, leader, _) = led(1, 3, 3);

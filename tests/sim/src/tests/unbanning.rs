@@ -15,7 +15,7 @@ fn kick(world: &mut World, leader: usize, victim: usize) {
         ban: true,
     };
     order(world, leader, kick);
-    // The leader's word may be lost with its link; then it learns of it when it dials.
+    // The leader's message may be lost with its link; then it learns of the kick when it dials.
     wait(world, ms(60_000), "the victim is still in", |world| {
         is_over(world, victim)
     });
@@ -38,12 +38,12 @@ fn has(world: &World, slot: usize, other: usize) -> bool {
     process.is_some_and(|process| has(&process.node))
 }
 
-/// One member is alone when a ban is lifted. It comes back, in half of the rooms when the leader that knew is gone, and in a
-/// quarter to lead. Nobody is put out, and all are linked.
+/// One member is alone when a ban is lifted. It returns, in half of the rooms when the leader that knew is gone, and in a quarter
+/// to lead. No member is put out, and all are linked.
 #[test]
 fn a_member_that_was_cut_off_brings_no_lifted_ban_back() {
     for seed in 0..60 {
-        // Who is refused because it was kicked hears so, as in the library.
+        // A member that is refused because of a kick learns that, as in the library.
         let hosts = Hosts {
             asked: true,
             ..Hosts::default()
@@ -85,7 +85,7 @@ fn a_member_that_was_cut_off_brings_no_lifted_ban_back() {
         for slot in 0..5 {
             expect(&world, !is_over(&world, slot), "somebody is out");
         }
-        // And a kick is a kick again.
+        // A new kick works as usual.
         let last = leader(&world);
         if last != victim {
             kick(&mut world, last, victim);

@@ -1,4 +1,4 @@
-//! What a process keeps, and what it says of its timers.
+//! A process's state file, and its reports of timers.
 
 use crate::decoded;
 use room_core::election::raft::saved::Saved;
@@ -11,22 +11,22 @@ use room_core::wire::{Message, Opaque, Strategy};
 
 use super::{Happening, Strike, World};
 
-/// A write that failed is tried again so much later.
+/// Delay before a failed write is repeated.
 const TRIED_AGAIN: Duration = Duration::from_millis(100);
-/// A process that is stopped hears of a write when it goes on: it is looked at so often.
+/// A stopped process is notified of a write when it resumes: interval of the checks.
 const TOLD_AGAIN: Duration = Duration::from_millis(20);
 
 /// A state file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// Who wrote it.
+    /// The incarnation that wrote it.
     pub incarnation: Incarnation,
-    /// What its strategy keeps.
+    /// The state of its strategy.
     pub state: Opaque,
 }
 
 impl File {
-    /// Raft's votes; none where a node keeps none.
+    /// Raft's votes; empty if a node keeps none.
     pub fn votes(&self) -> Saved {
         let votes = self.state.decode();
         votes.unwrap_or_else(|_| Saved::of_next_incarnation(None))
@@ -34,7 +34,7 @@ impl File {
 }
 
 impl World {
-    /// The write counter of a state file, and whether there is a vote in it.
+    /// The write counter of a state file, and whether it contains a vote.
     pub(super) fn writes_and_vote(&self, file: &File) -> (u64, bool) {
         if let Strategy::Seeded(_) = self.settings.strategy {
             let kept: Kept = file.state.decode().unwrap_or_default();
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// A process of a static quorum writes its first state, and the name of its incarnation, before it says anything.
+    /// A process of a static quorum writes its first state, and its incarnation, before it sends anything.
     pub(super) fn keep_first_state(&mut self, slot: usize, node: &Node) {
         if self.voters().is_none() {
             return;
@@ -69,7 +69,7 @@ impl World {
         self.slots[slot].saved = Some(file);
     }
 
-    /// Writes are done in their order.
+    /// Writes finish in their order.
     pub(super) fn write(&mut self, slot: usize, number: u64, state: Opaque) {
         let (least, most) = self.settings.disk;
         let takes = self.between(least, most);
@@ -96,7 +96,7 @@ impl World {
         );
     }
 
-    /// A write is done, unless its process ended before: then it is lost.
+    /// A write is done; if its process ended earlier, the write is lost.
     pub(super) fn saved(&mut self, slot: usize, life: u64, number: u64, file: File) {
         let place = &mut self.slots[slot];
         let fails = self.now < place.disk_fails_until;

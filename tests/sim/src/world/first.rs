@@ -1,4 +1,4 @@
-//! Rooms whose terms begin far above zero: the first process met somebody who went by a large term and has left.
+//! Rooms whose terms begin far above zero: the first process was linked to a member with a large term that has left.
 
 use room_core::election::raft::wire::Side;
 use room_core::election::record::{Record, Stamp};
@@ -9,14 +9,14 @@ use room_core::wire::{Envelope, Message, Opaque};
 
 use super::World;
 
-/// Nobody in a room has this name.
+/// No member of a room has this name.
 const GHOST: &str = "gone before";
 
 impl World {
     /// The process of `slot` learns of the room's first term.
     pub(super) fn learn_first_term(&mut self, slot: usize) {
         let term = std::mem::take(&mut self.first_term);
-        // Voters of a static quorum heed nobody beside the roster: their rooms begin with the terms of their state files.
+        // Voters of a static quorum ignore members beside the roster: their rooms begin with the terms of their state files.
         let begins = term > 0 && self.settings.roster.is_none();
         let Some(node) = self.node(slot).filter(|_| begins) else {
             return;

@@ -1,4 +1,4 @@
-//! No input makes a node do more than its room is large.
+//! No input makes a node do more than the size of its room justifies.
 
 use room_core::node::{Event, Node, Output};
 
@@ -10,8 +10,8 @@ pub(super) fn places(node: &Node) -> usize {
     node.membership().len() + node.absent_peers().count()
 }
 
-/// How many outputs one input had, if these are too many for a room of so many other members. A table that a leader sends has
-/// as many entries as the room, linked here or not.
+/// Number of outputs of one input, if too many for a room of this many other members. A leader's table has as many entries as the
+/// room, linked here or not.
 pub(super) fn flood(outputs: &[Output], members: usize) -> Option<usize> {
     let is_table = |output: &&Output| matches!(output, Output::Event(Event::MemberState { .. }));
     let count = outputs.iter().filter(|output| !is_table(output)).count();

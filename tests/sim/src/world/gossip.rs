@@ -1,4 +1,4 @@
-//! What is looked at after every input of a node that elects by gossip.
+//! Checks after every input of a node that elects by gossip.
 
 use room_core::election::gossip::Gossip;
 use room_core::election::{ElectionError, Entry};
@@ -55,7 +55,7 @@ impl World {
         }
     }
 
-    /// What only votes can do is refused, and changes nothing.
+    /// Requests that need votes are refused, and change nothing.
     fn not_refused(
         &self,
         slot: usize,
@@ -162,7 +162,7 @@ mod tests {
     use crate::trace::Trace;
     use crate::world::Settings;
 
-    /// What a host asks for in vain, with the answer that the world was given.
+    /// The kind of a host's refused request, from the answer that the world received.
     fn asked(answer: &Result<(), CommandError>, changed: bool) -> Option<&'static str> {
         let settings = Settings {
             strategy: Strategy::Gossip {

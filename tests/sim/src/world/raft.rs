@@ -1,4 +1,4 @@
-//! What is looked at after every input of a node that elects by votes.
+//! Checks after every input of a node that elects by votes.
 
 use room_core::election::raft::Raft;
 use room_core::id::PeerId;
@@ -21,8 +21,7 @@ impl World {
         };
         let rules = raft.rules();
         let membership = process.node.membership();
-        // Comparing whole memberships is the dear part in a large room: it is done when one has changed, and
-        // now and then.
+        // Comparing whole memberships is the expensive part in a large room: only after a change, and now and then.
         let changed = outputs.iter().any(tells_of_members) || process.inputs.is_multiple_of(64);
         let asks = rules.campaign().map(|campaign| campaign.round);
         let opened = asks.is_some_and(|round| self.checker.is_new_round(slot, round));

@@ -1,4 +1,4 @@
-//! What a host receives when a room ends, its own or another member's: the end, then the departures that follow from it.
+//! A host's events at the end of a room, its own or another member's: the end, then the departures that follow from it.
 
 use room_core::id::PeerId;
 use room_core::node::{Event, Left, LeftReason, Output};
@@ -6,7 +6,7 @@ use room_core::node::{Event, Left, LeftReason, Output};
 use super::World;
 
 impl World {
-    /// Checks what a host receives of the end of its room.
+    /// Checks a host's events at the end of its room.
     pub(super) fn check_room_end(&mut self, slot: usize, was_over: bool, outputs: &[Output]) {
         let host = self.settings.host.map(|host| &self.slots[host].id);
         if let Some(what) = breach(host, was_over, outputs) {
@@ -29,7 +29,7 @@ impl World {
     }
 }
 
-/// What is wrong with the events of one input.
+/// The fault in the events of one input, if any.
 fn breach(host: Option<&PeerId>, was_over: bool, outputs: &[Output]) -> Option<String> {
     let mut over = was_over;
     let mut departed = Vec::new();

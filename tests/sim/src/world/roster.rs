@@ -1,5 +1,5 @@
-//! What only rooms with a static quorum have: a roster, disks that fail or go back in time, processes that end in the
-//! middle of an election, and a leader that must have a majority of the roster.
+//! Parts of rooms with a static quorum only: a roster, disks that fail or go back in time, processes that end in the middle of an
+//! election, and a leader that must have a majority of the roster.
 
 use room_core::election::raft::wire::Pulse;
 use std::collections::BTreeMap;
@@ -19,23 +19,23 @@ use super::{Happening, Process, World};
 use crate::clock::slowest_clock;
 use crate::decoded;
 
-/// Copies of its state file that a place has kept, at most.
+/// Maximum number of copies of a place's state file.
 const MAX_COPIES: usize = 64;
-/// A process that was struck is back after this, at most.
+/// Longest time until a struck process is back.
 const BACK_AGAIN: Duration = Duration::from_millis(400);
-/// Messages that arrive late although nothing is lost: the core looks at its window with the next of its ticks.
+/// Lateness of messages without a loss: the core checks its window at its next tick.
 const SLACK: Duration = Duration::from_millis(5);
 
-/// When a process ends beside a write of its vote.
+/// The moment of a process's end beside a write of its vote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strike {
-    /// The vote is on disk, and nobody has heard of it: an answer that was not sent, a candidate that did not ask.
+    /// The vote is on disk, and no member has received it: an unsent answer, or a candidate that did not ask.
     Unsaid,
-    /// What waited for the write is on its way.
+    /// The messages that waited for the write are on their way.
     Said,
 }
 
-/// How long a leader has led, and when a voter was heard there last.
+/// Duration of a leadership, and the last time that a voter's message arrived there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tenure {
     since: Option<Time>,
@@ -44,7 +44,7 @@ pub(super) struct Tenure {
     window: Duration,
 }
 
-/// What a heartbeat said of its sender and of the receiver's state file.
+/// A heartbeat about its sender and the receiver's state file.
 #[derive(Debug, Clone)]
 pub(super) struct Told {
     pub(super) from: PeerId,
@@ -54,14 +54,14 @@ pub(super) struct Told {
 }
 
 impl World {
-    /// Whether the process of a place counts as one that may vote and lead: its host lets it, and the roster names it.
+    /// Whether the process of a place may vote and lead: its host lets it, and the roster names it.
     pub fn may_lead(&self, slot: usize) -> bool {
         let process = self.slots[slot].process.as_ref();
         self.is_on_roster(slot)
             && process.is_some_and(|process| process.eligible && !process.node.is_looking())
     }
 
-    /// For how long the process of a place has run.
+    /// Time for which the process of a place has run.
     pub fn age(&self, slot: usize) -> Option<Duration> {
         let process = self.slots[slot].process.as_ref()?;
         Some(self.now.since(process.born_at))
@@ -84,7 +84,7 @@ impl World {
         raft.is_some_and(Raft::is_stale) || seeded.is_some_and(Seeded::is_stale)
     }
 
-    /// A disk whose writes fail keeps all of them waiting.
+    /// A disk whose writes fail delays all of them.
     pub fn fail_disk(&mut self, slot: usize, until: Time) {
         let place = &mut self.slots[slot];
         place.disk_fails_until = place.disk_fails_until.max(until);
@@ -92,7 +92,7 @@ impl World {
             .add(self.now, format_args!("the disk of {} fails", place.id));
     }
 
-    /// Puts the state file of so many writes ago into a place where nobody runs, or none.
+    /// Puts the state file of this many writes ago, or none, into a place without a process.
     pub fn restore_disk(&mut self, slot: usize, writes_ago: Option<usize>) {
         let place = &mut self.slots[slot];
         let copy = writes_ago.and_then(|back| {
@@ -119,7 +119,7 @@ impl World {
 
     pub(super) fn keep_copy(&mut self, slot: usize, file: &File) {
         let mut copies = std::mem::take(&mut self.slots[slot].copies);
-        // What is known of others alone forgets no votes.
+        // Knowledge about others alone forgets no votes.
         let writes = |file: &File| self.writes_and_vote(file).0;
         copies.pop_if(|last| writes(last) == writes(file));
         if copies.len() >= MAX_COPIES {
@@ -129,7 +129,7 @@ impl World {
         self.slots[slot].copies = copies;
     }
 
-    /// Whether a write of a vote ends with its process, and how. Some end before the write is done.
+    /// Draws whether a write of a vote ends with its process, and how. Some processes end before the write is done.
     pub(super) fn draw_strike(&mut self, slot: usize, number: u64, file: &File, done_at: Time) {
         if self.strikes <= 0.0
             || !self.writes_and_vote(file).1
@@ -152,7 +152,7 @@ impl World {
         }
     }
 
-    /// Ends a process, which is soon started again from disk.
+    /// Ends a process, which soon restarts from disk.
     pub(super) fn strike(&mut self, slot: usize) {
         if self.slots[slot].process.is_none() {
             return;
@@ -164,7 +164,7 @@ impl World {
         self.at(self.now + wait, Happening::Revive { slot, life });
     }
 
-    /// Starts a process that was struck, unless somebody did it before.
+    /// Starts a struck process, unless it was started already.
     pub(super) fn revive(&mut self, slot: usize, life: u64) {
         let place = &self.slots[slot];
         if place.life != life || place.process.is_some() || place.kicked {
@@ -176,7 +176,7 @@ impl World {
         }
     }
 
-    /// What a heartbeat says of state files, where the node takes it.
+    /// A heartbeat's report about state files, if the node takes it.
     pub(super) fn told_by(&self, process: &Process, input: &Input) -> Option<Told> {
         self.settings.roster.as_ref()?;
         let Input::Message { from, envelope } = input else {
@@ -185,7 +185,7 @@ impl World {
         let beat = decoded::beat(&envelope.message)?;
         let memory = beat.memory?;
         if process.leaving {
-            return None; // nothing counts for it any more
+            return None; // a leaving node follows no rule any more
         }
         let member = process.node.membership().get(from)?;
         let (Pulse::Leads { record, .. } | Pulse::Follows { record, .. }) = beat.pulse;
@@ -200,7 +200,7 @@ impl World {
         })
     }
 
-    /// C2: a voter that is told of a write counter that its file did not reach notices, and says so.
+    /// C2: a voter that receives a write counter above its file's notices that, and reports it.
     pub(super) fn check_memory(&mut self, slot: usize, told: Option<&Told>, outputs: &[Output]) {
         if self.settings.roster.is_none() {
             return;
@@ -242,7 +242,7 @@ impl World {
         others.map(|other| self.slots[*other].id.clone()).collect()
     }
 
-    /// Notes who is heard where, for [`World::check_majorities`].
+    /// Records received messages by place, for [`World::check_majorities`].
     pub(super) fn note_heard(&mut self, slot: usize, input: &Input) {
         if self.settings.roster.is_none() {
             return;
@@ -258,7 +258,7 @@ impl World {
         }
     }
 
-    /// Notes whether a node leads, and by which timeout.
+    /// Records whether a node leads, and by which timeout.
     pub(super) fn note_tenure(&mut self, slot: usize) {
         let (now, config) = (self.now, self.settings.election_timeout_min);
         let Some(process) = &mut self.slots[slot].process else {
@@ -276,8 +276,8 @@ impl World {
         }
     }
 
-    /// C2: from two shortest election timeouts after a cut on, only a side with a majority of the roster has a leader.
-    /// The timeout is the one in force there, on the leader's clock.
+    /// C2: from two shortest election timeouts after a cut on, only a side with a majority of the roster has a leader. The
+    /// timeout is the one in force there, on the leader's clock.
     pub(super) fn check_majorities(&mut self) {
         if self.settings.roster.is_none() || self.leading.is_empty() || self.now < self.majority_due
         {
@@ -305,8 +305,8 @@ impl World {
         }
     }
 
-    /// When to look at a leader again, and whether it leads without a majority for too long: a call that arrives now, before
-    /// a process that is stopped or resumes has looked at its clock, would answer so. One that leaves claims nothing.
+    /// Time of the next check of a leader, and whether it leads without a majority for too long: a call that arrives now, before
+    /// a stopped or resuming process has checked its clock, would return that. A leaving leader claims nothing.
     fn without_majority(&self, slot: usize) -> Option<(Time, bool)> {
         let roster = self.settings.roster.as_ref()?;
         let process = self.slots[slot].process.as_ref()?;
@@ -320,7 +320,7 @@ impl World {
             .map(|other| tenure.heard.get(other).copied().unwrap_or(Time::ZERO))
             .collect();
         heard.sort_unstable();
-        // The last moment at which it had heard a majority within some time.
+        // The last moment at which it had received from a majority within some time.
         let needed = roster.len() / 2;
         let majority_at = match needed {
             0 => self.now,
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn a_voter_that_does_not_notice_its_old_file_is_seen() {
         let mut world = room();
-        // Its file was an older one, as far as the check knows.
+        // For the check, its file was an older one.
         let process = world.slots[1].process.as_mut().expect("it runs");
         process.writes_at_start = 0;
         world.run_for(Duration::from_secs(1));

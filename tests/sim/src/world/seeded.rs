@@ -1,4 +1,4 @@
-//! What only rooms with the seeded strategy have: places of voters and of seeds, which are dialled by their addresses.
+//! Parts of rooms with the seeded strategy only: places of voters and of seeds, which are dialled by their addresses.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use room_core::election::seeded::Seeding;
 
 use super::World;
 
-/// Who votes, and through whom members enter.
+/// The voters, and the seeds through which members enter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeededPlaces {
     pub voters: BTreeSet<usize>,
@@ -16,7 +16,7 @@ pub struct SeededPlaces {
 }
 
 impl World {
-    /// What a process of a place is given.
+    /// The seeding of a place's process.
     pub(super) fn seeding(&self, slot: usize) -> Seeding {
         let Some(places) = &self.settings.seeded else {
             return Seeding::default();

@@ -1,4 +1,4 @@
-//! What a room shows to whoever looks at it.
+//! The visible state of a room.
 
 use room_core::id::PeerId;
 use room_core::node::{Event, Left, LeftReason, Node, Output};
@@ -8,8 +8,8 @@ use super::{Process, Slot, World};
 use crate::trace::Brief;
 
 impl World {
-    /// What a call of `IsLeader` in this place answers now, whether or not its process is stopped: the calling thread may resume
-    /// before the one that looks at the clock.
+    /// Result of an `IsLeader` call in this place now, whether or not its process is stopped: the calling thread may resume
+    /// before the one that checks the clock.
     pub fn leads_at_call(&self, slot: usize) -> bool {
         let Some(process) = &self.slots[slot].process else {
             return false;
@@ -33,7 +33,7 @@ impl World {
             .or_else(|| self.slots.iter().position(|slot| slot.id == *id))
     }
 
-    /// What the clock of a running process shows.
+    /// The clock of a running process.
     pub fn local(&self, slot: usize) -> Time {
         let process = self.slots[slot].process.as_ref();
         process.map_or(self.now, |process| process.clock.local(self.now))
@@ -51,8 +51,8 @@ impl World {
         self.leading.iter().copied().collect()
     }
 
-    /// The one leader that every running node shows, if there is one and it runs. Whoever has said farewell is out
-    /// of the room: others do not tell it anything any more, and it may wait for somebody's answer for a while.
+    /// The one leader that every running node shows, if there is one and it runs. A leaving node is out of the room: others no
+    /// longer send it anything, and it may wait for an answer for a while.
     pub fn agreed(&self) -> Option<usize> {
         if self.leading.len() != 1 {
             return None;
@@ -66,8 +66,8 @@ impl World {
         self.slots.iter().all(shown).then_some(leader)
     }
 
-    /// The same, and every member linked to it follows the leadership in which it leads: nothing is under way
-    /// any more.
+    /// The agreed leader, if every member linked to it follows the leadership in which it leads: no message is under way any
+    /// more.
     pub fn settled(&self) -> Option<usize> {
         let leader = self.agreed()?;
         let token = self.node(leader)?.leader_token()?;
@@ -89,7 +89,7 @@ impl World {
         })
     }
 
-    /// What every node shows, for the text of a violation.
+    /// Every node's visible state, for the text of a violation.
     pub fn describe(&self) -> String {
         let mut text = String::new();
         for slot in &self.slots {
@@ -115,8 +115,8 @@ impl World {
         text
     }
 
-    /// A node shows a leader that is itself, that it is linked to, or that another linked member may vouch for and its host
-    /// does not keep out.
+    /// A node shows a leader that is itself, that it is linked to, or that another linked member may vouch for and its host does
+    /// not keep out.
     pub(super) fn check_path(&mut self, slot: usize, outputs: &[Output]) {
         let place = &mut self.slots[slot];
         let Some(process) = &mut place.process else {

@@ -1,4 +1,4 @@
-//! Wrong histories: each must be reported, or the runs prove nothing.
+//! Wrong histories: the checker must report each, or the runs prove nothing.
 
 use room_core::election::LeaderReason;
 use room_core::id::Incarnation;
@@ -39,7 +39,7 @@ fn checker() -> Checker {
     checker
 }
 
-/// The same, leading.
+/// The checker of a leading `m`.
 fn leading() -> Checker {
     let mut checker = checker();
     let electing = GossipSeen {
@@ -89,7 +89,7 @@ fn property(
 }
 
 #[test]
-fn a_gain_and_a_loss_that_are_not_told_in_turn_are_reported() {
+fn leadership_events_that_do_not_alternate_are_reported() {
     let m = id("m");
     property(
         &mut leading(),
@@ -139,7 +139,7 @@ fn a_leader_that_is_no_member_is_reported() {
 }
 
 #[test]
-fn a_member_that_nobody_was_told_of_is_reported() {
+fn a_shown_member_without_an_event_is_reported() {
     let more = GossipSeen {
         members_count: 3,
         ..seen(None)

@@ -1,4 +1,4 @@
-//! Rooms that are not as the bounds demand: each bound must report that, or the runs prove nothing.
+//! Rooms that break the bounds: each bound must report that, or the runs prove nothing.
 
 use room_core::election::gossip::Claimed;
 use room_core::id::Incarnation;
@@ -31,7 +31,7 @@ fn plan(strict_lowest: bool) -> Plan {
     plan
 }
 
-/// The room of a plan, everybody started.
+/// The room of a plan, with all members started.
 fn started(plan: &Plan) -> Run<'_> {
     let mut run = Run::new(plan, Trace::off(), None, false);
     for slot in 0..plan.size {
@@ -41,7 +41,7 @@ fn started(plan: &Plan) -> Run<'_> {
     run
 }
 
-/// The same, settled.
+/// The room of a plan, settled.
 fn settled(plan: &Plan) -> (Run<'_>, usize) {
     let mut run = started(plan);
     run.one_is_left();
@@ -51,7 +51,7 @@ fn settled(plan: &Plan) -> (Run<'_>, usize) {
     (run, leader)
 }
 
-/// The same under the highest: the others came when it led already.
+/// The room of a plan, settled under the highest: the others joined when it led already.
 fn settled_under_the_highest(plan: &Plan) -> (Run<'_>, usize) {
     let mut run = Run::new(plan, Trace::off(), None, false);
     run.world.slots[0].rename("zzzz");
@@ -69,7 +69,7 @@ fn settled_under_the_highest(plan: &Plan) -> (Run<'_>, usize) {
     (run, 0)
 }
 
-/// The bounds take the windows for shorter than they are.
+/// Makes the bounds expect shorter windows than the real ones.
 fn in_haste(run: &mut Run<'_>) {
     run.world.settings.windows.alive_threshold = ms(1);
     run.world.settings.windows.election_duration = ms(1);
@@ -82,7 +82,7 @@ fn reports(run: &Run<'_>, property: &str) {
     assert_eq!(found, property, "{violation:?}");
 }
 
-/// Makes `from` say something to `to` that it never said itself.
+/// Sends a forged message from `from` to `to`.
 fn forge(run: &mut Run<'_>, from: usize, to: usize, message: Message) {
     let to_id = run.world.slots[to].id.clone();
     let from_id = run.world.slots[from].id.clone();
@@ -153,7 +153,7 @@ fn a_leader_that_does_not_stay_is_reported() {
 }
 
 #[test]
-fn a_leader_that_says_too_much_is_reported() {
+fn a_leader_that_sends_too_much_is_reported() {
     let plan = plan(false);
     let (mut run, _) = settled(&plan);
     run.world.settings.windows.alive_threshold = ms(10_000);
@@ -242,7 +242,7 @@ fn a_yield_that_is_refused_or_without_end_is_reported() {
     reports(&run, "yield");
 }
 
-/// The higher of two is made to believe that the lower may not lead: so it does not hear it.
+/// The higher of two believes that the lower may not lead: so it ignores it.
 #[test]
 fn two_leaders_that_are_linked_are_reported() {
     let mut plan = plan(false);
@@ -265,7 +265,7 @@ fn two_leaders_that_are_linked_are_reported() {
     reports(&run, "P2");
 }
 
-/// In how many of the rooms whose leader crashes another than the lowest follows.
+/// Number of rooms whose crashed leader gets another successor than the lowest.
 fn higher_winners(delay_ms: (u64, u64)) -> u64 {
     let mut plan = plan(true);
     plan.rules.delay_ms = delay_ms;
@@ -286,8 +286,8 @@ fn higher_winners(delay_ms: (u64, u64)) -> u64 {
     (0..600).map(crash).sum()
 }
 
-/// The proposal of the lowest comes back when the first election is over; whether its own is over before the
-/// declaration of the first comes is a matter of chance then. `Run::sure_winner` says so.
+/// The proposal of the lowest comes back when the first election is over. Whether its own ends before the declaration of the
+/// first arrives is then a matter of chance, as `Run::sure_winner` describes.
 #[test]
 fn the_lowest_may_lose_only_where_two_trips_take_longer_than_an_election() {
     assert_eq!(higher_winners((1, 40)), 0);

@@ -1,4 +1,4 @@
-//! A leader that a majority of its voters does not answer resigns (G6).
+//! A leader resigns without answers from a majority of its voters (G6).
 
 use room_core::time::Duration;
 
@@ -14,7 +14,7 @@ fn leads(world: &World, slot: usize) -> bool {
 }
 
 #[test]
-fn r31_a_leader_that_everybody_hears_and_that_hears_nobody_resigns() {
+fn r31_a_leader_that_is_deaf_but_not_mute_resigns() {
     for seed in 0..30 {
         let mut world = settled(seed, 5, Settings::default());
         world.run_for(ms(seed * 53 % 1500));

@@ -1,4 +1,4 @@
-//! Rooms that elect: at their start, after crashes, with those that may not lead.
+//! Rooms that elect: at their start, after crashes, with members that may not lead.
 
 use room_core::election::raft::Raft;
 use room_core::election::rules::RoleKind;
@@ -19,7 +19,7 @@ fn first_tests() -> Settings {
     }
 }
 
-/// A room whose members start and connect one after another, all agreed.
+/// A room whose members start and connect one after another; returns when all agree.
 fn started(seed: u64, size: usize, most_ms: u64) -> World {
     let mut world = empty(seed, size, first_tests());
     for slot in 0..size {
@@ -70,7 +70,7 @@ fn s16_after_a_shutdown_of_the_leader_the_rest_elect_and_the_term_stays() {
     }
 }
 
-/// A member that was removed from the voters hears the leader and never campaigns.
+/// A member that was removed from the voters is linked to the leader and never campaigns.
 #[test]
 fn r35_r48_an_observer_follows_and_never_campaigns_until_it_may_lead() {
     for seed in 0..20 {
@@ -101,7 +101,7 @@ fn r35_r48_an_observer_follows_and_never_campaigns_until_it_may_lead() {
             .and_then(|node| node.election().of::<Raft>().expect("raft").rules().won());
         let voters = won.map_or(0, |won| won.electorate.len());
         expect(&world, voters == 2, "the observer counted");
-        // Promoted, it leads when nobody else can.
+        // Promoted, it leads if no other member can.
         world.set_eligible(3, true);
         world.run_for(ms(2000));
         expect(

@@ -1,4 +1,4 @@
-//! What etcd's own tests of elections, locks and sessions show, with the simulated store.
+//! Behaviour that etcd's own tests of elections, locks and sessions show, with the simulated store.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// So many members, of which so many campaign; they start one after the other.
+/// A world of this many members, some of which campaign; they start one after the other.
 fn world(members: usize, campaigning: usize) -> World {
     let net = Net {
         delay_us: (500, 2_000),
@@ -31,7 +31,7 @@ fn world(members: usize, campaigning: usize) -> World {
     world
 }
 
-/// The leaders that a member's host was shown, each once.
+/// Leaders that a member's host was shown, each once.
 fn leaders(world: &World, slot: usize) -> Vec<(String, u64)> {
     let shown = world.members[slot].shown.iter();
     shown
@@ -128,7 +128,7 @@ fn e2_the_next_in_line_leads_when_the_leaders_session_ends() {
 }
 
 #[test]
-fn e3_what_a_leader_proclaims_is_replaced_without_another_election() {
+fn e3_a_leaders_proclamation_is_replaced_without_another_election() {
     let mut world = world(2, 1);
     let token = world.acts(0);
     world
@@ -203,9 +203,9 @@ fn e5_a_lease_that_is_given_up_is_not_used_again() {
     assert!(world.acts(0).expect("it leads") > before);
 }
 
-/// The process before may still live, in a copy of its machine, with the same address: it notices only a write.
+/// The earlier process may be alive still, in a copy of its machine, with the same address: it notices only a write.
 #[test]
-fn e5_a_process_that_takes_a_lease_over_writes_its_key_even_if_it_says_the_same() {
+fn e5_a_process_that_takes_over_a_lease_writes_its_key_even_with_an_equal_value() {
     let mut world = world(1, 1);
     let before = world.store.keys(PREFIX)[0].clone();
     world.kill(0);
@@ -219,7 +219,7 @@ fn e5_a_process_that_takes_a_lease_over_writes_its_key_even_if_it_says_the_same(
     assert!(after.modified > before.modified, "it wrote its key");
 }
 
-/// A value that was written in a request without an answer is expected once.
+/// A value in a request without an answer is expected once.
 #[test]
 fn e5_a_value_of_which_a_write_was_in_doubt_does_not_hide_another_process() {
     let mut world = world(1, 1);
@@ -240,7 +240,7 @@ fn e5_a_value_of_which_a_write_was_in_doubt_does_not_hide_another_process() {
     assert!(world.acts(0).is_none(), "the write of another process");
 }
 
-/// Its key in the other room would live as long as the lease, and nobody could lead there.
+/// Its key in the other room would live as long as the lease, and block every leader there.
 #[test]
 fn e5_a_lease_of_another_prefix_is_not_used_again() {
     let mut world = world(1, 1);
@@ -255,7 +255,7 @@ fn e5_a_lease_of_another_prefix_is_not_used_again() {
 }
 
 #[test]
-fn e6_who_comes_after_a_compaction_sees_the_leader_and_the_next_one() {
+fn e6_an_observer_after_a_compaction_sees_the_leader_and_the_next_one() {
     let mut world = world(3, 2);
     world.kill(2);
     world.compact();
@@ -291,7 +291,7 @@ fn e7_every_value_that_a_leader_proclaims_is_of_one_leadership() {
 }
 
 #[test]
-fn e9_other_keys_disturb_nobody_and_a_resigned_leader_is_followed_by_a_new_candidate() {
+fn e9_other_keys_disturb_no_member_and_a_new_candidate_follows_a_resigned_leader() {
     let mut world = world(2, 1);
     let other = Arc::from(format!("{PREFIX}/elections/1").as_str());
     world.store.write(&other, b"somebody".to_vec(), 0);
@@ -338,7 +338,7 @@ fn e10_alone_a_leader_that_yields_leads_again_with_a_larger_token() {
 }
 
 #[test]
-fn e11_what_observers_see_never_goes_back() {
+fn e11_revisions_seen_by_observers_never_go_back() {
     let mut world = world(4, 2);
     for number in 0..10 {
         let [leader] = world.leaders()[..] else {
@@ -363,7 +363,7 @@ fn e11_what_observers_see_never_goes_back() {
 }
 
 #[test]
-fn e11_an_observer_that_was_cut_off_for_long_shows_nobody_and_then_the_leader_again() {
+fn e11_an_observer_that_was_cut_off_for_long_shows_no_leader_and_then_the_leader_again() {
     let mut world = world(2, 1);
     let seen = leaders(&world, 1);
     world.cut(1, true);
@@ -430,7 +430,7 @@ fn e16_of_five_that_try_at_once_one_gets_the_lock() {
 }
 
 #[test]
-fn e16_a_member_that_waits_for_a_lock_is_told_at_once_that_a_try_fails() {
+fn e16_a_member_that_waits_for_a_lock_is_notified_at_once_that_a_try_fails() {
     let mut world = world(2, 0);
     lock(&mut world, 0, 1, None);
     world.run_for(ms(100));
@@ -445,7 +445,7 @@ fn e16_a_member_that_waits_for_a_lock_is_told_at_once_that_a_try_fails() {
 }
 
 #[test]
-fn e17_who_holds_a_lock_gets_it_again_with_the_same_token() {
+fn e17_the_holder_of_a_lock_gets_it_again_with_its_token() {
     let mut world = world(1, 0);
     lock(&mut world, 0, 1, None);
     world.run_for(ms(100));
@@ -473,7 +473,7 @@ fn e17_a_lock_whose_name_begins_with_that_of_another_is_another_lock() {
 
 #[test]
 fn e19_the_granted_time_to_live_counts() {
-    // The store grants more than was asked for: a cut that is shorter than two thirds of it costs nothing.
+    // The store grants more than requested: a cut shorter than two thirds of it costs nothing.
     let mut world = world(1, 0);
     world.store.shortest = Duration::from_secs(90);
     world.order(0, Local::EnableAuto(true)).expect("it may");
@@ -542,7 +542,7 @@ fn e21_a_waiter_gets_the_lock_with_a_larger_token() {
 }
 
 #[test]
-fn e21_who_waits_too_long_is_told_and_stands_in_line_no_more() {
+fn e21_a_waiting_member_is_notified_of_its_timeout_and_leaves_the_line() {
     let mut world = world(2, 0);
     lock(&mut world, 0, 1, None);
     world.run_for(ms(100));
@@ -557,7 +557,7 @@ fn e22_a_candidate_whose_lease_ended_while_it_waited_never_leads_with_it() {
     let mut world = world(2, 2);
     let lease = lease(&world, 1);
     world.store.revoke(lease);
-    // The leader goes at the same moment: the key right before is gone, and so is its own.
+    // The leader is killed at the same moment: the key right before is gone, and so is its own.
     world.kill(0);
     world.tell_watches();
     world.run_for(TTL * 3);
@@ -574,7 +574,7 @@ fn e22_a_candidate_whose_lease_ended_while_it_waited_never_leads_with_it() {
 }
 
 #[test]
-fn e22_a_leader_whose_key_is_deleted_by_hand_says_so_and_stands_in_line_again() {
+fn e22_a_leader_whose_key_is_deleted_by_hand_reports_it_and_stands_in_line_again() {
     let mut world = world(2, 2);
     let key = Arc::clone(&world.store.keys(PREFIX)[0].key);
     world.by_hand = true;
@@ -585,7 +585,7 @@ fn e22_a_leader_whose_key_is_deleted_by_hand_says_so_and_stands_in_line_again() 
     assert_eq!(world.store.keys(PREFIX).len(), 2, "it waits again");
 }
 
-/// A key of that name is there when the candidate looks whether its own still is; another one was created before it.
+/// A key of that name exists when the candidate checks for its own; another one was created before it.
 #[test]
 fn e22_a_candidate_whose_key_was_created_again_behind_another_one_does_not_lead() {
     let mut world = world(2, 0);
@@ -630,7 +630,7 @@ fn e22_a_key_that_is_deleted_is_missed_also_after_the_watch_broke() {
 #[test]
 fn e23_late_answers_to_keep_alives_do_not_lengthen_a_leadership() {
     let mut world = world(1, 1);
-    // Every answer takes half of the time to live: the leader counts from when it asked.
+    // Every answer takes half of the time to live: the leader counts from its request.
     world.net.delay_us = (0, 0);
     let half = TTL.as_micros() as u64 / 2;
     world.net.delay_us = (half / 2, half / 2);
@@ -675,7 +675,7 @@ fn e23_the_time_to_live_counts_from_when_the_keep_alive_was_sent() {
 }
 
 #[test]
-fn e23_a_process_that_slept_says_first_that_it_lost_its_leadership() {
+fn e23_a_process_that_slept_first_reports_the_loss_of_its_leadership() {
     let mut world = world(2, 2);
     for _ in 0..20 {
         let [leader] = world.leaders()[..] else {
@@ -702,7 +702,7 @@ fn e24_a_campaign_that_is_called_off_leaves_no_key() {
     world.order(1, Local::EnableAuto(false)).expect("it may");
     world.run_for(ms(100));
     assert_eq!(world.store.keys(PREFIX).len(), 1);
-    // While the key is being written, of which nobody hears: the answer is lost, and the network is slow.
+    // While the key is being written, which no member learns: the answer is lost, and the network is slow.
     world.order(1, Local::EnableAuto(true)).expect("it may");
     world.run_for(ms(4));
     world.net.delay_us = (900_000, 1_800_000);
@@ -729,7 +729,7 @@ fn e24_a_lock_that_is_called_off_at_once_leaves_no_lease() {
     assert_eq!(world.store.leases(), 0);
 }
 
-/// The history that its watch would go on from is gone, and its key says what it said.
+/// The history that its watch would continue from is gone, and its key has its old value.
 #[test]
 fn e25_a_leader_watches_its_key_again_after_a_compaction() {
     let mut world = world(2, 1);
@@ -791,7 +791,7 @@ fn e20_a_fencing_token_never_shrinks_though_the_store_was_set_back() {
     assert!(world.store.keys(PREFIX).is_empty(), "others may lead");
 }
 
-/// While nothing happens, a member that waits asks for nothing but its lease.
+/// While nothing happens, a waiting member sends requests for its lease only.
 #[test]
 fn a_member_that_waits_asks_for_its_lease_alone() {
     let mut world = world(10, 10);

@@ -5,7 +5,7 @@ use rand::Rng;
 use super::super::rooms::*;
 use crate::world::{Settings, World};
 
-/// More than any heal of these rooms takes: two timeouts, and the redials.
+/// Longer than any healing of these rooms: two timeouts, and the redials.
 const HEALED_WITHIN_MS: u64 = 8000;
 
 fn heals(world: &mut World) {
@@ -46,7 +46,7 @@ fn fuzzy_leader_partitions_a_room_that_is_cut_again_and_again_with_its_leader_he
     }
 }
 
-/// The leader crashes while everything that one of the rest says (or hears) comes late.
+/// The leader crashes while all messages from (or to) one of the rest are late.
 fn slow(sends: bool) {
     for seed in 0..30 {
         let mut world = settled(seed, 5, Settings::default());
@@ -87,12 +87,12 @@ fn slow(sends: bool) {
 }
 
 #[test]
-fn fuzzy_slow_send_vote_a_member_whose_words_come_late_keeps_nobody_from_electing() {
+fn fuzzy_slow_send_vote_a_member_whose_messages_come_late_blocks_no_election() {
     slow(true);
 }
 
 #[test]
-fn fuzzy_slow_recv_vote_a_member_that_hears_late_keeps_nobody_from_electing() {
+fn fuzzy_slow_recv_vote_a_member_that_receives_late_blocks_no_election() {
     slow(false);
 }
 

@@ -1,4 +1,4 @@
-//! Who is alive: what memberlist, serf and foca test of it.
+//! Liveness of members, as memberlist, serf and foca test it.
 
 use room_core::node::{Event, Left, LeftReason};
 
@@ -13,7 +13,7 @@ fn losses(world: &World, slot: usize) -> usize {
 
 /// memberlist: packets are lost, the stream works.
 #[test]
-fn m4_lost_datagrams_alone_make_nobody_lost() {
+fn m4_lost_datagrams_alone_lose_no_member() {
     for seed in 0..10 {
         let mut world = settled(seed, 4, Settings::default());
         forget_told(&mut world);
@@ -26,9 +26,9 @@ fn m4_lost_datagrams_alone_make_nobody_lost() {
     }
 }
 
-/// And when neither works, everybody knows it within the timeout.
+/// If neither works, all members notice it within the timeout.
 #[test]
-fn m4_m10_a_silent_member_is_lost_within_the_heartbeat_timeout_and_told_once() {
+fn m4_m10_a_silent_member_is_lost_within_the_heartbeat_timeout_and_reported_once() {
     for seed in 0..30 {
         let mut world = settled(seed, 4, Settings::default());
         let silent = seed as usize % 4;
@@ -54,9 +54,9 @@ fn m4_m10_a_silent_member_is_lost_within_the_heartbeat_timeout_and_told_once() {
     }
 }
 
-/// serf: a member that failed and one that left are told apart, and both may come back.
+/// serf: a failed member and one that left are reported differently, and both may return.
 #[test]
-fn m18_m12_a_farewell_is_told_at_once_and_a_crash_after_the_hold() {
+fn m18_m12_a_leave_is_reported_at_once_and_a_crash_after_the_hold() {
     for seed in 0..20 {
         let settings = Settings {
             member_hold: ms(5000),
@@ -109,7 +109,7 @@ fn m18_m12_a_farewell_is_told_at_once_and_a_crash_after_the_hold() {
     }
 }
 
-/// foca: a member that was lost by mistake comes back by itself.
+/// foca: a member that was lost by mistake returns by itself.
 #[test]
 fn m19_two_sides_that_lost_each_other_find_together_without_their_hosts() {
     for seed in 0..20 {

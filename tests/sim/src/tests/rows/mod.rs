@@ -1,5 +1,5 @@
-//! What public Raft and membership libraries test, shown by whole rooms. Each test's name begins with the id of its row
-//! in `docs/scenarios.md`.
+//! Tests of public Raft and membership libraries, with whole rooms. Each test's name begins with the id of its row in
+//! `docs/scenarios.md`.
 
 mod check_quorum;
 mod elections;

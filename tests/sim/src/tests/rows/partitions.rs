@@ -31,7 +31,7 @@ pub(super) fn leader_within(world: &World, side: &[usize]) -> Option<usize> {
     side.iter().all(shown).then_some(leader)
 }
 
-/// The leader is cut off: the rest elects, and the old leader gives way when it is back.
+/// The leader is cut off: the rest elects, and the old leader yields when it is back.
 #[test]
 fn r40_o5_hc1_an_isolated_leader_is_replaced_and_follows_when_it_is_back() {
     for seed in 0..50 {
@@ -58,9 +58,9 @@ fn r40_o5_hc1_an_isolated_leader_is_replaced_and_follows_when_it_is_back() {
     }
 }
 
-/// openraft: however long a follower is cut off, its term does not run away. Alone, it elects itself once.
+/// openraft: the term of a follower that is cut off does not run away, however long that lasts. Alone, it elects itself once.
 #[test]
-fn o3_hc10_a_follower_that_is_cut_off_for_long_raises_no_terms_and_disturbs_nobody() {
+fn o3_hc10_a_follower_that_is_cut_off_for_long_raises_no_terms_and_disturbs_no_member() {
     for seed in 0..20 {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
@@ -87,10 +87,9 @@ fn o3_hc10_a_follower_that_is_cut_off_for_long_raises_no_terms_and_disturbs_nobo
     }
 }
 
-/// openraft: one that cannot hear, but can be heard, campaigns; one that hears the leader does not, though it
-/// reaches nobody.
+/// openraft: a node that is deaf but not mute campaigns; a mute node with a leader does not.
 #[test]
-fn o9_who_hears_the_leader_does_not_campaign_though_nobody_hears_it() {
+fn o9_a_mute_node_with_a_leader_does_not_campaign() {
     for seed in 0..20 {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
@@ -99,7 +98,7 @@ fn o9_who_hears_the_leader_does_not_campaign_though_nobody_hears_it() {
         for other in (0..5).filter(|slot| *slot != mute) {
             world.cut(mute, other);
         }
-        // Until the others give its links up.
+        // Until the others have lost its links.
         world.run_for(ms(1400));
         expect(&world, world.term(mute) == before, "it campaigned");
         let shown = world.node(mute).and_then(|node| node.leader()).cloned();

@@ -1,4 +1,4 @@
-//! `docs/scenarios.md` and the tests name the same rows.
+//! `docs/scenarios.md` and the tests name equal sets of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,4 @@
-//! A leader hands over to another: what hashicorp/raft tests of it, in whole rooms.
+//! Leadership transfers as hashicorp/raft tests them, in whole rooms.
 
 use room_core::node::Command;
 use room_core::time::Duration;
@@ -53,9 +53,9 @@ fn hc12_a_leader_that_yields_is_followed_by_the_best_ranked() {
     }
 }
 
-/// The leader leaves in the same moment in which it hands over.
+/// The leader leaves in the moment of its transfer.
 #[test]
-fn hc12_a_leader_that_hands_over_and_leaves_at_once_is_followed_by_its_target() {
+fn hc12_the_target_follows_a_leader_that_transfers_and_leaves_at_once() {
     for seed in 0..20 {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
@@ -71,7 +71,7 @@ fn hc12_a_leader_that_hands_over_and_leaves_at_once_is_followed_by_its_target() 
 
 /// The target is stopped, or cut off: the leader leads on, and the room never has two.
 #[test]
-fn hc12_a_target_that_hears_nothing_leaves_the_leader_where_it_is() {
+fn hc12_an_unreachable_target_leaves_the_leader_in_place() {
     for seed in 0..20 {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
