@@ -7,11 +7,11 @@ use super::model::{
     Abi, Callback, Constant, Docs, Function, Scalar, Struct, Type, Variable, pascal,
 };
 
-/// How the constants of one prefix appear.
+/// The C# form of the constants of one prefix.
 enum Form {
     /// A static class: new numbers come from newer libraries.
     Constants,
-    /// The same, with `Describe`.
+    /// A static class with `Describe`.
     Described,
     /// An enum: numbers that only this side chooses.
     Enum,
@@ -234,7 +234,7 @@ fn group(
     };
     writeln!(text, "\n    /// <summary>{what}</summary>")?;
     if matches!(form, Form::Enum) {
-        // GetPeerStatus gives -1 for a peer that it does not know.
+        // GetPeerStatus returns -1 for an unknown peer.
         let (kind, unknown) = (scalar(first.kind), class == "PeerStatus");
         writeln!(text, "    public enum {class} : {kind}\n    {{")?;
         if unknown {
@@ -291,7 +291,7 @@ fn function(text: &mut String, found: &Function) -> Result<(), Box<dyn Error>> {
     };
     let parameters = parameters(&found.parameters, |kind| match kind {
         Type::Text | Type::Bytes => "byte[]".to_owned(),
-        // Pinned, not copied: what the library writes is there.
+        // Pinned, not copied: the library writes into the array.
         Type::Pointer { to, .. } if to == "u8" => "[In, Out] byte[]".to_owned(),
         Type::Pointer { to, .. } => {
             let to =
@@ -351,7 +351,7 @@ fn parameters(all: &[Variable], kind: impl Fn(&Type) -> String) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
-/// Names as .NET writes them.
+/// Names in .NET style.
 fn spelled_out(name: &str) -> String {
     match name {
         "msg_type" => "message_type".into(),
