@@ -288,7 +288,7 @@ internal sealed class SharedState
         }
     }
 
-    // Confirms commands that are safe: on a follower those in its replica, on the leader those that another member also has.
+    // Confirms commands that are safe: a follower's are in its replica, the leader's in that of another member.
     private void Settle()
     {
         bool alone = lost.Count == 0 && room.Peers.Length == 0;

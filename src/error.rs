@@ -389,7 +389,7 @@ pub enum SetLeaderError {
     /// The network thread did not answer.
     #[error("the leader could not be set: {what}")]
     Internal {
-        /// What failed.
+        /// The failure.
         what: String,
     },
 }
@@ -422,7 +422,7 @@ pub enum AutoElectionError {
     /// The network thread did not answer.
     #[error("automatic elections could not be switched: {what}")]
     Internal {
-        /// What failed.
+        /// The failure.
         what: String,
     },
 }

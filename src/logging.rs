@@ -347,7 +347,7 @@ fn pass_on(metadata: &Metadata<'_>, line: Line) {
         if entered {
             as_callback(|| handler(level as i32, &text));
         }
-        // Dropped before the call counts as ended, so that a replaced callback is gone by then.
+        // Dropped before the call counts as ended, so that a replaced callback no longer exists then.
         drop(handler);
     }));
     let _ = IN_LOG_CALLBACK.try_with(|inside| inside.set(None));

@@ -225,7 +225,7 @@ class SharedState {
     }
   }
 
-  // Confirms commands that are safe: on a follower those in its replica, on the leader those that another member also has.
+  // Confirms commands that are safe: a follower's are in its replica, the leader's in that of another member.
   void settle() {
     const bool alone = lost_.empty() && room_.peers().empty();
     const std::int64_t last = last_of(id_);

@@ -189,7 +189,7 @@ class SharedState:
             last = command.number
 
     def _settle(self):
-        """Confirms commands that are safe: on a follower those in its replica, on the leader those that another member also has."""
+        """Confirms commands that are safe: a follower's are in its replica, the leader's in that of another member."""
         alone = not self.room.peers and not self.lost
         last, waiting = self.numbers.get(self.id, 0), []
         for command in self.pending:

@@ -42,7 +42,7 @@ struct Slot {
     listener: Option<Arc<dyn Listener>>,
     /// Its [`Entry::Takeover`] is still queued: it does not receive the events before that.
     waits: bool,
-    /// The room as known to this handler and to those that it replaced directly.
+    /// The room as known to this handler and to the handlers that it replaced directly.
     told: View,
 }
 

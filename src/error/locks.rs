@@ -74,7 +74,7 @@ pub enum LockError {
         "this member holds or waits for {limit} locks already, which is the limit; release one first"
     )]
     TooMany {
-        /// That maximum.
+        /// The maximum.
         limit: usize,
     },
     /// The room's election strategy has no locks.

@@ -701,7 +701,7 @@ class Event(NamedTuple):
     """EVENT_DISCOVERY_REFUSED: one of FOUND_..."""
 
     @property
-    def count(self) -> int:  # type: ignore[override]  # an event is a tuple for its fields; nobody counts in it
+    def count(self) -> int:  # type: ignore[override]  # hides tuple.count, which no program needs here
         """EVENT_DATA_DROPPED: the number of messages. EVENT_HOST_SILENT, EVENT_NO_ROOM_FOUND: milliseconds."""
         return self.undelivered
 
