@@ -23,7 +23,7 @@ const GROUPS: [(&str, &str, Form, &str); 20] = [
         "EVENT",
         "EventKind",
         Form::Constants,
-        "What a <see cref=\"NetworkEvent\"/> reports.",
+        "The kind of a <see cref=\"NetworkEvent\"/>.",
     ),
     (
         "LEFT",
@@ -35,7 +35,7 @@ const GROUPS: [(&str, &str, Form, &str); 20] = [
         "LEADER",
         "LeaderReason",
         Form::Described,
-        "Why another member leads, or nobody: the reason of <see cref=\"EventKind.LeaderChanged\"/>.",
+        "Why the leader changed: the reason of <see cref=\"EventKind.LeaderChanged\"/>.",
     ),
     (
         "END",
@@ -47,50 +47,55 @@ const GROUPS: [(&str, &str, Form, &str); 20] = [
         "ENTRY",
         "RoomEntry",
         Form::Constants,
-        "How a member enters its room: <c>RoomOptions.Settings.Entry</c>.",
+        "Entry of a member into its room: <c>RoomOptions.Settings.Entry</c>.",
     ),
-    ("LOG", "LogLevel", Form::Constants, "How much is logged."),
+    (
+        "LOG",
+        "LogLevel",
+        Form::Constants,
+        "The verbosity of the log.",
+    ),
     (
         "RECONNECT",
         "ReconnectStatus",
         Form::Constants,
-        "What a <see cref=\"ReconnectCallback\"/> reports.",
+        "The progress that a <see cref=\"ReconnectCallback\"/> reports.",
     ),
     (
         "RECOVERY",
         "ManualOverrideRecovery",
         Form::Constants,
-        "What happens when a leader that was set by hand is lost.",
+        "Behaviour when a leader that was set by hand is lost.",
     ),
     (
         "DISPATCH",
         "DispatchMode",
         Form::Constants,
-        "Which thread runs the callbacks.",
+        "The thread that runs the callbacks.",
     ),
     (
         "MERGE",
         "MergePolicy",
         Form::Constants,
-        "Which leader stays when two parts of a room merge.",
+        "The leader that stays when two parts of a room merge.",
     ),
     (
         "AUTHORITY",
         "SetLeaderAuthority",
         Form::Constants,
-        "Who may call <c>SetLeader</c>.",
+        "Members that may call <c>SetLeader</c>.",
     ),
     (
         "GOSSIP",
         "GossipFlags",
         Form::Constants,
-        "How <see cref=\"ElectionStrategy.Gossip\"/> elects.",
+        "Flags of <see cref=\"ElectionStrategy.Gossip\"/>.",
     ),
     (
         "SEEDED",
         "SeededFlags",
         Form::Constants,
-        "How <see cref=\"ElectionStrategy.Seeded\"/> elects: a sum of these.",
+        "Flags of <see cref=\"ElectionStrategy.Seeded\"/>: a sum of these.",
     ),
     (
         "SEEDED_PROFILE",
@@ -120,13 +125,13 @@ const GROUPS: [(&str, &str, Form, &str); 20] = [
         "STRATEGY",
         "ElectionStrategy",
         Form::Enum,
-        "How a room elects its leader.",
+        "The election strategy of a room.",
     ),
     (
         "QUORUM",
         "QuorumPolicy",
         Form::Enum,
-        "A majority of whom elects a leader.",
+        "The members whose majority elects a leader.",
     ),
     (
         "HOST_MODE",
@@ -136,14 +141,14 @@ const GROUPS: [(&str, &str, Form, &str); 20] = [
     ),
 ];
 
-const HEAD: &str = "// Generated from src/ffi by `make header`: do not edit. Marshalling.cs has what is written by hand.
+const HEAD: &str = "// Generated from src/ffi by `make header`: do not edit. Marshalling.cs has the parts written by hand.
 using System;
 using System.Runtime.InteropServices;
 
 namespace MetaMystia.Network
 {
     /// <summary>
-    /// The functions of the native library, exactly as its header declares them. Most programs want <see cref=\"Room\"/> instead.
+    /// The functions of the native library, exactly as its header declares them. Most programs use <see cref=\"Room\"/> instead.
     /// </summary>
     /// <remarks>
     /// Text goes in as NUL-terminated UTF-8 (<see cref=\"Utf8.ToNative\"/>) and comes out as a pointer that must be copied
@@ -159,7 +164,7 @@ namespace MetaMystia.Network
 
 const DELEGATES: &str = "    }
 
-    // A delegate that is handed to the library must stay referenced by managed code (a static field is the simplest way)
+    // A delegate that the library receives must stay referenced by managed code (a static field is the simplest way)
     // for as long as it is registered: the garbage collector does not see the library's copy of the pointer.
 ";
 

@@ -15,14 +15,13 @@ pub(crate) fn codes(abi: &Abi) -> String {
     text + "}\n"
 }
 
-/// `every_call()`: calls each function except those that open a room, with arguments that are valid in themselves.
+/// `every_call()`: calls each function with valid arguments, except the functions that open a room.
 ///
 /// # Errors
 /// A parameter of a type without such an argument.
 pub(crate) fn calls(abi: &Abi) -> Result<String, Box<dyn Error>> {
     let mut text = String::from(
-        "/// Calls every function but those that open a room and those in `skip`, each with arguments that are right in\n\
-         /// themselves.\n\
+        "/// Calls every function except the ones in `skip` and the ones that open a room, each with valid arguments.\n\
          fn every_call(skip: &[&str], mut answered: impl FnMut(&'static str, Answer)) {\n",
     );
     for function in &abi.functions {
@@ -44,7 +43,7 @@ pub(crate) fn calls(abi: &Abi) -> Result<String, Box<dyn Error>> {
         writeln!(
             text,
             "    if !skip.contains(&\"{name}\") {{\n        \
-             // SAFETY: strings have a NUL, data has its length, and structs are as long as they say.\n        \
+             // SAFETY: strings have a NUL, data has its length, and structs are as long as their struct_size.\n        \
              #[allow(unused_unsafe)]\n        \
              let answer = unsafe {{ {name}({arguments}) }};\n        \
              answered(\"{name}\", Answer::from_{}(answer));\n    }}",
@@ -54,7 +53,7 @@ pub(crate) fn calls(abi: &Abi) -> Result<String, Box<dyn Error>> {
     Ok(text + "}\n")
 }
 
-/// A valid argument in itself.
+/// A valid argument.
 fn argument(parameter: &Variable) -> Option<String> {
     Some(match (&parameter.kind, parameter.name.as_str()) {
         (Type::Text, "addr") => "c\"localhost:1\".as_ptr()".into(),
