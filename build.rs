@@ -1,4 +1,4 @@
-//! Generates the C header and what the bindings take from it, and names the shared library.
+//! Generates the C header and the generated parts of the bindings, and names the shared library.
 
 #[path = "bindings/generator/mod.rs"]
 #[cfg_attr(not(feature = "header"), allow(dead_code))]
@@ -42,8 +42,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes what is generated for the library to `OUT_DIR` and, with the feature `header`, what is generated for other
-/// languages: there `tests/header.rs` compares it with the committed files. Into those, too, when `MMN_UPDATE_HEADER` is set.
+/// Writes the generated parts of the library to `OUT_DIR` and, with the feature `header`, those for other languages:
+/// `tests/header.rs` compares these with the committed files. With `MMN_UPDATE_HEADER` set it also writes the committed
+/// files.
 fn describe_abi(root: &Path) -> Result<(), Box<dyn Error>> {
     for source in ["build.rs", "cbindgen.toml", "src/ffi", "bindings/generator"] {
         println!("cargo::rerun-if-changed={source}");
@@ -55,7 +56,7 @@ fn describe_abi(root: &Path) -> Result<(), Box<dyn Error>> {
     generator::write_for_rust(&abi, &out)?;
     #[cfg(feature = "header")]
     {
-        // What an earlier build wrote, and this one does not, would stay.
+        // Removes files that an earlier build wrote and this one does not.
         let described = out.join("abi");
         if described.exists() {
             fs::remove_dir_all(&described)?;
@@ -70,7 +71,7 @@ fn describe_abi(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What cbindgen makes of the sources.
+/// The header that cbindgen generates from the sources.
 #[cfg(feature = "header")]
 fn header(root: &Path, folder: &Path) -> Result<String, Box<dyn Error>> {
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml"))?;
@@ -83,7 +84,7 @@ fn header(root: &Path, folder: &Path) -> Result<String, Box<dyn Error>> {
     Ok(String::from_utf8(header)?)
 }
 
-/// Programs that link the shared library look for it by this name, not by the path at their build.
+/// Programs that link the shared library look for it by this name, not by its path at their build.
 fn name_shared_library() -> Result<(), Box<dyn Error>> {
     match env::var("CARGO_CFG_TARGET_OS")?.as_str() {
         "linux" | "android" => {

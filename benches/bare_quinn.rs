@@ -1,18 +1,18 @@
-//! The yardstick for what the library adds to QUIC: two processes and quinn, with nothing in between.
+//! The baseline for the library's cost on top of QUIC: two processes and quinn, with no layer in between.
 //!
 //! ```sh
 //! cargo bench --bench bare_quinn -- rtt 32 20000
 //! ```
 //!
 //! - `rtt SIZE COUNT`: ping-pong on one bidirectional stream, inside the tasks.
-//! - `rtt-threads SIZE COUNT`: the same, with the changes of thread of a library that calls back on a thread of its own:
-//!   the task that reads, a dispatcher thread, a host thread, the task that writes.
+//! - `rtt-threads SIZE COUNT`: the same ping-pong with the thread changes of a library that calls back on its own
+//!   thread: the task that reads, a dispatcher thread, a host thread, the task that writes.
 //! - `tput SIZE COUNT`: one way, a write for each message.
 //! - `tput-batched SIZE COUNT`: one way, a write for 32 KiB of messages.
 //!
 //! Prints one figure per line, or with `--json` one object. The program starts itself again for the other end; each
-//! process has a runtime of one thread. Messages have the form of `abi_bench`'s, `[seq u64][filler][!seq u32]`, and
-//! every one is checked. QUIC has the library's windows and raw public keys, and else quinn's defaults.
+//! process has a runtime of one thread. Messages have the format of `abi_bench`, `[seq u64][filler][!seq u32]`, and the
+//! receiver checks every one. QUIC has the library's windows and raw public keys, and otherwise quinn's defaults.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -43,9 +43,9 @@ use tokio::sync::mpsc as tasks;
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const ALPN: &[u8] = b"bare";
-/// Round trips before the first that counts.
+/// Round trips before the first measured one.
 const WARM_UP: u64 = 300;
-/// The longest that a run may take.
+/// Limit of a run.
 const LIMIT: Duration = Duration::from_secs(120);
 const BATCH_BYTES: usize = 32 << 10;
 const READ_BYTES: usize = 256 << 10;
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
     };
     let (json, peer, help) = (take("--json"), take("--peer"), take("--help"));
     if words.is_empty() || help {
-        // `cargo bench` runs every benchmark; without a mode there is nothing to measure.
+        // `cargo bench` runs every benchmark; without a mode there is no measurement.
         println!("usage: bare_quinn rtt|rtt-threads|tput|tput-batched SIZE COUNT [--json]");
         return ExitCode::SUCCESS;
     }
@@ -214,7 +214,7 @@ async fn dial(job: Job, address: SocketAddr) -> Outcome<Figures> {
     Ok(figures)
 }
 
-/// Runs on a runtime of one thread: this one.
+/// Runs on a runtime with this thread alone.
 fn run_limited<T>(work: impl Future<Output = Outcome<T>>) -> Outcome<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -255,7 +255,7 @@ impl Other {
         Ok(line.trim_end().to_owned())
     }
 
-    /// What it prints until its end.
+    /// Its output until it ends.
     fn figures(&mut self) -> Outcome<Figures> {
         let mut text = String::new();
         self.printed.read_to_string(&mut text)?;
@@ -273,13 +273,13 @@ impl Other {
 
 impl Drop for Other {
     fn drop(&mut self) {
-        // Both fail if it has ended, as it should have.
+        // Both fail if it has ended, as it should by now.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Ends this process with the one that started it, whose end of the pipe is then closed.
+/// Ends this process when the one that started it ends and thereby closes its end of the pipe.
 fn watch_parent() {
     thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
@@ -300,7 +300,7 @@ fn cpu_seconds() -> f64 {
 
 // ---------------------------------------------------------------- messages
 
-/// Bytes that no compression makes shorter, from which messages are cut.
+/// Incompressible bytes, from which messages are cut.
 struct Pool(Vec<u8>);
 
 impl Pool {
@@ -367,7 +367,7 @@ async fn echo(job: Job, mut send: SendStream, mut recv: RecvStream) -> Outcome<(
 type Incoming = mpsc::Receiver<Vec<u8>>;
 type Outgoing = tasks::UnboundedSender<Vec<u8>>;
 
-/// Runs `host` on a thread of its own, beside a dispatcher thread that hands it what the stream brings.
+/// Runs `host` on a thread of its own, beside a dispatcher thread that passes it the stream's messages.
 async fn through_threads<T: Send + 'static>(
     job: Job,
     mut send: SendStream,
@@ -456,11 +456,11 @@ async fn stream(job: Job, connection: &Connection) -> Outcome<()> {
         }
     }
     send.finish()?;
-    connection.closed().await; // The other end closes it when it has everything.
+    connection.closed().await; // The other end closes it when it has all messages.
     Ok(())
 }
 
-/// Checks all messages; gives the time between the first and the last.
+/// Checks all messages; returns the time between the first and the last.
 async fn count(job: Job, mut recv: RecvStream) -> Outcome<Duration> {
     let mut buffer = vec![0; READ_BYTES.max(2 * (PREFIX_BYTES + job.size))];
     let (mut filled, mut expected) = (0, 0);
@@ -535,7 +535,7 @@ fn client_config() -> Outcome<ClientConfig> {
     Ok(config)
 }
 
-/// Accepts anyone who holds the key that it shows: the other end is a process of this program.
+/// Accepts any peer that holds the key that it shows: the other end is a process of this program.
 #[derive(Debug)]
 struct AnyKey(Arc<CryptoProvider>);
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What the library reaches on loopback, beside plain UDP, plain TCP, ENet and bare quinn: one table in Markdown.
+"""Compares the library's figures on loopback with plain UDP, plain TCP, ENet and bare quinn: one table in Markdown.
 
     compare.py LIBRARY.so [--vs OLD.so] [--runs 5] [--quick] [--only PART] [--quiet SECONDS] [--no-quinn]
 
-Builds abi_bench.c and yardsticks.c (with ENet, if its header is there) and bare_quinn.rs, and runs everything in turn, each
-run with fresh processes in a network of its own. A cell gives the median of the rounds with the least and the greatest. A
-ratio is the median of the ratios of each round, whose runs are neighbours in time. Exits with 1 if a run failed. Whether
-a target is met stands in the table alone: machines differ, and the runs of --quick are too short to judge by.
+Builds abi_bench.c and yardsticks.c (with ENet, if its header is installed) and bare_quinn.rs, and runs all of them in turn, each
+run with fresh processes in a network of its own. A cell shows the median of the rounds with the least and the greatest. A
+ratio is the median of the ratios of each round, whose runs are neighbours in time. Exits with 1 if a run failed. Only the
+table shows whether a target is met: machines differ, and the runs of --quick are too short to judge by.
 """
 
 import argparse
@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "target" / "figures"
 GCC = ["gcc", "-O2", "-std=gnu11", "-Wall", "-Wextra"]
 RUN_SECONDS = 300
-# What yardsticks returns for a mode that it was built without.
+# Exit code of yardsticks for a mode that it was built without.
 BUILT_WITHOUT = 4
-# What must be 0 in every run. What a broadcast loses has a row of its own.
+# Metrics that must be 0 in every run. Losses of broadcasts have a row of their own.
 FAULTS = ["lost", "reordered", "duplicates", "damaged", "other_errors"]
 
 
@@ -184,7 +184,7 @@ def main():
 
 
 def build(want_quinn):
-    """The path of each program, and what cannot be measured."""
+    """The path of each program, and the reasons why some cannot be measured."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     programs, missing = {}, set()
     programs["abi_bench"] = compile_c("abi_bench", ["-ldl", "-lpthread"])
@@ -224,13 +224,13 @@ class Bench:
         self.quick = quick
         self.quiet = quiet
         self.missing = missing
-        # By column and measurement: of each round a dictionary of metrics, or None where the run failed.
+        # By column and measurement: for each round a dictionary of metrics, or None if the run failed.
         self.results = {}
         self.foreign = []
         self.failures = []
 
     def round(self, rows, number):
-        """Runs once what the rows need. Libraries and yardsticks swap places from one round to the next."""
+        """Runs the measurements of the rows once. Libraries and yardsticks swap places from one round to the next."""
         wanted = {key: column for row in rows for column, (key, _) in row.cells.items()}
         for key in MEASUREMENTS if number % 2 == 0 else reversed(MEASUREMENTS):
             if key not in wanted or MEASUREMENTS[key].program not in self.programs:
@@ -271,19 +271,19 @@ class Bench:
         self.failures.append(what)
 
     def values(self, row, column):
-        """Of each round the value, or None."""
+        """The value of each round, or None."""
         key, metric = row.cells.get(OURS if column == BEFORE else column, (None, None))
         return [metrics and metrics[metric] for metrics in self.results.get((column, key), [])]
 
 
 def busy_seconds():
-    """What all CPUs together have worked since boot, and not waited."""
+    """The time that all CPUs together have been busy since boot."""
     ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_for_quiet(most):
-    """Until all CPUs together are less than 15 % busy for 0.3 s, as abi_bench --quiet does."""
+    """Waits until all CPUs together are less than 15 % busy for 0.3 s, as abi_bench --quiet does."""
     limit = time.monotonic() + most
     while time.monotonic() < limit:
         before = busy_seconds()
@@ -311,14 +311,14 @@ def print_table(rows, bench):
 
 
 def is_met(row, values, ratios):
-    """None where there is no target, or nothing that it could be judged by."""
+    """None without a target, or without a value to judge by."""
     if not row.target:
         return None
     relation, limit, of = row.target
     judged = ratios if of == "ratio" else values
     if not judged:
         return None
-    # Nothing at all may be lost, in no round.
+    # No message may be lost, in any round.
     figure = max(judged) if limit == 0 else statistics.median(judged)
     return figure <= limit if relation == "at most" else figure >= limit
 
@@ -342,7 +342,7 @@ def cell(values):
 
 
 def short(value):
-    """Three digits."""
+    """Formats three digits."""
     if value >= 1e6:
         return f"{short(value / 1e6)} M"
     if value >= 1e4:

@@ -1,11 +1,11 @@
-//! What it costs to queue a datagram for the host, beside the reliable messages that wait there.
+//! Measures the cost of queueing a datagram for the host beside waiting reliable messages.
 //!
 //! ```sh
 //! cargo bench --bench dispatch
 //! ```
 //!
-//! Both queues are full, so that the oldest datagram makes way for each. The figures of one run are compared with each
-//! other; the program fails when those with messages cost more than twice as much.
+//! Both queues are full, so each datagram displaces the oldest. The program compares the figures of one run with each
+//! other, and fails when those with messages cost more than twice as much.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use meta_mystia_network::core::event::{Delivery, Incoming};
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::dispatch::{Dispatch, Limits};
 
-/// Messages, and datagrams, that the queue holds: the default of `incoming_queue_capacity`.
+/// Capacity of the queue in messages, and in datagrams: the default of `incoming_queue_capacity`.
 const CAPACITY: usize = 4096;
 const DATAGRAMS: u32 = 200_000;
 const ROUNDS: usize = 9;
-/// With 4,095 reliable messages waiting, by without.
+/// Limit of the time with 4,095 reliable messages waiting, divided by the time without.
 const DEMANDED_RATIO: f64 = 2.0;
 
 fn main() -> ExitCode {

@@ -1,5 +1,4 @@
-//! What the elections reach in simulated rooms: `make figures` runs this and writes the tables into
-//! `docs/figures.md`.
+//! Measures elections in simulated rooms: `make figures` runs this and writes the tables into `docs/figures.md`.
 //!
 //! ```sh
 //! cargo bench --bench elections                                    # prints the tables; ten minutes on two cores
@@ -9,8 +8,8 @@
 //! cargo bench --bench elections -- --write docs/figures.md       # puts them between the marks of that file
 //! ```
 //!
-//! Time is virtual, so that the figures do not depend on the machine. Every table has a column with what is
-//! demanded; the program fails when a row does not meet it.
+//! Time is virtual, so that the figures do not depend on the machine. Every table has a column with its requirement;
+//! the program fails when a row does not meet it.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -30,11 +29,11 @@ mod gossip;
 
 const BEGIN: &str = "<!-- figures: begin -->";
 const END: &str = "<!-- figures: end -->";
-/// How a section of the figures begins.
+/// Beginning of a section of the figures.
 const TITLE: &str = "### ";
-/// A room that has not agreed after this has failed.
+/// Limit of the time to agree: a room that takes longer has failed.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// How finely times are read.
+/// Resolution of the times.
 const STEP: Duration = Duration::from_millis(1);
 
 fn main() -> ExitCode {
@@ -100,7 +99,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Replaces what is between the marks of a file; only the sections of those titles, where one part was made.
+/// Replaces the text between the marks of a file; if one part was made, only the sections with its titles.
 fn put(path: &str, text: &str, one_part: bool) -> Result<(), String> {
     let old = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let (head, rest) = old.split_once(BEGIN).ok_or(format!("{BEGIN} is missing"))?;
@@ -116,7 +115,7 @@ fn put(path: &str, text: &str, one_part: bool) -> Result<(), String> {
     std::fs::write(path, new).map_err(|error| error.to_string())
 }
 
-/// The old sections, those replaced that are among the new ones; what is new comes last.
+/// The old sections with the new ones in place of those with the same title; further new ones come last.
 fn merged(old: &str, new: &str) -> String {
     let sections = |text: &str| -> Vec<String> {
         let mut sections = vec![String::new()];
@@ -153,11 +152,11 @@ struct Room {
     nodes: usize,
     /// Mean of the one-way delay; every message draws between half of it and one and a half.
     delay: Duration,
-    /// Share of packets that are lost. Streams send them again.
+    /// Share of lost packets. Streams send them again.
     loss: f64,
     timers: Timers,
     guards: Guards,
-    /// Whether empty datagrams follow what cannot wait.
+    /// Whether empty datagrams follow urgent ones.
     trailers: bool,
 }
 
@@ -182,7 +181,7 @@ const LAN: Timers = Timers {
 };
 
 impl Timers {
-    /// With these timers and a mean delay of so much one way.
+    /// Settings with these timers and this mean one-way delay.
     fn settings(&self, delay: Duration) -> Settings {
         let [interval, timeout, min, max] = self.millis.map(Duration::from_millis);
         Settings {
@@ -223,7 +222,7 @@ impl Room {
         text
     }
 
-    /// A room of this kind, nobody running yet.
+    /// A room of this kind, without a running node.
     fn empty(&self, seed: u64) -> World {
         let settings = Settings {
             guards: self.guards,
@@ -238,7 +237,7 @@ impl Room {
         world
     }
 
-    /// Waits for a whole room. Where packets get lost a dial may fail; its host tries again.
+    /// Waits until all members are linked. With losses a dial may fail; its host then tries again.
     fn form(&self, world: &mut World) {
         for _ in 0..TIMEOUT.as_secs() {
             let formed = wait(world, Duration::from_secs(2), |world| {
@@ -254,7 +253,7 @@ impl Room {
         panic!("no room of {self:?}: {}", world.describe());
     }
 
-    /// A room in which everybody is linked and has gone by one leader for a while.
+    /// A room in which all members are linked and have followed one leader for a while.
     fn settled(&self, seed: u64) -> World {
         let mut world = self.empty(seed);
         for slot in 0..self.nodes {
@@ -278,7 +277,7 @@ fn ms(duration: Duration) -> String {
     }
 }
 
-/// Runs for a while; a broken property ends the program: figures of a broken election are worth nothing.
+/// Runs for a while. A broken property ends the program, because figures of a broken election are worthless.
 fn run(world: &mut World, duration: Duration) {
     world.run_for(duration);
     if let Some(violation) = &world.violation {
@@ -286,7 +285,7 @@ fn run(world: &mut World, duration: Duration) {
     }
 }
 
-/// How long it took until `done`; `None` when it took longer than `most`.
+/// Time until `done`; `None` when it took longer than `most`.
 fn wait(world: &mut World, most: Duration, done: impl Fn(&World) -> bool) -> Option<Duration> {
     let from = world.now;
     while !done(world) {
@@ -298,7 +297,7 @@ fn wait(world: &mut World, most: Duration, done: impl Fn(&World) -> bool) -> Opt
     Some(world.now.since(from))
 }
 
-/// Does `work` for each of the numbers, two at a time, and gives the results in order.
+/// Runs `work` for each of the numbers, two at a time, and returns the results in order.
 fn all<T: Send>(count: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let next = AtomicU64::new(0);
     let results = Mutex::new(Vec::new());
@@ -327,20 +326,21 @@ fn all<T: Send>(count: u64, work: impl Fn(u64) -> T + Sync) -> Vec<T> {
 /// One crash of a leader.
 #[derive(Debug, Clone, Copy)]
 struct Failover {
-    /// Until all living nodes agree; `None` if they did not in time.
+    /// Time until all living nodes agree; `None` if they did not in time.
     agreed_after: Option<Duration>,
     terms: u64,
     messages: u64,
 }
 
-/// Crashes of leaders in rooms of that kind: several in a large one, so that one room serves ten.
+/// Crashes of leaders in rooms of this kind: one for every ten nodes of a room, so that a large room serves several
+/// trials.
 fn failovers(room: Room, trials: u64) -> Vec<Failover> {
     let crashes = (room.nodes as u64 / 10).max(1);
     let rooms = all(trials.div_ceil(crashes), |seed| {
         let mut world = room.settled(seed);
         let mut seen = Vec::new();
         for _ in 0..crashes {
-            // With losses somebody may just have missed the leader for too long.
+            // With losses a member may have missed the leader for too long.
             wait(&mut world, TIMEOUT, |world| world.agreed().is_some());
             let Some(leader) = world.agreed() else {
                 panic!("seed {seed}: nobody leads {room:?}");
@@ -370,7 +370,7 @@ fn failovers(room: Room, trials: u64) -> Vec<Failover> {
     rooms.into_iter().flatten().collect()
 }
 
-/// Medians and the like of what was seen.
+/// Median and extremes of the measured times.
 struct Summary {
     p50: Duration,
     p99: Duration,
@@ -402,7 +402,7 @@ fn percentile(sorted: &[Duration], percent: usize) -> Duration {
     sorted.get(index).copied().unwrap_or_default()
 }
 
-/// What is demanded of a failover; zero demands nothing.
+/// Requirement of a failover; zero means none.
 struct Demand {
     p50_ms: u64,
     p99_ms: u64,
@@ -410,10 +410,10 @@ struct Demand {
     messages_per_node: f64,
 }
 
-/// See the program's text.
+/// The tables; see the program's text.
 struct Report {
     quick: bool,
-    /// Only rooms with this in their description crash.
+    /// Crashes run only in rooms with this in their description.
     row: Option<String>,
     text: String,
     missed: usize,
@@ -582,7 +582,7 @@ impl Report {
         }
     }
 
-    /// A row: so many crashes of each.
+    /// A row: `trials` crashes in each of the two rooms.
     fn compare(&mut self, room: Room, bare: Room, trials: u64) {
         let trials = self.trials(trials);
         let with = Summary::of(room, &failovers(room, trials));
@@ -638,7 +638,7 @@ impl Report {
         for (nodes, delay_us) in [(3, 5_000), (5, 50_000), (10, 50_000), (30, 150_000)] {
             let room = Room::new(nodes, delay_us, 0.0, DEFAULT);
             let trials = self.trials(if nodes > 10 { 200 } else { 1000 });
-            // A message may take as long as the slowest: of several, the last one counts.
+            // A message may take as long as the slowest line; of several, the last one counts.
             let round_trip = room.slowest_round_trip();
             let most = [round_trip * 3, Duration::from_millis(300) + round_trip * 3];
             let hand_over = |seed: u64, politely: bool| {
@@ -776,7 +776,7 @@ fn forget(world: &mut World) {
     }
 }
 
-/// Cuts a place off from all others, or mends it.
+/// Cuts a node off from all others, or restores its links.
 fn set_linked(world: &mut World, slot: usize, linked: bool) {
     for other in 0..world.slots.len() {
         if other != slot && linked {
@@ -812,7 +812,7 @@ fn heal(room: Room, minority: usize, seed: u64) -> Option<Duration> {
     wait(&mut world, TIMEOUT, |world| world.agreed() == Some(leader))
 }
 
-/// Some follower, by the seed.
+/// A follower chosen by the seed.
 fn follower(world: &World, seed: u64) -> usize {
     let leader = world.agreed().expect("it is settled");
     let size = world.slots.len();

@@ -1,5 +1,5 @@
 /*
- * yardsticks - what abi_bench's figures are compared with: plain UDP, plain TCP and ENet, on loopback,
+ * yardsticks - baselines for the figures of abi_bench: plain UDP, plain TCP and ENet, on loopback,
  * with two processes (enet-fanout: N).
  *
  * Build:  gcc -O2 -std=gnu11 -Wall -Wextra -o yardsticks yardsticks.c
@@ -35,7 +35,7 @@
 #endif
 
 enum { POOL = 1 << 20, READ_BYTES = 256 << 10, MAX_PEERS = 32, WARM_UP = 300, MOST_UDP = 1400 };
-enum { LIMIT_S = 120 }; /* the longest that a run may take */
+enum { LIMIT_S = 120 }; /* limit of a run */
 
 struct receiver { /* one per child; written by that child */
     _Alignas(64) _Atomic int64_t received;
@@ -102,7 +102,7 @@ static void make_pool(void) {
     }
 }
 
-/* The message, with its length in front of it. */
+/* The message, with its length in front. */
 static uint8_t *make_message(uint64_t seq) {
     uint8_t *m = pool + PREFIX + seq * 4112 % (uint64_t)(POOL - PREFIX - size);
     uint32_t trailer = ~(uint32_t)seq, length = (uint32_t)size;
@@ -125,7 +125,7 @@ static void check_echo(const uint8_t *data, int64_t length, int64_t expected) {
     if (!intact(data, length, &seq) || (int64_t)seq != expected) fail("echo %lld is lost or damaged", (long long)expected);
 }
 
-/* What a receiver does with each message. */
+/* Checks and counts one message of a receiver. */
 static void count_message(struct receiver *me, const uint8_t *data, int64_t length) {
     uint64_t seq;
     int64_t got = atomic_load_explicit(&me->received, memory_order_relaxed);
@@ -201,7 +201,7 @@ static _Noreturn void leave(struct receiver *me, double cpu) {
     _exit(0);
 }
 
-/* Waits until the receivers are done; sums up what they have counted. */
+/* Waits until the receivers are done; prints the sum of their counts. */
 static void put_stream(double cpu) {
     int receivers = peers - 1;
     int64_t limit = now_ns() + INT64_C(1000000000) * LIMIT_S, first = INT64_MAX, last = 0;
@@ -371,7 +371,7 @@ static void tcp_tput(void) {
 
 #ifdef HAVE_ENET
 
-/* Messages that the sender has handed over and that not all receivers have acknowledged: ENet itself sets no limit. */
+/* Limit of messages sent but not yet acknowledged by all receivers: ENet itself has no limit. */
 enum { WINDOW = 512 };
 static int64_t freed;
 
@@ -393,7 +393,7 @@ static ENetHost *enet_listener(size_t links) {
     return host;
 }
 
-/* A receiver, or an echo: dials this program's first process, takes messages, and acknowledges until the end. */
+/* A receiver, or an echo: dials this program's first process, receives messages, and acknowledges until the end. */
 static _Noreturn void enet_child(int port, struct receiver *me, bool echoes) {
     ENetAddress address;
     ENetEvent event;

@@ -6,20 +6,20 @@ using System.Text;
 using System.Threading;
 using MetaMystia.Network;
 
-/// <summary>How a lobby shows itself, and where the player's lines come from. All of it is called on one thread.</summary>
+/// <summary>Display of a lobby, and source of the player's lines. All calls come from one thread.</summary>
 internal interface IView : IDisposable
 {
     /// <summary>Every event of the room.</summary>
     void OnEvent(RoomEvent e);
-    /// <summary>Something happened.</summary>
+    /// <summary>A notice about the room.</summary>
     void Say(string text);
     /// <summary>A line of the chat that all members share.</summary>
     void Chat(string author, string text);
-    /// <summary>A greeting of another lobby, of which each sends one a second.</summary>
+    /// <summary>A greeting of another lobby; each sends one a second.</summary>
     void Heard(string peer, string text);
-    /// <summary>A command of this player that cannot be lost any more.</summary>
+    /// <summary>A command of this player that can no longer be lost.</summary>
     void Confirmed(Command command);
-    /// <summary>The member says whether it may lead.</summary>
+    /// <summary>The member reported whether it may lead.</summary>
     void Eligible(string peer, bool eligible);
     /// <summary>The member's player moved.</summary>
     void Moved(string peer, string place);
@@ -28,11 +28,11 @@ internal interface IView : IDisposable
     void Beat(SharedState state);
     /// <summary>Once per frame.</summary>
     void Frame(SharedState state);
-    /// <summary>The next line that the player has entered; false when there is none. A null line is the end of the input.</summary>
+    /// <summary>The next line that the player entered; false when there is none. A null line is the end of the input.</summary>
     bool NextLine(out string line);
 }
 
-/// <summary>A lobby as lines: for pipes, for programs that read them, and for terminals that are no screens.</summary>
+/// <summary>A lobby as lines: for pipes, for programs that read them, and for terminals without a screen.</summary>
 internal sealed class Lines : IView
 {
     private readonly Room room;

@@ -1,8 +1,8 @@
-// A lobby on the console: members, round-trip times, where the players are, and a counter and a chat log that survive their
-// leader (SharedState.cs). On a terminal it is a panel with keys (Panel.cs); otherwise it prints lines (Lines.cs).
-// The samples in the other languages (examples/cpp, examples/python, and, without the shared state, examples/c) take the same
-// arguments, but for those of the panel, and print the same lines. The library is used in poll mode: Frame is what a Unity mod
-// does in Update.
+// A lobby on the console: members, round-trip times, the players' positions, and a counter and a chat log that survive their
+// leader (SharedState.cs). On a terminal it is a panel with keys (Panel.cs); otherwise it prints lines (Lines.cs). The samples
+// in the other languages (examples/cpp, examples/python, and, without the shared state, examples/c) accept the same arguments,
+// except those of the panel, and print the same lines. The library is used in poll mode: Frame corresponds to Update in a Unity
+// mod.
 //
 //   mcs -langversion:7 -out:Lobby.exe csharp-sample/*.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Lobby.exe --id alice --session tea
@@ -20,7 +20,7 @@ internal static class Lobby
 {
     private const ushort Hello = Room.FirstUserType;
     private const ushort Position = Room.FirstUserType + 1;
-    private const ushort Role = Room.FirstUserType + 2; // to whom joins: whether the sender may lead
+    private const ushort Role = Room.FirstUserType + 2; // to members that join: whether the sender may lead
     private const string Observer = "observer";
     private const int FrameMs = 16;
     private const int StepMs = 100;
@@ -50,7 +50,7 @@ internal static class Lobby
     private static string walked = "";
     private static string ended;         // why the room is over for this member; null while it is not
     private static volatile bool leave;  // Ctrl-C
-    private static volatile bool exiting; // the process ends, whatever this program does
+    private static volatile bool exiting; // the process is ending, by whatever cause
 
     private static int Main(string[] arguments)
     {
@@ -60,7 +60,7 @@ internal static class Lobby
             Console.Error.WriteLine(Usage);
             return 2;
         }
-        // Before the room has a handler of its own, which closes it.
+        // Before the room has its own handler of this event, which closes it.
         AppDomain.CurrentDomain.ProcessExit += (sender, e) => exiting = true;
         try
         {
@@ -94,14 +94,14 @@ internal static class Lobby
                 // The process was ended from outside (SIGTERM on CoreCLR), and its room is closed: that is no error.
                 Thread.Sleep(Timeout.Infinite);
             }
-            // Here, and not left to the runtime: by now the terminal is as it was, and shows this.
+            // Here, and not left to the runtime: the terminal is restored by now, and shows this.
             Lines.WriteError(id, exception is NetworkException ? Sentence(exception) : exception.ToString());
             return 1;
         }
     }
 
     // .NET would otherwise use the terminal's code page, and names may be in any script. On Windows, a process without a
-    // console cannot set one: what is redirected gets a reader or writer of its own.
+    // console cannot set one, so a redirected stream gets its own reader or writer.
     private static void UseUtf8()
     {
         Encoding utf8 = new UTF8Encoding(false);
@@ -127,7 +127,7 @@ internal static class Lobby
         }
     }
 
-    // Gossip, in one local network: everybody starts at about the same time, and hears the others at once.
+    // Gossip, in one local network: all members start at about the same time, and receive the others' messages at once.
     private static void SetWindows()
     {
         GossipWindows.StartupGracePeriod = aliveMs;
@@ -151,7 +151,7 @@ internal static class Lobby
     private static IView Open(Room room)
     {
         Terminal terminal = plain || !interactive ? null : Terminal.Open();
-        // With TERM=dumb, Mono asks the terminal for nothing, and Ctrl-C ends the process at once.
+        // With TERM=dumb, Mono sends the terminal no queries, and Ctrl-C ends the process at once.
         if (terminal != null || interactive && !Console.IsInputRedirected)
         {
             Console.CancelKeyPress += (sender, e) => leave = e.Cancel = true;
@@ -203,7 +203,7 @@ internal static class Lobby
         }
     }
 
-    // What came is handled here, on this thread and at this moment, and nowhere else. False: the player leaves, or has to.
+    // Handles events here, on this thread and at this moment, and nowhere else. False: the player leaves, or has to.
     private static bool Frame(Room room, SharedState shared)
     {
         room.Poll();
@@ -225,7 +225,7 @@ internal static class Lobby
         return true;
     }
 
-    // Along a row, and on in the next one. A position that is lost is not sent again: the next one replaces it.
+    // Moves along a row, and on in the next one. A lost position is not sent again: the next one replaces it.
     private static void Walk(Room room, int step)
     {
         walked = step % RowLength + "," + step / RowLength;
@@ -312,7 +312,7 @@ internal static class Lobby
         }
     }
 
-    // Whether a line begins with a command; `text` is what follows it, or the whole line.
+    // Whether a line begins with a command; `text` is the rest after it, or the whole line.
     private static bool Says(string line, string command, out string text)
     {
         bool says = line.StartsWith(command, StringComparison.Ordinal);
@@ -320,7 +320,7 @@ internal static class Lobby
         return says;
     }
 
-    // A refused call is worth a line, not the end of the program: the room goes on.
+    // Shows a refused call as a line: the program and its room continue.
     private static void Attempt(Room room, Action call)
     {
         try
@@ -333,7 +333,7 @@ internal static class Lobby
         }
         catch (ArgumentException exception)
         {
-            // No text that a library in C could take, such as half a character.
+            // Text that a C library cannot accept, such as half a character.
             view.Fail(exception.Message);
         }
     }

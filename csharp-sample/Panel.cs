@@ -5,19 +5,19 @@ using System.Globalization;
 using MetaMystia.Network;
 
 /// <summary>
-/// A lobby as a panel: who is in the room, how good each link is, what happened, and keys for what a player can do. One thread:
-/// keys are asked for, never waited for, and the screen is drawn between two frames.
+/// A lobby as a panel: the members, the quality of each link, a log, and keys for the player's actions. One thread: it polls keys
+/// without waiting, and draws the screen between two frames.
 /// </summary>
 internal sealed class Panel : IView
 {
     private const int Samples = 20;
-    private const int SampleMs = 500; // a heartbeat, which measures the round trip
-    private const int DrawMs = 250;   // without a reason to
-    private const int StoppedMs = 1000; // without a frame: the process was stopped, and somebody else wrote to the terminal
+    private const int SampleMs = 500; // interval of heartbeats, which measure the round trip
+    private const int DrawMs = 250;   // without another reason
+    private const int StoppedMs = 1000; // without a frame: the process was stopped, and another program wrote to the terminal
     private const int NoticeMs = 6000;
     private const int LogLines = 500;
     private const int MostInput = 400;
-    private const double LeastSpanMs = 10, LeastSpan = 0.3; // of the mean: what the height of a bar stands for, so that a good line looks calm
+    private const double LeastSpanMs = 10, LeastSpan = 0.3; // of the mean: the range of a bar's height, so that a good line looks calm
     private const double GoodMs = 80, FairMs = 200;
     private const string Bars = "▁▂▃▄▅▆▇█";
 
@@ -71,7 +71,7 @@ internal sealed class Panel : IView
         terminal.Dispose();
     }
 
-    // ---------------------------------------------------------------- what happens
+    // ---------------------------------------------------------------- events
 
     public void OnEvent(RoomEvent e)
     {
@@ -222,7 +222,7 @@ internal sealed class Panel : IView
             }
             catch (NetworkException)
             {
-                // It has left, and the event that says so has not been handled yet.
+                // It has left, and its Left event has not been handled yet.
             }
             member.Rtt.Enqueue(rtt);
             if (member.Rtt.Count > Samples)
@@ -361,7 +361,7 @@ internal sealed class Panel : IView
         height = terminal.Height;
         List<string> rows = new List<string>();
         rows.Add(TitleRow(state));
-        // What is around the table and the log: the title, the heads, a blank row, the notice, the input, the keys.
+        // The rows around the table and the log: the title, the heads, a blank row, the notice, the input, the keys.
         int most = Math.Max(1, Math.Max((height - 6) / 2, height - 6 - log.Count));
         Table table = new Table(this, width);
         rows.Add(table.Heads());
@@ -376,7 +376,7 @@ internal sealed class Panel : IView
         string line = Columns.CutLeft(Columns.Clean(input), Math.Max(width - 4, 0));
         rows.Add(new Row(width).Put(" › ", Bold).Put(line).Put(input.Length == 0 ? "say something" : "", Dim).ToString());
         rows.Add(KeysRow());
-        // A window that is too low shows the input, and of the rest what is above.
+        // A window that is too low shows the input, and the top of the rest.
         if (rows.Count > height)
         {
             int below = Math.Min(2, height - 1);
@@ -397,7 +397,7 @@ internal sealed class Panel : IView
         return (Columns.Of(where) + 2 < row.Left ? row.PutRight(where, width, "38;5;252") : row).ToString();
     }
 
-    // As many as there is space for, with the chosen one.
+    // As many members as there is space for, including the chosen one.
     private List<Member> Shown(int most)
     {
         List<Member> all = new List<Member>(members.Values);
@@ -413,7 +413,7 @@ internal sealed class Panel : IView
             return;
         }
         List<string> wrapped = new List<string>();
-        // From the newest on, and no more than is seen.
+        // From the newest on, and only the visible ones.
         for (int i = log.Count - 1; i >= 0 && wrapped.Count < space + back; i--)
         {
             List<string> entry = Wrapped(log[i]);
@@ -472,7 +472,7 @@ internal sealed class Panel : IView
         return row.ToString();
     }
 
-    // FNV-1a: the same colour on every screen.
+    // FNV-1a, so that a name has one colour on every screen.
     private static string ColourOf(string name)
     {
         uint hash = 0x811C9DC5;
@@ -488,7 +488,7 @@ internal sealed class Panel : IView
         return rtt < 0 ? Dim : rtt < GoodMs ? Green : rtt < FairMs ? Yellow : Red;
     }
 
-    /// <summary>The members' columns: as many of them as the window is wide enough for.</summary>
+    /// <summary>The members' columns, as many as the window's width allows.</summary>
     private sealed class Table
     {
         private const int Mark = 4, Role = 13, Rtt = 9, Trend = Samples + 2, Loss = 8, Queue = 7, Place = 8, LeastName = 12;
@@ -501,7 +501,7 @@ internal sealed class Panel : IView
         {
             this.panel = panel;
             this.width = width;
-            // What matters most comes first.
+            // The most important columns come first.
             int left = width - Mark - LeastName - 1;
             rtt = Takes(ref left, Rtt);
             role = Takes(ref left, Role);
@@ -595,7 +595,7 @@ internal sealed class Panel : IView
             return leads ? "leader" : member.Observes ? "observer" : state >= 0 && state != MemberState.Active ? MemberState.Describe(state) : "member";
         }
 
-        // From the least to the most: what is seen is how it varies. How long it is, the colour and the number say.
+        // From the least to the most: the bars show the variation. The colour and the number show the length.
         private static void Sparkline(Row row, Queue<double> samples)
         {
             double sum = 0, least = double.MaxValue, most = 0;

@@ -5,27 +5,27 @@ using System.Globalization;
 using System.Text;
 using MetaMystia.Network;
 
-/// <summary>What this member wants done, until it is confirmed.</summary>
+/// <summary>A command of this member, until it is confirmed.</summary>
 internal sealed class Command
 {
     public string Verb, Text;
-    /// <summary>Given when it is first sent: one more than this member's last.</summary>
+    /// <summary>Assigned when it is first sent: one more than this member's last.</summary>
     public long Number;
-    /// <summary>Of the state that has it.</summary>
+    /// <summary>The version of the state that contains it.</summary>
     public long Version;
     /// <summary>In seconds; negative: not sent.</summary>
     public double SentAt = -1;
 }
 
 /// <summary>
-/// State that a room shares and that survives its leader: a counter and a chat log. Give it every event of the room, and call
+/// State that a room shares and that survives its leader: a counter and a chat log. Pass it every event of the room, and call
 /// <see cref="Tick"/> once per frame, after <c>Poll</c>. docs/host-migration.md explains it.
 /// </summary>
 /// <remarks>
-/// The leader is the authority: members send it commands, it applies them and sends everybody the numbered updates. Every
-/// member keeps a replica. A new leader asks for all replicas, goes on from the freshest, and announces it.
-/// examples/python/shared_state.py and examples/cpp/shared_state.hpp are the same in other languages and speak the same
-/// messages, so that the leadership may pass between them.
+/// The leader is the authority: members send it commands, it applies them and sends every member the numbered updates. Every
+/// member keeps a replica. A new leader asks for all replicas, continues from the freshest, and announces it.
+/// examples/python/shared_state.py and examples/cpp/shared_state.hpp implement it in other languages with the same messages,
+/// so that the leadership may pass between them.
 /// </remarks>
 internal sealed class SharedState
 {
@@ -33,13 +33,13 @@ internal sealed class SharedState
     private const ushort UpdateType = Room.FirstUserType + 0x11;   // leader to all: version, author, number, verb, text
     private const ushort SnapshotType = Room.FirstUserType + 0x12; // leader to all: the state
     private const ushort ReplicaType = Room.FirstUserType + 0x13;  // member to leader: "here is my state; send me yours"
-    private const ushort HaveType = Room.FirstUserType + 0x14;     // member to leader: leadership and version of what it has
+    private const ushort HaveType = Room.FirstUserType + 0x14;     // member to leader: leadership and version of its replica
 
     private const int ChatLines = 50;
-    private const int Authors = 256; // of whom the last number is kept; more than a room has members
+    private const int Authors = 256; // number of authors whose last number is kept; more than a room has members
     private const int MaxPending = 256;
     private const int MaxTextBytes = 400;
-    private const double GatherSeconds = 3; // how long a new leader waits for the replicas of connected members
+    private const double GatherSeconds = 3; // time for which a new leader waits for the replicas of connected members
     private const double AskSeconds = 0.5;
     private const double ResendSeconds = 1;
     private static readonly UTF8Encoding Strict = new UTF8Encoding(false, true);
@@ -56,22 +56,22 @@ internal sealed class SharedState
     private List<KeyValuePair<string, string>> chat = new List<KeyValuePair<string, string>>(); // author, text
     private List<KeyValuePair<string, long>> numbers = new List<KeyValuePair<string, long>>();  // author, number of its last command
 
-    // Where this member stands.
+    // This member's state.
     private string leader;
     private bool leads;
     private bool synced; // the replica is the present leader's state; at the leader: it has been announced
     private double askedAt = -1;
-    private long toldLeadership, toldVersion; // of the last Have
+    private long toldLeadership, toldVersion; // in the last Have
     private List<Command> pending = new List<Command>();
     private readonly HashSet<string> lost = new HashSet<string>(); // members that may come back
 
-    // The leader's.
-    private double gatherUntil = -1; // negative: that is over
+    // State of the leader.
+    private double gatherUntil = -1; // negative: the gathering is over
     private HashSet<string> awaited = new HashSet<string>(); // members whose replica is still to come
     private long bestLeadership, bestVersion;
-    private byte[] best; // the freshest that came; null: our own
-    private bool wanted; // somebody asked for the state
-    private long held;   // the newest version that another member has, too
+    private byte[] best; // the freshest replica received; null: this member's
+    private bool wanted; // a member asked for the state
+    private long held;   // the newest version that another member also has
 
     public SharedState(Room room, string id)
     {
@@ -135,7 +135,7 @@ internal sealed class SharedState
                 }
                 catch (FormatException)
                 {
-                    // Not of this program, or of a newer one.
+                    // From another program, or from a newer version of this one.
                 }
                 break;
         }
@@ -163,7 +163,7 @@ internal sealed class SharedState
 
     private void OnMessage(string peer, ushort type, byte[] data)
     {
-        // SendFromLeader stamps the first two: those of a leader that was replaced do not get this far.
+        // SendFromLeader stamps the first two: those of a replaced leader do not arrive here.
         if (peer == leader && !leads)
         {
             if (type == SnapshotType)
@@ -176,7 +176,7 @@ internal sealed class SharedState
                 string[] update = Fields(Text(data), 5);
                 if (Number(update[0]) != version + 1)
                 {
-                    synced = false; // something is missing: ask again
+                    synced = false; // an update is missing: ask again
                     return;
                 }
                 Apply(update[1], Number(update[2]), update[3], update[4]);
@@ -212,12 +212,12 @@ internal sealed class SharedState
 
     private void Obey(string author, long number, string verb, string text)
     {
-        // One that came before is a repetition; one that is too early comes again, behind those that are missing.
+        // A command with an earlier number is a repetition; one with a later number comes again, behind the missing ones.
         if (number != LastOf(author) + 1 || !IsCommand(verb, text))
         {
             return;
         }
-        // First sent, then applied: what cannot be sent has not happened, and its author sends it again.
+        // Sent first, then applied: a command that cannot be sent has no effect, and its author sends it again.
         if (Sent(room.SendFromLeader, (version + 1) + "\t" + author + "\t" + number + "\t" + verb + "\t" + text, UpdateType))
         {
             Apply(author, number, verb, text);
@@ -288,7 +288,7 @@ internal sealed class SharedState
         }
     }
 
-    // Confirms what is safe: in the replica of a follower, or, of the leader's own, in that of another member.
+    // Confirms commands that are safe: a follower's are in its replica, the leader's in that of another member.
     private void Settle()
     {
         bool alone = lost.Count == 0 && room.Peers.Length == 0;
@@ -366,7 +366,7 @@ internal sealed class SharedState
         synced = !leads;
     }
 
-    // After another state replaced this one: sends what it does not contain (again), without a gap.
+    // Runs after another state replaced this one: sends the commands that it does not contain (again), without a gap.
     private void Renumber()
     {
         Settle();
@@ -397,7 +397,7 @@ internal sealed class SharedState
 
     public override string ToString()
     {
-        uint digest = 0x811C9DC5; // FNV-1a: the same at every member, in every language
+        uint digest = 0x811C9DC5; // FNV-1a: equal at every member, in every language
         foreach (byte part in Strict.GetBytes(Encode()))
         {
             digest = unchecked((digest ^ part) * 0x01000193);
@@ -408,7 +408,7 @@ internal sealed class SharedState
 
     // ---------------------------------------------------------------- helpers
 
-    // What the leader takes; the others take what the leader sends.
+    // Commands that the leader accepts; the other members accept the leader's updates.
     private static bool IsCommand(string verb, string text)
     {
         if (verb == "add")
@@ -446,7 +446,7 @@ internal sealed class SharedState
         return numbers.Find(entry => entry.Key == author).Value; // 0 when there is none
     }
 
-    // False where the library refused: no leader, a full queue. All of it is tried again.
+    // False if the library refused: no leader, a full queue. Every such send is tried again.
     private static bool Sent(Action<byte[], ushort, byte> send, string text, ushort type)
     {
         try

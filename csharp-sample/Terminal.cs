@@ -15,18 +15,18 @@ internal struct Key
 }
 
 /// <summary>
-/// The screen of a terminal, which is drawn in place: only rows that changed are written, all of them at once, so that nothing
-/// flickers. And its keys, which are asked for and never waited for. <see cref="Dispose"/> gives the terminal back as it was.
+/// The screen of a terminal, drawn in place: it writes only rows that changed, all of them at once, so that nothing flickers. Also
+/// its keys, which it polls without waiting. <see cref="Dispose"/> restores the terminal.
 /// </summary>
 internal sealed class Terminal : IDisposable
 {
-    // The alternate screen, on which lines do not wrap; and back, with the cursor and without colours.
+    // The alternate screen, on which lines do not wrap; and the return from it, with the cursor and without colours.
     private const string Enter = "\x1b[?1049h\x1b[?7l\x1b[0m\x1b[2J";
     private const string Leave = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 
     private const int Interrupted = 4; // EINTR
 
-    // What xterm, the console of Linux and those that follow them send, after an escape.
+    // Sequences of xterm, the Linux console and compatible terminals, after an escape.
     private static readonly Dictionary<string, ConsoleKey> Sequences = new Dictionary<string, ConsoleKey>
     {
         { "OA", ConsoleKey.UpArrow }, { "[A", ConsoleKey.UpArrow }, { "OB", ConsoleKey.DownArrow }, { "[B", ConsoleKey.DownArrow },
@@ -56,12 +56,12 @@ internal sealed class Terminal : IDisposable
 
     private Terminal()
     {
-        // A process that is ended politely (SIGTERM on CoreCLR) ends here, on another thread.
+        // A process that is ended by a signal (SIGTERM on CoreCLR) ends here, on another thread.
         AppDomain.CurrentDomain.ProcessExit += OnExit;
         Write(Enter);
     }
 
-    /// <summary>Null where there is no screen to draw on, or nobody at it: a pipe, a file, TERM=dumb.</summary>
+    /// <summary>Null without a screen to draw on, or without a user: a pipe, a file, TERM=dumb.</summary>
     public static Terminal Open()
     {
         if (Console.IsInputRedirected || Console.IsOutputRedirected)
@@ -75,7 +75,7 @@ internal sealed class Terminal : IDisposable
         }
         try
         {
-            // The runtime prepares the terminal when it is first asked for keys, and is not always able to.
+            // The runtime prepares the terminal at the first query for keys, and may fail.
             return (Console.KeyAvailable || true) && Console.WindowWidth > 0 && Console.WindowHeight > 0 ? new Terminal() : null;
         }
         catch (Exception exception) when (exception is IOException || exception is InvalidOperationException || exception is NotSupportedException)
@@ -109,7 +109,7 @@ internal sealed class Terminal : IDisposable
             }
             return keys;
         }
-        // Console.ReadKey of Mono shows one character of several that come at once, and the others with the next key.
+        // Of several characters that come at once, Mono's Console.ReadKey returns one, and the others with the next key.
         if (!Console.KeyAvailable)
         {
             unread = ""; // Escape alone
@@ -190,7 +190,7 @@ internal sealed class Terminal : IDisposable
         shownColumn = cursorColumn;
     }
 
-    /// <summary>The next <see cref="Draw"/> writes everything: something else may have written to the screen.</summary>
+    /// <summary>Makes the next <see cref="Draw"/> write everything: another program may have written to the screen.</summary>
     public void Forget()
     {
         shownWidth = 0;
@@ -214,7 +214,7 @@ internal sealed class Terminal : IDisposable
             }
             catch (IOException)
             {
-                // The terminal is gone, and with it what there was to restore.
+                // The terminal is gone, and with it the state to restore.
             }
             closed = true;
         }
@@ -247,7 +247,7 @@ internal sealed class Terminal : IDisposable
     [DllImport("libc", EntryPoint = "read", SetLastError = true)]
     private static extern IntPtr ReadBytes(int file, byte[] buffer, IntPtr count);
 
-    // Windows interprets control sequences only for programs that say so.
+    // Windows interprets control sequences only for programs that enable it.
     private static bool EnableSequences()
     {
         const int standardOutput = -11, interpret = 4;
@@ -266,7 +266,7 @@ internal sealed class Terminal : IDisposable
     private static extern bool SetConsoleMode(IntPtr console, int mode);
 }
 
-/// <summary>One row of a <see cref="Terminal"/>, written from left to right. What does not fit is cut off.</summary>
+/// <summary>One row of a <see cref="Terminal"/>, written from left to right. Text that does not fit is cut off.</summary>
 internal sealed class Row
 {
     // https://no-color.org
@@ -285,7 +285,7 @@ internal sealed class Row
         this.background = background;
     }
 
-    /// <summary>Columns that are left.</summary>
+    /// <summary>Columns left.</summary>
     public int Left
     {
         get { return width - column; }
@@ -316,13 +316,13 @@ internal sealed class Row
         return next > column ? Put(new string(' ', next - column)) : this;
     }
 
-    /// <summary>So that it ends before a column.</summary>
+    /// <summary>Puts content so that it ends before a column.</summary>
     public Row PutRight(string content, int end, string style = "")
     {
         return To(end - Columns.Of(content)).Put(content, style);
     }
 
-    /// <summary>Exactly as wide as the screen: nothing of an earlier row shines through, and nothing needs erasing.</summary>
+    /// <summary>The row at exactly the width of the screen: it covers an earlier row, and nothing needs erasing.</summary>
     public override string ToString()
     {
         To(width);
@@ -330,7 +330,7 @@ internal sealed class Row
     }
 }
 
-/// <summary>How many columns a text takes on a terminal. Those of CJK take two each, marks over another character none.</summary>
+/// <summary>Columns of a text on a terminal. Characters of CJK take two each, marks over another character none.</summary>
 internal static class Columns
 {
     // First and last, of the code points that the Unicode Standard's EastAsianWidth.txt calls wide or fullwidth, in their blocks.
@@ -359,7 +359,7 @@ internal static class Columns
         return columns;
     }
 
-    /// <summary>As much of its beginning as fits.</summary>
+    /// <summary>The part of its beginning that fits.</summary>
     public static string Cut(string text, int columns)
     {
         int i = 0;
@@ -369,7 +369,7 @@ internal static class Columns
         return text.Substring(0, i);
     }
 
-    /// <summary>As much of its end as fits.</summary>
+    /// <summary>The part of its end that fits.</summary>
     public static string CutLeft(string text, int columns)
     {
         while (Of(text) > columns)
@@ -379,7 +379,7 @@ internal static class Columns
         return text;
     }
 
-    /// <summary>What others sent, without what would move the cursor, change colours, or turn the direction of a line.</summary>
+    /// <summary>Text from others, without characters that would move the cursor, change colours, or turn the direction of a line.</summary>
     public static string Clean(string text)
     {
         StringBuilder clean = new StringBuilder(text.Length);

@@ -14,22 +14,22 @@ use std::time::Duration;
 use meta_mystia_network::gossip::memory::Network;
 use meta_mystia_network::gossip::{Handle, LeaderElectionService, PeerId, Settings, Windows};
 
-/// How long the example waits for what must come.
+/// Limit of a wait for an event that must come.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const BLOCK_INTERVAL: Duration = Duration::from_millis(50);
-/// Blocks after which the source of the first leader is gone.
+/// Blocks after which the first leader's source is lost.
 const BLOCKS_BEFORE_FAILURE: u32 = 5;
 
-/// What a peer's service reports.
+/// Reports of a peer's service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
     /// It runs, because its peer leads.
     Started,
     /// It delivered its first block.
     Delivers,
-    /// It cannot go on, and its peer yields.
+    /// It cannot continue, and its peer yields.
     Failed,
-    /// It has ended, because its peer does not lead any more.
+    /// It has ended, because its peer no longer leads.
     Stopped,
 }
 
@@ -39,7 +39,7 @@ type Reports = Sender<(&'static str, Report)>;
 struct Delivery {
     peer: &'static str,
     reports: Reports,
-    /// Whether the source is lost to whoever asks for it next.
+    /// Whether the source is lost for the next reader.
     source_fails: Arc<AtomicBool>,
     worker: Option<(Sender<()>, JoinHandle<()>)>,
 }
@@ -64,13 +64,13 @@ impl Delivery {
             return;
         };
         drop(stop);
-        // The worker may have failed before; that is reported.
+        // The worker may have failed before, and reported that.
         let _ = worker.join();
         report(&self.reports, self.peer, Report::Stopped);
     }
 }
 
-/// The source of blocks is gone.
+/// The source of blocks is lost.
 struct SourceLost;
 
 /// Delivers blocks until it is stopped.
@@ -96,7 +96,7 @@ fn deliver(
 }
 
 fn report(reports: &Reports, peer: &'static str, report: Report) {
-    // Nobody listens any more when the example is over.
+    // At the end of the example no receiver is left.
     let _ = reports.send((peer, report));
 }
 
@@ -144,7 +144,7 @@ impl Member {
         })
     }
 
-    /// Ends the peer as a process ends. A service that stops calls nothing back.
+    /// Ends the peer as a crash does. A service that stops makes no more callbacks.
     fn crash(&self, network: &Network) {
         network.remove(&PeerId::from(self.name));
         self.service.stop();
@@ -153,11 +153,11 @@ impl Member {
     }
 }
 
-/// Runs the example and gives the peers that delivered, in their order. Windows are `pace` times as long as they
-/// could be where no other program delays this one.
+/// Runs the example and returns the peers that delivered, in their order. Windows are `pace` times as long as they
+/// could be without other load on the machine.
 ///
 /// # Errors
-/// When the services do not start and stop in the order that is expected, or not in time.
+/// When the services do not start and stop in the expected order, or not in time.
 pub(crate) fn show(
     pace: u32,
     mut say: impl FnMut(&str),

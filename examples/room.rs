@@ -1,12 +1,12 @@
-//! A room in Rust: who is there, who leads, and a chat.
+//! A room in Rust: its members, its leader, and a chat.
 //!
 //! ```sh
 //! cargo run --example room -- alice tea
 //! cargo run --example room -- bob tea ADDRESS_OF_ALICE
 //! ```
 //!
-//! What you type goes to everybody; the end of input leaves the room. A program of its own needs the library without
-//! the C header: `meta_mystia_network = { ..., default-features = false }`.
+//! The lines that you type go to all members; the end of input leaves the room. A program of its own needs the library
+//! without the C header: `meta_mystia_network = { ..., default-features = false }`.
 
 use std::error::Error;
 use std::io::BufRead as _;
@@ -20,7 +20,7 @@ use meta_mystia_network::room::{OutMessage, Room};
 use meta_mystia_network::snapshot::PeerStatus;
 use meta_mystia_network::target::parse_target;
 
-/// Types below this one are the library's own.
+/// The library reserves types below this one.
 const CHAT: u16 = 0x0100;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Joins a room, and dials a member of it where one is known. What happens there is told line by line, on a thread of
+/// Joins a room, and dials the member at `contact`, if there is one. Reports its events line by line, on a thread of
 /// the library.
 pub(crate) fn join(
     name: &str,
@@ -86,7 +86,7 @@ pub(crate) fn join(
     Ok(room)
 }
 
-/// Sends a line to everybody, reliably and in order.
+/// Sends a line to all members, reliably and in order.
 pub(crate) fn say(room: &Room, line: &str) -> Result<(), Box<dyn Error>> {
     room.broadcast(OutMessage {
         payload: Bytes::copy_from_slice(line.as_bytes()),

@@ -1,5 +1,5 @@
-//! Draws a run: of a seeded room under faults, or of real rooms that wrote traces. `docs/pictures.md` tells
-//! how to read the page.
+//! Draws a run: of a seeded room under faults, or of real rooms that wrote traces. `docs/pictures.md` explains how to
+//! read the page.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ usage: simulate --seed S [--nodes N] [--strategy raft|gossip|seeded] [--strict-l
   --trace FILE  draws traces that rooms wrote (option trace_path), one file for each peer, or saved ones
   --out FILE    the page (run.html)";
 
-/// How the simulated room elects.
+/// Election strategy of the simulated room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Strategy {
     Raft,
@@ -30,7 +30,7 @@ enum Strategy {
     Seeded,
 }
 
-/// What was asked for.
+/// Options of the command line.
 #[derive(Debug, Default)]
 struct Wishes {
     seed: Option<u64>,
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 }
 
 impl Wishes {
-    /// `None` when help is wanted.
+    /// `None` when help is requested.
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
         let mut wishes = Self::default();
         let mut option: Option<String> = None;
@@ -76,7 +76,7 @@ impl Wishes {
                 return Ok(None);
             }
             if !argument.starts_with("--") {
-                // Only traces may be many: `--trace *.jsonl`.
+                // Only traces may repeat: `--trace *.jsonl`.
                 if option.as_deref() != Some("--trace") {
                     return Err(format!("\"{argument}\" belongs to no option"));
                 }
@@ -138,7 +138,7 @@ impl Wishes {
     }
 }
 
-/// Writes the page; gives what is to be said about it.
+/// Writes the page; returns a sentence about it.
 fn draw(wishes: &Wishes) -> Result<String, String> {
     let mut said = String::new();
     let sections = match wishes.seed {

@@ -161,8 +161,8 @@
 #define MMN_SUPERSEDED -21
 
 /**
- * Asked too often: too many recent attempts ended as a wrong guess of the session id or the secret
- * would; try again within a minute. Since ABI version 11.
+ * Too many recent attempts failed as an attempt with a wrong session id or secret does: try again
+ * within a minute. Since ABI version 11.
  */
 #define MMN_RATE_LIMITED -22
 
@@ -173,7 +173,7 @@
 #define MMN_NAME_NOT_RESOLVED -23
 
 /**
- * The dialled member is also looking for a room: dial the member that has created it. Since ABI
+ * The dialled member is also looking for a room: dial the member that created it. Since ABI
  * version 11.
  */
 #define MMN_LOOKING_FOR_ROOM -24
@@ -249,12 +249,12 @@
 #define MMN_LOG_WARN 2
 
 /**
- * Log level: also what happens in the room.
+ * Log level: also events of the room.
  */
 #define MMN_LOG_INFO 3
 
 /**
- * Log level: also how it happens.
+ * Log level: also their causes.
  */
 #define MMN_LOG_DEBUG 4
 
@@ -358,8 +358,8 @@
 #define MMN_ENTRY_CREATE 1
 
 /**
- * entry: this member joins a room that another one has created. It neither leads nor admits
- * anybody before it has followed a leader. Since ABI version 11.
+ * entry: this member joins a room that another one created. It neither leads nor admits any member
+ * before it has followed a leader. Since ABI version 11.
  */
 #define MMN_ENTRY_JOIN 2
 
@@ -401,7 +401,8 @@
 #define MMN_SEEDED_STRICT_START 1
 
 /**
- * strategy_flags of MMN_STRATEGY_SEEDED: no seed leads alone, however long there is no majority.
+ * strategy_flags of MMN_STRATEGY_SEEDED: no seed leads alone, however long the majority is
+ * missing.
  */
 #define MMN_SEEDED_NEVER_ALONE 2
 
@@ -422,7 +423,7 @@
 #define MMN_DELIVERY_RELIABLE_ORDERED 0
 
 /**
- * SendOptions.delivery: each message arrives once, in any order: none waits for one that the
+ * SendOptions.delivery: each message arrives once, in any order: no message waits for one that the
  * network lost. Since ABI version 9.
  */
 #define MMN_DELIVERY_RELIABLE_UNORDERED 1
@@ -433,9 +434,9 @@
 #define MMN_DELIVERY_UNRELIABLE 2
 
 /**
- * SendOptions.delivery: the same, and the receiver drops a message that is older than the newest
- * one that it has with the same sender and key. It remembers 1024 keys of a sender, those used
- * last. Since ABI version 9.
+ * SendOptions.delivery: as MMN_DELIVERY_UNRELIABLE, and the receiver drops a message that is older
+ * than the newest one that it has with the same sender and key. It remembers the 1024 most
+ * recently used keys of a sender. Since ABI version 9.
  */
 #define MMN_DELIVERY_SEQUENCED 3
 
@@ -510,10 +511,10 @@
 
 /**
  * NetworkEvent.kind: the link to `peer` is back. Messages that were queued for it arrive, once and
- * in order. `count` is the number of this host's reliable messages that the peer will not get: they
- * were broadcast while it was away and did not fit into its queue. `missed` is the number of the
- * peer's that this host will not get. Each message is counted once. This event precedes what the
- * peer sends on the new link.
+ * in order. `count` is the number of this host's reliable messages that the peer will not get:
+ * they were broadcast while it was away and did not fit into its queue. `missed` is the number of
+ * the peer's reliable messages that this host will not get. Each message is counted once. This
+ * event precedes everything that the peer sends on the new link.
  */
 #define MMN_EVENT_RETURNED 3
 
@@ -578,37 +579,37 @@
 /**
  * NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as passed to that call,
  * `peer` the member that answered ("" if unknown). `success` and `code` are as in
- * ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that
- * the member that answered remembers, `reason` and `data` come from that host. Otherwise `data` may
- * be a sentence: with MMN_POLICY_MISMATCH it names the rule and both values, with
- * MMN_MAX_CONNECTIONS_REACHED the limit, with MMN_RATE_LIMITED for how many seconds no attempt
- * counts, with MMN_NAME_NOT_RESOLVED what the resolver answered, with MMN_TIMEOUT how far the dial
- * came or who did not decide, with MMN_REJECTED which rule refused it.
+ * ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason
+ * that the member that answered remembers, `reason` and `data` come from that host. Otherwise
+ * `data` may be a sentence. With MMN_POLICY_MISMATCH it names the rule and both values; with
+ * MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of seconds for which no
+ * attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with MMN_TIMEOUT how far the
+ * dial came or which side did not decide; with MMN_REJECTED the rule that refused it.
  */
 #define MMN_EVENT_CONNECTION_RESULT 13
 
 /**
  * NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left `peer` out, because the queue to
- * it is full. One event stands for all such broadcasts until the host receives it, and for those of
- * the second after that. Since ABI version 9.
+ * it is full. One event stands for all such broadcasts until the host receives it, and for those
+ * of the second after that. Since ABI version 9.
  */
 #define MMN_EVENT_SLOW_PEER 14
 
 /**
  * NetworkEvent.kind: this node has dropped `count` messages with MMN_DELIVERY_UNRELIABLE or
- * MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was
- * over, or the link is lost. `reason` is whether they went to `peer` (MMN_DROPPED_SENT) or came
- * from it (MMN_DROPPED_RECEIVED). One event a second comes for each peer and direction, and what
- * remains before MMN_EVENT_LEFT. What the network loses, and what a newer message replaces, is not
- * counted. Since ABI version 9.
+ * MMN_DELIVERY_SEQUENCED since the last such event, because a queue was full, their ttl_ms was
+ * over, or the link is lost. `reason` is MMN_DROPPED_SENT if they went to `peer`, and
+ * MMN_DROPPED_RECEIVED if they came from it. One event a second comes for each peer and direction,
+ * and one with the rest before MMN_EVENT_LEFT. Messages that the network loses, or that a newer
+ * message replaces, are not counted. Since ABI version 9.
  */
 #define MMN_EVENT_DATA_DROPPED 15
 
 /**
  * NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member `peer` (which may be this
  * node) has changed. `reason` is the new state, one of MMN_MEMBER_..., and `term` the version of
- * the cluster. A host that takes no events receives beyond 256 the newest state of each member. Since
- * ABI version 7.
+ * the cluster. Up to 256 of these events wait for a host that takes no events; beyond that it
+ * receives the newest state of each member. Since ABI version 7.
  */
 #define MMN_EVENT_MEMBER_STATE 16
 
@@ -621,42 +622,43 @@
 #define MMN_EVENT_LOCK_RESULT 17
 
 /**
- * NetworkEvent.kind: this node no longer holds the lock `other`, since its lease has ended. `count`
- * is its fencing token. A host that takes no events receives beyond 256 the newest loss of each lock.
- * Since ABI version 8.
+ * NetworkEvent.kind: this node no longer holds the lock `other`, since its lease has ended.
+ * `count` is its fencing token. Up to 256 of these events wait for a host that takes no events;
+ * beyond that it receives the newest loss of each lock. Since ABI version 8.
  */
 #define MMN_EVENT_LOCK_LOST 18
 
 /**
  * NetworkEvent.kind: the members `peer` and `other` have no link, since `other` is connected to
- * max_connections members. Either may be this node, and then the other one is no member here: what
- * they broadcast does not reach each other. The hosts of both and the leader's receive it, once
- * while it is so. Since ABI version 11.
+ * max_connections members. Either may be this node; then the other one is no member here. Neither
+ * receives the other's broadcasts. The hosts of both and of the leader receive this event once,
+ * for as long as the link is missing. Since ABI version 11.
  */
 #define MMN_EVENT_UNLINKED_PEER 22
 
 /**
- * NetworkEvent.kind: the ban of `peer` is void at this node. `other` has led for a few seconds, has
- * no such ban and does not know who decided it: two rooms became one, for example. The leader's host
- * may ban again. Since ABI version 11.
+ * NetworkEvent.kind: the ban of `peer` is void at this node. `other` has led for a few seconds,
+ * has no such ban and does not know the member that set it: two rooms became one, for example. The
+ * leader's host may ban again. Since ABI version 11.
  */
 #define MMN_EVENT_BAN_DROPPED 23
 
 /**
  * NetworkEvent.kind: a member that the library found and dialled by itself refused this node, or
  * this node refused that member. `other` is its address, `found_by` one of MMN_FOUND_..., and the
- * other fields are as in MMN_EVENT_CONNECTION_RESULT: `code` is MMN_DUPLICATE_PEER_ID, MMN_REJECTED,
- * MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED, MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED
- * or MMN_VERSION_MISMATCH. The library goes on by itself; the event is for the player. It is
- * reported once a minute for each address and code, at most 16 times a minute for the last three
- * codes, which any process can cause, and as often for the others. Since ABI version 11.
+ * other fields are as in MMN_EVENT_CONNECTION_RESULT: `code` is MMN_DUPLICATE_PEER_ID,
+ * MMN_REJECTED, MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED, MMN_SESSION_MISMATCH,
+ * MMN_AUTHENTICATION_FAILED or MMN_VERSION_MISMATCH. The library goes on by itself; the event is
+ * for the player. The library reports it once a minute for each address and code. Two limits of 16
+ * events a minute apply: one to the last three codes, which any process can cause, and one to the
+ * others. Since ABI version 11.
  */
 #define MMN_EVENT_DISCOVERY_REFUSED 21
 
 /**
- * NetworkEvent.kind: the MMN_EVENT_JOIN_REQUEST with the number `request`, of `peer`, is over without
- * an answer of this host: the newcomer is gone, the time is up, or another member decides now. A
- * dialog about it can go. Since ABI version 11.
+ * NetworkEvent.kind: the MMN_EVENT_JOIN_REQUEST with the number `request`, of `peer`, has ended
+ * without an answer of this host: the newcomer is gone, the time is up, or another member decides
+ * now. A host may close its dialog. Since ABI version 11.
  */
 #define MMN_EVENT_JOIN_WITHDRAWN 24
 
@@ -901,8 +903,8 @@ typedef struct NetworkConfigFFI {
    */
   uint16_t handshake_timeout_ms;
   /**
-   * How long a peer's library may read nothing before this one drops the link, in milliseconds
-   * [5000].
+   * Longest time that a peer's library may read nothing before this one drops the link, in
+   * milliseconds [5000].
    */
   uint16_t write_timeout_ms;
   /**
@@ -947,7 +949,7 @@ typedef struct NetworkConfigFFI {
    */
   uint8_t auto_election_enabled;
   /**
-   * What to do when a leader named by SetLeader is lost: 1 is MMN_RECOVERY_AUTO_ELECT, anything
+   * Behaviour when a leader named by SetLeader is lost: 1 is MMN_RECOVERY_AUTO_ELECT, anything
    * else MMN_RECOVERY_HOLD [0]. With MMN_AUTHORITY_LEADER_ONLY always the former.
    */
   uint8_t manual_override_recovery;
@@ -991,7 +993,7 @@ typedef struct SeededOptions {
    */
   const char *seeds;
   /**
-   * How often a member checks what is due, in milliseconds [500, 50]. Above 0.
+   * Interval at which a member checks its deadlines, in milliseconds [500, 50]. Above 0.
    */
   uint32_t probe_interval_ms;
   /**
@@ -1035,9 +1037,9 @@ typedef struct EtcdOptions {
    */
   uint32_t struct_size;
   /**
-   * How long the leadership, or a lock, of a process survives its crash, in seconds: 2 to 86400
-   * [10]. The servers may make it longer. A member that cannot reach them for two thirds of it
-   * stops leading.
+   * Time for which the leadership, or a lock, of a process survives its crash, in seconds: 2 to
+   * 86400 [10]. The servers may make it longer. A member that cannot reach them for two thirds
+   * of it stops leading.
    */
   uint32_t ttl_seconds;
   /**
@@ -1047,22 +1049,22 @@ typedef struct EtcdOptions {
    */
   const char *endpoints;
   /**
-   * What the keys of the room begin with: 1 to 256 bytes without control characters. The same for
-   * all members: others elect a leader of their own, and are refused with MMN_POLICY_MISMATCH.
-   * The library adds a slash, so that "test" has no key of "testa"; a slash at either end is
-   * refused, because it would give other keys for what looks like the same prefix. Required
-   * [NULL].
+   * Prefix of the room's keys: 1 to 256 bytes without control characters. The same for all
+   * members: members with another prefix elect a leader of their own, and are refused with
+   * MMN_POLICY_MISMATCH. The library adds a slash, so that "test" has no key of "testa". A slash
+   * at either end is refused, because it would give other keys for a prefix that looks the same.
+   * Required [NULL].
    */
   const char *prefix;
   /**
-   * Where clients reach this member while it leads, as they read it in etcd: any text of at most
-   * 256 bytes without control characters. NULL is the first address of this member with the port
-   * it is bound to [NULL].
+   * Address at which clients reach this member while it leads, as they read it in etcd: any text
+   * of at most 256 bytes without control characters. NULL is the first address of this member
+   * with the port it is bound to [NULL].
    */
   const char *address;
   /**
-   * The file with the certificates that sign those of the servers. Only with https. NULL is what
-   * the system trusts [NULL].
+   * The file with the certificates that sign those of the servers. Only with https. NULL is the
+   * system's set of trusted certificates [NULL].
    */
   const char *ca_file;
   /**
@@ -1118,7 +1120,7 @@ typedef struct NetworkOptions {
    */
   const uint8_t *secret;
   /**
-   * An Ed25519 private key in PKCS#8 (DER), identity_key_length bytes. Give one to keep this
+   * An Ed25519 private key in PKCS#8 (DER), identity_key_length bytes. Pass one to keep this
    * member's identity from one room to the next. NULL makes a new key at every start [NULL].
    */
   const uint8_t *identity_key;
@@ -1131,7 +1133,7 @@ typedef struct NetworkOptions {
    */
   uint32_t identity_key_length;
   /**
-   * How long the room keeps a lost member's place, in milliseconds [60000]. Above 0. With
+   * Time for which the room keeps a lost member's place, in milliseconds [60000]. Above 0. With
    * MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.
    */
   uint32_t member_hold_ms;
@@ -1141,22 +1143,22 @@ typedef struct NetworkOptions {
    */
   uint32_t queue_bytes;
   /**
-   * How the room elects its leader: MMN_STRATEGY_RAFT, since ABI version 4
-   * MMN_STRATEGY_GOSSIP, since ABI version 7 MMN_STRATEGY_SEEDED, or since ABI version 8
-   * MMN_STRATEGY_ETCD [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and
-   * MMN_STRATEGY_ETCD, too, in a build without it. The same for all members. With any strategy but
-   * MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms,
-   * manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has
-   * no votes, and SetLeaderAliveThreshold and the functions beside it set its times.
-   * MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It
-   * excludes host_mode and eligible 0, and auto_election_enabled has no effect.
-   * MMN_STRATEGY_ETCD needs etcd, which has its times. It excludes host_mode, MMN_QUORUM_STATIC
-   * and any merge_policy and set_leader_authority but the defaults. The members need no link to
-   * each other for it: a room of one takes part in the election.
+   * Election strategy of the room: MMN_STRATEGY_RAFT, since ABI version 4 MMN_STRATEGY_GOSSIP,
+   * since ABI version 7 MMN_STRATEGY_SEEDED, or since ABI version 8 MMN_STRATEGY_ETCD
+   * [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and so is MMN_STRATEGY_ETCD in a
+   * build without it. The same for all members. With any strategy but MMN_STRATEGY_RAFT,
+   * election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and
+   * set_leader_authority have no effect. Gossip has no votes, and SetLeaderAliveThreshold and
+   * the functions beside it set its times. MMN_STRATEGY_SEEDED needs seeded, which has its
+   * times, quorum_roster and state_directory. It excludes host_mode and eligible 0, and
+   * auto_election_enabled has no effect. MMN_STRATEGY_ETCD needs etcd, which has its times. It
+   * excludes host_mode, MMN_QUORUM_STATIC and any merge_policy and set_leader_authority but the
+   * defaults. The members need no link to each other for it: a room of one takes part in the
+   * election.
    */
   uint32_t strategy;
   /**
-   * How much elections prefer this member: the highest priority first [0]. Must be 0 with any
+   * Priority of this member in elections: the highest goes first [0]. Must be 0 with any
    * strategy but MMN_STRATEGY_RAFT.
    */
   int32_t priority;
@@ -1170,17 +1172,17 @@ typedef struct NetworkOptions {
    */
   uint8_t discovery_mode;
   /**
-   * Which thread runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL
+   * Thread that runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL
    * [MMN_DISPATCH_THREAD].
    */
   uint8_t dispatch_mode;
   /**
-   * Which leader stays when two parts of a room merge: MMN_MERGE_LARGEST_SIDE or
+   * Leader that stays when two parts of a room merge: MMN_MERGE_LARGEST_SIDE or
    * MMN_MERGE_HIGHEST_TERM [MMN_MERGE_LARGEST_SIDE]. The same for all members.
    */
   uint8_t merge_policy;
   /**
-   * Who may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY
+   * Members that may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY
    * [MMN_AUTHORITY_ANYONE]. The same for all members.
    */
   uint8_t set_leader_authority;
@@ -1195,15 +1197,14 @@ typedef struct NetworkOptions {
    */
   uint8_t eligible;
   /**
-   * Where the strategy keeps the state that must survive the process: the path of an existing
-   * directory that this member can write to. Each session id and peer id has a file of its own
-   * there. The file holds the roster, the votes and, if identity_key is NULL, the private key,
-   * which the first start makes and every later start reuses. A quorum_roster or identity_key
-   * that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory
-   * as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED. Allowed with
-   * MMN_STRATEGY_ETCD, where it keeps the lease, so that a process that restarts within
-   * ttl_seconds leads on and does not wait for its own earlier key. Else NULL [NULL]. Since ABI
-   * version 3.
+   * Directory of the state that must survive the process: the path of an existing directory that
+   * this member can write to. Each session id and peer id has a file of its own there. The file
+   * holds the roster, the votes and, if identity_key is NULL, the private key, which the first
+   * start makes and every later start reuses. A quorum_roster or identity_key that differs from
+   * the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory as the same member.
+   * Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED. Allowed with MMN_STRATEGY_ETCD,
+   * where it keeps the lease: a process that restarts within ttl_seconds then leads on and does
+   * not wait for its own earlier key. Else NULL [NULL]. Since ABI version 3.
    */
   const char *state_directory;
   /**
@@ -1214,11 +1215,10 @@ typedef struct NetworkOptions {
    */
   const char *trace_path;
   /**
-   * Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The
-   * same for all members. A room with a static quorum never has two leaders, and has none
+   * Members whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC].
+   * The same for all members. A room with a static quorum never has two leaders, and has none
    * without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and
-   * host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case. Since ABI
-   * version 3.
+   * host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case. Since ABI version 3.
    */
   uint32_t quorum_policy;
   /**
@@ -1239,7 +1239,7 @@ typedef struct NetworkOptions {
   /**
    * Most other members that any member may have, as SetMaxPeers sets it, from the room's first
    * leader on; 0 is no limit [0]. The leader's own value applies until a leader calls
-   * SetMaxPeers, so give all members that may lead the same. Since ABI version 5.
+   * SetMaxPeers, so set the same value at all members that may lead. Since ABI version 5.
    */
   uint32_t max_peers;
   /**
@@ -1267,11 +1267,11 @@ typedef struct NetworkOptions {
    */
   const struct EtcdOptions *etcd;
   /**
-   * Who links to whom: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for
-   * all members. In a star guests link to the fixed host alone, and everything that they send each
-   * other goes through it, encrypted from end to end. No guest learns the address of another, and
-   * one reachable port, the host's, is enough. There is no host migration. A star needs host_mode.
-   * Since ABI version 10.
+   * Links of the room: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for
+   * all members. In a star guests link to the fixed host alone, and everything that they send
+   * each other goes through it, encrypted from end to end. No guest learns the address of
+   * another, and one reachable port, the fixed host's, is enough. There is no host migration. A
+   * star needs host_mode. Since ABI version 10.
    */
   uint32_t topology;
   /**
@@ -1279,23 +1279,24 @@ typedef struct NetworkOptions {
    */
   uint32_t reserved3;
   /**
-   * How this member enters the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN
-   * [MMN_ENTRY_ANY]. Give MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN behind
-   * "join a game": then a player whose dial fails does not become the host of a room of its own,
-   * and its MMN_EVENT_LEADER_CHANGED means that it is in a room. Two members that both join refuse
-   * each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for 10 seconds
-   * receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as any other.
-   * Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC, MMN_STRATEGY_SEEDED and
-   * MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0. Since ABI version 11.
+   * Entry of this member into the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN
+   * [MMN_ENTRY_ANY]. Use MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN
+   * behind "join a game": then a player whose dial fails does not become the leader of a room of
+   * its own, and its MMN_EVENT_LEADER_CHANGED means that it is in a room. Two members that both
+   * join refuse each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for
+   * 10 seconds receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as
+   * any other. Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC,
+   * MMN_STRATEGY_SEEDED and MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0. Since
+   * ABI version 11.
    */
   uint32_t entry;
   /**
-   * While this member leads: how long its host may take no events, in milliseconds, at least 1000 [0,
-   * which is for ever]. In poll mode that is the time since the last PollEvents, else the time for
-   * which the running callback has been running. After that the member yields to one that may lead
-   * and whose host has taken events within half of that time. Without such a member it leads on. It
-   * yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it never yields. Since
-   * ABI version 11.
+   * Longest time that the host may take no events while this member leads, in milliseconds, at
+   * least 1000 [0, unlimited]. In poll mode the library measures from the last PollEvents, else
+   * from the start of the running callback. After that time the member yields to one that may
+   * lead and whose host has taken events within half of that time. Without such a member it
+   * leads on. It yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it
+   * never yields. Since ABI version 11.
    */
   uint32_t yield_after_ms;
 } NetworkOptions;
@@ -1336,9 +1337,9 @@ typedef void (*PeerStatusCallback)(const char *peer, int32_t status);
 typedef void (*ConnectionResultCallback)(const char *addr, uint8_t success, int32_t code);
 
 /**
- * Receives what happens to lost peers while automatic reconnection is on. `status` is
- * MMN_RECONNECT_RETRYING, MMN_RECONNECT_RETURNED or MMN_RECONNECT_GAVE_UP. The PeerStatus callback
- * for the same event runs first.
+ * Receives the progress of reconnection to lost peers, while automatic reconnection is on.
+ * `status` is MMN_RECONNECT_RETRYING, MMN_RECONNECT_RETURNED or MMN_RECONNECT_GAVE_UP. The
+ * PeerStatus callback for the same event runs first.
  */
 typedef void (*ReconnectCallback)(const char *peer, uint8_t status);
 
@@ -1447,7 +1448,7 @@ typedef void (*EventCallback)(void *user_data, const struct NetworkEvent *event)
 typedef void (*DropCallback)(void *user_data);
 
 /**
- * How SendToPeerEx and BroadcastEx deliver a message. NULL instead of it means the classic send:
+ * Delivery of a message by SendToPeerEx or BroadcastEx. NULL instead of it means the classic send:
  * the default of every field.
  *
  * Later versions only append fields. Set struct_size, and every field that you do not use to its
@@ -1471,13 +1472,14 @@ typedef struct SendOptions {
    */
   uint8_t delivery;
   /**
-   * The receiver sees it in NetworkEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED each channel
-   * keeps its own order, and in the network none waits for another [0].
+   * Channel that the receiver sees in NetworkEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED
+   * each channel keeps its own order, and in the network no channel waits for another [0].
    */
   uint8_t channel;
   /**
-   * 0 to MMN_MAX_PRIORITY: of what waits for the link to a peer, the higher goes first. Within a
-   * channel of MMN_DELIVERY_RELIABLE_ORDERED the order of the calls holds all the same [1].
+   * Priority, 0 to MMN_MAX_PRIORITY: of the messages that wait for the link to a peer, the
+   * higher go first. Within a channel of MMN_DELIVERY_RELIABLE_ORDERED the order of the calls
+   * still holds [1].
    */
   uint8_t priority;
   /**
@@ -1485,7 +1487,7 @@ typedef struct SendOptions {
    */
   uint8_t flags;
   /**
-   * How long the message is of use, in milliseconds; 0 means for ever. One that waits longer, here
+   * Lifetime of the message, in milliseconds; 0 is unlimited. A message that waits longer, here
    * or in the queue to the receiver's host, is dropped and counted. MMN_DELIVERY_UNRELIABLE and
    * MMN_DELIVERY_SEQUENCED only [0].
    */
@@ -1495,7 +1497,7 @@ typedef struct SendOptions {
    */
   uint32_t reserved;
   /**
-   * What the message is about. MMN_DELIVERY_SEQUENCED only [0].
+   * Subject of the message, as the host numbers it. MMN_DELIVERY_SEQUENCED only [0].
    */
   uint64_t key;
 } SendOptions;
@@ -1566,11 +1568,12 @@ typedef struct PeerStats {
    */
   uint32_t path_mtu;
   /**
-   * How often the link was lost and came back.
+   * Number of times that the link was lost and came back.
    */
   uint32_t reconnects;
   /**
-   * How messages go to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI version 10.
+   * Path of the messages to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI
+   * version 10.
    */
   uint32_t path;
   /**
@@ -1578,9 +1581,9 @@ typedef struct PeerStats {
    */
   uint32_t reserved;
   /**
-   * How long the peer's host had taken no events when the peer sent its newest heartbeat, in
-   * milliseconds: in poll mode the time since its last PollEvents, else the time for which its
-   * running callback had been running. 0 while the link is lost. Since ABI version 11.
+   * Time for which the peer's host had taken no events when the peer sent its newest heartbeat,
+   * in milliseconds: in poll mode the time since its last PollEvents, else the time for which
+   * its running callback had been running. 0 while the link is lost. Since ABI version 11.
    */
   uint32_t host_silent_ms;
   /**
@@ -1596,7 +1599,7 @@ typedef struct PeerStats {
  * It runs on the thread that makes the record, which may belong to the library or to the host, and
  * on several threads at a time. It should be quick, because that thread waits for it. Inside it
  * the host may call queries (Is..., Get...) and the log functions; all others return
- * MMN_WOULD_DEADLOCK. Records made inside it are not passed to it. It must not throw.
+ * MMN_WOULD_DEADLOCK. It does not receive records made inside it. It must not throw.
  */
 typedef void (*LogCallback)(void *user_data, int32_t level, const char *message);
 
@@ -1700,8 +1703,8 @@ int32_t RegisterPeerStatusCallback(PeerStatusCallback callback);
 int32_t RegisterConnectionResultCallback(ConnectionResultCallback callback);
 
 /**
- * Sets the callback for what happens to lost peers; NULL removes it. It replaces the previous one
- * as RegisterReceiveCallback does.
+ * Sets the callback for the reconnection of lost peers; NULL removes it. It replaces the previous
+ * one as RegisterReceiveCallback does.
  *
  * Returns MMN_OK or MMN_NOT_INITIALIZED.
  */
@@ -1784,8 +1787,8 @@ int32_t InitializeNetworkWithConfig(const char *peer_id,
 
 /**
  * Leaves the room and closes it. The library sends accepted messages for up to 1 second, notifies
- * the other members, and releases every thread and socket. Takes at most 2 seconds, plus the time
- * of a callback that is running: that callback must not wait for the thread that calls this.
+ * the other members, and releases every thread and socket. It takes at most 2 seconds, plus the
+ * time of a running callback, which must not wait for the thread that calls this.
  *
  * When it returns, no callback of the room runs or will run, all of them are unregistered, and the
  * event handler's `drop_fn` has run. If no log callback is registered, the host may unload the
@@ -1829,8 +1832,8 @@ int32_t GetLastErrorCode(void);
 const char *GetLastErrorMessage(void);
 
 /**
- * The meaning of a code, in one sentence; for an unknown number, one about that. Works
- * before initialization.
+ * The meaning of a code, in one sentence. An unknown number gets a sentence, too. Works before
+ * initialization.
  *
  * The string is constant. It stays valid for as long as the library is loaded, and does not
  * invalidate the strings of other calls.
@@ -1838,18 +1841,17 @@ const char *GetLastErrorMessage(void);
 const char *DescribeError(int32_t code);
 
 /**
- * Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port". Blanks, line ends and
- * invisible characters around it are left out, and full-width characters count as ASCII ones, so
- * that text which a player pastes or types works. A link-local IPv6 address needs its zone, the name
- * or the number of this machine's interface: "[fe80::1%eth0]:port".
+ * Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port". The library removes
+ * blanks, line ends and invisible characters around it, and takes full-width characters as ASCII
+ * ones, so that text which a player pastes or types works. A link-local IPv6 address needs its
+ * zone, the name or the number of this machine's interface: "[fe80::1%eth0]:port".
  *
  * After MMN_OK, exactly one ConnectionResultCallback follows, with `addr` as passed here: within
  * handshake_timeout_ms if nothing answers; each answer renews that time, up to three times that in
- * all. If five dials to an address within a minute end as a wrong guess of the session id or the
- * secret would, the library does not dial that address for a while: the result is
- * MMN_RATE_LIMITED, and the data of MMN_EVENT_CONNECTION_RESULT names the number of seconds. A host
- * name that does not resolve is MMN_NAME_NOT_RESOLVED. Before ABI version 11 both were
- * MMN_CONNECTION_FAILED.
+ * all. If five dials to an address within a minute fail as a dial with a wrong session id or
+ * secret does, the library does not dial that address for a while: the result is MMN_RATE_LIMITED,
+ * and the data of MMN_EVENT_CONNECTION_RESULT names the number of seconds. A host name that does
+ * not resolve is MMN_NAME_NOT_RESOLVED. Before ABI version 11 both were MMN_CONNECTION_FAILED.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address),
  * MMN_NOT_INITIALIZED or MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).
@@ -2063,9 +2065,9 @@ int32_t KickPeer(const char *peer_id, int32_t code, const uint8_t *data, int32_t
 
 /**
  * Removes a peer from the room as KickPeer does, with `flags` 0 or MMN_KICK_BAN. Without
- * MMN_KICK_BAN the peer may come back: its host receives the end of its room, and can open it again.
- * Whether it is admitted is then decided as for any newcomer. A peer that is reconnecting does not
- * learn of a kick without a ban.
+ * MMN_KICK_BAN the peer may come back: its host receives the end of its room, and can open it
+ * again. The room then decides about it as about any newcomer. A peer that is reconnecting does
+ * not learn of a kick without a ban.
  *
  * Returns as KickPeer, and MMN_INVALID_ARGUMENT for unknown flags. Since ABI version 10.
  *
@@ -2076,8 +2078,8 @@ int32_t KickPeerEx(const char *peer_id, uint32_t flags, int32_t code, const uint
 
 /**
  * Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with,
- * under whatever other ids. Only the leader may. It is the same for bans of KickPeer and of
- * KickPeerEx. The peer is not admitted by that, but may ask again.
+ * whatever other ids use that key. Only the leader may. It lifts bans of KickPeer and of
+ * KickPeerEx alike. The peer is not admitted by that, but may ask again.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER or MMN_PEER_NOT_FOUND (no
  * peer of that id is banned). On failure nothing has changed. Since ABI version 10.
@@ -2098,9 +2100,9 @@ int32_t UnbanPeer(const char *peer_id);
 int32_t SetMaxPeers(uint32_t max_peers);
 
 /**
- * Sets the payload that this node sends from now on when it enters a room, on which the leader's
- * host can decide: `length` bytes at `data`, at most 16384; 0 for none. Before
- * ABI version 10 it was 8192.
+ * Sets the payload that this node sends from now on when it enters a room, for the decision of the
+ * leader's host: `length` bytes at `data`, at most 16384; 0 for none. Before ABI version 10 it was
+ * 8192.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED.
  *
@@ -2110,11 +2112,11 @@ int32_t SetMaxPeers(uint32_t max_peers);
 int32_t SetJoinPayload(const uint8_t *data, int32_t length);
 
 /**
- * Sets whether this host decides who may enter while this node leads (not 0), or everybody who
- * knows the room may enter (0, the default). If it decides, every newcomer is an
- * MMN_EVENT_JOIN_REQUEST, which the host answers with AcceptJoin or RejectJoin within
- * handshake_timeout_ms. Without an answer the newcomer is refused, and gets MMN_TIMEOUT. Members
- * that return need no request. Set it on every member that may come to lead.
+ * Sets the admission rule of this host while this node leads: the host decides about each newcomer
+ * (not 0), or every process that knows the room may enter (0, the default). If the host decides,
+ * every newcomer is an MMN_EVENT_JOIN_REQUEST, which the host answers with AcceptJoin or
+ * RejectJoin within handshake_timeout_ms. Without an answer the newcomer is refused, and gets
+ * MMN_TIMEOUT. Members that return need no request. Set it on every member that may come to lead.
  *
  * Returns MMN_OK or MMN_NOT_INITIALIZED.
  */
@@ -2184,7 +2186,8 @@ int32_t EnableAutoLeaderElection(uint8_t enabled);
  * and a member that is not on the roster never leads.
  *
  * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (the room has a fixed host) or
- * MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED, where quorum_roster names who may lead).
+ * MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED, where quorum_roster names the members that may
+ * lead).
  */
 int32_t SetLeaderEligible(uint8_t eligible);
 
@@ -2219,8 +2222,8 @@ int32_t TransferLeadership(const char *peer_id);
  * again until another member has led, or for six times GetLeaderAliveThreshold. The others elect
  * as after any loss. If there are no others, this node leads again after that time.
  *
- * With MMN_STRATEGY_ETCD this node resigns: it stops leading at once (MMN_LEADER_RESIGNED), deletes
- * its key, and campaigns again behind all that wait. If none waits, it leads again.
+ * With MMN_STRATEGY_ETCD this node resigns: it stops leading at once (MMN_LEADER_RESIGNED),
+ * deletes its key, and campaigns again behind all waiting members. If none waits, it leads again.
  *
  * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may
  * lead; only with MMN_STRATEGY_RAFT), MMN_REJECTED (the room has a fixed host) or MMN_NOT_SUPPORTED
@@ -2229,9 +2232,9 @@ int32_t TransferLeadership(const char *peer_id);
 int32_t YieldLeadership(void);
 
 /**
- * Sets how much elections prefer this node from now on. The highest priority campaigns first; of
- * equal ones the largest id. The default is 0, and any number is allowed. The priority decides who
- * succeeds a lost leader, and never displaces a living one.
+ * Sets the priority of this node in elections from now on. The highest priority campaigns first;
+ * of equal ones the largest id. The default is 0, and any number is allowed. The priority decides
+ * which member succeeds a lost leader, and never displaces a living one.
  *
  * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with any strategy but
  * MMN_STRATEGY_RAFT).
@@ -2255,8 +2258,7 @@ int64_t GetLeaderTerm(void);
 int64_t GetLeaderEpoch(void);
 
 /**
- * How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED or
- * MMN_STRATEGY_ETCD. -1 when no room is open.
+ * The election strategy of this room: one of MMN_STRATEGY_... -1 when no room is open.
  */
 int32_t GetElectionStrategy(void);
 
@@ -2269,8 +2271,8 @@ int32_t GetElectionStrategy(void);
 const char *GetCurrentLeader(void);
 
 /**
- * Whether this node is the leader: 1 or 0. With MMN_STRATEGY_ETCD 0 from the moment on at which its
- * lease may have ended, also when the process was stopped or the machine slept until then.
+ * Whether this node is the leader: 1 or 0. With MMN_STRATEGY_ETCD it is 0 from the moment at which
+ * its lease may have ended, even if the process was stopped or the machine slept until then.
  */
 uint8_t IsLeader(void);
 
@@ -2336,8 +2338,9 @@ int32_t SetLeaderElectionDuration(uint32_t milliseconds);
 uint32_t GetLeaderElectionDuration(void);
 
 /**
- * How long a member remembers proposals and declarations of others, so that it ignores older ones:
- * ten times GetLeaderAliveThreshold, in milliseconds, at most UINT32_MAX. Since ABI version 4.
+ * Time for which a member remembers proposals and declarations of others, so that it ignores older
+ * ones: ten times GetLeaderAliveThreshold, in milliseconds, at most UINT32_MAX. Since ABI version
+ * 4.
  */
 uint32_t GetMsgExpirationTimeout(void);
 
@@ -2363,9 +2366,9 @@ int32_t GetDefaultSeededOptions(uint32_t profile, struct SeededOptions *options)
 
 /**
  * The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and
- * MMN_MEMBER_INIT for everybody who is not in the cluster. -1 when `peer_id` is not an id, no room
- * is open (both set GetLastErrorCode), or the room's strategy is not MMN_STRATEGY_SEEDED. Since
- * ABI version 7.
+ * MMN_MEMBER_INIT for every peer that is not in the cluster. -1 when `peer_id` is not an id, no
+ * room is open (both set GetLastErrorCode), or the room's strategy is not MMN_STRATEGY_SEEDED.
+ * Since ABI version 7.
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL.
@@ -2373,9 +2376,9 @@ int32_t GetDefaultSeededOptions(uint32_t profile, struct SeededOptions *options)
 int32_t GetMemberState(const char *peer_id);
 
 /**
- * The version of the cluster, which grows with every leader. 0 before this node has entered one,
- * and after it left one whose leader was lost for good. -1 when no room is open or its strategy is
- * not MMN_STRATEGY_SEEDED. Since ABI version 7.
+ * The version of the cluster, which grows with every leader. 0 before this node has entered a
+ * cluster, and after it left one whose leader was lost for good. -1 when no room is open or its
+ * strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.
  */
 int64_t GetClusterVersion(void);
 
@@ -2394,9 +2397,9 @@ int32_t GetDefaultEtcdOptions(struct EtcdOptions *options);
 
 /**
  * The fencing token of this node's leadership: the revision at which etcd created its key. The
- * token of every later leader is larger. Send it with whatever the leader writes elsewhere, and let
- * the store refuse a smaller token than the largest it has seen: then a leader that was paused, and
- * does not know yet that another leads, changes nothing.
+ * token of every later leader is larger. Send it with everything that the leader writes elsewhere,
+ * and let the store refuse a token smaller than the largest it has seen. Then a leader that was
+ * paused, and does not know yet that another leads, changes nothing.
  *
  * 0 while this node does not lead; also when its lease has ended while the process slept. -1 when
  * no room is open or its strategy is not MMN_STRATEGY_ETCD. Since ABI version 8.
@@ -2404,10 +2407,11 @@ int32_t GetDefaultEtcdOptions(struct EtcdOptions *options);
 int64_t GetFencingToken(void);
 
 /**
- * Sets what clients of etcd read of this node while it leads, at most MMN_MAX_PROCLAIMED_BYTES. It
- * is kept for the next time that this node leads. The value of the leader's key is its peer id, its
- * address and the proclaimed text, separated by line feeds. Since neither of the first two contains
- * one, everything behind the second is the proclaimed text, which may contain more. "" by default.
+ * Sets the text that clients of etcd read of this node while it leads, at most
+ * MMN_MAX_PROCLAIMED_BYTES. The library keeps it for the next time that this node leads. The value
+ * of the leader's key is its peer id, its address and the proclaimed text, separated by line
+ * feeds. Neither of the first two contains a line feed, so everything behind the second one is the
+ * proclaimed text, which may contain more. "" by default.
  *
  * The call does not wait for etcd. Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED or
  * MMN_NOT_SUPPORTED (with any strategy but MMN_STRATEGY_ETCD). Since ABI version 8.
@@ -2424,10 +2428,10 @@ int32_t Proclaim(const char *value);
  * control characters.
  *
  * The call does not wait. `*request` receives a number above 0, which no other lock call of this
- * room gets, and one MMN_EVENT_LOCK_RESULT with this number follows; on another thread perhaps
- * before the call returns. A process that holds the lock already gets it again with the same token;
- * one ReleaseLock releases it. MMN_EVENT_LOCK_LOST reports a lock whose lease has ended; until a
- * process that slept sees that event it may take itself for the holder, and the fencing token in
+ * room gets. One MMN_EVENT_LOCK_RESULT with this number follows, perhaps on another thread before
+ * the call returns. A process that holds the lock already gets it again with the same token; one
+ * ReleaseLock releases it. MMN_EVENT_LOCK_LOST reports a lock whose lease has ended. A process
+ * that slept may take itself for the holder until it receives that event, so the fencing token in
  * the event of the result is what protects a store (see GetFencingToken).
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (with any strategy
@@ -2449,7 +2453,7 @@ int32_t AcquireLock(const char *name, uint32_t timeout_ms, uint64_t *request);
 int32_t TryLock(const char *name, uint64_t *request);
 
 /**
- * Releases the lock `name`, or stops waiting for it: each of its calls that wait ends with
+ * Releases the lock `name`, or stops waiting for it: each waiting call for it ends with
  * MMN_SUPERSEDED. The call does not wait for etcd. A crash releases all locks of the process after
  * ttl_seconds, and ShutdownNetwork releases them at once.
  *
@@ -2469,9 +2473,9 @@ int32_t ReleaseLock(const char *name);
  * MMN_OK means that the message is queued. It arrives once, even if a link is lost and comes back,
  * unless the receiver leaves or is given up. Any other result means that nothing was queued.
  *
- * A member that is reconnecting gets the message when it returns, as long as its queue has room. It
- * never causes MMN_SEND_QUEUE_FULL: what does not fit it misses, with all that follows until it
- * returns, and MMN_EVENT_RETURNED counts these messages at both ends.
+ * A member that is reconnecting gets the message when it returns, as long as its queue has room.
+ * It never causes MMN_SEND_QUEUE_FULL: it misses a message that does not fit, and all that follow
+ * until it returns. MMN_EVENT_RETURNED counts these messages at both ends.
  *
  * The library reads `data` during the call only; it may be NULL when `length` is 0. `msg_type` is
  * the host's own, MMN_MIN_MESSAGE_TYPE or more. `flags` are the host's own, except that bit 0
@@ -2533,10 +2537,10 @@ int32_t SendFromLeader(const uint8_t *data, int32_t length, uint16_t msg_type, u
 
 /**
  * Forwards a message on behalf of `from`, which is this node or a connected peer. Only the leader
- * may: receivers drop messages that anybody else sends on behalf of another. The message goes to
- * the peer `to`, or, if `to` is NULL, to all connected peers except `from`, or to none of them. If
- * `to` is this node's own id, the message goes to its own ReceiveCallback. The other arguments are
- * as in BroadcastMessage.
+ * may: receivers drop messages that any other member sends on behalf of another. The message goes
+ * to the peer `to`, or, if `to` is NULL, to all connected peers except `from`, or to none of them.
+ * If `to` is this node's own id, the message goes to its own ReceiveCallback. The other arguments
+ * are as in BroadcastMessage.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT (also if `to` is `from`), MMN_NOT_INITIALIZED,
  * MMN_MESSAGE_TOO_LARGE, MMN_NOT_LEADER (this node is not the leader), MMN_PEER_NOT_FOUND (`from`
@@ -2558,7 +2562,7 @@ int32_t ForwardMessage(const char *from,
  * auto-forward on, relays it to all members but its origin. Receivers see the origin as the
  * sender. Turn it on at all members of a centralized room.
  *
- * The origin keeps a broadcast until the leader has queued it for everybody. If that leader is
+ * The origin keeps a broadcast until the leader has queued it for every member. If that leader is
  * lost, the broadcast goes through the next one. While the queue to one member is full, the leader
  * reads nothing from origins whose broadcasts would go to that member.
  *
@@ -2597,17 +2601,17 @@ uint8_t IsCentralizedAutoForward(void);
 int32_t SetCompressionThreshold(uint32_t bytes);
 
 /**
- * Sends a message to one peer as `options` say; NULL means as SendToPeer. A message to this node's
- * own id goes to its own handlers. The other arguments are as in BroadcastMessage.
+ * Sends a message to one peer with the delivery in `options`; NULL means as SendToPeer. A message
+ * to this node's own id goes to its own handlers. The other arguments are as in BroadcastMessage.
  *
  * With MMN_DELIVERY_RELIABLE_ORDERED and MMN_DELIVERY_RELIABLE_UNORDERED, MMN_OK means what it means
  * for BroadcastMessage; all reliable messages to a peer share one queue.
  *
  * With MMN_DELIVERY_UNRELIABLE and MMN_DELIVERY_SEQUENCED, MMN_OK means that the message is queued
- * for the network. There is never an MMN_SEND_QUEUE_FULL: when the queue is full, the oldest message
- * in it is dropped, and while the peer is reconnecting this one. MMN_EVENT_DATA_DROPPED counts
- * both. They are never compressed, and no longer than GetMaxDatagramSize. The peer receives them
- * after MMN_EVENT_JOINED and before MMN_EVENT_LEFT.
+ * for the network. The call never returns MMN_SEND_QUEUE_FULL. When the queue is full, the library
+ * drops the oldest message in it, or, while the peer is reconnecting, the new one.
+ * MMN_EVENT_DATA_DROPPED counts both. These messages are never compressed, and no longer than
+ * GetMaxDatagramSize. The peer receives them after MMN_EVENT_JOINED and before MMN_EVENT_LEFT.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT (also for an unknown value in `options`, ttl_ms or key with
  * a delivery that has none, and MMN_SEND_PARTIAL), MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE,
@@ -2625,16 +2629,16 @@ int32_t SendToPeerEx(const char *peer_id,
                      const struct SendOptions *options);
 
 /**
- * Sends a message to all connected peers as `options` say, or to none of them; NULL means as
- * BroadcastMessage. Deliveries are as in SendToPeerEx.
+ * Sends a message to all connected peers with the delivery in `options`, or to none of them; NULL
+ * means as BroadcastMessage. Deliveries are as in SendToPeerEx.
  *
- * With MMN_SEND_PARTIAL a full queue stops no other peer: the message goes to the peers whose
- * queue has room, the function returns their number (0 or more), and MMN_EVENT_SLOW_PEER names each
- * of the others. In centralized mode, where the leader queues broadcasts, the flag is not supported.
+ * With MMN_SEND_PARTIAL the message goes to the peers whose queue has room. The function returns
+ * their number (0 or more), and MMN_EVENT_SLOW_PEER names each of the others. In centralized mode,
+ * where the leader queues broadcasts, the flag is not supported.
  *
- * In centralized mode the message goes through the leader, whatever its delivery, and keeps delivery,
- * channel, key and ttl_ms; the leader relays it with priority 1. Of MMN_DELIVERY_UNRELIABLE and
- * MMN_DELIVERY_SEQUENCED nothing is kept for the next leader.
+ * In centralized mode the message goes through the leader, whatever its delivery, and keeps
+ * delivery, channel, key and ttl_ms; the leader relays it with priority 1. If the leader is lost,
+ * the next one does not relay messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED.
  *
  * Returns MMN_OK or a number of peers, MMN_INVALID_ARGUMENT (as SendToPeerEx),
  * MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_SEND_QUEUE_FULL, MMN_NOT_SUPPORTED
@@ -2651,12 +2655,13 @@ int32_t BroadcastEx(const uint8_t *data,
                     const struct SendOptions *options);
 
 /**
- * The longest message in bytes that SendToPeerEx takes for `peer_id` with MMN_DELIVERY_UNRELIABLE or
- * MMN_DELIVERY_SEQUENCED. If `peer_id` is NULL, the longest that BroadcastEx takes: the least of all
- * connected peers, or without any what every new link carries, and less in centralized
- * mode. It depends on the path of each link, and is 1100 or more (centralized: 850), unless
- * max_message_size is less: that much always fits. It grows while a link finds out what its path
- * carries, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the
+ * The longest message in bytes that SendToPeerEx takes for `peer_id` with MMN_DELIVERY_UNRELIABLE
+ * or MMN_DELIVERY_SEQUENCED. If `peer_id` is NULL, the longest that BroadcastEx takes: the least
+ * of all connected peers, or without any peer the size that every new link carries. In centralized
+ * mode it is less. It depends on the path of each link, and is 1100 or more (centralized: 850),
+ * unless max_message_size is less: a message of that size always fits. It grows while a link
+ * measures its path, and may shrink to 1100 again for a minute when long packets are lost. Never
+ * waits for the network.
  * network.
  *
  * -1 if the peer is not connected (or is this node, which has no such limit), or before
@@ -2682,13 +2687,13 @@ int32_t GetMaxDatagramSize(const char *peer_id);
 int32_t GetPeerStats(const char *peer_id, struct PeerStats *stats);
 
 /**
- * Simulates a bad network, so that a game can be tried on one machine as its players will have it:
- * from now on each packet that this node sends waits `lag_ms` (0 to 10000) and a random time up to
- * `jitter_ms` (0 to 10000) more, so that packets overtake each other; `loss_permille` (0 to 1000) of
- * a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both
- * directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real
- * line. Discovery in the local network is not affected. While it is on, the log repeats that every
- * minute, as a warning.
+ * Simulates a bad network, so that a developer can try a game on one machine under the players'
+ * conditions. From now on each packet that this node sends waits `lag_ms` (0 to 10000) and a
+ * random time up to `jitter_ms` (0 to 10000) more, so that packets overtake each other;
+ * `loss_permille` (0 to 1000) packets in a thousand are lost. 0, 0, 0 ends it, which is how a room
+ * begins. Call it at every member for both directions of a link. Round trips (GetPeerRTT), losses
+ * and reconnections follow, as on a real line. It does not affect discovery in the local network.
+ * While it is on, the log repeats that every minute, as a warning.
  *
  * At most 8192 packets wait; further ones are lost. Takes effect at once and waits for nothing.
  *

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# `make asan`: the library built with AddressSanitizer, under hosts that do everything at random (chaos.c) and whatever
-# hosts may do (survive.c). Errors and leaks are fatal. First it is proved that the sanitizer would tell.
+# `make asan`: the library built with AddressSanitizer, under a host that makes random calls (chaos.c) and a host that
+# does everything that hosts may do (survive.c). Errors and leaks are fatal. First it proves that the sanitizer reports
+# faults.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,8 +12,8 @@ library=$PWD/$folder/$host/release/libmeta_mystia_network.so
 reports=$PWD/$folder/reports
 mkdir -p "$programs"
 
-# The flag is unstable, but the compiler that everybody has brings what it needs; the runtime is gcc's. With --target,
-# build scripts and macros are not instrumented.
+# The flag is unstable, but the stable compiler has the support for it; the runtime is gcc's. With --target, build
+# scripts and macros are not instrumented.
 RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address -Cforce-frame-pointers=yes" \
     CARGO_PROFILE_RELEASE_STRIP=none CARGO_PROFILE_RELEASE_DEBUG=line-tables-only \
     cargo build --release --lib --target "$host" --target-dir "$folder"
@@ -31,7 +32,7 @@ options=detect_stack_use_after_return=1:log_path=$reports/report
 export ASAN_OPTIONS=detect_leaks=1:$options
 export MALLOC_ARENA_MAX=1
 
-# proves WORD ARGUMENT...: `fault ARGUMENT...` must fail, and the report name WORD
+# proves WORD ARGUMENT...: `fault ARGUMENT...` must fail, and the report contain WORD
 proves() {
     local word=$1
     shift
@@ -43,7 +44,8 @@ proves() {
     fi
 }
 proves "heap-buffer-overflow" library
-# It is the library's own code that tells: where it is not instrumented, the fault is found in an interceptor, or not at all.
+# The report must come from the library's own code: without instrumentation an interceptor would find the fault, or
+# nothing would.
 if ! grep -q "in InitializeNetworkWithConfig" "$reports"/* || grep -A1 "^READ of size" "$reports"/* | grep -q "__interceptor_"; then
     echo "FAILED: the library is not instrumented" >&2
     cat "$reports"/* >&2
@@ -60,8 +62,9 @@ run() {
 }
 run "$programs/survive" --rounds 30 unregister shutdown restart reentry
 run "$programs/chaos"
-# Without the search for leaks: an unloaded library's static variables are gone, and with them what they pointed to (the
-# nodes that arc-swap keeps for reuse, 128 bytes per thread that there was at a time). survive.c measures that growth.
+# Without the search for leaks: the static variables of an unloaded library are gone, and with them the pointers to
+# their memory (the nodes that arc-swap keeps for reuse, 128 bytes for each thread of the peak). survive.c measures that
+# growth.
 ASAN_OPTIONS=detect_leaks=0:$options run "$programs/survive" reload
 if [ -n "$(ls "$reports")" ]; then
     cat "$reports"/*

@@ -12,7 +12,7 @@ cargo clippy --workspace --all-targets --features hosts -- -D warnings
 MMN_LIBRARY=$PWD/target/quick/libmeta_mystia_network.so
 export MMN_LIBRARY
 cargo build --profile quick
-# Not the peers that break the rules, nor what takes long: `make test` has them.
+# Without the peers that break the rules, and without slow tests: `make test` has both.
 filter='package(room_core) and not test(chaos::) or package(room_transport) or kind(lib) and package(meta_mystia_network) and not test(hostile::)
     or binary(e2e) and test(/^(membership|messages|leadership)::/) or test(=old_host::an_old_host_runs_with_this_library)'
 if cargo nextest --version >/dev/null 2>&1; then
@@ -25,7 +25,7 @@ else
     scripts/isolated.py cargo test --profile quick --features hosts --test hosts an_old_host_runs
 fi
 
-# What else a change of these files asks for.
+# Further targets for a change of these files.
 changed() { { git diff --name-only HEAD && git diff --name-only HEAD~ HEAD; } 2>/dev/null | grep -Eq "$1"; }
 asks() { changed "$1" && echo "changed: $2; before it is merged: $3" || true; }
 asks '^crates/core/' 'the core' 'make sim, make mutants'

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """One room, three hosts, three languages; then the leader is killed.
 
-Starts one room of three processes (C# under Mono, C++, Python) on this machine and shows what they print. Waits until all
-three see each other with round-trip times, name the same leader and have received each other's messages, and until a
-counter and a chat log that they share are the same at all three, and all see each other's players move. Then ends the
-leader's process with SIGKILL, and waits until the two survivors name the same new leader and still exchange messages, have
-all that the three had, go on from there, and still see each other's players move. Exits with 0 only if all of that happened.
+Starts one room of three processes (C# under Mono, C++, Python) on this machine and shows their output. Waits until all three see
+each other with round-trip times, name one leader and have received each other's messages, until the counter and the chat log that
+they share are equal at all three, and until all see each other's players move. Then ends the leader's process with SIGKILL, and
+waits until the two survivors name one new leader and still exchange messages, have the whole shared state, continue it, and still
+see each other's players move. Exits with 0 only if all of that happened.
 
 The library must have been built (target/release). The parts are importable, for tests: build_hosts, Host, Room, isolate.
 """
@@ -36,7 +36,7 @@ COLOURS = {"csharp": "36", "cpp": "33", "python": "35", "c": "32"}
 
 
 class DemoFailed(Exception):
-    """What did not happen, in one line."""
+    """The missing event, in one line."""
 
 
 def main():
@@ -176,7 +176,7 @@ def run_tool(command):
 
 
 def isolate():
-    """Moves this process, and the children to come, to a network with nothing but loopback; says in words what it did.
+    """Moves this process, and its future children, to a network with nothing but loopback; returns a sentence about it.
 
     The library listens on all addresses, and neither a demo nor a test should be reachable from outside.
     """
@@ -198,7 +198,7 @@ def isolate():
 
 
 class State(typing.NamedTuple):
-    """The shared state of a host, as its last line about it says."""
+    """The shared state of a host, from its last line about it."""
 
     counter: int
     lines: int
@@ -208,7 +208,7 @@ class State(typing.NamedTuple):
 
 
 class Screen:
-    """Prints whole lines from several threads, in colour where a person looks."""
+    """Prints whole lines from several threads, in colour on a terminal."""
 
     def __init__(self, stream=sys.stdout):
         self._stream = stream
@@ -232,7 +232,7 @@ class Screen:
 
 
 class Host:
-    """One process in the room, and what it said so far. Its fields are guarded by `changed`."""
+    """One process in the room, and its output so far. Its fields are guarded by `changed`."""
 
     def __init__(self, name, command, environment, screen, changed):
         self.name = name
@@ -243,19 +243,19 @@ class Host:
         self.process = None
         self.address = None
         self.closed = False
-        self.leader = None  # as the last event said it
+        self.leader = None  # from the last event
         self.leader_times = {}  # leader: when an event last named it
         self.members = {}  # member: round-trip time in ms, None while it is not measured
-        self.members_leader = None  # as the last list of members said it
+        self.members_leader = None  # from the last list of members
         self.members_at = 0.0
-        self.heard_at = {}  # member: when its last message came
-        self.places = {}  # member: where the lists of members showed its player, and when
+        self.heard_at = {}  # member: time of its last message
+        self.places = {}  # member: its player's place in the lists of members, and the time of the list
         self.state = None
         self.confirmed = []  # commands, in order
         self._reader = None
 
     def arguments(self, session, contact):
-        """What follows the command."""
+        """The arguments after the command."""
         return ["--id", self.name, "--session", session, "--interactive"] + (["--connect", contact] if contact else [])
 
     def start(self, session, contact=None):
@@ -270,7 +270,7 @@ class Host:
         self._reader.start()
 
     def kill(self):
-        """SIGKILL, as a crash is; returns when."""
+        """Sends SIGKILL, like a crash; returns the time."""
         at = time.monotonic()
         self.process.kill()
         self.process.wait()
@@ -285,7 +285,7 @@ class Host:
             self.process.stdin.flush()
 
     def exit_code(self, timeout):
-        """The exit code after everything that it printed was read; None when it did not end in time."""
+        """The exit code after all output was read; None when it did not end in time."""
         try:
             code = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -312,7 +312,7 @@ class Host:
             self.changed.notify_all()
 
     def understand(self, text, now):
-        """Takes one line of a lobby's output. Lines that say nothing about the room are only shown."""
+        """Reads one line of a lobby's output. Lines without information about the room are only shown."""
         prefix = f"[{self.name}] "
         if not text.startswith(prefix):
             return
@@ -345,7 +345,7 @@ class Host:
 
 
 class Room:
-    """The hosts of one room. Leaving the `with` ends every process that is still there."""
+    """The hosts of one room. Leaving the `with` ends every process that still runs."""
 
     def __init__(self, commands, screen, session=None):
         self.changed = threading.Condition()
@@ -365,7 +365,7 @@ class Room:
         return next(host for host in self.hosts if host.name == name)
 
     def start(self, timeout=PHASE_SECONDS, dials=True):
-        """The first host listens; the others are told its address and nothing else, or, without `dials`, not even that."""
+        """The first host listens; the others receive only its address or, without `dials`, nothing."""
         first, *others = self.hosts
         first.start(self.session)
         self.wait([first], timeout, lambda: None if first.address else f"{first.name} did not say where it listens")
@@ -373,13 +373,13 @@ class Room:
             host.start(self.session, first.address if dials else None)
 
     def wait_for_agreement(self, hosts, timeout, since=0.0):
-        """Waits until the hosts form one room, by what they said after `since`; their leader."""
+        """Waits until the hosts form one room, by their output after `since`; returns their leader."""
         with self.changed:
             self.wait(hosts, timeout, lambda: disagreement(hosts, since))
             return hosts[0].leader
 
     def wait_for_state(self, hosts, counter, lines, timeout=PHASE_SECONDS):
-        """Waits until all replicas are equal, with this counter and so many lines of chat, and nothing is under way."""
+        """Waits until all replicas are equal, with this counter and this number of chat lines, and nothing is under way."""
 
         def difference():
             for host in hosts:
@@ -408,7 +408,7 @@ class Room:
         self.wait(hosts, timeout, standstill)
 
     def wait(self, hosts, timeout, missing):
-        """Waits until `missing` gives None; what it gives otherwise is the line of the failure."""
+        """Waits until `missing` returns None; its last other result is the line of the failure."""
         deadline = time.monotonic() + timeout
         with self.changed:
             while (lack := missing()) is not None:
@@ -418,11 +418,11 @@ class Room:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise DemoFailed(f"{lack}, within {timeout:.0f} s")
-                # A process may also end without a word; look at that a few times a second.
+                # A process may also end without output: check that a few times a second.
                 self.changed.wait(min(left, 0.2))
 
     def leave(self, hosts):
-        """Ends the hosts politely and checks that they ended well."""
+        """Ends the hosts regularly and checks their exit codes."""
         for host in hosts:
             host.quit()
         for host in hosts:
@@ -434,10 +434,10 @@ class Room:
 
 
 def disagreement(hosts, since):
-    """What these hosts still lack to form one room, in words; None when they form it.
+    """The missing conditions for one room of these hosts, in words; None when they form it.
 
-    Only what was said after `since` counts for members and messages; messages must also be newer than the leader that they
-    were sent under. A leader counts when it is one of the hosts, thus alive.
+    Only output after `since` counts for members and messages; messages must also be newer than the leader that they were sent under.
+    A leader counts when it is one of the hosts, and therefore alive.
     """
     names = {host.name for host in hosts}
     for host in hosts:

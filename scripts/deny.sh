@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# `make deny`: what deny.toml demands of the dependencies. The known faults need a copy of the RustSec database, which cargo-deny
-# gets from github.com; without one, the rest is checked and that is said (exit code 3).
+# `make deny`: the requirements of deny.toml on the dependencies. The check for known faults needs a copy of the RustSec
+# database, which cargo-deny gets from github.com. Without one, the script checks the rest, reports that and exits with
+# code 3.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -4,14 +4,14 @@
     target/dist/win-x64/      meta_mystia_network.dll, its import libraries for MSVC and MinGW
     target/dist/linux-x64/    libmeta_mystia_network.so for glibc 2.17 and newer
     target/dist/linux-arm64/  the same for ARM
-    target/dist/packages/     what is installed: see docs/packages.md
+    target/dist/packages/     installable packages: see docs/packages.md
     target/dist/SHA256SUMS
 
 Each folder has both headers, the files for CMake and pkg-config, and the licences. Arguments name platforms; without any,
 all three are built, and then the packages. Missing tools are installed (as root, with apt; into target/tools) or named.
 
-The standard library of a platform comes from rustup (`rustup target add ...`) where it is there; else from the source that Debian's
-package rust-web-src brings, with Debian's compiler.
+The standard library of a platform comes from rustup (`rustup target add ...`) if it has it; else from the source in Debian's
+package rust-web-src, with Debian's compiler.
 """
 
 import argparse
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NAME = "meta_mystia_network"
 TOOLS = ROOT / "target" / "tools"
 GLIBC = (2, 17)
-# What Windows 10 brings. Rust's standard library takes random numbers from bcryptprimitives.dll, which older ones lack.
+# DLLs of Windows 10. Rust's standard library takes random numbers from bcryptprimitives.dll, which older versions lack.
 WINDOWS_DLLS = {
     "advapi32.dll", "api-ms-win-core-synch-l1-2-0.dll", "bcrypt.dll", "bcryptprimitives.dll", "iphlpapi.dll", "kernel32.dll",
     "msvcrt.dll", "ntdll.dll", "userenv.dll", "ws2_32.dll",
@@ -37,13 +37,13 @@ WINDOWS_DLLS = {
 
 
 class Failed(Exception):
-    """What is missing or wrong, in one line."""
+    """The missing or faulty part, in one line."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Platform:
-    rid: str  # as .NET calls it
-    triple: str  # as Rust calls it
+    rid: str  # .NET's name
+    triple: str  # Rust's name
     library: str
 
 
@@ -88,7 +88,7 @@ def main():
 
 
 def install_tools(platforms, with_packages):
-    """Installs what is missing with scripts/install-tools.sh, which names what it cannot install."""
+    """Installs missing tools with scripts/install-tools.sh, which names any tool that it cannot install."""
     wanted = ["cargo-about", "zig"]
     systems = {platform.rid.split("-")[0] for platform in platforms}
     if "win" in systems:
@@ -96,12 +96,12 @@ def install_tools(platforms, with_packages):
     if not all(has_standard_library(platform) for platform in platforms):
         wanted += ["rust-src"]
     script = ROOT / "scripts" / "install-tools.sh"
-    # Packages need what hosts need, too: Mono's compiler.
+    # Packages also need the hosts' tools: Mono's compiler.
     run([script, *wanted, "python-packages"] if with_packages else [script, "--only", *wanted])
 
 
 def has_standard_library(platform):
-    """Whether the Rust that builds everything else can build for it, too."""
+    """Whether the Rust that builds everything else can also build for it."""
     found = subprocess.run(
         ["rustc", "--print", "target-libdir", "--target", platform.triple], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
@@ -121,7 +121,7 @@ def run(command, **options):
 
 
 def told(command):
-    """What a command prints."""
+    """The output of a command."""
     return run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
@@ -129,17 +129,17 @@ def told(command):
 
 
 def build(platform):
-    """Compiles the library; the folder in which cargo left it."""
+    """Compiles the library; returns the folder of cargo's output."""
     environment = dict(os.environ)
     cargo, options = "cargo", []
     sources = {Path(environment.get("CARGO_HOME") or Path.home() / ".cargo") / "registry" / "src": "crates", ROOT: NAME}
     if not has_standard_library(platform):
-        # Debian's, beside rustup's: by their full names, and with the unstable option that its version knows.
+        # Debian's compiler, beside rustup's: by full names, and with the unstable option of its version.
         cargo = "/usr/bin/cargo"
         environment.update(RUSTC="/usr/bin/rustc", RUSTC_BOOTSTRAP="1")
         options = ["-Zbuild-std=std,panic_unwind"]
         sources[Path(told(["/usr/bin/rustc", "--print", "sysroot"]).strip()) / "lib/rustlib/src/rust"] = "rust"
-    # Messages of panics hold paths of sources, which are nobody's business where the library runs.
+    # Messages of panics contain paths of sources, which must not reveal the build machine.
     environment["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(f"--remap-path-prefix={path}={name}" for path, name in sources.items())
     if "windows" in platform.triple:
         target = platform.triple
@@ -151,7 +151,7 @@ def build(platform):
         environment["CARGO"] = cargo
         cargo = zig / "cargo-zigbuild"
     folder = ROOT / "target" / "cross" / platform.rid
-    # Without the other crate types: rustc applies LTO only where no rlib is among them.
+    # Without the other crate types: rustc applies LTO only if there is no rlib among them.
     run(
         [cargo, "rustc", "--lib", "--crate-type", "cdylib", "--profile", "dist"]
         + ["--target", target, "--target-dir", folder, *options],
@@ -161,7 +161,7 @@ def build(platform):
 
 
 def lay_out(platform, built, notices, output):
-    """Puts the library, what links it, the headers and the licences into the platform's folder."""
+    """Puts the library, its link libraries, the headers and the licences into the platform's folder."""
     folder = output / platform.rid
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -199,20 +199,20 @@ def import_libraries(library, built, folder):
     msvc = folder / f"{NAME}.lib"
     definitions = built / f"{NAME}.def"
     definitions.write_text("\n".join([f"LIBRARY {library.name}", "EXPORTS", *functions()]) + "\n", "ascii")
-    # LLVM's, which zig brings.
+    # LLVM's tool, a part of zig.
     told([TOOLS / "zig/bin/python-zig", "dlltool", "-m", "i386:x86-64", "-d", definitions, "-D", library.name, "-l", msvc])
     check_link(msvc, built)
     return [msvc, mingw]
 
 
 def check_link(implib, folder):
-    """Links a program that takes the address of every function, as Visual Studio's linker does it."""
+    """Links a program that takes the address of every function, as Visual Studio's linker would."""
     source, program = folder / "link.c", folder / "link.exe"
     taken = ", ".join(f"(const void *){name}" for name in functions())
     source.write_text(f"#include <{NAME}.h>\nconst void *const all[] = {{{taken}}};\nint start(void) {{ return all[0] == 0; }}\n", "ascii")
     compiled = source.with_suffix(".obj")
     told([MINGW + "gcc", "-std=c11", f"-I{ROOT / 'include'}", "-c", source, "-o", compiled])
-    # Without a C library: nothing of it is called.
+    # Without a C library, because the program calls none of it.
     told(["lld-link", "/entry:start", "/nodefaultlib", "/subsystem:console", f"/out:{program}", compiled, implib])
     imported = told([MINGW + "objdump", "-p", program])
     if f"DLL Name: {NAME}.dll" not in imported:
@@ -223,7 +223,7 @@ MINGW = "x86_64-w64-mingw32-"
 
 
 def check_imports(library):
-    """A DLL that a player would have to install beside ours would be a bug report."""
+    """Fails if the library needs a DLL that a player would have to install beside it."""
     needed = {name.lower() for name in re.findall(r"DLL Name: (\S+)", told([MINGW + "objdump", "-p", library]))}
     if extra := needed - WINDOWS_DLLS:
         raise Failed(f"{library.name} needs {sorted(extra)}, which Windows 10 does not bring")
@@ -237,7 +237,7 @@ def check_glibc(library):
 
 
 def third_party_licences():
-    """The licences of what is linked into the library, on every platform."""
+    """The licences of the crates linked into the library, on every platform."""
     about = ROOT / "packaging" / "licences"
     kept = ROOT / "target" / "cross" / "THIRD-PARTY-LICENSES.txt"
     sources = [*about.iterdir(), ROOT / "Cargo.lock", ROOT / "Cargo.toml"]
@@ -254,7 +254,7 @@ def third_party_licences():
     return text
 
 
-# ---------------------------------------------------------------- what is installed
+# ---------------------------------------------------------------- packages
 
 
 def build_packages(output):
@@ -266,7 +266,7 @@ def build_packages(output):
 
 
 def write_sums(output):
-    """In the format of `sha256sum --check`."""
+    """Writes the checksums in the format of `sha256sum --check`."""
     sums = output / "SHA256SUMS"
     files = sorted(path for path in output.rglob("*") if path.is_file() and path != sums and ours(path, output))
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(output).as_posix()}\n" for path in files]

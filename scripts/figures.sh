@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `make figures`: what the library reaches on this machine, through the C ABI. Medians of fresh processes;
-# speed and costs beside those of plain UDP, plain TCP, ENet and bare quinn in the same run (benches/compare.py).
+# `make figures`: measures the library on this machine, through the C ABI. Medians of fresh processes; speed and costs
+# beside those of plain UDP, plain TCP, ENet and bare quinn in the same run (benches/compare.py).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,7 @@ bench failover 3 10 --quiet 10
 bench failover 5 10 --quiet 10
 bench failover 3 10 --graceful --quiet 10
 bench failover 3 10 --tight --quiet 10
-# Must be met: a crash and a polite leave with the timers of a LAN.
+# Limits that must hold: a crash and a regular leave with the timers of a LAN.
 at_most() {
     local limit=$1
     shift
@@ -47,15 +47,16 @@ benches/compare.py "$library" --quiet 10 || missed=1
 echo
 scripts/isolated.py python3 tests/hosts/member/sixteen.py build 60 2>/dev/null
 
-# Outcomes that take too long for `make test`: 50 concurrent SetLeader calls, on time to the millisecond; 30 s of sleep.
+# Measurements that take too long for `make test`: 50 concurrent SetLeader calls, on time to the millisecond; 30 s of
+# sleep.
 export MMN_LIBRARY=$library
 echo
 scripts/isolated.py python3 tests/hosts/promises.py concurrent_set_leaders_agree rounds=50 slack_ms=0
 scripts/isolated.py python3 tests/hosts/life.py a_paused_process_is_back_by_itself seconds=30
-# Rooms that somebody disturbs: the leader stays in 20 of 20 of each kind, some rooms at a time.
+# Rooms with a disturbing member: the leader stays in 20 of 20 of each kind, some rooms at a time.
 scripts/isolated.py python3 tests/hosts/stability.py disturbances_do_not_change_a_rooms_leader rounds=20 at_once=5 || missed=1
 
-# Handovers through etcd beside those of its own client.
+# Leadership transfers through etcd beside those of etcd's own client.
 scripts/install-tools.sh --only protoc etcd etcdctl
 scripts/isolated.py cargo test --release --features etcd --test etcd -- --ignored --nocapture figures_ || missed=1
 

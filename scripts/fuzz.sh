@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# `make fuzz`: each target of fuzz/ for FUZZ_SECONDS (30), or those that FUZZ_TARGETS names, under AddressSanitizer. Begins with the
-# inputs of fuzz/corpus/, and keeps what it finds in target/fuzz/corpus/. An input that breaks a target is in fuzz/artifacts/; it
-# belongs into fuzz/corpus/, where `make test` tries it ever after.
+# `make fuzz`: each target of fuzz/ for FUZZ_SECONDS (30), or the targets in FUZZ_TARGETS, under AddressSanitizer.
+# Begins with the inputs of fuzz/corpus/, and keeps new ones in target/fuzz/corpus/. An input that breaks a target is in
+# fuzz/artifacts/. Move it to fuzz/corpus/, where `make test` runs it from then on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +17,7 @@ if ! cargo fuzz --version >/dev/null 2>&1; then
     PATH=$PWD/target/tools/bin:$PATH
 fi
 
-# The sanitizer's flags are unstable, but the compiler that everybody has knows them.
+# The sanitizer's flags are unstable, but the stable compiler supports them.
 export RUSTC_BOOTSTRAP=1
 seconds=${FUZZ_SECONDS:-30}
 targets=${FUZZ_TARGETS:-$(cargo fuzz list)}
@@ -27,7 +27,7 @@ failed=0
 cargo fuzz build
 for target in $targets; do
     mkdir -p "$folder/corpus/$target"
-    # What a room keeps for the process is no leak: `make asan` looks for those.
+    # Memory that a room keeps for the process is no leak: `make asan` searches for leaks.
     options=(-max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -detect_leaks=0 -print_final_stats=1)
     [ "$target" != node ] || options+=(-max_len=4096)
     [ "$target" != abi ] || options+=(-max_len=2048)

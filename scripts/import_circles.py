@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails where modules import each other, directly or through others; `make lint` runs it.
+"""Fails if modules import each other, directly or through others; `make lint` runs it.
 
 A folder counts as one module of the level above it, and tests do not count. The levels are those whose arrows docs/architecture.md
 shows.
@@ -42,14 +42,14 @@ def imports(root, folder):
             if used[: len(level)] != level or len(used) == len(level):
                 continue
             target = used[len(level)] if used[len(level)] in modules else "mod"
-            # That a crate's own file declares and shows its modules is no import.
+            # A crate's own file declares and re-exports its modules; that is no import.
             if target != name and (name != "mod" or level):
                 arrows.setdefault(name, set()).add(target)
     return arrows
 
 
 def is_test(path, root):
-    """Whether the file, or a folder that it is in, is declared for tests alone."""
+    """Whether the file, or a folder that contains it, is declared for tests only."""
     while path != root:
         parent = path.parent
         for owner in (parent / "mod.rs", parent / "lib.rs", parent.with_suffix(".rs")):

@@ -1,13 +1,14 @@
 #!/bin/sh
-# Installs what the demo and the tests need beside Rust (as root, with apt), or names what is missing and how to install
-# it. Says nothing and takes milliseconds when nothing is missing. Arguments name further tools: coreclr,
-# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages; for `make dist` and its tests
-# also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64. After `--only`, they are all that is looked for.
+# Installs the tools of the demo and the tests beside Rust (as root, with apt), or names the missing ones and how to
+# install them. Prints nothing and takes milliseconds when none is missing. Arguments name further tools: coreclr,
+# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages; for `make dist` and its
+# tests also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64. With `--only` first, it checks only the
+# named ones.
 set -eu
 cd "$(dirname "$0")/.."
 
 missing=""  # the tools, for people
-packages="" # the Debian packages that bring them
+packages="" # the Debian packages that contain them
 only=""     # whether only the further tools count
 [ "${1:-}" != --only ] || { only=1; shift; }
 more="$*"   # the further tools
@@ -21,7 +22,7 @@ has() {
     command -v "$1" >/dev/null 2>&1
 }
 
-# What the demo and every test of hosts needs.
+# Tools of the demo and of every test of hosts.
 look_for_hosts() {
     if ! has gcc; then
         lacks gcc "gcc libc6-dev"
@@ -30,11 +31,11 @@ look_for_hosts() {
         lacks "C-headers" "libc6-dev"
     fi
     has g++ || lacks g++ "g++"
-    # mono-mcs brings the assemblies that the C# programs reference: mscorlib, System, System.Core.
+    # mono-mcs contains the assemblies that the C# programs reference: mscorlib, System, System.Core.
     has mcs || lacks mcs "mono-mcs"
     has mono || lacks mono "mono-runtime"
     has python3 || lacks python3 "python3"
-    # Hosts with a network each, and slow lines.
+    # For hosts with a network each, and slow lines.
     has ip && has tc || lacks ip "iproute2"
 }
 
@@ -48,7 +49,7 @@ look() {
     [ -n "$only" ] || look_for_hosts
     for tool in $more; do
         case $tool in
-            # Whichever is there draws the page; the one that is installed needs no display.
+            # Any of these draws the page; the one to install needs no display.
             chromium) has chromium || has chromium-headless-shell || has google-chrome || lacks chromium chromium-headless-shell ;;
             protoc) has_protoc || lacks protoc "protobuf-compiler libprotobuf-dev" ;;
             etcd) has etcd || lacks etcd etcd-server ;;
@@ -60,18 +61,18 @@ look() {
             cargo-about) ;; # cargo installs it
             mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
             lld-link) has lld-link || lacks lld-link lld ;;
-            # A compiler and the source of its standard library, for platforms that rustup has not been asked for.
+            # A compiler and the source of its standard library, for platforms without a rustup target.
             rust-src) [ -d /usr/lib/rustlib/src/rust/library ] && [ -x /usr/bin/cargo ] || lacks rust-src "$rust_src" ;;
             wine) [ -x /usr/lib/wine/wine64 ] || lacks wine wine64 ;;
-            # A C compiler, what its programs load, and a processor that runs them.
+            # A C compiler, the libraries of its programs, and a processor that runs them.
             arm64) has aarch64-linux-gnu-gcc && has qemu-aarch64-static || lacks arm64 "$arm64" ;;
             *) has "$tool" || lacks "$tool" "$tool" ;;
         esac
     done
 }
 
-# .NET Core 3.1's runtime, which a package of Python carries: one file to download, nothing to install. The program that it
-# brings to get system libraries is never called.
+# .NET Core 3.1's runtime, which a Python package contains: one file to download, nothing to install. Its program that
+# fetches system libraries is never called.
 coreclr=target/tools/dotnetcore2
 windows_coreclr=target/tools/dotnetcore2-windows
 coreclr_version=3.1.23
@@ -86,7 +87,7 @@ has_windows_coreclr() {
     [ -f "$windows_coreclr/bin/dotnet.exe" ]
 }
 
-# Virtual environments: a linker that knows every glibc, and cargo's way to it; what builds wheels and checks types.
+# Virtual environments: a linker for every glibc, and its cargo command; tools to build wheels and check types.
 zig=target/tools/zig
 zig_versions="ziglang==0.17.1 cargo-zigbuild==0.24.0"
 python_packages=target/tools/python
@@ -103,7 +104,7 @@ has_venv() {
     python3 -c "import ensurepip, venv" >/dev/null 2>&1
 }
 
-# The compiler of etcd-client's messages. Debian's comes without the files that they import.
+# The compiler of etcd-client's messages. Debian's package lacks the files that they import.
 has_protoc() {
     has "${PROTOC:-protoc}" || return 1
     folder=$(mktemp -d)
@@ -122,7 +123,7 @@ wants() {
     case " $more " in *" $1 "*) ;; *) return 1 ;; esac
 }
 
-# Moved to its place at the end, so that nothing half done is ever taken for it.
+# Moved to its place at the end, so that an incomplete copy never counts as complete.
 get_coreclr() { # PLATFORM SHA256 PROGRAM FOLDER
     folder=$(mktemp -d)
     mkdir -p target/tools
@@ -139,8 +140,8 @@ get_coreclr() { # PLATFORM SHA256 PROGRAM FOLDER
     rm -rf "$folder"
 }
 
-# The file is written at the end, so that nothing half done is ever taken for the whole. A package that is not pure Python is
-# taken as it is built for this machine, or not at all.
+# The file is written at the end, so that an incomplete environment never counts as complete. A package that is not pure
+# Python must have a build for this machine.
 get_environment() { # FOLDER VERSIONS
     log=$(mktemp)
     rm -rf "$1"
@@ -160,7 +161,7 @@ look
 if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && has apt-get; then
     echo "installing:$packages"
     export DEBIAN_FRONTEND=noninteractive
-    # Quiet when it works; apt's own words when it does not.
+    # Quiet on success; apt's output on failure.
     log=$(mktemp)
     # shellcheck disable=SC2086 # the packages are a list
     if ! { apt-get update && apt-get install -y --no-install-recommends $packages; } >"$log" 2>&1; then

@@ -5,8 +5,8 @@
     scripts/install.py --prefix target/dist/win-x64 --flat --platform win-x64 --library meta_mystia_network.dll \\
         --implib meta_mystia_network.lib --implib libmeta_mystia_network.dll.a
 
-`--flat` puts the library into the prefix itself, as the folders of a release have it. `--uninstall` removes what the same
-options install.
+`--flat` puts the library into the prefix itself, like the folders of a release. `--uninstall` removes the files that an
+installation with equal options creates.
 """
 
 import argparse
@@ -19,7 +19,8 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "meta_mystia_network"
-# The name of the library, what CMake calls the system, the name by which programs look for the library, and what they link with it.
+# The name of the library, CMake's name of the system, the name by which programs look for the library, and the
+# libraries to link with it.
 PLATFORMS = {
     "linux": ("libmeta_mystia_network.so", "Linux", "libmeta_mystia_network.so", " -pthread -ldl"),
     "osx": ("libmeta_mystia_network.dylib", "Darwin", "@rpath/libmeta_mystia_network.dylib", ""),
@@ -29,7 +30,7 @@ RIDS = ("linux-x64", "linux-arm64", "osx-x64", "osx-arm64", "win-x64")
 
 
 class Refused(Exception):
-    """The options do not describe an installation; the text says why."""
+    """The options do not describe an installation; the text names the reason."""
 
 
 def main():
@@ -66,7 +67,7 @@ def this_platform():
     return rid if rid in RIDS else None
 
 
-# ---------------------------------------------------------------- what goes where
+# ---------------------------------------------------------------- places of the files
 
 
 def plan(arguments):
@@ -83,7 +84,7 @@ def plan(arguments):
 
     support = PurePosixPath("lib") if arguments.flat else library_folder(arguments)
     libraries = PurePosixPath(".") if arguments.flat else support
-    # Windows looks for DLLs where programs are.
+    # Windows searches DLLs beside programs.
     runtime = PurePosixPath("bin") if system == "win" and not arguments.flat else libraries
     cmake, pkgconfig = support / "cmake" / PACKAGE, support / "pkgconfig"
     licences = PurePosixPath(".") if arguments.flat else PurePosixPath("share/doc") / PACKAGE
@@ -111,14 +112,15 @@ def plan(arguments):
         pkgconfig / f"{PACKAGE}.pc": filled(f"pkgconfig/{PACKAGE}.pc.in", values),
         **{licences / licence.name: licence for licence in sorted(ROOT.glob("LICENSE-*"))},
     }
-    # Those of the dependencies are beside the library of a release; here, only what is installed is known.
+    # The licences of the dependencies are beside the library of a release; an uninstallation knows only the installed
+    # ones.
     theirs = target(arguments) / licences if arguments.uninstall else library.parent
     files.update({licences / licence.name: licence for licence in theirs.glob("THIRD-PARTY-LICENSES*")})
     return files
 
 
 def library_folder(arguments):
-    """--libdir from the prefix. What is outside could not move with it."""
+    """--libdir relative to the prefix. A directory outside of it could not move with it."""
     prefix, libdir = (PurePosixPath(Path(path).as_posix()) for path in (arguments.prefix, arguments.libdir))
     if libdir.is_absolute():
         try:
@@ -161,7 +163,7 @@ def filled(template, values):
     return re.sub(r"@(\w+)@", lambda match: values[match[1]], text)
 
 
-# ---------------------------------------------------------------- doing it
+# ---------------------------------------------------------------- installation
 
 
 def target(arguments):
@@ -175,8 +177,8 @@ def install(files, arguments):
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(source, Path) and place.exists() and place.samefile(source):
-            continue  # a flat tree may hold what it is made from
-        # A program that runs keeps the library that it has mapped: the new one is a file of its own.
+            continue  # a flat tree may contain its sources
+        # A running program keeps the library that it has mapped: the new one is a separate file.
         descriptor, partial = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
         try:
             with open(descriptor, "wb") as file:
@@ -197,7 +199,7 @@ def uninstall(files, arguments):
         if place.is_file():
             place.unlink()
             removed += 1
-        # Folders that bear the package's name are its own.
+        # Folders with the package's name belong to it.
         if place.parent.name == PACKAGE and place.parent.is_dir() and not any(place.parent.iterdir()):
             place.parent.rmdir()
     print(f"removed from {folder}: {removed} files")

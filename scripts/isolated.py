@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs a command where only the loopback device exists, if this user may; else plainly, and says so.
+"""Runs a command with only the loopback device, if this user may; else plainly, and reports that.
 
 Rooms bind all interfaces, and tests open many: `scripts/isolated.py cargo test`.
 """

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """`make mutants`: puts every plausible bug into the election core, one at a time, and shows which tests notice it.
 
-cargo-mutants lists the bugs (mutants). A build for each would take hours, so that all of them go into one build of the core
-and the simulator: each function holds all its mutants, and the environment variable MMN_MUTANT says which one is alive. For
-each mutant the unit tests of the core run, and the simulator runs the same seeds of the kinds of rooms that its file decides in. A
-run that crashes, takes several times its usual time, or too much memory, has noticed it.
+cargo-mutants lists the bugs (mutants). A build for each would take hours, so all of them go into one build of the core and the
+simulator: each function contains all its mutants, and the environment variable MMN_MUTANT selects the active one. For each mutant
+the unit tests of the core run, and the simulator runs the same seeds of the kinds of rooms in which its file decides. A run that
+crashes, takes several times its usual time, or too much memory, has noticed it.
 
 The summary goes into docs/mutants.md, the table into target/mutants/table.md. The command fails if a mutant survives everything and
-tests/mutants/reasons.json has no reason for that, or has one for a mutant that is gone or is noticed.
+tests/mutants/reasons.json has no reason for that, or if it has a reason for a mutant that is gone or is noticed.
 
-Results are kept in target/mutants/results.json: a run that was interrupted goes on there, unless the tree changed.
+Results are kept in target/mutants/results.json: an interrupted run continues there, unless the tree changed.
 """
 
 import argparse
@@ -35,8 +35,8 @@ SUMMARY = ROOT / "docs" / "mutants.md"
 TABLE = FOLDER / "table.md"
 
 VERSION = "27.1.0"
-# How many rooms of each kind run for a mutant (`tests/sim/examples/failing_seeds.rs`), by strategy. Of those with static quorums
-# few show much, and take longer.
+# Number of rooms of each kind that run for a mutant (`tests/sim/examples/failing_seeds.rs`), by strategy. Few with
+# static quorums, because they notice little more, and take longer.
 RAFT = {"any": 200, "roster": 50, "storm": 50}
 SEEDED = {"seeded": 200}
 FILES = {
@@ -50,7 +50,7 @@ FILES = {
     "crates/core/src/election/seeded/durable.rs": SEEDED,
     "crates/core/src/election/seeded/memory.rs": SEEDED,
 }
-# The copy has the core and the simulator alone: a build takes a minute. This goes into the crate of the core.
+# The copy has only the core and the simulator: a build takes a minute. This goes into the crate of the core.
 CORE = "crates/core/src/lib.rs"
 SWITCH = """
 pub(crate) fn mutant() -> u32 {
@@ -74,14 +74,14 @@ inherits = "dev"
 opt-level = 1
 debug = false
 """
-# They take ten times as long as all others. Those of gossip know nothing of votes and records; the seeds do what that of the
-# seeded strategy does.
+# Skipped: they take ten times as long as all others. The gossip tests do not touch votes and records; the seeds cover
+# the seeded test.
 SKIPPED = [
     "--skip=election::gossip::tests::figures",
     "--skip=election::gossip::tests::chaos",
     "--skip=election::seeded::tests::chaos",
 ]
-# A run takes at most as many times the time of the one without a mutant, and these seconds more.
+# Limit of a run: this multiple of the time of the run without a mutant, and these seconds more.
 TIMES = 5
 MORE_SECONDS = 20
 MEMORY_BYTES = 6 << 30
@@ -89,11 +89,11 @@ NAMES_SHOWN = 2
 
 
 class Failed(Exception):
-    """What did not work, in one line."""
+    """The failure, in one line."""
 
 
 class Mutant:
-    """One bug: where it is, and what stands there instead."""
+    """One bug: its place, and its replacement text."""
 
     def __init__(self, listed, key):
         self.key = key
@@ -141,7 +141,7 @@ def run(arguments):
 
 
 def chosen(mutants, arguments):
-    """Those of the shard and the files that are asked for."""
+    """The mutants of the requested shard and files."""
     match = re.fullmatch(r"(\d+)/(\d+)", arguments.shard)
     if not match or int(match[1]) >= int(match[2]):
         raise Failed(f"--shard {arguments.shard}: K/N with K below N")
@@ -150,11 +150,11 @@ def chosen(mutants, arguments):
     return [mutant for at, mutant in enumerate(mutants) if at % shards == shard and mutant.file in files]
 
 
-# What is to be tried.
+# The list of mutants.
 
 
 def cargo_mutants():
-    """The environment in which `cargo mutants` is there."""
+    """The environment in which `cargo mutants` is available."""
     environment = dict(os.environ)
     tools = ROOT / "target" / "tools"
     probe = ["cargo", "mutants", "--version"]
@@ -171,7 +171,7 @@ def cargo_mutants():
 
 
 def list_mutants():
-    """All mutants, in the order of the files and of what is in them. A key has no line number, so that it outlives edits."""
+    """All mutants, in the order of the files and of their places. A key has no line number, so that it outlives edits."""
     command = ["cargo", "mutants", "--list", "--json", "--no-config"]
     for file in FILES:
         command += ["--file", file]
@@ -190,7 +190,7 @@ def position(end):
     return (end["line"], end["column"])
 
 
-# The copy of the tree that holds them.
+# The copy of the tree that contains them.
 
 
 def copy_tree():
@@ -222,7 +222,7 @@ class Source:
         self.starts = [0]
         for line in self.text.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line))
-        # Of the text that was made last: from which line to which each mutant is.
+        # Of the text made last: the range of lines of each mutant.
         self.lines = {}
 
     def offset(self, end):
@@ -276,7 +276,7 @@ class Source:
 
 
 def build(sources, mutants):
-    """Builds the mutants. Gives those that do not compile, after which the others did."""
+    """Builds the mutants. Returns the mutants that do not compile; after their removal the others did."""
     broken = set()
     while True:
         for source in sources.values():
@@ -319,7 +319,7 @@ def compile_tree():
 
 
 class Programs:
-    """The unit tests and the simulator, kept apart from what is built next."""
+    """The unit tests and the simulator, kept apart from later builds."""
 
     def __init__(self, built, name):
         folder = FOLDER / "programs" / name
@@ -328,15 +328,15 @@ class Programs:
         self.tests = shutil.copy2(built["room_core"], folder / "tests")
         self.seeds = shutil.copy2(built["failing_seeds"], folder / "seeds")
         self.tests_seconds = 600.0
-        # Of each kind of rooms.
+        # For each kind of rooms.
         self.seeds_seconds = {}
 
     def most_seconds(self, kinds):
-        """How long a run of its rooms may take."""
+        """Limit of the time of a run of its rooms."""
         return TIMES * sum(self.seeds_seconds.get(kind, 600.0) for kind in kinds) + MORE_SECONDS
 
 
-# Trying them.
+# The runs.
 
 
 def try_all(mutants, wanted, kept, arguments):
@@ -367,7 +367,7 @@ def try_all(mutants, wanted, kept, arguments):
 
 
 def try_alone(sources, mutant, limits, kept):
-    """With a build of its own."""
+    """Runs with a build of its own."""
     for source in sources.values():
         text = source.with_one(mutant) if source.file == mutant.file else source.text
         write(TREE / source.file, text.encode())
@@ -381,7 +381,7 @@ def try_alone(sources, mutant, limits, kept):
 
 
 def calm(programs):
-    """Without a mutant nothing fails; how long that takes bounds the others."""
+    """Without a mutant all must pass; the time of that bounds the others."""
     began = time.monotonic()
     result = run_tests(programs, 0)
     programs.tests_seconds = time.monotonic() - began
@@ -400,7 +400,7 @@ def try_one(programs, number, mutant):
 
 
 def run_tests(programs, number):
-    """The names of the unit tests that fail, and what else ended them."""
+    """The names of the unit tests that fail, and any other cause of the end."""
     command = [programs.tests, "--test-threads=2", *SKIPPED]
     output, ended = run_limited(command, number, TIMES * programs.tests_seconds + MORE_SECONDS)
     failed = sorted(set(re.findall(r"^test (\S+)(?: - should panic)? \.\.\. FAILED$", output, re.M)))
@@ -410,7 +410,7 @@ def run_tests(programs, number):
 
 
 def run_seeds(programs, number, kinds):
-    """How many seeds of each kind of room fail, and what else ended them."""
+    """The number of seeds of each kind of room that fail, and any other cause of the end."""
     command = [programs.seeds, *(f"{kind}={count}" for kind, count in kinds.items())]
     output, ended = run_limited(command, number, programs.most_seconds(kinds))
     lines = output.splitlines()
@@ -421,7 +421,7 @@ def run_seeds(programs, number, kinds):
 
 
 def run_limited(command, number, seconds):
-    """What a program prints, and "time" if it did not end by itself."""
+    """The output of a program, and "time" if it did not end by itself."""
     environment = dict(os.environ, MMN_MUTANT=str(number), RUST_BACKTRACE="0")
     limits = lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))  # noqa: E731
     process = subprocess.Popen(
@@ -500,7 +500,7 @@ class Kept:
 
 
 def tree_digest():
-    """Of everything that decides what notices a mutant."""
+    """A digest of everything that decides which tests notice a mutant."""
     digest = hashlib.sha256()
     paths = [ROOT / "Cargo.lock", *(ROOT / "crates" / "core").rglob("*.rs"), *(ROOT / "tests" / "sim").rglob("*.rs")]
     for path in sorted(paths):
@@ -508,7 +508,7 @@ def tree_digest():
     return digest.hexdigest()
 
 
-# What came out.
+# The outcome.
 
 
 def reasons():
@@ -516,7 +516,7 @@ def reasons():
 
 
 def judge(mutants, results, known):
-    """Shows what may not be."""
+    """Shows mutants without a valid reason."""
     viable = [mutant for mutant in mutants if "unviable" not in results[mutant.key]]
     survive = [mutant.key for mutant in viable if not is_noticed(results[mutant.key])]
     tried = {mutant.key for mutant in mutants}
@@ -532,7 +532,7 @@ def judge(mutants, results, known):
 
 
 def summary(mutants, results, known):
-    """docs/mutants.md."""
+    """The text of docs/mutants.md."""
     lines = [
         "# Mutants of the election core",
         "",

@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "target" / "tools" / "python" / "bin" / "python"
 SOURCE = Path("bindings") / "python"
-# The library's name, and the wheel's platform; that of Linux goes on with the version of glibc and the architecture.
+# The library's name, and the wheel's platform; on Linux the version of glibc and the architecture follow.
 PLATFORMS = {
     "linux-x64": ("libmeta_mystia_network.so", "x86_64"),
     "linux-arm64": ("libmeta_mystia_network.so", "aarch64"),
@@ -29,7 +29,7 @@ OLDEST_GLIBC = 17  # 2.17, below which there are no wheels of this kind
 
 
 class Refused(Exception):
-    """There is nothing to build from; the text says what is missing."""
+    """The input of the build is incomplete; the text names the missing part."""
 
 
 def main():
@@ -58,7 +58,7 @@ def build_all(natives, out):
 
 
 def build(rid, library, out):
-    """From a copy of the sources, so that a wheel has what belongs into it and the source tree stays as it is."""
+    """Builds from a copy of the sources, so that a wheel has only its own files and the source tree stays unchanged."""
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / SOURCE
         shutil.copytree(ROOT / SOURCE, project, ignore=shutil.ignore_patterns("tests", "__pycache__", ".mypy_cache"))
@@ -78,7 +78,7 @@ def platform(rid, library):
     tag = PLATFORMS[rid][1]
     if not rid.startswith("linux"):
         return tag
-    # The newest version that the library asks for decides on which systems it loads.
+    # The newest version that the library requires decides on which systems it loads.
     wanted = [int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)", library.read_bytes())]
     return f"manylinux_2_{max([OLDEST_GLIBC, *wanted])}_{tag}"
 

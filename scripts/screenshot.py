@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes docs/lobby.svg: the C# lobby of a real room, as one of its members sees it.
 
-Five lobbies run on terminals of their own, in a network where only loopback exists; each simulates a line of its own kind, and one
-is stopped before the end. The picture is what the first one's terminal shows, cell by cell. Needs mcs and mono
-(scripts/install-tools.sh), root or a user that may make a network namespace, and the library (`make build`).
+Five lobbies run on terminals of their own, in a network with only loopback; each simulates a line of its own kind, and one is
+stopped before the end. The picture shows the first one's terminal, cell by cell. Needs mcs and mono (scripts/install-tools.sh),
+root or a user that may make a network namespace, and the library (`make build`).
 """
 
 import argparse
@@ -22,7 +22,7 @@ ROOT = demo.ROOT
 SESSION = "tea party"
 ROWS, WIDTH = 24, 104
 VIEWER = "alice"
-# Lag and jitter in milliseconds, loss in a thousandth, and what else.
+# Lag and jitter in milliseconds, loss per thousand, and further arguments.
 LINES = {
     "alice": (3, 4, 3, []),
     "bob": (9, 8, 5, []),
@@ -76,14 +76,14 @@ def run(command, environment):
         terminals["dan"].process.send_signal(signal.SIGSTOP)
         viewer.type("down")
         viewer.wait("a lost member", lambda screen: "reconnecting" in row(screen, "dan"))
-        # All its columns again, and some of the loss.
+        # All its columns again, and some samples of the loss.
         viewer.wait("samples of the loss", lambda screen: row(screen, "dan").count("·") >= 4)
         with viewer.changed:
             return viewer.screen
 
 
 def address(terminal):
-    # The keys are drawn last: all that is above them is complete.
+    # The keys are drawn last, so all rows above them are complete.
     return terminal.wait("its address", lambda screen: re.search(r"listening on (\S+:\d+).*F10", screen.text(), re.DOTALL))[1]
 
 
@@ -100,7 +100,7 @@ SIXTEEN += ["#7c8594", "#ff8f88", "#a3e0a3", "#f5d98a", "#9cc3ff", "#ddb3f5", "#
 
 
 def svg(screen):
-    """The cells as text and rectangles at places of their own: whatever the viewer's font, the columns stand where they stood."""
+    """The cells as text and rectangles at fixed places, so that the columns line up in any font."""
     width, height = 2 * MARGIN + screen.width * CELL_WIDTH, 2 * MARGIN + screen.rows * CELL_HEIGHT + BAR
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}">',
@@ -121,7 +121,7 @@ def svg(screen):
 
 
 def runs(cells):
-    """Neighbours of one style: (first column, columns, text, style). Characters that are wide, and bars, stand alone."""
+    """Neighbours of one style: (first column, columns, text, style). Wide characters, and bars, stand alone."""
     found = []
     for column, (text, style) in enumerate(cells):
         if not text:
@@ -141,14 +141,14 @@ def drawn(number, start, length, text, style):
     if style.reverse:
         fore, back = back or BACK, fore
     if back:
-        # A little wider, so that no seam shows.
+        # A little wider, so that no seam is visible.
         yield f'<rect x="{x:g}" y="{y:g}" width="{width + 0.3:.4g}" height="{CELL_HEIGHT}" fill="{back}"/>'
     if "▁" <= text <= "█":
         bar = (ord(text) - ord("▁") + 1) * (CELL_HEIGHT - 4) / 8
         yield f'<rect x="{x + 0.6:.5g}" y="{y + CELL_HEIGHT - 2 - bar:.5g}" width="{CELL_WIDTH - 1.2:.3g}" height="{bar:.4g}" fill="{fore}"/>'
     else:
         weight = ' font-weight="bold"' if style.bold else ""
-        # Where more than one blank stands, a picture may show one.
+        # Pictures may collapse several blanks into one.
         for word in re.finditer(r"\S+(?: \S+)*", text):
             at = x + word.start() * CELL_WIDTH
             long = sum(columns(character) for character in word[0]) * CELL_WIDTH

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `make soak`: shutdowns in flight (SOAK_ROUNDS, 1,000), then a member that lives through SOAK_SECONDS (900) of joins, leaves,
-# crashes, restarts under the same id and pauses. Prints what grew.
+# `make soak`: shutdowns in flight (SOAK_ROUNDS, 1,000), then a member through SOAK_SECONDS (900) of joins, leaves,
+# crashes, restarts under one id and pauses. Prints the growth.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

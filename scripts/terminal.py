@@ -1,7 +1,7 @@
-"""Programs on a terminal, and what a person would see there: a pseudo-terminal and a small model of a screen.
+"""Programs on a terminal, and their screens as a person would see them: a pseudo-terminal and a small model of a screen.
 
-The model knows what the samples and the runtimes below them write: text in any script, the cursor's movements, colours, erasing,
-the alternate screen (ECMA-48, xterm's private modes). Used by tests/hosts/panel.py and scripts/screenshot.py.
+The model supports the output of the samples and of the runtimes below them: text in any script, the cursor's movements, colours,
+erasing, the alternate screen (ECMA-48, xterm's private modes). Used by tests/hosts/panel.py and scripts/screenshot.py.
 """
 
 import codecs
@@ -40,7 +40,7 @@ def columns(character):
 
 
 class Screen:
-    """What is on the screen: cells of (text, style); the right half of a wide character is ("", style)."""
+    """The contents of the screen: cells of (text, style); the right half of a wide character is ("", style)."""
 
     SEQUENCE = re.compile(r"\x1b(?:\[([?>]?)([\d;]*)([@-~])|\]([^\x07\x1b]*)(?:\x07|\x1b\\)|[=>78cM]|\([A-Z0-9])")
 
@@ -53,11 +53,11 @@ class Screen:
         self._pages = {False: self._blank(), True: self._blank()}
         self._kept = (0, 0)  # the cursor of the main screen
         self._rest = ""
-        self.answers = []  # what the terminal says to the program
-        self.drawn = 0  # how many characters were written
-        self.clears = 0  # how often all of it was erased
-        self.sequences = []  # the control sequences that came, of the last few
-        self.marks = 0  # how many MARKs have come
+        self.answers = []  # answers of the terminal to the program
+        self.drawn = 0  # number of characters written
+        self.clears = 0  # number of times that all of it was erased
+        self.sequences = []  # the last few control sequences received
+        self.marks = 0  # number of MARKs received
 
     def _blank(self):
         return [[(" ", Style())] * self.width for _ in range(self.rows)]
@@ -199,7 +199,7 @@ class Screen:
 
 
 class Terminal:
-    """A program that runs on a terminal of its own, as a person starts it."""
+    """A program that runs on a terminal of its own, as if a person had started it."""
 
     def __init__(self, command, rows=24, width=80, environment=None, cwd=None):
         self.command = command
@@ -234,7 +234,7 @@ class Terminal:
         self._reader.join(TIMEOUT_SECONDS)
 
     def type(self, *keys):
-        """Keys by their names (KEYS), and text."""
+        """Sends keys by their names (KEYS), and text."""
         for key in keys:
             os.write(self._master, KEYS.get(key, key).encode())
 
@@ -248,10 +248,10 @@ class Terminal:
             return self.screen.text()
 
     def wait(self, what, condition, timeout=TIMEOUT_SECONDS):
-        """Until `condition`, a function of the screen or a text on it, holds; its result."""
+        """Waits until `condition`, a function of the screen or a text on it, holds; returns its result."""
         holds = condition if callable(condition) else lambda screen: condition in screen.text()
         deadline = time.monotonic() + timeout
-        last = None  # how many marks there are when all that the program wrote has been read
+        last = None  # number of marks at which all output of the program has been read
         with self.changed:
             while not (result := holds(self.screen)):
                 left = deadline - time.monotonic()
@@ -263,7 +263,7 @@ class Terminal:
             return result
 
     def exit_code(self):
-        """When it has ended, and all that it wrote is on the screen."""
+        """Waits until it has ended and all its output is on the screen; returns the exit code."""
         code = self.process.wait(TIMEOUT_SECONDS)
         with self.changed:
             last = self._mark()
@@ -285,7 +285,7 @@ class Terminal:
         while True:
             try:
                 chunk = os.read(self._master, 65536)
-            except OSError:  # EIO: nobody has it open any more
+            except OSError:  # EIO: no process has it open any more
                 chunk = b""
             if not chunk:
                 os.close(self._master)

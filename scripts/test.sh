@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# `make test`: first what runs in one process, then processes that load the built library.
+# `make test`: first the tests in one process, then processes that load the built library.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Most of what follows runs without a network.
+# Most of the following commands run without a network.
 cargo fetch --locked --target "$(rustc -vV | sed -n 's/^host: //p')"
 cargo build --release
 
@@ -24,14 +24,14 @@ else
     run() { scripts/isolated.py cargo test --no-fail-fast "$@" || failed=1; }
     threads="-- --test-threads="
 fi
-# With the etcd strategy in all that is not optimized, so that it is built once; without it in the library that hosts load. Rooms
-# over loopback mostly wait.
+# With the etcd strategy in all unoptimized builds, so that they are built once; without it in the library that hosts
+# load. Rooms over loopback mostly wait.
 # shellcheck disable=SC2086 # two words
 run --package meta_mystia_network --package room_transport --features meta_mystia_network/etcd,meta_mystia_network/hosts \
     --lib --test etcd --test e2e --test reopen --test lifecycle --test events --test header --test abi_exports --test ships \
     --test ffi_before_init --test ffi_options --test ffi_peers --test wiped --test gossip_example --test room_example --example simulate \
     $threads$(($(nproc) * 2))
-# Optimized: it is arithmetic over many seeds. The core alone has tests of each guard's switch, too.
+# Optimized, because these are computations over many seeds. Only the core has tests of each guard's switch, too.
 run --release -p room_simulator -p room_core
 # Most of these wait, each in a network of its own. Without root they share one, where their rooms would meet.
 if unshare --net true 2>/dev/null; then

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# `make valgrind`: a C host that closes rooms with events in flight, and calls everything from inside callbacks, under
-# valgrind. Errors and lost memory are fatal, but for what tests/valgrind.supp lists.
+# `make valgrind`: a C host that closes rooms with events in flight, and calls every function from inside callbacks,
+# under valgrind. Errors and lost memory are fatal, except for the list in tests/valgrind.supp.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Hardly optimized: a good optimizer looks at a value before it looks at whether there is one, which is right (the value does
-# not count then) and which valgrind takes for a fault.
+# Hardly optimized: a good optimizer reads a value before it checks whether there is one. That is correct (the value
+# does not count then), but valgrind reports it as a fault.
 CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-only cargo build --lib --target-dir target/valgrind
 library=$PWD/target/valgrind/debug/libmeta_mystia_network.so
 programs=target/valgrind

@@ -1,12 +1,12 @@
 //! The clock of a room: monotonic, and it counts while the machine is suspended.
 //!
-//! A lease at a server ends while its holder sleeps, so that a holder that wakes up must see that time has passed.
-//! [`std::time::Instant`] does not show it everywhere: on Linux and on Apple's systems it stands still during suspend. There
-//! the room reads `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC`. On Windows the performance counter, which `Instant` reads,
-//! goes on. Elsewhere `Instant` is what there is.
+//! A lease at a server ends while its holder sleeps, so a holder that wakes up must see that time has passed.
+//! [`std::time::Instant`] does not show it everywhere: on Linux and on Apple's systems it stands still during suspend.
+//! There the room reads `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC`. On Windows the performance counter, which `Instant`
+//! reads, continues. On other systems the room uses `Instant`.
 //!
-//! Timers of the runtime are Instants. A [`Moment`] is never made from an `Instant` or the other way round: what lies between
-//! two of a kind is a [`Duration`], and that counts for both.
+//! Timers of the runtime are Instants. No code converts a [`Moment`] to an `Instant` or back: the difference between
+//! two of a kind is a [`Duration`], which is valid for both.
 
 use std::ops::Add;
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn since_origin() -> Duration {
     #[cfg(target_vendor = "apple")]
     const CLOCK: ClockId = ClockId::Monotonic;
 
-    // It counts from the start of the machine, and never shows less.
+    // It counts from the start of the machine, and is never negative.
     clock_gettime(CLOCK).try_into().unwrap_or_default()
 }
 

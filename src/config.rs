@@ -1,4 +1,4 @@
-//! The room's settings, checked once where they enter.
+//! The room's settings, which are checked once, on entry.
 
 mod error;
 mod strategies;
@@ -22,14 +22,14 @@ pub use strategies::{
     MAX_ETCD_ENDPOINTS, MAX_ETCD_PREFIX_BYTES, MAX_SEEDS,
 };
 
-/// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
+/// Default limit of a queue in bytes, per peer and for the host.
 pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
-/// Messages that each queue holds when the room is opened without a configuration: a loading screen of 30 s
-/// at 60 messages a second fits.
+/// Default limit of each queue in messages, in a room without a configuration: enough for a loading screen of 30 s at
+/// 60 messages a second.
 pub const DEFAULT_QUEUE_MESSAGES: usize = 4096;
-/// How long a lost member's place is kept unless an option says otherwise.
+/// Default time for which a lost member's place is kept.
 pub const DEFAULT_MEMBER_HOLD: Duration = Duration::from_secs(60);
-/// Shortest silence of a host for which a leader yields.
+/// Shortest setting of [`Config::yield_after`].
 pub const MIN_YIELD_AFTER: Duration = Duration::from_secs(1);
 /// Longest room secret, in bytes.
 pub const MAX_SECRET_BYTES: usize = 1024;
@@ -41,19 +41,19 @@ pub const MAX_IDENTITY_KEY_BYTES: usize = 1024;
 pub struct Config {
     /// Time between two heartbeats.
     pub heartbeat_interval: Duration,
-    /// How many heartbeats may be missed before a peer counts as lost.
+    /// Number of missed heartbeats after which a peer counts as lost.
     pub heartbeat_timeout_multiplier: u32,
     /// Shortest election timeout; raised to [`Config::heartbeat_timeout`] where that is longer.
     pub election_timeout_min: Duration,
     /// Longest election timeout; raised by as much as the shortest.
     pub election_timeout_max: Duration,
-    /// Longest message that is sent or taken, in bytes.
+    /// Longest message that is sent or accepted, in bytes.
     pub max_message_size: usize,
     /// Payloads longer than this are sent compressed when that saves a quarter, in bytes; 0 tries all.
     pub compression_threshold: usize,
-    /// How long entering a room may take, name resolution included.
+    /// Limit of the time to enter a room, name resolution included.
     pub handshake_timeout: Duration,
-    /// How long a peer's network thread may take nothing before its link is given up.
+    /// Longest time that a peer's network thread may read nothing before its link is dropped.
     pub write_timeout: Duration,
     /// Messages queued per peer.
     pub send_queue_capacity: usize,
@@ -65,50 +65,51 @@ pub struct Config {
     pub max_connections: usize,
     /// UDP port of multicast discovery; `None` is off.
     pub mdns_port: Option<u16>,
-    /// What discovery does, where it has a port.
+    /// Discovery mode, if discovery has a port.
     pub discovery: DiscoveryMode,
-    /// The own address to bind; `None` is every address, IPv6 and IPv4.
+    /// This machine's address to bind; `None` is every address, IPv6 and IPv4.
     pub bind_address: Option<IpAddr>,
     /// The UDP port to bind; 0 is any free one.
     pub bind_port: u16,
-    /// What members must know beside the room's name.
+    /// The secret that members must know besides the session id.
     pub secret: Option<Secret>,
-    /// The Ed25519 private key in PKCS#8 (DER) by which others know this process; `None` makes a new one.
+    /// The Ed25519 private key in PKCS#8 (DER) that identifies this member; `None` makes a new one.
     pub identity_key: Option<Secret>,
-    /// On which thread the host's callbacks run.
+    /// Thread that runs the host's callbacks.
     pub dispatch_mode: DispatchMode,
-    /// How the room elects its leader.
+    /// Election strategy of the room.
     pub strategy: Strategy,
     /// The windows of the gossip strategy.
     pub windows: Windows,
-    /// The seeds of the seeded strategy, as [`parse_target`](crate::target::parse_target) reads them, and whether this member is one. Its `address` may be
-    /// empty: then the first of its own addresses decides between two leaders.
+    /// The seeds of the seeded strategy, as [`parse_target`](crate::target::parse_target) reads them, and whether this
+    /// member is one. Its `address` may be empty: then the first of this member's addresses decides between two
+    /// leaders.
     pub seeding: Seeding,
-    /// The options of the etcd strategy; there with it, and only there.
+    /// The options of the etcd strategy; `None` with any other.
     pub etcd: Option<Etcd>,
-    /// Which leader stays when two sides meet.
+    /// Leader that stays when two sides merge.
     pub merge_policy: MergePolicy,
-    /// Who counts for a majority.
+    /// Members that count for a majority.
     pub quorum: Quorum,
-    /// Where the strategy keeps what must survive the process: an existing directory that may be written. There
-    /// with a static quorum, perhaps with the etcd strategy, and nowhere else.
+    /// Directory of the state that must survive the process; it exists and is writable. Required with a static quorum,
+    /// optional with the etcd strategy, else `None`.
     pub state_directory: Option<PathBuf>,
-    /// Where a trace of the elections is written, for people to look at.
+    /// Path of a trace of the elections, for people to read.
     pub trace_path: Option<PathBuf>,
-    /// Who may name a leader.
+    /// Members that may name a leader.
     pub authority: Authority,
-    /// Whether one fixed member leads, and whether that is this one.
+    /// Whether one fixed member leads, and whether it is this one.
     pub host_mode: HostMode,
-    /// Who links to whom: a star has a fixed host.
+    /// Links between members: a star has a fixed host.
     pub topology: Topology,
-    /// How long the host may take no events while this member leads: then it yields to a member whose host does. `None` is
-    /// for ever.
+    /// Longest time that the host may take no events while this member leads: then it yields to a member whose host
+    /// does. `None` is unlimited.
     pub yield_after: Option<Duration>,
-    /// How this member enters the room.
+    /// Entry of this member into the room.
     pub entry: Entry,
-    /// Most other members of the room, where this member leads it and SetMaxPeers was not called; 0 is no limit.
+    /// Most other members of the room while this member leads it and SetMaxPeers was not called; 0 is no limit.
     pub max_peers: u32,
-    /// How long a lost member's place is kept.
+    /// Time for which a lost member's place is kept.
     pub member_hold: Duration,
     /// Whether this member may lead; one that may not is an observer.
     pub eligible: bool,
@@ -116,7 +117,7 @@ pub struct Config {
     pub priority: i32,
     /// Whether the room elects a leader by itself.
     pub auto_election_enabled: bool,
-    /// What follows when a leader that was set by hand is lost.
+    /// Behaviour when a leader that was set by hand is lost.
     pub manual_override_recovery: ManualOverrideRecovery,
     /// Whether lost links are dialled again.
     pub auto_reconnect_enabled: bool,
@@ -126,11 +127,11 @@ pub struct Config {
     pub reconnect_max: Duration,
     /// Dials after a loss before the peer is given up; `None` is unlimited.
     pub reconnect_max_retries: Option<u32>,
-    /// Whether the leader of a centralized room sends broadcasts on to all but their origin.
+    /// Whether the leader of a centralized room relays broadcasts to all members but their origin.
     pub centralized_auto_forward: bool,
 }
 
-/// On which thread the host's callbacks run.
+/// Thread that runs the host's callbacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DispatchMode {
     /// On a thread of the library.
@@ -140,7 +141,7 @@ pub enum DispatchMode {
     Poll,
 }
 
-/// What follows when a leader that was set by hand is lost.
+/// Behaviour when a leader that was set by hand is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManualOverrideRecovery {
     /// No election until SetLeader or EnableAutoLeaderElection is called.
@@ -149,24 +150,24 @@ pub enum ManualOverrideRecovery {
     AutoElect,
 }
 
-/// What discovery in the local network does.
+/// Mode of discovery in the local network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DiscoveryMode {
-    /// Nothing: no packet is sent, none is read.
+    /// Off: sends no packet and reads none.
     #[default]
     Off,
-    /// Announces this member, and tells the host which other members it finds.
+    /// Announces this member, and reports the members that it finds to the host.
     Report,
-    /// Announces this member, and dials those that it finds.
+    /// Announces this member, and dials the members that it finds.
     Connect,
 }
 
-/// Bytes that no log and no message shows, and that are wiped when they are dropped. Never empty.
+/// Bytes that no log and no message shows, and that are wiped on drop. Never empty.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// `None` where there are no bytes.
+    /// `None` if there are no bytes.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         (!bytes.is_empty()).then(|| Self(Zeroizing::new(bytes.to_vec())))
     }
@@ -249,18 +250,21 @@ impl Config {
         self.topology == Topology::Star && self.host_mode == HostMode::Guest
     }
 
-    /// How long a peer may be silent before it counts as lost: the interval times the multiplier.
+    /// Silence after which a peer counts as lost: the interval times the multiplier.
     pub fn heartbeat_timeout(&self) -> Duration {
         self.heartbeat_interval
             .saturating_mul(self.heartbeat_timeout_multiplier)
     }
 
-    /// Checks the settings against each other: nothing that must be above zero is zero, the shortest election
-    /// timeout is above the heartbeat interval and not above the longest, the first wait before a
-    /// reconnection is not above the longest, a static quorum has voters, a state directory and no fixed host, a fixed
-    /// host may lead, gossip has neither a static quorum nor a priority, and windows that a clock can count, and the options of
-    /// the seeded and the etcd strategy are there with these and usable. For settings that were made by hand.
+    /// Checks the settings against each other, for settings made by hand:
     ///
+    /// - Fields that must be above zero are.
+    /// - The shortest election timeout is above the heartbeat interval and not above the longest.
+    /// - The first wait before a reconnection is not above the longest.
+    /// - A static quorum has voters, a state directory and no fixed host.
+    /// - A fixed host may lead.
+    /// - Gossip has neither a static quorum nor a priority, and windows that a clock can count.
+    /// - The options of the seeded and the etcd strategy are present with these, and usable.
     /// # Errors
     /// [`ConfigError`] with the first broken rule.
     pub fn validated(self) -> Result<Self, ConfigError> {
@@ -335,7 +339,7 @@ impl Config {
         Ok(self)
     }
 
-    /// Only where every member may come to lead by itself is there anything to decide.
+    /// An entry other than `Any` needs a room in which every member may come to lead by itself.
     fn check_entry(&self) -> Result<(), ConfigError> {
         if self.entry == Entry::Any {
             return Ok(());

@@ -1,7 +1,7 @@
-//! What can go wrong, one enum per verb, and the numbers that the C ABI gives it.
+//! Errors, one enum per verb, and their numbers in the C ABI.
 //!
-//! A sentence names the argument, its value, the limit and what to do. Values are quoted and cut (`quoted`), so
-//! that no sentence grows with what a caller passes.
+//! A sentence names the argument, its value, the limit and what to do. Values are quoted and cut (`quoted`), so that no
+//! sentence grows with the caller's values.
 
 mod leadership;
 mod locks;
@@ -54,7 +54,7 @@ macro_rules! codes {
                 match self { $(Self::$name => stringify!($name),)* }
             }
 
-            /// What the code means, in one sentence.
+            /// The meaning of the code, in one sentence.
             pub fn description(self) -> &'static CStr {
                 match self {
                     $(Self::$name => {
@@ -90,7 +90,7 @@ impl fmt::Display for Code {
 
 /// An error that has a number in the C ABI.
 pub trait Coded: std::error::Error {
-    /// The number's meaning.
+    /// The code of this error.
     fn code(&self) -> Code;
 }
 
@@ -105,28 +105,28 @@ pub enum StartError {
         "no UDP socket could be opened ({source}); check that this program may use the network"
     )]
     Socket {
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The address and port of the options could not be had.
+    /// The address and port of the options cannot be bound.
     #[error(
         "the UDP address {address} could not be bound ({source}); {}",
         bind_advice(source)
     )]
     Bind {
-        /// The address that was asked for; port 0 is any free one.
+        /// The requested address; port 0 is any free one.
         address: SocketAddr,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The identity key of the options is none.
+    /// The identity key of the options is malformed.
     #[error(
         "identity_key ({len} bytes) cannot be used: {reason}; give an Ed25519 private key in PKCS#8 (DER), or NULL for a new one"
     )]
     IdentityKey {
         /// The length given, in bytes.
         len: usize,
-        /// What is wrong with it.
+        /// Its fault.
         reason: String,
     },
     /// The list of voters fixes another key for this member.
@@ -139,12 +139,12 @@ pub enum StartError {
     RosterKey {
         /// This member.
         peer: PeerId,
-        /// What the list says.
+        /// The fingerprint in the roster.
         fixed: Fingerprint,
-        /// What it is.
+        /// The fingerprint of its key.
         own: Fingerprint,
     },
-    /// A seed that the list of voters does not name.
+    /// A seed that the roster does not name.
     #[error(
         "seeded.is_seed is 1, but quorum_roster does not name {}, and a seed is a voter; add the id to the roster of every member, or give is_seed 0",
         Quoted(peer.as_str())
@@ -153,16 +153,16 @@ pub enum StartError {
         /// This member.
         peer: PeerId,
     },
-    /// What a static quorum keeps is not to be had.
+    /// The state of a static quorum is unavailable.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The external store that elects cannot be asked as the options have it.
+    /// The options do not allow a client of the external store that elects.
     #[error("{what}")]
     Store {
-        /// Which field is wrong, how, and what to do.
+        /// The field, its fault, and what to do.
         what: String,
     },
-    /// The file of the trace cannot be made.
+    /// The file of the trace cannot be created.
     #[error(
         "trace_path {}: the file cannot be written ({source}); give the path of a file in an existing directory, or NULL for no trace",
         Quoted(&path.to_string_lossy())
@@ -170,13 +170,13 @@ pub enum StartError {
     TracePath {
         /// The path given.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// Anything else that the operating system or a library refused.
     #[error("the network could not be started: {what}")]
     Internal {
-        /// What was refused.
+        /// The refused operation.
         what: String,
     },
 }
@@ -285,7 +285,7 @@ pub enum ConnectError {
     /// The text is not an address.
     #[error(transparent)]
     Malformed(#[from] TargetError),
-    /// The address is this node's own.
+    /// The address is this node's.
     #[error("the address {address} is this node's own; give the address of another member")]
     OwnAddress {
         /// The address.
@@ -296,7 +296,7 @@ pub enum ConnectError {
         "{limit} connection attempts are still without a result; wait for their ConnectionResult"
     )]
     TooManyPending {
-        /// How many are allowed at a time.
+        /// Limit of attempts at a time.
         limit: usize,
     },
     /// The room is shutting down.
@@ -323,7 +323,7 @@ pub enum DisconnectError {
         /// The id given.
         id: PeerId,
     },
-    /// What is to be told is too long.
+    /// The reason for the peer is too long.
     #[error("length is {len}; a peer that is disconnected can be sent at most {max} bytes")]
     ReasonTooLong {
         /// The length given, in bytes.
@@ -356,10 +356,10 @@ pub enum SetLeaderError {
         /// The id given.
         id: PeerId,
     },
-    /// The room's rules leave this to the leader, which this node is not.
+    /// The room's rules reserve this for the leader, and this node is not the leader.
     #[error("only the leader may name a leader in this room (set_leader_authority)")]
     NotLeader,
-    /// The quorum is static, and this node hears no leader that it could ask.
+    /// The quorum is static, and this node follows no leader that it could ask.
     #[error(
         "SetLeader asks the leader to hand over where the quorum is static, and no leader is heard here; call it when there is one"
     )]
@@ -377,7 +377,7 @@ pub enum SetLeaderError {
         /// The rule that forbids it.
         reason: &'static str,
     },
-    /// The room's election strategy has no such thing.
+    /// The room's election strategy does not support this.
     #[error("the election strategy {strategy} lets nobody name a leader; the strategy raft does")]
     NotSupported {
         /// The room's strategy.
@@ -389,7 +389,7 @@ pub enum SetLeaderError {
     /// The network thread did not answer.
     #[error("the leader could not be set: {what}")]
     Internal {
-        /// What failed.
+        /// The failure.
         what: String,
     },
 }
@@ -422,7 +422,7 @@ pub enum AutoElectionError {
     /// The network thread did not answer.
     #[error("automatic elections could not be switched: {what}")]
     Internal {
-        /// What failed.
+        /// The failure.
         what: String,
     },
 }
@@ -458,7 +458,7 @@ pub enum SendError {
         len: usize,
         /// The limit, in bytes.
         max: usize,
-        /// Whose limit it is; `None` for this node's own.
+        /// The member whose limit it is; `None` for this node.
         limit_of: Option<PeerId>,
     },
     /// The message is longer than a datagram to a peer may be.
@@ -471,7 +471,7 @@ pub enum SendError {
         len: usize,
         /// The limit, in bytes.
         max: usize,
-        /// Whose link it is.
+        /// The peer at the other end of the link.
         id: PeerId,
     },
     /// The message is longer than a datagram to the first member may be.
@@ -484,7 +484,7 @@ pub enum SendError {
         /// The limit, in bytes.
         max: usize,
     },
-    /// A broadcast through the leader that may leave members out.
+    /// A broadcast through the leader with a delivery that may leave members out.
     #[error(
         "MMN_SEND_PARTIAL needs a room that is not centralized: the leader, not this node, queues a broadcast for the members; clear the flag, or call SetCentralizedMode(0)"
     )]
@@ -503,21 +503,21 @@ pub enum SendError {
         /// The id given, or the leader's.
         id: PeerId,
     },
-    /// A message would go back to the peer in whose name it is sent.
+    /// A message would go back to the peer on whose behalf it is sent.
     #[error(
         "from and to are both {}; forward its message to somebody else, or answer with SendToPeer", Quoted(id.as_str())
     )]
     ForwardedToOrigin {
-        /// The id given twice.
+        /// The id of both peers.
         id: PeerId,
     },
-    /// A queue has no room. Nothing was queued to anyone.
+    /// A queue has no room. The message was queued for no peer.
     #[error(
         "the queue to {} is full and nothing was queued; try again later, send less, or raise the queue capacity in the configuration",
         PeerNames(peers)
     )]
     QueueFull {
-        /// Whose queues are full.
+        /// The peers whose queues are full.
         peers: Vec<PeerId>,
     },
     /// The queue to this node's own callbacks is full.

@@ -1,12 +1,12 @@
-//! What a forked child must not share with its parent.
+//! Separates a forked child from its parent.
 //!
-//! A child of `fork` has one thread: the one that forked. The library's threads are not in it, and a lock that
-//! another thread held at that moment stays locked in it for ever. So a child touches nothing that its parent had:
-//! the room, its queues and their locks stay where they are, unused, and are never dropped; what is the process's
-//! own ([`PerProcess`]) begins anew.
+//! A child of `fork` has one thread: the one that forked. The library's other threads do not exist in it, and a lock
+//! that another thread held at that moment stays locked for ever. So a child touches nothing of its parent: the room,
+//! its queues and their locks stay in place, unused, and are never dropped. Values of one process ([`PerProcess`])
+//! start anew.
 //!
-//! The C library tells that a process has been forked (`ffi/fork.rs`); what runs then may not lock or allocate. It
-//! counts [`generation`] up and closes what [`closed_in_children`] knows, both without a lock.
+//! The C library calls a handler after a fork (`ffi/fork.rs`), which may not lock or allocate. It increments
+//! [`generation`] and closes the descriptors in [`closed_in_children`], both without a lock.
 
 #[cfg(unix)]
 mod descriptors;
@@ -20,18 +20,18 @@ use once_cell::race::OnceBox;
 pub(crate) use descriptors::Identity;
 pub(crate) use descriptors::{ClosedInChildren, closed_in_children};
 
-/// How many forks lie between this process and the first that loaded the library.
+/// Number of forks between this process and the first that loaded the library.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// Names this process among its ancestors: a number that changes with a fork, and never otherwise.
+/// Distinguishes this process from its ancestors: a number that changes with a fork, and never otherwise.
 pub(crate) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// A value of this process. A forked child has one of its own, and never touches that of its parent again, except to
-/// look at it once for what it inherits.
+/// A value of one process. A forked child has a value of its own, and never touches its parent's again, except to read
+/// it once for the part that it inherits.
 ///
-/// Finding it takes no lock, and in a process that is not a child no step.
+/// Access takes no lock, and a single load in a process that is not a child.
 pub(crate) struct PerProcess<T: 'static> {
     first: T,
     children: OnceBox<Node<T>>,
@@ -43,10 +43,10 @@ struct Node<T: 'static> {
     next: OnceBox<Node<T>>,
 }
 
-/// What a child starts with.
+/// The initial value of a child.
 pub(crate) trait Inherit {
-    /// Made in the child. Other threads of the parent may have held any lock of `parent` when it forked: it must not
-    /// be locked here, nor changed.
+    /// Makes the value in the child. Another thread of the parent may have held any lock of `parent` at the fork: this
+    /// must neither lock nor change it.
     fn inherit(parent: &Self) -> Self;
 }
 
@@ -85,8 +85,8 @@ impl<T: Inherit> PerProcess<T> {
     }
 }
 
-/// Makes this process another one than its parent. For the child's only thread, before `fork` has returned: locks
-/// nothing, allocates nothing. `close` is to close a descriptor if it is still that file.
+/// Separates this process from its parent. For the child's only thread, before `fork` has returned: takes no lock and
+/// allocates nothing. `close` closes a descriptor if it still refers to that file.
 #[cfg(unix)]
 pub(crate) fn begin_child(close: impl Fn(i32, Identity)) {
     GENERATION.fetch_add(1, Ordering::Relaxed);
@@ -108,19 +108,19 @@ thread_local! {
     static OWN_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The calling thread is one of the library's.
+/// Marks the calling thread as one of the library's.
 pub(crate) fn enter_own_thread() {
-    // A thread that begins has its variables.
+    // A thread that starts has its thread-local variables.
     let _ = OWN_THREAD.try_with(|own| own.set(true));
 }
 
-/// Whether the calling thread is one of the library's that run callbacks.
+/// Whether the calling thread is a library thread that runs callbacks.
 pub(crate) fn on_own_thread() -> bool {
     OWN_THREAD.try_with(Cell::get).unwrap_or(false)
 }
 
-/// Ends a child whose only thread is one of the library's: it was forked inside a callback, the callback has
-/// returned, and there is nothing that it could return to. As when the last thread of a process ends.
+/// Ends a child whose only thread is one of the library's. It was forked inside a callback, and the callback has
+/// returned: the thread has nowhere to return to. Exits as a process does when its last thread ends.
 pub(crate) fn end_child() -> ! {
     std::process::exit(0)
 }
@@ -142,7 +142,7 @@ mod tests {
         let numbers = PerProcess::new(Number(7));
         assert_eq!(numbers.of(0).0, 7);
         assert_eq!(numbers.of(1).0, 71);
-        // A process that never asked lies between.
+        // A process that did not read the number lies between.
         assert_eq!(numbers.of(3).0, 711);
         assert!(std::ptr::eq(numbers.of(3), numbers.of(3)));
         assert_eq!((numbers.of(0).0, numbers.of(1).0), (7, 71));

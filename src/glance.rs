@@ -1,19 +1,19 @@
-//! What the cheapest queries read: a game asks `IsLeader` for every object in every frame.
+//! The numbers behind the cheapest queries: a game calls `IsLeader` for every object in every frame.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::snapshot::Snapshot;
 
-/// Whether the room of the process leads, and how many peers are connected, in one number beside its snapshot.
+/// Whether the room of the process leads, and the number of connected peers, in one number beside its snapshot.
 #[derive(Debug)]
 pub(crate) struct Glance(AtomicU64);
 
-/// No room writes here.
+/// No room is attached.
 const DETACHED: u64 = u64::MAX;
-/// Nothing is known yet, or it depends on the time: the snapshot says it.
+/// Unknown, or it depends on the time: read the snapshot.
 const UNKNOWN: u64 = u64::MAX - 1;
 
-/// That of rooms which are not the process's: nobody reads it, and it is never attached.
+/// Glance of rooms that are not the process's: no query reads it, and it is never attached.
 pub(crate) static UNREAD: Glance = Glance::new();
 
 impl Glance {
@@ -21,7 +21,8 @@ impl Glance {
         Self(AtomicU64::new(DETACHED))
     }
 
-    /// A room writes here from now on. `current` gives its snapshot, which a newer one may replace meanwhile.
+    /// Attaches a room, which writes here from now on. `current` reads its snapshot, which a newer one may replace
+    /// meanwhile.
     pub(crate) fn attach(&self, current: impl FnOnce() -> u64) {
         self.0.store(UNKNOWN, Ordering::SeqCst);
         let current = current();
@@ -30,7 +31,7 @@ impl Glance {
             .compare_exchange(UNKNOWN, current, Ordering::SeqCst, Ordering::SeqCst);
     }
 
-    /// The room is on its way out: what it still writes counts for nothing.
+    /// Detaches a room that is closing: its later writes have no effect.
     pub(crate) fn detach(&self) {
         self.0.store(DETACHED, Ordering::SeqCst);
     }
@@ -45,12 +46,12 @@ impl Glance {
             });
     }
 
-    /// Whether this node leads; `None` where the snapshot has to be asked.
+    /// Whether this node leads; `None` if the caller must read the snapshot.
     pub(crate) fn leads(&self) -> Option<bool> {
         self.read().map(|shown| shown & 1 == 1)
     }
 
-    /// How many peers are connected; `None` where the snapshot has to be asked.
+    /// Number of connected peers; `None` if the caller must read the snapshot.
     pub(crate) fn connected(&self) -> Option<u64> {
         self.read().map(|shown| shown >> 1)
     }
@@ -92,7 +93,7 @@ mod tests {
         glance.show(&snapshot(true, 3));
         assert_eq!((glance.leads(), glance.connected()), (Some(true), Some(3)));
         glance.detach();
-        // The last words of a room that leaves.
+        // A late write of a closing room.
         glance.show(&snapshot(true, 0));
         assert_eq!((glance.leads(), glance.connected()), (None, None));
     }

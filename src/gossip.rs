@@ -1,12 +1,13 @@
 //! Leader election by gossip, for Rust programs that bring their own messages.
 //!
-//! A room elects by itself; this module is for programs that have peers and messages already and want only a
-//! leader. It runs the same core as a room under the gossip strategy ([`crate::core::election::gossip`]), after
-//! package `gossip/election` of Hyperledger Fabric: no terms, no votes, no quorum. A peer that hears no leader
-//! proposes itself and leads when no lower id did; ids are compared as bytes. Every part of a network that is
-//! cut has a leader, and one is left when the parts meet: use it where a moment with two leaders does no harm.
+//! A room elects by itself; this module is for programs that already have peers and messages and need only a leader. It
+//! runs the same core as a room under the gossip strategy ([`crate::core::election::gossip`]), after package
+//! `gossip/election` of Hyperledger Fabric: no terms, no votes, no quorum. A peer that receives no declaration of a
+//! leader proposes itself, and leads unless a peer with a lower id does; ids are compared as bytes. Every part of a
+//! partitioned network has a leader, and one remains when the parts merge. Use it where a moment with two leaders does
+//! no harm.
 //!
-//! A program implements [`LeaderElectionAdapter`] over its network and gives it to
+//! A program implements [`LeaderElectionAdapter`] over its network and passes it to
 //! [`LeaderElectionService::start`]. [`memory`] is such an adapter for peers of one process;
 //! `examples/leader_service.rs` runs a service on the leader alone.
 
@@ -30,8 +31,8 @@ pub use service::{Handle, LeaderElectionService, MetricsReporter, Settings, Star
 
 /// Longest id of a service, in bytes.
 pub const MAX_ID_BYTES: usize = 1024;
-/// Messages that wait for a peer, at most, where a channel is made with it; those beyond are dropped, as on a
-/// network that loses them.
+/// Limit of messages that wait for a peer: the capacity of its [`channel`]. Further ones are dropped, as on a lossy
+/// network.
 pub const MAX_QUEUED_MESSAGES: usize = 1024;
 
 /// The name of a peer: bytes, compared as bytes. Shown in hexadecimal.
@@ -44,7 +45,7 @@ impl PeerId {
         &self.0
     }
 
-    /// An id that may be missing, as text: `<nil>` when it is.
+    /// An optional id as text: `<nil>` for `None`.
     pub fn printed(id: Option<&Self>) -> String {
         id.map_or_else(|| "<nil>".to_owned(), Self::to_string)
     }
@@ -80,22 +81,22 @@ impl Peer for PeerId {
     }
 }
 
-/// What a peer says: it would lead (a proposal), or it leads (a declaration).
+/// A message of a peer: a proposal (it would lead) or a declaration (it leads).
 ///
-/// A message that is neither is dropped, and one that says to be both counts as a proposal.
+/// A message that is neither is dropped, and one that is both counts as a proposal.
 pub trait Msg {
-    /// Who says it. The adapter vouches for that.
+    /// The sender. The adapter guarantees it.
     fn sender_id(&self) -> &PeerId;
     /// Whether it is a proposal.
     fn is_proposal(&self) -> bool;
     /// Whether it is a declaration.
     fn is_declaration(&self) -> bool;
-    /// Its place among all messages of its sender: one that is as old as or older than another that came
-    /// before is dropped. [`MessageCreator`] numbers messages.
+    /// Its place among all messages of its sender: a message that is not newer than an earlier one is dropped.
+    /// [`MessageCreator`] numbers messages.
     fn order(&self) -> Order;
 }
 
-/// The message of the core, for adapters that need no other. Its fields are what a network has to carry.
+/// The message of the core, for adapters without a type of their own. A network must carry its fields.
 pub type Message = gossip::Message<PeerId>;
 
 impl Msg for Message {
@@ -124,8 +125,8 @@ pub struct MessageCreator {
 }
 
 impl MessageCreator {
-    /// For an incarnation that begins now. A later one of the same peer must see a later clock, or its messages count
-    /// as old until the last ones before it are forgotten (ten alive thresholds).
+    /// For an incarnation that begins now. A later one of the same peer must read a later clock. Otherwise its messages
+    /// count as old until the last ones before it are forgotten (ten alive thresholds).
     pub fn new(id: PeerId) -> Self {
         /// Distinguishes incarnations of one process and one instant.
         static LIVES: AtomicU64 = AtomicU64::new(0);
@@ -143,7 +144,7 @@ impl MessageCreator {
         }
     }
 
-    /// Whose messages these are.
+    /// The sender of these messages.
     pub fn id(&self) -> &PeerId {
         &self.id
     }
@@ -166,40 +167,40 @@ impl MessageCreator {
     }
 }
 
-/// How the election reaches the other peers. Implemented by the program, over whatever it sends messages with.
+/// The election's access to the other peers. The program implements it over its own network.
 ///
-/// The service calls it from its own thread, one call at a time, and waits for each, so that none may block
-/// for long. If one panics, the service ends as if it had lost its leadership, and says so in the log.
+/// The service calls it from its own thread, one call at a time, and waits for each, so none may block for long. If one
+/// panics, the service ends as if it had lost its leadership, and logs that.
 pub trait LeaderElectionAdapter: Send + 'static {
-    /// What it sends.
+    /// Its messages.
     type Msg: Msg + Send + 'static;
-    /// What it knows of others.
+    /// Its peers.
     type Peer: Peer;
 
-    /// Sends `message` to every other peer. It may be lost.
+    /// Sends `message` to every other peer. The network may lose it.
     fn gossip(&self, message: Self::Msg);
-    /// Where messages of others come in. The service calls this once, when it starts. When the other end is
-    /// dropped nothing more comes in, and the service goes on without.
+    /// The receiver of other peers' messages. The service calls this once, when it starts. If the sender is dropped no
+    /// more messages come, and the service continues without them.
     fn accept(&self) -> Receiver<Self::Msg>;
     /// A new message of this peer.
     fn create_message(&self, is_declaration: bool) -> Self::Msg;
-    /// The other peers that are alive as far as this one knows. Messages of others are dropped.
+    /// The other peers that are alive as far as this one knows. Messages of any other peer are dropped.
     fn peers(&self) -> Vec<Self::Peer>;
 }
 
-/// A bounded queue of incoming messages for at least one message: what [`LeaderElectionAdapter::accept`] gives,
-/// and the end that the adapter keeps.
+/// A bounded queue of incoming messages, for at least one message: the receiver for [`LeaderElectionAdapter::accept`],
+/// and the sender for the adapter.
 pub fn channel<M>(capacity: usize) -> (Sender<M>, Receiver<M>) {
     let (sender, receiver) = mpsc::channel(capacity.clamp(1, mpsc_limit()));
     (Sender(sender), Receiver(receiver))
 }
 
-/// More than this the channel cannot count.
+/// Limit of the channel's capacity.
 fn mpsc_limit() -> usize {
     tokio::sync::Semaphore::MAX_PERMITS
 }
 
-/// Where an adapter puts incoming messages.
+/// The adapter's end of the queue of incoming messages.
 #[derive(Debug)]
 pub struct Sender<M>(mpsc::Sender<M>);
 
@@ -210,19 +211,19 @@ impl<M> Clone for Sender<M> {
 }
 
 impl<M> Sender<M> {
-    /// Puts a message in, from any thread, without waiting. `false` when it was dropped: the queue is full,
-    /// or nobody takes messages from it any more.
+    /// Queues a message, from any thread, without waiting. `false` if it was dropped: the queue is full, or the
+    /// receiver is gone.
     pub fn send(&self, message: M) -> bool {
         self.0.try_send(message).is_ok()
     }
 }
 
-/// Where the service takes incoming messages from.
+/// The service's end of the queue of incoming messages.
 #[derive(Debug)]
 pub struct Receiver<M>(mpsc::Receiver<M>);
 
 impl<M> Receiver<M> {
-    /// A message that waits, if one does.
+    /// A waiting message, if there is one.
     pub fn try_receive(&mut self) -> Option<M> {
         self.0.try_recv().ok()
     }

@@ -1,10 +1,10 @@
 //! `meta_mystia_network`: one room for the players of a game.
 //!
-//! Every player's process joins one room: encrypted QUIC links to the other players, live membership with
-//! round-trip times, messages, and one agreed leader, with host migration when the leader goes. Games use it
-//! through the C ABI in `include/meta_mystia_network.h`; `docs/architecture.md` says how the parts fit.
+//! Every player's process joins one room: encrypted QUIC links to the other players, live membership with round-trip
+//! times, messages, and one agreed leader, with host migration when the leader goes. Games use it through the C ABI in
+//! `include/meta_mystia_network.h`; `docs/architecture.md` describes how the parts fit.
 
-/// The payloads of messages are of its `Bytes`.
+/// The crate of `Bytes`, the type of messages' payloads.
 pub use bytes;
 /// Membership and elections.
 pub use room_core as core;

@@ -1,7 +1,7 @@
-//! The library's log: on standard error and to a callback of the host, each on and off at any time.
+//! The library's log: on standard error and to a callback of the host, each switched on and off at any time.
 //!
-//! One subscriber for the process, installed when the first of the two is switched on. While both are off, a log
-//! line costs one atomic load: the switch is `tracing`'s own level.
+//! The process has one subscriber, which is installed when the first of the two is switched on. While both are off, a
+//! log line costs one atomic load: the switch is `tracing`'s own level.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
@@ -21,10 +21,10 @@ use crate::core::id::is_bidi_override;
 use crate::dispatch::as_callback;
 use crate::fork::{self, Inherit, PerProcess};
 
-/// Longest line, in bytes; what is longer is cut.
+/// Limit of a line, in bytes; longer ones are cut.
 const MAX_LINE_BYTES: usize = 4096;
 
-/// How much is logged, with the numbers of the C ABI.
+/// The verbosity of a log, with the numbers of the C ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Verbosity {
@@ -50,7 +50,7 @@ impl Verbosity {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// What it takes to see records of `level`.
+    /// The lowest verbosity that shows records of `level`.
     fn of(level: Level) -> Self {
         match level {
             Level::ERROR => Self::Error,
@@ -61,7 +61,8 @@ impl Verbosity {
         }
     }
 
-    /// What of the libraries underneath is shown: a step less. Their info and debug is as much as ours in all.
+    /// The verbosity for the libraries underneath, one step lower: their info and debug records are as many as all of
+    /// ours.
     fn of_others(self) -> Self {
         match self {
             Self::Trace => Self::Debug,
@@ -95,7 +96,7 @@ impl Verbosity {
 /// The crates whose records are the library's own.
 const OURS: [&str; 2] = [env!("CARGO_CRATE_NAME"), crate::core::LOG_TARGET];
 
-/// A place where records go, as the threads that make them see it.
+/// The switch of a log, as the threads that make records see it.
 struct Switch(AtomicU8);
 
 impl Switch {
@@ -104,26 +105,25 @@ impl Switch {
     }
 }
 
-/// What standard error shows.
+/// The verbosity of standard error.
 static STDERR: Switch = Switch(AtomicU8::new(Verbosity::Off as u8));
-/// What the callback is passed.
+/// The verbosity of the callback.
 static CALLBACK: Switch = Switch(AtomicU8::new(Verbosity::Off as u8));
 
-/// Whether standard error is on, and how much it shows then. Not behind a lock, because a forked child goes on with
-/// them.
+/// Whether standard error is on, and its verbosity then. Not behind a lock, because a forked child keeps both.
 static STDERR_ON: AtomicBool = AtomicBool::new(false);
 static STDERR_LEVEL: Switch = Switch(AtomicU8::new(Verbosity::Info as u8));
-/// Whether the subscriber has been installed: once, for forked children, too.
+/// Whether the subscriber is installed: once, also for forked children.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
 static LOCKS: PerProcess<Locks> = PerProcess::new(Locks::new());
 
-/// What is behind locks. A forked child has locks of its own, and no callback: that is its parent's.
+/// State behind locks. A forked child has locks of its own, and no callback: that belongs to its parent.
 struct Locks {
-    /// Held while something is switched.
+    /// Held while a log is switched.
     switching: Mutex<()>,
     sink: Mutex<Option<Sink>>,
-    /// Held while a line is written, where that takes no lock of `std`.
+    /// Held while a line is written, on systems where that takes no lock of `std`.
     #[cfg(unix)]
     line: Mutex<()>,
 }
@@ -148,7 +148,7 @@ impl Inherit for Locks {
 /// Takes a level and a line.
 pub(crate) type LogHandler = Box<dyn Fn(i32, &CStr) + Send + Sync>;
 
-/// The callback, and how many threads are inside it.
+/// The callback, and the number of threads inside it.
 #[derive(Clone)]
 struct Sink {
     verbosity: Verbosity,
@@ -167,8 +167,7 @@ thread_local! {
     static IN_LOG_CALLBACK: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Whether the calling thread is inside the log callback, or inside what releases it. A child that was forked there is
-/// not.
+/// Whether the calling thread is inside the log callback, or inside its release. A child that was forked there is not.
 pub(crate) fn in_log_callback() -> bool {
     IN_LOG_CALLBACK.try_with(Cell::get).ok().flatten() == Some(fork::generation())
 }
@@ -182,7 +181,7 @@ pub(crate) fn enable(on: bool) {
     apply();
 }
 
-/// Sets how much goes to standard error while that is on.
+/// Sets the verbosity of standard error while it is on.
 pub(crate) fn set_level(level: Verbosity) {
     let _switching = lock(&LOCKS.get().switching);
     STDERR_LEVEL.0.store(level as u8, Ordering::SeqCst);
@@ -231,7 +230,7 @@ pub(crate) fn register(callback: Option<(Verbosity, LogHandler)>) {
     drop(handler);
 }
 
-/// Switches as the host wants it. Under the lock `switching`.
+/// Applies the host's switches. Under the lock `switching`.
 fn apply() {
     let stderr = if STDERR_ON.load(Ordering::SeqCst) {
         STDERR_LEVEL.verbosity()
@@ -242,19 +241,19 @@ fn apply() {
     if INSTALLED.load(Ordering::SeqCst) {
         tracing::callsite::rebuild_interest_cache();
     } else if most() > Verbosity::Off {
-        // Before it is done: a child that is forked meanwhile must not meet the locks that this takes.
+        // Set before the installation: a child that is forked meanwhile must not meet the locks that it takes.
         INSTALLED.store(true, Ordering::SeqCst);
-        // Fails only where the process has its own subscriber, which then gets the lines.
+        // Fails only if the process has its own subscriber, which then receives the lines.
         let _ = tracing::subscriber::set_global_default(Log);
     }
 }
 
-/// What at least one of the two places shows.
+/// The higher verbosity of the two logs.
 fn most() -> Verbosity {
     STDERR.verbosity().max(CALLBACK.verbosity())
 }
 
-/// Passes events on to where they are wanted. Spans are not shown.
+/// Passes events on to each log that shows them. Spans are not shown.
 struct Log;
 
 impl Subscriber for Log {
@@ -286,7 +285,7 @@ impl Subscriber for Log {
         event.record(&mut line);
         if to_stderr {
             let line = format!("{:>5} {}\n", metadata.level(), line.text);
-            // A closed standard error is no reason to do anything.
+            // A closed standard error is ignored.
             let _ = write_to_stderr(line.as_bytes());
         }
         if to_callback {
@@ -307,12 +306,12 @@ impl Subscriber for Log {
     fn exit(&self, _: &Id) {}
 }
 
-/// Writes a line. Under a lock of this process: that of `std` may be held for ever in a forked child.
+/// Writes a line, under a lock of this process: the lock of `std` may be held for ever in a forked child.
 #[cfg(unix)]
 fn write_to_stderr(line: &[u8]) -> io::Result<()> {
     use std::os::fd::AsFd as _;
     let _alone = lock(&LOCKS.get().line);
-    // To ask for the descriptor takes no lock. A second one for each line, because the host may exchange the first.
+    // `as_fd` takes no lock. Each line uses a new duplicate, because the host may replace the descriptor.
     let mut stderr = std::fs::File::from(io::stderr().as_fd().try_clone_to_owned()?);
     stderr.write_all(line)
 }
@@ -322,16 +321,16 @@ fn write_to_stderr(line: &[u8]) -> io::Result<()> {
     io::stderr().lock().write_all(line)
 }
 
-/// Calls the callback; a panic of it goes no further.
+/// Calls the callback. A panic in it is caught.
 fn pass_on(metadata: &Metadata<'_>, line: Line) {
     let generation = fork::generation();
     let sink = {
         let sink = lock(&LOCKS.get().sink);
-        // It may be another one than a moment ago.
+        // The callback may have been replaced since the first check.
         let Some(sink) = sink.as_ref().filter(|sink| sink.verbosity.shows(metadata)) else {
             return;
         };
-        // Under the lock: a call that replaces the callback finds it running, or it does not run.
+        // Under the lock: a call that replaces the callback either finds it running, or it does not run.
         *lock(&sink.running.threads) += 1;
         sink.clone()
     };
@@ -340,7 +339,7 @@ fn pass_on(metadata: &Metadata<'_>, line: Line) {
     } = sink;
     let level = Verbosity::of(*metadata.level());
     let text = line.into_c();
-    // A thread that is ending can not tell that it is inside, and says no more.
+    // A thread that is ending cannot record that it is inside, and logs nothing more.
     let entered = IN_LOG_CALLBACK
         .try_with(|inside| inside.set(Some(generation)))
         .is_ok();
@@ -348,12 +347,12 @@ fn pass_on(metadata: &Metadata<'_>, line: Line) {
         if entered {
             as_callback(|| handler(level as i32, &text));
         }
-        // Before the call counts as ended, so that a callback that was replaced is gone then.
+        // Dropped before the call counts as ended, so that a replaced callback no longer exists then.
         drop(handler);
     }));
     let _ = IN_LOG_CALLBACK.try_with(|inside| inside.set(None));
     if fork::generation() != generation {
-        // A child that was forked in there. The locks are its parent's, and so is the thread.
+        // A child that was forked in the callback. The locks and the thread belong to its parent.
         if fork::on_own_thread() {
             fork::end_child();
         }
@@ -363,7 +362,7 @@ fn pass_on(metadata: &Metadata<'_>, line: Line) {
     running.ended.notify_all();
 }
 
-/// The text of a record, as far as it is not too long.
+/// The text of a record, up to the limit.
 #[derive(Default)]
 struct Line {
     text: String,
@@ -371,12 +370,12 @@ struct Line {
 
 impl Line {
     fn add(&mut self, part: fmt::Arguments<'_>) {
-        // Fails only where it is too long.
+        // Fails only if it is too long.
         let _ = self.write_fmt(part);
     }
 
     fn into_c(self) -> CString {
-        // There is no NUL among what is shown.
+        // `shown` leaves no NUL.
         CString::new(self.text).unwrap_or_default()
     }
 }
@@ -394,8 +393,8 @@ impl fmt::Write for Line {
     }
 }
 
-/// Text from others must not command a terminal, forge a line, or turn the order of what is read: what would is
-/// shown as the sign that Unicode has for it, else as a replacement character.
+/// Text from others must not command a terminal, forge a line, or reverse the reading order. Such a character becomes
+/// its Unicode control picture if there is one, else a replacement character.
 fn shown(character: char) -> char {
     match u32::from(character) {
         code @ 0..=0x1f => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
@@ -410,14 +409,14 @@ impl Visit for Line {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         match field.name() {
             "message" => self.add(format_args!(" {value:?}")),
-            // What the `log` crate's bridge adds.
+            // Fields of the `log` crate's bridge.
             name if name.starts_with("log.") => {}
             name => self.add(format_args!(" {name}={value:?}")),
         }
     }
 }
 
-/// Nothing panics while it holds one of these locks.
+/// No code panics while it holds one of these locks.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -430,11 +429,11 @@ mod tests {
 
     use super::*;
 
-    /// The log is the process's: one test at a time.
+    /// The log belongs to the process: one test at a time.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     const TIMEOUT: Duration = Duration::from_secs(20);
 
-    /// Registers a callback that passes on what it is given, of records that say `mark`.
+    /// Registers a callback that passes on the records that contain `mark`.
     fn listen(verbosity: Verbosity, mark: &'static str) -> Receiver<(i32, String)> {
         let (sender, receiver) = channel();
         let handler: LogHandler = Box::new(move |level, line| {
@@ -462,7 +461,7 @@ mod tests {
         assert!(tracing::enabled!(Level::DEBUG));
         set_level(Verbosity::Error);
         assert!(!tracing::enabled!(Level::WARN));
-        // The callback's level is its own.
+        // The callback has a level of its own.
         let _seen = listen(Verbosity::Trace, "nothing");
         assert_eq!(LevelFilter::current(), LevelFilter::TRACE);
         register(None);
@@ -526,7 +525,7 @@ mod tests {
         for (_, line) in &seen {
             assert!(!line.contains(|c: char| bad.contains(c)), "{line:?}");
         }
-        // Nothing is swallowed, and what is known by a sign shows it.
+        // No character is lost, and those with a control picture show it.
         let shown = seen[2].1.chars().filter(|c| *c != ' ').count();
         assert!(shown > bad.chars().count(), "{}", seen[2].1);
         assert!(seen[2].1.contains("␛") && seen[2].1.contains("␡"));
@@ -576,7 +575,7 @@ mod tests {
         let logging = thread::spawn(|| tracing::info!("mark 3"));
         begins.recv_timeout(TIMEOUT).expect("called");
         let unregistering = thread::spawn(|| register(None));
-        // It has taken effect once the callback is gone, and goes on waiting.
+        // The call has taken effect once the callback is gone, and still waits.
         while lock(&LOCKS.get().sink).is_some() {
             thread::yield_now();
         }

@@ -1,10 +1,10 @@
-//! How a sentence shows a value that a caller passed: quoted and cut, so that no sentence grows with it.
+//! Formats a caller's value for a sentence: quoted and cut, so that no sentence grows with it.
 
 use std::fmt;
 
 use crate::core::id::PeerId;
 
-/// Most bytes of a value, or of a list of names, that a sentence quotes.
+/// Limit of a value, or of a list of names, that a sentence quotes, in bytes.
 const MAX_QUOTED_BYTES: usize = 64;
 
 /// Shows a value in quotation marks: at most [`MAX_QUOTED_BYTES`] bytes of it, cut between characters,
@@ -23,7 +23,8 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// Shows a list of peers: at most [`MAX_QUOTED_BYTES`] bytes of names (the first name always), then how many more.
+/// Formats a list of peers: at most [`MAX_QUOTED_BYTES`] bytes of names (the first name always), then the number of the
+/// others.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PeerNames<'a>(pub(crate) &'a [PeerId]);
 

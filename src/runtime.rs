@@ -16,17 +16,17 @@ use crate::room::{Closed, Room};
 
 static PROCESS: PerProcess<Process> = PerProcess::new(Process::without_room(None));
 
-/// What this process has. A forked child has nothing of it but the windows.
+/// State of this process. A forked child inherits only the windows.
 struct Process {
     room: ArcSwapOption<Room>,
     glance: Glance,
     /// Held while a room is opened or closed.
     lifecycle: Mutex<()>,
     events: Mutex<Events>,
-    /// The windows of the gossip strategy, of the room and of all later ones; `None` while they are the first. Locked
-    /// for moments only.
+    /// The windows of the gossip strategy, for the room and all later ones; `None` until the first change. Locked for
+    /// moments only.
     windows: Mutex<Option<Windows>>,
-    /// The same, to be read without the lock, which another thread may hold when a child is forked.
+    /// A copy to read without the lock, which another thread may hold while a child is forked.
     published_windows: ArcSwapOption<Windows>,
 }
 
@@ -55,7 +55,7 @@ impl Inherit for Process {
     }
 }
 
-/// The process's event handler, which may be there before the room. Locked for moments only, and never while
+/// The process's event handler, which may be registered before the room opens. Locked for moments only, and never while
 /// code of the host runs.
 struct Events {
     /// The handler of the room, or of the next one.
@@ -66,7 +66,7 @@ struct Events {
 
 struct RoomDispatch {
     dispatch: Arc<Dispatch>,
-    /// The room's handler is on its way out, and a new one is for the next room.
+    /// The room is closing with its handler, and a new handler is for the next room.
     closing: bool,
 }
 
@@ -80,7 +80,7 @@ pub fn initialize(peer: PeerId, session: SessionId, config: Config) -> Result<()
         windows: windows(),
         ..config
     };
-    // The room of a callback that is running exists, and a shutdown under way waits for the callback.
+    // The room of a running callback exists, and a shutdown under way waits for the callback.
     if in_callback() {
         return Err(StartError::AlreadyInitialized);
     }
@@ -89,7 +89,7 @@ pub fn initialize(peer: PeerId, session: SessionId, config: Config) -> Result<()
         return Err(StartError::AlreadyInitialized);
     }
     let dispatch = Arc::new(Room::dispatch_for(&peer, &config)?);
-    // A fixed host leads at once: a callback that receives that finds the room.
+    // A fixed host leads at once: the callback for that must find the room.
     dispatch.wait_to_begin();
     attach_events(&dispatch);
     let process = PROCESS.get();
@@ -105,7 +105,7 @@ pub fn initialize(peer: PeerId, session: SessionId, config: Config) -> Result<()
             process.room.store(Some(Arc::clone(&room)));
             process.glance.attach(|| glance::encode(&room.snapshot()));
             dispatch.begin();
-            // They may have been changed while it was not the room of the process yet.
+            // The windows may have changed before this became the room of the process.
             pass_on(&process_windows());
             Ok(())
         }
@@ -117,7 +117,7 @@ pub fn initialize(peer: PeerId, session: SessionId, config: Config) -> Result<()
     }
 }
 
-/// Leaves the room and releases everything. When it returns, no callback of it runs, and no thread but those of
+/// Leaves the room and releases everything. When it returns, none of its callbacks runs, and no thread but those of
 /// [`Closed::ButForLookups`].
 ///
 /// # Errors
@@ -140,11 +140,11 @@ pub fn shutdown() -> Result<Closed, ShutdownError> {
     Ok(closed)
 }
 
-/// Sets or removes the event handler: of the room, where there is one, else of the next. When this returns, the
-/// old handler is not running, unless the caller is inside it, and never runs again. A shutdown removes it.
+/// Sets or removes the event handler: of the room, if there is one, else of the next. When this returns, the old
+/// handler is not running, unless the caller is inside it, and never runs again. A shutdown removes it.
 pub fn register_event_handler(handler: Option<EventHandler>) {
     let mut events = events();
-    // One step, so that of two calls at once the same one is the last here and there.
+    // One step, so that of two concurrent calls the same one is last in both places.
     let replaced = events.dispatch.as_ref().map(|room| {
         let for_this_room = if room.closing { None } else { handler.clone() };
         let replaced = room.dispatch.replace::<Everything>(for_this_room);
@@ -158,10 +158,10 @@ pub fn register_event_handler(handler: Option<EventHandler>) {
     drop(old);
 }
 
-/// Gives the handler that was registered before the room to its queue, before anything is queued.
+/// Registers the handler that precedes the room with its queue, before any event is queued.
 fn attach_events(dispatch: &Arc<Dispatch>) {
     let mut events = events();
-    // An empty queue without a handler: there is nothing to wait for.
+    // An empty queue without a handler has no call to wait for.
     dispatch.finish(dispatch.replace::<Everything>(events.handler.clone()));
     events.dispatch = Some(RoomDispatch {
         dispatch: Arc::clone(dispatch),
@@ -169,7 +169,7 @@ fn attach_events(dispatch: &Arc<Dispatch>) {
     });
 }
 
-/// Leaves the handler to the queue of the room alone, which drops it when it stops.
+/// Leaves the handler to the room's queue alone, which drops it when it stops.
 fn release_events() -> Option<EventHandler> {
     let mut events = events();
     if let Some(room) = &mut events.dispatch {
@@ -187,7 +187,7 @@ fn events() -> MutexGuard<'static, Events> {
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether there is a room that is not shutting down.
+/// Whether a room is open and not shutting down.
 pub fn is_initialized() -> bool {
     PROCESS.get().room.load().is_some()
 }
@@ -197,7 +197,7 @@ pub fn room() -> Option<Arc<Room>> {
     PROCESS.get().room.load_full()
 }
 
-/// What the cheapest queries read of the room.
+/// The room's numbers for the cheapest queries.
 pub(crate) fn glance() -> &'static Glance {
     &PROCESS.get().glance
 }
@@ -207,8 +207,8 @@ pub fn windows() -> Windows {
     process_windows().unwrap_or_default()
 }
 
-/// Other windows of the gossip strategy: of the room from the next one on, and of all rooms that are opened later.
-/// Waits for nobody.
+/// Changes the windows of the gossip strategy: of the room from the next window on, and of all rooms opened later. Does
+/// not wait.
 ///
 /// # Errors
 /// [`WindowError`]; nothing has changed then.
@@ -220,15 +220,15 @@ pub fn change_windows(change: impl FnOnce(&mut Windows)) -> Result<(), WindowErr
     changed.check()?;
     *present = Some(changed);
     process.published_windows.store(Some(Arc::new(changed)));
-    // In one step with the change, so that of two at once the same one is the last here and there.
+    // In one step with the change, so that of two concurrent calls the same one is last in both places.
     pass_on(&present);
     Ok(())
 }
 
-/// Gives the windows of the process to the room, where there is one.
+/// Passes the windows of the process to the room, if there is one.
 fn pass_on(windows: &MutexGuard<'static, Option<Windows>>) {
     if let Some(room) = room() {
-        // They are checked already.
+        // The values are checked already.
         let _ = room.set_windows(windows.unwrap_or_default());
     }
 }
@@ -243,7 +243,7 @@ fn process_windows() -> MutexGuard<'static, Option<Windows>> {
 }
 
 fn lifecycle() -> MutexGuard<'static, ()> {
-    // A panic while a room was opened or closed leaves no half of it behind.
+    // A panic during the opening or closing of a room leaves no half of it behind.
     PROCESS
         .get()
         .lifecycle

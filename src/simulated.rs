@@ -1,4 +1,4 @@
-//! A bad network, as a developer asks for it.
+//! A simulated bad network, as a developer sets it.
 
 use std::time::Duration;
 
@@ -11,14 +11,15 @@ pub const MAX_SIMULATED_DELAY: Duration = Duration::from_secs(10);
 /// A loss of every packet, in thousandths.
 pub const ALL_LOST: u32 = 1000;
 
-/// What happens to each packet that this node sends. The default is a network as it is.
+/// Treatment of each packet that this node sends. The default changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SimulatedNetwork {
-    /// Every packet waits so long, to the millisecond.
+    /// Delay of every packet, to the millisecond.
     pub lag: Duration,
-    /// And a random time up to this one more, to the millisecond; a packet may overtake another.
+    /// Limit of a random delay on top of the lag, to the millisecond; packets may overtake each
+    /// other.
     pub jitter: Duration,
-    /// How many of a thousand packets are lost.
+    /// Number of packets in a thousand that are lost.
     pub loss_permille: u32,
 }
 
@@ -44,9 +45,9 @@ pub enum SimulationError {
     /// A delay above its limit.
     #[error("{name} is {}; at most {}", value.as_millis(), MAX_SIMULATED_DELAY.as_millis())]
     Delay {
-        /// Which one.
+        /// The name of the delay.
         name: &'static str,
-        /// How long.
+        /// Its value.
         value: Duration,
     },
     /// More than all packets.

@@ -1,4 +1,4 @@
-//! What queries read: the room as it stands, published whole by the network thread.
+//! The room's state for queries, which the network thread publishes as a whole.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use crate::core::election::seeded::MemberState;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::wire::{Opaque, Strategy};
 
-/// How a peer is linked to us, with the numbers of the C ABI.
+/// State of the link to a peer, with the numbers of the C ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum PeerStatus {
     /// Linked and counted.
     Connected = 0,
-    /// Not linked. Told by the PeerStatus callback only; never seen in a snapshot.
+    /// Not linked. Only the PeerStatus callback reports it; it never occurs in a snapshot.
     Disconnected = 1,
     /// Lost, and being dialled.
     Reconnecting = 2,
@@ -25,11 +25,11 @@ pub enum PeerStatus {
 /// One known peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerView {
-    /// The peer's name.
+    /// Its id.
     pub id: PeerId,
-    /// How it is linked to us.
+    /// State of the link to it.
     pub status: PeerStatus,
-    /// Where it accepts links, as its link showed; `None` while it is being admitted.
+    /// The address at which it accepts links, as its link showed; `None` while it is being admitted.
     pub address: Option<SocketAddr>,
     /// The fingerprint of its key; `None` while it is being admitted.
     pub key: Option<Fingerprint>,
@@ -37,7 +37,7 @@ pub struct PeerView {
     pub rtt: Option<Duration>,
     /// Variation of the round-trip time; `None` before the first measurement.
     pub jitter: Option<Duration>,
-    /// How long its host had taken no events, as its newest heartbeat shows.
+    /// Time for which its host had taken no events, from its newest heartbeat.
     pub host_silent: Duration,
 }
 
@@ -46,49 +46,52 @@ pub struct PeerView {
 pub struct Snapshot {
     /// Every known peer but ourselves, sorted by id.
     pub peers: Vec<PeerView>,
-    /// How many of them are connected.
+    /// Number of connected ones.
     pub connected: usize,
     /// The ids of the connected ones, sorted, joined by `\n`.
     pub peer_list: String,
-    /// The same with those that are lost and waited for.
+    /// The ids of the connected and the reconnecting ones, sorted, joined by `\n`.
     pub member_list: String,
-    /// The leader, if one was known and not known to be gone; [`Snapshot::leader_at`] knows whether it still is it.
+    /// The leader at the time of the snapshot; `None` if unknown or known to be gone. [`Snapshot::leader_at`] returns
+    /// it for a later moment.
     pub leader: Option<PeerId>,
-    /// Whether we were it; [`Snapshot::leads`] knows whether we still are.
+    /// Whether this node was the leader; [`Snapshot::leads`] returns it for a later moment.
     pub is_leader: bool,
-    /// When our leadership ends unless a newer snapshot says otherwise, where time alone ends it.
+    /// End of this node's leadership unless a newer snapshot extends it, if time alone ends it.
     pub leads_until: Option<Moment>,
     /// The term of the largest leadership record seen.
     pub term: u64,
-    /// The count of `SetLeader` calls that record builds on.
+    /// The number of `SetLeader` calls that the record builds on.
     pub epoch: u64,
-    /// How the room elects its leader.
+    /// Election strategy of the room.
     pub strategy: Strategy,
     /// The members of a seeded cluster with their states, sorted by id.
     pub member_states: Vec<(PeerId, MemberState)>,
     /// The version of a seeded cluster.
     pub cluster_version: Option<u64>,
-    /// What the messages carried that we sent as leader; [`Snapshot::leader_token_at`] knows whether they still do.
+    /// The token in messages that this node sent as leader; [`Snapshot::leader_token_at`] returns it for a later
+    /// moment.
     pub leader_token: Option<Opaque>,
 }
 
 impl Snapshot {
-    /// Whether we lead at the moment that `now` gives. It is asked only where time alone ends that.
+    /// Whether this node leads at the moment `now`. Calls `now` only if time alone ends the leadership.
     pub fn leads(&self, now: impl FnOnce() -> Moment) -> bool {
         self.is_leader && !self.has_lapsed(now)
     }
 
-    /// Who leads at that moment.
+    /// The leader at that moment.
     pub fn leader_at(&self, now: impl FnOnce() -> Moment) -> Option<&PeerId> {
         self.leader.as_ref().filter(|_| !self.has_lapsed(now))
     }
 
-    /// What the messages carry that we send as leader at that moment.
+    /// The token in messages that this node sends as leader at that moment.
     pub fn leader_token_at(&self, now: impl FnOnce() -> Moment) -> Option<&Opaque> {
         self.leader_token.as_ref().filter(|_| !self.has_lapsed(now))
     }
 
-    /// The fencing token of our leadership at that moment, 0 where we do not lead. `None` where the strategy has none.
+    /// The fencing token of this node's leadership at that moment; 0 if it does not lead. `None` if the strategy has
+    /// none.
     pub fn fencing_token(&self, now: impl FnOnce() -> Moment) -> Option<u64> {
         matches!(self.strategy, Strategy::Etcd(_)).then(|| match self.leads(now) {
             true => self.term,
@@ -96,12 +99,12 @@ impl Snapshot {
         })
     }
 
-    /// Whether we led when this was published, and do not any more: the process may have slept since.
+    /// Whether this node led when this was published, and no longer does: the process may have slept since.
     pub fn has_lapsed(&self, now: impl FnOnce() -> Moment) -> bool {
         self.is_leader && self.leads_until.is_some_and(|until| now() >= until)
     }
 
-    /// The peer of that name.
+    /// The peer with this id.
     pub fn peer(&self, id: &str) -> Option<&PeerView> {
         self.peers
             .binary_search_by(|view| view.id.as_str().cmp(id))
@@ -109,7 +112,7 @@ impl Snapshot {
             .map(|index| &self.peers[index])
     }
 
-    /// The state of a member of a seeded cluster; [`MemberState::Init`] for everybody else.
+    /// The state of a member of a seeded cluster; [`MemberState::Init`] for every other id.
     pub fn member_state(&self, id: &str) -> MemberState {
         self.member_states
             .binary_search_by(|(member, _)| member.as_str().cmp(id))

@@ -41,19 +41,19 @@ impl fmt::Display for Target {
     }
 }
 
-/// How a target names its machine.
+/// The machine of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
-    /// By address.
+    /// Its address.
     Ip(IpAddr),
-    /// By an address that is valid on one network alone.
+    /// An address that is valid on one network only.
     LinkLocal {
         /// The address, of fe80::/10.
         ip: Ipv6Addr,
         /// The index of this machine's interface to that network, never 0.
         zone: u32,
     },
-    /// By a name that is still to be resolved.
+    /// A name that is not resolved yet.
     Name(String),
 }
 
@@ -66,17 +66,17 @@ pub enum Host {
 pub struct TargetError {
     /// The text.
     pub text: String,
-    /// What is wrong with it.
+    /// Its fault.
     pub fault: TargetFault,
 }
 
-/// What is wrong with an address.
+/// Fault of an address.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TargetFault {
     /// White space.
     #[error("contains a blank")]
     Blank,
-    /// A character that is not seen, as programs add them to text of mixed directions.
+    /// An invisible character, as programs add them to text of mixed directions.
     #[error("contains the invisible character U+{code:04X}")]
     Invisible {
         /// The code point found.
@@ -91,19 +91,19 @@ pub enum TargetFault {
     /// No `:port` at the end.
     #[error("has no port")]
     NoPort,
-    /// What follows the last colon is not a number from 1 to 65535.
+    /// The text behind the last colon is not a number from 1 to 65535.
     #[error("has the port {}, which is not a number from 1 to 65535", Quoted(port))]
     BadPort {
         /// The text in the port's place.
         port: String,
     },
-    /// Nothing before the port.
+    /// The text before the port is empty.
     #[error("has an empty host")]
     EmptyHost,
     /// A colon in the host, outside of brackets.
     #[error("has a host with ':'; an IPv6 address must be in brackets")]
     ColonInHost,
-    /// Brackets around something that is no IPv6 address, or in a wrong place.
+    /// Brackets around text that is no IPv6 address, or in a wrong place.
     #[error("has brackets that do not hold an IPv6 address")]
     BadBrackets,
     /// A link-local IPv6 address, which several networks of this machine may have.
@@ -134,10 +134,10 @@ pub enum TargetFault {
     },
 }
 
-/// Reads `text` as a target. No name is resolved; zones are looked up among this machine's interfaces.
+/// Reads `text` as a target. Resolves no name, but looks up zones among this machine's interfaces.
 ///
 /// # Errors
-/// [`TargetError`] naming the first thing that is wrong.
+/// [`TargetError`] for the first fault.
 pub fn parse_target(text: &str) -> Result<Target, TargetError> {
     parse_with(text, interface_index)
 }
@@ -145,7 +145,7 @@ pub fn parse_target(text: &str) -> Result<Target, TargetError> {
 /// [`parse_target`] for text that a player has pasted or typed, see [`tidy`].
 ///
 /// # Errors
-/// [`TargetError`] naming the first thing that is wrong.
+/// [`TargetError`] for the first fault.
 pub fn parse_pasted_target(text: &str) -> Result<Target, TargetError> {
     parse_target(&tidy(text)).map_err(|error| TargetError {
         text: beginning(text),
@@ -153,8 +153,8 @@ pub fn parse_pasted_target(text: &str) -> Result<Target, TargetError> {
     })
 }
 
-/// `text` without blanks, line ends and invisible characters around it, and with the full-width characters of East Asian
-/// input methods as the ASCII characters that they stand for.
+/// `text` without blanks, line ends and invisible characters around it, and with full-width characters of East Asian
+/// input methods as their ASCII equivalents.
 fn tidy(text: &str) -> Cow<'_, str> {
     let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || is_invisible(c));
     if text.is_ascii() {
@@ -173,12 +173,12 @@ fn to_half_width(c: char) -> char {
     }
 }
 
-/// Characters without a width that texts bring along: joiners, direction marks, byte order marks.
+/// Characters without a width, as pasted texts contain them: joiners, direction marks, byte order marks.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
 }
 
-/// The index of this machine's interface of that name or number.
+/// The index of this machine's interface with this name or number.
 fn interface_index(zone: &str) -> Option<u32> {
     let number: Option<u32> = zone.parse().ok();
     let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
@@ -273,7 +273,7 @@ fn parse_ipv6(text: &str, zones: impl Fn(&str) -> Option<u32>) -> Result<Host, T
 }
 
 fn parse_port(port: &str) -> Result<u16, TargetFault> {
-    // `parse` alone would take a sign.
+    // `parse` alone would accept a sign.
     let digits = port.bytes().all(|byte| byte.is_ascii_digit());
     match port.parse::<u16>() {
         Ok(number) if digits && number > 0 => Ok(number),
@@ -283,7 +283,7 @@ fn parse_port(port: &str) -> Result<u16, TargetFault> {
     }
 }
 
-/// As much of `text` as an error keeps: [`Quoted`] shows less.
+/// The beginning of `text` that an error keeps: [`Quoted`] shows less.
 fn beginning(text: &str) -> String {
     text.chars().take(300).collect()
 }

@@ -1,4 +1,4 @@
-//! Rooms that elect by gossip: what follows from the lengths of the windows.
+//! Rooms that elect by gossip: the effect of the windows' lengths.
 
 use rand::Rng;
 use room_core::election::gossip::Windows;
@@ -22,11 +22,11 @@ struct Room {
     spread: Duration,
 }
 
-/// How one leader was lost.
+/// One loss of a leader.
 struct Failover {
     took: Duration,
     messages: u64,
-    /// Whether the lowest of those who are left leads.
+    /// Whether the lowest remaining id leads.
     lowest: bool,
 }
 
@@ -42,7 +42,7 @@ impl Room {
         }
     }
 
-    /// The windows of a LAN, with the heartbeats of one.
+    /// The windows and the heartbeats of a LAN.
     fn lan(nodes: usize) -> Self {
         let windows = Windows {
             startup_grace: Duration::from_millis(750),
@@ -70,7 +70,7 @@ impl Room {
         World::new(seed, self.nodes, settings, Trace::off())
     }
 
-    /// A room that has gone by one leader for four thresholds and some time.
+    /// A room that has followed one leader for four thresholds and some time.
     fn settled(&self, seed: u64) -> World {
         let mut world = self.empty(seed);
         let from = world.now;
@@ -111,7 +111,7 @@ impl Room {
         })
     }
 
-    /// All start at once: until one leads.
+    /// All members start at once. Returns the time until one leads.
     fn first_leader(&self, seed: u64) -> Option<Duration> {
         let mut world = self.empty(seed);
         for slot in 0..self.nodes {
@@ -145,7 +145,7 @@ impl Room {
     }
 }
 
-/// See the module's text.
+/// Runs this part; see the module's text.
 pub(super) fn part(report: &mut Report) {
     report.line("\n### Rooms that elect by gossip: crash of the leader, until all living members show one\n");
     report.line("AL is the alive threshold, ED the election duration. The column \"the lowest leads next\" is the\nshare of the crashes after which the lowest id led.\n");
@@ -174,7 +174,7 @@ pub(super) fn part(report: &mut Report) {
         times.sort();
         let (least, most) = (times[0], times[times.len() - 1]);
         let demanded = Duration::from_millis(demanded);
-        // Times are read every millisecond.
+        // Times have a resolution of a millisecond.
         let late = Duration::from_millis(2);
         let met =
             times.len() as u64 == trials && least + late >= demanded && most <= demanded + late;
@@ -188,7 +188,7 @@ pub(super) fn part(report: &mut Report) {
     }
 }
 
-/// Crashes in rooms of one kind, each in a room of its own; `demanded` are the least and the most, in milliseconds,
+/// Crashes in rooms of one kind, each in a room of its own. `demanded` are the least and the most, in milliseconds,
 /// before the last messages have arrived.
 fn row(report: &mut Report, room: Room, trials: u64, demanded: [u64; 2]) {
     let trials = report.trials(trials);

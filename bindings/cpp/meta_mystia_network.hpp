@@ -7,9 +7,9 @@
 //
 // or, without linking, `mmn::Library library("./libmeta_mystia_network.so"); mmn::Room room(library.api(), "alice", "tea");`.
 //
-// Handlers run one at a time, in order, on a thread of the library, or, in poll mode (a room made with mmn::Options),
-// inside poll(), on the thread that calls it. They may call every function of the room except shutdown() and poll().
-// on_handler_error receives what a handler throws; otherwise it is printed. It goes no further.
+// Handlers run one at a time, in order, on a thread of the library, or, in poll mode (a room made with mmn::Options), inside
+// poll(), on the thread that calls it. They may call every function of the room except shutdown() and poll(). An exception from
+// a handler goes to on_handler_error, or is printed without one; it never reaches the library.
 #ifndef META_MYSTIA_NETWORK_HPP
 #define META_MYSTIA_NETWORK_HPP
 
@@ -34,7 +34,7 @@
 
 #if defined(_WIN32)
 // Without the macros min and max, and without the old winsock.h, which excludes the winsock2.h of a program that includes it
-// later. The program's own choice stands, and is not changed for what it includes afterwards.
+// later. A program's own definitions stay, and keep their effect for its later includes.
 #ifndef NOMINMAX
 #define NOMINMAX
 #define MMN_UNDEFINE_NOMINMAX
@@ -167,27 +167,27 @@ struct Event {
   std::uint16_t type;
   std::uint8_t flags;
   // MMN_EVENT_LEFT: number of reliable messages for the member that are not known to be delivered; MMN_EVENT_RETURNED: number
-  // of those that it will not get
+  // of messages that it will not get
   std::uint64_t undelivered;
   std::uint64_t missed;       // MMN_EVENT_RETURNED: number of the member's reliable messages that this host will not get
-  std::uint64_t request;      // MMN_EVENT_JOIN_REQUEST, _JOIN_WITHDRAWN: for accept_join() and reject_join(); MMN_EVENT_LOCK_RESULT: which lock call
+  std::uint64_t request;      // MMN_EVENT_JOIN_REQUEST, _JOIN_WITHDRAWN: for accept_join() and reject_join(); MMN_EVENT_LOCK_RESULT: the lock call
   std::uint64_t term, epoch;
   std::uint8_t channel;   // MMN_EVENT_MESSAGE: as the sender named it
   std::uint8_t delivery;  // MMN_EVENT_MESSAGE: one of MMN_DELIVERY_...
   std::uint32_t peer_index;  // index() of `peer`; 0 for this member and for one that is not in the room
   std::uint16_t found_by;    // MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_...
-  // MMN_EVENT_DATA_DROPPED: how many messages. MMN_EVENT_HOST_SILENT, MMN_EVENT_NO_ROOM_FOUND: for how many milliseconds.
+  // MMN_EVENT_DATA_DROPPED: number of messages. MMN_EVENT_HOST_SILENT, MMN_EVENT_NO_ROOM_FOUND: milliseconds.
   std::uint64_t count() const noexcept { return undelivered; }
   // MMN_EVENT_LOCK_RESULT with success, and MMN_EVENT_LOCK_LOST: the fencing token of the lock, which `other` names.
   std::uint64_t token() const noexcept { return undelivered; }
 };
 
-// How a message is delivered: `Delivery::sequenced(unit)`. The default is the classic send.
+// Delivery of a message: `Delivery::sequenced(unit)`. The default is the classic send.
 struct Delivery {
   std::uint8_t mode = MMN_DELIVERY_RELIABLE_ORDERED;
   std::uint8_t channel = 0;
-  std::uint8_t priority = 1;  // 0 to 3; the higher goes first
-  std::uint32_t ttl_ms = 0;   // unreliable and sequenced only; 0 is for ever
+  std::uint8_t priority = 1;  // 0 to 3; higher priorities go first
+  std::uint32_t ttl_ms = 0;   // unreliable and sequenced only; 0 is unlimited
   std::uint64_t key = 0;      // sequenced only
 
   static Delivery reliable_ordered(std::uint8_t channel = 0) { return of(MMN_DELIVERY_RELIABLE_ORDERED, channel, 0); }
@@ -247,7 +247,7 @@ inline Config default_config(const Api& api = Api::linked()) noexcept {
   return options.config;
 }
 
-// A new private key for Options::identity_key. Who keeps it is the same member at every start.
+// A new private key for Options::identity_key. A host that keeps it is the same member at every start.
 inline std::string generate_identity_key(const Api& api = Api::linked()) {
   std::string key(MMN_IDENTITY_KEY_BYTES, '\0');
   const std::int32_t length = api.GenerateIdentityKey(reinterpret_cast<std::uint8_t*>(&key[0]), MMN_IDENTITY_KEY_BYTES);
@@ -258,7 +258,7 @@ inline std::string generate_identity_key(const Api& api = Api::linked()) {
 // The times of MMN_STRATEGY_GOSSIP, in milliseconds above 0. They belong to the process: they apply from the next window of the
 // room on, and to later rooms. The same for all members.
 struct GossipWindows {
-  // Those that are in force.
+  // The windows in force.
   explicit GossipWindows(const Api& api = Api::linked())
       : startup_grace_period(api.GetStartupGracePeriod()),
         membership_sample_interval(api.GetMembershipSampleInterval()),
@@ -271,9 +271,9 @@ struct GossipWindows {
       if (code < 0) throw Error(code, api.GetLastErrorMessage());
   }
   std::uint32_t startup_grace_period;        // longest wait at the start for the number of members to settle
-  std::uint32_t membership_sample_interval;  // how often a member samples that number
-  std::uint32_t leader_alive_threshold;      // how long a member waits for a declaration of the leader before it proposes itself
-  std::uint32_t leader_election_duration;    // how long it then collects the proposals of others
+  std::uint32_t membership_sample_interval;  // interval between samples of that number
+  std::uint32_t leader_alive_threshold;      // time for which a member waits for a declaration of the leader before it proposes itself
+  std::uint32_t leader_election_duration;    // time for which it then collects the proposals of others
 };
 
 // The settings of MMN_STRATEGY_SEEDED, with the intervals of a profile.
@@ -283,12 +283,12 @@ struct Seeded {
     const std::int32_t code = api.GetDefaultSeededOptions(profile, &settings);
     if (code < 0) throw Error(code, api.GetLastErrorMessage());
   }
-  SeededOptions settings = {};  // its pointer is filled in by the room
+  SeededOptions settings = {};  // the room fills in its pointer
   std::string seeds;            // the addresses of the seeds, one per line
 };
 
-// The settings of MMN_STRATEGY_ETCD: the library's defaults, the endpoints of the servers, one per line, and the prefix of
-// the keys. What is "" is left out.
+// The settings of MMN_STRATEGY_ETCD: the library's defaults, the endpoints of the servers, one per line, and the prefix of the
+// keys. "" leaves a field at its default.
 struct Etcd {
   explicit Etcd(std::string servers, std::string prefix_of_keys, const Api& api = Api::linked())
       : endpoints(std::move(servers)), prefix(std::move(prefix_of_keys)) {
@@ -296,10 +296,10 @@ struct Etcd {
     const std::int32_t code = api.GetDefaultEtcdOptions(&settings);
     if (code < 0) throw Error(code, api.GetLastErrorMessage());
   }
-  EtcdOptions settings = {};  // its pointers are filled in by the room
+  EtcdOptions settings = {};  // the room fills in its pointers
   std::string endpoints;
   std::string prefix;
-  std::string address;  // where clients reach this member while it leads
+  std::string address;  // address at which clients reach this member while it leads
   std::string ca_file;
   std::string cert_file;
   std::string key_file;
@@ -307,8 +307,8 @@ struct Etcd {
   std::string password;
 };
 
-// How to enter a room: the library's defaults, but in poll mode. What needs memory of its own is beside `settings`, whose
-// pointers and lengths are filled in by the room.
+// Settings to enter a room: the library's defaults, but in poll mode. Strings are beside `settings`; the room fills in its
+// pointers and lengths.
 struct Options {
   explicit Options(const Api& api = Api::linked()) {
     settings.struct_size = sizeof settings;
@@ -318,7 +318,7 @@ struct Options {
   NetworkOptions settings = {};
   std::string bind_address;  // the one address of this machine to use; "" is every address
   std::string secret;        // the room secret, which members must know besides the session id; "" is none
-  std::string state_directory;  // where the strategy keeps the state that must survive the process; "" is none
+  std::string state_directory;  // directory of the state that must survive the process; "" is none
   std::string quorum_roster;    // the voters of a static quorum, one id per line; else ""
   std::string trace_path;       // a file for a trace of the elections; "" is none
   std::string identity_key;  // an Ed25519 private key in PKCS#8, which keeps this member's identity; "" makes a new one
@@ -376,8 +376,8 @@ class Library {
 
 namespace detail {
 
-// A handler that the library's thread may be running while another thread replaces it: the runner keeps its copy alive,
-// and the lock is never held while foreign code runs.
+// A handler that another thread may replace while the library's thread runs it: the running thread keeps a copy alive, and
+// holds no lock while foreign code runs.
 template <typename Signature>
 class Slot {
  public:
@@ -399,7 +399,7 @@ class Slot {
 
 // The C callbacks carry no user data, and there is one room per process.
 struct Handlers {
-  Slot<void(const Message&)> message;  // the routes below in one
+  Slot<void(const Message&)> message;  // all routes below in one
   Slot<void(std::string_view)> leader;
   Slot<void(bool)> leadership;
   Slot<void(std::string_view, PeerStatus)> peer;
@@ -408,7 +408,7 @@ struct Handlers {
   Slot<void(std::exception_ptr)> failed;
   Slot<void(std::int32_t, std::string_view)> log; // of the process, not of a room
 
-  // Where messages go: by their types, and all others.
+  // Routes of messages: by type, and for all other types.
   using Receiver = std::function<void(const Message&)>;
   using Routes = std::map<std::uint16_t, Receiver>;
   std::mutex routes_mutex;
@@ -456,7 +456,7 @@ inline void surface() noexcept {
       std::fprintf(stderr, "meta_mystia_network: an event handler failed\n");
     }
   } catch (...) {
-    // Nothing may unwind into the library.
+    // No exception may unwind into the library.
   }
 }
 
@@ -496,8 +496,8 @@ inline void mmn_detail_on_log(void*, std::int32_t level, const char* message) {
 
 } // namespace detail
 
-// Passes the library's log up to `level` (MMN_LOG_...) to a handler; an empty one removes it. It is called on any thread,
-// several at a time, and may call nothing but queries.
+// Passes the library's log up to `level` (MMN_LOG_...) to a handler; an empty one removes it. It runs on any thread, on several
+// at a time, and may call only queries.
 inline void set_log(std::int32_t level, std::function<void(std::int32_t, std::string_view)> handler,
                     const Api& api = Api::linked()) {
   const bool wanted = static_cast<bool>(handler);
@@ -507,8 +507,9 @@ inline void set_log(std::int32_t level, std::function<void(std::int32_t, std::st
   if (!wanted) detail::Handlers::get().log.set(nullptr);
 }
 
-// The room that this process is in. The constructor enters it, the destructor leaves it, which takes at most about 2 s. A child that is
-// forked has no room: this object does nothing there, and its calls are refused until the child has made one of its own.
+// The room that this process is in. The constructor enters it; the destructor leaves it, which takes at most about 2 s. A
+// forked child has no room: there this object does nothing, and its calls are refused until the child makes a room of its own.
+// Every function may be called from any thread.
 // Every function may be called from any thread.
 class Room {
  public:
@@ -521,7 +522,7 @@ class Room {
   Room(const Api& api, const std::string& peer_id, const std::string& session_id, const Config& config) : api_(&api) {
     check(api.InitializeNetworkWithConfig(text(peer_id), text(session_id), &config));
   }
-  // In poll mode, unless options.settings.dispatch_mode says otherwise.
+  // In poll mode, unless options.settings.dispatch_mode sets another.
   Room(const std::string& peer_id, const std::string& session_id, const Options& options)
       : Room(Api::linked(), peer_id, session_id, options) {}
   Room(const Api& api, const std::string& peer_id, const std::string& session_id, const Options& options) : api_(&api) {
@@ -567,7 +568,7 @@ class Room {
   }
   ~Room() { leave(); }
 
-  // Leaves the room; afterwards no handler runs, and the object is as if moved from. Waits for a handler that is running, which
+  // Leaves the room. Afterwards no handler runs, and the object is as if moved from. Waits for a running handler, which
   // therefore must not wait for this thread. Throws would_deadlock inside a handler; the room stays open.
   void shutdown() {
     if (!api_) return;
@@ -581,15 +582,16 @@ class Room {
   }
 
   // Handlers. An empty function unregisters; when the call returns, the old one is not running (unless it makes the call
-  // itself) and never runs again. A new handler first receives the present state: the leader, if one is known ("" is none),
-  // and every connected peer. Set on_message within 5 s: until then messages wait, later the library discards them.
-  // Every message whose type has no handler of its own.
+  // itself) and never runs again. A new handler first receives the present state: the leader, if one is known ("" is none), and
+  // every connected peer. Set on_message within 5 s: until then messages wait, later the library discards them.
+  //
+  // on_message receives every message whose type has no handler of its own.
   void on_message(std::function<void(const Message&)> handler) {
     std::shared_ptr<const Receiver> general;
     if (handler) general = std::make_shared<const Receiver>(std::move(handler));
     route([&](detail::Handlers& handlers) { handlers.general.swap(general); });
   }
-  // The messages of one type, 0x0100 or higher, which on_message then does not receive.
+  // Receives the messages of one type, 0x0100 or higher, which on_message then does not receive.
   void on_type(std::uint16_t type, std::function<void(const Message&)> handler) {
     if (type < first_user_type) throw Error(invalid_argument, "the type is below 0x0100, and no host sends it");
     std::shared_ptr<const Routes> typed;
@@ -607,7 +609,8 @@ class Room {
     detail::Handlers::get().leader.set(std::move(handler));
     if (wanted) check(api_->RegisterLeaderChangedCallback(detail::mmn_detail_on_leader));
   }
-  // Whether this member leads: true and false alternately, each after its on_leader. First true, if it leads already.
+  // Whether this member leads: true and false alternately, each after its on_leader. The first value is true, if it leads
+  // already.
   void on_leadership(std::function<void(bool)> handler) {
     check(api_->RegisterLeadershipCallback(nullptr));
     const bool wanted = static_cast<bool>(handler);
@@ -626,7 +629,7 @@ class Room {
     check(api_->RegisterConnectionResultCallback(wanted ? detail::mmn_detail_on_connection : nullptr));
     if (!wanted) detail::Handlers::get().connection.set(nullptr);
   }
-  // All events, messages included, in one order; a program that uses it needs none of the others.
+  // All events, messages included, in one order; a program that uses it needs no other handler.
   void on_event(std::function<void(const Event&)> handler) {
     const bool wanted = static_cast<bool>(handler);
     if (wanted) detail::Handlers::get().event.set(std::move(handler));
@@ -639,7 +642,7 @@ class Room {
     check(ran);
     return ran;
   }
-  // What a handler threw; without this it is printed to standard error.
+  // Receives exceptions of handlers; without it they are printed to standard error.
   void on_handler_error(std::function<void(std::exception_ptr)> handler) {
     detail::Handlers::get().failed.set(std::move(handler));
   }
@@ -648,62 +651,64 @@ class Room {
   std::string session_id() const { return string(api_->GetSessionId()); }
   // An address that another member can pass to connect().
   std::string local_address() const { return string(api_->GetLocalAddr()); }
-  // All such addresses, the likeliest first, each with a blank and the name of its interface behind it.
+  // All such addresses, the likeliest first, each followed by a blank and the name of its interface.
   std::vector<std::string> local_addresses() const { return lines(string(api_->GetLocalAddresses())); }
   // The connected members, without this one, sorted.
   std::vector<std::string> peers() const {
     return lines(string(api_->GetPeerList()));
   }
-  // The same with those that are reconnecting.
+  // The connected and the reconnecting members, without this one, sorted.
   std::vector<std::string> members() const { return lines(string(api_->GetMembers())); }
-  // A member as a number from 1, from its MMN_EVENT_JOINED to its MMN_EVENT_LEFT; never that of an earlier one. 0 for others.
+  // The index of a member: a number from 1, from its MMN_EVENT_JOINED to its MMN_EVENT_LEFT, which no earlier member had. 0 for
+  // others.
   std::uint32_t index(const std::string& peer) const { return api_->GetPeerIndex(text(peer)); }
-  // The member with that index; "" for none.
+  // The member with this index; "" for none.
   std::string peer_at(std::uint32_t index) const { return string_or_empty(api_->GetPeerIdByIndex(index)); }
-  // Where a member accepts links, for connect(); "" for one that is not in the room.
+  // The address at which a member accepts links, for connect(); "" for one that is not in the room.
   std::string address(const std::string& peer) const { return string_or_empty(api_->GetPeerAddress(text(peer))); }
-  // The SHA-256 of a key, in 64 hexadecimal digits: a member's ("" for one that is not in the room), and this one's.
+  // The SHA-256 of a key, in 64 hexadecimal digits: of a member's ("" for one that is not in the room), and of this one's.
   std::string fingerprint(const std::string& peer) const { return string_or_empty(api_->GetPeerFingerprint(text(peer))); }
   std::string identity_fingerprint() const { return string(api_->GetIdentityFingerprint()); }
-  // "" when there is none.
+  // The leader; "" when there is none.
   std::string leader() const { return string(api_->GetCurrentLeader()); }
   bool is_leader() const noexcept { return api_->IsLeader() != 0; }
-  // -1 for an unknown member, and until it is measured.
+  // The round-trip time; -1 for an unknown member, and until it is measured.
   std::int32_t rtt_ms(const std::string& peer) const { return api_->GetPeerRTT(text(peer)); }
   PeerStatus status(const std::string& peer) const { return static_cast<PeerStatus>(api_->GetPeerStatus(text(peer))); }
 
   // Dials "ip:port", "[v6]:port" or "name:port"; on_connection receives the outcome.
   void connect(const std::string& address) { check(api_->ConnectToPeer(text(address))); }
   void disconnect(const std::string& peer) { check(api_->DisconnectPeer(text(peer))); }
-  // Tells the other end why. Data: at most 3072 bytes.
+  // Ends the link with a member, with a reason for its host. Data: at most 3072 bytes.
   void disconnect(const std::string& peer, std::int32_t code, std::string_view data = {}) {
     check(api_->DisconnectPeerEx(text(peer), code, bytes(data), length(data)));
   }
   void set_leader(const std::string& peer) { check(api_->SetLeader(text(peer))); }
   void enable_auto_election(bool enabled) { check(api_->EnableAutoLeaderElection(enabled ? 1 : 0)); }
 
-  // One that may not lead is an observer: it has no vote and counts for no majority.
+  // Whether this member may lead. One that may not is an observer: it has no vote and counts for no majority.
   void set_leader_eligible(bool eligible) { check(api_->SetLeaderEligible(eligible ? 1 : 0)); }
-  // Transfers the leadership to a member, or to the one that elections prefer; this one leads until that one is elected.
-  // Leader only: not_leader. With gossip a leader that yields stops leading at once, and does not lead again for a while; with
-  // etcd it goes to the end of the line.
+  // Transfers the leadership to a member, or to the one that elections prefer; this one leads until that one is elected. Leader
+  // only: not_leader. With gossip a leader that yields stops leading at once, and does not lead again for a while; with etcd it
+  // goes to the end of the line.
   void transfer_leadership(const std::string& peer) { check(api_->TransferLeadership(text(peer))); }
   void yield_leadership() { check(api_->YieldLeadership()); }
-  // How much elections prefer this member: the highest priority first, of equal ones the largest id. 0 is the default.
+  // Priority of this member in elections: the highest goes first, of equal ones the largest id. 0 is the default.
   void set_election_priority(std::int32_t priority) { check(api_->SetElectionPriority(priority)); }
   // Term of the newest claim to lead, and the number of set_leader() calls that it builds on: compare the epoch first.
   std::int64_t leader_term() const noexcept { return api_->GetLeaderTerm(); }
   std::int64_t leader_epoch() const noexcept { return api_->GetLeaderEpoch(); }
-  // One of MMN_STRATEGY_...
+  // The election strategy: one of MMN_STRATEGY_...
   std::int32_t election_strategy() const noexcept { return api_->GetElectionStrategy(); }
-  // With MMN_STRATEGY_SEEDED: one of MMN_MEMBER_..., of this member, too; and the version of the cluster. With others -1.
+  // With MMN_STRATEGY_SEEDED: the state of a member, this one included, one of MMN_MEMBER_...; and the version of the cluster.
+  // Else -1.
   std::int32_t member_state(const std::string& peer) const { return api_->GetMemberState(text(peer)); }
   std::int64_t cluster_version() const noexcept { return api_->GetClusterVersion(); }
-  // With MMN_STRATEGY_ETCD: the token of this member's leadership, 0 while it does not lead. With others -1.
+  // With MMN_STRATEGY_ETCD: the token of this member's leadership, 0 while it does not lead. Else -1.
   std::int64_t fencing_token() const noexcept { return api_->GetFencingToken(); }
-  // What clients of etcd read of this member while it leads.
+  // Sets the text that clients of etcd read of this member while it leads.
   void proclaim(const std::string& value) { check(api_->Proclaim(text(value))); }
-  // Locks of etcd. MMN_EVENT_LOCK_RESULT with the number that is returned tells the outcome. A timeout of 0 is none.
+  // Locks of etcd. MMN_EVENT_LOCK_RESULT with the returned number reports the outcome. A timeout of 0 is none.
   std::uint64_t acquire_lock(const std::string& name, std::uint32_t timeout_ms = 0) {
     std::uint64_t request = 0;
     check(api_->AcquireLock(text(name), timeout_ms, &request));
@@ -719,21 +724,21 @@ class Room {
   void set_auto_reconnect(bool enabled) { check(api_->SetAutoReconnect(enabled ? 1 : 0)); }
   bool auto_reconnect() const noexcept { return api_->IsAutoReconnectEnabled() != 0; }
 
-  // Leader only: not_leader. Data: at most 3072 bytes.
+  // Removes a member. Leader only: not_leader. Data: at most 3072 bytes.
   void kick(const std::string& peer, std::int32_t code = 0, std::string_view data = {}) {
     check(api_->KickPeer(text(peer), code, bytes(data), length(data)));
   }
-  // The same; unless it is banned the member may come back.
+  // Removes a member, which may come back unless it is banned.
   void kick_ex(const std::string& peer, bool ban, std::int32_t code = 0, std::string_view data = {}) {
     check(api_->KickPeerEx(text(peer), ban ? MMN_KICK_BAN : 0, code, bytes(data), length(data)));
   }
   // Lifts the ban of an id and of its keys. Leader only; peer_not_found when it is not banned.
   void unban(const std::string& peer) { check(api_->UnbanPeer(text(peer))); }
-  // Most other members of each member; 0 is no limit. Leader only.
+  // Limits the other members of each member; 0 is no limit. Leader only.
   void set_max_peers(std::uint32_t max_peers) { check(api_->SetMaxPeers(max_peers)); }
   // The payload that the leader's host receives when this member asks to join; at most 16384 bytes.
   void set_join_payload(std::string_view data) { check(api_->SetJoinPayload(bytes(data), length(data))); }
-  // Whether this host decides who may enter while this member leads: MMN_EVENT_JOIN_REQUEST for every newcomer.
+  // Whether this host decides about admission while this member leads: MMN_EVENT_JOIN_REQUEST for every newcomer.
   void enable_join_requests(bool enabled) { check(api_->EnableJoinRequests(enabled ? 1 : 0)); }
   void accept_join(std::uint64_t request) { check(api_->AcceptJoin(request)); }
   void reject_join(std::uint64_t request, std::int32_t code = 0, std::string_view data = {}) {
@@ -747,8 +752,8 @@ class Room {
   bool centralized_auto_forward() const noexcept { return api_->IsCentralizedAutoForward() != 0; }
   // The payload length in bytes above which the library compresses, if that makes it shorter; UINT32_MAX is never.
   void set_compression_threshold(std::uint32_t size) { check(api_->SetCompressionThreshold(size)); }
-  // Simulates a bad network, for tests of a game: every packet that this member sends waits lag_ms and up to jitter_ms
-  // more (at most 10000 each), and so many of a thousand are lost. Three zeros end it.
+  // Simulates a bad network, for tests of a game: every packet that this member sends waits lag_ms and up to jitter_ms more (at
+  // most 10000 each), and loss_permille packets in a thousand are lost. Three zeros end it.
   void simulate_network(std::uint32_t lag_ms, std::uint32_t jitter_ms, std::uint32_t loss_permille) {
     check(api_->SetNetworkSimulation(lag_ms, jitter_ms, loss_permille));
   }
@@ -767,19 +772,19 @@ class Room {
     check(api_->ForwardMessage(text(from), to.empty() ? nullptr : text(to), bytes(data), length(data), type, flags));
   }
 
-  // To all connected members, or, if one queue is full (send_queue_full), to none.
+  // Sends to all connected members, or, if one queue is full (send_queue_full), to none.
   void broadcast(std::string_view data, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
     check(api_->BroadcastMessage(bytes(data), length(data), type, flags));
   }
   void send(const std::string& peer, std::string_view data, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
     check(api_->SendToPeer(text(peer), bytes(data), length(data), type, flags));
   }
-  // The same, as `delivery` says.
+  // Sends to all connected members with a delivery, or, if one queue is full (send_queue_full), to none.
   void broadcast(std::string_view data, const Delivery& delivery, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
     const SendOptions options = delivery.options(0);
     check(api_->BroadcastEx(bytes(data), length(data), type, flags, &options));
   }
-  // To the connected members whose queue has room; returns how many those are. MMN_EVENT_SLOW_PEER names each of the others.
+  // Sends to the connected members whose queue has room; returns their number. MMN_EVENT_SLOW_PEER names each of the others.
   std::int32_t broadcast_partial(std::string_view data, const Delivery& delivery = {}, std::uint16_t type = first_user_type,
                                  std::uint8_t flags = 0) {
     const SendOptions options = delivery.options(MMN_SEND_PARTIAL);
@@ -792,31 +797,31 @@ class Room {
     const SendOptions options = delivery.options(0);
     check(api_->SendToPeerEx(text(peer), bytes(data), length(data), type, flags, &options));
   }
-  // The longest unreliable message for a member, or for a broadcast, in bytes; -1 when it, or nobody, is connected.
+  // The longest unreliable message for a member, or for a broadcast, in bytes; -1 when the member is not connected, or none is.
   std::int32_t max_datagram_size(const std::string& peer) const { return api_->GetMaxDatagramSize(text(peer)); }
   std::int32_t max_datagram_size() const { return api_->GetMaxDatagramSize(nullptr); }
-  // To the leader; a leader that calls it receives the message itself. not_leader when there is none.
+  // Sends to the leader; a leader that calls it receives the message itself. not_leader when there is none.
   void send_to_leader(std::string_view data, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
     check(api_->SendToLeader(bytes(data), length(data), type, flags));
   }
-  // To all members, as their leader; not_leader when this member is not the leader.
+  // Sends to all members, as their leader; not_leader when this member is not the leader.
   void send_from_leader(std::string_view data, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
     check(api_->SendFromLeader(bytes(data), length(data), type, flags));
   }
 
-  // To standard error.
+  // Turns the log on standard error on or off.
   void enable_logging(bool enabled) { check(api_->EnableLogging(enabled ? 1 : 0)); }
   // The library's name for a code.
   std::string describe(std::int32_t code) const { return api_->DescribeError(code); }
-  // The raw functions, for what this layer does not wrap.
+  // The raw functions, for calls without a wrapper here.
   const Api& api() const noexcept { return *api_; }
 
  private:
   using Receiver = detail::Handlers::Receiver;
   using Routes = detail::Handlers::Routes;
 
-  // Changes where messages go. What is replaced is destroyed by the caller, after the lock is released: its captures are
-  // foreign code.
+  // Changes the routes of messages. The caller destroys a replaced handler after the lock is released: its captures are foreign
+  // code.
   template <typename Change>
   void route(Change change) {
     detail::Handlers& handlers = detail::Handlers::get();
@@ -838,14 +843,14 @@ class Room {
       receiver = *general;
     }
     const bool wanted = static_cast<bool>(receiver);
-    // Without an unregistered moment in between, in which messages would be discarded.
+    // Without a moment between two registrations, in which messages would be discarded.
     if (wanted) handlers.message.set(std::move(receiver));
     lock.unlock();
     check(api_->RegisterReceiveCallback(wanted ? detail::mmn_detail_on_message : nullptr));
     if (!wanted) handlers.message.set(nullptr);
   }
 
-  // Whether this process is a child that was forked since: the room is its parent's.
+  // Whether this process is a child that was forked since: the room belongs to its parent.
   bool forked() const noexcept { return handlers_ != &detail::Handlers::get(); }
 
   void leave() noexcept {
@@ -855,7 +860,7 @@ class Room {
       return;
     }
     if (api_->ShutdownNetwork() != ok) {
-      // Destroyed inside a handler, where leaving is refused. The room stays until the process ends, but silent.
+      // Destroyed inside a handler, where leaving is refused. The room stays until the process ends, but calls no handler.
       api_->RegisterReceiveCallback(nullptr);
       api_->RegisterLeaderChangedCallback(nullptr);
       api_->RegisterLeadershipCallback(nullptr);

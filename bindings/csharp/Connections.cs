@@ -5,24 +5,24 @@ using System.Threading.Tasks;
 
 namespace MetaMystia.Network
 {
-    // Dials that can be awaited.
+    // Dials with an awaitable result.
     public sealed partial class Room
     {
-        // TaskCreationOptions.RunContinuationsAsynchronously, by its number: .NET Framework has it since 4.6. With it, what awaits a dial
-        // does not run inside a handler, where Dispose is refused.
+        // TaskCreationOptions.RunContinuationsAsynchronously, by its number: .NET Framework has it since 4.6. With it, code that awaits a
+        // dial does not run inside a handler, where Dispose is refused.
         private const TaskCreationOptions Asynchronously = (TaskCreationOptions)64;
         private static readonly bool HasAsynchronously = Enum.IsDefined(typeof(TaskCreationOptions), Asynchronously);
 
-        // Guarded by itself. Of each address the oldest first.
+        // Guarded by itself. The dials of each address, the oldest first.
         private readonly Dictionary<string, List<TaskCompletionSource<ConnectionResult>>> dials =
             new Dictionary<string, List<TaskCompletionSource<ConnectionResult>>>(StringComparer.Ordinal);
         private bool left; // guarded by dials
-        private static int domainEnds; // 1 once the domain of these scripts, or the process, is on its way out
+        private static int domainEnds; // 1 once the domain of these scripts, or the process, is ending
 
         /// <summary>
-        /// <see cref="Connect"/> whose result can be awaited; a dial that failed is a result without success. In poll mode it completes
-        /// inside <see cref="Poll"/>, and with <c>queueEvents</c> inside <see cref="Pump"/>. What awaits it then runs where its synchronization
-        /// context says (in Unity: the main thread), or else on the thread pool.
+        /// <see cref="Connect"/> with an awaitable result; a failed dial is a result without success. In poll mode it completes inside
+        /// <see cref="Poll"/>, and with <c>queueEvents</c> inside <see cref="Pump"/>. Code that awaits it then runs in its synchronization
+        /// context (in Unity: on the main thread), or else on the thread pool.
         /// </summary>
         /// <remarks>Of several dials of one address at a time, the first result completes the oldest.</remarks>
         /// <exception cref="NetworkException">At once: a refused call, as by <see cref="Connect"/>. Awaited: -1 NotInitialized, when the room
@@ -37,7 +37,7 @@ namespace MetaMystia.Network
                 ? new TaskCompletionSource<ConnectionResult>(Asynchronously)
                 : new TaskCompletionSource<ConnectionResult>();
             byte[] native = Utf8.ToNative(address);
-            // Before the call: its result may come before it returns.
+            // Before the call, because its result may precede its return.
             RegisterResults();
             lock (dials)
             {
@@ -70,7 +70,7 @@ namespace MetaMystia.Network
             }
         }
 
-        // Inside the handler of a result.
+        // Runs inside the handler of a result.
         private void Settle(ConnectionResult result)
         {
             TaskCompletionSource<ConnectionResult> dial = null;
@@ -93,7 +93,7 @@ namespace MetaMystia.Network
             }
         }
 
-        // A call that was refused has no result.
+        // A refused call has no result.
         private void Retract(string address, TaskCompletionSource<ConnectionResult> dial)
         {
             lock (dials)
@@ -111,7 +111,7 @@ namespace MetaMystia.Network
             }
         }
 
-        // After the room was left: no result comes any more.
+        // After the room was left, no result comes any more.
         private void EndDials()
         {
             List<TaskCompletionSource<ConnectionResult>> ended = new List<TaskCompletionSource<ConnectionResult>>();
@@ -137,8 +137,8 @@ namespace MetaMystia.Network
 
         private static void Complete(Action complete)
         {
-            // Mono may wait for ever for what the thread pool is given while a domain is unloaded, and the scripts that would go on
-            // end with it.
+            // While a domain is unloaded, Mono may wait for ever for work of the thread pool. The scripts that would continue end with the
+            // domain.
             if (Volatile.Read(ref domainEnds) != 0)
             {
                 return;

@@ -8,7 +8,7 @@ using System.Text;
 
 namespace MetaMystia.Network
 {
-    // Where the native library is.
+    // Loading of the native library.
     public sealed partial class Room
     {
         /// <summary>
@@ -23,8 +23,8 @@ namespace MetaMystia.Network
         /// tried. A native call that found no library fails on Mono after this, too. Any thread may call it.
         /// </remarks>
         /// <exception cref="ArgumentException">The path is empty, or names a file with another name.</exception>
-        /// <exception cref="DllNotFoundException">There is no such file, the system does not load it, or the runtime does not take it. The
-        /// message names the path, what was tried and what the system said.</exception>
+        /// <exception cref="DllNotFoundException">There is no such file, the system does not load it, or the runtime does not use it. The
+        /// message names the path, the attempts and the system's error.</exception>
         /// <exception cref="InvalidOperationException">The process has loaded the library from another file, which the message names.</exception>
         public static void LoadNative(string path)
         {
@@ -36,7 +36,7 @@ namespace MetaMystia.Network
     {
         private const string Posix = "lib" + NativeMethods.Library;
         private static readonly object Loading = new object();
-        private static IntPtr module; // what ResolveImport returns
+        private static IntPtr module; // result of ResolveImport
 
         internal static void Load(string path)
         {
@@ -78,7 +78,7 @@ namespace MetaMystia.Network
             }
         }
 
-        // The first import binds here, not somewhere in a game. A method of its own: Mono binds what a method calls before it runs.
+        // The first import binds here, not somewhere in a game. A method of its own: Mono binds a method's calls before it runs the method.
         [MethodImpl(MethodImplOptions.NoInlining)]
         private static void CallOnce()
         {
@@ -103,13 +103,13 @@ namespace MetaMystia.Network
             }
             if (!string.Equals(Path.GetFileName(full), name, StringComparison.OrdinalIgnoreCase))
             {
-                // Where a runtime has nothing to configure, it finds a loaded library by this name.
+                // A runtime without a setting for imports finds a loaded library by this name.
                 throw new ArgumentException("LoadNative(\"" + path + "\"): the file must be named " + name, "path");
             }
             return full;
         }
 
-        // Makes DllImport mean the loaded file, however the runtime at hand wants that. The result says what was done.
+        // Makes DllImport use the loaded file, in the way of the present runtime. Returns a description of that way.
         private static string PointImportsAt(string file, Platform platform)
         {
             // .NET Core 3.0 and newer; a target of this binding may lack the type.
@@ -118,7 +118,7 @@ namespace MetaMystia.Network
             MethodInfo set = libraries == null ? null : libraries.GetMethod("SetDllImportResolver");
             if (set != null && resolver != null)
             {
-                // By a delegate, not by its name: a linker that trims the program keeps it then.
+                // By a delegate, not by its name, so that a linker that trims the program keeps it.
                 Func<string, Assembly, DllImportSearchPath?, IntPtr> resolve = ResolveImport;
                 try
                 {
@@ -126,7 +126,7 @@ namespace MetaMystia.Network
                 }
                 catch (TargetInvocationException exception)
                 {
-                    // An assembly has one resolver: that of an earlier call, or the program's own.
+                    // An assembly has one resolver: that of an earlier call, or the program's.
                     if (!(exception.InnerException is InvalidOperationException))
                     {
                         throw;
@@ -139,22 +139,22 @@ namespace MetaMystia.Network
             {
                 return "by Mono's map of libraries";
             }
-            // Windows, and the dynamic loaders of the others by the library's own name, give the file that is loaded.
+            // Windows finds a loaded file by its name, other dynamic loaders by the library's own name.
             return "by the name of the loaded file";
         }
 
         private static IntPtr ResolveImport(string name, Assembly assembly, DllImportSearchPath? search)
         {
-            // Zero: the runtime looks for it as ever.
+            // Zero: the runtime searches as usual.
             return name == NativeMethods.Library ? module : IntPtr.Zero;
         }
 
-        // What the operating systems differ in.
+        // The differences between the operating systems.
         private abstract class Platform
         {
             internal abstract string FileName { get; }
 
-            // The loaded library of that name when it is not this file; else null.
+            // The loaded library with the name of this file, if it is another file; else null.
             internal abstract string LoadedInsteadOf(string file);
 
             internal abstract IntPtr Open(string file, out string error);
@@ -177,7 +177,7 @@ namespace MetaMystia.Network
 
         private sealed class Windows : Platform
         {
-            private const uint WithAlteredSearchPath = 8; // what the library imports is looked for beside it first
+            private const uint WithAlteredSearchPath = 8; // imports of the library are searched beside it first
             private const int Longest = 32768;
 
             internal override string FileName
@@ -192,7 +192,7 @@ namespace MetaMystia.Network
                 {
                     return null;
                 }
-                // The same file has the same handle, whatever its path looks like.
+                // One file has one handle, whatever its path looks like.
                 IntPtr opened = LoadLibraryExW(file, IntPtr.Zero, WithAlteredSearchPath);
                 if (opened != IntPtr.Zero)
                 {
@@ -237,7 +237,7 @@ namespace MetaMystia.Network
             private static extern int FreeLibrary(IntPtr module);
         }
 
-        // Linux and macOS. RTLD_LOCAL: no other library of the process has a use for its symbols.
+        // Linux and macOS. RTLD_LOCAL: no other library of the process uses its symbols.
         private abstract class Unix : Platform
         {
             private const int Now = 2;
@@ -261,7 +261,7 @@ namespace MetaMystia.Network
 
             internal override bool MapForMono(string name, string file)
             {
-                // By its address: IL2CPP would link an import from "__Internal" when the game is built, and not find it.
+                // By its address: IL2CPP would link an import from "__Internal" at build time, and not find it.
                 byte[] symbol = Utf8.ToNative("mono_dllmap_insert");
                 IntPtr insert = DlSym(Default, symbol);
                 if (insert == IntPtr.Zero)
@@ -283,7 +283,7 @@ namespace MetaMystia.Network
             protected abstract IntPtr Default { get; }
             protected abstract string UnityMono { get; }
 
-            // Those of the library's name.
+            // Files with the library's name.
             protected abstract List<string> LoadedFiles();
 
             protected abstract IntPtr DlOpen(byte[] file, int flags);

@@ -145,11 +145,11 @@ namespace MetaMystia.Network
     /// <summary>Text between .NET and the library, always UTF-8.</summary>
     public static class Utf8
     {
-        // Strict: half a surrogate pair has no UTF-8 form, and two different names must not become the same bytes.
+        // Strict: half a surrogate pair has no UTF-8 form, and two different names must not become equal bytes.
         private static readonly UTF8Encoding Strict = new UTF8Encoding(false, true);
 
         /// <summary>NUL-terminated bytes for the library; null stays NULL.</summary>
-        /// <exception cref="ArgumentException">The text holds a NUL, where C would silently cut it, or is not valid UTF-16.</exception>
+        /// <exception cref="ArgumentException">The text contains a NUL, where C would silently cut it, or is not valid UTF-16.</exception>
         public static byte[] ToNative(string text)
         {
             if (text == null)
@@ -165,10 +165,10 @@ namespace MetaMystia.Network
             return bytes;
         }
 
-        // Every peer id fits.
+        // Room for every peer id.
         internal const int BufferSize = 256;
 
-        // The same in a buffer of BufferSize bytes that is made once; a text that might not fit gets an array of its own.
+        // Writes into a buffer of BufferSize bytes that is allocated once; a text that might not fit gets an array of its own.
         internal static byte[] ToNative(string text, ref byte[] buffer)
         {
             const int longestOfUnit = 3; // bytes for a unit of UTF-16
@@ -195,7 +195,7 @@ namespace MetaMystia.Network
             return Encoding.UTF8.GetString(text, 0, Array.IndexOf(text, (byte)0));
         }
 
-        // In bytes, without the NUL.
+        // Length in bytes, without the NUL.
         internal static int Length(IntPtr text)
         {
             int length = 0;
@@ -206,7 +206,7 @@ namespace MetaMystia.Network
             return length;
         }
 
-        // Of two texts with a NUL at their end.
+        // Compares two texts with a NUL at their end.
         internal static bool AreEqual(byte[] one, byte[] other)
         {
             int index = 0;

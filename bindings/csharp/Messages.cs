@@ -11,7 +11,7 @@ namespace MetaMystia.Network
     /// </summary>
     public struct MessageView
     {
-        /// <summary>The id of the member that sent it: the same string each time, for as long as it is a member.</summary>
+        /// <summary>The id of the sender: the same string each time, for as long as it is a member.</summary>
         public string From;
         /// <summary><see cref="Length"/> bytes. Never zero.</summary>
         public IntPtr Data;
@@ -21,10 +21,10 @@ namespace MetaMystia.Network
         public byte Flags;
         /// <summary>The channel that the sender named.</summary>
         public byte Channel;
-        /// <summary>How it was delivered, one of NativeMethods.Delivery...</summary>
+        /// <summary>Delivery of the message, one of NativeMethods.Delivery...</summary>
         public byte DeliveryMode;
 
-        /// <summary>The same bytes, to be sent on.</summary>
+        /// <summary>The message as a payload, to send it on.</summary>
         public Payload Payload
         {
             get { return new Payload(Data, Length); }
@@ -118,13 +118,13 @@ namespace MetaMystia.Network
             return new Payload(data.Array, data.Offset, data.Count);
         }
 
-        // Whether it is at Pointer; else it is at Array[Offset].
+        // Whether the bytes are at Pointer; else they are at Array[Offset].
         internal bool IsNative
         {
             get { return array == null && Length != 0; }
         }
 
-        // An element exists even if there is nothing to send: the library gets its address.
+        // An element exists even for an empty payload: the library gets its address.
         internal byte[] Array
         {
             get { return Length == 0 ? Nothing : array; }
@@ -136,21 +136,21 @@ namespace MetaMystia.Network
         }
     }
 
-    // Messages: sends and receptions of 0 bytes of managed memory.
+    // Messages: sends and receptions without an allocation of managed memory.
     public sealed partial class Room
     {
-        // What the registered event handler is for: its user data.
+        // Scope of the registered event handler: its user data.
         private const int NoEvents = 0, DataOnly = 1, AllEvents = 2;
 
-        private readonly PeerNames names = new PeerNames(); // used by the event handler, of which one runs at a time
+        private readonly PeerNames names = new PeerNames(); // used by the event handler, which runs once at a time
         private DataHandler dataReceived;
         private int eventsRegistered;
 
         /// <summary>
-        /// Every message, of whatever type, without a copy: an event that <see cref="MessageReceived"/> and <see cref="OnType"/> do not
-        /// change. It costs no managed memory. With <c>queueEvents</c> the messages are copied while they wait.
+        /// Every message, of any type, without a copy, regardless of <see cref="MessageReceived"/> and <see cref="OnType"/>. It costs no
+        /// managed memory. With <c>queueEvents</c> the messages are copied while they wait.
         /// </summary>
-        /// <remarks>The first subscription, here or to <see cref="Happened"/> or <see cref="Changed"/>, waits for a handler of the other that is running.</remarks>
+        /// <remarks>The first subscription, here or to <see cref="Happened"/> or <see cref="Changed"/>, waits for a running handler of the other.</remarks>
         public event DataHandler DataReceived
         {
             add
@@ -159,7 +159,7 @@ namespace MetaMystia.Network
                 if (Interlocked.CompareExchange(ref eventsRegistered, DataOnly, NoEvents) == NoEvents)
                 {
                     RegisterEvents(DataOnly);
-                    // A subscription to Happened that overtook this one wants its events all the same.
+                    // A subscription to Happened that overtook this one still needs its events.
                     if (Volatile.Read(ref eventsRegistered) == AllEvents)
                     {
                         RegisterEvents(AllEvents);
@@ -169,8 +169,8 @@ namespace MetaMystia.Network
             remove { Subtract(ref dataReceived, value); }
         }
 
-        // The first subscriber of Happened receives the present state, also when messages have been received before: the
-        // library reports it to each handler that is registered anew.
+        // The first subscriber of Happened receives the present state, even after earlier messages: the library reports it to each new
+        // handler.
         private void RegisterAllEvents()
         {
             if (Interlocked.Exchange(ref eventsRegistered, AllEvents) != AllEvents)
@@ -247,33 +247,33 @@ namespace MetaMystia.Network
             });
         }
 
-        /// <summary>To all connected members, or, if one queue is full (-7), to none.</summary>
+        /// <summary>Sends to all connected members, or, if one queue is full (-7), to none.</summary>
         public void Broadcast(byte[] data, ushort type = FirstUserType, byte flags = 0)
         {
             Broadcast((Payload)data, default(Delivery), type, flags);
         }
 
-        /// <summary>The same.</summary>
+        /// <summary>Sends to all connected members, or, if one queue is full (-7), to none.</summary>
         public void Broadcast(Payload data, ushort type = FirstUserType, byte flags = 0)
         {
             Broadcast(data, default(Delivery), type, flags);
         }
 
-        /// <summary>To all connected members as <paramref name="delivery"/> says, or, if one queue is full (-7), to none.</summary>
+        /// <summary>Sends to all connected members with a delivery, or, if one queue is full (-7), to none.</summary>
         public void Broadcast(byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
             Broadcast((Payload)data, delivery, type, flags);
         }
 
-        /// <summary>The same.</summary>
+        /// <summary>Sends to all connected members with a delivery, or, if one queue is full (-7), to none.</summary>
         public void Broadcast(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
             Check(NativeBroadcast(data, type, flags, delivery.Options(0)));
         }
 
         /// <summary>
-        /// <see cref="Broadcast(Payload, ushort, byte)"/> that returns what a correct program meets at run time: <see cref="ErrorCode.Ok"/>,
-        /// SendQueueFull, NotLeader (there is none, in centralized mode).
+        /// <see cref="Broadcast(Payload, ushort, byte)"/> that returns the outcomes that a correct program meets at run time:
+        /// <see cref="ErrorCode.Ok"/>, SendQueueFull, NotLeader (there is none, in centralized mode).
         /// </summary>
         /// <exception cref="NetworkException">Every other code.</exception>
         public int TryBroadcast(Payload data, ushort type = FirstUserType, byte flags = 0)
@@ -281,19 +281,19 @@ namespace MetaMystia.Network
             return TryBroadcast(data, default(Delivery), type, flags);
         }
 
-        /// <summary>The same, as <paramref name="delivery"/> says.</summary>
+        /// <summary><see cref="TryBroadcast(Payload, ushort, byte)"/> with a delivery.</summary>
         public int TryBroadcast(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
             return Outcome(NativeBroadcast(data, type, flags, delivery.Options(0)));
         }
 
-        /// <summary>To the connected members whose queue has room; returns how many those are. A SlowPeer event names each of the others.</summary>
+        /// <summary>Sends to the connected members whose queue has room; returns their number. A SlowPeer event names each of the others.</summary>
         public int BroadcastPartial(byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
             return BroadcastPartial((Payload)data, delivery, type, flags);
         }
 
-        /// <summary>The same.</summary>
+        /// <summary>Sends to the connected members whose queue has room; returns their number. A SlowPeer event names each of the others.</summary>
         public int BroadcastPartial(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
             int took = NativeBroadcast(data, type, flags, delivery.Options(NativeMethods.SendPartial));
@@ -302,9 +302,9 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// To all connected members but one, whose queue has room; returns how many those are. Each is a send of its own, so that it is not
-        /// all or nothing as <see cref="Broadcast(Payload, ushort, byte)"/> is: <paramref name="full"/> receives the ids of the members whose
-        /// queue is full, and a member that leaves meanwhile gets nothing. In centralized mode, too, the message goes directly.
+        /// Sends to all connected members but one, if their queue has room; returns their number. Each is a separate send, so the call is
+        /// not all or nothing as <see cref="Broadcast(Payload, ushort, byte)"/> is: <paramref name="full"/> receives the ids of the members
+        /// whose queue is full, and a member that leaves meanwhile gets nothing. In centralized mode, too, the message goes directly.
         /// </summary>
         /// <exception cref="NetworkException">Any other error, such as an unreliable message that is too long for a link. Members
         /// before that one, in the order of <see cref="Peers"/>, got the message.</exception>
@@ -378,20 +378,20 @@ namespace MetaMystia.Network
             return TrySendTo(peerId, data, default(Delivery), type, flags);
         }
 
-        /// <summary>The same, as <paramref name="delivery"/> says.</summary>
+        /// <summary><see cref="TrySendTo(string, Payload, ushort, byte)"/> with a delivery.</summary>
         public int TrySendTo(string peerId, Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
             SendOptions options = delivery.Options(0);
             return Outcome(NativeSend(Utf8.ToNative(peerId, ref idBuffer), data, type, flags, ref options));
         }
 
-        /// <summary>To the leader; a leader that calls it receives the message itself. -6 when there is none.</summary>
+        /// <summary>Sends to the leader; a leader that calls it receives the message itself. -6 when there is none.</summary>
         public void SendToLeader(byte[] data, ushort type = FirstUserType, byte flags = 0)
         {
             SendToLeader((Payload)data, type, flags);
         }
 
-        /// <summary>The same.</summary>
+        /// <summary>Sends to the leader; a leader that calls it receives the message itself. -6 when there is none.</summary>
         public void SendToLeader(Payload data, ushort type = FirstUserType, byte flags = 0)
         {
             Check(NativeSendToLeader(data, type, flags));
@@ -407,13 +407,13 @@ namespace MetaMystia.Network
             return Outcome(NativeSendToLeader(data, type, flags));
         }
 
-        /// <summary>To all members, as their leader, or, if one queue is full (-7), to none; -6 when this member is not the leader.</summary>
+        /// <summary>Sends to all members, as their leader, or, if one queue is full (-7), to none; -6 when this member is not the leader.</summary>
         public void SendFromLeader(byte[] data, ushort type = FirstUserType, byte flags = 0)
         {
             SendFromLeader((Payload)data, type, flags);
         }
 
-        /// <summary>The same.</summary>
+        /// <summary>Sends to all members, as their leader, or, if one queue is full (-7), to none; -6 when this member is not the leader.</summary>
         public void SendFromLeader(Payload data, ushort type = FirstUserType, byte flags = 0)
         {
             Check(NativeSendFromLeader(data, type, flags));
@@ -437,7 +437,7 @@ namespace MetaMystia.Network
             Forward(from, to, (Payload)data, type, flags);
         }
 
-        /// <summary>The same.</summary>
+        /// <summary>Forwards on behalf of <paramref name="from"/> to <paramref name="to"/>, or to all others if that is null. Leader only (-6).</summary>
         public void Forward(string from, string to, Payload data, ushort type = FirstUserType, byte flags = 0)
         {
             Check(NativeForward(from, to, data, type, flags));
@@ -453,7 +453,7 @@ namespace MetaMystia.Network
             return Outcome(NativeForward(from, to, data, type, flags));
         }
 
-        // What changes while a program runs is its outcome; the rest it does wrong, or does after it has left.
+        // Returns the outcomes that change while a program runs. Throws for an error of the program, or a call after it has left.
         private static int Outcome(int code)
         {
             if (code < 0 && code != ErrorCode.SendQueueFull && code != ErrorCode.PeerNotFound && code != ErrorCode.NotLeader)
@@ -463,7 +463,7 @@ namespace MetaMystia.Network
             return code;
         }
 
-        // Of the calling thread: no send runs a handler, so that none is in use when a send begins.
+        // A buffer for each thread: no send runs a handler, so the buffer is free when a send begins.
         [ThreadStatic] private static byte[] idBuffer;
         [ThreadStatic] private static byte[] secondIdBuffer;
         [ThreadStatic] private static byte[] listBuffer;
@@ -523,8 +523,8 @@ namespace MetaMystia.Network
         }
     }
 
-    // The sends of NativeMethods for a part of an array and for native memory. The runtime passes the address of a byte that is
-    // passed by reference, and keeps its array in place: without unsafe code, and without a handle.
+    // The sends of NativeMethods for a part of an array and for native memory. For a byte passed by reference, the runtime passes its
+    // address and keeps its array in place: without unsafe code, and without a handle.
     internal static class NativeSends
     {
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
@@ -558,21 +558,21 @@ namespace MetaMystia.Network
         internal static extern int ForwardMessage(byte[] from, byte[] to, IntPtr data, int length, ushort messageType, byte flags);
     }
 
-    // The ids of those who send, as strings: found by their bytes, because the library's pointer may differ from call to call.
+    // The ids of senders as strings, found by their bytes, because the library's pointer may differ from call to call.
     internal sealed class PeerNames
     {
-        // More than a room has members; what an id that never leaves could fill is bounded all the same.
+        // More than the members of a room. It also bounds the ids of members that never leave.
         private const int Capacity = 1024;
 
         private readonly Dictionary<uint, Entry> entries = new Dictionary<uint, Entry>();
         private int count;
-        private Entry last; // messages often come in a row
+        private Entry last; // one member often sends several messages in a row
 
         private sealed class Entry
         {
             internal byte[] Bytes; // with the NUL
             internal string Name;
-            internal Entry Next; // of the same hash
+            internal Entry Next; // with the same hash
         }
 
         internal string Of(IntPtr peer)

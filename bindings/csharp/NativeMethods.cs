@@ -1,11 +1,11 @@
-// Generated from src/ffi by `make header`: do not edit. Marshalling.cs has what is written by hand.
+// Generated from src/ffi by `make header`: do not edit. Marshalling.cs has the parts written by hand.
 using System;
 using System.Runtime.InteropServices;
 
 namespace MetaMystia.Network
 {
     /// <summary>
-    /// The functions of the native library, exactly as its header declares them. Most programs want <see cref="Room"/> instead.
+    /// The functions of the native library, exactly as its header declares them. Most programs use <see cref="Room"/> instead.
     /// </summary>
     /// <remarks>
     /// Text goes in as NUL-terminated UTF-8 (<see cref="Utf8.ToNative"/>) and comes out as a pointer that must be copied
@@ -39,13 +39,13 @@ namespace MetaMystia.Network
         /// <summary>SendOptions.delivery: each message arrives once, in the order of the calls with the same receiver and channel. Channel 0 is that of the classic sends. Since ABI version 9.</summary>
         public const byte DeliveryReliableOrdered = 0;
 
-        /// <summary>SendOptions.delivery: each message arrives once, in any order: none waits for one that the network lost. Since ABI version 9.</summary>
+        /// <summary>SendOptions.delivery: each message arrives once, in any order: no message waits for one that the network lost. Since ABI version 9.</summary>
         public const byte DeliveryReliableUnordered = 1;
 
         /// <summary>SendOptions.delivery: a message arrives once or is lost, in any order. Since ABI version 9.</summary>
         public const byte DeliveryUnreliable = 2;
 
-        /// <summary>SendOptions.delivery: the same, and the receiver drops a message that is older than the newest one that it has with the same sender and key. It remembers 1024 keys of a sender, those used last. Since ABI version 9.</summary>
+        /// <summary>SendOptions.delivery: as MMN_DELIVERY_UNRELIABLE, and the receiver drops a message that is older than the newest one that it has with the same sender and key. It remembers the 1024 most recently used keys of a sender. Since ABI version 9.</summary>
         public const byte DeliverySequenced = 3;
 
         /// <summary>SendOptions.flags for BroadcastEx: the message goes to the peers whose queue has room. Since ABI version 9.</summary>
@@ -132,7 +132,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int RegisterConnectionResultCallback(ConnectionResultCallback callback);
 
-        /// <summary>Sets the callback for what happens to lost peers; NULL removes it. It replaces the previous one as RegisterReceiveCallback does.</summary>
+        /// <summary>Sets the callback for the reconnection of lost peers; NULL removes it. It replaces the previous one as RegisterReceiveCallback does.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int RegisterReconnectCallback(ReconnectCallback callback);
 
@@ -152,7 +152,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int InitializeNetworkWithConfig(byte[] peerId, byte[] sessionId, ref NetworkConfig config);
 
-        /// <summary>Leaves the room and closes it. The library sends accepted messages for up to 1 second, notifies the other members, and releases every thread and socket. Takes at most 2 seconds, plus the time of a callback that is running: that callback must not wait for the thread that calls this.</summary>
+        /// <summary>Leaves the room and closes it. The library sends accepted messages for up to 1 second, notifies the other members, and releases every thread and socket. It takes at most 2 seconds, plus the time of a running callback, which must not wait for the thread that calls this.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int ShutdownNetwork();
 
@@ -172,11 +172,11 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr GetLastErrorMessage();
 
-        /// <summary>The meaning of a code, in one sentence; for an unknown number, one about that. Works before initialization.</summary>
+        /// <summary>The meaning of a code, in one sentence. An unknown number gets a sentence, too. Works before initialization.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr DescribeError(int code);
 
-        /// <summary>Connects to the member at <c>addr</c>: "ip:port", "[ipv6]:port" or "name:port". Blanks, line ends and invisible characters around it are left out, and full-width characters count as ASCII ones, so that text which a player pastes or types works. A link-local IPv6 address needs its zone, the name or the number of this machine's interface: "[fe80::1%eth0]:port".</summary>
+        /// <summary>Connects to the member at <c>addr</c>: "ip:port", "[ipv6]:port" or "name:port". The library removes blanks, line ends and invisible characters around it, and takes full-width characters as ASCII ones, so that text which a player pastes or types works. A link-local IPv6 address needs its zone, the name or the number of this machine's interface: "[fe80::1%eth0]:port".</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int ConnectToPeer(byte[] address);
 
@@ -260,11 +260,11 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int KickPeer(byte[] peerId, int code, byte[] data, int length);
 
-        /// <summary>Removes a peer from the room as KickPeer does, with <c>flags</c> 0 or MMN_KICK_BAN. Without MMN_KICK_BAN the peer may come back: its host receives the end of its room, and can open it again. Whether it is admitted is then decided as for any newcomer. A peer that is reconnecting does not learn of a kick without a ban.</summary>
+        /// <summary>Removes a peer from the room as KickPeer does, with <c>flags</c> 0 or MMN_KICK_BAN. Without MMN_KICK_BAN the peer may come back: its host receives the end of its room, and can open it again. The room then decides about it as about any newcomer. A peer that is reconnecting does not learn of a kick without a ban.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int KickPeerEx(byte[] peerId, uint flags, int code, byte[] data, int length);
 
-        /// <summary>Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with, under whatever other ids. Only the leader may. It is the same for bans of KickPeer and of KickPeerEx. The peer is not admitted by that, but may ask again.</summary>
+        /// <summary>Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with, whatever other ids use that key. Only the leader may. It lifts bans of KickPeer and of KickPeerEx alike. The peer is not admitted by that, but may ask again.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int UnbanPeer(byte[] peerId);
 
@@ -272,11 +272,11 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetMaxPeers(uint maxPeers);
 
-        /// <summary>Sets the payload that this node sends from now on when it enters a room, on which the leader's host can decide: <c>length</c> bytes at <c>data</c>, at most 16384; 0 for none. Before ABI version 10 it was 8192.</summary>
+        /// <summary>Sets the payload that this node sends from now on when it enters a room, for the decision of the leader's host: <c>length</c> bytes at <c>data</c>, at most 16384; 0 for none. Before ABI version 10 it was 8192.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetJoinPayload(byte[] data, int length);
 
-        /// <summary>Sets whether this host decides who may enter while this node leads (not 0), or everybody who knows the room may enter (0, the default). If it decides, every newcomer is an MMN_EVENT_JOIN_REQUEST, which the host answers with AcceptJoin or RejectJoin within handshake_timeout_ms. Without an answer the newcomer is refused, and gets MMN_TIMEOUT. Members that return need no request. Set it on every member that may come to lead.</summary>
+        /// <summary>Sets the admission rule of this host while this node leads: the host decides about each newcomer (not 0), or every process that knows the room may enter (0, the default). If the host decides, every newcomer is an MMN_EVENT_JOIN_REQUEST, which the host answers with AcceptJoin or RejectJoin within handshake_timeout_ms. Without an answer the newcomer is refused, and gets MMN_TIMEOUT. Members that return need no request. Set it on every member that may come to lead.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int EnableJoinRequests(byte enabled);
 
@@ -308,7 +308,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int YieldLeadership();
 
-        /// <summary>Sets how much elections prefer this node from now on. The highest priority campaigns first; of equal ones the largest id. The default is 0, and any number is allowed. The priority decides who succeeds a lost leader, and never displaces a living one.</summary>
+        /// <summary>Sets the priority of this node in elections from now on. The highest priority campaigns first; of equal ones the largest id. The default is 0, and any number is allowed. The priority decides which member succeeds a lost leader, and never displaces a living one.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetElectionPriority(int priority);
 
@@ -320,7 +320,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern long GetLeaderEpoch();
 
-        /// <summary>How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED or MMN_STRATEGY_ETCD. -1 when no room is open.</summary>
+        /// <summary>The election strategy of this room: one of MMN_STRATEGY_... -1 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetElectionStrategy();
 
@@ -328,7 +328,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr GetCurrentLeader();
 
-        /// <summary>Whether this node is the leader: 1 or 0. With MMN_STRATEGY_ETCD 0 from the moment on at which its lease may have ended, also when the process was stopped or the machine slept until then.</summary>
+        /// <summary>Whether this node is the leader: 1 or 0. With MMN_STRATEGY_ETCD it is 0 from the moment at which its lease may have ended, even if the process was stopped or the machine slept until then.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern byte IsLeader();
 
@@ -364,7 +364,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern uint GetLeaderElectionDuration();
 
-        /// <summary>How long a member remembers proposals and declarations of others, so that it ignores older ones: ten times GetLeaderAliveThreshold, in milliseconds, at most UINT32_MAX. Since ABI version 4.</summary>
+        /// <summary>Time for which a member remembers proposals and declarations of others, so that it ignores older ones: ten times GetLeaderAliveThreshold, in milliseconds, at most UINT32_MAX. Since ABI version 4.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern uint GetMsgExpirationTimeout();
 
@@ -376,11 +376,11 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetDefaultSeededOptions(uint profile, ref SeededOptions options);
 
-        /// <summary>The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and MMN_MEMBER_INIT for everybody who is not in the cluster. -1 when <c>peer_id</c> is not an id, no room is open (both set GetLastErrorCode), or the room's strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
+        /// <summary>The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and MMN_MEMBER_INIT for every peer that is not in the cluster. -1 when <c>peer_id</c> is not an id, no room is open (both set GetLastErrorCode), or the room's strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetMemberState(byte[] peerId);
 
-        /// <summary>The version of the cluster, which grows with every leader. 0 before this node has entered one, and after it left one whose leader was lost for good. -1 when no room is open or its strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
+        /// <summary>The version of the cluster, which grows with every leader. 0 before this node has entered a cluster, and after it left one whose leader was lost for good. -1 when no room is open or its strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern long GetClusterVersion();
 
@@ -388,11 +388,11 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetDefaultEtcdOptions(ref EtcdOptions options);
 
-        /// <summary>The fencing token of this node's leadership: the revision at which etcd created its key. The token of every later leader is larger. Send it with whatever the leader writes elsewhere, and let the store refuse a smaller token than the largest it has seen: then a leader that was paused, and does not know yet that another leads, changes nothing.</summary>
+        /// <summary>The fencing token of this node's leadership: the revision at which etcd created its key. The token of every later leader is larger. Send it with everything that the leader writes elsewhere, and let the store refuse a token smaller than the largest it has seen. Then a leader that was paused, and does not know yet that another leads, changes nothing.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern long GetFencingToken();
 
-        /// <summary>Sets what clients of etcd read of this node while it leads, at most MMN_MAX_PROCLAIMED_BYTES. It is kept for the next time that this node leads. The value of the leader's key is its peer id, its address and the proclaimed text, separated by line feeds. Since neither of the first two contains one, everything behind the second is the proclaimed text, which may contain more. "" by default.</summary>
+        /// <summary>Sets the text that clients of etcd read of this node while it leads, at most MMN_MAX_PROCLAIMED_BYTES. The library keeps it for the next time that this node leads. The value of the leader's key is its peer id, its address and the proclaimed text, separated by line feeds. Neither of the first two contains a line feed, so everything behind the second one is the proclaimed text, which may contain more. "" by default.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int Proclaim(byte[] value);
 
@@ -404,7 +404,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int TryLock(byte[] name, ref ulong request);
 
-        /// <summary>Releases the lock <c>name</c>, or stops waiting for it: each of its calls that wait ends with MMN_SUPERSEDED. The call does not wait for etcd. A crash releases all locks of the process after ttl_seconds, and ShutdownNetwork releases them at once.</summary>
+        /// <summary>Releases the lock <c>name</c>, or stops waiting for it: each waiting call for it ends with MMN_SUPERSEDED. The call does not wait for etcd. A crash releases all locks of the process after ttl_seconds, and ShutdownNetwork releases them at once.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int ReleaseLock(byte[] name);
 
@@ -424,7 +424,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SendFromLeader(byte[] data, int length, ushort messageType, byte flags);
 
-        /// <summary>Forwards a message on behalf of <c>from</c>, which is this node or a connected peer. Only the leader may: receivers drop messages that anybody else sends on behalf of another. The message goes to the peer <c>to</c>, or, if <c>to</c> is NULL, to all connected peers except <c>from</c>, or to none of them. If <c>to</c> is this node's own id, the message goes to its own ReceiveCallback. The other arguments are as in BroadcastMessage.</summary>
+        /// <summary>Forwards a message on behalf of <c>from</c>, which is this node or a connected peer. Only the leader may: receivers drop messages that any other member sends on behalf of another. The message goes to the peer <c>to</c>, or, if <c>to</c> is NULL, to all connected peers except <c>from</c>, or to none of them. If <c>to</c> is this node's own id, the message goes to its own ReceiveCallback. The other arguments are as in BroadcastMessage.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int ForwardMessage(byte[] from, byte[] to, byte[] data, int length, ushort messageType, byte flags);
 
@@ -448,15 +448,15 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetCompressionThreshold(uint bytes);
 
-        /// <summary>Sends a message to one peer as <c>options</c> say; NULL means as SendToPeer. A message to this node's own id goes to its own handlers. The other arguments are as in BroadcastMessage.</summary>
+        /// <summary>Sends a message to one peer with the delivery in <c>options</c>; NULL means as SendToPeer. A message to this node's own id goes to its own handlers. The other arguments are as in BroadcastMessage.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SendToPeerEx(byte[] peerId, byte[] data, int length, ushort messageType, byte flags, ref SendOptions options);
 
-        /// <summary>Sends a message to all connected peers as <c>options</c> say, or to none of them; NULL means as BroadcastMessage. Deliveries are as in SendToPeerEx.</summary>
+        /// <summary>Sends a message to all connected peers with the delivery in <c>options</c>, or to none of them; NULL means as BroadcastMessage. Deliveries are as in SendToPeerEx.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int BroadcastEx(byte[] data, int length, ushort messageType, byte flags, ref SendOptions options);
 
-        /// <summary>The longest message in bytes that SendToPeerEx takes for <c>peer_id</c> with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED. If <c>peer_id</c> is NULL, the longest that BroadcastEx takes: the least of all connected peers, or without any what every new link carries, and less in centralized mode. It depends on the path of each link, and is 1100 or more (centralized: 850), unless max_message_size is less: that much always fits. It grows while a link finds out what its path carries, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the network.</summary>
+        /// <summary>The longest message in bytes that SendToPeerEx takes for <c>peer_id</c> with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED. If <c>peer_id</c> is NULL, the longest that BroadcastEx takes: the least of all connected peers, or without any peer the size that every new link carries. In centralized mode it is less. It depends on the path of each link, and is 1100 or more (centralized: 850), unless max_message_size is less: a message of that size always fits. It grows while a link measures its path, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the network. network.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetMaxDatagramSize(byte[] peerId);
 
@@ -464,7 +464,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetPeerStats(byte[] peerId, ref PeerStats stats);
 
-        /// <summary>Simulates a bad network, so that a game can be tried on one machine as its players will have it: from now on each packet that this node sends waits <c>lag_ms</c> (0 to 10000) and a random time up to <c>jitter_ms</c> (0 to 10000) more, so that packets overtake each other; <c>loss_permille</c> (0 to 1000) of a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real line. Discovery in the local network is not affected. While it is on, the log repeats that every minute, as a warning.</summary>
+        /// <summary>Simulates a bad network, so that a developer can try a game on one machine under the players' conditions. From now on each packet that this node sends waits <c>lag_ms</c> (0 to 10000) and a random time up to <c>jitter_ms</c> (0 to 10000) more, so that packets overtake each other; <c>loss_permille</c> (0 to 1000) packets in a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real line. It does not affect discovery in the local network. While it is on, the log repeats that every minute, as a warning.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetNetworkSimulation(uint lagMs, uint jitterMs, uint lossPermille);
 
@@ -481,7 +481,7 @@ namespace MetaMystia.Network
         public static extern int RegisterLogCallback(int level, LogCallback callback, IntPtr userData, DropCallback dropFunction);
     }
 
-    // A delegate that is handed to the library must stay referenced by managed code (a static field is the simplest way)
+    // A delegate that the library receives must stay referenced by managed code (a static field is the simplest way)
     // for as long as it is registered: the garbage collector does not see the library's copy of the pointer.
 
     /// <summary>Receives messages. <c>peer</c> sent the <c>length</c> bytes at <c>data</c>, which is never NULL, with <c>msg_type</c> and <c>flags</c>. Callbacks run one at a time and in order, on a thread of the library or, in poll mode, on the thread that calls PollEvents. Their arguments are valid during the call only. A callback may call every function except ShutdownNetwork and PollEvents, and must not throw.</summary>
@@ -504,7 +504,7 @@ namespace MetaMystia.Network
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void ConnectionResultCallback(IntPtr address, byte success, int code);
 
-    /// <summary>Receives what happens to lost peers while automatic reconnection is on. <c>status</c> is MMN_RECONNECT_RETRYING, MMN_RECONNECT_RETURNED or MMN_RECONNECT_GAVE_UP. The PeerStatus callback for the same event runs first.</summary>
+    /// <summary>Receives the progress of reconnection to lost peers, while automatic reconnection is on. <c>status</c> is MMN_RECONNECT_RETRYING, MMN_RECONNECT_RETURNED or MMN_RECONNECT_GAVE_UP. The PeerStatus callback for the same event runs first.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void ReconnectCallback(IntPtr peer, byte status);
 
@@ -540,7 +540,7 @@ namespace MetaMystia.Network
         public ushort ReconnectInitialMs;
         /// <summary>Longest time without an answer after which a ConnectToPeer ends, in milliseconds [5000]. Each step that gets an answer renews it, up to three times this in all; the first is the lookup of a host name.</summary>
         public ushort HandshakeTimeoutMs;
-        /// <summary>How long a peer's library may read nothing before this one drops the link, in milliseconds [5000].</summary>
+        /// <summary>Longest time that a peer's library may read nothing before this one drops the link, in milliseconds [5000].</summary>
         public ushort WriteTimeoutMs;
         /// <summary>Most messages queued for one peer [128]. A send beyond that returns MMN_SEND_QUEUE_FULL.</summary>
         public ushort SendQueueCapacity;
@@ -562,7 +562,7 @@ namespace MetaMystia.Network
         public byte CentralizedAutoForward;
         /// <summary>Whether this member campaigns to become the leader: 0 no, else yes [1].</summary>
         public byte AutoElectionEnabled;
-        /// <summary>What to do when a leader named by SetLeader is lost: 1 is MMN_RECOVERY_AUTO_ELECT, anything else MMN_RECOVERY_HOLD [0]. With MMN_AUTHORITY_LEADER_ONLY always the former.</summary>
+        /// <summary>Behaviour when a leader named by SetLeader is lost: 1 is MMN_RECOVERY_AUTO_ELECT, anything else MMN_RECOVERY_HOLD [0]. With MMN_AUTHORITY_LEADER_ONLY always the former.</summary>
         public byte ManualOverrideRecovery;
         /// <summary>No effect: QUIC has no Nagle algorithm to switch off [1].</summary>
         public byte TcpNodelay;
@@ -584,39 +584,39 @@ namespace MetaMystia.Network
         public IntPtr BindAddress;
         /// <summary>The room secret, secret_length bytes, which members must know besides the session id. A dial between members with different secrets fails with MMN_AUTHENTICATION_FAILED. NULL is no secret [NULL].</summary>
         public IntPtr Secret;
-        /// <summary>An Ed25519 private key in PKCS#8 (DER), identity_key_length bytes. Give one to keep this member's identity from one room to the next. NULL makes a new key at every start [NULL].</summary>
+        /// <summary>An Ed25519 private key in PKCS#8 (DER), identity_key_length bytes. Pass one to keep this member's identity from one room to the next. NULL makes a new key at every start [NULL].</summary>
         public IntPtr IdentityKey;
         /// <summary>Length of secret in bytes, at most MMN_MAX_SECRET_BYTES. 0 is no secret [0].</summary>
         public uint SecretLength;
         /// <summary>Length of identity_key in bytes, at most 1024. 0 makes a new key [0].</summary>
         public uint IdentityKeyLength;
-        /// <summary>How long the room keeps a lost member's place, in milliseconds [60000]. Above 0. With MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.</summary>
+        /// <summary>Time for which the room keeps a lost member's place, in milliseconds [60000]. Above 0. With MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.</summary>
         public uint MemberHoldMs;
         /// <summary>Most bytes queued for one peer, and for the host, besides the limits in messages [4194304]. Above 0. An empty queue accepts one message of any allowed size.</summary>
         public uint QueueBytes;
-        /// <summary>How the room elects its leader: MMN_STRATEGY_RAFT, since ABI version 4 MMN_STRATEGY_GOSSIP, since ABI version 7 MMN_STRATEGY_SEEDED, or since ABI version 8 MMN_STRATEGY_ETCD [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and MMN_STRATEGY_ETCD, too, in a build without it. The same for all members. With any strategy but MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has no votes, and SetLeaderAliveThreshold and the functions beside it set its times. MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It excludes host_mode and eligible 0, and auto_election_enabled has no effect. MMN_STRATEGY_ETCD needs etcd, which has its times. It excludes host_mode, MMN_QUORUM_STATIC and any merge_policy and set_leader_authority but the defaults. The members need no link to each other for it: a room of one takes part in the election.</summary>
+        /// <summary>Election strategy of the room: MMN_STRATEGY_RAFT, since ABI version 4 MMN_STRATEGY_GOSSIP, since ABI version 7 MMN_STRATEGY_SEEDED, or since ABI version 8 MMN_STRATEGY_ETCD [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and so is MMN_STRATEGY_ETCD in a build without it. The same for all members. With any strategy but MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has no votes, and SetLeaderAliveThreshold and the functions beside it set its times. MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It excludes host_mode and eligible 0, and auto_election_enabled has no effect. MMN_STRATEGY_ETCD needs etcd, which has its times. It excludes host_mode, MMN_QUORUM_STATIC and any merge_policy and set_leader_authority but the defaults. The members need no link to each other for it: a room of one takes part in the election.</summary>
         public uint Strategy;
-        /// <summary>How much elections prefer this member: the highest priority first [0]. Must be 0 with any strategy but MMN_STRATEGY_RAFT.</summary>
+        /// <summary>Priority of this member in elections: the highest goes first [0]. Must be 0 with any strategy but MMN_STRATEGY_RAFT.</summary>
         public int Priority;
         /// <summary>The UDP port to bind [0]. 0 is any free port.</summary>
         public ushort BindPort;
         /// <summary>Discovery in the local network: MMN_DISCOVERY_OFF, MMN_DISCOVERY_REPORT or MMN_DISCOVERY_CONNECT [MMN_DISCOVERY_OFF].</summary>
         public byte DiscoveryMode;
-        /// <summary>Which thread runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL [MMN_DISPATCH_THREAD].</summary>
+        /// <summary>Thread that runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL [MMN_DISPATCH_THREAD].</summary>
         public byte DispatchMode;
-        /// <summary>Which leader stays when two parts of a room merge: MMN_MERGE_LARGEST_SIDE or MMN_MERGE_HIGHEST_TERM [MMN_MERGE_LARGEST_SIDE]. The same for all members.</summary>
+        /// <summary>Leader that stays when two parts of a room merge: MMN_MERGE_LARGEST_SIDE or MMN_MERGE_HIGHEST_TERM [MMN_MERGE_LARGEST_SIDE]. The same for all members.</summary>
         public byte MergePolicy;
-        /// <summary>Who may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY [MMN_AUTHORITY_ANYONE]. The same for all members.</summary>
+        /// <summary>Members that may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY [MMN_AUTHORITY_ANYONE]. The same for all members.</summary>
         public byte SetLeaderAuthority;
         /// <summary>Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST [MMN_HOST_MODE_OFF]. The fixed host leads when InitializeNetworkWithOptions returns, regardless of auto_election_enabled.</summary>
         public byte HostMode;
         /// <summary>Whether this member may lead: 0 makes it an observer, else yes [1].</summary>
         public byte Eligible;
-        /// <summary>Where the strategy keeps the state that must survive the process: the path of an existing directory that this member can write to. Each session id and peer id has a file of its own there. The file holds the roster, the votes and, if identity_key is NULL, the private key, which the first start makes and every later start reuses. A quorum_roster or identity_key that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED. Allowed with MMN_STRATEGY_ETCD, where it keeps the lease, so that a process that restarts within ttl_seconds leads on and does not wait for its own earlier key. Else NULL [NULL]. Since ABI version 3.</summary>
+        /// <summary>Directory of the state that must survive the process: the path of an existing directory that this member can write to. Each session id and peer id has a file of its own there. The file holds the roster, the votes and, if identity_key is NULL, the private key, which the first start makes and every later start reuses. A quorum_roster or identity_key that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED. Allowed with MMN_STRATEGY_ETCD, where it keeps the lease: a process that restarts within ttl_seconds then leads on and does not wait for its own earlier key. Else NULL [NULL]. Since ABI version 3.</summary>
         public IntPtr StateDirectory;
         /// <summary>The path of a file for a trace of the room's elections, which <c>examples/simulate.rs</c> draws. The library overwrites the file, writes up to 256 MiB, and records nothing that the host sends. A path that cannot be written is MMN_INVALID_ARGUMENT. NULL is no trace [NULL]. Since ABI version 3.</summary>
         public IntPtr TracePath;
-        /// <summary>Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members. A room with a static quorum never has two leaders, and has none without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case. Since ABI version 3.</summary>
+        /// <summary>Members whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members. A room with a static quorum never has two leaders, and has none without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case. Since ABI version 3.</summary>
         public uint QuorumPolicy;
         /// <summary>0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most MMN_MAX_QUORUM_VOTERS [0]. Since ABI version 3.</summary>
         public uint QuorumVoters;
@@ -624,7 +624,7 @@ namespace MetaMystia.Network
         public uint StrategyFlags;
         /// <summary>0. Since ABI version 4.</summary>
         public uint Reserved;
-        /// <summary>Most other members that any member may have, as SetMaxPeers sets it, from the room's first leader on; 0 is no limit [0]. The leader's own value applies until a leader calls SetMaxPeers, so give all members that may lead the same. Since ABI version 5.</summary>
+        /// <summary>Most other members that any member may have, as SetMaxPeers sets it, from the room's first leader on; 0 is no limit [0]. The leader's own value applies until a leader calls SetMaxPeers, so set the same value at all members that may lead. Since ABI version 5.</summary>
         public uint MaxPeers;
         /// <summary>0. Since ABI version 5.</summary>
         public uint Reserved2;
@@ -634,13 +634,13 @@ namespace MetaMystia.Network
         public IntPtr Seeded;
         /// <summary>The settings of MMN_STRATEGY_ETCD, which requires them. NULL with any other strategy [NULL]. Since ABI version 8.</summary>
         public IntPtr Etcd;
-        /// <summary>Who links to whom: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for all members. In a star guests link to the fixed host alone, and everything that they send each other goes through it, encrypted from end to end. No guest learns the address of another, and one reachable port, the host's, is enough. There is no host migration. A star needs host_mode. Since ABI version 10.</summary>
+        /// <summary>Links of the room: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for all members. In a star guests link to the fixed host alone, and everything that they send each other goes through it, encrypted from end to end. No guest learns the address of another, and one reachable port, the fixed host's, is enough. There is no host migration. A star needs host_mode. Since ABI version 10.</summary>
         public uint Topology;
         /// <summary>0. Since ABI version 10.</summary>
         public uint Reserved3;
-        /// <summary>How this member enters the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN [MMN_ENTRY_ANY]. Give MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN behind "join a game": then a player whose dial fails does not become the host of a room of its own, and its MMN_EVENT_LEADER_CHANGED means that it is in a room. Two members that both join refuse each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for 10 seconds receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as any other. Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC, MMN_STRATEGY_SEEDED and MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0. Since ABI version 11.</summary>
+        /// <summary>Entry of this member into the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN [MMN_ENTRY_ANY]. Use MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN behind "join a game": then a player whose dial fails does not become the leader of a room of its own, and its MMN_EVENT_LEADER_CHANGED means that it is in a room. Two members that both join refuse each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for 10 seconds receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as any other. Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC, MMN_STRATEGY_SEEDED and MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0. Since ABI version 11.</summary>
         public uint Entry;
-        /// <summary>While this member leads: how long its host may take no events, in milliseconds, at least 1000 [0, which is for ever]. In poll mode that is the time since the last PollEvents, else the time for which the running callback has been running. After that the member yields to one that may lead and whose host has taken events within half of that time. Without such a member it leads on. It yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it never yields. Since ABI version 11.</summary>
+        /// <summary>Longest time that the host may take no events while this member leads, in milliseconds, at least 1000 [0, unlimited]. In poll mode the library measures from the last PollEvents, else from the start of the running callback. After that time the member yields to one that may lead and whose host has taken events within half of that time. Without such a member it leads on. It yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it never yields. Since ABI version 11.</summary>
         public uint YieldAfterMs;
     }
 
@@ -700,7 +700,7 @@ namespace MetaMystia.Network
         public uint IsSeed;
         /// <summary>The addresses of the seeds, 1 to MMN_MAX_SEEDS, one per line, each as ConnectToPeer takes it. Spaces around a line and empty lines are ignored. A seed may list itself. The library dials them, and dials them again for as long as it needs them. Required [NULL].</summary>
         public IntPtr Seeds;
-        /// <summary>How often a member checks what is due, in milliseconds [500, 50]. Above 0.</summary>
+        /// <summary>Interval at which a member checks its deadlines, in milliseconds [500, 50]. Above 0.</summary>
         public uint ProbeIntervalMs;
         /// <summary>Time between two keep-alives, in milliseconds [10000, 200]. At least probe_interval_ms.</summary>
         public uint HeartbeatIntervalMs;
@@ -720,15 +720,15 @@ namespace MetaMystia.Network
     {
         /// <summary>sizeof(EtcdOptions) as the host was compiled, in bytes.</summary>
         public uint StructSize;
-        /// <summary>How long the leadership, or a lock, of a process survives its crash, in seconds: 2 to 86400 [10]. The servers may make it longer. A member that cannot reach them for two thirds of it stops leading.</summary>
+        /// <summary>Time for which the leadership, or a lock, of a process survives its crash, in seconds: 2 to 86400 [10]. The servers may make it longer. A member that cannot reach them for two thirds of it stops leading.</summary>
         public uint TtlSeconds;
         /// <summary>The client endpoints of the etcd servers, 1 to MMN_MAX_ETCD_ENDPOINTS, one per line: http://host:port or https://host:port, all of one kind. Spaces around a line and empty lines are ignored. Required [NULL].</summary>
         public IntPtr Endpoints;
-        /// <summary>What the keys of the room begin with: 1 to 256 bytes without control characters. The same for all members: others elect a leader of their own, and are refused with MMN_POLICY_MISMATCH. The library adds a slash, so that "test" has no key of "testa"; a slash at either end is refused, because it would give other keys for what looks like the same prefix. Required [NULL].</summary>
+        /// <summary>Prefix of the room's keys: 1 to 256 bytes without control characters. The same for all members: members with another prefix elect a leader of their own, and are refused with MMN_POLICY_MISMATCH. The library adds a slash, so that "test" has no key of "testa". A slash at either end is refused, because it would give other keys for a prefix that looks the same. Required [NULL].</summary>
         public IntPtr Prefix;
-        /// <summary>Where clients reach this member while it leads, as they read it in etcd: any text of at most 256 bytes without control characters. NULL is the first address of this member with the port it is bound to [NULL].</summary>
+        /// <summary>Address at which clients reach this member while it leads, as they read it in etcd: any text of at most 256 bytes without control characters. NULL is the first address of this member with the port it is bound to [NULL].</summary>
         public IntPtr Address;
-        /// <summary>The file with the certificates that sign those of the servers. Only with https. NULL is what the system trusts [NULL].</summary>
+        /// <summary>The file with the certificates that sign those of the servers. Only with https. NULL is the system's set of trusted certificates [NULL].</summary>
         public IntPtr CaFile;
         /// <summary>The file with the certificate by which the servers know this client. Only with https, and with key_file. NULL is none [NULL].</summary>
         public IntPtr CertFile;
@@ -740,7 +740,7 @@ namespace MetaMystia.Network
         public IntPtr Password;
     }
 
-    /// <summary>How SendToPeerEx and BroadcastEx deliver a message. NULL instead of it means the classic send: the default of every field.</summary>
+    /// <summary>Delivery of a message by SendToPeerEx or BroadcastEx. NULL instead of it means the classic send: the default of every field.</summary>
     [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
     public partial struct SendOptions
     {
@@ -748,17 +748,17 @@ namespace MetaMystia.Network
         public uint StructSize;
         /// <summary>One of MMN_DELIVERY_... [MMN_DELIVERY_RELIABLE_ORDERED].</summary>
         public byte Delivery;
-        /// <summary>The receiver sees it in NetworkEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED each channel keeps its own order, and in the network none waits for another [0].</summary>
+        /// <summary>Channel that the receiver sees in NetworkEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED each channel keeps its own order, and in the network no channel waits for another [0].</summary>
         public byte Channel;
-        /// <summary>0 to MMN_MAX_PRIORITY: of what waits for the link to a peer, the higher goes first. Within a channel of MMN_DELIVERY_RELIABLE_ORDERED the order of the calls holds all the same [1].</summary>
+        /// <summary>Priority, 0 to MMN_MAX_PRIORITY: of the messages that wait for the link to a peer, the higher go first. Within a channel of MMN_DELIVERY_RELIABLE_ORDERED the order of the calls still holds [1].</summary>
         public byte Priority;
         /// <summary>0 or MMN_SEND_PARTIAL (BroadcastEx only) [0].</summary>
         public byte Flags;
-        /// <summary>How long the message is of use, in milliseconds; 0 means for ever. One that waits longer, here or in the queue to the receiver's host, is dropped and counted. MMN_DELIVERY_UNRELIABLE and MMN_DELIVERY_SEQUENCED only [0].</summary>
+        /// <summary>Lifetime of the message, in milliseconds; 0 is unlimited. A message that waits longer, here or in the queue to the receiver's host, is dropped and counted. MMN_DELIVERY_UNRELIABLE and MMN_DELIVERY_SEQUENCED only [0].</summary>
         public uint TtlMs;
         /// <summary>0.</summary>
         public uint Reserved;
-        /// <summary>What the message is about. MMN_DELIVERY_SEQUENCED only [0].</summary>
+        /// <summary>Subject of the message, as the host numbers it. MMN_DELIVERY_SEQUENCED only [0].</summary>
         public ulong Key;
     }
 
@@ -792,26 +792,26 @@ namespace MetaMystia.Network
         public ulong CongestionWindow;
         /// <summary>Largest UDP payload that the path carries, in bytes, as measured. 0 while the link is lost.</summary>
         public uint PathMtu;
-        /// <summary>How often the link was lost and came back.</summary>
+        /// <summary>Number of times that the link was lost and came back.</summary>
         public uint Reconnects;
-        /// <summary>How messages go to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI version 10.</summary>
+        /// <summary>Path of the messages to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI version 10.</summary>
         public uint Path;
         /// <summary>0. Since ABI version 10.</summary>
         public uint Reserved;
-        /// <summary>How long the peer's host had taken no events when the peer sent its newest heartbeat, in milliseconds: in poll mode the time since its last PollEvents, else the time for which its running callback had been running. 0 while the link is lost. Since ABI version 11.</summary>
+        /// <summary>Time for which the peer's host had taken no events when the peer sent its newest heartbeat, in milliseconds: in poll mode the time since its last PollEvents, else the time for which its running callback had been running. 0 while the link is lost. Since ABI version 11.</summary>
         public uint HostSilentMs;
         /// <summary>0. Since ABI version 11.</summary>
         public uint Reserved2;
     }
 
-    /// <summary>What a <see cref="NetworkEvent"/> reports.</summary>
+    /// <summary>The kind of a <see cref="NetworkEvent"/>.</summary>
     public static class EventKind
     {
         /// <summary>NetworkEvent.kind: <c>peer</c> is connected. This event precedes the peer's first message.</summary>
         public const uint Joined = 1;
         /// <summary>NetworkEvent.kind: the link to <c>peer</c> is lost and the library is dialling it again. It keeps the messages already accepted for the peer, and reliable messages that are sent meanwhile, as long as the send queue has room.</summary>
         public const uint Reconnecting = 2;
-        /// <summary>NetworkEvent.kind: the link to <c>peer</c> is back. Messages that were queued for it arrive, once and in order. <c>count</c> is the number of this host's reliable messages that the peer will not get: they were broadcast while it was away and did not fit into its queue. <c>missed</c> is the number of the peer's that this host will not get. Each message is counted once. This event precedes what the peer sends on the new link.</summary>
+        /// <summary>NetworkEvent.kind: the link to <c>peer</c> is back. Messages that were queued for it arrive, once and in order. <c>count</c> is the number of this host's reliable messages that the peer will not get: they were broadcast while it was away and did not fit into its queue. <c>missed</c> is the number of the peer's reliable messages that this host will not get. Each message is counted once. This event precedes everything that the peer sends on the new link.</summary>
         public const uint Returned = 3;
         /// <summary>NetworkEvent.kind: <c>peer</c> is gone. <c>reason</c> is one of MMN_LEFT_... <c>code</c> and <c>data</c> come from the host that removed or disconnected it. <c>count</c> is the number of reliable messages for the peer that are not known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event follows the peer's last message.</summary>
         public const uint Left = 4;
@@ -831,25 +831,25 @@ namespace MetaMystia.Network
         public const uint JoinRequest = 11;
         /// <summary>NetworkEvent.kind: discovery found a member in the local network; <c>other</c> is its address for ConnectToPeer.</summary>
         public const uint Discovered = 12;
-        /// <summary>NetworkEvent.kind: a ConnectToPeer has ended. <c>other</c> is the address as passed to that call, <c>peer</c> the member that answered ("" if unknown). <c>success</c> and <c>code</c> are as in ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that the member that answered remembers, <c>reason</c> and <c>data</c> come from that host. Otherwise <c>data</c> may be a sentence: with MMN_POLICY_MISMATCH it names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED the limit, with MMN_RATE_LIMITED for how many seconds no attempt counts, with MMN_NAME_NOT_RESOLVED what the resolver answered, with MMN_TIMEOUT how far the dial came or who did not decide, with MMN_REJECTED which rule refused it.</summary>
+        /// <summary>NetworkEvent.kind: a ConnectToPeer has ended. <c>other</c> is the address as passed to that call, <c>peer</c> the member that answered ("" if unknown). <c>success</c> and <c>code</c> are as in ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that the member that answered remembers, <c>reason</c> and <c>data</c> come from that host. Otherwise <c>data</c> may be a sentence. With MMN_POLICY_MISMATCH it names the rule and both values; with MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of seconds for which no attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with MMN_TIMEOUT how far the dial came or which side did not decide; with MMN_REJECTED the rule that refused it.</summary>
         public const uint ConnectionResult = 13;
         /// <summary>NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left <c>peer</c> out, because the queue to it is full. One event stands for all such broadcasts until the host receives it, and for those of the second after that. Since ABI version 9.</summary>
         public const uint SlowPeer = 14;
-        /// <summary>NetworkEvent.kind: this node has dropped <c>count</c> messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was over, or the link is lost. <c>reason</c> is whether they went to <c>peer</c> (MMN_DROPPED_SENT) or came from it (MMN_DROPPED_RECEIVED). One event a second comes for each peer and direction, and what remains before MMN_EVENT_LEFT. What the network loses, and what a newer message replaces, is not counted. Since ABI version 9.</summary>
+        /// <summary>NetworkEvent.kind: this node has dropped <c>count</c> messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED since the last such event, because a queue was full, their ttl_ms was over, or the link is lost. <c>reason</c> is MMN_DROPPED_SENT if they went to <c>peer</c>, and MMN_DROPPED_RECEIVED if they came from it. One event a second comes for each peer and direction, and one with the rest before MMN_EVENT_LEFT. Messages that the network loses, or that a newer message replaces, are not counted. Since ABI version 9.</summary>
         public const uint DataDropped = 15;
-        /// <summary>NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member <c>peer</c> (which may be this node) has changed. <c>reason</c> is the new state, one of MMN_MEMBER_..., and <c>term</c> the version of the cluster. A host that takes no events receives beyond 256 the newest state of each member. Since ABI version 7.</summary>
+        /// <summary>NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member <c>peer</c> (which may be this node) has changed. <c>reason</c> is the new state, one of MMN_MEMBER_..., and <c>term</c> the version of the cluster. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest state of each member. Since ABI version 7.</summary>
         public const uint MemberState = 16;
         /// <summary>NetworkEvent.kind: an AcquireLock or TryLock of this node has ended; <c>request</c> names the call and <c>other</c> the lock. <c>success</c> is 1 when this node holds the lock, and <c>count</c> is its fencing token then. <c>code</c> is MMN_OK, MMN_REJECTED (TryLock: another member holds it), MMN_TIMEOUT, or MMN_SUPERSEDED (ReleaseLock or ShutdownNetwork came first). Since ABI version 8.</summary>
         public const uint LockResult = 17;
-        /// <summary>NetworkEvent.kind: this node no longer holds the lock <c>other</c>, since its lease has ended. <c>count</c> is its fencing token. A host that takes no events receives beyond 256 the newest loss of each lock. Since ABI version 8.</summary>
+        /// <summary>NetworkEvent.kind: this node no longer holds the lock <c>other</c>, since its lease has ended. <c>count</c> is its fencing token. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest loss of each lock. Since ABI version 8.</summary>
         public const uint LockLost = 18;
-        /// <summary>NetworkEvent.kind: the members <c>peer</c> and <c>other</c> have no link, since <c>other</c> is connected to max_connections members. Either may be this node, and then the other one is no member here: what they broadcast does not reach each other. The hosts of both and the leader's receive it, once while it is so. Since ABI version 11.</summary>
+        /// <summary>NetworkEvent.kind: the members <c>peer</c> and <c>other</c> have no link, since <c>other</c> is connected to max_connections members. Either may be this node; then the other one is no member here. Neither receives the other's broadcasts. The hosts of both and of the leader receive this event once, for as long as the link is missing. Since ABI version 11.</summary>
         public const uint UnlinkedPeer = 22;
-        /// <summary>NetworkEvent.kind: the ban of <c>peer</c> is void at this node. <c>other</c> has led for a few seconds, has no such ban and does not know who decided it: two rooms became one, for example. The leader's host may ban again. Since ABI version 11.</summary>
+        /// <summary>NetworkEvent.kind: the ban of <c>peer</c> is void at this node. <c>other</c> has led for a few seconds, has no such ban and does not know the member that set it: two rooms became one, for example. The leader's host may ban again. Since ABI version 11.</summary>
         public const uint BanDropped = 23;
-        /// <summary>NetworkEvent.kind: a member that the library found and dialled by itself refused this node, or this node refused that member. <c>other</c> is its address, <c>found_by</c> one of MMN_FOUND_..., and the other fields are as in MMN_EVENT_CONNECTION_RESULT: <c>code</c> is MMN_DUPLICATE_PEER_ID, MMN_REJECTED, MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED, MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED or MMN_VERSION_MISMATCH. The library goes on by itself; the event is for the player. It is reported once a minute for each address and code, at most 16 times a minute for the last three codes, which any process can cause, and as often for the others. Since ABI version 11.</summary>
+        /// <summary>NetworkEvent.kind: a member that the library found and dialled by itself refused this node, or this node refused that member. <c>other</c> is its address, <c>found_by</c> one of MMN_FOUND_..., and the other fields are as in MMN_EVENT_CONNECTION_RESULT: <c>code</c> is MMN_DUPLICATE_PEER_ID, MMN_REJECTED, MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED, MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED or MMN_VERSION_MISMATCH. The library goes on by itself; the event is for the player. The library reports it once a minute for each address and code. Two limits of 16 events a minute apply: one to the last three codes, which any process can cause, and one to the others. Since ABI version 11.</summary>
         public const uint DiscoveryRefused = 21;
-        /// <summary>NetworkEvent.kind: the MMN_EVENT_JOIN_REQUEST with the number <c>request</c>, of <c>peer</c>, is over without an answer of this host: the newcomer is gone, the time is up, or another member decides now. A dialog about it can go. Since ABI version 11.</summary>
+        /// <summary>NetworkEvent.kind: the MMN_EVENT_JOIN_REQUEST with the number <c>request</c>, of <c>peer</c>, has ended without an answer of this host: the newcomer is gone, the time is up, or another member decides now. A host may close its dialog. Since ABI version 11.</summary>
         public const uint JoinWithdrawn = 24;
         /// <summary>NetworkEvent.kind: the host of <c>peer</c> has taken no events for <c>count</c> milliseconds, which are 5000 or more: it has not called PollEvents, or is still in a callback. MMN_EVENT_HOST_BACK, MMN_EVENT_RECONNECTING or MMN_EVENT_LEFT ends it. Since ABI version 11.</summary>
         public const uint HostSilent = 19;
@@ -897,7 +897,7 @@ namespace MetaMystia.Network
         }
     }
 
-    /// <summary>Why another member leads, or nobody: the reason of <see cref="EventKind.LeaderChanged"/>.</summary>
+    /// <summary>Why the leader changed: the reason of <see cref="EventKind.LeaderChanged"/>.</summary>
     public static class LeaderReason
     {
         /// <summary>MMN_EVENT_LEADER_CHANGED: the reason is unknown.</summary>
@@ -964,18 +964,18 @@ namespace MetaMystia.Network
         }
     }
 
-    /// <summary>How a member enters its room: <c>RoomOptions.Settings.Entry</c>.</summary>
+    /// <summary>Entry of a member into its room: <c>RoomOptions.Settings.Entry</c>.</summary>
     public static class RoomEntry
     {
         /// <summary>entry: this member looks for others, and leads when it finds none. Since ABI version 11.</summary>
         public const uint Any = 0;
         /// <summary>entry: this member creates the room: it leads at once. Since ABI version 11.</summary>
         public const uint Create = 1;
-        /// <summary>entry: this member joins a room that another one has created. It neither leads nor admits anybody before it has followed a leader. Since ABI version 11.</summary>
+        /// <summary>entry: this member joins a room that another one created. It neither leads nor admits any member before it has followed a leader. Since ABI version 11.</summary>
         public const uint Join = 2;
     }
 
-    /// <summary>How much is logged.</summary>
+    /// <summary>The verbosity of the log.</summary>
     public static class LogLevel
     {
         /// <summary>Log level: no records.</summary>
@@ -984,15 +984,15 @@ namespace MetaMystia.Network
         public const int Error = 1;
         /// <summary>Log level: also warnings.</summary>
         public const int Warn = 2;
-        /// <summary>Log level: also what happens in the room.</summary>
+        /// <summary>Log level: also events of the room.</summary>
         public const int Info = 3;
-        /// <summary>Log level: also how it happens.</summary>
+        /// <summary>Log level: also their causes.</summary>
         public const int Debug = 4;
         /// <summary>Log level: also every detail.</summary>
         public const int Trace = 5;
     }
 
-    /// <summary>What a <see cref="ReconnectCallback"/> reports.</summary>
+    /// <summary>The progress that a <see cref="ReconnectCallback"/> reports.</summary>
     public static class ReconnectStatus
     {
         /// <summary>ReconnectCallback: the link is lost and the library is dialling the peer again.</summary>
@@ -1003,7 +1003,7 @@ namespace MetaMystia.Network
         public const byte GaveUp = 2;
     }
 
-    /// <summary>What happens when a leader that was set by hand is lost.</summary>
+    /// <summary>Behaviour when a leader that was set by hand is lost.</summary>
     public static class ManualOverrideRecovery
     {
         /// <summary>manual_override_recovery: when a leader named by SetLeader is lost, the room has no leader until a host calls SetLeader or EnableAutoLeaderElection. With MMN_AUTHORITY_LEADER_ONLY the room elects all the same.</summary>
@@ -1012,7 +1012,7 @@ namespace MetaMystia.Network
         public const byte AutoElect = 1;
     }
 
-    /// <summary>Which thread runs the callbacks.</summary>
+    /// <summary>The thread that runs the callbacks.</summary>
     public static class DispatchMode
     {
         /// <summary>dispatch_mode: a thread of the library runs the callbacks.</summary>
@@ -1021,7 +1021,7 @@ namespace MetaMystia.Network
         public const byte Poll = 1;
     }
 
-    /// <summary>Which leader stays when two parts of a room merge.</summary>
+    /// <summary>The leader that stays when two parts of a room merge.</summary>
     public static class MergePolicy
     {
         /// <summary>merge_policy: the leader of the larger side stays; of equal sides, the one that has led longer.</summary>
@@ -1030,7 +1030,7 @@ namespace MetaMystia.Network
         public const byte HighestTerm = 1;
     }
 
-    /// <summary>Who may call <c>SetLeader</c>.</summary>
+    /// <summary>Members that may call <c>SetLeader</c>.</summary>
     public static class SetLeaderAuthority
     {
         /// <summary>set_leader_authority: every member may call SetLeader.</summary>
@@ -1039,19 +1039,19 @@ namespace MetaMystia.Network
         public const byte LeaderOnly = 1;
     }
 
-    /// <summary>How <see cref="ElectionStrategy.Gossip"/> elects.</summary>
+    /// <summary>Flags of <see cref="ElectionStrategy.Gossip"/>.</summary>
     public static class GossipFlags
     {
         /// <summary>strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.</summary>
         public const uint StrictLowest = 1;
     }
 
-    /// <summary>How <see cref="ElectionStrategy.Seeded"/> elects: a sum of these.</summary>
+    /// <summary>Flags of <see cref="ElectionStrategy.Seeded"/>: a sum of these.</summary>
     public static class SeededFlags
     {
         /// <summary>strategy_flags of MMN_STRATEGY_SEEDED: at a first start, too, a seed waits for a majority.</summary>
         public const uint StrictStart = 1;
-        /// <summary>strategy_flags of MMN_STRATEGY_SEEDED: no seed leads alone, however long there is no majority.</summary>
+        /// <summary>strategy_flags of MMN_STRATEGY_SEEDED: no seed leads alone, however long the majority is missing.</summary>
         public const uint NeverAlone = 2;
     }
 
@@ -1122,7 +1122,7 @@ namespace MetaMystia.Network
         Connect = 2,
     }
 
-    /// <summary>How a room elects its leader.</summary>
+    /// <summary>The election strategy of a room.</summary>
     public enum ElectionStrategy : uint
     {
         /// <summary>strategy: the connected members elect the leader by votes.</summary>
@@ -1135,7 +1135,7 @@ namespace MetaMystia.Network
         Etcd = 3,
     }
 
-    /// <summary>A majority of whom elects a leader.</summary>
+    /// <summary>The members whose majority elects a leader.</summary>
     public enum QuorumPolicy : uint
     {
         /// <summary>quorum_policy: a majority of the members that are connected when an election starts.</summary>
@@ -1202,11 +1202,11 @@ namespace MetaMystia.Network
         public const int PolicyMismatch = -20;
         /// <summary>A newer request replaced this one.</summary>
         public const int Superseded = -21;
-        /// <summary>Asked too often: too many recent attempts ended as a wrong guess of the session id or the secret would; try again within a minute. Since ABI version 11.</summary>
+        /// <summary>Too many recent attempts failed as an attempt with a wrong session id or secret does: try again within a minute. Since ABI version 11.</summary>
         public const int RateLimited = -22;
         /// <summary>The host name does not resolve, or no name server answered: check the name and the network connection, or give an IP address. Since ABI version 11.</summary>
         public const int NameNotResolved = -23;
-        /// <summary>The dialled member is also looking for a room: dial the member that has created it. Since ABI version 11.</summary>
+        /// <summary>The dialled member is also looking for a room: dial the member that created it. Since ABI version 11.</summary>
         public const int LookingForRoom = -24;
         /// <summary>A bug in the library: please report it with the log.</summary>
         public const int InternalError = -99;

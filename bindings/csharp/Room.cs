@@ -6,10 +6,10 @@ using System.Threading;
 
 namespace MetaMystia.Network
 {
-    /// <summary>A message as it came from another member.</summary>
+    /// <summary>A message from another member.</summary>
     public struct Message
     {
-        /// <summary>The id of the member that sent it.</summary>
+        /// <summary>The id of the sender.</summary>
         public string From;
         public byte[] Data;
         /// <summary>The sender's message type, 0x0100 or higher.</summary>
@@ -17,18 +17,18 @@ namespace MetaMystia.Network
         public byte Flags;
     }
 
-    /// <summary>How a message is delivered: <c>Delivery.Sequenced(unit)</c>. The default is the classic send.</summary>
+    /// <summary>Delivery of a message: <c>Delivery.Sequenced(unit)</c>. The default is the classic send.</summary>
     public struct Delivery
     {
         private static readonly uint OptionsSize = (uint)Marshal.SizeOf(typeof(SendOptions));
 
         internal byte Mode;
         internal ulong Key;
-        /// <summary>The receiver sees it in <see cref="RoomEvent.Channel"/>. With ReliableOrdered each channel keeps its own order.</summary>
+        /// <summary>Channel, which the receiver sees in <see cref="RoomEvent.Channel"/>. With ReliableOrdered each channel keeps its own order.</summary>
         public byte Channel;
-        /// <summary>0 to 3; the higher goes first. Null is 1.</summary>
+        /// <summary>0 to 3; higher priorities go first. Null is 1.</summary>
         public byte? Priority;
-        /// <summary>How long the message is of use, in milliseconds; 0 is for ever. Unreliable and Sequenced only.</summary>
+        /// <summary>Lifetime of the message, in milliseconds; 0 is unlimited. Unreliable and Sequenced only.</summary>
         public uint TtlMs;
 
         /// <summary>Each message arrives once, in the order of the calls with that channel.</summary>
@@ -49,7 +49,7 @@ namespace MetaMystia.Network
             return new Delivery { Mode = NativeMethods.DeliveryUnreliable, Channel = channel };
         }
 
-        /// <summary>The same, and the receiver drops one that is older than the newest of its key.</summary>
+        /// <summary>As <see cref="Unreliable"/>, and the receiver drops a message that is older than the newest of its key.</summary>
         public static Delivery Sequenced(ulong key, byte channel = 0)
         {
             return new Delivery { Mode = NativeMethods.DeliverySequenced, Key = key, Channel = channel };
@@ -99,17 +99,17 @@ namespace MetaMystia.Network
         public byte Flags;
         /// <summary>Message: the channel that the sender named.</summary>
         public byte Channel;
-        /// <summary>Message: how it was delivered, one of NativeMethods.Delivery...</summary>
+        /// <summary>Message: its delivery, one of NativeMethods.Delivery...</summary>
         public byte DeliveryMode;
         /// <summary><see cref="Room.IndexOf"/> of <see cref="Peer"/>; 0 for this member and for one that is not in the room.</summary>
         public uint PeerIndex;
         /// <summary>DiscoveryRefused: how the member was found, one of NativeMethods.Found...</summary>
         public ushort FoundBy;
-        /// <summary>Left: the number of reliable messages for the member that are not known to be delivered. Returned: the number of those that it will not get. DataDropped: the number of messages. HostSilent and NoRoomFound: for how many milliseconds.</summary>
+        /// <summary>Left: the number of reliable messages for the member that are not known to be delivered. Returned: the number of messages that it will not get. DataDropped: the number of messages. HostSilent and NoRoomFound: milliseconds.</summary>
         public ulong Undelivered;
         /// <summary>Returned: the number of the member's reliable messages that this host will not get.</summary>
         public ulong Missed;
-        /// <summary>JoinRequest, JoinWithdrawn: for <see cref="Room.AcceptJoin"/> and <see cref="Room.RejectJoin"/>; LockResult: which lock call.</summary>
+        /// <summary>JoinRequest, JoinWithdrawn: for <see cref="Room.AcceptJoin"/> and <see cref="Room.RejectJoin"/>; LockResult: the lock call.</summary>
         public ulong Request;
         public ulong Term;
         public ulong Epoch;
@@ -121,7 +121,7 @@ namespace MetaMystia.Network
         }
     }
 
-    /// <summary>How to enter a room. Settings that you do not change keep the library's defaults, except that <see cref="Poll"/> is on.</summary>
+    /// <summary>Settings to enter a room. Settings that you do not change keep the library's defaults, except that <see cref="Poll"/> is on.</summary>
     public sealed class RoomOptions
     {
         /// <summary>Every setting that needs no memory of its own. The pointers, the lengths and the dispatch mode are set by <see cref="Room.Join(string, string, RoomOptions)"/>.</summary>
@@ -134,9 +134,9 @@ namespace MetaMystia.Network
         public byte[] Secret;
         /// <summary>An Ed25519 private key in PKCS#8, which keeps this member's identity; null makes a new one.</summary>
         public byte[] IdentityKey;
-        /// <summary>Where the strategy keeps the state that must survive the process: an existing directory; null is none.</summary>
+        /// <summary>Directory of the state that must survive the process; it must exist. Null is none.</summary>
         public string StateDirectory;
-        /// <summary>The voters of a static quorum: their ids, each optionally followed by a space and the fingerprint of its key; else null. One text with a voter a line does as well: <c>new[] { text }</c>.</summary>
+        /// <summary>The voters of a static quorum: their ids, each optionally followed by a space and the fingerprint of its key; else null. One text with a voter a line also works: <c>new[] { text }</c>.</summary>
         public IEnumerable<string> QuorumRoster;
         /// <summary>The settings of <see cref="MetaMystia.Network.ElectionStrategy.Seeded"/>; null with any other strategy.</summary>
         public SeededOptions? Seeded;
@@ -209,15 +209,15 @@ namespace MetaMystia.Network
     /// <summary>The settings of <see cref="MetaMystia.Network.ElectionStrategy.Etcd"/>, with the library's defaults.</summary>
     public sealed class EtcdSettings
     {
-        /// <summary>What is a number; the library fills in the pointers.</summary>
+        /// <summary>The numbers; the library fills in the pointers.</summary>
         public EtcdOptions Settings = EtcdOptions.Default();
         /// <summary>The client endpoints of the servers, as http://host:port or https://host:port.</summary>
         public IEnumerable<string> Endpoints;
-        /// <summary>What the keys of the room begin with, without a slash at either end.</summary>
+        /// <summary>Prefix of the room's keys, without a slash at either end.</summary>
         public string Prefix;
-        /// <summary>Where clients reach this member while it leads; null is its first address.</summary>
+        /// <summary>Address at which clients reach this member while it leads; null is its first address.</summary>
         public string Address;
-        /// <summary>The file (PEM) with the certificates that sign those of the servers; null is what the system trusts.</summary>
+        /// <summary>The file (PEM) with the certificates that sign those of the servers; null is the system's set of trusted certificates.</summary>
         public string CaFile;
         /// <summary>The file (PEM) with the certificate of this client; null is none.</summary>
         public string CertFile;
@@ -242,34 +242,34 @@ namespace MetaMystia.Network
             set { Room.Check(NativeMethods.SetStartupGracePeriod(value)); }
         }
 
-        /// <summary>How often a member samples that number; 1000.</summary>
+        /// <summary>Interval between samples of that number; 1000.</summary>
         public static uint MembershipSampleInterval
         {
             get { return NativeMethods.GetMembershipSampleInterval(); }
             set { Room.Check(NativeMethods.SetMembershipSampleInterval(value)); }
         }
 
-        /// <summary>How long a member waits for a declaration of the leader before it proposes itself; 10000.</summary>
+        /// <summary>Time for which a member waits for a declaration of the leader before it proposes itself; 10000.</summary>
         public static uint LeaderAliveThreshold
         {
             get { return NativeMethods.GetLeaderAliveThreshold(); }
             set { Room.Check(NativeMethods.SetLeaderAliveThreshold(value)); }
         }
 
-        /// <summary>How long it then collects the proposals of others; 5000.</summary>
+        /// <summary>Time for which it then collects the proposals of others; 5000.</summary>
         public static uint LeaderElectionDuration
         {
             get { return NativeMethods.GetLeaderElectionDuration(); }
             set { Room.Check(NativeMethods.SetLeaderElectionDuration(value)); }
         }
 
-        /// <summary>How long a member remembers proposals and declarations of others.</summary>
+        /// <summary>Time for which a member remembers proposals and declarations of others.</summary>
         public static uint MsgExpirationTimeout
         {
             get { return NativeMethods.GetMsgExpirationTimeout(); }
         }
 
-        /// <summary>How often a leader declares itself.</summary>
+        /// <summary>Interval at which a leader declares itself.</summary>
         public static uint LeadershipDeclarationInterval
         {
             get { return NativeMethods.GetLeadershipDeclarationInterval(); }
@@ -301,19 +301,19 @@ namespace MetaMystia.Network
     /// <para>An exception from a handler never reaches native code; <see cref="HandlerFailed"/> receives it.</para>
     /// <para>The first subscription to an event receives the present state: the leader, if one is known, and every connected peer.
     /// Subscribe to <see cref="MessageReceived"/> within 5 s after Join: until then messages wait, and afterwards the library
-    /// discards those that nobody receives.</para>
+    /// discards messages without a handler.</para>
     /// </remarks>
     public sealed partial class Room : IDisposable
     {
         /// <summary>Message types below this one belong to the library.</summary>
         public const ushort FirstUserType = 0x0100;
 
-        // With queueEvents: how many events may wait for Pump. Then the library's thread waits, its own queue fills,
-        // and the senders are slowed down: nothing is lost and memory stays bounded.
+        // Limit of the events that wait for Pump, with queueEvents. At the limit the library's thread waits, its own queue fills, and the
+        // senders slow down: nothing is lost and memory stays bounded.
         private const int QueueCapacity = 4096;
 
-        // Static, so that the garbage collector can never take them while the library may call them, and because IL2CPP
-        // can make native entry points for static methods only.
+        // Static, so that the garbage collector never collects them while the library may call them, and because IL2CPP makes native entry
+        // points for static methods only.
         private static readonly ReceiveCallback ReceiveThunk = OnReceive;
         private static readonly LeaderChangedCallback LeaderChangedThunk = OnLeaderChanged;
         private static readonly LeadershipCallback LeadershipThunk = OnLeadership;
@@ -326,12 +326,12 @@ namespace MetaMystia.Network
         private static Room current;
         private static int exitHooked;
         private static Action<int, string> log;
-        // How many log callbacks of this domain the library has: another domain may have replaced it.
+        // Number of log callbacks of this domain that the library has: another domain may have replaced it.
         private static int logsRegistered;
 
         private readonly ActionQueue queue; // null: handlers run on the library's thread
         private bool closing; // guarded by queue
-        private int overflowing; // guarded by queue: how many calls wait for the library's thread, which must not wait then
+        private int overflowing; // guarded by queue: number of calls that wait for the library's thread, which must not wait meanwhile
         private int disposed;
 
         private Action<Message> messageReceived;
@@ -391,7 +391,7 @@ namespace MetaMystia.Network
         /// <exception cref="NetworkException">The code, if it is an error.</exception>
         public static Room Enter(bool queueEvents, Func<int> initialize)
         {
-            // First: what is hooked does nothing without a room, and a room without a hook would survive its scripts.
+            // First: the hook does nothing without a room, and a room without a hook would survive its scripts.
             HookExit();
             Check(initialize());
             Room room = new Room(queueEvents);
@@ -401,7 +401,7 @@ namespace MetaMystia.Network
 
         /// <summary>
         /// All events, messages included, in one order. The first subscription receives the present state: the leader, if
-        /// one is known, and every member. A program that uses it needs none of the events below.
+        /// one is known, and every member. A program that uses it needs no event below.
         /// </summary>
         public event Action<RoomEvent> Happened
         {
@@ -414,8 +414,8 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// <see cref="Happened"/> without messages, for a program that takes those from <see cref="DataReceived"/>. Subscribe to one of the
-        /// two: the first subscription receives the present state.
+        /// <see cref="Happened"/> without messages, for a program that receives messages by <see cref="DataReceived"/>. Subscribe to one of
+        /// the two: the first subscription receives the present state.
         /// </summary>
         public event Action<RoomEvent> Changed
         {
@@ -538,7 +538,7 @@ namespace MetaMystia.Network
         /// <summary>A handler threw. Without a subscriber the exception is written to standard error.</summary>
         public event Action<Exception> HandlerFailed;
 
-        /// <summary>This member's own id.</summary>
+        /// <summary>This member's id.</summary>
         public string PeerId
         {
             get { return CheckText(NativeMethods.GetLocalPeerId()); }
@@ -555,7 +555,7 @@ namespace MetaMystia.Network
             get { return CheckText(NativeMethods.GetLocalAddr()); }
         }
 
-        /// <summary>All such addresses, the likeliest first, each with a blank and the name of its interface behind it.</summary>
+        /// <summary>All such addresses, the likeliest first, each followed by a blank and the name of its interface.</summary>
         public string[] LocalAddresses
         {
             get { return CheckText(NativeMethods.GetLocalAddresses()).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
@@ -567,25 +567,25 @@ namespace MetaMystia.Network
             get { return CheckText(NativeMethods.GetPeerList()).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
         }
 
-        /// <summary>The ids of <see cref="Peers"/> and of those that are reconnecting, sorted.</summary>
+        /// <summary>The ids of the connected and the reconnecting members, sorted.</summary>
         public string[] Members
         {
             get { return CheckText(NativeMethods.GetMembers()).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
         }
 
-        /// <summary>A member as a number from 1, from its Joined to its Left event; never that of an earlier one. 0 for others.</summary>
+        /// <summary>The index of a member: a number from 1, from its Joined to its Left event, which no earlier member had. 0 for others.</summary>
         public uint IndexOf(string peerId)
         {
             return NativeMethods.GetPeerIndex(Utf8.ToNative(peerId));
         }
 
-        /// <summary>The member with that index; null for none.</summary>
+        /// <summary>The member with this index; null for none.</summary>
         public string PeerAt(uint index)
         {
             return Utf8.FromNative(NativeMethods.GetPeerIdByIndex(index));
         }
 
-        /// <summary>Where a member accepts links, for <see cref="Connect"/>; null for one that is not in the room.</summary>
+        /// <summary>The address at which a member accepts links, for <see cref="Connect"/>; null for one that is not in the room.</summary>
         public string AddressOf(string peerId)
         {
             return Utf8.FromNative(NativeMethods.GetPeerAddress(Utf8.ToNative(peerId)));
@@ -597,13 +597,13 @@ namespace MetaMystia.Network
             return Utf8.FromNative(NativeMethods.GetPeerFingerprint(Utf8.ToNative(peerId)));
         }
 
-        /// <summary>The same of this member's key.</summary>
+        /// <summary>The SHA-256 of this member's key, in 64 hexadecimal digits.</summary>
         public string IdentityFingerprint
         {
             get { return CheckText(NativeMethods.GetIdentityFingerprint()); }
         }
 
-        /// <summary>A new private key for <see cref="RoomOptions.IdentityKey"/>. Who keeps it is the same member at every start.</summary>
+        /// <summary>A new private key for <see cref="RoomOptions.IdentityKey"/>. A host that keeps it is the same member at every start.</summary>
         public static byte[] GenerateIdentityKey()
         {
             byte[] key = new byte[NativeMethods.IdentityKeyBytes];
@@ -644,7 +644,7 @@ namespace MetaMystia.Network
             Check(NativeMethods.DisconnectPeer(Utf8.ToNative(peerId)));
         }
 
-        /// <summary>The same, and tells the other end why, with up to 3072 bytes.</summary>
+        /// <summary>Ends the link with a member, with a reason for its host: a code and up to 3072 bytes.</summary>
         public void Disconnect(string peerId, int code, byte[] data = null)
         {
             Check(NativeMethods.DisconnectPeerEx(Utf8.ToNative(peerId), code, data, LengthOf(data)));
@@ -675,7 +675,7 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// Transfers the leadership to the member that elections prefer. Leader only (-6); -5 when nobody could lead. With gossip this
+        /// Transfers the leadership to the member that elections prefer. Leader only (-6); -5 when no member may lead. With gossip this
         /// member stops leading at once, and does not lead again for a while; with etcd it goes to the end of the line.
         /// </summary>
         public void YieldLeadership()
@@ -683,7 +683,7 @@ namespace MetaMystia.Network
             Check(NativeMethods.YieldLeadership());
         }
 
-        /// <summary>How much elections prefer this member: the highest priority first, of equal ones the largest id. 0 is the default.</summary>
+        /// <summary>Priority of this member in elections: the highest goes first, of equal ones the largest id. 0 is the default.</summary>
         public void SetElectionPriority(int priority)
         {
             Check(NativeMethods.SetElectionPriority(priority));
@@ -728,14 +728,14 @@ namespace MetaMystia.Network
             get { return NativeMethods.GetFencingToken(); }
         }
 
-        /// <summary>Sets what clients of etcd read of this member while it leads.</summary>
+        /// <summary>Sets the text that clients of etcd read of this member while it leads.</summary>
         public void Proclaim(string value)
         {
             Check(NativeMethods.Proclaim(Utf8.ToNative(value)));
         }
 
         /// <summary>
-        /// Acquires a lock of etcd. The outcome is an <see cref="EventKind.LockResult"/> with the number that is returned. A timeout of 0 is none.
+        /// Acquires a lock of etcd. The outcome is an <see cref="EventKind.LockResult"/> with the returned number. A timeout of 0 is none.
         /// </summary>
         public ulong AcquireLock(string name, uint timeoutMs = 0)
         {
@@ -765,7 +765,7 @@ namespace MetaMystia.Network
             set { Check(NativeMethods.SetAutoReconnect(Flag(value))); }
         }
 
-        /// <summary>As <see cref="Kick"/>; unless it is banned the member may come back.</summary>
+        /// <summary>As <see cref="Kick"/>; unless it is banned, the member may come back.</summary>
         public void KickEx(string peerId, bool ban, int code = 0, byte[] data = null)
         {
             Check(NativeMethods.KickPeerEx(Utf8.ToNative(peerId), ban ? NativeMethods.KickBan : 0, code, data, LengthOf(data)));
@@ -783,7 +783,7 @@ namespace MetaMystia.Network
             Check(NativeMethods.KickPeer(Utf8.ToNative(peerId), code, data, LengthOf(data)));
         }
 
-        /// <summary>Most other members of each member; 0 is no limit. Nobody is removed. Leader only (-6).</summary>
+        /// <summary>Limits the other members of each member; 0 is no limit. Removes no member. Leader only (-6).</summary>
         public void SetMaxPeers(uint maxPeers)
         {
             Check(NativeMethods.SetMaxPeers(maxPeers));
@@ -796,21 +796,21 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// Whether this host decides who may enter while this member leads: each newcomer is then an <see cref="EventKind.JoinRequest"/>, to
-        /// be answered within the handshake timeout. Set it on every member that may come to lead.
+        /// Whether this host decides about admission while this member leads: each newcomer is then an <see cref="EventKind.JoinRequest"/>, which
+        /// the host answers within the handshake timeout. Set it on every member that may come to lead.
         /// </summary>
         public void EnableJoinRequests(bool enabled)
         {
             Check(NativeMethods.EnableJoinRequests(Flag(enabled)));
         }
 
-        /// <summary>-5 when the request was already answered, or has expired.</summary>
+        /// <summary>Admits a newcomer. -5 when the request was already answered, or has expired.</summary>
         public void AcceptJoin(ulong request)
         {
             Check(NativeMethods.AcceptJoin(request));
         }
 
-        /// <summary>The newcomer receives the code and up to 3072 bytes. -5 as <see cref="AcceptJoin"/>.</summary>
+        /// <summary>Refuses a newcomer, which receives the code and up to 3072 bytes. -5 as <see cref="AcceptJoin"/>.</summary>
         public void RejectJoin(ulong request, int code = 0, byte[] data = null)
         {
             Check(NativeMethods.RejectJoin(request, code, data, LengthOf(data)));
@@ -838,7 +838,8 @@ namespace MetaMystia.Network
 
         /// <summary>
         /// Simulates a bad network, for tests of a game: every packet that this member sends waits <paramref name="lagMs"/> and up to
-        /// <paramref name="jitterMs"/> more (at most 10000 each), and so many of a thousand are lost. Three zeros end it.
+        /// <paramref name="jitterMs"/> more (at most 10000 each), and <paramref name="lossPermille"/> packets in a thousand are lost. Three zeros
+        /// end it.
         /// </summary>
         public void SimulateNetwork(uint lagMs, uint jitterMs, uint lossPermille)
         {
@@ -859,15 +860,15 @@ namespace MetaMystia.Network
             return stats;
         }
 
-        /// <summary>The longest unreliable message for a member, or (null) for a broadcast, in bytes; -1 when it, or nobody, is connected.</summary>
+        /// <summary>The longest unreliable message for a member, or (null) for a broadcast, in bytes; -1 when the member is not connected, or none is.</summary>
         public int MaxDatagramSize(string peerId = null)
         {
             return NativeMethods.GetMaxDatagramSize(Utf8.ToNative(peerId, ref idBuffer));
         }
 
         /// <summary>
-        /// Runs the handlers of the queued events, on the calling thread, and returns how many ran. Only for rooms that were
-        /// joined with <c>queueEvents: true</c>.
+        /// Runs the handlers of the queued events, on the calling thread, and returns their number. Only for rooms joined with
+        /// <c>queueEvents: true</c>.
         /// </summary>
         public int Pump(int max = int.MaxValue)
         {
@@ -896,7 +897,7 @@ namespace MetaMystia.Network
 
         /// <summary>
         /// In poll mode, runs the handlers of up to <paramref name="max"/> queued events, on the calling thread, and returns their
-        /// number. Never waits. Call it once per frame, also during loading screens: a member that takes nothing slows the senders.
+        /// number. Never waits. Call it once per frame, also during loading screens: a member that takes no events slows the senders.
         /// </summary>
         /// <exception cref="NetworkException">-3 when the room is not in poll mode or <paramref name="max"/> is not above 0, -15
         /// inside a handler and while another thread polls.</exception>
@@ -908,8 +909,8 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// Leaves the room and releases everything; takes at most about 2 s. After it returns, no handler runs. It waits for a
-        /// handler that is running, which therefore must not wait for the thread that disposes.
+        /// Leaves the room and releases everything; takes at most about 2 s. After it returns, no handler runs. It waits for a running
+        /// handler, which therefore must not wait for the thread that disposes.
         /// </summary>
         /// <exception cref="NetworkException">-15 when called inside a handler on the library's thread; the room stays open.</exception>
         public void Dispose()
@@ -918,7 +919,7 @@ namespace MetaMystia.Network
             {
                 return;
             }
-            // The library's thread may be waiting for space in the queue, and shutting down waits for that thread.
+            // The library's thread may be waiting for space in the queue, and the shutdown waits for that thread.
             SetClosing(true);
             int code = NativeMethods.ShutdownNetwork();
             if (code == ErrorCode.WouldDeadlock)
@@ -940,8 +941,8 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// Passes the library's log up to <paramref name="level"/> (a <see cref="LogLevel"/>) to a function; null removes it. It is called
-        /// on any thread, several at a time, and may call nothing but queries.
+        /// Passes the library's log up to <paramref name="level"/> (a <see cref="LogLevel"/>) to a function; null removes it. It runs on any
+        /// thread, on several at a time, and may call only queries.
         /// </summary>
         public static void SetLog(int level, Action<int, string> handler)
         {
@@ -1156,7 +1157,7 @@ namespace MetaMystia.Network
             }
             catch (Exception)
             {
-                // A log that cannot be written is no reason to end the game, and there is nowhere to report it.
+                // A log that cannot be written must not end the game, and this error has no other place to go.
             }
         }
 
@@ -1228,7 +1229,7 @@ namespace MetaMystia.Network
             }
         }
 
-        // The last stop before native frames: no exception may leave this method.
+        // The last handler before native frames: no exception may leave this method.
         private void Surface(Exception exception)
         {
             try
@@ -1256,7 +1257,7 @@ namespace MetaMystia.Network
             }
         }
 
-        // Lock-free, because a lock that is held while the library is called could be wanted by a running handler.
+        // Lock-free, because a running handler could need a lock that is held during a call of the library.
         private static void Combine<T>(ref T field, T value) where T : class
         {
             T seen;
@@ -1277,8 +1278,8 @@ namespace MetaMystia.Network
             while (Interlocked.CompareExchange(ref field, (T)(object)Delegate.Remove((Delegate)(object)seen, (Delegate)(object)value), seen) != seen);
         }
 
-        // Without this, a process that ends, or a Unity editor that reloads its scripts, would leave the library's threads
-        // calling methods that no longer exist.
+        // Without this, a process that ends, or a Unity editor that reloads its scripts, would leave the library's threads calling methods
+        // that no longer exist.
         private static void HookExit()
         {
             if (Interlocked.Exchange(ref exitHooked, 1) != 0)
@@ -1326,7 +1327,7 @@ namespace MetaMystia.Network
             Withdraw();
         }
 
-        // Unregisters everything that the library may call: it has nothing of this domain when this returns.
+        // Unregisters every callback: when this returns, the library has no reference to this domain.
         private static void Withdraw()
         {
             try
@@ -1343,11 +1344,11 @@ namespace MetaMystia.Network
             }
             catch (Exception)
             {
-                // The process ends, or the domain does: nobody is left to notify.
+                // The process or the domain ends: no code is left to notify.
             }
         }
 
-        // Unloaded inside a handler, where leaving is refused: the room stays, but silent.
+        // Unloaded inside a handler, where leaving is refused: the room stays, but calls no handler.
         private void Leave()
         {
             try

@@ -1,4 +1,4 @@
-//! What the C header gets beside cbindgen's declarations, and the list of exports.
+//! The parts of the C header beside cbindgen's declarations, and the list of exports.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -64,7 +64,7 @@ fn declaration(kind: &Type, name: &str) -> String {
     }
 }
 
-/// What tests in C know of the ABI beside its header.
+/// The ABI tables for tests in C, beside the header.
 pub(crate) fn test_tables(abi: &Abi) -> String {
     let codes = abi.constants.iter().filter(|constant| constant.is_code);
     // The internal error stands apart, and no test expects it.
@@ -95,7 +95,7 @@ pub(crate) fn exports(abi: &Abi) -> String {
     list
 }
 
-/// Nothing is ever taken out of the list: a host that was compiled with it would not load.
+/// Fails if a name is missing from the list: a host that was compiled with it would not load.
 ///
 /// # Errors
 /// A name of the committed list that the source does not export any more.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::model::Abi;
 
-/// `enum Code`, and in words the leader's reasons and the states of members.
+/// `enum Code`, and the functions that describe the leader's reasons and the states of members.
 pub(crate) fn codes(abi: &Abi) -> String {
     let mut text = String::from(
         "// The library's codes. New ones are only ever appended, so expect numbers that are not listed here.\n\
@@ -20,7 +20,7 @@ pub(crate) fn codes(abi: &Abi) -> String {
     text
 }
 
-/// A function that says each constant of a prefix in words.
+/// A function that returns each constant of a prefix in words.
 fn words(text: &mut String, abi: &Abi, prefix: &str, function: &str) {
     let _ = writeln!(
         text,

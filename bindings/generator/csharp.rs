@@ -7,11 +7,11 @@ use super::model::{
     Abi, Callback, Constant, Docs, Function, Scalar, Struct, Type, Variable, pascal,
 };
 
-/// How the constants of one prefix appear.
+/// The C# form of the constants of one prefix.
 enum Form {
     /// A static class: new numbers come from newer libraries.
     Constants,
-    /// The same, with `Describe`.
+    /// A static class with `Describe`.
     Described,
     /// An enum: numbers that only this side chooses.
     Enum,
@@ -23,7 +23,7 @@ const GROUPS: [(&str, &str, Form, &str); 20] = [
         "EVENT",
         "EventKind",
         Form::Constants,
-        "What a <see cref=\"NetworkEvent\"/> reports.",
+        "The kind of a <see cref=\"NetworkEvent\"/>.",
     ),
     (
         "LEFT",
@@ -35,7 +35,7 @@ const GROUPS: [(&str, &str, Form, &str); 20] = [
         "LEADER",
         "LeaderReason",
         Form::Described,
-        "Why another member leads, or nobody: the reason of <see cref=\"EventKind.LeaderChanged\"/>.",
+        "Why the leader changed: the reason of <see cref=\"EventKind.LeaderChanged\"/>.",
     ),
     (
         "END",
@@ -47,50 +47,55 @@ const GROUPS: [(&str, &str, Form, &str); 20] = [
         "ENTRY",
         "RoomEntry",
         Form::Constants,
-        "How a member enters its room: <c>RoomOptions.Settings.Entry</c>.",
+        "Entry of a member into its room: <c>RoomOptions.Settings.Entry</c>.",
     ),
-    ("LOG", "LogLevel", Form::Constants, "How much is logged."),
+    (
+        "LOG",
+        "LogLevel",
+        Form::Constants,
+        "The verbosity of the log.",
+    ),
     (
         "RECONNECT",
         "ReconnectStatus",
         Form::Constants,
-        "What a <see cref=\"ReconnectCallback\"/> reports.",
+        "The progress that a <see cref=\"ReconnectCallback\"/> reports.",
     ),
     (
         "RECOVERY",
         "ManualOverrideRecovery",
         Form::Constants,
-        "What happens when a leader that was set by hand is lost.",
+        "Behaviour when a leader that was set by hand is lost.",
     ),
     (
         "DISPATCH",
         "DispatchMode",
         Form::Constants,
-        "Which thread runs the callbacks.",
+        "The thread that runs the callbacks.",
     ),
     (
         "MERGE",
         "MergePolicy",
         Form::Constants,
-        "Which leader stays when two parts of a room merge.",
+        "The leader that stays when two parts of a room merge.",
     ),
     (
         "AUTHORITY",
         "SetLeaderAuthority",
         Form::Constants,
-        "Who may call <c>SetLeader</c>.",
+        "Members that may call <c>SetLeader</c>.",
     ),
     (
         "GOSSIP",
         "GossipFlags",
         Form::Constants,
-        "How <see cref=\"ElectionStrategy.Gossip\"/> elects.",
+        "Flags of <see cref=\"ElectionStrategy.Gossip\"/>.",
     ),
     (
         "SEEDED",
         "SeededFlags",
         Form::Constants,
-        "How <see cref=\"ElectionStrategy.Seeded\"/> elects: a sum of these.",
+        "Flags of <see cref=\"ElectionStrategy.Seeded\"/>: a sum of these.",
     ),
     (
         "SEEDED_PROFILE",
@@ -120,13 +125,13 @@ const GROUPS: [(&str, &str, Form, &str); 20] = [
         "STRATEGY",
         "ElectionStrategy",
         Form::Enum,
-        "How a room elects its leader.",
+        "The election strategy of a room.",
     ),
     (
         "QUORUM",
         "QuorumPolicy",
         Form::Enum,
-        "A majority of whom elects a leader.",
+        "The members whose majority elects a leader.",
     ),
     (
         "HOST_MODE",
@@ -136,14 +141,14 @@ const GROUPS: [(&str, &str, Form, &str); 20] = [
     ),
 ];
 
-const HEAD: &str = "// Generated from src/ffi by `make header`: do not edit. Marshalling.cs has what is written by hand.
+const HEAD: &str = "// Generated from src/ffi by `make header`: do not edit. Marshalling.cs has the parts written by hand.
 using System;
 using System.Runtime.InteropServices;
 
 namespace MetaMystia.Network
 {
     /// <summary>
-    /// The functions of the native library, exactly as its header declares them. Most programs want <see cref=\"Room\"/> instead.
+    /// The functions of the native library, exactly as its header declares them. Most programs use <see cref=\"Room\"/> instead.
     /// </summary>
     /// <remarks>
     /// Text goes in as NUL-terminated UTF-8 (<see cref=\"Utf8.ToNative\"/>) and comes out as a pointer that must be copied
@@ -159,7 +164,7 @@ namespace MetaMystia.Network
 
 const DELEGATES: &str = "    }
 
-    // A delegate that is handed to the library must stay referenced by managed code (a static field is the simplest way)
+    // A delegate that the library receives must stay referenced by managed code (a static field is the simplest way)
     // for as long as it is registered: the garbage collector does not see the library's copy of the pointer.
 ";
 
@@ -234,7 +239,7 @@ fn group(
     };
     writeln!(text, "\n    /// <summary>{what}</summary>")?;
     if matches!(form, Form::Enum) {
-        // GetPeerStatus gives -1 for a peer that it does not know.
+        // GetPeerStatus returns -1 for an unknown peer.
         let (kind, unknown) = (scalar(first.kind), class == "PeerStatus");
         writeln!(text, "    public enum {class} : {kind}\n    {{")?;
         if unknown {
@@ -291,7 +296,7 @@ fn function(text: &mut String, found: &Function) -> Result<(), Box<dyn Error>> {
     };
     let parameters = parameters(&found.parameters, |kind| match kind {
         Type::Text | Type::Bytes => "byte[]".to_owned(),
-        // Pinned, not copied: what the library writes is there.
+        // Pinned, not copied: the library writes into the array.
         Type::Pointer { to, .. } if to == "u8" => "[In, Out] byte[]".to_owned(),
         Type::Pointer { to, .. } => {
             let to =
@@ -351,7 +356,7 @@ fn parameters(all: &[Variable], kind: impl Fn(&Type) -> String) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
-/// Names as .NET writes them.
+/// Names in .NET style.
 fn spelled_out(name: &str) -> String {
     match name {
         "msg_type" => "message_type".into(),

@@ -1,7 +1,7 @@
-//! Writes down the ABI for other languages. The one description is the Rust source in `src/ffi`: `model` reads it, and
-//! each other module here turns it into one language. `build.rs` runs it.
+//! Writes the ABI for other languages. Its one description is the Rust source in `src/ffi`: `model` reads it, and each
+//! other module here generates one language. `build.rs` runs it.
 //!
-//! What only people can write stays by hand: the rooms of the bindings, and what a struct can do.
+//! The rooms of the bindings, and the functions of structs, are written by hand.
 
 mod c;
 mod cpp;
@@ -16,16 +16,16 @@ use std::path::Path;
 
 pub(crate) use model::Abi;
 
-/// What the generator writes into one committed file.
+/// Generated text of one committed file.
 pub(crate) struct Written {
     /// The file, from the root.
     path: &'static str,
     text: String,
-    /// How the file's language begins a comment, where the text is only what stands between two marks.
+    /// Beginning of a comment in the file's language, if the text is only a part between two marks.
     between: Option<&'static str>,
 }
 
-/// Every committed file, as the source gives it. `header` is what cbindgen wrote.
+/// Every committed file, as generated from the source. `header` is cbindgen's output.
 ///
 /// # Errors
 /// A part of the ABI that one of the languages cannot express.
@@ -63,7 +63,7 @@ pub(crate) fn written(abi: &Abi, header: &str) -> Result<Vec<Written>, Box<dyn E
 }
 
 impl Written {
-    /// Keeps the text in `folder`, for the test that compares it with the committed file.
+    /// Writes the text into `folder`, for the test that compares it with the committed file.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -76,7 +76,7 @@ impl Written {
         Ok(())
     }
 
-    /// Brings the committed file under `root` up to date.
+    /// Updates the committed file under `root`.
     ///
     /// # Errors
     /// A file that cannot be read or written, that has lost its marks, or an export that vanished.
@@ -103,7 +103,7 @@ impl Written {
         Ok(())
     }
 
-    /// The text, with its marks where it has some.
+    /// The text, with its marks if it has any.
     fn marked(&self) -> String {
         let Some(comment) = self.between else {
             return self.text.clone();
@@ -120,7 +120,7 @@ fn marks(comment: &str) -> (String, String) {
     )
 }
 
-/// What the library and its tests include: the result codes, and calls of every function.
+/// The files that the library and its tests include: the result codes, and calls of every function.
 ///
 /// # Errors
 /// A file that cannot be written, or a parameter that the tests have no value for.

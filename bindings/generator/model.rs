@@ -7,7 +7,7 @@ use std::path::Path;
 
 use syn::{Attribute, BareFnArg, Expr, FnArg, Item, Lit, Meta, Pat, ReturnType};
 
-/// Everything that the header declares, in the header's order.
+/// All declarations of the header, in its order.
 #[derive(Debug, Default)]
 pub(crate) struct Abi {
     pub(crate) constants: Vec<Constant>,
@@ -19,7 +19,7 @@ pub(crate) struct Abi {
 /// A `pub const MMN_...`.
 #[derive(Debug)]
 pub(crate) struct Constant {
-    /// Without `MMN_`.
+    /// Name without `MMN_`.
     pub(crate) name: String,
     pub(crate) kind: Scalar,
     pub(crate) value: i64,
@@ -94,7 +94,7 @@ impl Scalar {
         matches!(bits, 8 | 16 | 32 | 64).then_some(Self { signed, bits })
     }
 
-    /// As `<stdint.h>` names it.
+    /// The type in `<stdint.h>`.
     pub(crate) fn c_name(self) -> String {
         let sign = if self.signed { "" } else { "u" };
         format!("{sign}int{}_t", self.bits)
@@ -113,7 +113,7 @@ impl Docs {
     }
 }
 
-/// What in the source the generator cannot put into another language.
+/// A part of the source that the generator cannot express in another language.
 #[derive(Debug)]
 struct Unsupported(String);
 

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use super::model::{Abi, Scalar, Type, Variable};
 
-/// Everything between the marks. Below it, classes written by hand add to the structs what people use of them.
+/// The text between the marks. Below it, classes written by hand extend the structs.
 ///
 /// # Errors
-/// A type that ctypes has no name for.
+/// A type without a name in ctypes.
 pub(crate) fn tables(abi: &Abi) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     let mut group = "";
@@ -21,7 +21,7 @@ pub(crate) fn tables(abi: &Abi) -> Result<String, Box<dyn Error>> {
         writeln!(text, "{} = {}", constant.name, constant.value)?;
     }
     text += "\n\nclass _BYTES(ctypes.c_char_p):\n    \"\"\"The bytes before a length.\"\"\"\n\n\n_TEXT = ctypes.c_char_p\n";
-    // The classes come first, because structs point to each other. What they declare is for type checkers.
+    // The classes come first, because structs point to each other. Their declarations are for type checkers.
     for found in &abi.structs {
         writeln!(text, "\n\nclass {}(ctypes.Structure):", class(&found.name))?;
         for field in &found.fields {
@@ -77,12 +77,12 @@ fn arguments(parameters: &[Variable]) -> Result<String, Box<dyn Error>> {
     })
 }
 
-/// The name without the underscore belongs to the class that is written by hand.
+/// The name of a struct's class. The name without the underscore belongs to the class written by hand.
 fn class(name: &str) -> String {
     format!("_{}", name.strip_suffix("FFI").unwrap_or(name))
 }
 
-/// The functions' types are named as they are.
+/// The name of a callback's type or of a struct's class.
 fn named(name: &str) -> String {
     if name.ends_with("Callback") {
         name.to_owned()
@@ -91,7 +91,7 @@ fn named(name: &str) -> String {
     }
 }
 
-/// What ctypes gives for a field.
+/// Type of a field's value in ctypes.
 fn for_checkers(kind: &Type) -> String {
     match kind {
         Type::Scalar(_) => "int".to_owned(),
@@ -107,7 +107,7 @@ fn scalar(kind: Scalar) -> String {
     format!("ctypes.c_{sign}int{}", kind.bits)
 }
 
-/// As a field, or as an argument where nothing is converted.
+/// Type of a field, or of an argument without conversion.
 fn in_memory(kind: &Type) -> Result<String, Box<dyn Error>> {
     Ok(match kind {
         Type::Scalar(kind) => scalar(*kind),

@@ -1,4 +1,4 @@
-//! What the library itself and its tests are given: the codes of `error.rs`, and a call of every function.
+//! Generated parts of the library and its tests: the codes of `error.rs`, and a call of every function.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -15,14 +15,13 @@ pub(crate) fn codes(abi: &Abi) -> String {
     text + "}\n"
 }
 
-/// `every_call()`: each function with arguments that are right in themselves, but for those that open a room.
+/// `every_call()`: calls each function with valid arguments, except the functions that open a room.
 ///
 /// # Errors
-/// A parameter of a type for which there is no such argument.
+/// A parameter of a type without such an argument.
 pub(crate) fn calls(abi: &Abi) -> Result<String, Box<dyn Error>> {
     let mut text = String::from(
-        "/// Calls every function but those that open a room and those in `skip`, each with arguments that are right in\n\
-         /// themselves.\n\
+        "/// Calls every function except the ones in `skip` and the ones that open a room, each with valid arguments.\n\
          fn every_call(skip: &[&str], mut answered: impl FnMut(&'static str, Answer)) {\n",
     );
     for function in &abi.functions {
@@ -44,7 +43,7 @@ pub(crate) fn calls(abi: &Abi) -> Result<String, Box<dyn Error>> {
         writeln!(
             text,
             "    if !skip.contains(&\"{name}\") {{\n        \
-             // SAFETY: strings have a NUL, data has its length, and structs are as long as they say.\n        \
+             // SAFETY: strings have a NUL, data has its length, and structs are as long as their struct_size.\n        \
              #[allow(unused_unsafe)]\n        \
              let answer = unsafe {{ {name}({arguments}) }};\n        \
              answered(\"{name}\", Answer::from_{}(answer));\n    }}",
@@ -54,7 +53,7 @@ pub(crate) fn calls(abi: &Abi) -> Result<String, Box<dyn Error>> {
     Ok(text + "}\n")
 }
 
-/// An argument that no function refuses by itself.
+/// A valid argument.
 fn argument(parameter: &Variable) -> Option<String> {
     Some(match (&parameter.kind, parameter.name.as_str()) {
         (Type::Text, "addr") => "c\"localhost:1\".as_ptr()".into(),
@@ -79,11 +78,11 @@ fn argument(parameter: &Variable) -> Option<String> {
     })
 }
 
-/// An invocation of `calls!` (`src/ffi/sequences.rs`): every function in the order of the exports, each argument made by a
-/// method of its host.
+/// An invocation of `calls!` (`src/ffi/sequences.rs`): every function in the order of the exports, and for each
+/// argument the method of the host that makes it.
 ///
 /// # Errors
-/// A parameter of a type that no method makes.
+/// A parameter of a type without such a method.
 pub(crate) fn sequences(abi: &Abi) -> Result<String, Box<dyn Error>> {
     let mut functions: Vec<_> = abi.functions.iter().collect();
     functions.sort_by(|a, b| a.name.cmp(&b.name));
@@ -103,7 +102,7 @@ pub(crate) fn sequences(abi: &Abi) -> Result<String, Box<dyn Error>> {
 fn by_chance(function: &str, place: usize, parameter: &Variable) -> Option<String> {
     let method = |name: &str| Some(format!("host.{name}()"));
     match (&parameter.kind, parameter.name.as_str()) {
-        // What it writes would bury what a failure says.
+        // The log would bury the message of a failure.
         _ if function == "EnableLogging" => Some("0".into()),
         (Type::Text, "addr") => method("address"),
         (Type::Text, _) if place == 0 && function.starts_with("Initialize") => {

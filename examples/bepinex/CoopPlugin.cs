@@ -7,7 +7,7 @@ using MetaMystia.Network;
 using UnityEngine;
 
 /// <summary>
-/// A BepInEx 6 plugin (IL2CPP) that puts the players of a game into one room and shows each where the others are. The game
+/// A BepInEx 6 plugin (IL2CPP) that puts the players of a game into one room and shows each the positions of the others. The game
 /// sets <see cref="OwnPosition"/> and listens to <see cref="Moved"/>, both on Unity's main thread.
 /// </summary>
 [BepInPlugin("org.example.coop", "Co-op", "1.0.0")]
@@ -17,10 +17,10 @@ public class CoopPlugin : BasePlugin
     private const int PositionBytes = 12;
     private const float SendEverySeconds = 0.05f;
 
-    /// <summary>Where this player is; null sends nothing.</summary>
+    /// <summary>This player's position; null sends none.</summary>
     public static Func<Vector3> OwnPosition;
 
-    /// <summary>Another player, by its id, is there now.</summary>
+    /// <summary>Another player, by its id, moved to this position.</summary>
     public static event Action<string, Vector3> Moved;
 
     internal static CoopPlugin Instance;
@@ -109,7 +109,7 @@ public class CoopPlugin : BasePlugin
         }
         nextSend = Time.unscaledTime + SendEverySeconds;
         Write(position(), outgoing);
-        // Never late: a lost position is not sent again, and an older one never arrives after a newer one.
+        // Sequenced: a lost position is not sent again, and an older one never arrives after a newer one.
         room.TryBroadcast(outgoing, Delivery.Sequenced(0), Position);
     }
 
@@ -196,7 +196,7 @@ public class CoopPlugin : BasePlugin
         return new Vector3(values[0], values[1], values[2]);
     }
 
-    private static readonly float[] read = new float[3]; // of the main thread
+    private static readonly float[] read = new float[3]; // for the main thread
 }
 
 /// <summary>Unity's frames. BepInEx registers the class with the game's type system.</summary>

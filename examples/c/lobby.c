@@ -1,7 +1,7 @@
 /*
- * A lobby on the console: members, round-trip times, where the players are, the leader and a little chat, in plain C, with
+ * A lobby on the console: members, round-trip times, the players' positions, the leader and a little chat, in plain C, with
  * the library loaded at run time as a game does it. The samples in the other languages (csharp-sample, examples/cpp,
- * examples/python) take the same arguments and print the same lines.
+ * examples/python) accept the same arguments and print the same lines.
  *
  *   gcc -std=c11 -O2 -pthread -Iinclude examples/c/lobby.c -o lobby -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./lobby --id alice --session tea
@@ -24,7 +24,7 @@ enum { CHAT = 0x0100, POSITION, LINE_MAX_BYTES = 4096 };
 enum { STEPS_PER_SECOND = 10, ROW_LENGTH = 100, MOST_PLAYERS = 64 };
 enum { PLAYER_KEY = 1, POSITION_CHANNEL = 1 }; /* the key is each member's own: it moves one thing, its player */
 
-/* The functions that this program needs. Their types are taken from the header's prototypes, so that they cannot differ. */
+/* The functions that this program uses. Their types come from the header's prototypes, so they cannot differ. */
 #define FUNCTIONS(X)                    \
     X(GetDefaultNetworkOptions)         \
     X(GetDefaultSeededOptions)          \
@@ -62,7 +62,7 @@ static const char *own_id, *session, *contact;
 static double seconds = 1e9;
 static int interactive;
 static uint32_t strategy = MMN_STRATEGY_RAFT, alive_ms;
-/* With MMN_STRATEGY_SEEDED: lists, of which a comma ends an entry; a port, if this member is a seed; a directory. */
+/* With MMN_STRATEGY_SEEDED: comma-separated lists; a port, if this member is a seed; a directory. */
 static char *voters, *seeds;
 static uint16_t port;
 static const char *state;
@@ -79,7 +79,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
     fflush(stdout);
 }
 
-/* A refused call is worth a line, not the end of the program: the room goes on. */
+/* Prints a refused call: the program and its room continue. */
 static int refused(int32_t code)
 {
     if (code >= 0) return 0;
@@ -87,7 +87,7 @@ static int refused(int32_t code)
     return 1;
 }
 
-/* Where the players are. Callbacks write it, and the main thread reads it. */
+/* The players' positions. Callbacks write them, and the main thread reads them. */
 static struct {
     char name[MMN_MAX_PEER_ID_BYTES + 1];
     char place[16];
@@ -106,7 +106,7 @@ static void put(const char *name, const char *place, int length)
     unlock(&players_lock);
 }
 
-/* " at 12,3", or nothing while it is not known. For the main thread. */
+/* " at 12,3", or "" while it is unknown. For the main thread. */
 static const char *at(const char *name)
 {
     static char text[32];
@@ -154,7 +154,7 @@ static void broadcast(const char *text)
     refused(net.BroadcastMessage((const uint8_t *)text, (int32_t)strlen(text), CHAT, 0));
 }
 
-/* Along a row, and on in the next one. A position that is lost is not sent again: the next one replaces it. */
+/* Moves along a row, and on in the next one. A lost position is not sent again: the next one replaces it. */
 static void walk(int step)
 {
     SendOptions options = {0};
@@ -169,7 +169,7 @@ static void walk(int step)
     refused(net.BroadcastEx((const uint8_t *)place, (int32_t)length, POSITION, 0, &options));
 }
 
-/* Ends the first line of the rest, and moves on behind it; NULL when nothing is left. */
+/* Ends the first line of the rest, and moves behind it; NULL when none is left. */
 static char *next_line(char **rest)
 {
     char *line = *rest, *end = strchr(line, '\n');
@@ -190,7 +190,7 @@ static void say_members(void)
 
     char *rest = peers, *name = next_line(&rest);
     while ((name || !own_done) && used < sizeof text) {
-        /* The list is sorted and without this member, which takes its place in it. */
+        /* The list is sorted and without this member, which this puts in its place. */
         if (!own_done && (!name || strcmp(own_id, name) < 0)) {
             used += (size_t)snprintf(text + used, sizeof text - used, " %s(0 ms)%s", own_id, at(own_id));
             own_done = 1;
@@ -206,7 +206,7 @@ static void say_members(void)
     else say("%s; no leader", text);
 }
 
-/* 0 when it is time to leave. */
+/* Carries out a line of the player. 0 when it is time to leave. */
 static int obey(const char *line)
 {
     if (strcmp(line, "/quit") == 0) return 0;
@@ -217,7 +217,7 @@ static int obey(const char *line)
     return 1;
 }
 
-/* Obeys what is typed until `until`; 0 when it is time to leave. */
+/* Carries out the player's lines until `until`; 0 when it is time to leave. */
 static int listen_until(double until)
 {
     static char pending[LINE_MAX_BYTES];
@@ -241,7 +241,7 @@ static int listen_until(double until)
         }
         used -= (size_t)(line - pending);
         memmove(pending, line, used);
-        if (used == sizeof pending - 1) used = 0; /* longer than any line that we take */
+        if (used == sizeof pending - 1) used = 0; /* longer than any valid line */
     }
 }
 
@@ -289,7 +289,7 @@ static int load(void)
     return 1;
 }
 
-/* The library takes one entry per line. */
+/* One entry per line, as the library expects. */
 static char *lines(char *list)
 {
     for (char *comma = list; (comma = strchr(comma, ','));) *comma = '\n';
@@ -323,7 +323,7 @@ static int parse(int argc, char **argv)
     return own_id && session;
 }
 
-/* As InitializeNetwork does, but with the strategy that was asked for. */
+/* As InitializeNetwork does, but with the requested strategy. */
 static int32_t enter(void)
 {
     NetworkOptions options = {0};
@@ -347,7 +347,7 @@ static int32_t enter(void)
     return net.InitializeNetworkWithOptions(own_id, session, &options);
 }
 
-/* Gossip, in one local network: everybody starts at about the same time, and hears the others at once. */
+/* Gossip, in one local network: all members start at about the same time, and receive the others' messages at once. */
 static void set_windows(void)
 {
     net.SetStartupGracePeriod(alive_ms);

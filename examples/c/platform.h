@@ -1,5 +1,5 @@
 /*
- * What the C sample needs of the system, for POSIX and for Windows: loading a library, a lock, a clock, and input with a
+ * The C sample's access to the system, for POSIX and for Windows: loading a library, a lock, a clock, and input with a
  * time limit.
  */
 #ifndef PLATFORM_H
@@ -66,7 +66,7 @@ static DWORD WINAPI read_all(LPVOID unused)
     return 0;
 }
 
-/* The number of bytes; 0 when there were none within `seconds`; -1 at the end of the input. */
+/* The number of bytes; 0 when none came within `seconds`; -1 at the end of the input. */
 static long read_input(char *bytes, size_t size, double seconds)
 {
     long got = 0;
@@ -77,7 +77,7 @@ static long read_input(char *bytes, size_t size, double seconds)
         if (thread) CloseHandle(thread);
         else input.ended = 1;
     }
-    /* A wait may also end early: then there is nothing yet, and the caller asks again. */
+    /* A wait may also end early: then there is no input yet, and the caller calls again. */
     if (input.used == 0 && !input.ended) SleepConditionVariableSRW(&input.changed, &input.lock, (DWORD)(seconds * 1000) + 1, 0);
     if (input.used > 0) {
         got = (long)(size < input.used ? size : input.used);
@@ -128,7 +128,7 @@ static double now_seconds(void)
 
 static int input_is_terminal(void) { return isatty(STDIN_FILENO); }
 
-/* The number of bytes; 0 when there were none within `seconds`; -1 at the end of the input. */
+/* The number of bytes; 0 when none came within `seconds`; -1 at the end of the input. */
 static long read_input(char *bytes, size_t size, double seconds)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};

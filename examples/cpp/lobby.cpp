@@ -1,7 +1,7 @@
 /*
- * A lobby on the console: members, round-trip times, where the players are, and a counter and a chat log that survive their
+ * A lobby on the console: members, round-trip times, the players' positions, and a counter and a chat log that survive their
  * leader (shared_state.hpp). The samples in the other languages (csharp-sample, examples/python, and, without the shared state,
- * examples/c) take the same arguments and print the same lines. The library is used in poll mode, as a game with frames does.
+ * examples/c) accept the same arguments and print the same lines. The library is used in poll mode, as a game with frames does.
  *
  *   g++ -std=c++17 -O2 -pthread -Iinclude -Ibindings/cpp examples/cpp/lobby.cpp -o lobby \
  *       -Ltarget/release -lmeta_mystia_network -Wl,-rpath,"$PWD/target/release"
@@ -61,7 +61,7 @@ struct Options {
   std::uint16_t port = 0;
 };
 
-// What was typed, between the thread that reads and the one that obeys.
+// The typed lines, between the thread that reads and the one that carries them out.
 struct Input {
   std::mutex mutex;
   std::deque<std::string> lines;
@@ -77,7 +77,7 @@ void fail(const std::string& id, const mmn::Error& error) {
   std::fprintf(stderr, "[%s] error: %s (%d)\n", id.c_str(), error.what(), static_cast<int>(error.code()));
 }
 
-// A refused call is worth a line, not the end of the program: the room goes on.
+// Prints a refused call: the program and its room continue.
 template <typename Call>
 void attempt(const std::string& id, Call call) {
   try {
@@ -102,7 +102,7 @@ std::string members(const mmn::Room& room, const std::string& id, const Position
   return line + (leader.empty() ? "; no leader" : "; leader: " + leader);
 }
 
-// Along a row, and on in the next one. A position that is lost is not sent again: the next one replaces it.
+// Moves along a row, and on in the next one. A lost position is not sent again: the next one replaces it.
 void walk(mmn::Room& room, const std::string& id, Positions& positions, int step) {
   const std::string place = std::to_string(step % row_length) + "," + std::to_string(step / row_length);
   positions[id] = place;
@@ -181,7 +181,7 @@ void obey(mmn::Room& room, SharedState& state, const std::string& id, const std:
   }
 }
 
-// Gossip, in one local network: everybody starts at about the same time, and hears the others at once.
+// Gossip, in one local network: all members start at about the same time, and receive the others' messages at once.
 void set_windows(std::uint32_t alive_ms) {
   mmn::GossipWindows windows;
   windows.startup_grace_period = windows.leader_alive_threshold = alive_ms;
@@ -210,7 +210,7 @@ void run(mmn::Room& room, const Options& options) {
   const Clock::time_point start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   for (int beat = 1, step = 1; seconds() < options.seconds; std::this_thread::sleep_for(frame_time)) {
-    // A frame of a game: what came is handled here, on this thread and at this moment.
+    // A frame of a game: it handles events here, on this thread and at this moment.
     room.poll();
     state.tick();
     while (const auto line = next_line(*input)) {
@@ -227,7 +227,7 @@ void run(mmn::Room& room, const Options& options) {
   }
 }
 
-// The library takes one entry per line.
+// One entry per line, as the library expects.
 std::string lines(std::string list) {
   std::replace(list.begin(), list.end(), ',', '\n');
   return list;

@@ -1,9 +1,9 @@
 // State that a room shares and that survives its leader: a counter and a chat log. docs/host-migration.md explains it.
 //
-// The leader is the authority: members send it commands, it applies them and sends everybody the numbered updates. Every
-// member keeps a replica. A new leader asks for all replicas, goes on from the freshest, and announces it.
-// csharp-sample/SharedState.cs and examples/python/shared_state.py are the same in other languages and speak the same
-// messages, so that the leadership may pass between them.
+// The leader is the authority: members send it commands, it applies them and sends every member the numbered updates. Every
+// member keeps a replica. A new leader asks for all replicas, continues from the freshest, and announces it.
+// csharp-sample/SharedState.cs and examples/python/shared_state.py implement it in other languages with the same messages, so
+// that the leadership may pass between them.
 #ifndef SHARED_STATE_HPP
 #define SHARED_STATE_HPP
 
@@ -24,15 +24,15 @@
 #include <utility>
 #include <vector>
 
-// What this member wants done, until it is confirmed.
+// A command of this member, until it is confirmed.
 struct Command {
   std::string verb, text;
-  std::int64_t number = 0;   // given when it is first sent: one more than this member's last
-  std::int64_t version = 0;  // of the state that has it
+  std::int64_t number = 0;   // assigned when it is first sent: one more than this member's last
+  std::int64_t version = 0;  // version of the state that contains it
   std::optional<std::chrono::steady_clock::time_point> sent_at;
 };
 
-// Give it every event of the room, and call tick() once per frame, after poll().
+// Pass it every event of the room, and call tick() once per frame, after poll().
 class SharedState {
  public:
   SharedState(mmn::Room& room, std::string id) : room_(room), id_(std::move(id)) {}
@@ -87,7 +87,7 @@ class SharedState {
         try {
           message(peer, event.type, event.data);
         } catch (const std::invalid_argument&) {
-          // Not of this program, or of a newer one.
+          // From another program, or from a newer version of this one.
         }
         break;
       default:
@@ -106,7 +106,7 @@ class SharedState {
   }
 
   std::string text() const {
-    std::uint32_t digest = 0x811C9DC5; // FNV-1a: the same at every member, in every language
+    std::uint32_t digest = 0x811C9DC5; // FNV-1a: equal at every member, in every language
     for (const char part : encode()) digest = (digest ^ static_cast<unsigned char>(part)) * 0x01000193;
     char hex[9];
     std::snprintf(hex, sizeof hex, "%08x", static_cast<unsigned>(digest));
@@ -123,13 +123,13 @@ class SharedState {
   static constexpr std::uint16_t update_type = mmn::first_user_type + 0x11;   // leader to all: version, author, number, verb, text
   static constexpr std::uint16_t snapshot_type = mmn::first_user_type + 0x12; // leader to all: the state
   static constexpr std::uint16_t replica_type = mmn::first_user_type + 0x13;  // member to leader: "here is my state; send me yours"
-  static constexpr std::uint16_t have_type = mmn::first_user_type + 0x14;     // member to leader: leadership and version of what it has
+  static constexpr std::uint16_t have_type = mmn::first_user_type + 0x14;     // member to leader: leadership and version of its replica
 
   static constexpr std::size_t chat_lines = 50;
-  static constexpr std::size_t authors = 256; // of whom the last number is kept; more than a room has members
+  static constexpr std::size_t authors = 256; // number of authors whose last number is kept; more than a room has members
   static constexpr std::size_t max_pending = 256;
   static constexpr std::size_t max_text_bytes = 400;
-  static constexpr std::chrono::seconds gather_time{3}; // how long a new leader waits for the replicas of connected members
+  static constexpr std::chrono::seconds gather_time{3}; // time for which a new leader waits for the replicas of connected members
   static constexpr std::chrono::milliseconds ask_time{500};
   static constexpr std::chrono::seconds resend_time{1};
 
@@ -142,7 +142,7 @@ class SharedState {
   // ---------------------------------------------------------------- messages
 
   void message(const std::string& peer, std::uint16_t type, std::string_view data) {
-    // send_from_leader stamps the first two: those of a leader that was replaced do not get this far.
+    // send_from_leader stamps the first two: those of a replaced leader do not arrive here.
     if (peer == leader_ && !leads_) {
       if (type == snapshot_type) {
         adopt(data);
@@ -150,7 +150,7 @@ class SharedState {
       } else if (type == update_type && synced_) {
         const auto update = fields(data, 5);
         if (number(update[0]) != state_.version + 1) {
-          synced_ = false; // something is missing: ask again
+          synced_ = false; // an update is missing: ask again
           return;
         }
         apply(update[1], number(update[2]), update[3], update[4]);
@@ -174,10 +174,10 @@ class SharedState {
   }
 
   void obey(const std::string& author, std::int64_t number, const std::string& verb, const std::string& text) {
-    // One that came before is a repetition; one that is too early comes again, behind those that are missing.
+    // A command with an earlier number is a repetition; one with a later number comes again, behind the missing ones.
     if (number != last_of(author) + 1 || !is_command(verb, text)) return;
     const std::string update = std::to_string(state_.version + 1) + "\t" + author + "\t" + std::to_string(number) + "\t" + verb + "\t" + text;
-    // First sent, then applied: what cannot be sent has not happened, and its author sends it again.
+    // Sent first, then applied: a command that cannot be sent has no effect, and its author sends it again.
     if (sent([&] { room_.send_from_leader(update, update_type); })) apply(author, number, verb, text);
   }
 
@@ -225,7 +225,7 @@ class SharedState {
     }
   }
 
-  // Confirms what is safe: in the replica of a follower, or, of the leader's own, in that of another member.
+  // Confirms commands that are safe: a follower's are in its replica, the leader's in that of another member.
   void settle() {
     const bool alone = lost_.empty() && room_.peers().empty();
     const std::int64_t last = last_of(id_);
@@ -276,7 +276,7 @@ class SharedState {
     synced_ = !leads_;
   }
 
-  // After another state replaced this one: sends what it does not contain (again), without a gap.
+  // Runs after another state replaced this one: sends the commands that it does not contain (again), without a gap.
   void renumber() {
     settle();
     const std::int64_t last = last_of(id_);
@@ -296,7 +296,7 @@ class SharedState {
 
   // ---------------------------------------------------------------- helpers
 
-  // What the leader takes; the others take what the leader sends.
+  // Commands that the leader accepts; the other members accept the leader's updates.
   static bool is_command(const std::string& verb, const std::string& text) {
     if (verb == "add") {
       const std::size_t sign = text.rfind('-', 0) == 0 ? 1 : 0;
@@ -314,7 +314,7 @@ class SharedState {
     return 0;
   }
 
-  // False where the library refused: no leader, a full queue. All of it is tried again.
+  // False if the library refused: no leader, a full queue. Every such send is tried again.
   template <typename Call>
   static bool sent(Call call) {
     try {
@@ -352,22 +352,22 @@ class SharedState {
   const std::string id_;
   State state_; // the replica
 
-  // Where this member stands.
+  // This member's state.
   std::string leader_; // "" when there is none
   bool leads_ = false;
   bool synced_ = false; // the replica is the present leader's state; at the leader: it has been announced
   std::optional<Clock::time_point> asked_at_;
-  Position told_{0, 0}; // the last "have"
+  Position told_{0, 0}; // in the last "have"
   std::vector<Command> pending_;
   std::set<std::string> lost_; // members that may come back
 
-  // The leader's.
+  // State of the leader.
   std::optional<Clock::time_point> gather_until_;
   std::set<std::string> awaited_; // members whose replica is still to come
   Position best_position_{0, 0};
-  std::optional<std::string> best_; // the freshest that came; none: our own
-  bool wanted_ = false;             // somebody asked for the state
-  std::int64_t held_ = 0;           // the newest version that another member has, too
+  std::optional<std::string> best_; // the freshest replica received; none: this member's
+  bool wanted_ = false;             // a member asked for the state
+  std::int64_t held_ = 0;           // the newest version that another member also has
 };
 
 #endif // SHARED_STATE_HPP

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""One of several servers of a game, of which the leader alone writes the world. etcd says which one leads.
+"""One of several servers of a game, of which only the leader writes the world. etcd decides which one leads.
 
     etcd &
     export MMN_LIBRARY=target/server/release/libmeta_mystia_network.so    # of `make server`
     python3 examples/etcd/server.py --id one --store /tmp/world.db &
     python3 examples/etcd/server.py --id two --store /tmp/world.db
 
-Kill the one that leads: the other goes on where it stopped. Stop it (kill -STOP) for longer than the TTL, and let it go on
-(kill -CONT): it does not write any more. Even a write that it had begun before is refused by the store, for its token is old.
+Kill the leader: the other continues where it stopped. Stop the leader (kill -STOP) for longer than the TTL, and continue it
+(kill -CONT): it does not write any more. The store refuses even a write that it had begun before, because its token is old.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def main():
     store = Store(arguments.store)
     options = mmn.NetworkOptions(
         strategy=mmn.STRATEGY_ETCD,
-        # Its room is its own: the servers need not reach each other, only etcd.
+        # Each server has a room of its own: the servers need to reach only etcd, not each other.
         discovery_mode=mmn.DISCOVERY_OFF,
         etcd=mmn.EtcdOptions(arguments.endpoints.split(","), "example/world", ttl_seconds=arguments.ttl),
     )
@@ -44,7 +44,7 @@ def main():
         end = time.monotonic() + arguments.seconds
         while time.monotonic() < end:
             room.poll()
-            # 0 unless this server leads, and its lease lasts at this moment.
+            # 0 unless this server leads, and its lease is valid at this moment.
             token = room.fencing_token
             if token > 0:
                 write(store, arguments.id, token)

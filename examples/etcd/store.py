@@ -1,4 +1,4 @@
-"""A store that several servers write to, of which one leads: it refuses those that led before.
+"""A store that several servers write to, of which one leads: it refuses writes of earlier leaders.
 
 The file may be on any disk that all of them reach; a database server takes the same statements.
 """
@@ -20,7 +20,7 @@ class Store:
 
     def raise_counter(self, writer, token):
         """Raises the counter by one, and returns it. Nothing changes if a larger token was seen: OldToken."""
-        # One statement looks at the token and writes: nobody comes in between.
+        # One statement checks the token and writes: no other write comes in between.
         changed = self.database.execute(
             "UPDATE world SET counter = counter + 1, writer = ?, token = ? WHERE id = 1 AND token <= ?",
             (writer, token, token),
@@ -30,5 +30,5 @@ class Store:
         return self.read()[0]
 
     def read(self):
-        """(counter, who wrote last, its token)"""
+        """(counter, last writer, its token)"""
         return self.database.execute("SELECT counter, writer, token FROM world WHERE id = 1").fetchone()

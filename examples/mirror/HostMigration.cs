@@ -3,7 +3,7 @@ using Mirror;
 using UnityEngine;
 
 /// <summary>
-/// What a game does when its host is gone: the member that the room has elected starts a server, the others connect to it. Put
+/// A game's reaction to the loss of its host: the member that the room has elected starts a server, the others connect to it. Put
 /// it beside the <see cref="NetworkManager"/> and the <see cref="RoomTransport"/>.
 /// </summary>
 public class HostMigration : MonoBehaviour
@@ -21,7 +21,7 @@ public class HostMigration : MonoBehaviour
     public void OnDisable()
     {
         transport.HostChanged -= OnHostChanged;
-        switching = false; // Unity ends the coroutines of what it disables.
+        switching = false; // Unity ends the coroutines of a disabled component.
     }
 
     private void OnHostChanged(string host, bool isThisMember)
@@ -34,7 +34,7 @@ public class HostMigration : MonoBehaviour
         }
     }
 
-    // In the next frame: this one is inside a handler of the transport, and Mirror has yet to close what the previous host had. If
+    // In the next frame: this one is inside a handler of the transport, and Mirror has yet to close the previous host's objects. If
     // the host changes again meanwhile, the newest counts.
     private IEnumerator Switch()
     {

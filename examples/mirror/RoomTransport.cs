@@ -9,7 +9,7 @@ using Debug = UnityEngine.Debug;
 /// <summary>
 /// A transport for Mirror on a room of meta_mystia_network. All players are members of one room, and its leader is the host: the
 /// member whose Mirror server the others' clients connect to. When the host is gone, the room elects another, and
-/// <see cref="HostChanged"/> says who: that one starts its server, the others connect to it, and the game goes on.
+/// <see cref="HostChanged"/> names it: that member starts its server, the others connect to it, and the game continues.
 /// </summary>
 /// <remarks>
 /// The room outlives Mirror's clients and servers: <see cref="ServerStop"/> and <see cref="ClientDisconnect"/> stay in it, and
@@ -17,12 +17,13 @@ using Debug = UnityEngine.Debug;
 /// </remarks>
 public class RoomTransport : Transport
 {
-    // Types of messages, and the byte that goes with the last three: which attempt of that client they are about.
+    // Types of messages. The last three carry a byte: the client's attempt that they belong to.
     private const ushort Data = Room.FirstUserType, Connect = Data + 1, Accept = Data + 2, Disconnect = Data + 3;
 
-    // The library's default for the longest message, and what every path carries unreliably. Constants, because Mirror asks early.
+    // The library's default for the longest message, and the unreliable size that every path carries. Constants, because Mirror
+    // asks early.
     private const int MaxReliable = 262144, MaxUnreliable = 1100, Batch = 4096;
-    // A frame that takes more would take ever longer.
+    // Limit of the events in one frame: a frame with more would take ever longer.
     private const int MaxEventsPerUpdate = 2000;
     private const string StillLeaving = "The previous room is left when its handlers have returned: try again in the next frame.";
 
@@ -38,8 +39,8 @@ public class RoomTransport : Transport
     public int timeoutMs = 15000;
 
     /// <summary>
-    /// Another member is the host now: its id, and whether that is this one. Not raised for the first host of a room. A client that
-    /// was connected to the previous one has been disconnected when it is raised.
+    /// Another member is the host now: its id, and whether it is this member. Not raised for the first host of a room. A client that
+    /// was connected to the previous one is disconnected by then.
     /// </summary>
     public event Action<string, bool> HostChanged;
 
@@ -67,25 +68,25 @@ public class RoomTransport : Transport
 
     private bool serving;
     private int lastId; // 0 is Mirror's own client of a host
-    // Of each member that has asked to connect: its id stays the same until it leaves the room.
+    // Members that have asked to connect: each keeps its id until it leaves the room.
     private readonly Dictionary<string, Connection> byMember = new Dictionary<string, Connection>();
     private readonly Dictionary<int, Connection> byId = new Dictionary<int, Connection>();
-    // Members that asked before this one's server was started: they know of the new host as soon as it does itself.
+    // Members that asked before this one's server was started: they learn of the new host at the same moment as the host itself.
     private readonly Dictionary<string, byte> waiting = new Dictionary<string, byte>();
 
     private ClientState state;
-    private string server; // the member that this client has asked, or is connected to
+    private string server; // the member that this client asked, or is connected to
     private byte attempt;
     private bool asked;
     private long deadline;
 
-    /// <summary>The room, for what Mirror has no call for: kicks, statistics, a handover. null outside of one.</summary>
+    /// <summary>The room, for functions without a call in Mirror: kicks, statistics, a leadership transfer. null outside of a room.</summary>
     public Room Room
     {
         get { return room; }
     }
 
-    /// <summary>An address that newcomers can connect to: that of any member will do. null outside of a room.</summary>
+    /// <summary>An address for newcomers to connect to, which may be any member's. null outside of a room.</summary>
     public string Address
     {
         get { return room == null ? null : room.LocalAddress; }
@@ -120,8 +121,8 @@ public class RoomTransport : Transport
     }
 
     /// <summary>
-    /// Connects to the room's host. Outside of a room, or alone in one, it first enters the one at the address, which any of its
-    /// members may have; among others it needs none, since the room knows its host.
+    /// Connects to the room's host. Outside of a room, or alone in one, it first enters the room at the address, which may be that of
+    /// any member. In a room with others it needs no address, because the room knows its host.
     /// </summary>
     public override void ClientConnect(string address)
     {
@@ -143,7 +144,7 @@ public class RoomTransport : Transport
         {
             if (room != null && !polling && room.Peers.Length == 0 && !string.IsNullOrEmpty(address))
             {
-                Leave(); // Nobody is here; the settings may be others by now.
+                Leave(); // The room has no other member, and the settings may have changed.
             }
             if (room == null)
             {
@@ -204,7 +205,7 @@ public class RoomTransport : Transport
         EndClient(null, null);
     }
 
-    // To the leader, as soon as there is one and a link to it.
+    // Asks the leader, as soon as there is one and a link to it.
     private void Ask()
     {
         if (state != ClientState.Connecting || asked || room == null)
@@ -272,7 +273,7 @@ public class RoomTransport : Transport
         }
         if (room != null && !polling && room.Peers.Length == 0 && !room.IsLeader)
         {
-            Leave(); // A client's, which found nobody. The room of a host that is gone has this leader.
+            Leave(); // A client's room without other members. The room of a lost host has this member as its leader.
         }
         if (room == null)
         {
@@ -329,7 +330,7 @@ public class RoomTransport : Transport
     }
 
     /// <summary>
-    /// The id of the client's member, which an address would not replace: it is bound to a key, and <see cref="Room.Kick"/> bans both.
+    /// The id of the client's member. It serves better than an address: it is bound to a key, and <see cref="Room.Kick"/> bans both.
     /// </summary>
     public override string ServerGetClientAddress(int connectionId)
     {
@@ -337,7 +338,7 @@ public class RoomTransport : Transport
         return byId.TryGetValue(connectionId, out connection) ? connection.Member : "";
     }
 
-    /// <summary>Stops serving. The room goes on: another member, if there is one, becomes the host.</summary>
+    /// <summary>Stops serving. The room continues: another member, if there is one, becomes the host.</summary>
     public override void ServerStop()
     {
         if (!serving)
@@ -434,7 +435,7 @@ public class RoomTransport : Transport
         RoomOptions options = new RoomOptions();
         options.Settings.BindPort = bindPort;
         options.Settings.Config.AutoElectionEnabled = campaigns ? (byte)1 : (byte)0;
-        // The first host is set, so that it leads at once; when it is gone, the room elects.
+        // The first host is set, so that it leads at once; after it, the room elects.
         options.Settings.Config.ManualOverrideRecovery = ManualOverrideRecovery.AutoElect;
         if (!string.IsNullOrEmpty(password))
         {
@@ -473,7 +474,7 @@ public class RoomTransport : Transport
         polling = true;
         try
         {
-            // One at a time: Mirror may disable the component in the middle, for example while a scene is loaded.
+            // One at a time: Mirror may disable the component between two, for example while a scene is loaded.
             for (int number = 0; number < MaxEventsPerUpdate && enabled && !leaving && room.Poll(1) > 0; number++)
             {
             }
@@ -536,7 +537,7 @@ public class RoomTransport : Transport
     {
         if (leader.Length == 0)
         {
-            return; // It may come back; if another is elected, that is when this one is gone.
+            return; // It may come back. If another member is elected, the host is gone.
         }
         bool changed = host != null && host != leader;
         host = leader;
@@ -554,7 +555,7 @@ public class RoomTransport : Transport
         }
         else if (state == ClientState.Connecting && asked && server != leader)
         {
-            // Should it become the host later, it must not take this for a client that is waiting.
+            // If that member becomes the host later, it must not treat this client as waiting.
             Tell(server, Disconnect, attempt);
             asked = false;
         }
@@ -611,7 +612,7 @@ public class RoomTransport : Transport
                 if (message.Length == 1 && state == ClientState.Connecting && asked && message.From == server && message[0] == attempt)
                 {
                     state = ClientState.Connected;
-                    room.SetAutoElection(true); // From now on it may become the host.
+                    room.SetAutoElection(true); // From now on this member may become the host.
                     Action connected = OnClientConnected;
                     if (connected != null)
                     {
@@ -671,7 +672,7 @@ public class RoomTransport : Transport
         }
     }
 
-    // Mirror reads arrays. It is done with this one when its handler returns.
+    // Mirror reads arrays. Its handler no longer uses this one when it returns.
     private ArraySegment<byte> Copied(MessageView message)
     {
         if (incoming.Length < message.Length)
@@ -709,7 +710,7 @@ public class RoomTransport : Transport
         {
             return address + ":" + port;
         }
-        // An IPv6 address without brackets has several.
+        // An IPv6 address without brackets has several colons.
         return address.IndexOf(':') != colon && address[0] != '[' ? "[" + address + "]:" + port : address;
     }
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""A lobby on the console: members, round-trip times, where the players are, and a counter and a chat log that survive their
+"""A lobby on the console: members, round-trip times, the players' positions, and a counter and a chat log that survive their
 leader.
 
     python3 examples/python/lobby.py --id alice --session tea
     python3 examples/python/lobby.py --id bob --session tea --connect ADDRESS_OF_ALICE
 
-The samples in the other languages (csharp-sample, examples/cpp, and, without the shared state, examples/c) take the same
+The samples in the other languages (csharp-sample, examples/cpp, and, without the shared state, examples/c) accept the same
 arguments and print the same lines. The library is used in poll mode, as a game with frames does.
 """
 
@@ -50,7 +50,7 @@ def main():
     parser.add_argument("--port", type=int, default=0, metavar="N", help="seeded: this member is a seed, at this port")
     parser.add_argument("--state", metavar="DIRECTORY", help="seeded: keeps this member's votes")
     arguments = parser.parse_args()
-    # Names may be in any script, whatever the locale says.
+    # Names may be in any script, whatever the locale.
     sys.stdout.reconfigure(encoding="utf-8")
     sys.stderr.reconfigure(encoding="utf-8")
 
@@ -59,7 +59,7 @@ def main():
         threading.Thread(target=read_input, args=(lines,), daemon=True).start()
     try:
         if arguments.alive_ms:
-            # For one local network: everybody starts at about the same time, and hears the others at once.
+            # For one local network: all members start at about the same time, and receive the others' messages at once.
             alive = arguments.alive_ms
             mmn.set_gossip_windows(mmn.GossipWindows(alive, max(alive // 5, 1), alive, max(alive // 2, 1)))
         options = mmn.NetworkOptions(strategy=STRATEGIES[arguments.strategy])
@@ -108,7 +108,7 @@ class Lobby:
         start = time.monotonic()
         beat = step = 1
         while (now := time.monotonic() - start) < seconds:
-            # A frame of a game: what came is handled here, on this thread and at this moment.
+            # A frame of a game: it handles events here, on this thread and at this moment.
             room.poll()
             self.state.tick()
             while not lines.empty():
@@ -127,7 +127,7 @@ class Lobby:
             time.sleep(FRAME_SECONDS)
 
     def walk(self, step):
-        """Along a row, and on in the next one. A position that is lost is not sent again: the next one replaces it."""
+        """Moves along a row, and on in the next one. A lost position is not sent again: the next one replaces it."""
         place = f"{step % ROW_LENGTH},{step // ROW_LENGTH}"
         self.positions[self.id] = place
         sequenced = mmn.SendOptions(mmn.DELIVERY_SEQUENCED, channel=POSITION_CHANNEL, key=PLAYER_KEY)
@@ -178,7 +178,7 @@ class Lobby:
         return f"members: {' '.join(parts)}; " + (f"leader: {leader}" if leader else "no leader")
 
     def attempt(self, call):
-        """A refused call is worth a line, not the end of the program: the room goes on."""
+        """Prints a refused call: the program and its room continue."""
         try:
             call()
         except mmn.NetworkError as error:

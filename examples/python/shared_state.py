@@ -1,9 +1,9 @@
 """State that a room shares and that survives its leader: a counter and a chat log. docs/host-migration.md explains it.
 
-The leader is the authority: members send it commands, it applies them and sends everybody the numbered updates. Every member
-keeps a replica. A new leader asks for all replicas, goes on from the freshest, and announces it. csharp-sample/SharedState.cs
-and examples/cpp/shared_state.hpp are the same in other languages and speak the same messages, so that the leadership may pass
-between them.
+The leader is the authority: members send it commands, it applies them and sends every member the numbered updates. Every member
+keeps a replica. A new leader asks for all replicas, continues from the freshest, and announces it. csharp-sample/SharedState.cs
+and examples/cpp/shared_state.hpp implement it in other languages with the same messages, so that the leadership may pass between
+them.
 """
 
 import collections
@@ -16,29 +16,29 @@ COMMAND = mmn.FIRST_USER_TYPE + 0x10  # member to leader: number, verb, text
 UPDATE = mmn.FIRST_USER_TYPE + 0x11  # leader to all: version, author, number, verb, text
 SNAPSHOT = mmn.FIRST_USER_TYPE + 0x12  # leader to all: the state
 REPLICA = mmn.FIRST_USER_TYPE + 0x13  # member to leader: "here is my state; send me yours"
-HAVE = mmn.FIRST_USER_TYPE + 0x14  # member to leader: leadership and version of what it has
+HAVE = mmn.FIRST_USER_TYPE + 0x14  # member to leader: leadership and version of its replica
 
 CHAT_LINES = 50
-AUTHORS = 256  # of whom the last number is kept; more than a room has members
+AUTHORS = 256  # number of authors whose last number is kept; more than a room has members
 MAX_PENDING = 256
 MAX_TEXT_BYTES = 400
-GATHER_SECONDS = 3.0  # how long a new leader waits for the replicas of connected members
+GATHER_SECONDS = 3.0  # time for which a new leader waits for the replicas of connected members
 ASK_SECONDS = 0.5
 RESEND_SECONDS = 1.0
 
 
 class Command:
-    """What this member wants done, until it is confirmed."""
+    """A command of this member, until it is confirmed."""
 
     def __init__(self, verb, text):
         self.verb, self.text = verb, text
-        self.number = 0  # given when it is first sent: one more than this member's last
-        self.version = 0  # of the state that has it
+        self.number = 0  # assigned when it is first sent: one more than this member's last
+        self.version = 0  # version of the state that contains it
         self.sent_at = None
 
 
 def is_command(verb, text):
-    """What the leader takes; the others take what the leader sends."""
+    """Whether the leader accepts the command; the other members accept the leader's updates."""
     if verb == "add":
         return re.fullmatch(r"-?[0-9]{1,9}", text) is not None
     has_controls = any(character < " " for character in text)
@@ -46,7 +46,7 @@ def is_command(verb, text):
 
 
 class SharedState:
-    """Give it every event of the room, and call tick() once per frame, after poll()."""
+    """Pass it every event of the room, and call tick() once per frame, after poll()."""
 
     def __init__(self, room, own_id, on_chat, on_confirmed):
         self.room, self.id = room, own_id
@@ -55,20 +55,20 @@ class SharedState:
         self.leadership = self.version = self.counter = 0
         self.chat = collections.deque(maxlen=CHAT_LINES)  # (author, text)
         self.numbers = {}  # author: number of its last command; the author of the last command comes last
-        # Where this member stands.
+        # This member's state.
         self.leader = None
         self.leads = False
         self.synced = False  # the replica is the present leader's state; at the leader: it has been announced
         self.asked_at = None
-        self.told = None  # (leadership, version) of the last HAVE
+        self.told = None  # (leadership, version) in the last HAVE
         self.pending = []
         self.lost = set()  # members that may come back
-        # The leader's.
-        self.gathering = None  # when it ends; None when it is over
+        # State of the leader.
+        self.gathering = None  # end of the gathering; None when it is over
         self.awaited = set()  # members whose replica is still to come
-        self.best = None  # the freshest that came
-        self.wanted = False  # somebody asked for the state
-        self.held = 0  # the newest version that another member has, too
+        self.best = None  # the freshest replica received
+        self.wanted = False  # a member asked for the state
+        self.held = 0  # the newest version that another member also has
 
     def submit(self, verb, text):
         """Queues a command ("add" and a number, or "say" and a line); False if it is not a command, or too many are pending."""
@@ -103,7 +103,7 @@ class SharedState:
             try:
                 self._message(peer, event.type, event.data)
             except (ValueError, TypeError):
-                pass  # not of this program, or of a newer one
+                pass  # from another program, or from a newer version of this one
 
     def tick(self):
         now = time.monotonic()
@@ -119,7 +119,7 @@ class SharedState:
 
     def _message(self, peer, kind, data):
         fields = data.decode("utf-8").split("\t")
-        # SendFromLeader stamps these: those of a leader that was replaced do not get this far.
+        # SendFromLeader stamps these: those of a replaced leader do not arrive here.
         if peer == self.leader and not self.leads:
             if kind == SNAPSHOT:
                 self._adopt(data)
@@ -127,7 +127,7 @@ class SharedState:
             elif kind == UPDATE and self.synced:
                 version, author, number, verb, text = fields
                 if int(version) != self.version + 1:
-                    self.synced = False  # something is missing: ask again
+                    self.synced = False  # an update is missing: ask again
                     return
                 self._apply(author, int(number), verb, text)
         elif self.leads:
@@ -143,11 +143,12 @@ class SharedState:
                 self.held = max(self.held, int(fields[1]))
 
     def _obey(self, author, number, verb, text):
-        # One that came before is a repetition; one that is too early comes again, behind those that are missing.
+        # A command with an earlier number is a repetition; one with a later number comes again, behind the missing
+        # ones.
         if int(number) != self.numbers.get(author, 0) + 1 or not is_command(verb, text):
             return
         update = f"{self.version + 1}\t{author}\t{number}\t{verb}\t{text}"
-        # First sent, then applied: what cannot be sent has not happened, and its author sends it again.
+        # Sent first, then applied: a command that cannot be sent has no effect, and its author sends it again.
         if self._sent(self.room.send_from_leader, update, UPDATE):
             self._apply(author, int(number), verb, text)
 
@@ -188,7 +189,7 @@ class SharedState:
             last = command.number
 
     def _settle(self):
-        """Confirms what is safe: in the replica of a follower, or, of the leader's own, in that of another member."""
+        """Confirms commands that are safe: a follower's are in its replica, the leader's in that of another member."""
         alone = not self.room.peers and not self.lost
         last, waiting = self.numbers.get(self.id, 0), []
         for command in self.pending:
@@ -226,7 +227,7 @@ class SharedState:
         self.synced = not self.leads
 
     def _renumber(self):
-        """After another state replaced this one: sends what it does not contain (again), without a gap."""
+        """Runs after another state replaced this one: sends the commands that it does not contain (again), without a gap."""
         self._settle()
         last = self.numbers.get(self.id, 0)
         for command in self.pending:
@@ -240,7 +241,7 @@ class SharedState:
         return "\n".join(lines)
 
     def __str__(self):
-        digest = 0x811C9DC5  # FNV-1a: the same at every member, in every language
+        digest = 0x811C9DC5  # FNV-1a: equal at every member, in every language
         for byte in self.encode().encode("utf-8"):
             digest = (digest ^ byte) * 0x01000193 & 0xFFFFFFFF
         waiting = len(self.pending)
@@ -248,7 +249,7 @@ class SharedState:
 
     @staticmethod
     def _sent(send, text, kind):
-        """False where the library refused: no leader, a full queue. All of it is tried again."""
+        """False if the library refused: no leader, a full queue. Every such send is tried again."""
         try:
             send(text.encode("utf-8"), kind)
             return True

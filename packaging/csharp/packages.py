@@ -3,7 +3,7 @@
 
     packages.py [--natives DIR] [--out DIR] [nuget] [unity] [bepinex]
 
-They go into DIR/packages, or what `--out` names. Without a kind it builds all. The same input gives the same bytes.
+They go into DIR/packages, or into the directory of `--out`. Without a kind it builds all. Equal input gives equal bytes.
 """
 
 import argparse
@@ -30,7 +30,7 @@ BINDING = ROOT / "bindings" / "csharp"
 ASSEMBLY = "MetaMystiaNetwork"
 UNITY_NAME = "com.metamystia.network"
 
-# What each of .NET's runtime identifiers calls the library.
+# The library's name under each of .NET's runtime identifiers.
 LIBRARIES = {
     "linux-arm64": "libmeta_mystia_network.so",
     "linux-x64": "libmeta_mystia_network.so",
@@ -38,12 +38,12 @@ LIBRARIES = {
     "osx-x64": "libmeta_mystia_network.dylib",
     "win-x64": "meta_mystia_network.dll",
 }
-# Games run on these.
+# The platforms of games.
 GAME_RIDS = ("linux-x64", "win-x64")
 
 
 class Failed(Exception):
-    """Says what is wrong, and with which file."""
+    """The fault, and the file that has it."""
 
 
 def main():
@@ -75,7 +75,7 @@ def main():
 
 
 def nuget(natives, assembly):
-    """One assembly for .NET, in both folders that NuGet looks into, and the native libraries where .NET looks for them."""
+    """One assembly for .NET, in both folders that NuGet searches, and the native libraries in .NET's folders for them."""
     targets = (HERE / "nuget" / f"{ASSEMBLY}.targets").read_bytes()
     files = {
         f"{ASSEMBLY}.nuspec": with_version(HERE / "nuget" / f"{ASSEMBLY}.nuspec"),
@@ -94,7 +94,7 @@ def nuget(natives, assembly):
 
 
 def unity(natives, _assembly):
-    """Sources, which Unity compiles, so that its IL2CPP sees them; each asset has its .meta file."""
+    """Sources, which Unity compiles, so that its IL2CPP processes them; each asset has its .meta file."""
     folder = HERE / "unity"
     files = {}
     for path in sorted(folder.rglob("*")):
@@ -116,7 +116,7 @@ def unity(natives, _assembly):
 
 
 def bepinex(natives, assembly):
-    """What a player or a modder unpacks in the folder of the game."""
+    """The files that a player or a modder unpacks in the folder of the game."""
     folder = f"BepInEx/plugins/{ASSEMBLY}"
     files = {f"{folder}/{name}": content for name, content in assembly.items()}
     for _, library in natives.of(GAME_RIDS):
@@ -126,7 +126,7 @@ def bepinex(natives, assembly):
     return f"{ASSEMBLY}-BepInEx-{version()}.zip", zipped(files)
 
 
-# ---------------------------------------------------------------- what goes into them
+# ---------------------------------------------------------------- contents of the packages
 
 
 class Natives:
@@ -143,7 +143,7 @@ class Natives:
                 raise Failed(f"{folder / rid} has no {LIBRARIES[rid]}; make dist puts it there")
 
     def of(self, rids):
-        """(identifier, library) of those that are there and in `rids`."""
+        """(identifier, library) of the present ones that are in `rids`."""
         self.packed = [rid for rid in self.rids if rid in rids]
         if not self.packed:
             raise Failed(f"{self.folder} has {', '.join(self.rids)}, and this package takes only {', '.join(rids)}")
@@ -151,11 +151,12 @@ class Natives:
 
 
 def licences(natives):
-    """This project's, and those of what its library contains. With an extension: that of a part of a package says its type."""
+    """The licences of this project, and of the crates in its library. With an extension, which some package formats require."""
     files = {f"{name}.txt": (ROOT / name).read_bytes() for name in ("LICENSE-MIT", "LICENSE-APACHE")}
     for rid in natives.packed:
         for path in sorted((natives.folder / rid).glob("THIRD-PARTY-LICENSES.*")):
-            # They are the same but for crates of one system: the shorter name for the first, then one for each that differs.
+            # They are equal except for crates of one system: the shorter name is for the first, then one for each that
+            # differs.
             content = path.read_bytes()
             if content not in files.values():
                 name = path.name if path.name not in files else f"{path.stem}-{rid}{path.suffix}"
@@ -179,8 +180,8 @@ def compile_binding(number):
     """{name: bytes} of the assembly and its documentation.
 
     mcs refers to Mono's mscorlib 4.0, and to no other assembly. .NET Framework and Mono have that; .NET and .NET Standard 2.0 have a
-    mscorlib that forwards each of its types. Thus one assembly serves them all, as long as it uses no type that only Mono has there:
-    the tests resolve every one of them under CoreCLR.
+    mscorlib that forwards each of its types. So one assembly serves them all, as long as it uses no type that only Mono's has: the
+    tests resolve every one of them under CoreCLR.
     """
     if shutil.which("mcs") is None:
         raise Failed("mcs is not installed; scripts/install-tools.sh installs it or says how")
@@ -208,7 +209,7 @@ def reproducible(assembly):
     content = bytearray(assembly)
     (headers,) = struct.unpack_from("<I", content, 0x3C)
     struct.pack_into("<I", content, headers + 8, 0)
-    # ECMA-335 II.24.2: the metadata's root, its streams, and that of GUIDs, which has one.
+    # ECMA-335 II.24.2: the metadata's root, its streams, and the stream of GUIDs, which has one.
     root = content.index(b"BSJB")
     (length,) = struct.unpack_from("<I", content, root + 12)
     (streams,) = struct.unpack_from("<H", content, root + 16 + length + 2)
@@ -286,7 +287,7 @@ def meta(path, body):
 
 
 def stable_id(path):
-    """The same in every build and version: scenes and asmdefs refer to assets by these."""
+    """An id that is equal in every build and version: scenes and asmdefs refer to assets by it."""
     return hashlib.md5(f"{UNITY_NAME}/{path}".encode(), usedforsecurity=False).hexdigest()
 
 
@@ -361,7 +362,7 @@ def zipped(files):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in sorted(files):
-            entry = zipfile.ZipInfo(path)  # of 1980, the first year that a zip knows
+            entry = zipfile.ZipInfo(path)  # 1980 is the first year of zip's times
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3
             entry.external_attr = 0o100644 << 16

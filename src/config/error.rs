@@ -1,4 +1,4 @@
-//! The rules that settings may break.
+//! Rules that settings may break.
 
 use thiserror::Error;
 
@@ -18,7 +18,7 @@ use crate::target::TargetError;
 /// The first rule that a configuration breaks. Nothing was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigError {
-    /// A field has a number that means nothing.
+    /// A field has a number without a meaning.
     #[error("{field} is {value}; allowed are {allowed}")]
     NotAllowed {
         /// The field, by its name in the header.
@@ -28,7 +28,7 @@ pub enum ConfigError {
         /// The numbers that are allowed, with their meanings.
         allowed: &'static str,
     },
-    /// Discovery without a port to do it on.
+    /// Discovery without a port.
     #[error(
         "mdns_port is 0, but discovery_mode is {discovery_mode}, which needs a port; give one (5353 and 15353 are common), or discovery_mode 0"
     )]
@@ -55,7 +55,7 @@ pub enum ConfigError {
         "etcd is NULL, but strategy 3 (etcd) needs it; give an EtcdOptions with the endpoints of the cluster and a prefix"
     )]
     EtcdWithoutOptions,
-    /// A preference that etcd does not know.
+    /// A priority, which etcd does not support.
     #[error(
         "priority is {priority}, but strategy 3 (etcd) has no priorities; give 0, or strategy 0"
     )]
@@ -63,7 +63,7 @@ pub enum ConfigError {
         /// The number given.
         priority: i32,
     },
-    /// A rule for leaders that meet, where none do.
+    /// A merge policy, with a strategy that merges no leaders.
     #[error(
         "merge_policy is {}, but with strategy 3 (etcd) the cluster alone decides who leads; give 0, or another strategy",
         *merge_policy as u8
@@ -72,7 +72,7 @@ pub enum ConfigError {
         /// The policy given.
         merge_policy: MergePolicy,
     },
-    /// A rule for SetLeader, which there is not.
+    /// A rule for SetLeader, with a strategy without SetLeader.
     #[error(
         "set_leader_authority is {}, but with strategy 3 (etcd) nobody may call SetLeader; give 0, or another strategy",
         *authority as u8
@@ -90,12 +90,12 @@ pub enum ConfigError {
         /// The mode given.
         host_mode: HostMode,
     },
-    /// Votes of members, where etcd decides.
+    /// A static quorum, though etcd decides.
     #[error(
         "quorum_policy is 1 (static), but with strategy 3 (etcd) no member votes; give quorum_policy 0, or strategy 0"
     )]
     StaticQuorumWithEtcd,
-    /// A list of voters, where nobody votes.
+    /// A roster with a strategy without votes.
     #[error(
         "quorum_roster is set, but with strategy 3 (etcd) no member votes; give NULL, or strategy 0"
     )]
@@ -105,7 +105,7 @@ pub enum ConfigError {
         "etcd.endpoints names {endpoints} servers; give 1 to {MAX_ETCD_ENDPOINTS}, one per line"
     )]
     EtcdEndpoints {
-        /// How many were given.
+        /// Number of endpoints given.
         endpoints: usize,
     },
     /// An endpoint cannot be dialled.
@@ -116,10 +116,10 @@ pub enum ConfigError {
     EtcdEndpoint {
         /// The line.
         endpoint: String,
-        /// What is wrong with it.
+        /// Its fault.
         fault: String,
     },
-    /// Some endpoints are encrypted.
+    /// Only some endpoints are encrypted.
     #[error(
         "etcd.endpoints has http:// and https:// endpoints; give one kind, so that nothing goes unencrypted unnoticed"
     )]
@@ -132,10 +132,10 @@ pub enum ConfigError {
     EtcdPrefix {
         /// The prefix.
         prefix: String,
-        /// What is wrong with it.
+        /// Its fault.
         fault: &'static str,
     },
-    /// A lease of that length is not to be had.
+    /// The time to live of a lease is out of range.
     #[error(
         "etcd.ttl_seconds is {seconds}; allowed are {} to {}",
         ETCD_TTL_SECONDS.start(),
@@ -145,7 +145,7 @@ pub enum ConfigError {
         /// The number given.
         seconds: u64,
     },
-    /// What others read of the leader cannot be read.
+    /// The leader's address cannot be shown to clients of etcd.
     #[error(
         "etcd.address {} is too long or contains a control character; give at most {MAX_ETCD_ADDRESS_BYTES} bytes without these, or NULL for this member's own address",
         Quoted(address)
@@ -154,7 +154,7 @@ pub enum ConfigError {
         /// The address.
         address: String,
     },
-    /// A field that says nothing without another one.
+    /// A field that needs another one.
     #[error("{set} is set, but {missing} is not; give both, or neither")]
     EtcdHalf {
         /// The field that is set.
@@ -162,7 +162,7 @@ pub enum ConfigError {
         /// The field that belongs to it.
         missing: &'static str,
     },
-    /// A file for encrypted connections, without these.
+    /// A file for encrypted connections, with endpoints that are not encrypted.
     #[error(
         "{field} is set, but etcd.endpoints are http://, which nothing encrypts; give https:// endpoints, or NULL"
     )]
@@ -178,7 +178,7 @@ pub enum ConfigError {
         /// The flags given.
         flags: u32,
     },
-    /// A preference that gossip would not look at.
+    /// A priority, which gossip ignores.
     #[error(
         "priority is {priority}, but strategy 1 (gossip) has no priorities; give 0, or strategy 0"
     )]
@@ -186,7 +186,7 @@ pub enum ConfigError {
         /// The number given.
         priority: i32,
     },
-    /// Votes of a fixed number of voters, where nobody votes.
+    /// A static quorum, with a strategy without votes.
     #[error(
         "quorum_policy is 1 (static), but strategy 1 (gossip) counts no votes; give quorum_policy 0, or strategy 0"
     )]
@@ -205,13 +205,13 @@ pub enum ConfigError {
     /// No seeds, or too many.
     #[error("seeded.seeds names {seeds} addresses; give 1 to {MAX_SEEDS}, one per line")]
     Seeds {
-        /// How many were given.
+        /// Number of addresses given.
         seeds: usize,
     },
     /// The address of a seed cannot be dialled.
     #[error("seeded.seeds: {0}")]
     Seed(#[from] TargetError),
-    /// The options of a strategy that is not the room's.
+    /// Options of a strategy that is not the room's.
     #[error("seeded is set, but strategy is not 2 (seeded); give NULL, or strategy 2")]
     SeededWithoutStrategy,
     /// The seeded strategy without its options.
@@ -219,7 +219,7 @@ pub enum ConfigError {
         "seeded is NULL, but strategy 2 (seeded) needs it; give a SeededOptions with the addresses of the seeds"
     )]
     SeededWithoutOptions,
-    /// A preference that a seeded cluster would not look at.
+    /// A priority, which a seeded cluster ignores.
     #[error(
         "priority is {priority}, but strategy 2 (seeded) has no priorities; give 0, or strategy 0"
     )]
@@ -227,7 +227,7 @@ pub enum ConfigError {
         /// The number given.
         priority: i32,
     },
-    /// A voter that may not lead: the roster alone says who votes and leads.
+    /// A voter that may not lead: the roster alone decides which members vote and lead.
     #[error(
         "eligible is 0, but with strategy 2 (seeded) quorum_roster says who votes and may lead; give 1, and leave the ids of observers out of the roster"
     )]
@@ -241,40 +241,40 @@ pub enum ConfigError {
         /// The mode given.
         host_mode: HostMode,
     },
-    /// The seeded strategy without a place for its state.
+    /// The seeded strategy without a state directory.
     #[error(
         "state_directory is NULL, but strategy 2 (seeded) needs one; give an existing directory, where this member's votes survive a restart"
     )]
     SeededWithoutStateDirectory,
-    /// A static quorum of nobody.
+    /// A static quorum without voters.
     #[error(
         "quorum_roster is NULL, but quorum_policy 1 (static) needs it; give the ids of all voters of the room, one per line, 1 to {MAX_ROSTER_VOTERS}"
     )]
     StaticWithoutRoster,
-    /// The list of voters is none.
+    /// The roster is malformed.
     #[error("quorum_roster cannot be used: {source}{}", shown_line(line.as_deref()))]
     Roster {
-        /// What is wrong with it.
+        /// Its fault.
         source: RosterError,
-        /// The line that is wrong, where it is one line.
+        /// The faulty line, if the fault is in one line.
         line: Option<String>,
     },
-    /// A number of voters that is not that of the list.
+    /// A number of voters that differs from the roster's.
     #[error(
         "quorum_voters is {voters}, but quorum_roster names {named} voters; give {named}, or 0 to count the roster"
     )]
     QuorumVoters {
         /// The number given.
         voters: u32,
-        /// How many voters the list names.
+        /// Number of voters in the roster.
         named: usize,
     },
-    /// A list of voters that nobody would look at.
+    /// A roster that no policy uses.
     #[error(
         "quorum_roster is set, but quorum_policy 0 (dynamic) counts the connected members; give NULL, or quorum_policy 1"
     )]
     RosterWithoutStatic,
-    /// A number of voters that nobody would look at.
+    /// A number of voters that no policy uses.
     #[error(
         "quorum_voters is {voters}, but quorum_policy 0 (dynamic) counts the connected members; give 0, or quorum_policy 1"
     )]
@@ -287,7 +287,7 @@ pub enum ConfigError {
         "eligible is 0, but host_mode 1 (host) makes this member the only one that leads; give eligible 1, or another host_mode"
     )]
     HostNotEligible,
-    /// A star without its centre.
+    /// A star without a fixed host.
     #[error(
         "topology is 1 (star), but host_mode is 0 (off), and a star has a fixed host to which all guests link; give host_mode 1 or 2, or topology 0"
     )]
@@ -301,12 +301,12 @@ pub enum ConfigError {
         /// The mode given.
         host_mode: HostMode,
     },
-    /// A static quorum without a place for its state.
+    /// A static quorum without a state directory.
     #[error(
         "state_directory is NULL, but quorum_policy 1 (static) needs one; give an existing directory, where this member's votes survive a restart"
     )]
     StaticWithoutStateDirectory,
-    /// A place for a state that there is not.
+    /// A state directory without state to keep.
     #[error(
         "state_directory is set, but quorum_policy 0 (dynamic) stores nothing; give NULL, or quorum_policy 1"
     )]
@@ -337,7 +337,7 @@ pub enum ConfigError {
         /// Longest election timeout, in milliseconds.
         election_timeout_max_ms: u64,
     },
-    /// A limit within which a host that takes its events now and then would lose its leadership.
+    /// A limit so short that a host which takes its events now and then would lose its leadership.
     #[error(
         "yield_after_ms is {yield_after_ms}; give {} or more, or 0 to lead on",
         MIN_YIELD_AFTER.as_millis()
@@ -351,7 +351,7 @@ pub enum ConfigError {
         "entry is 1 (create), but eligible is 0, and the member that creates a room leads it; give eligible 1, or another entry"
     )]
     CreatorNotEligible,
-    /// Another rule decides who leads first.
+    /// Another rule decides which member leads first.
     #[error(
         "entry is {}, but with {with} that decides who leads first; give entry 0 (any)",
         *entry as u8

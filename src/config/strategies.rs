@@ -1,4 +1,4 @@
-//! The settings of the strategies, and the rules that each has for the others.
+//! The settings of the strategies, and the rules of each for the other settings.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub const MAX_SEEDS: usize = 32;
 pub const MAX_ETCD_ENDPOINTS: usize = 16;
 /// Longest prefix of an etcd cluster's keys, in bytes.
 pub const MAX_ETCD_PREFIX_BYTES: usize = 256;
-/// Longest address that a leader shows others through etcd, in bytes.
+/// Longest address that a leader publishes through etcd, in bytes.
 pub const MAX_ETCD_ADDRESS_BYTES: usize = 256;
 /// Shortest and longest time to live of a lease, in seconds. A server with its defaults grants no shorter one.
 pub const ETCD_TTL_SECONDS: RangeInclusive<u64> = 2..=86_400;
@@ -28,9 +28,9 @@ const MAX_ETCD_REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The options of the etcd strategy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Etcd {
-    /// What the election needs. Its `address` may be empty: then others read the first of this member's own addresses.
+    /// Settings of the election. Its `address` may be empty: then clients read the first of this member's addresses.
     pub election: EtcdConfig,
-    /// How this member reaches the cluster.
+    /// Access to the cluster.
     pub settings: EtcdSettings,
 }
 
@@ -45,7 +45,7 @@ impl Etcd {
         })
     }
 
-    /// How long a request waits for its answer beside leases of that length: several fit into one.
+    /// Timeout of a request, for leases of length `ttl`: several requests fit into one lease.
     pub fn request_timeout(ttl: Duration) -> Duration {
         (ttl / 3).min(MAX_ETCD_REQUEST_TIMEOUT)
     }
@@ -105,8 +105,8 @@ impl Etcd {
     }
 }
 
-/// The library itself puts a slash behind the prefix: without one the keys of "test" were also keys of "testa" (A4.1). A slash
-/// at either end would make two of one, and so other keys for what looks like the same prefix.
+/// The library itself adds a slash to the prefix: without one the keys of "test" would also be keys of "testa" (A4.1).
+/// A slash at either end would make two slashes of one, and so other keys for a prefix that looks the same.
 fn check_prefix(prefix: &str) -> Result<(), ConfigError> {
     let len = prefix.len();
     let fault = if len == 0 || len > MAX_ETCD_PREFIX_BYTES {
@@ -124,25 +124,26 @@ fn check_prefix(prefix: &str) -> Result<(), ConfigError> {
     })
 }
 
-/// How this member reaches its etcd cluster. Files are read when the room opens.
+/// Access of this member to its etcd cluster. Files are read when the room opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EtcdSettings {
     /// The servers of the cluster, 1 to [`MAX_ETCD_ENDPOINTS`], each `http://host:port` or `https://host:port`.
     pub endpoints: Vec<String>,
-    /// The file with the certificates (PEM) that sign those of the servers; `None` is what the system trusts.
+    /// The file with the certificates (PEM) that sign those of the servers; `None` is the system's set of trusted
+    /// certificates.
     pub ca_file: Option<PathBuf>,
-    /// By which the servers know this client, where they ask.
+    /// The certificate that identifies this client to servers that ask for one.
     pub identity: Option<EtcdIdentity>,
-    /// As whom this client logs in, where the cluster has users.
+    /// The login of this client, if the cluster has users.
     pub login: Option<EtcdLogin>,
-    /// How long a request waits for its answer. A watch waits so long for its beginning.
+    /// Timeout of a request. A watch has the same timeout for its beginning.
     pub request_timeout: Duration,
 }
 
 /// A client's certificate and its key, as files (PEM).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EtcdIdentity {
-    /// The certificate, with those between it and the servers' CA.
+    /// The certificate, with the chain between it and the servers' CA.
     pub cert_file: PathBuf,
     /// Its private key.
     pub key_file: PathBuf,

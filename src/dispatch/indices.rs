@@ -1,14 +1,15 @@
-//! Numbers of peers: short names for hosts that keep arrays. A peer has its number from before its JOINED is queued until the
-//! last handler has returned from its LEFT.
+//! Indices of peers: short names for hosts that keep arrays. A peer has its index from before its JOINED is queued
+//! until the last handler has returned from its LEFT.
 //!
-//! A peer may be back while a handler still hears that it left: then both sessions have a number. An event has that of its
-//! session, a query that of the newer one.
+//! A peer may return before every handler has received its LEFT. Then both sessions have an index: an event has that of
+//! its own session, and a query returns that of the newer one.
 
 use arc_swap::ArcSwap;
 
 use crate::core::id::PeerId;
 
-/// See the module's text. Queries take no lock; all changes are made under the lock of the dispatch queue.
+/// The indices of all peers; see the module's text. Queries take no lock. All changes happen under the lock of the
+/// dispatch queue.
 #[derive(Debug, Default)]
 pub struct Indices {
     published: ArcSwap<Table>,
@@ -16,16 +17,16 @@ pub struct Indices {
 
 #[derive(Debug, Default, Clone)]
 struct Table {
-    /// The last number given; none is given twice.
+    /// The last index assigned; no index is assigned twice.
     last: u32,
-    /// In the order of the numbers.
+    /// In the order of the indices.
     peers: Vec<(u32, PeerId)>,
     /// In the order of the ids, the older session of an id first.
     indices: Vec<(PeerId, u32)>,
 }
 
 impl Indices {
-    /// The number of a peer's present session; 0 where it has none.
+    /// The index of a peer's present session; 0 if it has none.
     pub fn of(&self, peer: &str) -> u32 {
         let table = self.published.load();
         let end = table
@@ -37,14 +38,14 @@ impl Indices {
             .map_or(0, |(_, index)| *index)
     }
 
-    /// The peer of that number.
+    /// The peer with this index.
     pub fn peer(&self, index: u32) -> Option<PeerId> {
         let table = self.published.load();
         let place = table.place_of(index)?;
         Some(table.peers[place].1.clone())
     }
 
-    /// The number of the session of which the host is being told; 0 where there is none.
+    /// The index of the session whose events the host receives now; 0 if there is none.
     pub(super) fn of_oldest(&self, peer: &PeerId) -> u32 {
         let table = self.published.load();
         let start = table.indices.partition_point(|(known, _)| known < peer);
@@ -54,7 +55,7 @@ impl Indices {
             .map_or(0, |(_, index)| *index)
     }
 
-    /// Gives `peer` the next number. After four thousand million, peers have none.
+    /// Assigns the next index to `peer`. After 2^32 - 1 of them, peers get none.
     pub(super) fn assign(&self, peer: &PeerId) {
         let mut table = Table::clone(&self.published.load());
         let Some(index) = table.last.checked_add(1) else {
@@ -67,7 +68,7 @@ impl Indices {
         self.published.store(table.into());
     }
 
-    /// The number stands for nobody any more.
+    /// Frees the index: from now on it names no peer.
     pub(super) fn release(&self, index: u32) {
         let published = self.published.load();
         let Some(place) = published.place_of(index) else {

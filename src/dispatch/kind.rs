@@ -1,6 +1,6 @@
-//! The kinds of handlers. Each classic callback is a filter over [`Event`]; [`Everything`] passes all of it.
+//! The kinds of handlers. Each classic callback is a filter over [`Event`]; [`Everything`] passes all events.
 //!
-//! This is the table: a kind is a [`Place`] in the order of the calls and an implementation of [`Kind`].
+//! A kind consists of a [`Place`] in the order of the calls and an implementation of [`Kind`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::core::event::{self, Event, Incoming, LeaderChange, Left, LeftReason, 
 use crate::core::id::PeerId;
 use crate::snapshot::PeerStatus as Status;
 
-/// Where a kind stands in the order in which the handlers of one event are called.
+/// Place of a kind in the order in which the handlers of one event are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// [`Receive`].
@@ -28,35 +28,35 @@ pub enum Place {
     Everything,
 }
 
-/// How many kinds there are.
+/// Number of kinds.
 pub(super) const KINDS: usize = Place::Everything as usize + 1;
 
-/// What is known of the peer that an event names.
+/// Facts about the peer that an event names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct About {
-    /// How it was linked before the event.
+    /// Its link before the event.
     pub before: Option<Status>,
-    /// Its number in the room; 0 where it has none.
+    /// Its index in the room; 0 if it has none.
     pub index: u32,
 }
 
-/// What a handler of everything is told.
+/// The arguments of an [`Everything`] handler.
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'a> {
-    /// What happened.
+    /// The event.
     pub event: &'a Event,
-    /// The number of the peer that the event names; 0 where it has none.
+    /// The index of the peer that the event names; 0 if it has none.
     pub peer_index: u32,
 }
 
-/// How a new handler begins.
+/// The first events of a new handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takeover {
-    /// With the next event.
+    /// The next event.
     Next,
-    /// Behind what is queued, with the present of that moment.
+    /// The present state, in its turn behind the queued events.
     InTurn,
-    /// At once with the present, and then with what is queued, so that each message finds it in step.
+    /// The present state at once, then the queued events, so that the handler is up to date at each message.
     AtOnce,
 }
 
@@ -64,18 +64,18 @@ pub enum Takeover {
 pub trait Kind: 'static {
     /// Its place.
     const PLACE: Place;
-    /// How a new handler begins.
+    /// The first events of a new handler.
     const TAKEOVER: Takeover = Takeover::Next;
-    /// Whether messages wait for the first of its handlers and, from the end of the hold on, need one.
+    /// Whether messages wait for the first of its handlers, and are discarded without one after the hold.
     const TAKES_MESSAGES: bool = false;
-    /// What its handlers are called with.
+    /// The argument of its handlers.
     type Told<'a>;
 
-    /// What they are told of `event` where this node is `me`.
+    /// The argument of its handlers for `event`, at the node `me`; `None` if they do not receive it.
     fn told<'a>(event: &'a Event, about: About, me: &PeerId) -> Option<Self::Told<'a>>;
 
-    /// The events of which a new handler is told first, where the room is as `now` and the handlers before it, if it
-    /// replaces one directly, knew it as `told`.
+    /// The first events of a new handler, in a room with the state `now`. `told` is the state that the handlers before
+    /// it have received, if it replaces one directly.
     fn present(_now: &View, _told: &View, _me: &PeerId) -> Vec<Event> {
         Vec::new()
     }
@@ -101,9 +101,9 @@ impl Kind for Receive {
     }
 }
 
-/// Changes of the leader; `None` is no leader. A new handler is first told the leader, if the host knows one by then.
+/// Changes of the leader; `None` is no leader. A new handler first receives the leader, if the host knows one by then.
 ///
-/// Where it replaces another handler directly and the change to "no leader" fell between the two, it is told that.
+/// A handler that directly replaces another also receives a change to "no leader" that fell between the two.
 #[derive(Debug)]
 pub enum LeaderChanged {}
 
@@ -120,17 +120,17 @@ impl Kind for LeaderChanged {
     }
 
     fn present(now: &View, told: &View, _: &PeerId) -> Vec<Event> {
-        // None is news only to a host that was told of a leader.
+        // "No leader" is new only to a host that has received a leader.
         let news = now.leader.new.is_some() || told.leader.new.is_some();
         let change = news.then(|| Event::LeaderChanged(now.leader.clone()));
         change.into_iter().collect()
     }
 }
 
-/// Whether this node leads: true and false in turn, each after [`LeaderChanged`]. A new handler is first told true where
-/// this node leads.
+/// Whether this node leads: true and false alternately, each after [`LeaderChanged`]. A new handler first receives true
+/// if this node leads.
 ///
-/// Where it replaces another handler directly and the loss fell between the two, it is told that.
+/// A handler that directly replaces another also receives a loss that fell between the two.
 #[derive(Debug)]
 pub enum Leadership {}
 
@@ -156,11 +156,11 @@ impl Kind for Leadership {
     }
 }
 
-/// Connections ([`Status::Connected`]) and losses ([`Status::Disconnected`]). A new handler is first told of every
+/// Connections ([`Status::Connected`]) and losses ([`Status::Disconnected`]). A new handler first receives every
 /// connected peer, in the order of the ids.
 ///
-/// A loss is told once: a peer that is lost and then given up was told as disconnected already. A handler that replaces
-/// another one directly is told of the losses that fell between the two.
+/// A loss is reported once: a peer that is lost and then given up was reported as disconnected already. A handler that
+/// directly replaces another also receives the losses that fell between the two.
 #[derive(Debug)]
 pub enum PeerStatus {}
 
@@ -184,14 +184,14 @@ impl Kind for PeerStatus {
 
     fn present(now: &View, told: &View, _: &PeerId) -> Vec<Event> {
         let lost = told.connected().filter(|peer| !now.is_connected(peer));
-        // To this kind one loss is as another; the handler that hears why is another one.
+        // This kind reports every loss alike; [`Everything`] reports the reason.
         let lost = lost.map(|peer| Event::Left(Left::new(peer.clone(), LeftReason::Lost)));
         let connected = now.connected().map(|peer| Event::Joined(peer.clone()));
         lost.chain(connected).collect()
     }
 }
 
-/// What becomes of lost peers.
+/// The progress of reconnection to lost peers.
 #[derive(Debug)]
 pub enum Reconnect {}
 
@@ -231,10 +231,10 @@ impl Kind for ConnectionResult {
     }
 }
 
-/// Everything, behind the classic handlers that are told the same.
+/// All events, each after the classic handlers of the same event.
 ///
-/// A new handler is first told the present: the leader, where the host knows one by then, then for each peer of
-/// the room, in the order of the ids, that it joined and, where it is lost, that it is being dialled again.
+/// A new handler first receives the present state: the leader, if the host knows one by then; then for each peer of the
+/// room, in the order of the ids, that it joined and, if it is lost, that the library is dialling it again.
 #[derive(Debug)]
 pub enum Everything {}
 
@@ -272,22 +272,22 @@ impl Kind for Everything {
     }
 }
 
-/// Takes everything.
+/// Handler of all events.
 pub type EventHandler = Handler<Everything>;
 
-/// What becomes of a lost peer, with the numbers of the C ABI.
+/// State of a lost peer, with the numbers of the C ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ReconnectStatus {
-    /// It is being dialled again.
+    /// The library is dialling it again.
     Retrying = 0,
     /// It is back.
     Returned = 1,
-    /// It has been given up.
+    /// The library has given it up.
     GaveUp = 2,
 }
 
-/// The event that follows `event`, where it begins or ends the leadership of `me`.
+/// The event that follows `event` if that begins or ends the leadership of `me`.
 pub(super) fn leadership(event: &Event, me: &PeerId) -> Option<Event> {
     let Event::LeaderChanged(change) = event else {
         return None;
@@ -298,7 +298,7 @@ pub(super) fn leadership(event: &Event, me: &PeerId) -> Option<Event> {
     })
 }
 
-/// The room as somebody knows it who has been told of the events up to one.
+/// The room as known to a handler that has received the events up to one.
 #[derive(Debug, Default)]
 pub struct View {
     /// The last change of the leader.
@@ -336,14 +336,14 @@ impl View {
     }
 }
 
-/// Whether an event handler that takes over is to hear an event of which the one before it was still to be told.
+/// Whether a new event handler receives an event that its predecessor had not received yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inherited {
-    /// No: the present, which it is told first, has it.
+    /// No: the present state, which it receives first, includes the event.
     No,
-    /// Yes, before the present: the present shows no trace of it.
+    /// Yes, before the present state, which has no trace of it.
     BeforePresent,
-    /// Yes, after the present.
+    /// Yes, after the present state.
     AfterPresent,
 }
 
@@ -365,9 +365,9 @@ impl Inherited {
 
 /// A registered handler, whatever its kind.
 pub(super) trait Listener: Send + Sync {
-    /// Whether it is to be called for `event`.
+    /// Whether it receives `event`.
     fn hears(&self, event: &Event, about: About) -> bool;
-    /// Calls it, if it is.
+    /// Calls it, if it receives the event.
     fn call(&self, event: &Event, about: About);
     /// [`Kind::present`].
     fn present(&self, now: &View, told: &View) -> Vec<Event>;

@@ -1,9 +1,9 @@
 //! The bounded, ordered way from the network thread to the host's callbacks.
 //!
-//! One queue holds state events and messages in the order in which the host is to see them, and one thread
-//! runs the handlers, one at a time: the queue's own, or in poll mode whichever thread of the host polls. Messages are limited in number and bytes: when there is no room the
-//! network thread waits, and QUIC's flow control passes the wait on to the sender. State events are never
-//! dropped, never overtake, and do not use the messages' room.
+//! One queue holds state events and messages in the order in which the host receives them. One thread runs the
+//! handlers, one at a time: the queue's own, or in poll mode the host's thread that polls. Messages are limited in
+//! number and bytes. When there is no room the network thread waits, and QUIC's flow control passes the wait on to the
+//! sender. State events are never dropped, never overtake, and do not use the messages' room.
 //!
 //! Every function here may be called from any thread, and from inside a handler.
 
@@ -36,22 +36,22 @@ pub use crate::core::event::{
 pub use indices::Indices;
 pub use kind::{EventHandler, ReconnectStatus, Told};
 
-/// Takes every event, without the number of its peer.
+/// Handler of every event, without the index of its peer.
 pub type PlainEventHandler = Arc<dyn Fn(&Event) + Send + Sync>;
 
-/// How much the queue holds.
+/// Capacity of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Most messages.
     pub messages: usize,
     /// Most bytes of payload; an empty queue takes one message of any size.
     pub bytes: usize,
-    /// How long messages wait for the first handler that takes messages; after that they are discarded and
-    /// counted while there is none. This host's own wait in the queue, the others' in the network.
+    /// Longest time that messages wait for the first handler that takes messages. After that they are discarded and
+    /// counted until there is one. This host's own messages wait in the queue, those of others in the network.
     pub hold: Duration,
 }
 
-/// How long messages wait for the first Receive handler ("Exact answers" in the ABI).
+/// Default hold: time for which messages wait for the first Receive handler ("Exact answers" in the ABI).
 pub const FIRST_RECEIVE_HOLD: Duration = Duration::from_secs(5);
 
 /// The queue, its handlers and, outside of poll mode, the thread that runs them.
@@ -69,7 +69,7 @@ impl Dispatch {
     /// Makes an empty queue without handlers, and in thread mode starts its thread. `me` is this node.
     ///
     /// # Errors
-    /// What the operating system says when it gives no thread.
+    /// The operating system's error if it cannot start the thread.
     pub fn start(limits: Limits, me: PeerId, mode: DispatchMode) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::new(limits, me));
         let thread = match mode {
@@ -94,23 +94,23 @@ impl Dispatch {
         })
     }
 
-    /// Tells nobody anything until [`Dispatch::begin`]: what a handler would ask cannot be answered yet.
+    /// Calls no handler until [`Dispatch::begin`]: the room cannot answer a handler's queries yet.
     pub(crate) fn wait_to_begin(&self) {
         self.shared.lock().waits_to_begin = true;
     }
 
-    /// Handlers run from now on.
+    /// Lets handlers run from now on.
     pub(crate) fn begin(&self) {
         let mut queue = self.shared.lock();
         queue.waits_to_begin = false;
         self.shared.unlock_and_wake(queue);
     }
 
-    /// Discards what is queued and ends the thread. When this returns, no handler runs or will run; one that
-    /// is running, and a poll that another thread is in, is waited for, unless the caller is inside it.
+    /// Discards the queue and ends the thread. When this returns, no handler runs or will run: it waits for a running
+    /// handler and for a poll on another thread, unless the caller is inside it.
     ///
-    /// Handlers are dropped. Afterwards events and messages are taken and discarded at once, and handlers that
-    /// are registered are never called.
+    /// Handlers are dropped. Afterwards the queue discards events and messages at once, and never calls a handler that
+    /// is registered.
     pub fn stop(&self) {
         let leftovers = self.shared.lock().stop();
         self.shared.work.notify_all();
@@ -132,10 +132,9 @@ impl Dispatch {
         );
     }
 
-    /// In poll mode, runs the handlers of up to `max` queued events and messages on the calling thread, in order,
-    /// and returns of how many. Something that nobody is registered for does not count; each thing that a new
-    /// handler is told of the present counts as one. Does not wait.
-    ///
+    /// In poll mode, runs the handlers of up to `max` queued events and messages on the calling thread, in order, and
+    /// returns the number of these. Entries without a handler do not count; each event of the present state that a new
+    /// handler receives counts as one. Does not wait.
     /// # Errors
     /// [`PollError`]; nothing has run then.
     pub fn poll(&self, max: usize) -> Result<usize, PollError> {
@@ -174,14 +173,15 @@ impl Dispatch {
 
     /// Queues a state event. Never waits, never refuses. Messages are for [`Dispatch::try_push_message`].
     ///
-    /// An undelivered [`Event::LeaderChanged`] that has no reliable message behind it is replaced, and one with the leader
-    /// that the host will know already is dropped: the host sees consecutive different values.
+    /// An undelivered [`Event::LeaderChanged`] without a reliable message behind it is replaced. One with the leader
+    /// that the host will know already is dropped: consecutive leaders that the host receives differ.
     ///
-    /// [`Event::SlowPeer`] and [`Event::DataDropped`] are reported once for all of a peer that are undelivered, with their
-    /// sum, once a second at most, and not outside of its session.
+    /// [`Event::SlowPeer`] and [`Event::DataDropped`] are reported once for all undelivered ones of a peer, with their
+    /// sum, once a second at most, and only within its session.
     ///
-    /// Results of `SetLeader`, requests to join and announcements are no state: of undelivered ones only the newest are
-    /// kept, of the states of members and of lost locks the newest of each. An announcement that waits is not queued again.
+    /// Results of `SetLeader`, join requests and announcements are no state. Of undelivered ones the queue keeps only
+    /// the newest; of the states of members and of lost locks, the newest of each. An announcement that already waits
+    /// is not queued again.
     pub fn push(&self, event: Event) {
         let mut queue = self.shared.lock();
         let yielded = queue.push_event(event);
@@ -191,9 +191,9 @@ impl Dispatch {
         }
     }
 
-    /// Queues a message that may be lost, and does not wait for room: where there is none, the oldest such messages make
-    /// way, and are counted. The host gets it by `until` or not at all. Where nobody takes messages it is discarded and
-    /// counted.
+    /// Queues a message that may be lost, and does not wait for room: if there is none, the oldest such messages are
+    /// dropped and counted. The host receives it before `until` or not at all. Without a handler of messages it is
+    /// discarded and counted.
     pub fn push_datagram(&self, message: Incoming, until: Option<Instant>) {
         let mut queue = self.shared.lock();
         let given_way = queue.push_datagram(message, until);
@@ -201,9 +201,9 @@ impl Dispatch {
         drop(given_way);
     }
 
-    /// Queues a message if there is room for it now. It waits in the queue for the first handler, too.
+    /// Queues a message if there is room for it now. In the queue it also waits for the first handler.
     ///
-    /// Where messages are discarded for want of a handler, this counts and discards it.
+    /// If messages are discarded because there is no handler, this counts and discards it.
     ///
     /// # Errors
     /// The message back, when the queue is full.
@@ -214,7 +214,7 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Queues a message as soon as there is room for it. Messages that wait are served in the order of their calls.
+    /// Queues a message as soon as there is room for it. Waiting messages are served in the order of their calls.
     ///
     /// Runs on a tokio runtime with time enabled. Cancel-safe: dropping the future before it is ready means
     /// that the message was not queued.
@@ -224,9 +224,9 @@ impl Dispatch {
         }
     }
 
-    /// [`Dispatch::push_message`] without waking a dispatcher that sleeps: the caller owes a [`Dispatch::wake`] once it has
-    /// pushed what it has, and before it waits for anything else. A dispatcher that is woken by the first of many messages
-    /// takes the CPU from the thread that brings the others, and sleeps again before the next.
+    /// [`Dispatch::push_message`] without waking a sleeping dispatcher: the caller must call [`Dispatch::wake`] after
+    /// its last message, and before it waits for anything else. Otherwise the dispatcher would wake for the first of
+    /// many messages, take the CPU from the thread that brings the others, and sleep again before the next.
     pub(crate) async fn push_one_of_many(&self, message: Incoming) -> Wake {
         // The turn makes waiting fair, and leaves `space` with a single waiter at a time.
         let _turn = self.shared.turn.lock().await;
@@ -236,13 +236,13 @@ impl Dispatch {
                 Ok(wake) => return wake,
                 Err(back) => message = back,
             }
-            // What fills the queue may be what it was not woken for.
+            // The messages that fill the queue may be the ones for which the dispatcher was not woken.
             self.wake();
             let hold_until = self.shared.lock().hold_until();
             let space = self.shared.space.notified();
             match hold_until {
                 Some(until) => {
-                    // Either way the next offer finds out what has changed.
+                    // In either case the next offer checks again.
                     let _ = tokio::time::timeout_at(until.into(), space).await;
                 }
                 None => space.await,
@@ -261,60 +261,60 @@ impl Dispatch {
         self.shared.lock().consumer_waits
     }
 
-    /// The numbers of the peers that the host knows or is about to know.
+    /// The indices of the peers that the host knows or is about to know.
     pub fn indices(&self) -> &Indices {
         &self.indices
     }
 
-    /// How many messages were discarded because no handler for messages was registered.
+    /// Number of messages discarded because no handler for messages was registered.
     pub fn discarded_messages(&self) -> u64 {
         self.shared.lock().discarded()
     }
 
-    /// How many messages wait for their handler, and how many bytes of payload they have.
+    /// Number of messages that wait for their handler, and the bytes of their payloads.
     pub fn queued_messages(&self) -> (usize, usize) {
         self.shared.lock().queued_messages()
     }
 
-    /// Whether the host is still to be told that `peer` left: it is not admitted again before that.
+    /// Whether the LEFT of `peer` is undelivered: the room does not admit the peer again before that.
     pub fn has_undelivered_left(&self, peer: &PeerId) -> bool {
         self.undelivered(|event| matches!(event, Event::Left(left) if left.peer == *peer)) > 0
     }
 
-    /// How many events of that kind the host is still to be told.
+    /// Number of undelivered events of that kind.
     pub fn undelivered(&self, is_it: impl Fn(&Event) -> bool) -> usize {
         self.shared.lock().undelivered(is_it)
     }
 
     /// Sets or removes the handler of a kind. The old one is not running when this returns, unless the caller is inside
-    /// it, and never runs again. What a new one is told first is the kind's; where several handlers are told the same,
-    /// the order of their places holds.
+    /// it, and never runs again. The kind decides which events a new handler receives first. Handlers of one event run
+    /// in the order of their places.
     pub fn register<K: Kind>(&self, handler: Option<Handler<K>>) {
         self.finish(self.replace::<K>(handler));
     }
 
-    /// [`Dispatch::register`] for a handler of everything that asks for no numbers of peers.
+    /// [`Dispatch::register`] for a handler of all events that needs no indices of peers.
     pub fn register_event_handler(&self, handler: Option<PlainEventHandler>) {
         self.register::<Everything>(
             handler.map(|handler| Arc::new(move |told: Told<'_>| handler(told.event)) as _),
         );
     }
 
-    /// The first half of [`Dispatch::register`], which does not wait: the handler is another one from here on. What
-    /// this gives back is for [`Dispatch::finish`].
+    /// The first half of [`Dispatch::register`], which does not wait: the new handler is in force from here on. Pass
+    /// the result to [`Dispatch::finish`].
     pub(crate) fn replace<K: Kind>(&self, handler: Option<Handler<K>>) -> Replaced {
         let mut queue = self.shared.lock();
         let old = queue.set::<K>(handler);
         let call = call_elsewhere(&queue, K::PLACE);
         self.shared.unlock_and_wake(queue);
         if K::TAKES_MESSAGES {
-            // Those that waited for the first handler.
+            // Messages that waited for the first handler.
             self.shared.space.notify_one();
         }
         Replaced { _old: old, call }
     }
 
-    /// Waits until the handler that was replaced is not running, and drops it. Not under the lock: that may run code of
+    /// Waits until the replaced handler is not running, and drops it. Not under the lock, because that may run code of
     /// the host.
     pub(crate) fn finish(&self, replaced: Replaced) {
         if let Some(number) = replaced.call {
@@ -322,8 +322,8 @@ impl Dispatch {
         }
     }
 
-    /// Since when the host takes nothing: in poll mode since its last poll, else since the call that runs began. `None` while
-    /// no call runs there: then it has nothing to take.
+    /// The moment from which the host has taken no events: in poll mode its last poll, else the start of the running
+    /// call. `None` while no call runs there, because then nothing waits for the host.
     pub fn host_silent_since(&self) -> Option<Instant> {
         let queue = self.shared.lock();
         match self.mode {
@@ -332,7 +332,7 @@ impl Dispatch {
         }
     }
 
-    /// Whether there is an event handler: only such a host hears requests to join.
+    /// Whether there is an event handler: only such a host receives join requests.
     pub fn has_event_handler(&self) -> bool {
         self.shared.lock().has(Place::Everything)
     }
@@ -350,21 +350,21 @@ impl fmt::Debug for Dispatch {
     }
 }
 
-/// Whether the dispatcher sleeps although it has something to do.
+/// Whether the caller must wake the dispatcher, because it sleeps although it has work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wake {
     Owed,
     NotOwed,
 }
 
-/// A handler that is no more, and may still be running.
+/// A handler that was replaced or removed, and may still be running.
 pub(crate) struct Replaced {
     _old: Option<Arc<dyn Listener>>,
-    /// The call that is to end.
+    /// The call to wait for.
     call: Option<u64>,
 }
 
-/// The call of the handler of `place` that runs on another thread.
+/// The call of the handler of `place`, if it runs on another thread.
 fn call_elsewhere(queue: &Queue, place: Place) -> Option<u64> {
     queue
         .running()
@@ -374,8 +374,8 @@ fn call_elsewhere(queue: &Queue, place: Place) -> Option<u64> {
         .map(|running| running.number)
 }
 
-/// Whether the calling thread is inside a handler, or inside other code of the host that the library runs. A child
-/// that was forked there is not: the handler is one of its parent's room.
+/// Whether the calling thread is inside a handler, or inside other code of the host that the library runs. A child that
+/// was forked there is not: the handler belongs to its parent's room.
 pub fn in_callback() -> bool {
     IN_CALLBACK.try_with(Cell::get).ok().flatten() == Some(fork::generation())
 }
@@ -385,7 +385,7 @@ pub(crate) fn as_callback<T>(run: impl FnOnce() -> T) -> T {
     struct Restore(Option<u64>);
     impl Drop for Restore {
         fn drop(&mut self) {
-            // A thread that is ending asks no more.
+            // A thread that is ending does not read it any more.
             let _ = IN_CALLBACK.try_with(|inside| inside.set(self.0));
         }
     }
@@ -405,13 +405,13 @@ thread_local! {
 
 struct Shared {
     queue: Mutex<Queue>,
-    /// There is something to run, or the end.
+    /// There is a handler to run, or the dispatcher stops.
     work: Condvar,
-    /// A handler has returned, or a poll, and somebody waits for that.
+    /// A handler or a poll has returned, and a thread waits for that.
     call_ended: Condvar,
-    /// There may be room for the message that waits; see [`Queue::offer`].
+    /// There may be room for the waiting message; see [`Queue::offer`].
     space: tokio::sync::Notify,
-    /// First come, first served among the messages that wait.
+    /// Keeps waiting messages in their order.
     turn: tokio::sync::Mutex<()>,
 }
 
@@ -463,8 +463,8 @@ impl Shared {
         }
     }
 
-    /// Runs the next handler that has something to run for, without the lock. Says whether there was one; `None` in a
-    /// child that was forked inside the handler: the queue and its lock are the parent's.
+    /// Runs the next handler that has an event, without the lock. Returns whether there was one; `None` in a child that
+    /// was forked inside the handler: the queue and its lock belong to the parent.
     fn run_one<'a>(
         &'a self,
         mut queue: MutexGuard<'a, Queue>,
@@ -503,7 +503,7 @@ impl Shared {
         drop(self.wait_while(queue, runs));
     }
 
-    /// Waits while a call or a poll goes on.
+    /// Waits for the end of a call or a poll.
     fn wait_while<'a>(
         &'a self,
         mut queue: MutexGuard<'a, Queue>,
@@ -520,11 +520,11 @@ impl Shared {
         queue
     }
 
-    /// Queues a message, and wakes nobody.
+    /// Queues a message, and wakes no thread.
     fn offer(&self, message: Incoming, may_wait: bool) -> Result<Wake, Incoming> {
         let mut queue = self.lock();
         match queue.offer(message, may_wait) {
-            // One that does not sleep looks again before it does.
+            // A dispatcher that is awake checks the queue again before it sleeps.
             Offer::Queued => match queue.consumer_waits {
                 true => Ok(Wake::Owed),
                 false => Ok(Wake::NotOwed),
@@ -554,9 +554,9 @@ impl Shared {
     }
 }
 
-/// Runs a handler; a panic of it is logged and goes no further.
+/// Runs a handler. A panic in it is caught and logged.
 fn run_caught(call: Call) {
-    // Consumes the call, so that a handler that was replaced meanwhile is gone before the call counts as ended.
+    // Consumes the call, so that a handler that was replaced meanwhile is dropped before the call counts as ended.
     let outcome = catch_unwind(AssertUnwindSafe(|| as_callback(move || call.run())));
     if let Err(panic) = outcome {
         let what = panic
@@ -568,7 +568,7 @@ fn run_caught(call: Call) {
     }
 }
 
-/// Nothing panics while it holds one of these locks; if something does, the data is still whole.
+/// No code panics while it holds one of these locks; if it did, the data would still be consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What is reported of a peer with a number: once for all that happened since the last report, and once a second at most.
+//! Counted reports about a peer: one report with the number of occurrences since the last one, at most once a second.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::core::event::Direction;
 use crate::core::id::PeerId;
 
-/// Between two reports of the same.
+/// Interval between two reports of one kind about one peer.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The kinds of reports.
@@ -24,12 +24,12 @@ impl Note {
     ];
 }
 
-/// See the module's text. A note of a peer is queued, or rests after it was, or neither.
+/// The counted reports; see the module's text. A note of a peer is queued, or rests after it was queued, or neither.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     queued: BTreeMap<Name, u64>,
     resting: BTreeMap<Name, Rest>,
-    /// When each rest ends, in that order.
+    /// The end of each rest, in that order.
     ends: VecDeque<(Instant, Name)>,
 }
 
@@ -38,12 +38,12 @@ type Name = (PeerId, Note);
 #[derive(Debug)]
 struct Rest {
     until: Instant,
-    /// How often it happened since the report.
+    /// Number of occurrences since the report.
     count: u64,
 }
 
 impl Notes {
-    /// It happened so often more. Returns whether the note is to be queued now.
+    /// Counts further occurrences. Returns whether to queue the note now.
     #[must_use]
     pub(super) fn add(&mut self, peer: &PeerId, note: Note, count: u64) -> bool {
         let name = (peer.clone(), note);
@@ -57,7 +57,7 @@ impl Notes {
         is_new
     }
 
-    /// The number of a note that was queued. It rests from here on.
+    /// The number for a queued note. The note rests from here on.
     pub(super) fn take(&mut self, now: Instant, peer: &PeerId, note: Note) -> u64 {
         let name = (peer.clone(), note);
         let until = now + INTERVAL;
@@ -67,12 +67,12 @@ impl Notes {
         self.queued.remove(&name).unwrap_or(0)
     }
 
-    /// When the next rest ends.
+    /// The end of the next rest.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.ends.front().map(|(end, _)| *end)
     }
 
-    /// The next note whose rest has ended and that is to be queued now.
+    /// The next note to queue now, because its rest has ended.
     pub(super) fn ended(&mut self, now: Instant) -> Option<Name> {
         while self.ends.front().is_some_and(|(end, _)| *end <= now) {
             let (end, name) = self.ends.pop_front()?;
@@ -84,14 +84,14 @@ impl Notes {
         None
     }
 
-    /// The notes of a peer that leaves which are to be queued before its departure.
+    /// The notes of a leaving peer, to queue before its LEFT.
     pub(super) fn of_leaving(&mut self, peer: &PeerId) -> Vec<Note> {
         let mut notes = Note::ALL.to_vec();
         notes.retain(|note| self.wake(&(peer.clone(), *note)));
         notes
     }
 
-    /// Ends a rest. Returns whether the note is to be queued.
+    /// Ends a rest. Returns whether to queue the note.
     fn wake(&mut self, name: &Name) -> bool {
         match self.resting.remove(name) {
             Some(Rest { count, .. }) if count > 0 => {
@@ -136,7 +136,7 @@ mod tests {
         }
         assert_eq!(reports, [20, 20, 20]);
         assert_eq!(notes.next_end(), Some(now + INTERVAL));
-        // Nothing more happens: nothing more is reported, and nothing is left.
+        // Without further occurrences there is no report, and no state remains.
         now += INTERVAL;
         assert_eq!(notes.ended(now), None);
         assert!(notes.resting.is_empty() && notes.queued.is_empty() && notes.ends.is_empty());

@@ -1,4 +1,4 @@
-//! What is queued, who handles it and what the host has been told: the dispatcher's state, without threads.
+//! The dispatcher's state, without threads: the queue, its handlers, and the events that the host has received.
 
 use std::array;
 use std::collections::VecDeque;
@@ -17,21 +17,21 @@ use crate::core::event::{Direction, Event, Incoming};
 use crate::core::id::PeerId;
 use crate::snapshot::PeerStatus;
 
-/// The call that is being run.
+/// The running call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Running {
-    /// Of its handler.
+    /// Place of its handler.
     pub(super) place: usize,
     pub(super) thread: ThreadId,
-    /// Tells it from every other call.
+    /// Distinguishes it from every other call.
     pub(super) number: u64,
     pub(super) since: Instant,
 }
 
-/// What became of a message.
+/// The outcome of offering a message.
 pub(super) enum Offer {
     Queued,
-    /// Nobody is there to take it. Counted.
+    /// There is no handler for it. Counted.
     Discarded(Incoming),
     NoRoom(Incoming),
 }
@@ -40,9 +40,9 @@ pub(super) enum Offer {
 #[derive(Default)]
 struct Slot {
     listener: Option<Arc<dyn Listener>>,
-    /// Its [`Entry::Takeover`] is still queued: events before that are not for it.
+    /// Its [`Entry::Takeover`] is still queued: it does not receive the events before that.
     waits: bool,
-    /// The room as this handler, and those that it replaced directly, know it.
+    /// The room as known to this handler and to the handlers that it replaced directly.
     told: View,
 }
 
@@ -52,17 +52,17 @@ impl Slot {
     }
 }
 
-/// An event on its way from handler to handler.
+/// An event on its way through the handlers.
 struct Delivery {
     event: Arc<Event>,
     about: About,
-    /// The places that it has still to go to.
+    /// The places that have not received it yet.
     to: [bool; KINDS],
-    /// The number of the entry that it belongs to.
+    /// The number of its entry.
     batch: u64,
 }
 
-/// A handler with what it is told: ready to run without the lock.
+/// A handler with its argument: ready to run without the lock.
 pub(super) struct Call {
     listener: Arc<dyn Listener>,
     event: Arc<Event>,
@@ -78,23 +78,23 @@ impl Call {
 pub(super) struct Queue {
     limits: Limits,
     waiting: Waiting,
-    /// What handlers are still to be told before the next entry.
+    /// Deliveries to handlers before the next entry.
     deliveries: VecDeque<Delivery>,
-    /// Counts entries, and every single thing that a handler is told of the present.
+    /// Counts entries, and every event of the present state that a new handler receives.
     batches: u64,
-    /// What the last call belonged to.
+    /// The batch of the last call.
     last_batch: u64,
 
     /// Messages of this host to itself that wait for the first handler; they count as queued.
     held: VecDeque<Incoming>,
     messages: usize,
     bytes: usize,
-    /// Messages that may be lost have the same limits, and a room of their own.
+    /// Messages that may be lost have the same limits, but separate counts.
     datagrams: usize,
     datagram_bytes: usize,
     notes: Notes,
     discarded: u64,
-    /// Until when messages wait for the first handler; `None` once there was one.
+    /// End of the hold, for which messages wait for the first handler; `None` once there was one.
     hold_until: Option<Instant>,
     /// Length of the message that waits for room.
     space_wanted: Option<usize>,
@@ -107,22 +107,22 @@ pub(super) struct Queue {
     me: PeerId,
     /// The room as of the last entry taken from the queue.
     room: View,
-    /// The numbers of its peers. Changed under the lock of the queue alone.
+    /// The indices of its peers. Changed only under the lock of the queue.
     indices: Arc<Indices>,
 
     running: Option<Running>,
     calls: u64,
-    /// Nothing is told yet.
+    /// No handler runs yet.
     pub(super) waits_to_begin: bool,
     stopped: bool,
 
-    /// Who polls, in poll mode.
+    /// The thread that polls, in poll mode.
     pub(super) poller: Option<ThreadId>,
-    /// When a poll began or ended last; before the first one, when the queue began.
+    /// The moment at which the last poll began or ended; before the first one, the start of the queue.
     pub(super) polled_at: Instant,
     /// Whether the dispatcher thread sleeps.
     pub(super) consumer_waits: bool,
-    /// How many threads wait for the end of a call, or of a poll.
+    /// Number of threads that wait for the end of a call, or of a poll.
     pub(super) end_waiters: usize,
 }
 
@@ -159,9 +159,9 @@ impl Queue {
         }
     }
 
-    // What the network thread and the host bring.
+    // Input of the network thread and the host.
 
-    /// Gives back an event that had to give way to this one: the host will not receive it.
+    /// Returns an event that this one displaced: the host will not receive it.
     #[must_use]
     pub(super) fn push_event(&mut self, mut event: Event) -> Option<Event> {
         if self.stopped {
@@ -173,7 +173,7 @@ impl Queue {
                     return None;
                 }
                 self.waiting.withdraw_leader_change();
-                // Gone back to the leader before.
+                // The leader is again the one before the withdrawn change.
                 if *self.newest_leader() == change.new {
                     return None;
                 }
@@ -214,7 +214,7 @@ impl Queue {
         }
     }
 
-    /// Gives back those that made way, for the caller to drop without the lock.
+    /// Returns the messages that this one displaced, so that the caller drops them without the lock.
     #[must_use]
     pub(super) fn push_datagram(
         &mut self,
@@ -249,9 +249,9 @@ impl Queue {
         given_way
     }
 
-    /// Takes the message, discards it, or gives it back. With `may_wait`, a message that is given back is
-    /// waited for: [`Queue::take_space_wanted`] says when to offer it again. While the first handler is waited for,
-    /// one that may wait does, and one that may not is held here.
+    /// Takes the message, discards it, or returns it. A message returned with `may_wait` waits:
+    /// [`Queue::take_space_wanted`] decides when to offer it again. During the hold for the first handler, a message
+    /// that may wait is returned, and one that may not is held here.
     pub(super) fn offer(&mut self, message: Incoming, may_wait: bool) -> Offer {
         if self.stopped {
             return Offer::Discarded(message);
@@ -280,7 +280,7 @@ impl Queue {
         Offer::Queued
     }
 
-    /// What was held for the first handler is discarded when its time is over.
+    /// Discards the held messages at the end of the hold.
     fn end_hold(&mut self) {
         if self.hold_until.is_some_and(|until| Instant::now() >= until) {
             self.hold_until = None;
@@ -293,7 +293,7 @@ impl Queue {
         }
     }
 
-    /// The first handler that takes messages is there: what was held is queued.
+    /// Queues the held messages: the first handler that takes messages is registered.
     fn release_held(&mut self) {
         self.end_hold();
         self.hold_until = None;
@@ -302,7 +302,7 @@ impl Queue {
         }
     }
 
-    /// What holds of the counts between any two calls.
+    /// Invariants of the counts between any two calls.
     fn check_counts(&self) {
         debug_assert!(self.messages > 0 || self.bytes == 0, "bytes of no message");
         debug_assert!(self.messages >= self.held.len(), "held, but not counted");
@@ -312,7 +312,7 @@ impl Queue {
         );
     }
 
-    /// Whether somebody is registered who takes messages.
+    /// Whether a handler that takes messages is registered.
     fn takes_messages(&self) -> bool {
         let mut listeners = self.slots.iter().filter_map(|slot| slot.listener.as_ref());
         listeners.any(|listener| listener.takes_messages())
@@ -324,7 +324,7 @@ impl Queue {
                 && self.bytes.saturating_add(len) <= self.limits.bytes)
     }
 
-    /// The leader that the host knows when it has seen all that is queued.
+    /// The leader that the host will know once it has received the whole queue.
     fn newest_leader(&self) -> &Option<PeerId> {
         let change = self.waiting.newest_leader();
         &change.unwrap_or(&self.room.leader).new
@@ -332,7 +332,7 @@ impl Queue {
 
     // Handlers.
 
-    /// Sets or removes the handler of a kind. Gives back the old one, for the caller to drop without the lock.
+    /// Sets or removes the handler of a kind. Returns the old one, so that the caller drops it without the lock.
     pub(super) fn set<K: Kind>(
         &mut self,
         handler: Option<Handler<K>>,
@@ -370,8 +370,8 @@ impl Queue {
         }
     }
 
-    /// The new handler is told the present of the last entry taken, and then every entry. Of what the old one has not
-    /// heard yet, it hears what that present does not show.
+    /// The new handler receives the present state as of the last entry taken, and then every entry. It also receives
+    /// the events that the old handler had not received and that the present state does not show.
     fn take_over_at_once(&mut self, place: Place, listener: Option<&Arc<dyn Listener>>) {
         let mut first = Vec::new();
         let mut last = Vec::new();
@@ -405,10 +405,10 @@ impl Queue {
         }
     }
 
-    // What the dispatcher takes.
+    // Output for the dispatcher.
 
-    /// The next call, which counts as running until [`Queue::end_call`]; its event counts as delivered.
-    /// Events that nobody handles are passed over.
+    /// The next call, which counts as running until [`Queue::end_call`]; its event counts as delivered. Skips events
+    /// without a handler.
     pub(super) fn next_call(&mut self, thread: ThreadId) -> Option<Call> {
         if self.waits_to_begin {
             return None;
@@ -454,7 +454,7 @@ impl Queue {
         }
     }
 
-    /// Whether somebody else is still to be told what the last call told.
+    /// Whether another handler has yet to receive the batch of the last call.
     pub(super) fn batch_goes_on(&self) -> bool {
         self.deliveries
             .iter()
@@ -462,7 +462,7 @@ impl Queue {
             .any(|delivery| self.is_for_somebody(delivery))
     }
 
-    /// Whether a handler is still to be called for it.
+    /// Whether a handler is registered that has yet to receive it.
     fn is_for_somebody(&self, delivery: &Delivery) -> bool {
         delivery.to.iter().zip(&self.slots).any(|(to, slot)| {
             let hears =
@@ -471,7 +471,7 @@ impl Queue {
         })
     }
 
-    /// A peer whose departure the last handler has heard has no number any more.
+    /// Frees the index of a peer whose LEFT the last handler has received.
     fn release_departed(&self) {
         let Some(Delivery { event, about, .. }) = self.deliveries.front() else {
             return;
@@ -554,7 +554,7 @@ impl Queue {
         self.room.note(&event);
         let leadership = leadership(&event, &self.me);
         let mut to = [true; KINDS];
-        // One that comes meanwhile finds the event in the present.
+        // A handler that registers meanwhile has the event in its present state.
         to[Place::Everything as usize] = self.has(Place::Everything);
         let batch = self.next_batch();
         self.deliver(batch, event, before, to);
@@ -575,7 +575,7 @@ impl Queue {
         });
     }
 
-    /// Makes the waiting handler the active one, and queues what it is told first.
+    /// Makes the waiting handler the active one, and queues its first events.
     fn take_turn(&mut self, place: Place) {
         let slot = &mut self.slots[place as usize];
         slot.waits = false;
@@ -584,7 +584,7 @@ impl Queue {
         }
     }
 
-    /// Forgets everything, and gives it to the caller to drop without the lock.
+    /// Removes everything, and returns it so that the caller drops it without the lock.
     pub(super) fn stop(&mut self) -> Leftovers {
         self.stopped = true;
         self.held.clear();
@@ -601,7 +601,7 @@ impl Queue {
         }
     }
 
-    // Questions.
+    // Queries.
 
     pub(super) fn indices(&self) -> Arc<Indices> {
         Arc::clone(&self.indices)
@@ -629,7 +629,7 @@ impl Queue {
         self.slots[place as usize].listener.is_some()
     }
 
-    /// Whether anything is known of `peer`, here or of what handlers were told.
+    /// Whether the queue, or a handler's view, still refers to `peer`.
     #[cfg(test)]
     pub(super) fn remembers(&self, peer: &PeerId) -> bool {
         let told = self.slots.iter().map(|slot| &slot.told);
@@ -637,28 +637,28 @@ impl Queue {
             .any(|view| view.peers.contains_key(peer))
     }
 
-    /// Until when a message that was not taken waits for the first handler at most.
+    /// The latest time until which a returned message waits for the first handler.
     pub(super) fn hold_until(&self) -> Option<Instant> {
         self.hold_until.filter(|_| !self.stopped)
     }
 
-    /// When a dispatcher that has nothing to do looks again.
+    /// The time at which an idle dispatcher checks the queue again.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.notes.next_end()
     }
 
-    /// How many queued events are of that kind.
+    /// Number of queued events of that kind.
     pub(super) fn undelivered(&self, is_it: impl Fn(&Event) -> bool) -> usize {
         self.waiting.events(is_it)
     }
 
-    /// Whether the dispatcher thread sleeps and must be woken; it counts as woken from here.
+    /// Whether the dispatcher thread sleeps and must be woken; from here on it counts as awake.
     pub(super) fn take_consumer_waits(&mut self) -> bool {
         let something_to_do = !self.waiting.is_empty() || !self.deliveries.is_empty();
         something_to_do && std::mem::take(&mut self.consumer_waits)
     }
 
-    /// Whether the message that waits is to be offered again.
+    /// Whether to offer the waiting message again.
     pub(super) fn take_space_wanted(&mut self) -> bool {
         std::mem::take(&mut self.space_freed)
     }
@@ -670,7 +670,7 @@ fn only(place: Place) -> [bool; KINDS] {
     places
 }
 
-/// What a stop forgets.
+/// Contents that a stop removes.
 pub(super) struct Leftovers {
     _waiting: Waiting,
     _deliveries: VecDeque<Delivery>,

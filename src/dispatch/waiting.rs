@@ -1,7 +1,7 @@
-//! What waits for the host, in one order, with the most of each kind.
+//! Entries that wait for the host, in one order, with a bound for each kind.
 //!
-//! Messages, datagrams and the rest wait in a queue each; numbers keep their common order. So the oldest datagram makes way
-//! in the same time however many messages wait, and a message costs the same whatever else does.
+//! Messages, datagrams and other entries have a queue each; numbers keep their common order. So dropping the oldest
+//! datagram, or queueing a message, takes the same time however many other entries wait.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::mem::{Discriminant, discriminant};
@@ -13,34 +13,34 @@ use super::notes::Note;
 use crate::core::event::{Event, Incoming, LeaderChange, Returned};
 use crate::core::id::PeerId;
 
-/// Undelivered losses up to which each is reported with its return. Beyond, a peer that is back before the host received its
-/// loss counts as never lost, so that a link that flaps fills no memory.
+/// Number of undelivered losses up to which each is reported with its return. Beyond it, a peer that returns before the
+/// host received its loss counts as never lost, so that a flapping link fills no memory.
 const MAX_LOSSES: usize = 64;
-/// Undelivered results of `SetLeader`, at most; the oldest give way.
+/// Limit of undelivered results of `SetLeader`; the oldest are dropped.
 const MAX_ANSWERS: usize = 256;
-/// Undelivered requests to join, at most; the oldest give way: their askers have waited the longest.
+/// Limit of undelivered join requests. The oldest are dropped: their newcomers have waited the longest.
 const MAX_REQUESTS: usize = 64;
-/// Undelivered refusals of members that were found, at most; the oldest give way: those that last are reported again.
+/// Limit of undelivered refusals of members that were found. The oldest are dropped: lasting ones are reported again.
 const MAX_REFUSALS: usize = 64;
-/// Pairs of members without a link, and bans that are void, each.
+/// Limit of undelivered pairs of members without a link, and of undelivered void bans.
 const MAX_NOTICES: usize = 256;
-/// Undelivered announcements, at most; the oldest give way: they are made again.
+/// Limit of undelivered announcements. The oldest are dropped: the announcing members repeat them.
 const MAX_ANNOUNCEMENTS: usize = 256;
-/// Undelivered states of members, and lost locks, up to which each is reported. Beyond, only the newest of each member or
-/// lock is.
+/// Number of undelivered states of members, and of lost locks, up to which each is reported. Beyond it, only the newest
+/// of each member or lock is.
 const MAX_STATES: usize = 256;
-/// Undelivered states of members, and lost locks, at most; the oldest give way.
+/// Limit of undelivered states of members, and of lost locks; the oldest are dropped.
 const MAX_SUBJECTS: usize = 4 * MAX_STATES;
 
-/// One thing that waits.
+/// One waiting entry.
 pub(super) enum Entry {
     Event(Event),
     Message(Incoming),
-    /// A message that may be lost, and until when it is of use.
+    /// A message that may be lost, and the end of its lifetime.
     Datagram(Incoming, Option<Instant>),
-    /// Something that is reported once for all of its kind, with its number in the notes.
+    /// A counted report; [`Notes`] has its number.
     Note(PeerId, Note),
-    /// Here a new handler takes over: it first receives what the host knows at this place in the queue.
+    /// The takeover of a new handler: it first receives the room's state at this place in the queue.
     Takeover(Place),
 }
 
@@ -51,10 +51,10 @@ enum Other {
     Takeover(Place),
 }
 
-/// The place of something in the order of all that waits.
+/// The place of an entry in the order of all waiting ones.
 type Turn = u64;
 
-/// Of what only the newest event counts where many wait.
+/// Subject of an event of which only the newest counts when many wait.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Member(PeerId),
@@ -73,13 +73,13 @@ impl Subject {
     }
 }
 
-/// How many events of a kind wait.
+/// Bound on the waiting events of a kind.
 enum Bound {
     /// The kind has a bound elsewhere: admissions stop, calls are refused, or its events replace each other.
     Elsewhere,
-    /// So many; the oldest give way.
+    /// At most this many; the oldest are dropped.
     Newest(usize),
-    /// Beyond so many the newest of each subject, and of these so many.
+    /// Beyond the first number only the newest of each subject, at most the second number of these.
     NewestOfEach(usize, usize),
 }
 
@@ -99,7 +99,7 @@ impl Bound {
     }
 }
 
-/// See the module's text.
+/// All waiting entries; see the module's text.
 #[derive(Default)]
 pub(super) struct Waiting {
     turns: Turn,
@@ -122,7 +122,7 @@ impl Waiting {
         self.turns
     }
 
-    // What comes.
+    // Input.
 
     pub(super) fn push_message(&mut self, message: Incoming) {
         let turn = self.next_turn();
@@ -144,7 +144,7 @@ impl Waiting {
         self.others.insert(turn, Other::Takeover(place));
     }
 
-    /// Gives back the event that made way for this one.
+    /// Returns the event that this one displaced.
     #[must_use]
     pub(super) fn push_event(&mut self, event: Event) -> Option<Event> {
         let yielded = self.make_room_for(&event);
@@ -174,7 +174,7 @@ impl Waiting {
         self.remove(gives_way?)
     }
 
-    /// How many events of this kind wait.
+    /// Number of waiting events of this kind.
     fn count(&self, event: &Event) -> usize {
         self.kinds
             .get(&discriminant(event))
@@ -187,7 +187,7 @@ impl Waiting {
         kind.front().copied()
     }
 
-    // What goes.
+    // Output.
 
     pub(super) fn pop(&mut self) -> Option<Entry> {
         let message = self.messages.front().map(|(turn, _)| *turn);
@@ -209,7 +209,7 @@ impl Waiting {
         })
     }
 
-    /// The oldest datagram, wherever it waits.
+    /// The oldest datagram, wherever it stands.
     pub(super) fn pop_datagram(&mut self) -> Option<(Incoming, Option<Instant>)> {
         let (_, message, until) = self.datagrams.pop_front()?;
         Some((message, until))
@@ -244,7 +244,7 @@ impl Waiting {
         self.others.retain(|_, other| !is_it(other));
     }
 
-    // Events that replace others.
+    // Replacement of events.
 
     /// The last change of the leader.
     pub(super) fn newest_leader(&self) -> Option<&LeaderChange> {
@@ -260,8 +260,8 @@ impl Waiting {
         self.kinds.get(&kind)?.back().copied()
     }
 
-    /// Removes the last change of the leader, unless a reliable message came after it. As many datagrams as anybody sends may
-    /// lie between: they count with the leader that the host knows when it receives them.
+    /// Removes the last change of the leader, unless a reliable message came after it. Any number of datagrams may lie
+    /// between: for them the leader counts that the host knows when it receives them.
     pub(super) fn withdraw_leader_change(&mut self) {
         let message = self.messages.back().map(|(turn, _)| *turn);
         let change = self
@@ -272,14 +272,15 @@ impl Waiting {
         }
     }
 
-    /// Whether this announcement waits already.
+    /// Whether this announcement already waits.
     pub(super) fn has_announcement(&self, address: &str) -> bool {
         let subject = Subject::Announcement(address.to_owned());
         self.newest.contains_key(&subject)
     }
 
-    /// Removes the undelivered loss of a peer that has returned, where there are too many losses and it is the last event of
-    /// the peer; tells whether it did. What the return counts goes to the one before it; where there is none, both stay.
+    /// Removes the undelivered loss of a peer that has returned, if there are too many losses and it is the peer's last
+    /// event. Returns whether it did. The counts of the return are added to the return before it; without one, both
+    /// events stay.
     pub(super) fn withdraw_loss(&mut self, returned: &Returned) -> bool {
         let is_loss = |event: &Event| matches!(event, Event::Reconnecting(_));
         if self.count(&Event::Reconnecting(returned.peer.clone())) <= MAX_LOSSES {
@@ -309,8 +310,8 @@ impl Waiting {
         true
     }
 
-    /// Removes the opposite of a report about a peer's host, where it is the newest event about the peer, and returns whether
-    /// it did. So a peer whose reports alternate fills no memory.
+    /// Removes the opposite of a report about a peer's host, if it is the newest event about the peer, and returns
+    /// whether it did. So a peer whose reports alternate fills no memory.
     pub(super) fn withdraw_host_report(&mut self, report: &Event) -> bool {
         let is_report =
             |event: &Event| matches!(event, Event::HostSilent { .. } | Event::HostBack(_));
@@ -332,7 +333,7 @@ impl Waiting {
         }
     }
 
-    /// How many events wait for which this holds.
+    /// Number of waiting events for which `holds` is true.
     pub(super) fn events(&self, holds: impl Fn(&Event) -> bool) -> usize {
         let holds = |other: &&Other| matches!(other, Other::Event(event) if holds(event));
         self.others.values().filter(holds).count()

@@ -1,4 +1,4 @@
-//! What can go wrong when leadership is handed over or wished for.
+//! Errors of leadership transfers and of election settings.
 
 use thiserror::Error;
 
@@ -6,7 +6,7 @@ use super::{Code, Coded, NOT_INITIALIZED};
 use crate::core::id::PeerId;
 use crate::quoted::Quoted;
 
-/// Why a leader did not hand over. Nothing has changed.
+/// Why a leader did not transfer its leadership. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TransferError {
     /// This node does not lead.
@@ -22,7 +22,7 @@ pub enum TransferError {
         /// The id given.
         id: PeerId,
     },
-    /// Nobody could take over.
+    /// No connected peer may take over.
     #[error(
         "no connected peer may lead, so nobody could take over; wait for one to join, or call SetLeaderEligible there"
     )]
@@ -35,12 +35,12 @@ pub enum TransferError {
         /// The rule that forbids it.
         reason: &'static str,
     },
-    /// The host always leads and its guests never do.
+    /// The fixed host always leads, and its guests never do.
     #[error(
         "who leads is fixed in this room (host_mode); open it with host_mode off to hand leadership over"
     )]
     FixedHost,
-    /// The room's election strategy has no such thing.
+    /// The room's election strategy does not support this.
     #[error(
         "the election strategy {strategy} does not let a leader choose its successor; raft does"
     )]
@@ -54,7 +54,7 @@ pub enum TransferError {
     /// A bug in the library.
     #[error("leadership could not be handed over: {what}")]
     Internal {
-        /// What happened.
+        /// The failure.
         what: String,
     },
 }
@@ -75,7 +75,7 @@ impl Coded for TransferError {
 /// Why a room did not change this node's election priority. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PriorityError {
-    /// The room's election strategy has no such thing.
+    /// The room's election strategy has no priorities.
     #[error("the election strategy {strategy} has no priorities; raft has")]
     NotSupported {
         /// The room's strategy.
@@ -87,7 +87,7 @@ pub enum PriorityError {
     /// A bug in the library.
     #[error("the election priority could not be changed: {what}")]
     Internal {
-        /// What happened.
+        /// The failure.
         what: String,
     },
 }

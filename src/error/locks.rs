@@ -1,11 +1,11 @@
-//! What can go wrong with locks, and with what a leader proclaims.
+//! Errors of locks, and of the text that a leader proclaims.
 
 use thiserror::Error;
 
 use super::{Code, Coded, NOT_INITIALIZED};
 use crate::quoted::Quoted;
 
-/// Why a room did not take what its node proclaims. Nothing has changed.
+/// Why a room did not accept the text that its node proclaims. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProclaimError {
     /// The text is too long.
@@ -16,7 +16,7 @@ pub enum ProclaimError {
         /// The longest length allowed, in bytes.
         max: usize,
     },
-    /// The room's election strategy has no such thing.
+    /// The room's election strategy does not support this.
     #[error("the election strategy {strategy} has nothing that a leader proclaims; etcd has")]
     NotSupported {
         /// The room's strategy.
@@ -28,7 +28,7 @@ pub enum ProclaimError {
     /// A bug in the library.
     #[error("the value could not be proclaimed: {what}")]
     Internal {
-        /// What happened.
+        /// The failure.
         what: String,
     },
 }
@@ -55,7 +55,7 @@ pub enum LockError {
     Name {
         /// The name given.
         name: String,
-        /// What is wrong with it.
+        /// Its fault.
         fault: &'static str,
         /// The longest name allowed, in bytes.
         max: usize,
@@ -69,12 +69,12 @@ pub enum LockError {
         /// The lock.
         name: String,
     },
-    /// This node holds or waits for as many as it may.
+    /// This node holds or waits for the maximum number of locks.
     #[error(
         "this member holds or waits for {limit} locks already, which is the limit; release one first"
     )]
     TooMany {
-        /// How many it may.
+        /// The maximum.
         limit: usize,
     },
     /// The room's election strategy has no locks.
@@ -89,7 +89,7 @@ pub enum LockError {
     /// A bug in the library.
     #[error("the lock could not be asked for: {what}")]
     Internal {
-        /// What happened.
+        /// The failure.
         what: String,
     },
 }

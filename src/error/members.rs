@@ -1,4 +1,4 @@
-//! What can go wrong when members are let in, removed or restricted.
+//! Errors of admitting, removing and restricting members.
 
 use thiserror::Error;
 
@@ -15,7 +15,7 @@ pub enum KickError {
         /// The id given.
         id: PeerId,
     },
-    /// What is to be told is too long.
+    /// The reason for the peer is too long.
     #[error("length is {len}; a peer that is removed or rejected can be sent at most {max} bytes")]
     ReasonTooLong {
         /// The length given, in bytes.
@@ -26,18 +26,18 @@ pub enum KickError {
     /// This node does not lead.
     #[error("this node is not the leader; only the leader may remove members")]
     NotLeader,
-    /// Nobody of that name is in the room.
+    /// No peer with this id is in the room.
     #[error("the peer {} is neither connected nor reconnecting", Quoted(id.as_str()))]
     PeerNotFound {
         /// The id given.
         id: PeerId,
     },
-    /// Too many are removed already.
+    /// Too many peers are banned already.
     #[error(
         "{limit} peers are banned from this room already, which is the limit; UnbanPeer makes room, and so does a kick without MMN_KICK_BAN"
     )]
     TooMany {
-        /// How many may be.
+        /// Limit of banned peers.
         limit: usize,
     },
     /// The room is shutting down.
@@ -63,7 +63,7 @@ pub enum UnbanError {
     /// This node does not lead.
     #[error("this node is not the leader; only the leader may lift bans")]
     NotLeader,
-    /// Nobody of that name is banned.
+    /// No peer with this id is banned.
     #[error("no peer {} is banned from this room", Quoted(id.as_str()))]
     NotBanned {
         /// The id given.
@@ -104,10 +104,10 @@ impl Coded for MaxPeersError {
     }
 }
 
-/// Why a room refused what concerns join requests. Nothing has changed.
+/// Why a room refused a call about join requests. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JoinError {
-    /// What this node wants to say when it enters is too long.
+    /// The join payload of this node is too long.
     #[error("length is {len}; a join payload has at most {max} bytes")]
     PayloadTooLong {
         /// The length given, in bytes.
@@ -115,7 +115,7 @@ pub enum JoinError {
         /// The longest length allowed, in bytes.
         max: usize,
     },
-    /// What is to be told is too long.
+    /// The reason for the newcomer is too long.
     #[error("length is {len}; a peer that is removed or rejected can be sent at most {max} bytes")]
     ReasonTooLong {
         /// The length given, in bytes.
@@ -123,7 +123,7 @@ pub enum JoinError {
         /// The longest length allowed, in bytes.
         max: usize,
     },
-    /// Nobody waits for that answer.
+    /// No newcomer waits for this answer.
     #[error(
         "the join request {request} is not open: it was answered, it timed out, or another member leads now"
     )]
@@ -149,12 +149,12 @@ impl Coded for JoinError {
 /// Why a room refused to change whether this node may lead. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EligibilityError {
-    /// The host always leads and its guests never do.
+    /// The fixed host always leads, and its guests never do.
     #[error(
         "who may lead is fixed in this room (host_mode); open it with host_mode off to change it"
     )]
     FixedHost,
-    /// The room's election strategy has no such thing.
+    /// The room's election strategy does not support this.
     #[error(
         "with the election strategy {strategy} the roster says who may lead; raft and gossip can change it"
     )]
@@ -168,7 +168,7 @@ pub enum EligibilityError {
     /// A bug in the library.
     #[error("whether this node may lead could not be changed: {what}")]
     Internal {
-        /// What happened.
+        /// The failure.
         what: String,
     },
 }
@@ -184,11 +184,11 @@ impl Coded for EligibilityError {
     }
 }
 
-/// There is no new identity key.
+/// No identity key could be generated.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("no identity key could be made: {what}")]
 pub struct NoKeyError {
-    /// What happened.
+    /// The failure.
     pub what: String,
 }
 

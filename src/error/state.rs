@@ -1,4 +1,4 @@
-//! What can go wrong with the file in which a static quorum keeps its state.
+//! Errors of the file in which a static quorum keeps its state.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use super::{Code, Coded};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::quoted::{PeerNames, Quoted};
 
-/// Why a member did not get its state. It has no room then: without its state it could vote twice in a term.
+/// Why a member did not get its state. It then has no room: without its state it could vote twice in a term.
 #[derive(Debug, Error)]
 pub enum StateError {
-    /// The directory is none, or may not be used.
+    /// There is no such directory, or this process may not use it.
     #[error(
         "state_directory {} cannot be used ({source}); give an existing directory in which this program may write",
         shown(path)
@@ -19,15 +19,15 @@ pub enum StateError {
     Directory {
         /// The directory given.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// Another process, or another room of this one, is the same member.
+    /// Another process, or another room of this one, runs as the same member.
     #[error(
         "the state file {path:?} is locked: another process runs as this member of this session; end that process, or use another peer id"
     )]
     InUse {
-        /// The lock.
+        /// The lock file.
         path: PathBuf,
     },
     /// The file cannot be read.
@@ -35,7 +35,7 @@ pub enum StateError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// The file cannot be written.
@@ -45,17 +45,17 @@ pub enum StateError {
     Unwritable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// The file is not as it was written.
+    /// The file is corrupt.
     #[error(
         "the state file {path:?} is damaged: {what}; use another session id, or stop all members of the session and remove all their state files before they start again. Do not restore an older copy: it has forgotten votes"
     )]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its fault.
         what: &'static str,
     },
     /// Another version of the library wrote the file.
@@ -75,15 +75,15 @@ pub enum StateError {
         /// The version that this library reads.
         readable: u32,
     },
-    /// The settings of this start are not those of the first.
+    /// The settings of this start differ from those of the first.
     #[error("{change} (the state file is {path:?})")]
     Changed {
         /// The file.
         path: PathBuf,
-        /// What is not as it was.
+        /// The changed setting.
         change: ChangedMember,
     },
-    /// The file was written by another member.
+    /// Another member wrote the file.
     #[error(
         "the state file {path:?} belongs to {} in {}; restore this member's own, or stop all members of the session and remove it before they start again",
         Quoted(peer),
@@ -92,41 +92,41 @@ pub enum StateError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// Whose session it names.
+        /// The session id in it.
         session: String,
-        /// Whom it names.
+        /// The peer id in it.
         peer: String,
     },
 }
 
-/// Why a member's settings do not go with its state file: what no start may change within a session.
+/// Why a member's settings contradict its state file: no start may change these within a session.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ChangedMember {
-    /// Other voters.
+    /// Different voters.
     #[error(
         "quorum_roster differs from the state file: {}; to change the voters, use another session id, or remove the state files of all members while none of them runs",
         changes(added, removed, rekeyed)
     )]
     Roster {
-        /// Voters that the file does not name.
+        /// Voters that only the settings name.
         added: Vec<PeerId>,
-        /// Voters that the file alone names.
+        /// Voters that only the file names.
         removed: Vec<PeerId>,
-        /// Voters of both whose fingerprints differ.
+        /// Voters in both with different fingerprints.
         rekeyed: Vec<PeerId>,
     },
-    /// Another election strategy, to which the file's votes mean nothing.
+    /// Another election strategy, for which the file's votes have no meaning.
     #[error(
         "strategy is {given}, but the state file belongs to the strategy {}; to change the strategy, use another session id, or remove the state files of all members while none of them runs",
         Quoted(kept)
     )]
     Strategy {
-        /// That of this start.
+        /// The strategy of this start.
         given: &'static str,
-        /// That of the file.
+        /// The strategy of the file.
         kept: String,
     },
-    /// Another key than that of the file.
+    /// A key that differs from the file's.
     #[error(
         "identity_key is not the one in the state file: its fingerprint is {}, and this member's is {}. The other voters know this member by its key: give that one{}, or use another session id",
         given,
@@ -141,18 +141,18 @@ pub enum ChangedMember {
         /// Whether the library made the key of the file.
         made_here: bool,
     },
-    /// No key where the file holds none, since the host gave it at an earlier start.
+    /// No key, though the host passed one at an earlier start and the file holds none.
     #[error(
         "identity_key is NULL, and the state file holds only the fingerprint of the key that was given at the first start: {}; give that key again, or use another session id",
         kept
     )]
     KeyMissing {
-        /// The key of the file.
+        /// The fingerprint in the file.
         kept: Fingerprint,
     },
 }
 
-/// What has become of a list of voters.
+/// The differences between two rosters, in words.
 fn changes(added: &[PeerId], removed: &[PeerId], rekeyed: &[PeerId]) -> String {
     let parts = [
         ("it adds", added),
@@ -166,7 +166,7 @@ fn changes(added: &[PeerId], removed: &[PeerId], rekeyed: &[PeerId]) -> String {
     parts.join(", ")
 }
 
-/// As other arguments of the caller are shown.
+/// The path, quoted as other arguments of the caller.
 fn shown(path: &Path) -> String {
     Quoted(&path.to_string_lossy()).to_string()
 }

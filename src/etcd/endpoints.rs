@@ -1,8 +1,8 @@
-//! The servers of a cluster. One is asked until it fails, then the next.
+//! The servers of a cluster. The client asks one until it fails, then the next.
 //!
-//! The client's own balancing over several endpoints would send every nth request to a dead one, and a request to one that
-//! is silent would wait there until its time is over. So each endpoint has a client of its own. One that does not answer is
-//! given up for all that use it: its connection is dropped, and its watches end.
+//! etcd-client's balancing over several endpoints would send every nth request to a dead one, and a request to a silent
+//! one would wait there until its timeout. So each endpoint has a client of its own. A connection that does not answer
+//! is given up for all its users: it is dropped, and its watches end.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::config::EtcdSettings;
 use crate::core::election::engine::{Failure, FailureKind};
 use crate::quoted::Quoted;
 
-/// Silence after which a connection with a watch is probed, and how long the answer may take. Servers close connections that
+/// Silence after which a connection with a watch is probed, and timeout of the answer. Servers close connections that
 /// probe them more often than every 5 s (`--grpc-keepalive-min-time`).
 const PROBE_AFTER: Duration = Duration::from_secs(6);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -29,7 +29,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The servers of a cluster, and the connections to them.
 #[derive(Debug)]
 pub(super) struct Endpoints {
-    /// At least one.
+    /// At least one endpoint.
     names: Vec<String>,
     tls: Option<TlsOptions>,
     login: Option<Login>,
@@ -39,9 +39,9 @@ pub(super) struct Endpoints {
 
 #[derive(Debug)]
 struct State {
-    /// Which is asked first.
+    /// Index of the endpoint to ask first.
     current: usize,
-    /// In the order of the names.
+    /// In the order of `names`.
     connections: Vec<Option<Arc<Connection>>>,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Connection {
     endpoint: usize,
     client: Client,
     login: Option<Login>,
-    /// How many logins there were.
+    /// Number of logins.
     logins: tokio::sync::Mutex<u64>,
     given_up: watch::Sender<bool>,
 }
@@ -107,13 +107,13 @@ impl Endpoints {
         })
     }
 
-    /// When a request that begins now has failed.
+    /// The time at which a request that begins now has failed.
     pub(super) fn deadline(&self) -> Instant {
         Instant::now() + self.timeout
     }
 
     /// Asks one server after another until one answers, each for its share of the time. `what` names the request in the
-    /// failure. A request that a server refuses is not asked of others.
+    /// failure. A request that a server refuses does not go to the others.
     pub(super) async fn ask<T, F, A>(
         &self,
         what: &str,
@@ -142,7 +142,7 @@ impl Endpoints {
         Err(self.failure(what, &tried))
     }
 
-    /// When an attempt has failed that comes before one at every endpoint.
+    /// The time at which an attempt has failed that precedes one attempt at every endpoint.
     pub(super) fn first_share(&self, deadline: Instant) -> Instant {
         share(deadline, 1 + self.names.len())
     }
@@ -182,16 +182,17 @@ impl Endpoints {
         let mut options = ConnectOptions::new()
             .with_connect_timeout(self.timeout)
             .with_keep_alive(PROBE_AFTER, PROBE_TIMEOUT)
-            // Servers close connections without a request that are probed.
+            // Servers close connections that are probed while they have no request.
             .with_keep_alive_while_idle(false)
-            // A server without a leader says so at once, and ends its watches, instead of leaving everybody waiting.
+            // A server without a leader then reports so at once and ends its watches, instead of letting every request
+            // wait.
             .with_require_leader(true);
         if let Some(tls) = &self.tls
             && is_secure(name)
         {
             options = options.with_tls(tls.clone());
         }
-        // That waits for nothing: it connects with the first request.
+        // This does not wait: the client connects with the first request.
         let client = Client::connect([name], Some(options)).await?;
         let connection = Arc::new(Connection {
             endpoint,
@@ -201,13 +202,13 @@ impl Endpoints {
             given_up: watch::Sender::new(false),
         });
         let mut state = self.lock();
-        // Another request may have been first.
+        // Another request may have connected meanwhile.
         Ok(Arc::clone(
             state.connections[endpoint].get_or_insert(connection),
         ))
     }
 
-    /// Drops a connection that does not answer; the next endpoint comes first from now on.
+    /// Drops a connection that does not answer. From now on the next endpoint comes first.
     pub(super) fn give_up(&self, connection: &Arc<Connection>) {
         let mut state = self.lock();
         let State {
@@ -227,7 +228,7 @@ impl Endpoints {
         connection.given_up.send_replace(true);
     }
 
-    /// The sentence about attempts that failed; the last decides what they mean.
+    /// The sentence about failed attempts; the last one decides the kind of the failure.
     pub(super) fn failure(&self, what: &str, tried: &[(usize, Fault)]) -> Failure {
         let kind = tried
             .last()
@@ -267,18 +268,18 @@ impl Endpoints {
 }
 
 impl Connection {
-    /// The place of its endpoint in the list.
+    /// The index of its endpoint in the list.
     pub(super) fn endpoint(&self) -> usize {
         self.endpoint
     }
 
-    /// Waits until somebody has given this connection up.
+    /// Waits until this connection is given up.
     pub(super) async fn given_up(&self) {
-        // The sender is here, so that it does not end before.
+        // `self` holds the sender, so the channel cannot end before.
         let _ = self.given_up.subscribe().wait_for(|up| *up).await;
     }
 
-    /// Runs a request with a login that is valid, where there is one.
+    /// Runs a request with a valid login, if the cluster has users.
     async fn run<T, F, A>(&self, request: &F) -> Result<T, Fault>
     where
         F: Fn(Client) -> A,
@@ -297,7 +298,7 @@ impl Connection {
         }
     }
 
-    /// Logs in unless there was a login after the one with this number. Returns the number of the last.
+    /// Logs in, unless a login followed the one with the number `stale`. Returns the number of the newest.
     async fn log_in(&self, login: &Login, stale: u64) -> Result<u64, Fault> {
         let mut logins = self.logins.lock().await;
         if *logins == stale {
@@ -311,7 +312,7 @@ impl Connection {
     }
 }
 
-/// When the first of so many attempts has failed: each has an equal part of what remains.
+/// The time at which the first of `attempts` attempts has failed: each gets an equal part of the remaining time.
 fn share(deadline: Instant, attempts: usize) -> Instant {
     let now = Instant::now();
     now + deadline.saturating_duration_since(now) / u32::try_from(attempts).unwrap_or(u32::MAX)
@@ -344,7 +345,7 @@ fn read(file: &Path) -> Result<Zeroizing<Vec<u8>>, StoreError> {
     }
 }
 
-/// Finds at the start what would otherwise fail with every request.
+/// Finds faults at the start that would otherwise fail every request.
 fn check(name: &str, tls: Option<&TlsOptions>) -> Result<(), StoreError> {
     let bad = || StoreError::BadEndpoint {
         endpoint: name.to_owned(),

@@ -1,4 +1,4 @@
-//! Why there is no client.
+//! Errors of starting the client.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::quoted::Quoted;
 
-/// Why there is no client. Nothing runs then.
+/// Why there is no client. Nothing runs after such an error.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// There is no endpoint.
@@ -19,7 +19,7 @@ pub enum StoreError {
         Quoted(endpoint)
     )]
     BadEndpoint {
-        /// As it was given.
+        /// The endpoint as given.
         endpoint: String,
     },
     /// A file of TLS cannot be read.
@@ -27,21 +27,21 @@ pub enum StoreError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// The certificates or the key are none, or do not belong together.
+    /// The certificates or the key are malformed, or do not belong together.
     #[error(
         "TLS to etcd: {text}; check that the CA, the certificate and the key are PEM files, and that the key is the certificate's"
     )]
     Tls {
-        /// What is wrong.
+        /// The fault.
         text: String,
     },
     /// The password is not text.
     #[error("the password of the etcd user {} is not UTF-8", Quoted(user))]
     BadPassword {
-        /// Whose.
+        /// The user.
         user: String,
     },
 }

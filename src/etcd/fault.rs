@@ -1,4 +1,4 @@
-//! What an error of etcd, or of the way to it, means.
+//! Maps an error of etcd, or of the connection to it, to its meaning.
 
 use std::error::Error as _;
 
@@ -7,14 +7,14 @@ use tonic::{Code, Status};
 
 use crate::core::election::engine::FailureKind;
 
-/// Most bytes that are passed on of what a server says.
+/// Limit of a server's message, in bytes, as passed on.
 const MAX_WORDS_BYTES: usize = 300;
 
 /// Why one attempt at one endpoint failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) kind: FailureKind,
-    /// What etcd, or the system, says.
+    /// The message of etcd or of the system.
     pub(super) words: String,
     /// Whether a new login may help.
     pub(super) login_stale: bool,
@@ -36,7 +36,8 @@ impl Fault {
         Self::new(FailureKind::Unreachable, words)
     }
 
-    /// A watch that the server did not begin or has ended, with its reason. That is text where other requests get a code.
+    /// A watch that the server did not begin or has ended, with its reason. etcd reports that as text, other failures
+    /// as a code.
     pub(super) fn cancelled(compacted: i64, reason: &str) -> Self {
         if compacted > 0 {
             let words = format!("the history before revision {compacted} was compacted");
@@ -60,7 +61,7 @@ impl From<Error> for Fault {
                 login_stale: login_stale(status.code(), status.message()),
                 ..Self::new(kind(status.code(), status.message()), words(&status))
             },
-            // A stream that ended while something was written to it.
+            // A stream that ended during a write to it.
             Error::WatchError(_) | Error::LeaseKeepAliveError(_) | Error::TransportError(_) => {
                 Self::unreachable(error.to_string())
             }
@@ -69,7 +70,7 @@ impl From<Error> for Fault {
     }
 }
 
-/// What a status means. etcd's own begin with its name; others come from the way to it.
+/// The kind of a status. Messages of etcd begin with its name; others come from the connection.
 fn kind(code: Code, message: &str) -> FailureKind {
     let by_etcd = message.starts_with("etcdserver:");
     match code {

@@ -1,7 +1,7 @@
-//! Keeping leases alive: one stream for each lease, kept open from one request to the next.
+//! Keep-alives of leases: one stream for each lease, which stays open between requests.
 //!
-//! The answers of such a stream carry no number. So a stream has one request open at a time, and one that failed to answer is
-//! thrown away: its late answer cannot pass for that of a later request.
+//! The answers of such a stream carry no number. So a stream has one open request at a time, and is dropped after a
+//! request without an answer: a late answer must not pass for that of a later request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,10 +14,11 @@ use super::fault::Fault;
 use super::requests::{describe, duration};
 use crate::core::election::engine::{Answer, Failure, FailureKind, Lease, Request};
 
-/// Most streams kept open. Leases are revoked before others are granted; those that end unrevoked would stay.
+/// Limit of open streams. The strategy revokes leases before it asks for others, so only streams of unrevoked leases
+/// could accumulate.
 const MAX_STREAMS: usize = 128;
 
-/// The streams that no request uses now.
+/// The streams without an open request.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Keepers(Arc<Mutex<HashMap<Lease, Stream>>>);
 
@@ -29,7 +30,7 @@ struct Stream {
 }
 
 impl Keepers {
-    /// Asks for another length of a lease: on its stream, or on a new one where there is none or it does not answer.
+    /// Renews a lease: on its stream, or on a new one if there is none or it does not answer.
     pub(super) async fn keep_alive(
         &self,
         endpoints: &Endpoints,
@@ -101,8 +102,8 @@ impl Stream {
     }
 }
 
-/// Opens a stream; `None` where there is no such lease. The client keeps the answer to its first request to itself, so that
-/// a second one follows.
+/// Opens a stream; `None` if there is no such lease. etcd-client keeps the answer to its first request, so a second one
+/// follows.
 async fn begin(
     mut client: Client,
     lease: Lease,

@@ -1,8 +1,8 @@
-//! The client of etcd: carries what a strategy asks of its store ([`engine`]), and nothing else.
+//! The client of etcd: carries a strategy's requests to its store ([`engine`]), and nothing else.
 //!
-//! Leases, campaigns and locks are the strategy's (`core::election::etcd`). Here are the connections: several endpoints, of
-//! which one is used until it fails (`endpoints`), logins that are renewed, TLS, and what the errors of etcd mean (`fault`).
-//! [`Store`] runs on the room's thread and never waits: each request is a task of its own.
+//! Leases, campaigns and locks belong to the strategy (`core::election::etcd`). This module has the connections:
+//! several endpoints, of which one is used until it fails (`endpoints`), renewal of logins, TLS, and the meaning of
+//! etcd's errors (`fault`). [`Store`] runs on the room's thread and never waits: each request is a task of its own.
 //!
 //! [`engine`]: crate::core::election::engine
 
@@ -29,10 +29,10 @@ use keeper::Keepers;
 
 pub use error::StoreError;
 
-/// Most requests under way, watches included. Those beyond fail at once.
+/// Limit of requests under way, watches included. Further ones fail at once.
 const MAX_UNDER_WAY: usize = 512;
 
-/// One client of an etcd cluster. Dropped, it gives up everything that is under way, and nothing more is answered.
+/// A client of one etcd cluster. Dropping it cancels all requests under way; no further answer comes.
 #[derive(Debug)]
 pub struct Store {
     endpoints: Arc<Endpoints>,
@@ -63,7 +63,7 @@ impl Store {
         })
     }
 
-    /// Carries a request. Answers come as [`Request`] says, the failed ones within the request timeout of the settings.
+    /// Carries a request. Answers come as [`Request`] describes, a failure within the request timeout of the settings.
     pub fn request(&mut self, call: Call, request: Request) {
         while self.tasks.try_join_next().is_some() {}
         if let Request::Unwatch { call } = request {
@@ -80,7 +80,7 @@ impl Store {
                     requests::describe(&request)
                 ),
             };
-            // Nobody listens any more: so be it.
+            // The room may have dropped the receiver.
             let _ = self.answers.send((call, Answer::Failed(failure)));
             return;
         }

@@ -1,4 +1,4 @@
-//! The requests that have one answer.
+//! Requests with one answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::core::election::engine::{Answer, Entry, Failure, FailureKind, Range, 
 use crate::core::election::engine::{Lease, Revision};
 use crate::quoted::Quoted;
 
-/// Asks, and waits for the answer.
+/// Sends a request, and waits for the answer.
 pub(super) async fn run(endpoints: &Endpoints, request: Request) -> Result<Answer, Failure> {
     let what = describe(&request);
     let ask = |client| answer(client, request.clone());
@@ -22,7 +22,7 @@ pub(super) async fn run(endpoints: &Endpoints, request: Request) -> Result<Answe
     Ok(answer)
 }
 
-/// What is asked, as the subject of a sentence.
+/// The request as the subject of a sentence.
 pub(super) fn describe(request: &Request) -> String {
     match request {
         Request::Grant { ttl } => format!("granting a lease of {} s", seconds(*ttl)),
@@ -139,12 +139,12 @@ async fn replace(
     Ok(Answer::Entry { entry, revision })
 }
 
-/// Holds where the key was created at this revision; 0 is one that does not exist.
+/// True if the key was created at this revision; 0 means that it does not exist.
 fn created_at(key: &str, revision: Revision) -> Compare {
     Compare::create_revision(key, CompareOp::Equal, revision)
 }
 
-/// What the `get` of a transaction found.
+/// The entry that the `get` of a transaction found.
 fn standing(response: &TxnResponse) -> Option<Entry> {
     match response.op_responses().first() {
         Some(TxnOpResponse::Get(found)) => found.kvs().first().map(entry),
@@ -159,7 +159,7 @@ fn found(response: &GetResponse) -> Result<Answer, Fault> {
     })
 }
 
-/// A key with its value as etcd has them.
+/// A key with its value, as etcd stores them.
 pub(super) fn entry(pair: &KeyValue) -> Entry {
     Entry {
         key: String::from_utf8_lossy(pair.key()).into(),
@@ -175,12 +175,12 @@ fn revision(header: Option<&ResponseHeader>) -> Result<Revision, Fault> {
         .ok_or_else(|| Fault::new(FailureKind::Other, "the answer has no revision"))
 }
 
-/// Whole seconds, never fewer than the duration has.
+/// Whole seconds, rounded up.
 fn seconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos().div_ceil(1_000_000_000)).unwrap_or(i64::MAX)
 }
 
-/// Zero where the server counts fewer than none.
+/// A number of seconds from the server; a negative one is zero.
 pub(super) fn duration(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! What needs no server. `tests/etcd/` has the rest.
+//! Tests without a server. `tests/etcd/` has the others.
 
 use std::path::PathBuf;
 use std::time::Duration;

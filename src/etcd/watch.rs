@@ -1,4 +1,4 @@
-//! Watches: a stream of its own for each.
+//! Watches, each with a stream of its own.
 
 use std::sync::Arc;
 
@@ -38,14 +38,14 @@ pub(super) async fn run(
 async fn begin(mut client: Client, range: Range, from: Revision) -> Result<WatchStream, Fault> {
     let options = WatchOptions::new()
         .with_start_revision(from)
-        // Else many changes at once could be more than one message may hold.
+        // Without it, many changes at once could exceed the limit of a message.
         .with_fragment();
     let (key, options) = match range {
         Range::Key(key) => (key, options),
         Range::Prefix(prefix) => (prefix, options.with_prefix()),
     };
     let mut stream = client.watch(&*key, Some(options)).await?;
-    // The first message says whether the watch has begun.
+    // The first message shows whether the watch has begun.
     match stream.message().await? {
         Some(begun) if begun.canceled() => Err(cancelled(&begun)),
         Some(_) => Ok(stream),
@@ -53,7 +53,7 @@ async fn begin(mut client: Client, range: Range, from: Revision) -> Result<Watch
     }
 }
 
-/// Tells of changes until the watch ends, and why it did.
+/// Reports changes until the watch ends. Returns the reason of the end.
 async fn follow(mut stream: WatchStream, connection: &Connection, tell: &impl Fn(Answer)) -> Fault {
     loop {
         let message = tokio::select! {

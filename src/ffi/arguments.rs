@@ -6,8 +6,8 @@ use super::failure::Failure;
 use crate::core::id::{IdError, PeerId, SessionId};
 use crate::quoted::Quoted;
 
-/// A string argument ends within this many bytes, its NUL included: no longer one is allowed anywhere, and
-/// one without an end must not make the library read the whole memory.
+/// Limit of a string argument, in bytes, its NUL included. Every allowed string is shorter. It stops the library from
+/// reading on where a string has no end.
 pub(super) const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// The string at `pointer`.
@@ -23,14 +23,14 @@ pub(super) unsafe fn text<'a>(argument: &str, pointer: *const c_char) -> Result<
     }
     let pointer = pointer.cast::<u8>();
     let len = (0..MAX_TEXT_BYTES)
-        // SAFETY: all bytes before this one were not NUL, so that the caller vouches for it.
+        // SAFETY: no byte before this one was NUL, so the caller guarantees that it can be read.
         .find(|&index| unsafe { *pointer.add(index) } == 0)
         .ok_or_else(|| {
             Failure::invalid(format!(
                 "{argument} has no NUL within {MAX_TEXT_BYTES} bytes; give a NUL-terminated UTF-8 string"
             ))
         })?;
-    // SAFETY: `len` bytes were just read, and the caller vouches for them for 'a.
+    // SAFETY: the loop above read `len` bytes, and the caller guarantees them for 'a.
     let bytes = unsafe { std::slice::from_raw_parts(pointer, len) };
     std::str::from_utf8(bytes).map_err(|error| {
         Failure::invalid(format!(
@@ -94,7 +94,7 @@ pub(super) unsafe fn payload<'a>(data: *const u8, length: i32) -> Result<&'a [u8
             "data is NULL while length is {length}; give the bytes, or length 0"
         )));
     }
-    // SAFETY: not NULL and longer than 0, so that the caller vouches for these bytes.
+    // SAFETY: not NULL and longer than 0, so the caller guarantees these bytes.
     Ok(unsafe { std::slice::from_raw_parts(data, len) })
 }
 
@@ -122,7 +122,7 @@ pub(super) unsafe fn bytes<'a>(
             "{argument} is NULL while {argument}_length is {length}; give the bytes, or length 0"
         )));
     }
-    // SAFETY: not NULL and longer than 0, so that the caller vouches for these bytes.
+    // SAFETY: not NULL and longer than 0, so the caller guarantees these bytes.
     Ok(unsafe { std::slice::from_raw_parts(data, len) })
 }
 

@@ -33,9 +33,9 @@ pub type PeerStatusCallback = Option<extern "C" fn(peer: *const c_char, status: 
 pub type ConnectionResultCallback =
     Option<extern "C" fn(addr: *const c_char, success: u8, code: i32)>;
 
-/// Receives what happens to lost peers while automatic reconnection is on. `status` is
-/// MMN_RECONNECT_RETRYING, MMN_RECONNECT_RETURNED or MMN_RECONNECT_GAVE_UP. The PeerStatus callback
-/// for the same event runs first.
+/// Receives the progress of reconnection to lost peers, while automatic reconnection is on.
+/// `status` is MMN_RECONNECT_RETRYING, MMN_RECONNECT_RETURNED or MMN_RECONNECT_GAVE_UP. The
+/// PeerStatus callback for the same event runs first.
 pub type ReconnectCallback = Option<extern "C" fn(peer: *const c_char, status: u8)>;
 
 /// Releases the `user_data` registered with a callback.
@@ -55,7 +55,7 @@ pub extern "C" fn RegisterReceiveCallback(callback: ReceiveCallback) -> i32 {
     let handler = callback.map(|callback| {
         Arc::new(move |message: &Incoming| {
             let data = data_pointer(&message.payload);
-            // Longer ones do not pass the sender's check of a length in 31 bits.
+            // The sender checked that the length fits into 31 bits.
             let length = i32::try_from(message.payload.len()).unwrap_or(i32::MAX);
             let peer = IdText::new(&message.from);
             callback(peer.as_ptr(), data, length, message.msg_type, message.flags);
@@ -126,8 +126,8 @@ pub extern "C" fn RegisterConnectionResultCallback(callback: ConnectionResultCal
     register::<kind::ConnectionResult>("RegisterConnectionResultCallback", handler)
 }
 
-/// Sets the callback for what happens to lost peers; NULL removes it. It replaces the previous one
-/// as RegisterReceiveCallback does.
+/// Sets the callback for the reconnection of lost peers; NULL removes it. It replaces the previous
+/// one as RegisterReceiveCallback does.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
@@ -147,7 +147,7 @@ fn register<K: Kind>(function: &str, handler: Option<Handler<K>>) -> i32 {
     })
 }
 
-/// Where `data` begins: C asks for a valid pointer even where it copies nothing.
+/// The address of `data`: C asks for a valid pointer even where it copies nothing.
 pub(super) fn data_pointer(data: &[u8]) -> *const u8 {
     match data {
         [] => c"".as_ptr().cast(),
@@ -155,7 +155,7 @@ pub(super) fn data_pointer(data: &[u8]) -> *const u8 {
     }
 }
 
-/// A peer id with the NUL that C wants, without an allocation for every message.
+/// A peer id with the NUL that C needs, without an allocation for every message.
 pub(super) struct IdText([u8; MAX_PEER_ID_BYTES + 1]);
 
 impl IdText {

@@ -51,13 +51,13 @@ pub const MMN_TIMEOUT: i32 = -19;
 pub const MMN_POLICY_MISMATCH: i32 = -20;
 /// A newer request replaced this one.
 pub const MMN_SUPERSEDED: i32 = -21;
-/// Asked too often: too many recent attempts ended as a wrong guess of the session id or the secret
-/// would; try again within a minute. Since ABI version 11.
+/// Too many recent attempts failed as an attempt with a wrong session id or secret does: try again
+/// within a minute. Since ABI version 11.
 pub const MMN_RATE_LIMITED: i32 = -22;
 /// The host name does not resolve, or no name server answered: check the name and the network
 /// connection, or give an IP address. Since ABI version 11.
 pub const MMN_NAME_NOT_RESOLVED: i32 = -23;
-/// The dialled member is also looking for a room: dial the member that has created it. Since ABI
+/// The dialled member is also looking for a room: dial the member that created it. Since ABI
 /// version 11.
 pub const MMN_LOOKING_FOR_ROOM: i32 = -24;
 /// A bug in the library: please report it with the log.

@@ -34,8 +34,8 @@ pub struct NetworkConfigFFI {
     /// step that gets an answer renews it, up to three times this in all; the first is the lookup of
     /// a host name.
     pub handshake_timeout_ms: u16,
-    /// How long a peer's library may read nothing before this one drops the link, in milliseconds
-    /// [5000].
+    /// Longest time that a peer's library may read nothing before this one drops the link, in
+    /// milliseconds [5000].
     pub write_timeout_ms: u16,
     /// Most messages queued for one peer [128]. A send beyond that returns MMN_SEND_QUEUE_FULL.
     pub send_queue_capacity: u16,
@@ -58,7 +58,7 @@ pub struct NetworkConfigFFI {
     pub centralized_auto_forward: u8,
     /// Whether this member campaigns to become the leader: 0 no, else yes [1].
     pub auto_election_enabled: u8,
-    /// What to do when a leader named by SetLeader is lost: 1 is MMN_RECOVERY_AUTO_ELECT, anything
+    /// Behaviour when a leader named by SetLeader is lost: 1 is MMN_RECOVERY_AUTO_ELECT, anything
     /// else MMN_RECOVERY_HOLD [0]. With MMN_AUTHORITY_LEADER_ONLY always the former.
     pub manual_override_recovery: u8,
     /// No effect: QUIC has no Nagle algorithm to switch off [1].
@@ -166,7 +166,7 @@ impl TryFrom<&NetworkConfigFFI> for Config {
     }
 }
 
-/// A number of bytes; where `usize` is shorter, no more could be in memory anyway.
+/// A number of bytes. Saturates where `usize` is shorter: memory could not hold more anyway.
 pub(super) fn bytes(value: u32) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }

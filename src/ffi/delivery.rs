@@ -1,4 +1,4 @@
-//! Sends that say how their messages are delivered.
+//! Sends with a choice of delivery.
 
 use std::ffi::c_char;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::values::{
 };
 use crate::room::{DEFAULT_PRIORITY, How, Loose, Reliable};
 
-/// How SendToPeerEx and BroadcastEx deliver a message. NULL instead of it means the classic send:
+/// Delivery of a message by SendToPeerEx or BroadcastEx. NULL instead of it means the classic send:
 /// the default of every field.
 ///
 /// Later versions only append fields. Set struct_size, and every field that you do not use to its
@@ -34,21 +34,22 @@ pub struct SendOptions {
     pub struct_size: u32,
     /// One of MMN_DELIVERY_... [MMN_DELIVERY_RELIABLE_ORDERED].
     pub delivery: u8,
-    /// The receiver sees it in NetworkEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED each channel
-    /// keeps its own order, and in the network none waits for another [0].
+    /// Channel that the receiver sees in NetworkEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED
+    /// each channel keeps its own order, and in the network no channel waits for another [0].
     pub channel: u8,
-    /// 0 to MMN_MAX_PRIORITY: of what waits for the link to a peer, the higher goes first. Within a
-    /// channel of MMN_DELIVERY_RELIABLE_ORDERED the order of the calls holds all the same [1].
+    /// Priority, 0 to MMN_MAX_PRIORITY: of the messages that wait for the link to a peer, the
+    /// higher go first. Within a channel of MMN_DELIVERY_RELIABLE_ORDERED the order of the calls
+    /// still holds [1].
     pub priority: u8,
     /// 0 or MMN_SEND_PARTIAL (BroadcastEx only) [0].
     pub flags: u8,
-    /// How long the message is of use, in milliseconds; 0 means for ever. One that waits longer, here
+    /// Lifetime of the message, in milliseconds; 0 is unlimited. A message that waits longer, here
     /// or in the queue to the receiver's host, is dropped and counted. MMN_DELIVERY_UNRELIABLE and
     /// MMN_DELIVERY_SEQUENCED only [0].
     pub ttl_ms: u32,
     /// 0.
     pub reserved: u32,
-    /// What the message is about. MMN_DELIVERY_SEQUENCED only [0].
+    /// Subject of the message, as the host numbers it. MMN_DELIVERY_SEQUENCED only [0].
     pub key: u64,
 }
 
@@ -72,17 +73,17 @@ impl Growing for SendOptions {
     const EARLIER: &'static [usize] = &[];
 }
 
-/// Sends a message to one peer as `options` say; NULL means as SendToPeer. A message to this node's
-/// own id goes to its own handlers. The other arguments are as in BroadcastMessage.
+/// Sends a message to one peer with the delivery in `options`; NULL means as SendToPeer. A message
+/// to this node's own id goes to its own handlers. The other arguments are as in BroadcastMessage.
 ///
 /// With MMN_DELIVERY_RELIABLE_ORDERED and MMN_DELIVERY_RELIABLE_UNORDERED, MMN_OK means what it means
 /// for BroadcastMessage; all reliable messages to a peer share one queue.
 ///
 /// With MMN_DELIVERY_UNRELIABLE and MMN_DELIVERY_SEQUENCED, MMN_OK means that the message is queued
-/// for the network. There is never an MMN_SEND_QUEUE_FULL: when the queue is full, the oldest message
-/// in it is dropped, and while the peer is reconnecting this one. MMN_EVENT_DATA_DROPPED counts
-/// both. They are never compressed, and no longer than GetMaxDatagramSize. The peer receives them
-/// after MMN_EVENT_JOINED and before MMN_EVENT_LEFT.
+/// for the network. The call never returns MMN_SEND_QUEUE_FULL. When the queue is full, the library
+/// drops the oldest message in it, or, while the peer is reconnecting, the new one.
+/// MMN_EVENT_DATA_DROPPED counts both. These messages are never compressed, and no longer than
+/// GetMaxDatagramSize. The peer receives them after MMN_EVENT_JOINED and before MMN_EVENT_LEFT.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT (also for an unknown value in `options`, ttl_ms or key with
 /// a delivery that has none, and MMN_SEND_PARTIAL), MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE,
@@ -103,9 +104,9 @@ pub unsafe extern "C" fn SendToPeerEx(
     command("SendToPeerEx", || {
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
-        // SAFETY: the same.
+        // SAFETY: as above.
         let payload = unsafe { payload(data, length) }?;
-        // SAFETY: the same.
+        // SAFETY: as above.
         let options = unsafe { read_options(options) }?;
         let room = room("SendToPeerEx")?;
         let (how, is_partial) = how(&options)?;
@@ -118,16 +119,16 @@ pub unsafe extern "C" fn SendToPeerEx(
     })
 }
 
-/// Sends a message to all connected peers as `options` say, or to none of them; NULL means as
-/// BroadcastMessage. Deliveries are as in SendToPeerEx.
+/// Sends a message to all connected peers with the delivery in `options`, or to none of them; NULL
+/// means as BroadcastMessage. Deliveries are as in SendToPeerEx.
 ///
-/// With MMN_SEND_PARTIAL a full queue stops no other peer: the message goes to the peers whose
-/// queue has room, the function returns their number (0 or more), and MMN_EVENT_SLOW_PEER names each
-/// of the others. In centralized mode, where the leader queues broadcasts, the flag is not supported.
+/// With MMN_SEND_PARTIAL the message goes to the peers whose queue has room. The function returns
+/// their number (0 or more), and MMN_EVENT_SLOW_PEER names each of the others. In centralized mode,
+/// where the leader queues broadcasts, the flag is not supported.
 ///
-/// In centralized mode the message goes through the leader, whatever its delivery, and keeps delivery,
-/// channel, key and ttl_ms; the leader relays it with priority 1. Of MMN_DELIVERY_UNRELIABLE and
-/// MMN_DELIVERY_SEQUENCED nothing is kept for the next leader.
+/// In centralized mode the message goes through the leader, whatever its delivery, and keeps
+/// delivery, channel, key and ttl_ms; the leader relays it with priority 1. If the leader is lost,
+/// the next one does not relay messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED.
 ///
 /// Returns MMN_OK or a number of peers, MMN_INVALID_ARGUMENT (as SendToPeerEx),
 /// MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_SEND_QUEUE_FULL, MMN_NOT_SUPPORTED
@@ -147,13 +148,13 @@ pub unsafe extern "C" fn BroadcastEx(
     count("BroadcastEx", || {
         // SAFETY: the caller's promise, passed on.
         let payload = unsafe { payload(data, length) }?;
-        // SAFETY: the same.
+        // SAFETY: as above.
         let options = unsafe { read_options(options) }?;
         let room = room("BroadcastEx")?;
         let (how, is_partial) = how(&options)?;
         let message = message(&room, payload, msg_type, flags)?;
         let took = room.broadcast_with(&message, how, is_partial)?;
-        // There are never so many peers.
+        // The number of peers is far below the limit of i32.
         Ok(if is_partial {
             i32::try_from(took).unwrap_or(i32::MAX)
         } else {
@@ -162,12 +163,13 @@ pub unsafe extern "C" fn BroadcastEx(
     })
 }
 
-/// The longest message in bytes that SendToPeerEx takes for `peer_id` with MMN_DELIVERY_UNRELIABLE or
-/// MMN_DELIVERY_SEQUENCED. If `peer_id` is NULL, the longest that BroadcastEx takes: the least of all
-/// connected peers, or without any what every new link carries, and less in centralized
-/// mode. It depends on the path of each link, and is 1100 or more (centralized: 850), unless
-/// max_message_size is less: that much always fits. It grows while a link finds out what its path
-/// carries, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the
+/// The longest message in bytes that SendToPeerEx takes for `peer_id` with MMN_DELIVERY_UNRELIABLE
+/// or MMN_DELIVERY_SEQUENCED. If `peer_id` is NULL, the longest that BroadcastEx takes: the least
+/// of all connected peers, or without any peer the size that every new link carries. In centralized
+/// mode it is less. It depends on the path of each link, and is 1100 or more (centralized: 850),
+/// unless max_message_size is less: a message of that size always fits. It grows while a link
+/// measures its path, and may shrink to 1100 again for a minute when long packets are lost. Never
+/// waits for the network.
 /// network.
 ///
 /// -1 if the peer is not connected (or is this node, which has no such limit), or before
@@ -190,7 +192,7 @@ pub unsafe extern "C" fn GetMaxDatagramSize(peer_id: *const c_char) -> i32 {
 }
 
 /// # Safety
-/// As [`read`], but for NULL, which is the defaults.
+/// As [`read`]; NULL is allowed and means the defaults.
 unsafe fn read_options(options: *const SendOptions) -> Result<SendOptions, Failure> {
     if options.is_null() {
         return Ok(SendOptions::default());
@@ -199,7 +201,7 @@ unsafe fn read_options(options: *const SendOptions) -> Result<SendOptions, Failu
     unsafe { read("options", options) }
 }
 
-/// What the options say, and whether the send is partial.
+/// The delivery in the options, and whether the send is partial.
 fn how(options: &SendOptions) -> Result<(How, bool), Failure> {
     let SendOptions {
         struct_size: _,

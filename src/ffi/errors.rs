@@ -29,7 +29,7 @@ pub extern "C" fn GetLastErrorMessage() -> *const c_char {
         with_last(|last| match last {
             Some(failure) => {
                 let sentence = hand_out(&failure.sentence);
-                // In its last destructors a thread may have an error, and no place for its sentence any more.
+                // A thread in its last destructors may have an error, but no slot for its sentence.
                 if sentence.is_null() {
                     failure.code.description().as_ptr()
                 } else {
@@ -42,8 +42,8 @@ pub extern "C" fn GetLastErrorMessage() -> *const c_char {
     })
 }
 
-/// The meaning of a code, in one sentence; for an unknown number, one about that. Works
-/// before initialization.
+/// The meaning of a code, in one sentence. An unknown number gets a sentence, too. Works before
+/// initialization.
 ///
 /// The string is constant. It stays valid for as long as the library is loaded, and does not
 /// invalidate the strings of other calls.

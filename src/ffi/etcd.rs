@@ -1,4 +1,4 @@
-//! The etcd strategy: its settings, the fencing token, what a leader proclaims, and locks.
+//! The etcd strategy: its settings, the fencing token, the text that a leader proclaims, and locks.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -24,26 +24,26 @@ use crate::core::election::etcd::EtcdConfig;
 pub struct EtcdOptions {
     /// sizeof(EtcdOptions) as the host was compiled, in bytes.
     pub struct_size: u32,
-    /// How long the leadership, or a lock, of a process survives its crash, in seconds: 2 to 86400
-    /// [10]. The servers may make it longer. A member that cannot reach them for two thirds of it
-    /// stops leading.
+    /// Time for which the leadership, or a lock, of a process survives its crash, in seconds: 2 to
+    /// 86400 [10]. The servers may make it longer. A member that cannot reach them for two thirds
+    /// of it stops leading.
     pub ttl_seconds: u32,
     /// The client endpoints of the etcd servers, 1 to MMN_MAX_ETCD_ENDPOINTS, one per line:
     /// http://host:port or https://host:port, all of one kind. Spaces around a line and empty lines
     /// are ignored. Required [NULL].
     pub endpoints: *const c_char,
-    /// What the keys of the room begin with: 1 to 256 bytes without control characters. The same for
-    /// all members: others elect a leader of their own, and are refused with MMN_POLICY_MISMATCH.
-    /// The library adds a slash, so that "test" has no key of "testa"; a slash at either end is
-    /// refused, because it would give other keys for what looks like the same prefix. Required
-    /// [NULL].
+    /// Prefix of the room's keys: 1 to 256 bytes without control characters. The same for all
+    /// members: members with another prefix elect a leader of their own, and are refused with
+    /// MMN_POLICY_MISMATCH. The library adds a slash, so that "test" has no key of "testa". A slash
+    /// at either end is refused, because it would give other keys for a prefix that looks the same.
+    /// Required [NULL].
     pub prefix: *const c_char,
-    /// Where clients reach this member while it leads, as they read it in etcd: any text of at most
-    /// 256 bytes without control characters. NULL is the first address of this member with the port
-    /// it is bound to [NULL].
+    /// Address at which clients reach this member while it leads, as they read it in etcd: any text
+    /// of at most 256 bytes without control characters. NULL is the first address of this member
+    /// with the port it is bound to [NULL].
     pub address: *const c_char,
-    /// The file with the certificates that sign those of the servers. Only with https. NULL is what
-    /// the system trusts [NULL].
+    /// The file with the certificates that sign those of the servers. Only with https. NULL is the
+    /// system's set of trusted certificates [NULL].
     pub ca_file: *const c_char,
     /// The file with the certificate by which the servers know this client. Only with https, and
     /// with key_file. NULL is none [NULL].
@@ -102,9 +102,9 @@ pub unsafe extern "C" fn GetDefaultEtcdOptions(options: *mut EtcdOptions) -> i32
 }
 
 /// The fencing token of this node's leadership: the revision at which etcd created its key. The
-/// token of every later leader is larger. Send it with whatever the leader writes elsewhere, and let
-/// the store refuse a smaller token than the largest it has seen: then a leader that was paused, and
-/// does not know yet that another leads, changes nothing.
+/// token of every later leader is larger. Send it with everything that the leader writes elsewhere,
+/// and let the store refuse a token smaller than the largest it has seen. Then a leader that was
+/// paused, and does not know yet that another leads, changes nothing.
 ///
 /// 0 while this node does not lead; also when its lease has ended while the process slept. -1 when
 /// no room is open or its strategy is not MMN_STRATEGY_ETCD. Since ABI version 8.
@@ -118,10 +118,11 @@ pub extern "C" fn GetFencingToken() -> i64 {
     })
 }
 
-/// Sets what clients of etcd read of this node while it leads, at most MMN_MAX_PROCLAIMED_BYTES. It
-/// is kept for the next time that this node leads. The value of the leader's key is its peer id, its
-/// address and the proclaimed text, separated by line feeds. Since neither of the first two contains
-/// one, everything behind the second is the proclaimed text, which may contain more. "" by default.
+/// Sets the text that clients of etcd read of this node while it leads, at most
+/// MMN_MAX_PROCLAIMED_BYTES. The library keeps it for the next time that this node leads. The value
+/// of the leader's key is its peer id, its address and the proclaimed text, separated by line
+/// feeds. Neither of the first two contains a line feed, so everything behind the second one is the
+/// proclaimed text, which may contain more. "" by default.
 ///
 /// The call does not wait for etcd. Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED or
 /// MMN_NOT_SUPPORTED (with any strategy but MMN_STRATEGY_ETCD). Since ABI version 8.
@@ -143,10 +144,10 @@ pub unsafe extern "C" fn Proclaim(value: *const c_char) -> i32 {
 /// control characters.
 ///
 /// The call does not wait. `*request` receives a number above 0, which no other lock call of this
-/// room gets, and one MMN_EVENT_LOCK_RESULT with this number follows; on another thread perhaps
-/// before the call returns. A process that holds the lock already gets it again with the same token;
-/// one ReleaseLock releases it. MMN_EVENT_LOCK_LOST reports a lock whose lease has ended; until a
-/// process that slept sees that event it may take itself for the holder, and the fencing token in
+/// room gets. One MMN_EVENT_LOCK_RESULT with this number follows, perhaps on another thread before
+/// the call returns. A process that holds the lock already gets it again with the same token; one
+/// ReleaseLock releases it. MMN_EVENT_LOCK_LOST reports a lock whose lease has ended. A process
+/// that slept may take itself for the holder until it receives that event, so the fencing token in
 /// the event of the result is what protects a store (see GetFencingToken).
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (with any strategy
@@ -184,7 +185,7 @@ pub unsafe extern "C" fn TryLock(name: *const c_char, request: *mut u64) -> i32 
     })
 }
 
-/// Releases the lock `name`, or stops waiting for it: each of its calls that wait ends with
+/// Releases the lock `name`, or stops waiting for it: each waiting call for it ends with
 /// MMN_SUPERSEDED. The call does not wait for etcd. A crash releases all locks of the process after
 /// ttl_seconds, and ShutdownNetwork releases them at once.
 ///
@@ -222,10 +223,10 @@ unsafe fn acquire(
     let room = room(function)?;
     let number = room.next_lock_request();
     let tell = |number: u64| {
-        // SAFETY: not NULL, so that the caller vouches for it. Hosts that build it by hand may not align it.
+        // SAFETY: not NULL, so the caller guarantees it. Hosts that build it by hand may not align it.
         unsafe { request.write_unaligned(number) }
     };
-    // The event may come before the call returns.
+    // The event may precede the return of the call.
     tell(number);
     room.acquire_lock(number, name, wait)
         .inspect_err(|_| tell(0))?;

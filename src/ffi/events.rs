@@ -24,10 +24,10 @@ pub const MMN_EVENT_JOINED: u32 = 1;
 /// the send queue has room.
 pub const MMN_EVENT_RECONNECTING: u32 = 2;
 /// NetworkEvent.kind: the link to `peer` is back. Messages that were queued for it arrive, once and
-/// in order. `count` is the number of this host's reliable messages that the peer will not get: they
-/// were broadcast while it was away and did not fit into its queue. `missed` is the number of the
-/// peer's that this host will not get. Each message is counted once. This event precedes what the
-/// peer sends on the new link.
+/// in order. `count` is the number of this host's reliable messages that the peer will not get:
+/// they were broadcast while it was away and did not fit into its queue. `missed` is the number of
+/// the peer's reliable messages that this host will not get. Each message is counted once. This
+/// event precedes everything that the peer sends on the new link.
 pub const MMN_EVENT_RETURNED: u32 = 3;
 /// NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_... `code` and `data` come from
 /// the host that removed or disconnected it. `count` is the number of reliable messages for the peer
@@ -62,58 +62,59 @@ pub const MMN_EVENT_JOIN_REQUEST: u32 = 11;
 pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as passed to that call,
 /// `peer` the member that answered ("" if unknown). `success` and `code` are as in
-/// ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that
-/// the member that answered remembers, `reason` and `data` come from that host. Otherwise `data` may
-/// be a sentence: with MMN_POLICY_MISMATCH it names the rule and both values, with
-/// MMN_MAX_CONNECTIONS_REACHED the limit, with MMN_RATE_LIMITED for how many seconds no attempt
-/// counts, with MMN_NAME_NOT_RESOLVED what the resolver answered, with MMN_TIMEOUT how far the dial
-/// came or who did not decide, with MMN_REJECTED which rule refused it.
+/// ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason
+/// that the member that answered remembers, `reason` and `data` come from that host. Otherwise
+/// `data` may be a sentence. With MMN_POLICY_MISMATCH it names the rule and both values; with
+/// MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of seconds for which no
+/// attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with MMN_TIMEOUT how far the
+/// dial came or which side did not decide; with MMN_REJECTED the rule that refused it.
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
 /// NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left `peer` out, because the queue to
-/// it is full. One event stands for all such broadcasts until the host receives it, and for those of
-/// the second after that. Since ABI version 9.
+/// it is full. One event stands for all such broadcasts until the host receives it, and for those
+/// of the second after that. Since ABI version 9.
 pub const MMN_EVENT_SLOW_PEER: u32 = 14;
 /// NetworkEvent.kind: this node has dropped `count` messages with MMN_DELIVERY_UNRELIABLE or
-/// MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was
-/// over, or the link is lost. `reason` is whether they went to `peer` (MMN_DROPPED_SENT) or came
-/// from it (MMN_DROPPED_RECEIVED). One event a second comes for each peer and direction, and what
-/// remains before MMN_EVENT_LEFT. What the network loses, and what a newer message replaces, is not
-/// counted. Since ABI version 9.
+/// MMN_DELIVERY_SEQUENCED since the last such event, because a queue was full, their ttl_ms was
+/// over, or the link is lost. `reason` is MMN_DROPPED_SENT if they went to `peer`, and
+/// MMN_DROPPED_RECEIVED if they came from it. One event a second comes for each peer and direction,
+/// and one with the rest before MMN_EVENT_LEFT. Messages that the network loses, or that a newer
+/// message replaces, are not counted. Since ABI version 9.
 pub const MMN_EVENT_DATA_DROPPED: u32 = 15;
 /// NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member `peer` (which may be this
 /// node) has changed. `reason` is the new state, one of MMN_MEMBER_..., and `term` the version of
-/// the cluster. A host that takes no events receives beyond 256 the newest state of each member. Since
-/// ABI version 7.
+/// the cluster. Up to 256 of these events wait for a host that takes no events; beyond that it
+/// receives the newest state of each member. Since ABI version 7.
 pub const MMN_EVENT_MEMBER_STATE: u32 = 16;
 /// NetworkEvent.kind: an AcquireLock or TryLock of this node has ended; `request` names the call
 /// and `other` the lock. `success` is 1 when this node holds the lock, and `count` is its fencing
 /// token then. `code` is MMN_OK, MMN_REJECTED (TryLock: another member holds it), MMN_TIMEOUT, or
 /// MMN_SUPERSEDED (ReleaseLock or ShutdownNetwork came first). Since ABI version 8.
 pub const MMN_EVENT_LOCK_RESULT: u32 = 17;
-/// NetworkEvent.kind: this node no longer holds the lock `other`, since its lease has ended. `count`
-/// is its fencing token. A host that takes no events receives beyond 256 the newest loss of each lock.
-/// Since ABI version 8.
+/// NetworkEvent.kind: this node no longer holds the lock `other`, since its lease has ended.
+/// `count` is its fencing token. Up to 256 of these events wait for a host that takes no events;
+/// beyond that it receives the newest loss of each lock. Since ABI version 8.
 pub const MMN_EVENT_LOCK_LOST: u32 = 18;
 /// NetworkEvent.kind: the members `peer` and `other` have no link, since `other` is connected to
-/// max_connections members. Either may be this node, and then the other one is no member here: what
-/// they broadcast does not reach each other. The hosts of both and the leader's receive it, once
-/// while it is so. Since ABI version 11.
+/// max_connections members. Either may be this node; then the other one is no member here. Neither
+/// receives the other's broadcasts. The hosts of both and of the leader receive this event once,
+/// for as long as the link is missing. Since ABI version 11.
 pub const MMN_EVENT_UNLINKED_PEER: u32 = 22;
-/// NetworkEvent.kind: the ban of `peer` is void at this node. `other` has led for a few seconds, has
-/// no such ban and does not know who decided it: two rooms became one, for example. The leader's host
-/// may ban again. Since ABI version 11.
+/// NetworkEvent.kind: the ban of `peer` is void at this node. `other` has led for a few seconds,
+/// has no such ban and does not know the member that set it: two rooms became one, for example. The
+/// leader's host may ban again. Since ABI version 11.
 pub const MMN_EVENT_BAN_DROPPED: u32 = 23;
 /// NetworkEvent.kind: a member that the library found and dialled by itself refused this node, or
 /// this node refused that member. `other` is its address, `found_by` one of MMN_FOUND_..., and the
-/// other fields are as in MMN_EVENT_CONNECTION_RESULT: `code` is MMN_DUPLICATE_PEER_ID, MMN_REJECTED,
-/// MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED, MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED
-/// or MMN_VERSION_MISMATCH. The library goes on by itself; the event is for the player. It is
-/// reported once a minute for each address and code, at most 16 times a minute for the last three
-/// codes, which any process can cause, and as often for the others. Since ABI version 11.
+/// other fields are as in MMN_EVENT_CONNECTION_RESULT: `code` is MMN_DUPLICATE_PEER_ID,
+/// MMN_REJECTED, MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED, MMN_SESSION_MISMATCH,
+/// MMN_AUTHENTICATION_FAILED or MMN_VERSION_MISMATCH. The library goes on by itself; the event is
+/// for the player. The library reports it once a minute for each address and code. Two limits of 16
+/// events a minute apply: one to the last three codes, which any process can cause, and one to the
+/// others. Since ABI version 11.
 pub const MMN_EVENT_DISCOVERY_REFUSED: u32 = 21;
-/// NetworkEvent.kind: the MMN_EVENT_JOIN_REQUEST with the number `request`, of `peer`, is over without
-/// an answer of this host: the newcomer is gone, the time is up, or another member decides now. A
-/// dialog about it can go. Since ABI version 11.
+/// NetworkEvent.kind: the MMN_EVENT_JOIN_REQUEST with the number `request`, of `peer`, has ended
+/// without an answer of this host: the newcomer is gone, the time is up, or another member decides
+/// now. A host may close its dialog. Since ABI version 11.
 pub const MMN_EVENT_JOIN_WITHDRAWN: u32 = 24;
 /// NetworkEvent.kind: the host of `peer` has taken no events for `count` milliseconds, which are 5000 or
 /// more: it has not called PollEvents, or is still in a callback. MMN_EVENT_HOST_BACK,
@@ -324,15 +325,15 @@ pub extern "C" fn PollEvents(max: i32) -> i32 {
                 Failure::invalid(format!("max is {max}; give 1 or more events to run"))
             })?;
         let told = room("PollEvents")?.dispatch().poll(most)?;
-        // No more than `max`.
+        // At most `max`.
         Ok(i32::try_from(told).unwrap_or(i32::MAX))
     })
 }
 
-/// Writes `told` as the host reads it, and runs `call` on it.
+/// Writes `told` as a `NetworkEvent`, and runs `call` on it.
 fn tell(told: Told<'_>, call: impl FnOnce(*const NetworkEvent)) {
     let mut event = NetworkEvent {
-        // The struct has some hundred bytes.
+        // The struct has a few hundred bytes.
         struct_size: size_of::<NetworkEvent>() as u32,
         kind: 0,
         term: 0,
@@ -364,12 +365,12 @@ fn tell(told: Told<'_>, call: impl FnOnce(*const NetworkEvent)) {
         event.other = other.as_ptr().cast();
     }
     event.data = data_pointer(data);
-    // No payload is longer: its sender gave the length in 31 bits.
+    // The sender checked that the length fits into 31 bits.
     event.length = i32::try_from(data.len()).unwrap_or(i32::MAX);
     call(&raw const event);
 }
 
-/// Sets the numbers of `event`, and gives its peer, its other text and its bytes.
+/// Sets the numbers of `event`, and returns its peer, its other text and its bytes.
 fn fill_in<'a>(
     event: &mut NetworkEvent,
     told: &'a Event,

@@ -1,4 +1,4 @@
-//! Why a call failed, and the calling thread's last failure.
+//! The reason why a call failed, and the calling thread's last failure.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -10,7 +10,7 @@ thread_local! {
     static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
-/// Why a call failed, as its caller learns it.
+/// Result of a failed call: its code and its sentence.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) code: Code,
@@ -36,7 +36,7 @@ impl<E: Coded + Display> From<E> for Failure {
 }
 
 pub(super) fn set_last(failure: Failure) {
-    // A thread that is ending has no last error any more.
+    // A thread that is ending no longer has a last error.
     let _ = LAST.try_with(|last| last.replace(Some(failure)));
 }
 

@@ -1,15 +1,15 @@
-//! Where the system's `fork` tells the library of itself.
+//! Registers with the system's `fork`, and prepares a forked child.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// From here on a forked child knows that it is one. At every call that could make something that a child must not
-/// share: all but the first cost one look.
+/// Registers the fork handler, once per process, so that a forked child knows that it is one. Every call that could
+/// make something that a child must not share calls it first. All calls but the first cost one load.
 pub(super) fn watch() {
     if !WATCHED.load(Ordering::Acquire) {
-        // Nobody goes on before it is done. Two threads at once may both do it: a child then counts twice, which is as
-        // good as once.
+        // Every caller returns after the registration. Two threads at once may both register: a child then counts
+        // twice, which does no harm.
         watch_forks();
         WATCHED.store(true, Ordering::Release);
     }
@@ -17,8 +17,8 @@ pub(super) fn watch() {
 
 #[cfg(unix)]
 fn watch_forks() {
-    // SAFETY: the function has the type that is asked for, and may run in a forked child: see there. The C library
-    // forgets it when this library is unloaded.
+    // SAFETY: the function has the required type, and may run in a forked child: see its comment. The C library forgets
+    // it when this library is unloaded.
     let code = unsafe { libc::pthread_atfork(None, None, Some(begin_child)) };
     if code != 0 {
         let error = std::io::Error::from_raw_os_error(code);
@@ -29,26 +29,26 @@ fn watch_forks() {
 #[cfg(not(unix))]
 fn watch_forks() {}
 
-/// Runs in a forked child, on its only thread, before `fork` returns there: nothing here locks, allocates or panics, and
-/// the system's functions that are called are safe in signal handlers (POSIX, 2.4.3).
+/// Runs in a forked child, on its only thread, before `fork` returns there. Nothing here locks, allocates or panics,
+/// and the system functions that it calls are async-signal-safe (POSIX, 2.4.3).
 #[cfg(unix)]
 unsafe extern "C" fn begin_child() {
     crate::fork::begin_child(|descriptor, identity| {
         let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
-        // SAFETY: a number that is no descriptor is an error, and there is room for what is written.
+        // SAFETY: a number that is no descriptor is an error, and `found` has room for the result.
         if unsafe { libc::fstat(descriptor, found.as_mut_ptr()) } != 0 {
             return;
         }
         // SAFETY: the system has filled it in.
         let found = unsafe { found.assume_init() };
-        // The types differ from system to system.
+        // The types differ between systems.
         #[allow(clippy::unnecessary_cast, trivial_numeric_casts)]
         let found = crate::fork::Identity {
             device: found.st_dev as u64,
             inode: found.st_ino as u64,
         };
         if found == identity {
-            // SAFETY: it is the copy of a descriptor that the library opened in the parent, and what uses it there
+            // SAFETY: it is the copy of a descriptor that the library opened in the parent. The code that uses it there
             // does not run here.
             unsafe { libc::close(descriptor) };
         }

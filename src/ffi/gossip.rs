@@ -94,8 +94,9 @@ pub extern "C" fn GetLeaderElectionDuration() -> u32 {
     })
 }
 
-/// How long a member remembers proposals and declarations of others, so that it ignores older ones:
-/// ten times GetLeaderAliveThreshold, in milliseconds, at most UINT32_MAX. Since ABI version 4.
+/// Time for which a member remembers proposals and declarations of others, so that it ignores older
+/// ones: ten times GetLeaderAliveThreshold, in milliseconds, at most UINT32_MAX. Since ABI version
+/// 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetMsgExpirationTimeout() -> u32 {
     get("GetMsgExpirationTimeout", Windows::message_expiration)

@@ -1,18 +1,18 @@
-//! Structs of the ABI that may grow: their first field is their size as the host was compiled.
+//! Structs of the ABI that may grow: their first field is their size in the host's build.
 
 use std::ptr;
 
 use super::config::bytes;
 use super::failure::Failure;
 
-/// No struct has a `struct_size` above this: the caller did not set it.
+/// Limit of `struct_size`: a larger number means that the caller did not set it.
 pub(super) const MAX_STRUCT_BYTES: usize = 64 * 1024;
 
 /// A `#[repr(C)]` struct that begins with its `struct_size`, in which every pattern of bytes is valid.
 pub(super) trait Growing: Default {
     /// Its name in the header.
     const NAME: &'static str;
-    /// Bytes of its versions that are not the present one, the newest first. None of them ever changes.
+    /// Bytes of its earlier versions, the newest first. They never change.
     const EARLIER: &'static [usize];
 
     /// Bytes of its first version.
@@ -20,8 +20,8 @@ pub(super) trait Growing: Default {
         Self::EARLIER.last().copied().unwrap_or(size_of::<Self>())
     }
 
-    /// How many bytes of a struct of `size` bytes this version of the library knows: all of them, or those of an earlier
-    /// version. A size between two versions is that of the earlier one, so that no field is read by half.
+    /// Number of bytes of a struct of `size` bytes that this version of the library knows: all of them, or those of an
+    /// earlier version. A size between two versions counts as the earlier one, so that no field is read in part.
     fn known(size: u32) -> usize {
         let versions = [size_of::<Self>()]
             .into_iter()
@@ -45,7 +45,7 @@ pub(super) unsafe fn struct_size<T: Growing>(
             "{argument} is NULL; give a {name} with its struct_size set"
         )));
     }
-    // SAFETY: not NULL, so that the caller vouches for the first four bytes.
+    // SAFETY: not NULL, so the caller guarantees the first four bytes.
     let size = unsafe { pointer.cast::<u32>().read_unaligned() };
     if !(first..=MAX_STRUCT_BYTES).contains(&bytes(size)) {
         let owner = match argument {
@@ -59,7 +59,7 @@ pub(super) unsafe fn struct_size<T: Growing>(
     Ok(size)
 }
 
-/// The struct at `pointer`; what an older program does not know has its default.
+/// The struct at `pointer`. Fields that an older program does not know get their default.
 ///
 /// # Safety
 /// `pointer` is NULL, or points to struct_size bytes that can be read, the first four being struct_size.
@@ -67,8 +67,8 @@ pub(super) unsafe fn read<T: Growing>(argument: &str, pointer: *const T) -> Resu
     // SAFETY: the caller's promise, passed on.
     let size = unsafe { struct_size(argument, pointer) }?;
     let mut read = T::default();
-    // SAFETY: no more than struct_size bytes, for which the caller vouches, and no more than a T has; every pattern of
-    // bytes is one. Hosts that build it by hand may not align it.
+    // SAFETY: at most struct_size bytes, which the caller guarantees, and at most the bytes of a T; every pattern of
+    // bytes is a valid T. Hosts that build it by hand may not align it.
     unsafe {
         ptr::copy_nonoverlapping(
             pointer.cast::<u8>(),
@@ -79,7 +79,7 @@ pub(super) unsafe fn read<T: Growing>(argument: &str, pointer: *const T) -> Resu
     Ok(read)
 }
 
-/// Fills the struct at `pointer` with the defaults that `of` gives for its size, as far as it knows them.
+/// Fills the struct at `pointer` with the defaults from `of`, up to its size.
 ///
 /// # Safety
 /// `pointer` is NULL, or points to struct_size writable bytes, the first four of which are struct_size.

@@ -1,5 +1,4 @@
-//! What stands between every exported function and its caller: no panic passes, and every failure becomes
-//! the calling thread's last error.
+//! The guard around every exported function. It stops panics, and makes every failure the calling thread's last error.
 
 use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,11 +11,11 @@ use crate::logging;
 use crate::room::Room;
 use crate::runtime;
 
-/// What a function answers when it has no answer.
+/// Results of a function that has no answer.
 pub(super) trait Neutral {
-    /// Of a query that failed.
+    /// Result of a query that failed.
     const FAILED: Self;
-    /// Of a function that panicked.
+    /// Result of a function that panicked.
     const PANICKED: Self;
 }
 
@@ -45,7 +44,7 @@ impl Neutral for *const c_char {
     const PANICKED: Self = std::ptr::null();
 }
 
-/// Runs `body`; a panic in it is logged, becomes the last error, and gives the type's answer.
+/// Runs `body`. A panic in it is logged, becomes the last error, and returns `T::PANICKED`.
 pub(super) fn guard<T: Neutral>(function: &str, body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let what = panic
@@ -62,13 +61,13 @@ pub(super) fn guard<T: Neutral>(function: &str, body: impl FnOnce() -> T) -> T {
     })
 }
 
-/// A function that answers with a code. It is refused inside a log callback: that may run on the network thread,
-/// which would wait for itself.
+/// A function that returns a code. It is refused inside a log callback, which may run on the network thread: the call
+/// would wait for its own thread.
 pub(super) fn command(function: &str, body: impl FnOnce() -> Result<(), Failure>) -> i32 {
     count(function, || body().map(|()| Code::Ok.value()))
 }
 
-/// A function that answers with a number of things or a code. Refused inside a log callback, as [`command`] is.
+/// A function that returns a count or a code. Refused inside a log callback, as [`command`] is.
 pub(super) fn count(function: &str, body: impl FnOnce() -> Result<i32, Failure>) -> i32 {
     log_command(function, || {
         if logging::in_log_callback() {
@@ -83,7 +82,7 @@ pub(super) fn count(function: &str, body: impl FnOnce() -> Result<i32, Failure>)
     })
 }
 
-/// A function that answers as [`count`] does, and that a log callback may call.
+/// A function that returns as [`count`] does, and that a log callback may call.
 pub(super) fn log_command(function: &str, body: impl FnOnce() -> Result<i32, Failure>) -> i32 {
     fork::watch();
     guard(function, || {
@@ -95,7 +94,7 @@ pub(super) fn log_command(function: &str, body: impl FnOnce() -> Result<i32, Fai
     })
 }
 
-/// A function that answers with a value.
+/// A function that returns a value.
 pub(super) fn query<T: Neutral>(function: &str, body: impl FnOnce() -> Result<T, Failure>) -> T {
     guard(function, || {
         body().unwrap_or_else(|failure| {
@@ -105,7 +104,7 @@ pub(super) fn query<T: Neutral>(function: &str, body: impl FnOnce() -> Result<T,
     })
 }
 
-/// The room, where one is open.
+/// The open room.
 pub(super) fn room(function: &str) -> Result<Arc<Room>, Failure> {
     runtime::room().ok_or_else(|| Failure {
         code: Code::NotInitialized,

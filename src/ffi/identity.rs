@@ -1,4 +1,4 @@
-//! Keys: by which a member is known, whatever its name.
+//! Keys, which identify a member whatever its id.
 
 use std::ffi::c_char;
 
@@ -32,10 +32,10 @@ pub unsafe extern "C" fn GenerateIdentityKey(buffer: *mut u8, length: i32) -> i3
                 "length is {length}; an identity key has {IDENTITY_KEY_BYTES} bytes"
             )));
         }
-        // SAFETY: not NULL, and the caller vouches for that many bytes; bytes need no alignment.
+        // SAFETY: not NULL, and the caller guarantees `length` bytes; bytes need no alignment.
         let key = unsafe { &mut *buffer.cast::<[u8; IDENTITY_KEY_BYTES]>() };
         fill_identity_key(key)?;
-        // It is a constant of two digits.
+        // The constant has two digits.
         Ok(IDENTITY_KEY_BYTES as i32)
     })
 }

@@ -63,7 +63,8 @@ pub extern "C" fn EnableAutoLeaderElection(enabled: u8) -> i32 {
 /// and a member that is not on the roster never leads.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (the room has a fixed host) or
-/// MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED, where quorum_roster names who may lead).
+/// MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED, where quorum_roster names the members that may
+/// lead).
 #[unsafe(no_mangle)]
 pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
     command("SetLeaderEligible", || {
@@ -106,8 +107,8 @@ pub unsafe extern "C" fn TransferLeadership(peer_id: *const c_char) -> i32 {
 /// again until another member has led, or for six times GetLeaderAliveThreshold. The others elect
 /// as after any loss. If there are no others, this node leads again after that time.
 ///
-/// With MMN_STRATEGY_ETCD this node resigns: it stops leading at once (MMN_LEADER_RESIGNED), deletes
-/// its key, and campaigns again behind all that wait. If none waits, it leads again.
+/// With MMN_STRATEGY_ETCD this node resigns: it stops leading at once (MMN_LEADER_RESIGNED),
+/// deletes its key, and campaigns again behind all waiting members. If none waits, it leads again.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may
 /// lead; only with MMN_STRATEGY_RAFT), MMN_REJECTED (the room has a fixed host) or MMN_NOT_SUPPORTED
@@ -119,9 +120,9 @@ pub extern "C" fn YieldLeadership() -> i32 {
     })
 }
 
-/// Sets how much elections prefer this node from now on. The highest priority campaigns first; of
-/// equal ones the largest id. The default is 0, and any number is allowed. The priority decides who
-/// succeeds a lost leader, and never displaces a living one.
+/// Sets the priority of this node in elections from now on. The highest priority campaigns first;
+/// of equal ones the largest id. The default is 0, and any number is allowed. The priority decides
+/// which member succeeds a lost leader, and never displaces a living one.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with any strategy but
 /// MMN_STRATEGY_RAFT).
@@ -154,8 +155,7 @@ pub extern "C" fn GetLeaderEpoch() -> i64 {
     })
 }
 
-/// How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED or
-/// MMN_STRATEGY_ETCD. -1 when no room is open.
+/// The election strategy of this room: one of MMN_STRATEGY_... -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetElectionStrategy() -> i32 {
     query("GetElectionStrategy", || {
@@ -169,7 +169,7 @@ pub extern "C" fn GetElectionStrategy() -> i32 {
     })
 }
 
-/// The rules of elections keep terms and epochs below 2^49.
+/// The election rules keep terms and epochs below 2^49.
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -190,8 +190,8 @@ pub extern "C" fn GetCurrentLeader() -> *const c_char {
     })
 }
 
-/// Whether this node is the leader: 1 or 0. With MMN_STRATEGY_ETCD 0 from the moment on at which its
-/// lease may have ended, also when the process was stopped or the machine slept until then.
+/// Whether this node is the leader: 1 or 0. With MMN_STRATEGY_ETCD it is 0 from the moment at which
+/// its lease may have ended, even if the process was stopped or the machine slept until then.
 #[unsafe(no_mangle)]
 pub extern "C" fn IsLeader() -> u8 {
     if let Some(leads) = runtime::glance().leads() {

@@ -36,7 +36,7 @@ pub unsafe extern "C" fn InitializeNetwork(
     command("InitializeNetwork", || {
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
-        // SAFETY: the same.
+        // SAFETY: as above.
         let session = unsafe { session_id_argument("session_id", session_id) }?;
         refuse_second_room()?;
         Ok(runtime::initialize(peer, session, Config::default())?)
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn InitializeNetworkWithConfig(
     command("InitializeNetworkWithConfig", || {
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
-        // SAFETY: the same.
+        // SAFETY: as above.
         let session = unsafe { session_id_argument("session_id", session_id) }?;
         if config.is_null() {
             return Err(Failure::invalid(
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn InitializeNetworkWithConfig(
                     .to_owned(),
             ));
         }
-        // SAFETY: not NULL, so that the caller vouches for its bytes; hosts that build it by hand may not align it.
+        // SAFETY: not NULL, so the caller guarantees its bytes. Hosts that build it by hand may not align it.
         let config = unsafe { config.read_unaligned() };
         refuse_second_room()?;
         let config = Config::try_from(&config)?;
@@ -75,8 +75,8 @@ pub unsafe extern "C" fn InitializeNetworkWithConfig(
     })
 }
 
-/// A room refuses a second one before the values are looked at. Inside a callback there is a room, though it
-/// may be closing; waiting for that would wait for this callback.
+/// Refuses a second room before any value is checked. Inside a callback a room exists, though it may be closing; to
+/// wait for its end would wait for this callback.
 pub(super) fn refuse_second_room() -> Result<(), StartError> {
     if dispatch::in_callback() || runtime::is_initialized() {
         return Err(StartError::AlreadyInitialized);
@@ -85,8 +85,8 @@ pub(super) fn refuse_second_room() -> Result<(), StartError> {
 }
 
 /// Leaves the room and closes it. The library sends accepted messages for up to 1 second, notifies
-/// the other members, and releases every thread and socket. Takes at most 2 seconds, plus the time
-/// of a callback that is running: that callback must not wait for the thread that calls this.
+/// the other members, and releases every thread and socket. It takes at most 2 seconds, plus the
+/// time of a running callback, which must not wait for the thread that calls this.
 ///
 /// When it returns, no callback of the room runs or will run, all of them are unregistered, and the
 /// event handler's `drop_fn` has run. If no log callback is registered, the host may unload the

@@ -15,7 +15,7 @@ use crate::logging::{self, Verbosity};
 /// It runs on the thread that makes the record, which may belong to the library or to the host, and
 /// on several threads at a time. It should be quick, because that thread waits for it. Inside it
 /// the host may call queries (Is..., Get...) and the log functions; all others return
-/// MMN_WOULD_DEADLOCK. Records made inside it are not passed to it. It must not throw.
+/// MMN_WOULD_DEADLOCK. It does not receive records made inside it. It must not throw.
 pub type LogCallback =
     Option<extern "C" fn(user_data: *mut c_void, level: i32, message: *const c_char)>;
 

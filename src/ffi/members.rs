@@ -1,4 +1,4 @@
-//! Who may be in the room.
+//! Membership: kicks, bans, limits and join requests.
 
 use std::ffi::c_char;
 
@@ -55,9 +55,9 @@ pub unsafe extern "C" fn KickPeer(
 }
 
 /// Removes a peer from the room as KickPeer does, with `flags` 0 or MMN_KICK_BAN. Without
-/// MMN_KICK_BAN the peer may come back: its host receives the end of its room, and can open it again.
-/// Whether it is admitted is then decided as for any newcomer. A peer that is reconnecting does not
-/// learn of a kick without a ban.
+/// MMN_KICK_BAN the peer may come back: its host receives the end of its room, and can open it
+/// again. The room then decides about it as about any newcomer. A peer that is reconnecting does
+/// not learn of a kick without a ban.
 ///
 /// Returns as KickPeer, and MMN_INVALID_ARGUMENT for unknown flags. Since ABI version 10.
 ///
@@ -87,8 +87,8 @@ pub unsafe extern "C" fn KickPeerEx(
 }
 
 /// Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with,
-/// under whatever other ids. Only the leader may. It is the same for bans of KickPeer and of
-/// KickPeerEx. The peer is not admitted by that, but may ask again.
+/// whatever other ids use that key. Only the leader may. It lifts bans of KickPeer and of
+/// KickPeerEx alike. The peer is not admitted by that, but may ask again.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER or MMN_PEER_NOT_FOUND (no
 /// peer of that id is banned). On failure nothing has changed. Since ABI version 10.
@@ -117,9 +117,9 @@ pub extern "C" fn SetMaxPeers(max_peers: u32) -> i32 {
     })
 }
 
-/// Sets the payload that this node sends from now on when it enters a room, on which the leader's
-/// host can decide: `length` bytes at `data`, at most 16384; 0 for none. Before
-/// ABI version 10 it was 8192.
+/// Sets the payload that this node sends from now on when it enters a room, for the decision of the
+/// leader's host: `length` bytes at `data`, at most 16384; 0 for none. Before ABI version 10 it was
+/// 8192.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED.
 ///
@@ -134,11 +134,11 @@ pub unsafe extern "C" fn SetJoinPayload(data: *const u8, length: i32) -> i32 {
     })
 }
 
-/// Sets whether this host decides who may enter while this node leads (not 0), or everybody who
-/// knows the room may enter (0, the default). If it decides, every newcomer is an
-/// MMN_EVENT_JOIN_REQUEST, which the host answers with AcceptJoin or RejectJoin within
-/// handshake_timeout_ms. Without an answer the newcomer is refused, and gets MMN_TIMEOUT. Members
-/// that return need no request. Set it on every member that may come to lead.
+/// Sets the admission rule of this host while this node leads: the host decides about each newcomer
+/// (not 0), or every process that knows the room may enter (0, the default). If the host decides,
+/// every newcomer is an MMN_EVENT_JOIN_REQUEST, which the host answers with AcceptJoin or
+/// RejectJoin within handshake_timeout_ms. Without an answer the newcomer is refused, and gets
+/// MMN_TIMEOUT. Members that return need no request. Set it on every member that may come to lead.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]

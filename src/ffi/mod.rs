@@ -1,9 +1,8 @@
 //! The C ABI: exported functions by topic, and the only `unsafe` of the library.
 //!
-//! There is no logic here. Every function checks its arguments, asks the room and translates the answer, inside
-//! a guard that no panic passes. The header `include/meta_mystia_network.h` and what the bindings take
-//! from it are generated from these files, in the order in which `build.rs` lists them; their documentation is the
-//! header's.
+//! There is no logic here. Every function checks its arguments, asks the room and translates the answer, inside a guard
+//! that stops panics. The header `include/meta_mystia_network.h` and the generated parts of the bindings come from
+//! these files, in the order in which `build.rs` lists them. The doc comments become the header's documentation.
 
 #![allow(
     rustdoc::broken_intra_doc_links,

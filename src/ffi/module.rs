@@ -1,10 +1,10 @@
-//! The library as the system has loaded it.
+//! The library as a loaded module of the process.
 
-/// Keeps the library in memory for as long as the process lives, whatever the host unloads: a thread that the library has
-/// left behind would otherwise return into code that is gone.
+/// Keeps the library in memory until the process ends, even if the host unloads it. Otherwise a thread that the library
+/// left behind would return into unmapped code.
 pub(super) fn stay_loaded() {
     if !pin() {
-        // As a part of the program itself it stays in any case.
+        // A library linked into the program itself stays in any case.
         tracing::debug!("the system does not name a module to keep in memory");
     }
 }
@@ -13,15 +13,15 @@ pub(super) fn stay_loaded() {
 fn pin() -> bool {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::uninit();
     let here = stay_loaded as *const () as *const libc::c_void;
-    // SAFETY: any address may be asked about, and there is room for what is written.
+    // SAFETY: `dladdr` accepts any address, and `found` has room for the result.
     if unsafe { libc::dladdr(here, found.as_mut_ptr()) } == 0 {
         return false;
     }
     // SAFETY: the system has filled it in.
     let found = unsafe { found.assume_init() };
     let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-    // SAFETY: the name is the loader's own, ends with a NUL, and is valid while the module is loaded, as it is here. It is
-    // loaded already, so that nothing of it runs now.
+    // SAFETY: the name is the loader's, ends with a NUL, and is valid while the module is loaded, as it is here. The
+    // module is loaded already, so `dlopen` runs none of its code.
     let module = unsafe { libc::dlopen(found.dli_fname, flags) };
     !module.is_null()
 }
@@ -40,7 +40,8 @@ fn pin() -> bool {
 
     let mut module = std::ptr::null_mut();
     let here = stay_loaded as *const () as *const u16;
-    // SAFETY: with these flags the second argument is any address within the module, and the handle is written to the third.
+    // SAFETY: with these flags the second argument is any address within the module. The system writes the handle to
+    // the third.
     unsafe { GetModuleHandleExW(FLAG_PIN | FLAG_FROM_ADDRESS, here, &raw mut module) != 0 }
 }
 

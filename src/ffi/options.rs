@@ -50,33 +50,33 @@ pub struct NetworkOptions {
     /// between members with different secrets fails with MMN_AUTHENTICATION_FAILED. NULL is no
     /// secret [NULL].
     pub secret: *const u8,
-    /// An Ed25519 private key in PKCS#8 (DER), identity_key_length bytes. Give one to keep this
+    /// An Ed25519 private key in PKCS#8 (DER), identity_key_length bytes. Pass one to keep this
     /// member's identity from one room to the next. NULL makes a new key at every start [NULL].
     pub identity_key: *const u8,
     /// Length of secret in bytes, at most MMN_MAX_SECRET_BYTES. 0 is no secret [0].
     pub secret_length: u32,
     /// Length of identity_key in bytes, at most 1024. 0 makes a new key [0].
     pub identity_key_length: u32,
-    /// How long the room keeps a lost member's place, in milliseconds [60000]. Above 0. With
+    /// Time for which the room keeps a lost member's place, in milliseconds [60000]. Above 0. With
     /// MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.
     pub member_hold_ms: u32,
     /// Most bytes queued for one peer, and for the host, besides the limits in messages [4194304].
     /// Above 0. An empty queue accepts one message of any allowed size.
     pub queue_bytes: u32,
-    /// How the room elects its leader: MMN_STRATEGY_RAFT, since ABI version 4
-    /// MMN_STRATEGY_GOSSIP, since ABI version 7 MMN_STRATEGY_SEEDED, or since ABI version 8
-    /// MMN_STRATEGY_ETCD [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and
-    /// MMN_STRATEGY_ETCD, too, in a build without it. The same for all members. With any strategy but
-    /// MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms,
-    /// manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has
-    /// no votes, and SetLeaderAliveThreshold and the functions beside it set its times.
-    /// MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It
-    /// excludes host_mode and eligible 0, and auto_election_enabled has no effect.
-    /// MMN_STRATEGY_ETCD needs etcd, which has its times. It excludes host_mode, MMN_QUORUM_STATIC
-    /// and any merge_policy and set_leader_authority but the defaults. The members need no link to
-    /// each other for it: a room of one takes part in the election.
+    /// Election strategy of the room: MMN_STRATEGY_RAFT, since ABI version 4 MMN_STRATEGY_GOSSIP,
+    /// since ABI version 7 MMN_STRATEGY_SEEDED, or since ABI version 8 MMN_STRATEGY_ETCD
+    /// [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and so is MMN_STRATEGY_ETCD in a
+    /// build without it. The same for all members. With any strategy but MMN_STRATEGY_RAFT,
+    /// election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and
+    /// set_leader_authority have no effect. Gossip has no votes, and SetLeaderAliveThreshold and
+    /// the functions beside it set its times. MMN_STRATEGY_SEEDED needs seeded, which has its
+    /// times, quorum_roster and state_directory. It excludes host_mode and eligible 0, and
+    /// auto_election_enabled has no effect. MMN_STRATEGY_ETCD needs etcd, which has its times. It
+    /// excludes host_mode, MMN_QUORUM_STATIC and any merge_policy and set_leader_authority but the
+    /// defaults. The members need no link to each other for it: a room of one takes part in the
+    /// election.
     pub strategy: u32,
-    /// How much elections prefer this member: the highest priority first [0]. Must be 0 with any
+    /// Priority of this member in elections: the highest goes first [0]. Must be 0 with any
     /// strategy but MMN_STRATEGY_RAFT.
     pub priority: i32,
     /// The UDP port to bind [0]. 0 is any free port.
@@ -84,13 +84,13 @@ pub struct NetworkOptions {
     /// Discovery in the local network: MMN_DISCOVERY_OFF, MMN_DISCOVERY_REPORT or
     /// MMN_DISCOVERY_CONNECT [MMN_DISCOVERY_OFF].
     pub discovery_mode: u8,
-    /// Which thread runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL
+    /// Thread that runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL
     /// [MMN_DISPATCH_THREAD].
     pub dispatch_mode: u8,
-    /// Which leader stays when two parts of a room merge: MMN_MERGE_LARGEST_SIDE or
+    /// Leader that stays when two parts of a room merge: MMN_MERGE_LARGEST_SIDE or
     /// MMN_MERGE_HIGHEST_TERM [MMN_MERGE_LARGEST_SIDE]. The same for all members.
     pub merge_policy: u8,
-    /// Who may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY
+    /// Members that may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY
     /// [MMN_AUTHORITY_ANYONE]. The same for all members.
     pub set_leader_authority: u8,
     /// Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST
@@ -99,26 +99,24 @@ pub struct NetworkOptions {
     pub host_mode: u8,
     /// Whether this member may lead: 0 makes it an observer, else yes [1].
     pub eligible: u8,
-    /// Where the strategy keeps the state that must survive the process: the path of an existing
-    /// directory that this member can write to. Each session id and peer id has a file of its own
-    /// there. The file holds the roster, the votes and, if identity_key is NULL, the private key,
-    /// which the first start makes and every later start reuses. A quorum_roster or identity_key
-    /// that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory
-    /// as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED. Allowed with
-    /// MMN_STRATEGY_ETCD, where it keeps the lease, so that a process that restarts within
-    /// ttl_seconds leads on and does not wait for its own earlier key. Else NULL [NULL]. Since ABI
-    /// version 3.
+    /// Directory of the state that must survive the process: the path of an existing directory that
+    /// this member can write to. Each session id and peer id has a file of its own there. The file
+    /// holds the roster, the votes and, if identity_key is NULL, the private key, which the first
+    /// start makes and every later start reuses. A quorum_roster or identity_key that differs from
+    /// the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory as the same member.
+    /// Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED. Allowed with MMN_STRATEGY_ETCD,
+    /// where it keeps the lease: a process that restarts within ttl_seconds then leads on and does
+    /// not wait for its own earlier key. Else NULL [NULL]. Since ABI version 3.
     pub state_directory: *const c_char,
     /// The path of a file for a trace of the room's elections, which `examples/simulate.rs` draws.
     /// The library overwrites the file, writes up to 256 MiB, and records nothing that the host
     /// sends. A path that cannot be written is MMN_INVALID_ARGUMENT. NULL is no trace [NULL]. Since
     /// ABI version 3.
     pub trace_path: *const c_char,
-    /// Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The
-    /// same for all members. A room with a static quorum never has two leaders, and has none
+    /// Members whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC].
+    /// The same for all members. A room with a static quorum never has two leaders, and has none
     /// without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and
-    /// host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case. Since ABI
-    /// version 3.
+    /// host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case. Since ABI version 3.
     pub quorum_policy: u32,
     /// 0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most
     /// MMN_MAX_QUORUM_VOTERS [0]. Since ABI version 3.
@@ -131,7 +129,7 @@ pub struct NetworkOptions {
     pub reserved: u32,
     /// Most other members that any member may have, as SetMaxPeers sets it, from the room's first
     /// leader on; 0 is no limit [0]. The leader's own value applies until a leader calls
-    /// SetMaxPeers, so give all members that may lead the same. Since ABI version 5.
+    /// SetMaxPeers, so set the same value at all members that may lead. Since ABI version 5.
     pub max_peers: u32,
     /// 0. Since ABI version 5.
     pub reserved2: u32,
@@ -149,29 +147,30 @@ pub struct NetworkOptions {
     /// The settings of MMN_STRATEGY_ETCD, which requires them. NULL with any other strategy [NULL].
     /// Since ABI version 8.
     pub etcd: *const EtcdOptions,
-    /// Who links to whom: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for
-    /// all members. In a star guests link to the fixed host alone, and everything that they send each
-    /// other goes through it, encrypted from end to end. No guest learns the address of another, and
-    /// one reachable port, the host's, is enough. There is no host migration. A star needs host_mode.
-    /// Since ABI version 10.
+    /// Links of the room: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for
+    /// all members. In a star guests link to the fixed host alone, and everything that they send
+    /// each other goes through it, encrypted from end to end. No guest learns the address of
+    /// another, and one reachable port, the fixed host's, is enough. There is no host migration. A
+    /// star needs host_mode. Since ABI version 10.
     pub topology: u32,
     /// 0. Since ABI version 10.
     pub reserved3: u32,
-    /// How this member enters the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN
-    /// [MMN_ENTRY_ANY]. Give MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN behind
-    /// "join a game": then a player whose dial fails does not become the host of a room of its own,
-    /// and its MMN_EVENT_LEADER_CHANGED means that it is in a room. Two members that both join refuse
-    /// each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for 10 seconds
-    /// receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as any other.
-    /// Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC, MMN_STRATEGY_SEEDED and
-    /// MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0. Since ABI version 11.
-    pub entry: u32,
-    /// While this member leads: how long its host may take no events, in milliseconds, at least 1000 [0,
-    /// which is for ever]. In poll mode that is the time since the last PollEvents, else the time for
-    /// which the running callback has been running. After that the member yields to one that may lead
-    /// and whose host has taken events within half of that time. Without such a member it leads on. It
-    /// yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it never yields. Since
+    /// Entry of this member into the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN
+    /// [MMN_ENTRY_ANY]. Use MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN
+    /// behind "join a game": then a player whose dial fails does not become the leader of a room of
+    /// its own, and its MMN_EVENT_LEADER_CHANGED means that it is in a room. Two members that both
+    /// join refuse each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for
+    /// 10 seconds receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as
+    /// any other. Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC,
+    /// MMN_STRATEGY_SEEDED and MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0. Since
     /// ABI version 11.
+    pub entry: u32,
+    /// Longest time that the host may take no events while this member leads, in milliseconds, at
+    /// least 1000 [0, unlimited]. In poll mode the library measures from the last PollEvents, else
+    /// from the start of the running callback. After that time the member yields to one that may
+    /// lead and whose host has taken events within half of that time. Without such a member it
+    /// leads on. It yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it
+    /// never yields. Since ABI version 11.
     pub yield_after_ms: u32,
 }
 
@@ -297,11 +296,11 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
     command("InitializeNetworkWithOptions", || {
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
-        // SAFETY: the same.
+        // SAFETY: as above.
         let session = unsafe { session_id_argument("session_id", session_id) }?;
-        // SAFETY: the same.
+        // SAFETY: as above.
         let options = unsafe { read("options", options) }?;
-        // SAFETY: the same.
+        // SAFETY: as above.
         let pointed = unsafe { Pointed::read(&options) }?;
         refuse_second_room()?;
         supported(&options)?;
@@ -313,8 +312,8 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
     })
 }
 
-/// Strings that hosts may point to: an address, none, no UTF-8, an address as some write it, a list with a control character,
-/// a list that is a roster as well as seeds, endpoints of etcd, and a prefix of its keys.
+/// Strings that hosts may point to: an address, "", no UTF-8, an address in another notation, a list with a control
+/// character, a list that is both a roster and a list of seeds, endpoints of etcd, and a prefix of its keys.
 #[cfg(any(test, feature = "fuzzing"))]
 const TEXTS: [&[u8]; 8] = [
     b"127.0.0.1\0",
@@ -327,8 +326,9 @@ const TEXTS: [&[u8]; 8] = [
     b"rooms/here\0",
 ];
 
-/// A fuzz target: a struct of any size with any values in it becomes settings, or a sentence. The first two bytes are its
-/// size; what it does not hold is a `SeededOptions` for its pointer to one, likewise, and then an `EtcdOptions`.
+/// A fuzz target: a struct of any size with any values in it becomes settings, or a sentence. The first two bytes are
+/// its size. The bytes that it does not hold become a `SeededOptions` for its pointer to one, likewise, and then an
+/// `EtcdOptions`.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check(input: &[u8]) {
     let Some((size, fields)) = input.split_first_chunk::<2>() else {
@@ -389,13 +389,13 @@ pub(crate) fn check(input: &[u8]) {
         assert!(!(FIRST_VERSION_BYTES..=MAX_STRUCT_BYTES).contains(&given.len()));
         return;
     };
-    // SAFETY: the same.
+    // SAFETY: as above.
     if let Ok(pointed) = unsafe { Pointed::read(&options) }
         && let Err(error) = config(&options, pointed)
     {
         assert!(error.to_string().len() < 512, "a long sentence");
     }
-    // And the other way: no byte beyond the size is written.
+    // Conversely, the defaults must not write beyond the size.
     let mut defaults = vec![0x5a_u8; bytes(size).max(4)];
     defaults[..4].copy_from_slice(&size.to_ne_bytes());
     let pointer = defaults.as_mut_ptr().cast::<NetworkOptions>();
@@ -409,8 +409,8 @@ pub(crate) fn check(input: &[u8]) {
     );
 }
 
-/// A struct of `size` bytes, four at least, with what it takes of `fields` behind its size, and the rest of them. Exactly as
-/// long as it says, so that a sanitizer sees what is read beyond.
+/// A struct of `size` bytes, at least four, filled from `fields` behind its size, and the rest of `fields`. Exactly as
+/// long as its size, so that a sanitizer notices a read beyond it.
 #[cfg(any(test, feature = "fuzzing"))]
 fn any_struct(size: [u8; 2], fields: &[u8]) -> (u32, Vec<u8>, &[u8]) {
     let size = u32::from(u16::from_le_bytes(size));
@@ -420,8 +420,8 @@ fn any_struct(size: [u8; 2], fields: &[u8]) -> (u32, Vec<u8>, &[u8]) {
     (size, given, rest)
 }
 
-/// Makes a pointer that a host may pass of the bytes at `offset`, if the struct has them: NULL, or what `target` gives for the
-/// first of them, which it returns.
+/// Replaces the bytes at `offset`, if the struct has them, with a pointer that a host may pass: NULL, or the result of
+/// `target` for the first of these bytes. Returns that byte.
 #[cfg(any(test, feature = "fuzzing"))]
 fn point(given: &mut [u8], offset: usize, target: impl FnOnce(u8) -> *const u8) -> Option<u8> {
     let place = given.get_mut(offset..offset + size_of::<usize>())?;
@@ -439,10 +439,10 @@ fn text_of(chosen: u8) -> *const u8 {
     TEXTS[usize::from(chosen) % TEXTS.len()].as_ptr()
 }
 
-/// First inputs of the fuzz target with a `SeededOptions`: one that is right, and some with a field that is not.
+/// First inputs of the fuzz target with a `SeededOptions`: a valid one, and some with an invalid field.
 #[cfg(test)]
 pub(crate) fn seeded_inputs() -> Vec<Vec<u8>> {
-    // The list that is a roster as well as seeds.
+    // The list that is both a roster and a list of seeds.
     const LIST: usize = 69;
     let list = ptr::without_provenance(LIST);
     let options = NetworkOptions {
@@ -480,7 +480,7 @@ pub(crate) fn seeded_inputs() -> Vec<Vec<u8>> {
     inputs.into()
 }
 
-/// The same with an `EtcdOptions`.
+/// First inputs of the fuzz target with an `EtcdOptions`.
 #[cfg(test)]
 pub(crate) fn etcd_inputs() -> Vec<Vec<u8>> {
     // The endpoints, and the prefix.
@@ -519,7 +519,7 @@ pub(crate) fn etcd_inputs() -> Vec<Vec<u8>> {
     inputs.into()
 }
 
-/// Two bytes of size, and what lies behind the size in the struct.
+/// Two bytes of size, and the bytes behind the size in the struct.
 #[cfg(test)]
 fn input_of<T: Growing>(given: &T, size: u32) -> Vec<u8> {
     // SAFETY: the structs of the ABI have no padding.

@@ -10,18 +10,17 @@ use crate::runtime;
 use crate::snapshot::PeerView;
 use crate::target::parse_pasted_target;
 
-/// Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port". Blanks, line ends and
-/// invisible characters around it are left out, and full-width characters count as ASCII ones, so
-/// that text which a player pastes or types works. A link-local IPv6 address needs its zone, the name
-/// or the number of this machine's interface: "[fe80::1%eth0]:port".
+/// Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port". The library removes
+/// blanks, line ends and invisible characters around it, and takes full-width characters as ASCII
+/// ones, so that text which a player pastes or types works. A link-local IPv6 address needs its
+/// zone, the name or the number of this machine's interface: "[fe80::1%eth0]:port".
 ///
 /// After MMN_OK, exactly one ConnectionResultCallback follows, with `addr` as passed here: within
 /// handshake_timeout_ms if nothing answers; each answer renews that time, up to three times that in
-/// all. If five dials to an address within a minute end as a wrong guess of the session id or the
-/// secret would, the library does not dial that address for a while: the result is
-/// MMN_RATE_LIMITED, and the data of MMN_EVENT_CONNECTION_RESULT names the number of seconds. A host
-/// name that does not resolve is MMN_NAME_NOT_RESOLVED. Before ABI version 11 both were
-/// MMN_CONNECTION_FAILED.
+/// all. If five dials to an address within a minute fail as a dial with a wrong session id or
+/// secret does, the library does not dial that address for a while: the result is MMN_RATE_LIMITED,
+/// and the data of MMN_EVENT_CONNECTION_RESULT names the number of seconds. A host name that does
+/// not resolve is MMN_NAME_NOT_RESOLVED. Before ABI version 11 both were MMN_CONNECTION_FAILED.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address),
 /// MMN_NOT_INITIALIZED or MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).
@@ -209,7 +208,7 @@ pub unsafe extern "C" fn GetPeerIndex(peer_id: *const c_char) -> u32 {
         if known != 0 {
             return Ok(known);
         }
-        // A known peer's id is right; only others cost the check, which allocates.
+        // The id of a known peer is valid. Only others need the check, which allocates.
         checked_peer_id("peer_id", text)?;
         room("GetPeerIndex")?;
         Ok(0)
@@ -261,7 +260,7 @@ fn rtt_ms(peer: &PeerView) -> i32 {
     })
 }
 
-/// Asks the snapshot about a peer.
+/// Asks the snapshot about a peer, for a query.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -278,7 +277,7 @@ unsafe fn query_peer(
         {
             return Ok(answer(peer));
         }
-        // A known peer's id is right; only others cost the check, which allocates.
+        // The id of a known peer is valid. Only others need the check, which allocates.
         checked_peer_id("peer_id", text)?;
         room(function)?;
         Ok(UNKNOWN)

@@ -1,4 +1,4 @@
-//! The seeded strategy: its settings, and what a member knows of its cluster.
+//! The seeded strategy: its settings, and queries about the cluster.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -30,7 +30,7 @@ pub struct SeededOptions {
     /// it. Spaces around a line and empty lines are ignored. A seed may list itself. The library
     /// dials them, and dials them again for as long as it needs them. Required [NULL].
     pub seeds: *const c_char,
-    /// How often a member checks what is due, in milliseconds [500, 50]. Above 0.
+    /// Interval at which a member checks its deadlines, in milliseconds [500, 50]. Above 0.
     pub probe_interval_ms: u32,
     /// Time between two keep-alives, in milliseconds [10000, 200]. At least probe_interval_ms.
     pub heartbeat_interval_ms: u32,
@@ -119,9 +119,9 @@ pub unsafe extern "C" fn GetDefaultSeededOptions(profile: u32, options: *mut See
 }
 
 /// The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and
-/// MMN_MEMBER_INIT for everybody who is not in the cluster. -1 when `peer_id` is not an id, no room
-/// is open (both set GetLastErrorCode), or the room's strategy is not MMN_STRATEGY_SEEDED. Since
-/// ABI version 7.
+/// MMN_MEMBER_INIT for every peer that is not in the cluster. -1 when `peer_id` is not an id, no
+/// room is open (both set GetLastErrorCode), or the room's strategy is not MMN_STRATEGY_SEEDED.
+/// Since ABI version 7.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -139,9 +139,9 @@ pub unsafe extern "C" fn GetMemberState(peer_id: *const c_char) -> i32 {
     })
 }
 
-/// The version of the cluster, which grows with every leader. 0 before this node has entered one,
-/// and after it left one whose leader was lost for good. -1 when no room is open or its strategy is
-/// not MMN_STRATEGY_SEEDED. Since ABI version 7.
+/// The version of the cluster, which grows with every leader. 0 before this node has entered a
+/// cluster, and after it left one whose leader was lost for good. -1 when no room is open or its
+/// strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetClusterVersion() -> i64 {
     query("GetClusterVersion", || {

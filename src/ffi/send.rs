@@ -11,7 +11,7 @@ use super::values::MMN_MIN_MESSAGE_TYPE;
 use crate::error::SendError;
 use crate::room::{OutMessage, Room};
 
-/// The flag that the library keeps for itself.
+/// The flag that the library reserves.
 const LIBRARY_FLAG: u8 = 1;
 
 /// Sends a message to all connected peers, or to none of them. Without peers it returns MMN_OK. In
@@ -20,9 +20,9 @@ const LIBRARY_FLAG: u8 = 1;
 /// MMN_OK means that the message is queued. It arrives once, even if a link is lost and comes back,
 /// unless the receiver leaves or is given up. Any other result means that nothing was queued.
 ///
-/// A member that is reconnecting gets the message when it returns, as long as its queue has room. It
-/// never causes MMN_SEND_QUEUE_FULL: what does not fit it misses, with all that follows until it
-/// returns, and MMN_EVENT_RETURNED counts these messages at both ends.
+/// A member that is reconnecting gets the message when it returns, as long as its queue has room.
+/// It never causes MMN_SEND_QUEUE_FULL: it misses a message that does not fit, and all that follow
+/// until it returns. MMN_EVENT_RETURNED counts these messages at both ends.
 ///
 /// The library reads `data` during the call only; it may be NULL when `length` is 0. `msg_type` is
 /// the host's own, MMN_MIN_MESSAGE_TYPE or more. `flags` are the host's own, except that bit 0
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn SendToPeer(
     command("SendToPeer", || {
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
-        // SAFETY: the same.
+        // SAFETY: as above.
         let payload = unsafe { payload(data, length) }?;
         let room = room("SendToPeer")?;
         Ok(room.send_to(&peer, message(&room, payload, msg_type, flags)?)?)
@@ -127,10 +127,10 @@ pub unsafe extern "C" fn SendFromLeader(
 }
 
 /// Forwards a message on behalf of `from`, which is this node or a connected peer. Only the leader
-/// may: receivers drop messages that anybody else sends on behalf of another. The message goes to
-/// the peer `to`, or, if `to` is NULL, to all connected peers except `from`, or to none of them. If
-/// `to` is this node's own id, the message goes to its own ReceiveCallback. The other arguments are
-/// as in BroadcastMessage.
+/// may: receivers drop messages that any other member sends on behalf of another. The message goes
+/// to the peer `to`, or, if `to` is NULL, to all connected peers except `from`, or to none of them.
+/// If `to` is this node's own id, the message goes to its own ReceiveCallback. The other arguments
+/// are as in BroadcastMessage.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT (also if `to` is `from`), MMN_NOT_INITIALIZED,
 /// MMN_MESSAGE_TOO_LARGE, MMN_NOT_LEADER (this node is not the leader), MMN_PEER_NOT_FOUND (`from`
@@ -153,10 +153,10 @@ pub unsafe extern "C" fn ForwardMessage(
         let to = if to.is_null() {
             None
         } else {
-            // SAFETY: the same.
+            // SAFETY: as above.
             Some(unsafe { peer_id_argument("to", to) }?)
         };
-        // SAFETY: the same.
+        // SAFETY: as above.
         let payload = unsafe { payload(data, length) }?;
         let room = room("ForwardMessage")?;
         let message = message(&room, payload, msg_type, flags)?;
@@ -169,7 +169,7 @@ pub unsafe extern "C" fn ForwardMessage(
 /// auto-forward on, relays it to all members but its origin. Receivers see the origin as the
 /// sender. Turn it on at all members of a centralized room.
 ///
-/// The origin keeps a broadcast until the leader has queued it for everybody. If that leader is
+/// The origin keeps a broadcast until the leader has queued it for every member. If that leader is
 /// lost, the broadcast goes through the next one. While the queue to one member is full, the leader
 /// reads nothing from origins whose broadcasts would go to that member.
 ///
@@ -229,7 +229,7 @@ pub extern "C" fn SetCompressionThreshold(bytes: u32) -> i32 {
     })
 }
 
-/// The message, copied once its type and length are allowed.
+/// The message, copied after its type and length are checked.
 pub(super) fn message(
     room: &Room,
     payload: &[u8],

@@ -1,8 +1,9 @@
-//! A fuzz target: calls of the exported functions in any order, with arguments that are wrong in every way that a host may
-//! be wrong: NULL, no UTF-8, too long, negative lengths, structs of any size, flags that are no flags. Pointers lead where
-//! the header demands it, so that what a sanitizer finds is the library's fault.
+//! A fuzz target: calls of the exported functions in any order, with every kind of invalid argument that a host may
+//! pass: NULL, no UTF-8, too long, negative lengths, structs of any size, unknown flags. Pointers are valid where the
+//! header demands it, so that a sanitizer finds faults of the library only.
 //!
-//! One room of the process at a time, alone, in poll mode or not. Every answer is a known one, and none is a panic's.
+//! The process opens one room at a time, alone, in poll mode or not. Every answer must be a known code, and none that
+//! of a panic.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
@@ -31,22 +32,22 @@ use super::values::*;
 use super::version::*;
 use crate::fuzzing::Chance;
 
-/// Calls of one sequence, at most, and rooms that it opens.
+/// Limit of the calls of one sequence, and of the rooms that it opens.
 const MAX_CALLS: usize = 400;
 const MAX_ROOMS: u32 = 3;
 /// Longest payload that the host has.
 const MAX_DATA_BYTES: usize = 300_000;
-/// A string that does not end: no more than these bytes may be read.
+/// Length of a string without a NUL: the library may read no more than these bytes.
 const ENDLESS_BYTES: usize = 64 * 1024;
 
-/// What was registered with a handler, and what of it was released.
+/// Numbers of handlers registered with user data, and of those released.
 static HELD: AtomicU32 = AtomicU32::new(0);
 static DROPPED: AtomicU32 = AtomicU32::new(0);
 
-/// A host that calls by chance.
+/// A host that makes random calls.
 struct Host<'a> {
     chance: Chance<'a>,
-    /// What strings and payloads are read from, until the next call.
+    /// Memory of strings and payloads, until the next call.
     text: Vec<u8>,
     other_text: Vec<u8>,
     data: Vec<u8>,
@@ -56,7 +57,7 @@ struct Host<'a> {
     level: i32,
 }
 
-/// What a function answered.
+/// The result of a function.
 enum Answer {
     Code(i32),
     Number(i64),
@@ -94,16 +95,17 @@ impl From<*const c_char> for Answer {
     }
 }
 
-/// Takes the calls that the build generates from the exported functions: their names, and what makes each argument.
+/// Takes the calls that the build generates from the exported functions: their names, and the method that makes each
+/// argument.
 macro_rules! calls {
     (|$host:ident| $($name:ident ( $($argument:expr),* );)*) => {
         pub(crate) const CALLED: &[&str] = &[$(stringify!($name)),*];
 
         fn call(n: usize, $host: &mut Host<'_>) -> Answer {
             let calls: [fn(&mut Host<'_>) -> Answer; CALLED.len()] = [$(|$host| {
-                let _ = &$host; // some take no arguments
-                #[allow(unused_unsafe)] // some are safe
-                // SAFETY: what the host gives is what the function's documentation demands.
+                let _ = &$host; // some functions take no arguments
+                #[allow(unused_unsafe)] // some functions are safe
+                // SAFETY: the host's arguments meet the function's documentation.
                 unsafe { $name($($argument),*).into() }
             }),*];
             calls[n % CALLED.len()]($host)
@@ -114,7 +116,7 @@ macro_rules! calls {
 // Every export, in the order of tests/abi/exports.txt.
 include!(concat!(env!("OUT_DIR"), "/sequences.rs"));
 
-/// Makes the calls that `bytes` decide, then closes the room and lets go of everything.
+/// Makes the calls that `bytes` decide, then closes the room and releases everything.
 pub(crate) fn check(bytes: &[u8]) {
     let mut host = Host {
         chance: Chance::Bytes(bytes),
@@ -143,7 +145,7 @@ pub(crate) fn check(bytes: &[u8]) {
     let open = IsNetworkInitialized();
     assert_eq!(ShutdownNetwork() == MMN_OK, open == 1);
     assert_eq!(IsNetworkInitialized(), 0);
-    // SAFETY: there is nothing to call any more.
+    // SAFETY: no callback is passed.
     unsafe {
         RegisterEventHandler(None, null_mut(), None);
         RegisterLogCallback(MMN_LOG_OFF, None, null_mut(), None);
@@ -172,7 +174,7 @@ fn answered(name: &str, answer: Answer) {
         Answer::Number(number) => assert!(number >= -1, "{name} gave {number}"),
         Answer::Text(text) => {
             if !text.is_null() {
-                // SAFETY: the library's strings end with a NUL and are there until the next one is asked for.
+                // SAFETY: the library's strings end with a NUL, and are valid until the next call that returns one.
                 let text = unsafe { CStr::from_ptr(text) };
                 assert!(text.to_str().is_ok(), "{name} gave {text:?}");
             }
@@ -189,7 +191,7 @@ fn last_error() -> String {
 
 fn read(pointer: *const c_char) -> usize {
     assert!(!pointer.is_null());
-    // SAFETY: what callbacks get ends with a NUL.
+    // SAFETY: strings passed to callbacks end with a NUL.
     let text = unsafe { CStr::from_ptr(pointer) };
     text.to_str().expect("UTF-8").len()
 }
@@ -203,7 +205,7 @@ extern "C" fn dropped(_: *mut c_void) {
 }
 
 extern "C" fn on_event(_: *mut c_void, event: *const NetworkEvent) {
-    // SAFETY: it is there during the call.
+    // SAFETY: it is valid during the call.
     let event = unsafe { &*event };
     read(event.peer);
     read(event.other);
@@ -294,7 +296,7 @@ impl Host<'_> {
         }
     }
 
-    /// Mostly one that is allowed.
+    /// A name, mostly valid.
     fn name_of_a_room(&mut self) -> *const c_char {
         match self.chance.one_in(8) {
             true => self.text(),
@@ -311,7 +313,7 @@ impl Host<'_> {
             3 => c"224.0.0.1:9".as_ptr(),
             4 if !own.is_null() => own,
             _ => {
-                // No names: resolvers take their time.
+                // No host names: resolvers are slow.
                 let text = self.text();
                 let is_name = self.text.contains(&b':') && !self.text.starts_with(b"127");
                 if is_name { null() } else { text }
@@ -319,7 +321,7 @@ impl Host<'_> {
         }
     }
 
-    /// A payload; [`Host::length`] is asked for next.
+    /// A payload; the next argument is [`Host::length`].
     fn data(&mut self) -> *const u8 {
         let len = match self.chance.below(8) {
             0 => {
@@ -342,7 +344,7 @@ impl Host<'_> {
             0 => -1,
             1 => i32::MIN,
             2 => 0,
-            // A payload that is not there.
+            // A payload at NULL.
             3 if len == 0 => 5,
             _ => len,
         }
@@ -375,7 +377,7 @@ impl Host<'_> {
         self.level
     }
 
-    /// Counted where it is taken: with a level that is none the call fails.
+    /// A log callback. Counted where the library takes it: the call fails if its level is invalid.
     fn logger(&mut self) -> LogCallback {
         let logger: LogCallback = self.chance.flip().then_some(on_log);
         let taken = (MMN_LOG_OFF..=MMN_LOG_TRACE).contains(&self.level) && logger.is_some();
@@ -395,13 +397,13 @@ impl Host<'_> {
         self.struct_to_fill(1)
     }
 
-    /// Where a call writes bytes; [`Host::length`] is asked for next.
+    /// A buffer for bytes; the next argument is [`Host::length`].
     fn u8_to_fill(&mut self) -> *mut u8 {
         self.data();
         self.data.as_mut_ptr()
     }
 
-    /// Where a call writes a number, or NULL.
+    /// A place for a number, or NULL.
     fn u64_to_fill(&mut self) -> *mut u64 {
         self.data = vec![0; 8];
         match self.chance.one_in(8) {
@@ -414,7 +416,7 @@ impl Host<'_> {
         self.struct_to_fill(1)
     }
 
-    /// A struct with some size, a multiple of `unit` up to 255 of them, or NULL.
+    /// A struct of some size, a multiple of `unit` up to 255 of them, or NULL.
     fn struct_to_fill<T>(&mut self, unit: u32) -> *mut T {
         let size = u32::from(self.chance.byte()) * unit;
         self.data = vec![0; (size as usize).max(4)];
@@ -425,7 +427,7 @@ impl Host<'_> {
         }
     }
 
-    /// One room in three announces itself: that takes a thread more, and time.
+    /// A configuration. One room in three announces itself, which takes another thread, and time.
     fn network_config_ffi(&mut self) -> NetworkConfigFFI {
         let mut config = NetworkConfigFFI {
             mdns_port: if self.chance.one_in(3) { 15353 } else { 0 },
@@ -448,7 +450,8 @@ impl Host<'_> {
         config
     }
 
-    /// Without a state directory no room takes them, so that no call writes a file.
+    /// Settings of the seeded strategy. Rooms without a state directory refuse them, so that no
+    /// call writes a file.
     fn seeded_options(&mut self) -> *const SeededOptions {
         self.seeded = SeededOptions {
             is_seed: self.number() as u32,
@@ -472,7 +475,7 @@ impl Host<'_> {
         &raw const self.seeded
     }
 
-    /// Mostly allowed, and of any size that is not too small.
+    /// Options of a send, mostly valid, and of any size that is not too small.
     fn send_options(&mut self) -> SendOptions {
         let mut options = SendOptions {
             delivery: self.chance.byte() % 4,
@@ -493,7 +496,7 @@ impl Host<'_> {
         options
     }
 
-    /// Nobody listens at these endpoints.
+    /// Settings of the etcd strategy, whose endpoints have no server.
     fn etcd_options(&mut self) -> *const EtcdOptions {
         self.etcd = EtcdOptions {
             endpoints: match self.chance.below(3) {
@@ -545,7 +548,7 @@ impl Host<'_> {
                 options.etcd = self.etcd_options();
             }
             _ => {
-                // The names of the same call are still to be read.
+                // The call still reads the names.
                 if let Some(text) = self.any_text() {
                     self.data = text;
                     options.bind_address = self.data.as_ptr().cast();

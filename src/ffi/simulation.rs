@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::guard::{command, room};
 use crate::simulated::SimulatedNetwork;
 
-/// Simulates a bad network, so that a game can be tried on one machine as its players will have it:
-/// from now on each packet that this node sends waits `lag_ms` (0 to 10000) and a random time up to
-/// `jitter_ms` (0 to 10000) more, so that packets overtake each other; `loss_permille` (0 to 1000) of
-/// a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both
-/// directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real
-/// line. Discovery in the local network is not affected. While it is on, the log repeats that every
-/// minute, as a warning.
+/// Simulates a bad network, so that a developer can try a game on one machine under the players'
+/// conditions. From now on each packet that this node sends waits `lag_ms` (0 to 10000) and a
+/// random time up to `jitter_ms` (0 to 10000) more, so that packets overtake each other;
+/// `loss_permille` (0 to 1000) packets in a thousand are lost. 0, 0, 0 ends it, which is how a room
+/// begins. Call it at every member for both directions of a link. Round trips (GetPeerRTT), losses
+/// and reconnections follow, as on a real line. It does not affect discovery in the local network.
+/// While it is on, the log repeats that every minute, as a warning.
 ///
 /// At most 8192 packets wait; further ones are lost. Takes effect at once and waits for nothing.
 ///

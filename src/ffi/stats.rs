@@ -57,21 +57,22 @@ pub struct PeerStats {
     pub congestion_window: u64,
     /// Largest UDP payload that the path carries, in bytes, as measured. 0 while the link is lost.
     pub path_mtu: u32,
-    /// How often the link was lost and came back.
+    /// Number of times that the link was lost and came back.
     pub reconnects: u32,
-    /// How messages go to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI version 10.
+    /// Path of the messages to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI
+    /// version 10.
     pub path: u32,
     /// 0. Since ABI version 10.
     pub reserved: u32,
-    /// How long the peer's host had taken no events when the peer sent its newest heartbeat, in
-    /// milliseconds: in poll mode the time since its last PollEvents, else the time for which its
-    /// running callback had been running. 0 while the link is lost. Since ABI version 11.
+    /// Time for which the peer's host had taken no events when the peer sent its newest heartbeat,
+    /// in milliseconds: in poll mode the time since its last PollEvents, else the time for which
+    /// its running callback had been running. 0 while the link is lost. Since ABI version 11.
     pub host_silent_ms: u32,
     /// 0. Since ABI version 11.
     pub reserved2: u32,
 }
 
-/// The size and the first figure: less can hold no answer.
+/// Smallest struct that can hold a result: the size and the first figure.
 const MIN_STRUCT_SIZE: usize = offset_of!(PeerStats, jitter_us);
 
 /// Writes statistics of the link and the queue to a peer to `stats`, whose `struct_size` the caller
@@ -94,7 +95,7 @@ pub unsafe extern "C" fn GetPeerStats(peer_id: *const c_char, stats: *mut PeerSt
                 "stats is NULL; give a PeerStats whose struct_size is set".to_owned(),
             ));
         }
-        // SAFETY: not NULL, so that the caller vouches for four bytes; hosts may not align it.
+        // SAFETY: not NULL, so the caller guarantees four bytes; hosts may not align it.
         let struct_size = unsafe { stats.cast::<u32>().read_unaligned() };
         let size = usize::try_from(struct_size).unwrap_or(usize::MAX);
         if size < MIN_STRUCT_SIZE {
@@ -107,7 +108,7 @@ pub unsafe extern "C" fn GetPeerStats(peer_id: *const c_char, stats: *mut PeerSt
             ..figures(&*room("GetPeerStats")?, peer)?
         };
         let size = size.min(size_of::<PeerStats>());
-        // SAFETY: the caller vouches for `struct_size` bytes, and PeerStats has `size` at least and no padding.
+        // SAFETY: the caller guarantees `struct_size` bytes, and PeerStats has at least `size` bytes and no padding.
         unsafe {
             std::ptr::copy_nonoverlapping((&raw const figures).cast::<u8>(), stats.cast(), size);
         }

@@ -1,4 +1,4 @@
-//! Strings that the library returns: one slot per thread, overwritten by the next.
+//! Strings that the library returns: one slot per thread. The next string overwrites it.
 
 use std::cell::RefCell;
 use std::ffi::c_char;
@@ -9,13 +9,13 @@ thread_local! {
     static SLOT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Puts `text` into the calling thread's slot. The pointer is valid until the thread's next call of this.
+/// Puts `text` into the calling thread's slot. The pointer is valid until the thread's next call of this function.
 pub(super) fn hand_out(text: impl Display) -> *const c_char {
-    // In its last destructors a thread has no slot any more, and gets NULL.
+    // A thread in its last destructors no longer has a slot, and gets NULL.
     SLOT.try_with(|slot| {
         let mut slot = slot.borrow_mut();
         slot.clear();
-        // Writing to a vector does not fail; what a Display leaves out on failure is not ours to add.
+        // Writing to a vector does not fail. A Display that fails leaves its own text incomplete.
         let _ = write!(slot, "{text}");
         for byte in slot.iter_mut().filter(|byte| **byte == 0) {
             *byte = b'?';
@@ -32,7 +32,7 @@ mod tests {
     use std::ffi::CStr;
 
     fn read(text: *const c_char) -> String {
-        // SAFETY: `hand_out` gave the pointer, and nothing was handed out on this thread since.
+        // SAFETY: `hand_out` returned the pointer, and this thread has not called it since.
         let text = unsafe { CStr::from_ptr(text) };
         text.to_str().expect("UTF-8").to_owned()
     }

@@ -1,4 +1,4 @@
-//! What a host gives along with a function, and how it is released.
+//! A host's pointer that belongs to a callback, and its release.
 
 use std::ffi::c_void;
 
@@ -6,18 +6,18 @@ use super::callbacks::DropCallback;
 use crate::dispatch::as_callback;
 use crate::fork;
 
-/// A pointer of the host, which it gets with every call. Dropping this releases it, but not in a forked child: there it
-/// is the parent's.
+/// A pointer of the host, which every call passes back to it. Dropping this releases it, except in a forked child,
+/// where it belongs to the parent.
 pub(super) struct UserData {
     pointer: *mut c_void,
     drop_fn: DropCallback,
     generation: u64,
 }
 
-// SAFETY: the library only hands the pointer back. Functions that take one make the host promise that it may
-// be used on any thread.
+// SAFETY: the library only passes the pointer back. Functions that take one require the host to allow its use on any
+// thread.
 unsafe impl Send for UserData {}
-// SAFETY: the same.
+// SAFETY: as above.
 unsafe impl Sync for UserData {}
 
 impl UserData {

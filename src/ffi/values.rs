@@ -29,9 +29,9 @@ pub const MMN_LOG_OFF: i32 = 0;
 pub const MMN_LOG_ERROR: i32 = 1;
 /// Log level: also warnings.
 pub const MMN_LOG_WARN: i32 = 2;
-/// Log level: also what happens in the room.
+/// Log level: also events of the room.
 pub const MMN_LOG_INFO: i32 = 3;
-/// Log level: also how it happens.
+/// Log level: also their causes.
 pub const MMN_LOG_DEBUG: i32 = 4;
 /// Log level: also every detail.
 pub const MMN_LOG_TRACE: i32 = 5;
@@ -83,8 +83,8 @@ pub const MMN_TOPOLOGY_STAR: u32 = 1;
 pub const MMN_ENTRY_ANY: u32 = 0;
 /// entry: this member creates the room: it leads at once. Since ABI version 11.
 pub const MMN_ENTRY_CREATE: u32 = 1;
-/// entry: this member joins a room that another one has created. It neither leads nor admits
-/// anybody before it has followed a leader. Since ABI version 11.
+/// entry: this member joins a room that another one created. It neither leads nor admits any member
+/// before it has followed a leader. Since ABI version 11.
 pub const MMN_ENTRY_JOIN: u32 = 2;
 
 /// quorum_policy: a majority of the members that are connected when an election starts.
@@ -105,7 +105,8 @@ pub const MMN_STRATEGY_ETCD: u32 = 3;
 
 /// strategy_flags of MMN_STRATEGY_SEEDED: at a first start, too, a seed waits for a majority.
 pub const MMN_SEEDED_STRICT_START: u32 = 1;
-/// strategy_flags of MMN_STRATEGY_SEEDED: no seed leads alone, however long there is no majority.
+/// strategy_flags of MMN_STRATEGY_SEEDED: no seed leads alone, however long the majority is
+/// missing.
 pub const MMN_SEEDED_NEVER_ALONE: u32 = 2;
 
 /// GetDefaultSeededOptions: intervals for machines in different places.
@@ -116,14 +117,14 @@ pub const MMN_SEEDED_PROFILE_LAN: u32 = 1;
 /// SendOptions.delivery: each message arrives once, in the order of the calls with the same receiver
 /// and channel. Channel 0 is that of the classic sends. Since ABI version 9.
 pub const MMN_DELIVERY_RELIABLE_ORDERED: u8 = 0;
-/// SendOptions.delivery: each message arrives once, in any order: none waits for one that the
+/// SendOptions.delivery: each message arrives once, in any order: no message waits for one that the
 /// network lost. Since ABI version 9.
 pub const MMN_DELIVERY_RELIABLE_UNORDERED: u8 = 1;
 /// SendOptions.delivery: a message arrives once or is lost, in any order. Since ABI version 9.
 pub const MMN_DELIVERY_UNRELIABLE: u8 = 2;
-/// SendOptions.delivery: the same, and the receiver drops a message that is older than the newest
-/// one that it has with the same sender and key. It remembers 1024 keys of a sender, those used
-/// last. Since ABI version 9.
+/// SendOptions.delivery: as MMN_DELIVERY_UNRELIABLE, and the receiver drops a message that is older
+/// than the newest one that it has with the same sender and key. It remembers the 1024 most
+/// recently used keys of a sender. Since ABI version 9.
 pub const MMN_DELIVERY_SEQUENCED: u8 = 3;
 /// SendOptions.flags for BroadcastEx: the message goes to the peers whose queue has room. Since ABI
 /// version 9.

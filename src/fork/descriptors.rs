@@ -1,4 +1,4 @@
-//! What the library has open, so that a forked child can close it. The places are found without a lock.
+//! The library's open descriptors, so that a forked child can close them. Access takes no lock.
 
 use std::fs::File;
 use std::io;
@@ -6,13 +6,13 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-/// Open descriptors that a forked child closes, at most; further ones stay open in it.
+/// Limit of descriptors that a forked child closes; further ones stay open in it.
 const MAX_KNOWN: usize = 256;
-/// A place that is free, and one that is being filled.
+/// Markers of a free slot, and of one that is being filled.
 const FREE: i32 = -1;
 const TAKEN: i32 = -2;
 
-/// What distinguishes an open file from one that has got its number since.
+/// Identity of an open file, which distinguishes it from a later one with the same descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// `st_dev`.
@@ -35,16 +35,16 @@ static KNOWN: [Place; MAX_KNOWN] = [const {
     }
 }; MAX_KNOWN];
 
-/// As long as this lives, a child that is forked closes its copy of the descriptor.
+/// While this value lives, a forked child closes its copy of the descriptor.
 ///
-/// Drop it after the descriptor: until then the child recognises one that has its number and is another file.
+/// Drop it after the descriptor: until then the child can recognise another file that has received the same number.
 #[derive(Debug)]
 pub(crate) struct ClosedInChildren {
     place: Option<usize>,
     generation: u64,
 }
 
-/// Notes that `open` is the library's own.
+/// Records that `open` belongs to the library.
 pub(crate) fn closed_in_children(open: &impl AsFd) -> ClosedInChildren {
     let open = open.as_fd();
     let place = identity(open)
@@ -58,7 +58,7 @@ pub(crate) fn closed_in_children(open: &impl AsFd) -> ClosedInChildren {
 }
 
 fn identity(open: BorrowedFd<'_>) -> io::Result<Identity> {
-    // A second descriptor for the same open file, because only a `File` of one's own can be asked.
+    // A duplicate, because `metadata` needs an owned `File`.
     let metadata = File::from(open.try_clone_to_owned()?).metadata()?;
     Ok(Identity {
         device: metadata.dev(),
@@ -77,14 +77,14 @@ fn take_place(descriptor: i32, identity: Identity) -> Option<usize> {
         .device
         .store(identity.device, Ordering::Relaxed);
     KNOWN[place].inode.store(identity.inode, Ordering::Relaxed);
-    // Last, so that who sees the number sees the rest.
+    // Last, so that a reader of the descriptor also sees the rest.
     KNOWN[place].descriptor.store(descriptor, Ordering::Release);
     Some(place)
 }
 
 impl Drop for ClosedInChildren {
     fn drop(&mut self) {
-        // In a child the places are the child's, and empty.
+        // A child has slots of its own, and they are empty.
         if let Some(place) = self.place
             && self.generation == super::generation()
         {
@@ -93,7 +93,7 @@ impl Drop for ClosedInChildren {
     }
 }
 
-/// Empties the places, and gives what was in them to `close`. Locks nothing, allocates nothing.
+/// Empties the slots, and passes their contents to `close`. Takes no lock and allocates nothing.
 pub(super) fn close_all(close: impl Fn(i32, Identity)) {
     for place in &KNOWN {
         let descriptor = place.descriptor.swap(FREE, Ordering::Acquire);

@@ -1,25 +1,25 @@
-//! Where choices come from: a fuzzer's bytes, or a seed.
+//! Source of choices: a fuzzer's bytes, or a seed.
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A source of choices. Bytes that have run out are zeros, so that every input ends.
+/// Makes choices. Bytes that have run out are zeros, so that every input ends.
 pub(crate) enum Chance<'a> {
-    /// What a fuzzer mutates.
+    /// Bytes that a fuzzer mutates.
     Bytes(&'a [u8]),
-    /// What a seed decides.
+    /// A generator with a seed.
     Seeded(Box<ChaCha8Rng>),
 }
 
 impl Chance<'static> {
-    /// The choices of one seed.
+    /// The choices from one seed.
     pub(crate) fn seeded(seed: u64) -> Self {
         Self::Seeded(Box::new(ChaCha8Rng::seed_from_u64(seed)))
     }
 }
 
 impl Chance<'_> {
-    /// Whether there is nothing left to choose from.
+    /// Whether no byte is left.
     pub(crate) fn is_spent(&self) -> bool {
         matches!(self, Self::Bytes([]))
     }
@@ -41,7 +41,7 @@ impl Chance<'_> {
         u64::from_le_bytes(std::array::from_fn(|_| self.byte()))
     }
 
-    /// A number below `limit`; 0 where `limit` is 0.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         if limit <= 1 {
             return 0;
@@ -50,7 +50,7 @@ impl Chance<'_> {
             true => u64::from(self.byte()),
             false => u64::from(self.byte()) << 16 | u64::from(self.byte()) << 8,
         };
-        // Choices need not be even.
+        // The distribution need not be uniform.
         (number % limit as u64) as usize
     }
 

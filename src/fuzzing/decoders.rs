@@ -1,5 +1,5 @@
-//! What comes from the network, from the disk and from hosts as text: it is refused or it is what it says, and costs no
-//! more memory than its limits allow.
+//! Targets for input from the network, the disk and hosts: it is refused or decoded as encoded, and takes no more
+//! memory than its limits allow.
 
 use bytes::{Bytes, BytesMut};
 use room_transport::tunnel::packet::{
@@ -24,22 +24,22 @@ use crate::net::frame::{
 };
 use crate::target::{Host, MAX_HOST_NAME_BYTES, parse_target};
 
-/// Longest message that the targets take.
+/// Longest message that the targets accept.
 const MAX_MESSAGE_BYTES: usize = 1 << 16;
 
-/// Decodes `bytes` as the readers of frames do; what can be decoded is encoded again as the same.
+/// Decodes `bytes` as the readers of frames do. A value that can be decoded encodes to the same value.
 fn whole<T>(bytes: &[u8], max: usize) -> Option<T>
 where
     T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug,
 {
     if bytes.len() > max {
-        return None; // its frame is refused
+        return None; // the frame reader refuses it
     }
     let Ok((value, [])) = postcard::take_from_bytes::<T>(bytes) else {
         return None;
     };
     let again = postcard::to_allocvec(&value).expect("what was decoded encodes");
-    // Numbers may be written longer than they need to be.
+    // Numbers may have a longer encoding than they need.
     assert!(again.len() <= bytes.len(), "{value:?} grew");
     let decoded = postcard::from_bytes::<T>(&again).expect("what was encoded decodes");
     assert_eq!(decoded, value);
@@ -60,12 +60,12 @@ pub fn control_frame(bytes: &[u8]) {
     }
 }
 
-/// What the dialler says of itself.
+/// The dialler's Hello.
 pub fn hello(bytes: &[u8]) {
     whole::<Hello>(bytes, MAX_HELLO_BYTES);
 }
 
-/// The answer to that.
+/// The answer to a Hello.
 pub fn hello_ack(bytes: &[u8]) {
     whole::<HelloAck>(bytes, MAX_HELLO_BYTES);
 }
@@ -85,7 +85,7 @@ pub fn datagram(bytes: &[u8]) {
         let mut halves = Halves::default();
         let half = size / 2 + HEADER_BYTES;
         match datagrams(way, &piece, half) {
-            // It is split, and comes together again.
+            // It is split, and reassembled.
             Some((first, Some(second))) => {
                 for (datagram, whole) in [(second, None), (first, Some(&piece.bytes))] {
                     assert!(datagram.len() <= half);
@@ -110,7 +110,8 @@ pub fn datagram(bytes: &[u8]) {
     }
 }
 
-/// A lane: its header, then messages, some of them compressed. The first byte says in which pieces it arrives.
+/// A lane: its header, then messages, some of them compressed. The first byte sets the size of the pieces in which it
+/// arrives.
 pub fn lane(bytes: &[u8]) {
     let Some((piece, stream)) = bytes.split_first() else {
         return;
@@ -120,7 +121,7 @@ pub fn lane(bytes: &[u8]) {
     assert_eq!(at_once, in_pieces, "it depends on the pieces");
 }
 
-/// The frames that could be read, and whether the end is a violation.
+/// The readable frames, and whether the end is a violation.
 fn read_lane(stream: &[u8], piece: usize) -> (Vec<Bytes>, bool) {
     let max_frame = MAX_MESSAGE_BYTES + MAX_MESSAGE_HEADER_BYTES;
     let mut buffer = BytesMut::new();
@@ -166,7 +167,7 @@ fn read_lane_frame(frame: &[u8], first: bool) -> bool {
     unpack(payload, MAX_MESSAGE_BYTES).is_ok_and(|payload| payload.len() <= MAX_MESSAGE_BYTES)
 }
 
-/// A compressed payload. The first two bytes are the longest that is taken.
+/// A compressed payload. The first two bytes are the limit of its length.
 pub fn compression(bytes: &[u8]) {
     let Some((max, packed)) = bytes.split_first_chunk::<2>() else {
         return;
@@ -192,7 +193,7 @@ pub fn state_file(bytes: &[u8]) {
     crate::room::check_state_file(bytes);
 }
 
-/// What discovery finds and dials.
+/// Members that discovery finds and dials.
 pub fn discovery(bytes: &[u8]) {
     crate::net::discovery::check_finds(Chance::Bytes(bytes));
 }
@@ -244,9 +245,9 @@ pub fn ids(bytes: &[u8]) {
     }
 }
 
-/// What is known of relayed broadcasts: none is delivered twice, and what is remembered has its limits.
+/// The memory of relayed broadcasts: no broadcast is delivered twice, and the memory stays within its limits.
 pub fn relay(bytes: &[u8]) {
-    /// Of one incarnation of each of a few origins.
+    /// Incarnations of each of a few origins.
     const LIVES: u8 = 4;
     let mut chance = Chance::Bytes(bytes);
     let (mut heard, mut relays) = (Heard::default(), Relays::default());
@@ -308,7 +309,7 @@ pub fn relay(bytes: &[u8]) {
     }
 }
 
-/// Somebody in a room of three, for targets that need one.
+/// A member of a room of three, for targets that need one.
 pub(super) fn someone<'a>(chance: Chance<'a>, policy: RoomPolicy) -> Wild<'a> {
     Wild {
         chance,

@@ -1,10 +1,10 @@
-//! Wild input for every decoder, and what must hold whatever comes: one function a target.
+//! Wild input for every decoder, and the properties that must hold for any input: one function a target.
 //!
 //! `make fuzz` runs them under libFuzzer (`fuzz/`), which needs the feature `fuzzing`. `make test` runs them over the
-//! checked-in inputs of `fuzz/corpus/` and over mutations of these. Nobody else should use this module: it may change
-//! with every version.
+//! checked-in inputs of `fuzz/corpus/` and over mutations of these. Other code should not use this module: it may
+//! change with every version.
 
-// The tests make inputs, the fuzzer brings its own.
+// Only the tests make inputs; the fuzzer brings its own.
 #![cfg_attr(not(test), allow(dead_code))]
 
 mod chance;

@@ -1,5 +1,5 @@
-//! A node of the core with three peers that say anything: it never panics, what it puts out has its limits, and its
-//! deadlines go on.
+//! A node of the core with three peers that send anything. It never panics, its output stays within its limits, and its
+//! deadlines advance.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,11 +25,12 @@ use crate::core::wire::{
     NoPlace, PeerEntry, RoomPolicy, Strategy, Topology, Verdict,
 };
 
-/// Inputs of one run, at most: a run is to end.
+/// Limit of the inputs of one run, so that it ends.
 const MAX_STEPS: usize = 2000;
-/// What one input sets off, at most, with so few peers. Among it are as many closed sessions as names can be kicked.
+/// Limit of the outputs of one input, with so few peers. They include one closed session for each name that can be
+/// kicked.
 const MAX_OUTPUTS: usize = 4096;
-/// Ticks at one moment until there is nothing left to do in it.
+/// Limit of ticks at one moment until nothing is due.
 const MAX_TICKS: usize = 64;
 
 /// A run: the first bytes are the settings, the others decide the inputs.
@@ -37,7 +38,7 @@ pub fn node(bytes: &[u8]) {
     watched(bytes);
 }
 
-/// The same; gives what came about and how often, so that a test can see that such runs get somewhere.
+/// As [`node`]. Returns the number of each outcome, so that a test can see that such runs reach them.
 pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
     let mut chance = Chance::Bytes(bytes);
     let strategy = match chance.below(4) {
@@ -107,7 +108,7 @@ pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
     Run::new(wild, mine).run()
 }
 
-/// What is drawn of the node's own settings.
+/// The node's own settings, as drawn.
 struct Mine {
     policy: RoomPolicy,
     quorum: Quorum,
@@ -199,7 +200,7 @@ impl<'a> Run<'a> {
             self.drain();
             self.rest();
         }
-        // Nothing but time: it comes to an end of everything that it has to do, again and again.
+        // Time alone: the node finishes everything that is due, again and again.
         for _ in 0..200 {
             let Some(deadline) = self.node.next_deadline() else {
                 break;
@@ -214,7 +215,7 @@ impl<'a> Run<'a> {
         *self.seen.entry(what).or_default() += 1;
     }
 
-    /// After an input its deadline lies ahead, once it was ticked.
+    /// Ticks the node until its deadline lies ahead.
     fn rest(&mut self) {
         for _ in 0..MAX_TICKS {
             match self.node.next_deadline() {
@@ -231,7 +232,7 @@ impl<'a> Run<'a> {
         );
     }
 
-    /// The inputs that a driver passes on, of which remotes decide the values.
+    /// The inputs that a driver passes on, with values that remotes decide.
     fn input(&mut self) -> Input {
         let n = self.wild.chance.below(self.peers.len());
         let who = self.peers[n].clone();
@@ -313,7 +314,7 @@ impl<'a> Run<'a> {
     }
 
     fn envelope(&mut self) -> Envelope {
-        // The election's are most of what there is.
+        // Most messages belong to the election.
         let message = match self.wild.chance.flip() {
             true => Message::Election(self.wild.election()),
             false => messages::any(&mut self.wild),
@@ -400,7 +401,7 @@ impl<'a> Run<'a> {
             1 => 1,
             2 => u64::from(self.wild.chance.byte()) * 10,
             _ => {
-                // As a timer does it.
+                // As a timer would.
                 let deadline = self.node.next_deadline().unwrap_or(self.now);
                 self.now = self.now.max(deadline);
                 0

@@ -1,4 +1,4 @@
-//! The targets over the checked-in inputs, and over mutations of these.
+//! The targets over the checked-in inputs, and over mutations of them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::net::frame::{OWN_FLAG, datagram, put_message, put_value};
 
 /// Mutations of each input. `make fuzz` tries far more.
 const MUTATIONS: usize = 200;
-/// The same where an input opens rooms.
+/// Mutations of each input that opens rooms.
 const MUTATIONS_OF_CALLS: usize = 3;
 /// Longest mutated input.
 const MAX_INPUT_BYTES: usize = 1 << 17;
@@ -43,7 +43,7 @@ fn inputs(target: &str) -> Vec<(String, Vec<u8>)> {
     inputs
 }
 
-/// Says which input it was, when a target panics; the input of a mutation is written to a file.
+/// Names the input when a target panics, and writes a mutated one to a file.
 struct Trying<'a> {
     target: &'a str,
     name: &'a str,
@@ -61,7 +61,7 @@ impl Drop for Trying<'_> {
                 ..
             } = self;
             let path = std::env::temp_dir().join(format!("mmn-{target}-{name}-{mutation}"));
-            // The panic says more than a disk that is full.
+            // The panic matters more than a full disk.
             let _ = fs::write(&path, self.input);
             eprintln!(
                 "{target}: {name}, mutation {mutation}; the input is in {}",
@@ -97,7 +97,7 @@ fn replay(target: &str, mutations: usize) {
     }
 }
 
-/// What a fuzzer does, without its feedback.
+/// Mutates as a fuzzer does, without its feedback.
 fn mutate(input: &mut Vec<u8>, other: &[u8], chance: &mut Chance<'_>) {
     for _ in 0..1 + chance.below(4) {
         let at = chance.below(input.len() + 1);
@@ -130,7 +130,7 @@ fn every_target_takes_its_inputs_and_mutations_of_them() {
     }
 }
 
-/// The room of the process is the calls' own, so they have a process of their own.
+/// The calls use the room of the process, so they have a process of their own.
 #[test]
 fn calls_in_any_order_get_their_answers() {
     let program = std::env::current_exe().expect("this program");
@@ -151,7 +151,7 @@ fn calls_in_any_order_get_their_answers() {
 #[test]
 #[ignore = "the test above runs it in a process of its own"]
 fn calls() {
-    // A panic of a thread of the library is as bad as one here.
+    // A panic of a library thread is as bad as one here.
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         tell(panic);
@@ -189,7 +189,7 @@ fn each_target_has_a_program_and_inputs() {
     }
 }
 
-/// A target that refuses everything at once would find nothing.
+/// A target that refuses every input at once would find nothing.
 #[test]
 fn runs_of_a_node_get_somewhere() {
     let mut seen = std::collections::BTreeMap::new();
@@ -214,7 +214,8 @@ fn runs_of_a_node_get_somewhere() {
     println!("{seen:#?}");
 }
 
-/// Writes inputs to begin with: of every variant of every type, and of every call. MMN_UPDATE_CORPUS=1 runs it for good.
+/// Writes first inputs: of every variant of every type, and of every call. MMN_UPDATE_CORPUS=1 makes it write the
+/// committed ones.
 #[test]
 fn the_first_inputs_can_be_made_again() {
     let update = std::env::var("MMN_UPDATE_CORPUS").is_ok();
@@ -426,7 +427,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         "discovery" => seeds = random(600, 12),
         "node" => seeds = random(1500, 32),
         "abi" => {
-            // Every call, before a room, in a room of each kind, and after it; then by chance.
+            // Every call, before a room, in a room of each kind, and after it; then random calls.
             let calls = crate::ffi::sequences::CALLED;
             let open: Vec<u8> = (0_u8..)
                 .zip(calls)
@@ -450,7 +451,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Somebody who speaks in one of the strategies, tame or not.
+/// A sender in a room with one of the strategies, tame or not.
 pub(super) fn speaker(seed: u64) -> Wild<'static> {
     let strategy = match seed % 3 {
         0 => Strategy::Raft,

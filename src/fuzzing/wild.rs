@@ -1,6 +1,6 @@
 //! Values of every type that travels between members: valid encodings with wild fields.
 //!
-//! The lists below name every variant and every field. One that is added does not compile before it is made here, too.
+//! The lists below name every variant and every field: a new one does not compile until it is made here, too.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -32,7 +32,7 @@ use crate::net::frame::{
     MessageRole, Sequence,
 };
 
-/// A member as a liar knows it.
+/// A member as known to a liar.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     pub(crate) id: PeerId,
@@ -41,7 +41,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// One whose key and incarnation follow from a number.
+    /// A member whose key and incarnation follow from a number.
     pub(super) fn numbered(name: &str, n: u8) -> Self {
         Self {
             id: PeerId::new(name).expect("valid"),
@@ -54,29 +54,29 @@ impl Known {
     }
 }
 
-/// Makes values. What it knows of the room makes its lies credible.
+/// Makes values. Its knowledge of the room makes its lies credible.
 pub(crate) struct Wild<'a> {
     pub(crate) chance: Chance<'a>,
-    /// Who speaks.
+    /// The sender.
     pub(crate) me: Known,
-    /// Others, honest and not.
+    /// Other members, honest and not.
     pub(crate) others: Vec<Known>,
-    /// The largest record that was heard.
+    /// The largest record received.
     pub(crate) record: Record,
     /// The rules of the room.
     pub(crate) policy: RoomPolicy,
-    /// Where nobody, or a liar, takes links.
+    /// Addresses at which no process, or a liar, accepts links.
     pub(crate) addresses: Vec<SocketAddr>,
-    /// Heartbeats that it has made: an older number than the newest would be ignored.
+    /// Heartbeats made so far: a receiver ignores an older number than the newest.
     pub(crate) beats: u64,
-    /// Whether it keeps to what does not cost a member its link at once.
+    /// Whether it avoids messages that cost a member its link at once.
     pub(crate) tame: bool,
-    /// Whether it uses the rights of a leader against others: names those that it knows in its lists of kicked peers, and
-    /// closes the room. From whom may not lead that must have no effect.
+    /// Whether it uses the rights of a leader against others: it names known members in its lists of kicked peers, and
+    /// closes the room. From a member that may not lead that must have no effect.
     pub(crate) usurps: bool,
 }
 
-/// Lists the variants of an enum: `NAMES`, `name_of` a value, and the `nth` made by chance.
+/// Lists the variants of an enum: `NAMES`, `name_of` a value, and a random value of the `nth`.
 macro_rules! variants {
     ($module:ident, $type:ident, |$wild:ident| { $($variant:ident => $value:expr,)* }) => {
         pub(crate) mod $module {
@@ -84,7 +84,7 @@ macro_rules! variants {
 
             pub(crate) const NAMES: &[&str] = &[$(stringify!($variant)),*];
 
-            // Which of them there are is what it is about.
+            // Its exhaustive match is its purpose: some lists never call it.
             #[allow(dead_code)]
             pub(crate) fn name_of(value: &$type) -> &'static str {
                 match value {
@@ -95,7 +95,7 @@ macro_rules! variants {
             pub(crate) fn nth(n: usize, wild: &mut Wild<'_>) -> $type {
                 let makers: [fn(&mut Wild<'_>) -> $type; NAMES.len()] =
                     [$(|$wild: &mut Wild<'_>| {
-                        let _ = &$wild; // some need nothing of it
+                        let _ = &$wild; // some variants need nothing of it
                         $value
                     }),*];
                 makers[n % NAMES.len()](wild)
@@ -167,7 +167,7 @@ variants!(messages, Message, |wild| {
     },
     RoomRules => Message::RoomRules(wild.room_rules()),
     Standing => Message::Standing {
-        // Who may lead has the rights that it must not usurp.
+        // A member that may lead has the rights that it must not usurp.
         eligible: wild.chance.flip() && !wild.usurps,
         priority: wild.signed(),
         successor: wild.maybe_id(),
@@ -381,7 +381,7 @@ variants!(topologies, Topology, |_wild| {
 });
 
 impl Wild<'_> {
-    /// A number that may be extreme, or lie about `near`.
+    /// A number that may be extreme, or close to `near`.
     pub(crate) fn number(&mut self, near: u64) -> u64 {
         let kinds = if self.tame { 5 } else { 13 };
         match self.chance.below(kinds) {
@@ -411,7 +411,7 @@ impl Wild<'_> {
     }
 
     fn list<T>(&mut self, limit: usize, make: fn(&mut Self) -> T) -> Vec<T> {
-        // Most are short: the long ones cost as much as a hundred others.
+        // Most are short: a long one costs as much as a hundred others.
         let len = match self.chance.one_in(8) {
             true => self.chance.length(limit, !self.tame),
             false => self.chance.below(4),
@@ -439,7 +439,7 @@ impl Wild<'_> {
             0 => "\u{10ffff}".repeat(MAX_PEER_ID_BYTES / 4),
             1 => "!".to_owned(),
             2 => "~".repeat(MAX_PEER_ID_BYTES),
-            // An early and a late one of a bounded number.
+            // A low and a high one of a bounded number.
             n => format!(
                 "{}{}",
                 if n % 2 == 0 { "0" } else { "x" },
@@ -457,7 +457,7 @@ impl Wild<'_> {
         self.chance.flip().then(|| self.id())
     }
 
-    /// Mostly its own: another's is a violation.
+    /// Mostly its own id: another's is a violation.
     fn own_id(&mut self) -> PeerId {
         match !self.tame && self.chance.one_in(8) {
             true => self.id(),
@@ -470,7 +470,7 @@ impl Wild<'_> {
         self.chance.flip().then_some((known.id, known.key))
     }
 
-    /// A member, and mostly its key; or nobody.
+    /// A member, mostly with its key; or none.
     fn maybe_known(&mut self) -> (Option<PeerId>, Option<Fingerprint>) {
         if self.chance.one_in(4) {
             return (None, None);
@@ -529,7 +529,7 @@ impl Wild<'_> {
         }
     }
 
-    /// Whom a leader might put out: others that are known only where that is no right of the speaker.
+    /// A member that a leader might kick: a known one only if the sender may not kick.
     fn kicked_peer(&mut self) -> (PeerId, Fingerprint) {
         if self.usurps {
             let of = self.known();
@@ -629,7 +629,7 @@ impl Wild<'_> {
         }
     }
 
-    /// One in which the speaker leads.
+    /// A record in which the sender leads.
     fn own_record(&mut self) -> Record {
         let record = self.record();
         match !self.tame && self.chance.one_in(8) {
@@ -642,7 +642,7 @@ impl Wild<'_> {
         }
     }
 
-    /// One that the speaker made by SetLeader.
+    /// A record that the sender made by SetLeader.
     fn assignment(&mut self) -> Record {
         let mut record = self.record();
         if self.tame || !self.chance.one_in(8) {
@@ -720,7 +720,7 @@ impl Wild<'_> {
         }
     }
 
-    /// A part of the room's strategy; else of any, or nothing that can be decoded.
+    /// A part of the room's strategy; else of any strategy, or one that cannot be decoded.
     fn part(
         &mut self,
         of_raft: fn(&mut Self) -> Opaque,
@@ -739,7 +739,7 @@ impl Wild<'_> {
             Strategy::Raft => of_raft(self),
             Strategy::Gossip { .. } => of_gossip(self),
             Strategy::Seeded(_) => of_seeded(self),
-            // Its members say nothing to each other.
+            // Members with the etcd strategy send each other no election messages.
             Strategy::Etcd(_) => Opaque::of(&()),
         }
     }
@@ -757,7 +757,7 @@ impl Wild<'_> {
         }
     }
 
-    /// Mostly one in which the speaker leads.
+    /// A claim, mostly one in which the sender leads.
     fn claim(&mut self) -> Claim {
         let len = self.chance.length(MAX_ADDRESS_BYTES, !self.tame);
         Claim {
@@ -820,7 +820,7 @@ impl Wild<'_> {
         }
     }
 
-    /// What a Hello says of the election.
+    /// The election's part of a Hello.
     fn greeting(&mut self) -> Greeting {
         let len = self.chance.length(MAX_ADDRESS_BYTES, !self.tame);
         Greeting {
@@ -852,12 +852,12 @@ impl Wild<'_> {
         self.token_of(Self::record)
     }
 
-    /// One in which the speaker leads.
+    /// A token in which the sender leads.
     fn own_token(&mut self) -> Opaque {
         self.token_of(Self::own_record)
     }
 
-    /// What an election's peer says: where it keeps to what is allowed, of the room's own strategy.
+    /// A message of an election's peer. If it is tame, of the room's own strategy.
     pub(crate) fn election(&mut self) -> Opaque {
         self.part(
             |wild| {
@@ -883,7 +883,7 @@ impl Wild<'_> {
         )
     }
 
-    /// A message with what every control message carries.
+    /// A message with the fields that every control message carries.
     pub(crate) fn envelope(&mut self) -> Envelope {
         let message = messages::any(self);
         self.envelope_of(message)
@@ -892,7 +892,7 @@ impl Wild<'_> {
     pub(crate) fn envelope_of(&mut self, message: Message) -> Envelope {
         let me = self.me.clone();
         Envelope {
-            // Nothing of another incarnation is read.
+            // Receivers ignore another incarnation.
             incarnation: match self.chance.one_in(16) {
                 true => self.incarnation_of(&me),
                 false => me.incarnation,
@@ -901,7 +901,7 @@ impl Wild<'_> {
         }
     }
 
-    /// What may travel on the control stream of a linked member.
+    /// A frame that may travel on the control stream of a linked member.
     pub(crate) fn control_frame(&mut self) -> ControlFrame {
         if !self.tame {
             return control_frames::any(self);
@@ -923,7 +923,7 @@ impl Wild<'_> {
         }
     }
 
-    /// The header of a message, the next of its lane being `seq`.
+    /// The header of a message; `seq` is the next of its lane.
     pub(crate) fn message_header(&mut self, seq: u64) -> MessageHeader {
         MessageHeader {
             seq: match self.tame || !self.chance.one_in(16) {
@@ -967,7 +967,7 @@ impl Wild<'_> {
         }
     }
 
-    /// The rules of a room; mostly those of this one, because others are refused.
+    /// The rules of a room, mostly those of this one, because others are refused.
     fn room_policy(&mut self) -> RoomPolicy {
         if !self.chance.one_in(16) {
             return self.policy;
@@ -982,7 +982,7 @@ impl Wild<'_> {
         }
     }
 
-    /// A Hello in the speaker's name, mostly.
+    /// A Hello, mostly in the sender's name.
     pub(crate) fn hello(&mut self, eligible: bool) -> Hello {
         let len = match self.chance.one_in(4) {
             true => self.chance.length(MAX_JOIN_PAYLOAD_BYTES, !self.tame),
@@ -1033,7 +1033,7 @@ impl Wild<'_> {
         voters.into_iter().collect()
     }
 
-    /// What a static quorum keeps on disk.
+    /// The state that a static quorum keeps on disk.
     pub(crate) fn saved(&mut self) -> Saved {
         Saved {
             writes: self.number(3),

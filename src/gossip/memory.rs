@@ -1,6 +1,6 @@
 //! A network of peers in one process: for tests, trials and the example.
 //!
-//! Peers belong to groups; a peer sees and hears those of its own group alone. The network can be cut into parts.
+//! Peers belong to groups, and a peer reaches only those of its own group. The network can be cut into parts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,20 +26,20 @@ pub enum EnterError {
     Full,
 }
 
-/// The network. Clones are one and the same.
+/// The network. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Network(Arc<Mutex<Stations>>);
 
 #[derive(Debug, Default)]
 struct Stations {
     by_id: BTreeMap<PeerId, Station>,
-    /// Peers that ever entered.
+    /// Number of peers that ever entered.
     entered: u64,
 }
 
 #[derive(Debug)]
 struct Station {
-    /// Tells a peer from an earlier one of its id, whose adapter may still be there.
+    /// Distinguishes a peer from an earlier one with its id, whose adapter may still exist.
     number: u64,
     group: String,
     part: u32,
@@ -48,13 +48,13 @@ struct Station {
 }
 
 impl Stations {
-    /// The adapter's own, unless it has left.
+    /// The adapter's station, unless it has left.
     fn of(&self, adapter: &Adapter) -> Option<&Station> {
         let station = self.by_id.get(adapter.creator.id())?;
         (station.number == adapter.number).then_some(station)
     }
 
-    /// Those that it reaches.
+    /// The stations that it reaches.
     fn others(&self, adapter: &Adapter) -> impl Iterator<Item = (&PeerId, &Station)> {
         let me = self.of(adapter);
         self.by_id.iter().filter(move |(_, other)| {
@@ -70,7 +70,7 @@ impl Station {
 }
 
 impl Network {
-    /// A peer enters, in part 0.
+    /// Adds a peer, in part 0.
     ///
     /// # Errors
     /// [`EnterError`]; the network is unchanged.
@@ -99,15 +99,15 @@ impl Network {
         })
     }
 
-    /// Puts a peer into a part: peers of different parts neither see nor hear each other. Does nothing for a
-    /// peer that is not there.
+    /// Moves a peer into a part: peers of different parts do not reach each other. Does nothing for a peer that is not
+    /// in the network.
     pub fn set_part(&self, id: &PeerId, part: u32) {
         if let Some(station) = self.stations().by_id.get_mut(id) {
             station.part = part;
         }
     }
 
-    /// Takes a peer away, as when its process crashes: nobody sees or hears it, and it sees and hears nobody.
+    /// Removes a peer, as when its process crashes: from then on it neither reaches others nor is reached.
     pub fn remove(&self, id: &PeerId) {
         self.stations().by_id.remove(id);
     }
@@ -117,7 +117,7 @@ impl Network {
     }
 }
 
-/// One peer's way to the others. It leaves the network when it is dropped.
+/// Adapter of one peer. It leaves the network when it is dropped.
 #[derive(Debug)]
 pub struct Adapter {
     number: u64,
@@ -126,7 +126,7 @@ pub struct Adapter {
 }
 
 impl Adapter {
-    /// Leaves the network; nothing happens when it has left before.
+    /// Leaves the network. Does nothing after the first call.
     pub fn stop(&self) {
         let mut stations = self.network.stations();
         if stations.of(self).is_some() {
@@ -155,7 +155,7 @@ impl LeaderElectionAdapter for Adapter {
         }
     }
 
-    /// A second call takes the place of the first, whose end hears nothing more.
+    /// A second call replaces the first, whose receiver gets nothing more.
     fn accept(&self) -> Receiver<Message> {
         let (sender, receiver) = channel(MAX_QUEUED_MESSAGES);
         let mut stations = self.network.stations();

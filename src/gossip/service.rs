@@ -19,23 +19,23 @@ use crate::core::election::gossip::{self, Act, Claim};
 use crate::core::id::Incarnation;
 use crate::core::time::Time;
 
-/// What a metric receives: the channel of the settings, and 1 if this peer leads in the window that begins, 0
-/// if it follows.
+/// Receives, at the start of each window, the channel of the settings, and 1 if this peer leads in the window, 0 if it
+/// follows.
 pub type MetricsReporter = Box<dyn FnMut(&str, u8) + Send>;
 
-/// How a service plays.
+/// Settings of a service.
 #[derive(Default)]
 pub struct Settings {
     /// The lengths of the windows. For an undisturbed living leader, keep `election_duration` above half of
     /// `alive_threshold`.
     pub windows: Windows,
-    /// Whether the lowest id wins for certain when a leader is lost: a follower that knows no living leader
-    /// proposes itself as soon as it hears a proposal. Off, an election that is shorter than the threshold
-    /// may be won by a higher id, which then stays.
+    /// Whether the lowest id is certain to win when a leader is lost: a follower that knows no living leader proposes
+    /// itself as soon as it receives a proposal. If off, a higher id may win an election that is shorter than the
+    /// threshold, and then stays.
     pub strict_lowest: bool,
-    /// Which election this is, for the metric and the log.
+    /// Name of this election, for the metric and the log.
     pub channel: String,
-    /// Called at the begin of every window, from the service's thread.
+    /// Called at the start of every window, from the service's thread.
     pub metrics: Option<MetricsReporter>,
 }
 
@@ -69,14 +69,14 @@ pub enum StartError {
 /// A running election of one peer. Stops when it is dropped.
 ///
 /// # The callback
-/// It is called with `true` when this peer begins to lead and with `false` when it stops leading: once each,
-/// alternating, beginning with `true`, from the service's own thread. It delays the election for as long as it
-/// runs, so that it should start and stop work, not do it. [`LeaderElectionService::is_leader`] tells the new
-/// state already while it runs. It may call every function of a [`Handle`], and `stop`.
+/// It receives `true` when this peer begins to lead and `false` when it stops, alternately, beginning with `true`, on
+/// the service's own thread. It delays the election while it runs, so it should start and stop work, not do it.
+/// [`LeaderElectionService::is_leader`] returns the new state already while it runs. It may call every function of a
+/// [`Handle`], and `stop`.
 ///
-/// When it panics, the panic is written to the log and counted ([`LeaderElectionService::panics`]), and the
-/// service goes on. If it panicked at `true`, what should run on the leader does not run: the peer yields, so
-/// that the callback is called with `false` and another peer may lead.
+/// When it panics, the service logs and counts the panic ([`LeaderElectionService::panics`]), and continues. After a
+/// panic at `true` the leader's work does not run: the peer yields, so that the callback receives `false` and another
+/// peer may lead.
 #[derive(Debug)]
 pub struct LeaderElectionService {
     handle: Handle,
@@ -84,8 +84,8 @@ pub struct LeaderElectionService {
     thread_id: ThreadId,
 }
 
-/// What the leader's work needs of its election: to ask, and to give up. Clones are one and the same, and none
-/// keeps the service running.
+/// Access of the leader's work to its election: to query it, and to yield. Clones share it, and none keeps the service
+/// running.
 #[derive(Debug, Clone)]
 pub struct Handle(Arc<Shared>);
 
@@ -104,11 +104,11 @@ impl Handle {
         self.0.is_leader.load(Ordering::Acquire)
     }
 
-    /// Gives the leadership up and stays away from it until another peer leads, or for six alive thresholds.
-    /// Does nothing in a peer that does not lead.
+    /// Yields the leadership, and does not lead again until another peer leads, or for six alive thresholds. Does
+    /// nothing in a peer that does not lead.
     ///
-    /// Returns at once; the callback is called with `false` soon after, from the service's thread. So the leader's
-    /// work may call this even while the callback waits for that work to end.
+    /// Returns at once; the callback receives `false` soon after, on the service's thread. So the leader's work may
+    /// call this even while the callback waits for that work to end.
     pub fn yield_leadership(&self) {
         self.0.yields.store(true, Ordering::Release);
         self.0.wake.notify_one();
@@ -116,7 +116,7 @@ impl Handle {
 }
 
 impl LeaderElectionService {
-    /// Starts a thread on which the peer `id` takes part in the election of those that `adapter` reaches.
+    /// Starts a thread on which the peer `id` takes part in the election among the peers that `adapter` reaches.
     ///
     /// # Errors
     /// [`StartError`].
@@ -146,7 +146,7 @@ impl LeaderElectionService {
         })
     }
 
-    /// What the leader's work needs.
+    /// A handle for the leader's work.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
@@ -161,16 +161,16 @@ impl LeaderElectionService {
         self.handle.yield_leadership();
     }
 
-    /// How often the callback, the metric or the adapter panicked.
+    /// Number of panics in the callback, the metric and the adapter.
     pub fn panics(&self) -> u64 {
         self.handle.0.panics.load(Ordering::Relaxed)
     }
 
-    /// Ends the service and waits for its thread, and so for a callback that runs. No callback follows, and
-    /// [`LeaderElectionService::is_leader`] stays as it is. Does nothing when it was called before.
+    /// Ends the service and waits for its thread, and so for a running callback. No callback follows, and
+    /// [`LeaderElectionService::is_leader`] keeps its value. Does nothing after the first call.
     ///
-    /// Called from the callback, it does not wait; the service ends when the callback returns. Do not call it
-    /// from a thread that the callback waits for.
+    /// A call from the callback does not wait; the service ends when the callback returns. Do not call it from a thread
+    /// that the callback waits for.
     pub fn stop(&self) {
         let shared = &self.handle.0;
         shared.stopped.store(true, Ordering::Release);
@@ -215,7 +215,7 @@ async fn run<A: LeaderElectionAdapter>(adapter: &A, elector: &mut Elector) {
             return;
         };
         let wait = deadline.since(now());
-        // A peer that is flooded with messages takes its turns nevertheless, above, and can be stopped.
+        // A peer that is flooded with messages still runs its turns, above, and can be stopped.
         tokio::select! {
             biased;
             () = shared.wake.notified() => {}
@@ -279,12 +279,12 @@ impl Elector {
         self.peer = Some(peer);
     }
 
-    /// When to call [`Elector::tick`] next; `None` once the service is stopped.
+    /// Time of the next call of [`Elector::tick`]; `None` once the service is stopped.
     pub(super) fn next_deadline(&self) -> Option<Time> {
         self.peer.as_ref()?.next_deadline()
     }
 
-    /// Time has passed, or something is asked for.
+    /// Runs after a deadline, or after a call of a handle.
     pub(super) fn tick<A: LeaderElectionAdapter>(&mut self, adapter: &A, now: Time) {
         let due = self.next_deadline().is_some_and(|deadline| now >= deadline);
         if let Some(peer) = self.peer.as_mut().filter(|_| due) {
@@ -343,7 +343,7 @@ impl Elector {
         }
     }
 
-    /// Does what was asked for meanwhile, by a callback maybe.
+    /// Carries out calls made meanwhile, perhaps by a callback.
     fn obey(&mut self, now: Time) {
         let yields = self.shared.yields.swap(false, Ordering::AcqRel);
         let Some(peer) = &mut self.peer else { return };
@@ -354,7 +354,7 @@ impl Elector {
         }
     }
 
-    /// Tells whether the callback came back.
+    /// Returns whether the callback returned without a panic.
     fn call_back(&mut self, is_leader: bool) -> bool {
         self.shared.is_leader.store(is_leader, Ordering::Release);
         let callback = &mut self.callback;
@@ -379,7 +379,7 @@ impl Elector {
         tracing::error!(channel = %self.channel, "{what} panicked");
     }
 
-    /// The election ends for this peer: what runs on the leader alone must not go on.
+    /// Ends the election for this peer, so that the leader's work stops.
     fn adapter_panicked(&mut self) {
         self.panicked("the adapter");
         self.peer = None;

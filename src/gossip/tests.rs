@@ -7,14 +7,14 @@ use super::service::Elector;
 use super::*;
 use crate::core::time::Time;
 
-/// The constants of the public system's own tests.
+/// The constants of the tests of Fabric's election package.
 const SHORT: Windows = Windows {
     startup_grace: ms(500),
     sample_interval: ms(100),
     alive_threshold: ms(500),
     election_duration: ms(500),
 };
-/// For a thread of its own to do what it does at once; spent only by a test that fails.
+/// Time for another thread to do what it does at once; only a failing test waits this long.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 const fn ms(millis: u64) -> Duration {
@@ -43,7 +43,7 @@ struct Member {
     metrics: Log<(String, u8)>,
 }
 
-/// Services in virtual time: what a service's thread does, without the thread. Messages need no time.
+/// Services in virtual time: the loop of a service without its thread. Messages take no time.
 struct Party {
     now: Time,
     network: Network,
@@ -191,7 +191,7 @@ fn f12_an_adapter_may_leave_twice_and_its_end_of_the_channel_closes() {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.build().expect("a runtime");
     assert_eq!(runtime.block_on(inbox.receive()), None);
-    // Another may have its id; the old adapter does nothing to it.
+    // Another peer may have its id; the old adapter does not affect it.
     let again = network.enter("a", "org").expect("free");
     drop(adapter);
     assert_eq!(
@@ -265,7 +265,7 @@ fn a_full_channel_drops_messages_and_reports_it() {
     assert!(!sender.send(5));
 }
 
-/// A service of its own thread, alone in its network, whose callback answers here.
+/// A service with its own thread, alone in its network, whose callback reports here.
 fn alone(
     mut callback: impl FnMut(bool) + Send + 'static,
 ) -> (LeaderElectionService, mpsc::Receiver<bool>) {
@@ -281,7 +281,7 @@ fn alone(
         ..Settings::default()
     };
     let callback = move |leads| {
-        // A test that has seen enough does not listen any more.
+        // The test may have dropped the receiver.
         let _ = told.send(leads);
         callback(leads);
     };
@@ -305,7 +305,7 @@ fn f26_a_stopped_leader_receives_nothing_and_still_shows_itself_as_leader() {
     assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
     service.stop();
     service.stop();
-    // The thread has ended: with it, its end of the channel.
+    // The thread has ended, and dropped its end of the channel.
     assert_eq!(hears.try_recv(), Err(mpsc::TryRecvError::Disconnected));
     assert!(service.is_leader());
     service.yield_leadership();
@@ -357,7 +357,7 @@ fn a_callback_that_panics_on_gain_makes_the_peer_yield_and_the_service_go_on() {
     assert_eq!(service.panics(), 1);
 }
 
-/// An adapter whose network breaks down, or which has no messages to give.
+/// An adapter whose calls panic, or which has no messages.
 struct Broken {
     creator: MessageCreator,
     panics_on_declaration: bool,
@@ -400,7 +400,7 @@ fn broken(panics_on_declaration: bool) -> (LeaderElectionService, mpsc::Receiver
         ..Settings::default()
     };
     let callback = move |leads| {
-        // A test that has seen enough does not listen any more.
+        // The test may have dropped the receiver.
         let _ = told.send(leads);
     };
     let service = LeaderElectionService::start(adapter, "a", callback, settings);

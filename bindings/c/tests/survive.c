@@ -1,11 +1,11 @@
 /*
- * Does a C host survive what hosts do? Each promise is shown with real rooms over loopback and a second process of this
- * program as the talking partner. Prints "ok NAME" per promise and exits with 0 only when all were kept.
+ * Tests that a C host survives the usual actions of hosts. Shows each promise with real rooms over loopback and a second
+ * process of this program as the partner. Prints "ok NAME" per promise and exits with 0 only when all hold.
  *
  *   gcc -std=c11 -O1 -g -pthread -Iinclude bindings/c/tests/survive.c -o survive -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./survive [--rounds N] [NAME...]
  *
- * NAME: unregister, shutdown, restart, reload, reentry, ending (default: all). --rounds: how often `shutdown` shuts down (100).
+ * NAME: unregister, shutdown, restart, reload, reentry, ending (default: all). --rounds: number of shutdowns in `shutdown` (100).
  */
 #define _GNU_SOURCE
 #include <meta_mystia_network.h>
@@ -29,12 +29,12 @@
 
 enum {
     TYPE = 0x0100,
-    EVENT_SECONDS = 10,  /* how long an event may take that must come */
-    TEST_SECONDS = 55,   /* how long one test may take; `shutdown` per 100 rounds */
+    EVENT_SECONDS = 10,  /* limit for an event that must come */
+    TEST_SECONDS = 55,   /* limit of one test; of `shutdown` per 100 rounds */
     UNREGISTER_ROUNDS = 200,
     RESTART_ROUNDS = 50,
-    WARM_UP_ROUNDS = 50, /* until the allocator and the C library have what they keep */
-    /* Over 50 rounds: a leak of 20 KiB per room is found, the allocator's mood is not. */
+    WARM_UP_ROUNDS = 50, /* until the allocator and the C library have allocated what they keep */
+    /* Over 50 rounds: enough to find a leak of 20 KiB per room, and above the allocator's noise. */
     ALLOWED_GROWTH_KIB = 1024,
 };
 
@@ -58,7 +58,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
     va_end(arguments);
     fprintf(stderr, "\n");
     fflush(NULL);
-    /* Not exit(): this may be the library's thread, in the middle of a broken promise. */
+    /* Not exit(): this may be the library's thread, inside a call that broke its promise. */
     _exit(1);
 }
 
@@ -125,7 +125,7 @@ static void partner_ignore(const char *peer, const uint8_t *data, int32_t length
     (void)peer, (void)data, (void)length, (void)type, (void)flags;
 }
 
-/* Ends the partner with its parent, whatever happened to that. */
+/* Ends the partner when its parent ends, for whatever reason. */
 static void *partner_leash(void *unused)
 {
     char byte;
@@ -146,7 +146,7 @@ static int partner_main(const char *room, int floods)
     uint8_t data[64] = {0};
     for (unsigned count = 0;; count++) {
         if (!floods) pause();
-        /* Full queues are what this is about; pauses keep the machine usable for the side that is tested. */
+        /* The queues must stay full; pauses leave the machine usable for the tested side. */
         if (net.GetPeerCount() <= 0 || net.BroadcastMessage(data, sizeof data, TYPE, 0) != 0 || count % 32 == 0) nap_ms(1);
     }
 }
@@ -183,8 +183,8 @@ static void stop_partner(struct partner *partner)
 
 /* ------------------------------------------------------------------ unregister */
 
-/* Two functions per kind of event take turns, so that an event that reaches the one whose turn is over is noticed at once
- * and also much later. */
+/* Two functions per kind of event take turns, so that an event that reaches the inactive one is noticed at once and
+ * also much later. */
 static atomic_int turn; /* 0 or 1: which of the two may run; -1: none */
 static sem_t arrived;
 
@@ -236,12 +236,12 @@ static void test_unregister(void)
             while (sem_trywait(&arrived) == 0) continue;
             atomic_store(&turn, round % 2);
             MUST(register_kind(kind, round % 2) == 0);
-            /* Messages flow; leader and members are told anew to every function; connection results must be asked for. */
+            /* Messages arrive by themselves, and every new function receives leader and members; connection results need a call. */
             if (kind == RESULT) {
                 MUST(net.ConnectToPeer(partner.address) == 0);
                 MUST(net.ConnectToPeer(partner.address) == 0);
             }
-            /* Every fourth time at once, else as soon as events flow. */
+            /* Every fourth round at once, else as soon as events arrive. */
             if (round % 4 != 3) wait_event(&arrived);
             MUST(register_kind(kind, -1) == 0);
             atomic_store(&turn, -1);
@@ -313,7 +313,7 @@ static void test_shutdown(int rounds)
         atomic_store(&room_is_open, 0);
         double took = now_seconds() - start;
         if (took > longest) longest = took;
-        /* A moment in which a late callback would show itself. */
+        /* Time for a late callback to show itself. */
         nap_ms(2);
         MUST(net.ShutdownNetwork() == -1);
     }
@@ -345,14 +345,14 @@ static struct usage usage(void)
 
 static void compare(struct usage before, struct usage after)
 {
-    /* A thread that was joined is counted until the kernel has buried it. */
+    /* The kernel counts a joined thread for a moment longer. */
     for (int tries = 0; after.threads > before.threads && tries < 500; tries++) {
         usleep(10 * 1000);
         after.threads = usage().threads;
     }
     printf("   memory %+ld KiB (allowed %d), threads %+ld, descriptors %+ld\n", after.rss_kib - before.rss_kib,
            ALLOWED_GROWTH_KIB, after.threads - before.threads, after.descriptors - before.descriptors);
-#ifndef __SANITIZE_ADDRESS__ /* which keeps freed memory for a while, on purpose, and looks for leaks itself */
+#ifndef __SANITIZE_ADDRESS__ /* it keeps freed memory for a while, on purpose, and finds leaks itself */
     if (after.rss_kib - before.rss_kib > ALLOWED_GROWTH_KIB) fail("memory grew from %ld to %ld KiB", before.rss_kib, after.rss_kib);
 #endif
     if (after.threads > before.threads) fail("threads grew from %ld to %ld", before.threads, after.threads);
@@ -428,7 +428,7 @@ static void test_reload(void)
         if (is_mapped()) fail("dlclose left the library mapped in round %d", round);
     }
     compare(before, usage());
-    /* A thread that was given a string keeps the library mapped until it ends: the string must stay valid. */
+    /* A thread that received a string keeps the library mapped until it ends: the string must stay valid. */
     for (int round = 0; round < 5; round++) reload(&partner, 0);
     stop_partner(&partner);
 }
@@ -603,7 +603,7 @@ static void in_last_destructor(void *value)
         MUST(net.EnableLogging(0) == MMN_OK);
         MUST(net.GetAbiVersion() > 0);
         MUST(net.GetLibraryVersion() && net.DescribeError(-3));
-        /* No place is left for these: NULL, as without a room. */
+        /* These have no slot any more and return NULL, as without a room. */
         const char *strings[] = {net.GetLocalPeerId(), net.GetSessionId(), net.GetPeerList(), net.GetCurrentLeader(),
                                  net.GetLocalAddr()};
         for (size_t string = 0; string < sizeof strings / sizeof *strings; string++)
@@ -620,7 +620,7 @@ static void *end_with_destructor(void *uses_strings)
 {
     pthread_setspecific(ending_key, &ending_key);
     if (uses_strings) {
-        /* The thread gets its last error and its string, which are destroyed before the key's value is. */
+        /* Gives the thread a last error and a string, which are destroyed before the key's value. */
         MUST(net.SendToPeer(NULL, NULL, 0, TYPE, 0) == MMN_INVALID_ARGUMENT);
         MUST(strlen(net.GetLastErrorMessage()) > 0);
     }
@@ -646,7 +646,7 @@ static void test_ending(void)
 
 int main(int argc, char **argv)
 {
-    /* One arena: with one per thread the C library's own keeping would hide a leak, or look like one. */
+    /* One arena: with one per thread the C library's caches would hide a leak, or look like one. */
     mallopt(M_ARENA_MAX, 1);
     library_path = getenv("MMN_LIBRARY");
     if (!library_path) {
@@ -666,7 +666,7 @@ int main(int argc, char **argv)
     sem_init(&arrived, 0, 0);
     sem_init(&flowing, 0, 0);
     sem_init(&joined, 0, 0);
-    /* First, while nothing else has loaded the library: else it could not be unloaded. */
+    /* First, before anything else loads the library: else it could not be unloaded. */
     RUN("reload", TEST_SECONDS, test_reload())
     RUN("unregister", TEST_SECONDS, test_unregister())
     RUN("shutdown", TEST_SECONDS * (1u + (unsigned)rounds / 100), test_shutdown(rounds))

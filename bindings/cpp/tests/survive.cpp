@@ -1,12 +1,12 @@
 /*
- * Does a C++ host survive what hosts do, through the RAII layer? Each promise is shown with real rooms over loopback and a
- * second process of this program as the talking partner. Prints "ok NAME" per promise and exits with 0 only when all were kept.
+ * Tests that a C++ host survives the usual actions of hosts, through the RAII layer. Shows each promise with real rooms over
+ * loopback and a second process of this program as the partner. Prints "ok NAME" per promise and exits with 0 only when all hold.
  *
  *   g++ -std=c++17 -O1 -g -pthread -Iinclude -Ibindings/cpp bindings/cpp/tests/survive.cpp -o survive -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./survive [--rounds N] [NAME...]
  *
- * NAME: reload, unregister, shutdown, restart, reentry, exceptions, fork, seeded, etcd (default: all); and poll, which starts python3 with the
- * program MMN_GUEST. --rounds: how often `shutdown` shuts down (20).
+ * NAME: reload, unregister, shutdown, restart, reentry, exceptions, fork, seeded, etcd (default: all); and poll, which starts
+ * python3 with the program MMN_GUEST. --rounds: number of shutdowns in `shutdown` (20).
  */
 #include <meta_mystia_network.hpp>
 
@@ -37,19 +37,19 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto event_time = 10s;       // how long an event may take that must come
-constexpr unsigned test_seconds = 55;  // how long one test may take
+constexpr auto event_time = 10s;       // limit for an event that must come
+constexpr unsigned test_seconds = 55;  // limit of one test
 constexpr int unregister_rounds = 200;
 constexpr int restart_rounds = 50;
-constexpr int warm_up_rounds = 50;     // until the allocator and the C library have what they keep
-constexpr long allowed_growth_kib = 1024;  // over 50 rooms: a leak of 20 KiB per room is found, the allocator's mood is not
+constexpr int warm_up_rounds = 50;     // until the allocator and the C library have allocated what they keep
+constexpr long allowed_growth_kib = 1024;  // over 50 rooms: enough to find a leak of 20 KiB per room, and above the allocator's noise
 
 std::string library_path;
 const char* volatile running_test = "start";
 
 [[noreturn]] void fail(const std::string& text) {
   std::cerr << "FAILED " << running_test << ": " << text << std::endl;
-  // Not exit(): this may be the library's thread, in the middle of a broken promise.
+  // Not exit(): this may be the library's thread, inside a call that broke its promise.
   _exit(1);
 }
 
@@ -58,7 +58,7 @@ void must(bool holds, const char* text, int line) {
 }
 #define MUST(...) must((__VA_ARGS__), #__VA_ARGS__, __LINE__)
 
-// The code that a call was refused with; 0 when it was not.
+// The code of a refused call; 0 if it was not refused.
 template <typename Call>
 std::int32_t code_of(Call call) {
   try {
@@ -70,7 +70,7 @@ std::int32_t code_of(Call call) {
   }
 }
 
-// Counts what came; another thread waits for it.
+// Counts occurrences; another thread waits for them.
 class Event {
  public:
   void happened() {
@@ -102,7 +102,7 @@ void on_alarm(int) {
   _exit(3);
 }
 
-// This program in a second process, in a room of its own name; ends with this object, and with its parent at the latest.
+// This program in a second process, in a room of its own; ends with this object, and with its parent at the latest.
 class Partner {
  public:
   explicit Partner(bool floods) {
@@ -149,7 +149,7 @@ class Partner {
     const std::string data(64, 'x');
     for (unsigned count = 0;; count++) {
       if (!floods) pause();
-      // Full queues are what this is about; pauses keep the machine usable for the side that is tested.
+      // The queues must stay full; pauses leave the machine usable for the tested side.
       if (room.peers().empty() || code_of([&] { room.broadcast(data); }) != 0 || count % 32 == 0) std::this_thread::sleep_for(1ms);
     }
   }
@@ -196,7 +196,7 @@ void test_unregister() {
       [&](int which) {
         if (which < 0) return room.on_connection(nullptr);
         room.on_connection([&, which](const mmn::ConnectionResult&) { ran(which); });
-        // Messages flow, and the present is told anew to every handler; connection results must be asked for.
+        // Messages arrive by themselves, and every new handler receives the present state; connection results need a call.
         room.connect(partner.address);
         room.connect(partner.address);
       },
@@ -204,9 +204,9 @@ void test_unregister() {
   for (const auto& set_handler : kinds) {
     for (int round = 0; round < unregister_rounds; round++) {
       arrived.forget();
-      turn = round; // every round has its own handler, so that one that comes rounds too late is noticed, too
+      turn = round; // every round has its own handler, so that a call that is rounds too late is noticed, too
       set_handler(round);
-      // Every fourth time at once, else as soon as events flow.
+      // Every fourth round at once, else as soon as events arrive.
       if (round % 4 != 3) arrived.wait();
       set_handler(-1);
       turn = -1;
@@ -215,7 +215,7 @@ void test_unregister() {
   room.shutdown();
 }
 
-// With raw callbacks: the layer forgets its handlers when a room ends, which would hide a late one.
+// With raw callbacks: the layer clears its handlers when a room ends, which would hide a late call.
 std::atomic<bool> room_is_open{false};
 Event flowing;
 
@@ -242,14 +242,14 @@ void test_shutdown(int rounds) {
     flowing.wait(20);
     for (int i = 0; i < 8; i++) room.broadcast("bye");
     room.connect(partner.address);
-    // Half of them by hand, half by leaving the scope of a room.
+    // Half of them by call, half by leaving the scope of a room.
     if (round % 2) {
       room.shutdown();
     } else {
       mmn::Room gone(std::move(room));
     }
     room_is_open = false;
-    // A moment in which a late callback would show itself.
+    // Time for a late callback to show itself.
     std::this_thread::sleep_for(2ms);
     MUST(api.IsNetworkInitialized() == 0);
   }
@@ -270,7 +270,7 @@ struct Usage {
   }
 
   void must_not_have_grown_since(const Usage& before) {
-    // A thread that was joined is counted until the kernel has buried it.
+    // The kernel counts a joined thread for a moment longer.
     for (int tries = 0; threads > before.threads && tries < 500; tries++) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       threads = now().threads;
@@ -317,7 +317,7 @@ void test_reload() {
       });
       room.connect(partner.address);
       joined.wait();
-      room.shutdown(); // before `joined` goes
+      room.shutdown(); // before `joined` is destroyed
     };
     if (in_own_thread) std::thread(one_room).join();
     else one_room();
@@ -329,7 +329,7 @@ void test_reload() {
     if (is_mapped()) fail("dlclose left the library mapped");
   }
   Usage::now().must_not_have_grown_since(before);
-  // A thread that was given a string keeps the library mapped until it ends: the string must stay valid.
+  // A thread that received a string keeps the library mapped until it ends: the string must stay valid.
   for (int round = 0; round < 5; round++) reload(false);
 }
 
@@ -418,7 +418,7 @@ void test_fork() {
         mmn::Room own(library.api(), "child", "survive-cpp-fork-child");
         std::atomic<int> heard{0};
         own.on_message([&](const mmn::Message&) { heard++; });
-        // Neither shut down nor destroyed does the parent's object touch the child's room.
+        // The parent's object must not touch the child's room, neither at shutdown nor at destruction.
         if (round % 2) room->shutdown();
         room.reset();
         own.send("child", "x");
@@ -456,7 +456,7 @@ void test_exceptions() {
   room.shutdown();
 }
 
-// Poll mode and every safe function, with guest.py: rejected, let in, removed.
+// Poll mode and every safe function, with guest.py: rejected, admitted, removed.
 void test_poll() {
   mmn::Library library(library_path);
   const char* guest_path = std::getenv("MMN_GUEST");
@@ -551,7 +551,7 @@ void test_poll() {
   room.unban("guest");
   MUST(code_of([&] { room.unban("guest"); }) == mmn::peer_not_found);
   MUST(code_of([&] { room.kick_ex("guest", false); }) == mmn::peer_not_found);
-  room.disconnect("guest", 3, "tschüss");  // nobody: no error
+  room.disconnect("guest", 3, "tschüss");  // an unknown member is no error
   std::string said;
   for (int byte; (byte = std::fgetc(guest)) != EOF;) said += static_cast<char>(byte);
   MUST(pclose(guest) == 0);
@@ -561,7 +561,7 @@ void test_poll() {
   mmn::set_log(MMN_LOG_OFF, nullptr, library.api());
 }
 
-// A seed alone: its options, what it knows of its cluster, and a handler for one type of messages.
+// A seed alone: its options, queries about its cluster, and a handler for one type of messages.
 void test_seeded() {
   mmn::Library library(library_path);
   const auto directory = std::filesystem::temp_directory_path() / ("survive-cpp-" + std::to_string(getpid()));
@@ -619,7 +619,8 @@ void test_seeded() {
   std::filesystem::remove_all(directory);
 }
 
-// The options of the etcd strategy, where nobody listens, in builds that have it; and its calls in a room without it.
+// The options of the etcd strategy, with endpoints without a server, in builds that have it; and its calls in a room without
+// it.
 void test_etcd() {
   mmn::Library library(library_path);
   const std::string session = "survive-cpp-" + std::to_string(getpid()) + "-etcd";
@@ -656,7 +657,7 @@ void test_etcd() {
 } // namespace
 
 int main(int argc, char** argv) {
-  // One arena: with one per thread the C library's own keeping would hide a leak, or look like one.
+  // One arena: with one per thread the C library's caches would hide a leak, or look like one.
   mallopt(M_ARENA_MAX, 1);
   const char* path = std::getenv("MMN_LIBRARY");
   if (!path) {
@@ -697,6 +698,6 @@ int main(int argc, char** argv) {
   run("fork", test_fork);
   run("seeded", test_seeded);
   run("etcd", test_etcd);
-  // It needs Python and the other program.
+  // It needs Python and the program MMN_GUEST.
   if (std::find(names.begin(), names.end(), "poll") != names.end()) run("poll", test_poll);
 }

@@ -1,6 +1,6 @@
-// How much managed memory does a message cost? Counts it in real rooms over loopback, with a second process of this program
-// that sends everything back: what the copies of MessageReceived and Happened cost, and that DataReceived and the sends cost
-// nothing. Prints a line for each, and exits with 0 only when all are as they must be.
+// Counts the managed memory that a message costs, in real rooms over loopback, with a second process of this program that sends
+// every message back: the copies of MessageReceived and Happened, and nothing for DataReceived and the sends. Prints a line for
+// each, and exits with 0 only when all are as required.
 //
 //   mcs -langversion:7 -unsafe -d:MMN_SPAN -out:Garbage.exe bindings/csharp/tests/Garbage.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Garbage.exe
@@ -17,15 +17,15 @@ internal static class Garbage
 {
     private const int WarmUp = 2000, Counted = 20000, Window = 256, PayloadBytes = 48, TimeoutMs = 50000;
     private const byte Echoed = 2; // a flag: bit 0 is the library's
-    private const int NobodyTookIt = -1; // of a send that returns how many did
-    private const long CopyCosts = 100; // at least, in bytes: else the counter counts nothing
+    private const int NobodyTookIt = -1; // result of a send that returns the number of recipients
+    private const long CopyCosts = 100; // at least, in bytes: a smaller result means that the counter does not count
 
     private static readonly byte[] Data = new byte[PayloadBytes + 32];
     private static readonly AutoResetEvent Returned = new AutoResetEvent(false);
 
-    // What the handlers count, on their thread. They run one at a time.
+    // Counters of the handlers, on their thread. They run one at a time.
     private static int received;
-    private static int receiver; // its managed thread
+    private static int receiver; // its managed thread id
     private static long atStart, atEnd;
     private static long spentOnSends; // on the same thread as the handlers, in poll mode
     private static Exception failure;
@@ -38,7 +38,7 @@ internal static class Garbage
         }
         try
         {
-            // Whether the counter counts to the byte.
+            // Checks that the counter counts to the byte.
             long before = GC.GetAllocatedBytesForCurrentThread();
             byte[] kept = new byte[1000];
             long counted = GC.GetAllocatedBytesForCurrentThread() - before;
@@ -68,7 +68,7 @@ internal static class Garbage
 
     private static readonly byte[] Copy = new byte[PayloadBytes];
 
-    // All that a game does with a view.
+    // Typical use of a view by a game.
     private static void OnView(MessageView message)
     {
         message.CopyTo(Copy);
@@ -115,7 +115,8 @@ internal static class Garbage
         Returned.Set();
     }
 
-    // The messages come from two members in turn, so that the sender's name is looked up. Returns the bytes per message, rounded up.
+    // The messages alternate between two members, so that the sender's name is looked up. Returns the bytes per message,
+    // rounded up.
     private static long Receive(string what, bool poll, Action<Room> subscribe)
     {
         received = 0;
@@ -160,7 +161,7 @@ internal static class Garbage
                 {
                     Returned.WaitOne(100);
                 }
-                // The text is made only when it is needed: this is what is counted.
+                // The text is made only on failure, because its memory would count.
                 if (clock.ElapsedMilliseconds > TimeoutMs)
                 {
                     throw new TimeoutException("only " + received + " of " + sent + " messages came in time");
@@ -214,7 +215,7 @@ internal static class Garbage
             {
                 Must(Send(room, send.Key, send.Value) == 0, send.Key + " allocates");
             }
-            // What only a leader may.
+            // Sends that only a leader may make.
             room.SetLeader("main");
             for (Stopwatch clock = Stopwatch.StartNew(); !room.IsLeader; room.Poll())
             {
@@ -243,7 +244,7 @@ internal static class Garbage
             {
                 long before = GC.GetAllocatedBytesForCurrentThread();
                 int code = send();
-                // A full queue costs nothing either, if it is no exception.
+                // A full queue costs nothing either, as long as no exception is thrown.
                 if (number >= warmUp)
                 {
                     spent += GC.GetAllocatedBytesForCurrentThread() - before;
@@ -269,7 +270,7 @@ internal static class Garbage
         RoomOptions options = new RoomOptions();
         options.BindAddress = "127.0.0.1";
         options.Poll = poll;
-        // A busy machine is no lost link.
+        // A busy machine must not look like a lost link.
         options.Settings.Config.HeartbeatTimeoutMultiplier = 20;
         return Room.Join(id, session, options);
     }
@@ -290,14 +291,14 @@ internal static class Garbage
         }
     }
 
-    // Sends everything back for as long as its parent lives.
+    // Sends everything back until its parent ends.
     private static int Echo(string id, string session)
     {
         using (Room room = Join(id, session, false))
         {
             room.DataReceived += message =>
             {
-                // The one that sends leaves without a word, and what it sends for the count of its sends needs no echo.
+                // The sender leaves without a word, and messages for the count of its sends need no echo.
                 if (message.Type == 0x0123 && message.Flags == Echoed)
                 {
                     room.TrySendTo(message.From, message.Payload, message.Type, message.Flags);
@@ -320,7 +321,7 @@ internal static class Garbage
         internal Partner(string session)
         {
             ProcessStartInfo start = new ProcessStartInfo();
-            // The runtime that runs this program: mono, or dotnet.
+            // The runtime of this program: mono, or dotnet.
             start.FileName = Process.GetCurrentProcess().MainModule.FileName;
             start.Arguments = "\"" + Assembly.GetExecutingAssembly().Location + "\" --partner partner " + session;
             start.UseShellExecute = false;

@@ -1,5 +1,5 @@
-// What Room.LoadNative promises, a story a process: LoadNative.exe STORY FOLDER COPY. FOLDER has the library, COPY has another file
-// of it, and no runtime looks into either. Prints "ok".
+// Tests the promises of Room.LoadNative, one story per process: LoadNative.exe STORY FOLDER COPY. FOLDER contains the library, COPY
+// another file of it, and no runtime searches either. Prints "ok".
 //
 //   mcs -langversion:7 -out:LoadNative.exe bindings/csharp/tests/LoadNative.cs bindings/csharp/*.cs
 //   mono LoadNative.exe folder /somewhere /elsewhere
@@ -77,7 +77,7 @@ internal static class LoadNativeTest
         Works();
     }
 
-    // The runtime would take the copy beside the program.
+    // The runtime would load the copy beside the program.
     private static void NotTheOneBeside()
     {
         string own = AppDomain.CurrentDomain.BaseDirectory;
@@ -95,7 +95,7 @@ internal static class LoadNativeTest
         Must(loaded.Count == 1 && loaded[0] == file, "loaded: " + string.Join(", ", loaded));
     }
 
-    // Mono lists none on Linux.
+    // On Linux Mono lists none.
     private static IEnumerable<string> Modules()
     {
         if (Path.DirectorySeparatorChar == '/')
@@ -112,7 +112,7 @@ internal static class LoadNativeTest
         }
     }
 
-    // A native call found nothing. CoreCLR looks again; Mono remembers the functions that it did not find.
+    // A native call found no library. CoreCLR searches again; Mono remembers the functions that it did not find.
     private static void AfterAMiss()
     {
         Throws<DllNotFoundException>(Works);
@@ -143,9 +143,9 @@ internal static class LoadNativeTest
         Directory.CreateDirectory(text);
         string broken = Path.Combine(text, Path.GetFileName(file));
         File.WriteAllText(broken, "no library");
-        // The dynamic loader's own sentence.
+        // The sentence of the dynamic loader.
         Throws<DllNotFoundException>(() => Room.LoadNative(text), broken, "does not load", Path.DirectorySeparatorChar == '\\' ? "error 193" : "file too short");
-        // None of this keeps the right path from working.
+        // After these failures the right path still works.
         Room.LoadNative(folder);
         Works();
     }
@@ -176,7 +176,7 @@ internal static class LoadNativeTest
         Throws<InvalidOperationException>(() => Room.LoadNative(copy), "LoadNative(\"" + copy + "\")", "already loaded " + folder);
     }
 
-    // Imports of both classes that have any.
+    // Imports of both classes that have imports.
     private static void Works()
     {
         RoomOptions options = new RoomOptions();

@@ -1,11 +1,11 @@
-// Does a process survive that its scripts are unloaded, as Unity's editor does at every reload? For every registration of Room:
-// register in an application domain of its own, drop, collect, unload, and let the library fire. Prints "ok NAME" for each
-// and exits with 0 only when all were kept.
+// Tests that a process survives the unloading of its scripts, as Unity's editor does at every reload. For every registration of
+// Room: register in an application domain of its own, drop, collect, unload, and let the library call. Prints "ok NAME" for
+// each and exits with 0 only when all hold.
 //
 //   mcs -langversion:7 -out:Reload.exe bindings/csharp/tests/Reload.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Reload.exe [NAME...]
 //
-// On Mono the scripts live in an AppDomain. CoreCLR has one only: there they live in an AssemblyLoadContext that can be
+// On Mono the scripts run in an AppDomain. CoreCLR has only one: there they run in an AssemblyLoadContext that can be
 // collected, and must be.
 
 using System;
@@ -15,10 +15,10 @@ using System.Runtime.CompilerServices;
 using System.Threading;
 using MetaMystia.Network;
 
-// What the game's scripts do, on the other side of the border.
+// The game's scripts, on the other side of the domain's border.
 public sealed class Scripts : MarshalByRefObject
 {
-    // Static as a script's would be: gone with the domain.
+    // Static as in a script: gone with the domain.
     private static int ran;
 
     public override object InitializeLifetimeService()
@@ -26,7 +26,7 @@ public sealed class Scripts : MarshalByRefObject
         return null;
     }
 
-    // Registers, and keeps nothing itself.
+    // Registers, and keeps no reference.
     public void Register(string what, string how, string session)
     {
         Join(what, how, session);
@@ -108,13 +108,13 @@ public sealed class Scripts : MarshalByRefObject
 
 internal static class Reload
 {
-    private const int EventMs = 20000; // how long anything may take that must happen
-    private const int TestMs = 55000;  // how long one test may take
+    private const int EventMs = 20000; // limit for an event that must come
+    private const int TestMs = 55000;  // limit of one test
 
     private static string running = "start";
     private static int came;
 
-    // Raw and static: what fires when the scripts are gone belongs to this side.
+    // Raw and static: calls after the scripts are gone arrive on this side.
     private static readonly EventCallback Event = (userData, networkEvent) => Interlocked.Increment(ref came);
     private static readonly LogCallback Log = (userData, level, message) => Interlocked.Increment(ref came);
 
@@ -169,7 +169,7 @@ internal static class Reload
         Console.WriteLine("ok " + name);
     }
 
-    // A thread that is stuck inside the library cannot be ended otherwise.
+    // The only way to end a thread that is stuck inside the library.
     private static void Watch()
     {
         string seen = null;
@@ -213,7 +213,7 @@ internal static class Reload
         return "reload-" + Process.GetCurrentProcess().Id;
     }
 
-    // Twice: the second time the scripts are loaded anew, as after a reload.
+    // Twice: the second time the scripts are loaded again, as after a reload.
     private static void Unload(string what, string how)
     {
         for (int round = 0; round < 2; round++)
@@ -241,7 +241,8 @@ internal static class Reload
             Must(NativeMethods.IsNetworkInitialized() == (hasRoom ? 1 : 0), "a room or none");
             if (hasRoom)
             {
-                // Events flow while the scripts go: messages, a leader, log lines. From this side, as the library is one.
+                // Events continue while the scripts are unloaded: messages, a leader, log lines. They come from this side, as
+                // the library does.
                 Send(100);
                 if (how == "thread" && what != "PeerStatusChanged" && what != "ConnectionResult")
                 {
@@ -264,7 +265,7 @@ internal static class Reload
         NativeMethods.ConnectToPeer(Utf8.ToNative("127.0.0.1:9"));
     }
 
-    // A room on this side: whatever the library still holds of the scripts would be called now.
+    // A room on this side: a callback of the scripts that the library still had would be called now.
     private static void Fire()
     {
         came = 0;
@@ -283,7 +284,7 @@ internal static class Reload
             "InitializeNetworkWithOptions");
     }
 
-    // Of two domains that listen to the log, the one that goes leaves that of the other alone.
+    // Of two domains that listen to the log, the one that is unloaded leaves the other's callback in place.
     private static void TwoDomains()
     {
         using (Host first = new Host())
@@ -302,7 +303,7 @@ internal static class Reload
         Must(NativeMethods.RegisterLogCallback(LogLevel.Off, null, IntPtr.Zero, null) == 0, "RegisterLogCallback");
     }
 
-    // Where the scripts live: an AppDomain on Mono, an AssemblyLoadContext on CoreCLR. Mono's class library has no type for
+    // Container of the scripts: an AppDomain on Mono, an AssemblyLoadContext on CoreCLR. Mono's class library has no type for
     // the latter.
     private sealed class Host : IDisposable
     {

@@ -1,12 +1,12 @@
-// Does a C# host survive what hosts do? Each promise is shown with real rooms over loopback and a second process of this
-// program as the talking partner. Prints "ok NAME" per promise and exits with 0 only when all were kept.
+// Tests that a C# host survives the usual actions of hosts. Shows each promise with real rooms over loopback and a second process
+// of this program as the partner. Prints "ok NAME" per promise and exits with 0 only when all hold.
 //
 //   mcs -langversion:7 -out:Survive.exe bindings/csharp/tests/Survive.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Survive.exe [--rounds N] [NAME...]
 //
-// NAME: unregister, shutdown, restart, reentry, exceptions, queue, messages, dials, seeded, etcd (default: all); poll, which starts the command MMN_GUEST; and
-// layout, which compares the structs with the lines "struct.field offset" of the file MMN_LAYOUT. --rounds: how often
-// `shutdown` shuts down (20).
+// NAME: unregister, shutdown, restart, reentry, exceptions, queue, messages, dials, seeded, etcd (default: all); poll, which starts
+// the command MMN_GUEST; and layout, which compares the structs with the lines "struct.field offset" of the file MMN_LAYOUT.
+// --rounds: number of shutdowns in `shutdown` (20).
 
 using System;
 using System.Collections.Generic;
@@ -21,15 +21,15 @@ using MetaMystia.Network;
 
 internal static class Survive
 {
-    private const int EventMs = 10000; // how long an event may take that must come
-    private const int TestMs = 55000;  // how long one test may take
+    private const int EventMs = 10000; // limit for an event that must come
+    private const int TestMs = 55000;  // limit of one test
     private const int UnregisterRounds = 200;
     private const int RestartRounds = 50;
     private const int WarmUpRounds = 10; // until the runtime has compiled and allocated what it keeps
-    private const long AllowedGrowthKib = 8192; // over 50 rooms; the collected heap breathes by some MiB
+    private const long AllowedGrowthKib = 8192; // over 50 rooms; the collected heap varies by some MiB
 
     private static string running = "start";
-    private static string violation; // what a callback found; it cannot throw through the library
+    private static string violation; // found by a callback, which cannot throw through the library
 
     private static int Main(string[] arguments)
     {
@@ -95,7 +95,7 @@ internal static class Survive
         Console.WriteLine("ok " + name);
     }
 
-    // A thread that is stuck inside the library cannot be ended otherwise.
+    // The only way to end a thread that is stuck inside the library.
     private static void Watch()
     {
         Thread watch = new Thread(() =>
@@ -138,8 +138,8 @@ internal static class Survive
         Arrived.Set();
     }
 
-    // Two functions per kind take turns, so that an event that reaches the one whose turn is over is noticed at once and
-    // also much later. Static, because the library holds them and the garbage collector does not see that.
+    // Two functions per kind take turns, so that an event that reaches the inactive one is noticed at once and also much later.
+    // Static, because the library holds them and the garbage collector does not see that.
     private static readonly ReceiveCallback[] Receive =
     {
         (peer, data, length, type, flags) => Ran(0),
@@ -176,11 +176,12 @@ internal static class Survive
                     Must(kinds[kind](round % 2) == 0, "register");
                     if (kind == 3)
                     {
-                        // Messages flow, and the present is told anew to every function; connection results must be asked for.
+                        // Messages arrive by themselves, and every new function receives the present state; connection results need
+                        // a call.
                         room.Connect(partner.Address);
                         room.Connect(partner.Address);
                     }
-                    // Every fourth time at once, else as soon as events flow.
+                    // Every fourth round at once, else as soon as events arrive.
                     if (round % 4 != 3)
                     {
                         Must(Arrived.WaitOne(EventMs), "no event of kind " + kind + " in time");
@@ -193,7 +194,7 @@ internal static class Survive
         }
     }
 
-    // ---------------------------------------------------------------- shutdown, with raw callbacks: Room would hide a late one
+    // ---------------------------------------------------------------- shutdown, with raw callbacks: Room would hide a late call
 
     private static int open;
     private static int received;
@@ -242,7 +243,7 @@ internal static class Survive
                 room.Connect(partner.Address);
                 room.Dispose();
                 Volatile.Write(ref open, 0);
-                // A moment in which a late callback would show itself.
+                // Time for a late callback to show itself.
                 Thread.Sleep(2);
                 NoViolation();
                 Must(NativeMethods.IsNetworkInitialized() == 0, "still initialized after Dispose");
@@ -269,7 +270,7 @@ internal static class Survive
             }
         }
         long[] after = Usage();
-        // The library's thread has ended, but Mono may take a moment to let go of what it knew about it.
+        // The library's thread has ended, but Mono may take a moment to release its data about it.
         for (Stopwatch clock = Stopwatch.StartNew(); after[1] > before[1] && clock.ElapsedMilliseconds < 5000; after = Usage())
         {
             Thread.Sleep(20);
@@ -379,8 +380,8 @@ internal static class Survive
         Must(NativeMethods.GetAbiVersion() >= 1, "GetAbiVersion");
         Must(Utf8.FromNative(NativeMethods.GetLibraryVersion()).Length > 0, "GetLibraryVersion");
         Must(Room.Describe(ErrorCode.WouldDeadlock).Length > 0, "DescribeError");
-        // Room never unregisters, so that this is done beneath it; then its own functions, which are not public, come back,
-        // because the handlers of the other kinds are still to run.
+        // Room never unregisters, so this is done beneath it. Then Room's own functions, which are not public, are registered
+        // again, because the handlers of the other kinds have yet to run.
         Must(NativeMethods.RegisterReceiveCallback(null) == 0, "RegisterReceiveCallback");
         Must(NativeMethods.RegisterLeaderChangedCallback(null) == 0, "RegisterLeaderChangedCallback");
         Must(NativeMethods.RegisterPeerStatusCallback(null) == 0, "RegisterPeerStatusCallback");
@@ -461,7 +462,7 @@ internal static class Survive
                 room.Pump();
             }
             Must(!elsewhere, "a handler ran on another thread than Pump's");
-            // More than the queue holds arrives while nobody pumps: leaving the room must not wait for the pump.
+            // More messages arrive than the queue holds, without a pump: leaving the room must not wait for the pump.
             Thread.Sleep(500);
             int last = received;
             room.Dispose();
@@ -469,7 +470,7 @@ internal static class Survive
         }
     }
 
-    // Poll mode and every safe method, with guest.py: rejected, let in, removed.
+    // Poll mode and every safe method, with guest.py: rejected, admitted, removed.
     private static void Polled()
     {
         string session = "survive-csharp-" + Process.GetCurrentProcess().Id + "-poll";
@@ -574,7 +575,7 @@ internal static class Survive
                 room.Unban("guest");
                 Must(CodeOf(() => room.Unban("guest")) == ErrorCode.PeerNotFound, "Unban of nobody");
                 Must(CodeOf(() => room.KickEx("guest", false)) == ErrorCode.PeerNotFound, "KickEx of nobody");
-                room.Disconnect("guest", 3, Encoding.UTF8.GetBytes("tschüss")); // nobody: no error
+                room.Disconnect("guest", 3, Encoding.UTF8.GetBytes("tschüss")); // an unknown member is no error
                 string said = guest.StandardOutput.ReadToEnd();
                 Must(said == "rejected 7 später\njoined\nended " + EndReason.Kicked + " 9 tschüss\n", "the guest said: " + said);
                 guest.WaitForExit();
@@ -594,13 +595,13 @@ internal static class Survive
         CodesAndExceptions();
     }
 
-    // One string for an id, wherever the library has its bytes, until that member leaves; and never more than a bound.
+    // One string per id, wherever the library has its bytes, until that member leaves; and never more than the bound.
     private static void Names()
     {
         PeerNames names = new PeerNames();
         List<IntPtr> texts = new List<IntPtr>();
         Func<string, string> of = id => names.Of(NativeText(texts, id));
-        // These two pairs have one hash each.
+        // Each of these two pairs has one hash.
         string[] ids = { "costarring", "liquid", "declinate", "macallums", "米斯蒂娅", "a", "ab" };
         string[] seen = new string[ids.Length];
         for (int round = 0; round < 3; round++)
@@ -634,7 +635,7 @@ internal static class Survive
         return native;
     }
 
-    // This member alone: what it sends to itself in every form, and what the handlers of each kind see of it.
+    // This member alone: messages that it sends to itself in every form, as the handlers of each kind receive them.
     private static void ViewsAndPayloads()
     {
         RoomOptions options = new RoomOptions();
@@ -702,7 +703,7 @@ internal static class Survive
                 Must(ReferenceEquals(sender, senders[0]) && sender == "米斯蒂娅", "another string for the same sender");
             }
 
-            // Subscribed later, each gets its own copy, and Happened the present state first.
+            // Handlers that subscribe later each get a copy, and Happened the present state first.
             room.SetLeader("米斯蒂娅");
             for (clock.Restart(); !room.IsLeader;)
             {
@@ -760,7 +761,7 @@ internal static class Survive
                 views++;
             };
             room.Connect(partner.Address);
-            // Until the queue is full: the partner's queue, too, then holds what it holds.
+            // Until the queue is full; then the partner's queue is full, too.
             Stopwatch clock = Stopwatch.StartNew();
             for (ulong before = 0, now; ; before = now)
             {
@@ -781,7 +782,7 @@ internal static class Survive
         }
     }
 
-    // What a Try send returns, what it throws, and a broadcast to all but one.
+    // Results and exceptions of Try sends, and a broadcast to all but one.
     private static void CodesAndExceptions()
     {
         using (Partner partner = new Partner(false))
@@ -832,7 +833,7 @@ internal static class Survive
                     Must(clock.ElapsedMilliseconds < EventMs, "a queue that never fills");
                 }
                 Must(code == ErrorCode.SendQueueFull, "a full queue is " + code);
-                // It may have drained a little since.
+                // It may have drained a little since then.
                 List<string> full = new List<string>();
                 while (full.Count == 0)
                 {
@@ -849,7 +850,7 @@ internal static class Survive
         }
     }
 
-    // ---------------------------------------------------------------- dials that are awaited
+    // ---------------------------------------------------------------- dials with awaitable results
 
     private static void Dials()
     {
@@ -868,7 +869,7 @@ internal static class Survive
                     Task<ConnectionResult> closed = room.ConnectAsync("127.0.0.1:9");
                     List<string> heard = new List<string>();
                     room.ConnectionResult += result => heard.Add(result.Address);
-                    // What waits does not hold up the handlers, and may dispose of the room.
+                    // The awaiting code does not delay the handlers, and may dispose of the room.
                     ManualResetEvent go = new ManualResetEvent(false);
                     Task blocked = first.ContinueWith(task => go.WaitOne(EventMs), TaskContinuationOptions.ExecuteSynchronously);
                     if (poll)
@@ -891,12 +892,12 @@ internal static class Survive
                     Must(first.Result.Success && first.Result.Address == partner.Address, "the dial failed: " + first.Result.Code);
                     Must(again.Result.Success, "the second dial failed: " + again.Result.Code);
                     Must(!closed.Result.Success && closed.Result.Code < 0, "a dial of nobody succeeded");
-                    // Nobody answers there, so that it is still waiting when the room is left.
+                    // No process answers there, so the dial is still waiting when the room is left.
                     ended = room.ConnectAsync("192.0.2.1:9");
                     Must(!ended.IsCompleted || !poll, "a dial completed without Poll");
                 }
                 Must(WaitedFor(ended), "a dial hangs when the room is left");
-                // With loopback only, the system refuses such an address at once: a thread of the library may have said so.
+                // With loopback only, the system refuses such an address at once: a thread of the library may have reported that.
                 NetworkException exception = ended.IsFaulted ? ended.Exception.InnerException as NetworkException : null;
                 Must(ended.IsFaulted ? exception.Code == ErrorCode.NotInitialized : !poll && !ended.Result.Success, "how a dial ends with the room");
                 Must(CodeOf(() => room.ConnectAsync(partner.Address)) == ErrorCode.NotInitialized, "a dial after the room");
@@ -909,7 +910,7 @@ internal static class Survive
         return ((IAsyncResult)task).AsyncWaitHandle.WaitOne(EventMs);
     }
 
-    // A seed alone: its options, what it knows of its cluster, and a handler for one type of messages.
+    // A seed alone: its options, queries about its cluster, and a handler for one type of messages.
     private static void Seeded()
     {
         string session = "survive-csharp-" + Process.GetCurrentProcess().Id + "-seeded";
@@ -979,7 +980,8 @@ internal static class Survive
         }
     }
 
-    // The options of the etcd strategy, where nobody listens, in builds that have it; and its calls in a room without it.
+    // The options of the etcd strategy, with endpoints without a server, in builds that have it; and its calls in a room without
+    // it.
     private static void ByEtcd()
     {
         string session = "survive-csharp-" + Process.GetCurrentProcess().Id + "-etcd";
@@ -1096,7 +1098,7 @@ internal static class Survive
         {
             Session = "survive-csharp-" + Process.GetCurrentProcess().Id + "-" + ++number;
             ProcessStartInfo start = new ProcessStartInfo();
-            // The runtime that runs this program: mono, or dotnet.
+            // The runtime of this program: mono, or dotnet.
             start.FileName = Process.GetCurrentProcess().MainModule.FileName;
             start.Arguments = "\"" + Assembly.GetExecutingAssembly().Location + "\" --partner " + Session + (floods ? " flood" : " quiet");
             start.UseShellExecute = false;
@@ -1122,7 +1124,7 @@ internal static class Survive
             {
                 for (int count = 1; floods; count++)
                 {
-                    // Full queues are what this is about; pauses keep the machine usable for the side that is tested.
+                    // The queues must stay full; pauses leave the machine usable for the tested side.
                     byte[] data = new byte[64];
                     if (NativeMethods.GetPeerCount() <= 0 || NativeMethods.BroadcastMessage(data, 64, 0x0100, 0) != 0 || count % 32 == 0)
                     {
@@ -1136,7 +1138,7 @@ internal static class Survive
             while (Console.In.Read() >= 0)
             {
             }
-            // As suddenly as a crash: a polite leave is not what is tested here.
+            // As sudden as a crash: this does not test a regular leave.
             Process.GetCurrentProcess().Kill();
             return 0;
         }

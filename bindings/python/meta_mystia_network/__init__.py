@@ -10,8 +10,8 @@ Handlers run one at a time, in order, on a thread of the library, or, in poll mo
 inside Room.poll(), on the thread that calls it. They may call every method of the room except close() and poll().
 An exception in a handler is printed and goes no further. Programs with asyncio use meta_mystia_network.aio instead.
 
-The native library is the one that the environment variable MMN_LIBRARY names, else the one beside this file, as the wheel has it,
-else that of the source tree (target/release), else one that the system finds.
+The library comes from the environment variable MMN_LIBRARY, else from the directory of this file, as in the wheel, else from the
+source tree (target/release), else from the system's search path.
 """
 
 from __future__ import annotations
@@ -637,7 +637,7 @@ STATUS_RECONNECTING = PEER_RECONNECTING
 STATUS_HANDSHAKING = PEER_HANDSHAKING
 
 Bytes = Union[bytes, bytearray, memoryview]
-"""What sends take."""
+"""Types that sends accept."""
 
 
 class NetworkError(Exception):
@@ -649,7 +649,7 @@ class NetworkError(Exception):
 
 
 class Message(NamedTuple):
-    """A message as it came from another member."""
+    """A message from another member."""
 
     sender: str
     data: bytes
@@ -684,11 +684,11 @@ class Event(NamedTuple):
     flags: int
     undelivered: int
     """EVENT_LEFT: the number of reliable messages for the member that are not known to be delivered;
-    EVENT_RETURNED: the number of those that it will not get."""
+    EVENT_RETURNED: the number of messages that it will not get."""
     missed: int
     """EVENT_RETURNED: the number of the member's reliable messages that this host will not get."""
     request: int
-    """EVENT_JOIN_REQUEST, EVENT_JOIN_WITHDRAWN: for accept_join() and reject_join(); EVENT_LOCK_RESULT: which lock call."""
+    """EVENT_JOIN_REQUEST, EVENT_JOIN_WITHDRAWN: for accept_join() and reject_join(); EVENT_LOCK_RESULT: the lock call."""
     term: int
     epoch: int
     channel: int
@@ -701,8 +701,8 @@ class Event(NamedTuple):
     """EVENT_DISCOVERY_REFUSED: one of FOUND_..."""
 
     @property
-    def count(self) -> int:  # type: ignore[override]  # an event is a tuple for its fields; nobody counts in it
-        """EVENT_DATA_DROPPED: how many messages. EVENT_HOST_SILENT, EVENT_NO_ROOM_FOUND: for how many milliseconds."""
+    def count(self) -> int:  # type: ignore[override]  # hides tuple.count, which no program needs here
+        """EVENT_DATA_DROPPED: the number of messages. EVENT_HOST_SILENT, EVENT_NO_ROOM_FOUND: milliseconds."""
         return self.undelivered
 
     @property
@@ -712,7 +712,7 @@ class Event(NamedTuple):
 
 
 def _default_options() -> NetworkOptions:
-    """NetworkOptions as the library fills them in."""
+    """NetworkOptions with the library's defaults."""
     options = NetworkOptions.__new__(NetworkOptions)
     options.struct_size = ctypes.sizeof(NetworkOptions)
     code = load_library().GetDefaultNetworkOptions(ctypes.byref(options))
@@ -724,7 +724,7 @@ def _default_options() -> NetworkOptions:
 def _set(struct: ctypes.Structure, values: dict[str, Any]) -> None:
     unknown = set(values) - {field[0] for field in struct._fields_}
     if unknown:
-        # A ctypes structure would silently take any attribute, and the setting would have no effect.
+        # A ctypes structure would silently accept any attribute, and the setting would have no effect.
         raise TypeError(f"{type(struct).__name__} has no field {', '.join(sorted(unknown))}")
     for name, value in values.items():
         setattr(struct, name, value)
@@ -740,10 +740,10 @@ class NetworkConfig(_NetworkConfig):
 
 
 class NetworkOptions(_NetworkOptions):
-    """`NetworkOptions`: every setting there is. Starts with the library's defaults, but in poll mode: handlers run in
-    Room.poll(). Text and bytes are set as str and bytes: `NetworkOptions(bind_address="127.0.0.1", secret=b"...")`. The
-    voters of a static quorum are a str with one per line, or a list of str. `seeded` is SeededOptions, for STRATEGY_SEEDED,
-    and `etcd` is EtcdOptions, for STRATEGY_ETCD.
+    """`NetworkOptions`: all settings. Starts with the library's defaults, but in poll mode: handlers run in Room.poll(). Text and
+    bytes are set as str and bytes: `NetworkOptions(bind_address="127.0.0.1", secret=b"...")`. The voters of a static quorum are a
+    str with one per line, or a list of str. `seeded` is SeededOptions, for STRATEGY_SEEDED, and `etcd` is EtcdOptions, for
+    STRATEGY_ETCD.
     """
 
     def __init__(
@@ -767,10 +767,10 @@ class NetworkOptions(_NetworkOptions):
         self.state_directory = _encode_path(state_directory)
         self.trace_path = _encode_path(trace_path)
         self.quorum_roster = _encode(_lines(quorum_roster))
-        # ctypes takes a pointer to the struct itself alone, and not to a class that adds to it.
+        # ctypes accepts a pointer to the struct itself, but not to its subclass.
         self.seeded = ctypes.cast(ctypes.pointer(seeded), ctypes.POINTER(_SeededOptions)) if seeded is not None else None
         self.etcd = ctypes.cast(ctypes.pointer(etcd), ctypes.POINTER(_EtcdOptions)) if etcd is not None else None
-        # The pointers do not keep alive what they refer to.
+        # The pointers do not keep their targets alive.
         self._kept = [
             seeded,
             etcd,
@@ -845,7 +845,7 @@ class PeerStats(_PeerStats):
 
 
 class SendOptions(_SendOptions):
-    """`SendOptions`: how a message is delivered. `SendOptions(DELIVERY_SEQUENCED, key=unit)`. Its size is set already."""
+    """`SendOptions`: delivery of a message. `SendOptions(DELIVERY_SEQUENCED, key=unit)`. Its size is set already."""
 
     def __init__(self, delivery: int = 0, channel: int = 0, priority: int = 1, ttl_ms: int = 0, key: int = 0) -> None:
         super().__init__(
@@ -864,16 +864,16 @@ class SendOptions(_SendOptions):
 
 
 NetworkEvent = _NetworkEvent
-"""`NetworkEvent`, which an EventCallback receives; valid during the call. The header says which fields each `kind` sets."""
+"""`NetworkEvent`, which an EventCallback receives; valid during the call. The header lists the fields of each `kind`."""
 
 _library: ctypes.CDLL | None = None
 _library_lock = threading.Lock()
 
 
 def load_library(path: str | os.PathLike[str] | None = None) -> ctypes.CDLL:
-    """The native library with typed functions; loaded once. `path` counts only before the first use."""
+    """The native library with typed functions; loaded once. `path` has an effect only before the first use."""
     global _library
-    # A forked child may find the lock held for ever, by a thread that it has not got.
+    # In a forked child a thread of the parent may hold the lock for ever.
     if _library is not None:
         return _library
     with _library_lock:
@@ -894,7 +894,7 @@ def describe_error(code: int) -> str:
 
 
 def generate_identity_key() -> bytes:
-    """A new private key for NetworkOptions.identity_key. Who keeps it is the same member at every start."""
+    """A new private key for NetworkOptions.identity_key. A host that keeps it is the same member at every start."""
     key = (ctypes.c_uint8 * IDENTITY_KEY_BYTES)()
     library = load_library()
     if library.GenerateIdentityKey(key, len(key)) < 0:
@@ -928,15 +928,15 @@ class GossipWindows(NamedTuple):
     startup_grace_period: int
     """Longest wait at the start for the number of members to settle; 15000."""
     membership_sample_interval: int
-    """How often a member samples that number; 1000."""
+    """Interval between samples of that number; 1000."""
     leader_alive_threshold: int
-    """How long a member waits for a declaration of the leader before it proposes itself; 10000."""
+    """Time for which a member waits for a declaration of the leader before it proposes itself; 10000."""
     leader_election_duration: int
-    """How long it then collects the proposals of others; 5000."""
+    """Time for which it then collects the proposals of others; 5000."""
 
 
 def gossip_windows() -> GossipWindows:
-    """Those of this process, in force or not."""
+    """The windows of this process, in force or not."""
     native = load_library()
     return GossipWindows(
         native.GetStartupGracePeriod(),
@@ -947,7 +947,8 @@ def gossip_windows() -> GossipWindows:
 
 
 def set_gossip_windows(windows: GossipWindows) -> None:
-    """They belong to the process: they apply from the next window of the room on, and to later rooms. The same for all members.
+    """Sets the windows of the process: they apply from the next window of the room on, and to later rooms. The same for all
+    members.
 
     set_gossip_windows(gossip_windows()._replace(leader_alive_threshold=500)) changes one.
     """
@@ -970,8 +971,8 @@ _log_callback: Any = None
 
 
 def set_log(handler: Callable[[int, str], object] | None, level: int = LOG_INFO) -> None:
-    """Passes the library's log up to `level` to `handler(level, text)`; None removes it. It is called on any thread, and may
-    call nothing but queries."""
+    """Passes the library's log up to `level` to `handler(level, text)`; None removes it. It runs on any thread, and may call only
+    queries."""
     global _log_callback
 
     def guarded(_: int | None, record_level: int, message: bytes) -> None:
@@ -986,25 +987,26 @@ def set_log(handler: Callable[[int, str], object] | None, level: int = LOG_INFO)
     code = load_library().RegisterLogCallback(level, callback, None, DropCallback())
     if code < 0:
         raise NetworkError(code, load_library().GetLastErrorMessage().decode("utf-8", "replace"))
-    # Only now may the old one go: until the library returned, it could still be running.
+    # Replaced only now: until the library returned, the old callback could still be running.
     _log_callback = callback
 
 
 class _Calls:
-    """An open room and the calls that every kind of room has; `Room` and `aio.Room` add how events come."""
+    """An open room and the calls that every kind of room has; `Room` and `aio.Room` add the reception of events."""
 
     def __init__(self, peer_id: str, session_id: str, config: NetworkConfig | None, options: NetworkOptions | None) -> None:
         self._native = load_library()
         self._open = False
-        # A forked child has this object, and not its room.
+        # A forked child has this object, but not its room.
         self._process = os.getpid()
-        # ctypes frees a callback's code with its last Python reference, and the library's copy of the pointer is none.
+        # ctypes frees a callback's code with its last Python reference; the library's copy of the pointer does not
+        # count.
         self._callbacks: dict[str, Any] = {}
         self._retired: dict[str, list[Any]] = {}
         self._inside = threading.local()
         self._check(self._initialize(_encode(peer_id), _encode(session_id), config, options))
         self._open = True
-        # A room that is still open when the interpreter ends would call into what is no longer there.
+        # A room that is still open when the interpreter ends would call into freed code.
         atexit.register(self._leave_at_exit)
 
     @property
@@ -1034,20 +1036,20 @@ class _Calls:
 
     @property
     def members(self) -> list[str]:
-        """The ids of `peers` and of those that are reconnecting, sorted."""
+        """The ids of the connected and the reconnecting members, sorted."""
         text = self._text(self._native.GetMembers())
         return text.split("\n") if text else []
 
     def index(self, peer_id: str) -> int:
-        """A member as a number from 1, from its EVENT_JOINED to its EVENT_LEFT; never that of an earlier one. 0 for others."""
+        """The index of a member: a number from 1, from its EVENT_JOINED to its EVENT_LEFT, which no earlier member had. 0 for others."""
         return int(self._native.GetPeerIndex(_encode(peer_id)))
 
     def peer_at(self, index: int) -> str | None:
-        """The member with that index; None for none."""
+        """The member with this index; None for none."""
         return _decoded(self._native.GetPeerIdByIndex(index))
 
     def address(self, peer_id: str) -> str | None:
-        """Where a member accepts links, for connect(); None for one that is not in the room."""
+        """The address at which a member accepts links, for connect(); None for one that is not in the room."""
         return _decoded(self._native.GetPeerAddress(_encode(peer_id)))
 
     def fingerprint(self, peer_id: str) -> str | None:
@@ -1056,7 +1058,7 @@ class _Calls:
 
     @property
     def identity_fingerprint(self) -> str:
-        """The same of this member's key."""
+        """The SHA-256 of this member's key, in 64 hexadecimal digits."""
         return self._text(self._native.GetIdentityFingerprint())
 
     @property
@@ -1095,12 +1097,12 @@ class _Calls:
         self._check(self._native.TransferLeadership(_encode(peer_id)))
 
     def yield_leadership(self) -> None:
-        """Transfers the leadership to the member that elections prefer. Leader only (-6); -5 when nobody could lead. With gossip
+        """Transfers the leadership to the member that elections prefer. Leader only (-6); -5 when no member may lead. With gossip
         this member stops leading at once, and does not lead again for a while; with etcd it goes to the end of the line."""
         self._check(self._native.YieldLeadership())
 
     def set_election_priority(self, priority: int) -> None:
-        """How much elections prefer this member: the highest priority first, of equal ones the largest id. 0 is the default."""
+        """Sets this member's priority in elections: the highest goes first, of equal ones the largest id. 0 is the default."""
         self._check(self._native.SetElectionPriority(priority))
 
     @property
@@ -1133,11 +1135,11 @@ class _Calls:
         return int(self._native.GetFencingToken())
 
     def proclaim(self, value: str) -> None:
-        """Sets what clients of etcd read of this member while it leads."""
+        """Sets the text that clients of etcd read of this member while it leads."""
         self._check(self._native.Proclaim(_encode(value)))
 
     def acquire_lock(self, name: str, timeout_ms: int = 0) -> int:
-        """Acquires a lock of etcd. The outcome is an EVENT_LOCK_RESULT with the number that is returned. A timeout of 0 is none."""
+        """Acquires a lock of etcd. The outcome is an EVENT_LOCK_RESULT with the returned number. A timeout of 0 is none."""
         request = ctypes.c_uint64()
         self._check(self._native.AcquireLock(_encode(name), timeout_ms, ctypes.byref(request)))
         return request.value
@@ -1162,8 +1164,8 @@ class _Calls:
         self._check(self._native.SetAutoReconnect(1 if enabled else 0))
 
     def kick(self, peer_id: str, code: int = 0, data: Bytes = b"", ban: bool = True) -> None:
-        """Removes a member, with `ban` until unban() or the room's end, without it may come back; its host receives `code` and
-        `data` (at most 3072 bytes). Leader only (-6)."""
+        """Removes a member: with `ban` until unban() or the room's end; without it the member may come back. Its host receives `code`
+        and `data` (at most 3072 bytes). Leader only (-6)."""
         flags = KICK_BAN if ban else 0
         self._check(self._native.KickPeerEx(_encode(peer_id), flags, code, *_sized(data)))
 
@@ -1172,7 +1174,7 @@ class _Calls:
         self._check(self._native.UnbanPeer(_encode(peer_id)))
 
     def set_max_peers(self, max_peers: int) -> None:
-        """Most other members of each member; 0 is no limit. Leader only (-6)."""
+        """Limits the other members of each member; 0 is no limit. Leader only (-6)."""
         self._check(self._native.SetMaxPeers(max_peers))
 
     def set_join_payload(self, data: Bytes) -> None:
@@ -1180,14 +1182,14 @@ class _Calls:
         self._check(self._native.SetJoinPayload(*_sized(data)))
 
     def enable_join_requests(self, enabled: bool = True) -> None:
-        """Whether this host decides who may enter while this member leads: EVENT_JOIN_REQUEST for every newcomer."""
+        """Whether this host decides about admission while this member leads: EVENT_JOIN_REQUEST for every newcomer."""
         self._check(self._native.EnableJoinRequests(1 if enabled else 0))
 
     def accept_join(self, request: int) -> None:
         self._check(self._native.AcceptJoin(request))
 
     def reject_join(self, request: int, code: int = 0, data: Bytes = b"") -> None:
-        """The newcomer receives `code` and `data` (at most 3072 bytes)."""
+        """Refuses a newcomer, which receives `code` and `data` (at most 3072 bytes)."""
         self._check(self._native.RejectJoin(request, code, *_sized(data)))
 
     @property
@@ -1214,7 +1216,7 @@ class _Calls:
 
     def simulate_network(self, lag_ms: int = 0, jitter_ms: int = 0, loss_permille: int = 0) -> None:
         """Simulates a bad network, for tests of a game: every packet that this member sends waits lag_ms and up to jitter_ms more
-        (at most 10000 each), and so many of a thousand are lost. Without arguments it ends."""
+        (at most 10000 each), and loss_permille packets in a thousand are lost. A call without arguments ends it."""
         self._check(self._native.SetNetworkSimulation(lag_ms, jitter_ms, loss_permille))
 
     @property
@@ -1223,7 +1225,7 @@ class _Calls:
         return bool(self._native.IsMdnsActive() != 0)
 
     def stats(self, peer_id: str) -> PeerStats:
-        """PeerStats: statistics of the link and the queue to a member."""
+        """Statistics of the link and the queue to a member."""
         figures = PeerStats()
         self._check(self._native.GetPeerStats(_encode(peer_id), ctypes.byref(figures)))
         return figures
@@ -1233,12 +1235,12 @@ class _Calls:
         self._check(self._native.ForwardMessage(_encode(sender), _encode(to), *_sized(data), type, flags))
 
     def broadcast(self, data: Bytes, type: int = FIRST_USER_TYPE, flags: int = 0, options: SendOptions | None = None) -> None:
-        """To all connected members, or, if one queue is full (-7), to none; as `options` (SendOptions) say."""
+        """Sends to all connected members, or, if one queue is full (-7), to none, with the delivery in `options` (SendOptions)."""
         how = options and options._with_flags(0)
         self._check(self._native.BroadcastEx(*_sized(data), type, flags, how))
 
     def broadcast_partial(self, data: Bytes, type: int = FIRST_USER_TYPE, flags: int = 0, options: SendOptions | None = None) -> int:
-        """To the connected members whose queue has room; returns how many those are. EVENT_SLOW_PEER names each of the others."""
+        """Sends to the connected members whose queue has room; returns their number. EVENT_SLOW_PEER names each of the others."""
         how = (options or SendOptions())._with_flags(SEND_PARTIAL)
         return self._check(self._native.BroadcastEx(*_sized(data), type, flags, how))
 
@@ -1247,22 +1249,22 @@ class _Calls:
         self._check(self._native.SendToPeerEx(_encode(peer_id), *_sized(data), type, flags, how))
 
     def max_datagram_size(self, peer_id: str | None = None) -> int:
-        """The longest unreliable message for a member, or for a broadcast, in bytes; -1 when it, or nobody, is connected."""
+        """The longest unreliable message for a member, or for a broadcast, in bytes; -1 when the member is not connected, or none is."""
         return int(self._native.GetMaxDatagramSize(_encode(peer_id)))
 
     def send_to_leader(self, data: Bytes, type: int = FIRST_USER_TYPE, flags: int = 0) -> None:
-        """To the leader; a leader that calls it receives the message itself. -6 when there is none."""
+        """Sends to the leader; a leader that calls it receives the message itself. -6 when there is none."""
         self._check(self._native.SendToLeader(*_sized(data), type, flags))
 
     def send_from_leader(self, data: Bytes, type: int = FIRST_USER_TYPE, flags: int = 0) -> None:
-        """To all members, as their leader; -6 when this member is not the leader."""
+        """Sends to all members, as their leader; -6 when this member is not the leader."""
         self._check(self._native.SendFromLeader(*_sized(data), type, flags))
 
     def enable_logging(self, enabled: bool = True) -> None:
-        """To standard error."""
+        """Turns the log on standard error on or off."""
         self._check(self._native.EnableLogging(1 if enabled else 0))
 
-    # -- inside
+    # -- internals
 
     def _leave(self) -> None:
         if not self._open:
@@ -1319,7 +1321,7 @@ class _Calls:
         self._register("RegisterEventHandler", EventCallback, handler, call, None, DropCallback())
 
     def _register(self, function: str, kind: Any, handler: Any, call: Callable[..., None], *more: Any) -> None:
-        """`call` receives the handler, and then what the library passes."""
+        """Calls `call` with the handler and the library's arguments."""
 
         def guarded(*arguments: Any) -> None:
             self._inside.handler = True
@@ -1330,11 +1332,11 @@ class _Calls:
             finally:
                 self._inside.handler = False
 
-        # A NULL function pointer; ctypes does not take None here.
+        # A NULL function pointer; ctypes does not accept None here.
         callback = kind() if handler is None else kind(guarded)
         self._check(getattr(self._native, function)(callback, *more))
-        # Only now may the old one go: until the library returned, it could still be running. A handler that replaces itself
-        # is running even now, so that what it replaced is kept until a call from outside has waited for it.
+        # Replaced only now: until the library returned, the old callback could still be running. A handler that
+        # replaces itself is running even now, so its callback stays until a call from outside has waited for it.
         if getattr(self._inside, "handler", False):
             self._retired.setdefault(function, []).append(self._callbacks.get(function))
         else:
@@ -1363,12 +1365,12 @@ class Room(_Calls):
     """The room that this process is in; a context manager that leaves it.
 
     With `options` (NetworkOptions), handlers run in poll(); with `config` or nothing, on a thread of the library.
-    `on_event(Event)` receives all events; a program that uses it needs none of the others. `on_message(Message)`,
+    `on_event(Event)` receives all events; a program that uses it needs no other handler. `on_message(Message)`,
     `on_leader(str | None)`, `on_leadership(bool)`, `on_peer(str, status)` and `on_connection(ConnectionResult)` are optional.
     A new handler first receives the present state: the leader, if one is known, and every connected peer.
 
-    A child that is forked (os.fork, multiprocessing with the start method "fork") has no room: this object does nothing there,
-    and its calls are refused (-1) until the child enters a room with an object of its own.
+    A forked child (os.fork, multiprocessing with the start method "fork") has no room: this object does nothing there, and its
+    calls are refused (-1) until the child enters a room with an object of its own.
     """
 
     def __init__(
@@ -1493,7 +1495,7 @@ def _sized(data: Bytes) -> tuple[bytes, int]:
 
 
 def _lines(texts: str | Iterable[str] | None) -> str | None:
-    """One text a line; a str is taken as it is."""
+    """One text a line; a str is used as it is."""
     return texts if texts is None or isinstance(texts, str) else "\n".join(texts)
 
 

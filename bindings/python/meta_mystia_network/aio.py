@@ -9,8 +9,8 @@
             if event.kind == EVENT_MESSAGE:
                 print(event.peer, event.data)
 
-The calls are those of `meta_mystia_network.Room`. None of them waits for the network, so that they are no coroutines, except
-connect() and close(), which wait for their result.
+The calls are those of `meta_mystia_network.Room`. None of them waits for the network, so they are no coroutines, except connect()
+and close(), which wait for their result.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from . import (
 __all__ = ["Room"]
 
 MAX_WAITING_EVENTS = 1024
-"""Most events that wait for the program. Beyond that they wait in the library, whose queue is bounded, too; then senders wait."""
+"""Limit of events that wait for the program. Further ones wait in the library, whose queue is bounded, too; then senders wait."""
 
 
 class Room(_Calls):
@@ -60,7 +60,7 @@ class Room(_Calls):
         self._closing = False
         self._ended = False
         self._waiting: set[asyncio.Future[None]] = set()
-        # Of each address the oldest dial first.
+        # The dials of each address, the oldest first.
         self._dials: dict[str, collections.deque[asyncio.Future[Event]]] = {}
         self._leaving: asyncio.Future[None] | None = None
         super().__init__(peer_id, session_id, config, options)
@@ -78,8 +78,8 @@ class Room(_Calls):
 
     async def close(self) -> None:
         """Leaves the room; takes at most about 2 s, in which the loop runs. Iterations over events() then end, after the events
-        that had come before, and a connect() that waits raises NetworkError (-1). A close() that is cancelled goes on; another
-        close() waits for it."""
+        that had come before, and a connect() that waits raises NetworkError (-1). A cancelled close() continues; another close()
+        waits for it."""
         if self._leaving is None:
             self._leaving = self._loop.run_in_executor(None, self._leave)
             self._leaving.add_done_callback(self._end)
@@ -94,15 +94,15 @@ class Room(_Calls):
 
     async def connect(self, address: str) -> ConnectionResult:
         """Dials "ip:port", "[v6]:port" or "name:port", and returns when the member is connected; -14 ALREADY_CONNECTED is a success,
-        too. Raises NetworkError with the code of a dial that failed, and with -1 when the room is left. Cancelling it does not stop
-        the dial. The result is also an event (EVENT_CONNECTION_RESULT), which has what the leader's host said to a rejection."""
+        too. Raises NetworkError with the code of a failed dial, and with -1 when the room is left. Cancelling it does not stop the
+        dial. The result is also an event (EVENT_CONNECTION_RESULT), which contains the data of a rejection by the leader's host."""
         dial: asyncio.Future[Event] = self._loop.create_future()
-        # The result comes through the loop, thus later than this.
+        # The result comes through the loop, so it is later than this.
         self._dial(address)
         self._dials.setdefault(address, collections.deque()).append(dial)
         event = await dial
         if not event.success:
-            # What the leader's host said to a rejection is the program's own.
+            # The data of a rejection belong to the program.
             text = "" if event.code == REJECTED else event.data.decode("utf-8", "replace")
             sentence = f"{address}: {describe_error(event.code)}" + (f": {text}" if text else "")
             raise NetworkError(event.code, sentence)
@@ -118,7 +118,7 @@ class Room(_Calls):
         try:
             self._loop.call_soon_threadsafe(self._take, event)
         except RuntimeError:
-            # The loop is closed: nobody reads any more.
+            # The loop is closed: no reader is left.
             self._places.release()
 
     # -- on the loop
@@ -130,7 +130,7 @@ class Room(_Calls):
                 dial = dials.popleft()
                 if not dials:
                     del self._dials[event.other]
-                # One that was cancelled has had its turn, too: each dial has one result.
+                # A cancelled dial also uses its result: each dial has one.
                 if not dial.done():
                     dial.set_result(event)
         self._events.append(event)
@@ -138,7 +138,7 @@ class Room(_Calls):
 
     def _end(self, leaving: asyncio.Future[None]) -> None:
         if leaving.cancelled() or leaving.exception() is not None:
-            self._leaving = None  # the room is still there
+            self._leaving = None  # the room is still open
             return
         self._ended = True
         dials = [dial for waiting in self._dials.values() for dial in waiting]
@@ -167,10 +167,10 @@ class Room(_Calls):
         self._places.release()
         return self._events.popleft()
 
-    # -- what differs in the room itself
+    # -- differences from Room
 
     def _leave(self) -> None:
-        # A handler that waits for a place would hold up leaving.
+        # A handler that waits for a free place would block leaving.
         self._closing = True
         self._places.release()
         try:
@@ -193,7 +193,7 @@ class Room(_Calls):
 
 
 class Events:
-    """What events() returns."""
+    """Result of events()."""
 
     def __init__(self, room: Room) -> None:
         self._room = room

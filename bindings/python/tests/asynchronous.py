@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Does the room for asyncio keep its promises?
+"""Tests the promises of the room for asyncio.
 
-Each is shown with real rooms over loopback; the talking partner is a second process of this program. Prints "ok NAME" per promise
-and exits with 0 only when all were kept.
+Shows each with real rooms over loopback; the partner is a second process of this program. Prints "ok NAME" per promise and exits
+with 0 only when all hold.
 
     MMN_LIBRARY=target/release/libmeta_mystia_network.so python3 bindings/python/tests/asynchronous.py [NAME...]
 
@@ -22,8 +22,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import meta_mystia_network as mmn  # noqa: E402
 from meta_mystia_network import aio  # noqa: E402
 
-TEST_SECONDS = 90  # how long one test may take
-MESSAGES = 5000  # more than all queues together hold
+TEST_SECONDS = 90  # limit of one test
+MESSAGES = 5000  # more than the capacity of all queues together
 
 
 def must(condition, text):
@@ -36,7 +36,7 @@ def session(name):
 
 
 def quiet(**config):
-    """A room that discovers nobody: each test has the members that it starts."""
+    """A room without discovery: each test has only the members that it starts."""
     options = mmn.NetworkOptions(discovery_mode=mmn.DISCOVERY_OFF)
     for name, value in config.items():
         setattr(options.config, name, value)
@@ -53,7 +53,7 @@ def nobody():
 
 @contextlib.contextmanager
 def partner(room, count, dials=True):
-    """A member in a process of its own, which dials the room and sends it numbered messages; gives its address."""
+    """A member in a process of its own, which dials the room and sends it numbered messages; returns its address."""
     command = [sys.executable, os.path.abspath(__file__), "--partner", room.session_id, room.local_address if dials else "", str(count)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
     try:
@@ -68,7 +68,7 @@ def partner(room, count, dials=True):
 
 
 def run_partner(session_id, address, count):
-    """Sends the numbers from 0 to everybody who joins, and leaves at the end of its input."""
+    """Sends the numbers from 0 to every member that joins, and leaves at the end of its input."""
     joined = []
     options = quiet()
     options.dispatch_mode = mmn.DISPATCH_THREAD
@@ -93,7 +93,7 @@ def run_partner(session_id, address, count):
 
 
 async def test_messages(name):
-    """All of them, in order, to a loop that also does other things."""
+    """All messages arrive, in order, in a loop that also does other work."""
     async with aio.Room("main", session(name), options=quiet()) as room:
         with partner(room, MESSAGES):
             numbers = []
@@ -115,7 +115,7 @@ async def test_leaving(name):
 
             readers = [asyncio.create_task(read()) for _ in range(2)]
             dial = asyncio.create_task(room.connect(address))
-            await asyncio.sleep(0)  # all of them have begun
+            await asyncio.sleep(0)  # all of them have started
             await room.close()
             await room.close()
         await asyncio.gather(*readers)
@@ -132,7 +132,7 @@ async def test_leaving(name):
 
 
 async def test_dials(name):
-    """Each has its own result, whatever became of the ones before it."""
+    """Each dial has its own result, whatever the outcome of the earlier ones."""
     with nobody() as address:
         options = quiet(handshake_timeout_ms=500)
         async with aio.Room("main", session(name), options=options) as room:
@@ -151,7 +151,7 @@ async def test_dials(name):
 
 
 async def other_dials(room):
-    """Of a member that answers, and of one that is connected already."""
+    """Dials a member that answers, and one that is already connected."""
     with partner(room, 0, dials=False) as address:
         for code in (mmn.OK, mmn.ALREADY_CONNECTED):
             result = await room.connect(address)
@@ -160,13 +160,13 @@ async def other_dials(room):
 
 
 async def test_cancelled_reads(name):
-    """An iteration that is cancelled again and again misses nothing."""
+    """An iteration that is cancelled again and again misses no event."""
     async with aio.Room("main", session(name), options=quiet()) as room:
         with partner(room, MESSAGES):
             numbers, given_up = [], 0
             while len(numbers) < MESSAGES:
                 read = asyncio.ensure_future(room.events().__anext__())
-                # As many turns of the loop as it takes to find it at any point.
+                # A number of turns of the loop that cancels it at every point.
                 for _ in range(given_up % 4):
                     await asyncio.sleep(0)
                 if not read.done():
@@ -183,7 +183,7 @@ async def test_cancelled_reads(name):
 
 
 async def test_unread(name):
-    """Events that nobody reads wait, and so does the sender; then they are all there."""
+    """Unread events wait, and so does the sender; later all of them are there."""
     async with aio.Room("main", session(name), options=quiet()) as room:
         with partner(room, MESSAGES):
             await until(lambda: len(room._events) >= aio.MAX_WAITING_EVENTS, "the events wait")
@@ -205,7 +205,7 @@ async def test_unread(name):
 
 
 async def test_forgotten(name):
-    """A program that never leaves, and never reads, ends all the same."""
+    """A program that neither leaves nor reads still ends."""
     command = [sys.executable, os.path.abspath(__file__), "--forgetful", session(name)]
     process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
     try:
@@ -233,7 +233,7 @@ async def raised(awaitable):
 
 
 async def until(condition, text):
-    """For states that no event reports."""
+    """Waits for a state that no event reports."""
     deadline = time.monotonic() + 60
     while not condition():
         must(time.monotonic() < deadline, f"within 60 s: {text}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A member for the tests of the bindings: `guest.py SESSION ADDRESS`. It dials until it is let in, sends one message, and
-says what becomes of it, a line each: "rejected CODE BYTES", "joined", "ended REASON CODE BYTES". Ends when the room ends."""
+"""A member for the tests of the bindings: `guest.py SESSION ADDRESS`. It dials until it is admitted, sends one message, and
+prints its outcomes, a line each: "rejected CODE BYTES", "joined", "ended REASON CODE BYTES". Ends when the room ends."""
 
 import os
 import sys

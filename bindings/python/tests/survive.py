@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Does a Python host survive what hosts do?
+"""Tests that a Python host survives the usual actions of hosts.
 
-Each promise is shown with real rooms over loopback and a second process of this program as the talking partner. Prints
-"ok NAME" per promise and exits with 0 only when all were kept.
+Shows each promise with real rooms over loopback and a second process of this program as the partner. Prints "ok NAME" per
+promise and exits with 0 only when all hold.
 
     MMN_LIBRARY=target/release/libmeta_mystia_network.so python3 bindings/python/tests/survive.py [--rounds N] [NAME...]
 
-NAME: unregister, shutdown, restart, reentry, exceptions, poll, seeded, etcd (default: all), and layout, which compares the structs with the
-lines "struct.field offset" of the file that MMN_LAYOUT names. --rounds: how often `shutdown` shuts down (20).
+NAME: unregister, shutdown, restart, reentry, exceptions, poll, seeded, etcd (default: all), and layout, which compares the structs
+with the lines "struct.field offset" of the file that MMN_LAYOUT names. --rounds: number of shutdowns in `shutdown` (20).
 """
 
 import argparse
@@ -26,12 +26,12 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import meta_mystia_network as mmn  # noqa: E402
 
-EVENT_SECONDS = 10  # how long an event may take that must come
-TEST_SECONDS = 55  # how long one test may take
+EVENT_SECONDS = 10  # limit for an event that must come
+TEST_SECONDS = 55  # limit of one test
 UNREGISTER_ROUNDS = 200
 RESTART_ROUNDS = 50
-WARM_UP_ROUNDS = 10  # until the allocator and the interpreter have what they keep
-# Over 50 rooms: a leak of 100 KiB per room is found, the allocator's mood is not.
+WARM_UP_ROUNDS = 10  # until the allocator and the interpreter have allocated what they keep
+# Over 50 rooms: enough to find a leak of 100 KiB per room, and above the allocator's noise.
 ALLOWED_GROWTH_KIB = 4096
 
 
@@ -41,7 +41,7 @@ def must(condition, text):
 
 
 def code_of(call):
-    """The code that a call was refused with; 0 when it was not."""
+    """The code of a refused call; 0 if it was not refused."""
     try:
         call()
         return 0
@@ -51,7 +51,7 @@ def code_of(call):
 
 
 class Violations:
-    """Handlers cannot raise through the library; what they find is kept for the main thread."""
+    """Failures in handlers, kept for the main thread: handlers cannot raise through the library."""
 
     def __init__(self):
         self.found = []
@@ -99,7 +99,7 @@ class Partner:
             if not floods:
                 time.sleep(3600)
             count += 1
-            # Full queues are what this is about; pauses keep the machine usable for the side that is tested.
+            # The queues must stay full; pauses leave the machine usable for the tested side.
             if not room.peers or code_of(lambda: room.broadcast(b"x" * 64)) or count % 32 == 0:
                 time.sleep(0.001)
 
@@ -111,8 +111,8 @@ def wait_for_company(room):
         time.sleep(0.001)
 
 
-# What the library was ever given stays alive, and the room's layer is passed by: a call that comes too late must find its
-# own function, where the layer has freed it.
+# Every callback that the library ever had stays alive, and the tests bypass the room's layer: a late call must find its
+# own function, which the layer would have freed.
 KEPT = []
 KINDS = {
     "RegisterReceiveCallback": mmn.ReceiveCallback,
@@ -146,10 +146,11 @@ def test_unregister(_):
                 turn = (kind, number)
                 register(kind, handler)
                 if kind == "RegisterConnectionResultCallback":
-                    # Messages flow, and the present is told anew to every function; connection results must be asked for.
+                    # Messages arrive by themselves, and every new function receives the present state; connection
+                    # results need a call.
                     room.connect(partner.address)
                     room.connect(partner.address)
-                # Every fourth time at once, else as soon as events flow.
+                # Every fourth round at once, else as soon as events arrive.
                 if number % 4 != 3:
                     must(arrived.wait(EVENT_SECONDS), f"no event within {EVENT_SECONDS} s")
                 register(kind, None)
@@ -184,7 +185,7 @@ def test_shutdown(rounds):
             room.connect(partner.address)
             room.close()
             state["open"] = False
-            # A moment in which a late callback would show itself.
+            # Time for a late callback to show itself.
             time.sleep(0.002)
             violations.none()
             must(mmn.load_library().IsNetworkInitialized() == 0, "still initialized after close()")
@@ -205,7 +206,7 @@ def test_restart(_):
             must(room.local_address, "no address")
     after = usage()
     deadline = time.monotonic() + 5
-    # A thread that was joined is counted until the kernel has buried it.
+    # The kernel counts a joined thread for a moment longer.
     while after[1] > before[1] and time.monotonic() < deadline:
         time.sleep(0.01)
         after = usage()
@@ -314,7 +315,7 @@ def test_exceptions(_):
 
 
 def test_poll(_):
-    """Poll mode and every safe function, with guest.py: rejected, let in, removed."""
+    """Poll mode and every safe function, with guest.py: rejected, admitted, removed."""
     came, threads, logged = [], set(), []
     mmn.set_log(lambda level, text: logged.append(text), mmn.LOG_DEBUG)
     session = f"survive-python-{os.getpid()}-poll"
@@ -384,7 +385,7 @@ def test_poll(_):
             room.unban("guest")
             must(code_of(lambda: room.unban("guest")) == mmn.PEER_NOT_FOUND, "unban of nobody")
             must(code_of(lambda: room.kick("guest", ban=False)) == mmn.PEER_NOT_FOUND, "kick of nobody")
-            room.disconnect("guest", 3, "tschüss".encode())  # nobody: no error
+            room.disconnect("guest", 3, "tschüss".encode())  # an unknown member is no error
             said = guest.communicate(timeout=3 * EVENT_SECONDS)[0].splitlines()
             must(said == ["rejected 7 später", "joined", f"ended {mmn.END_KICKED} 9 tschüss"], f"{said}")
         finally:
@@ -396,7 +397,7 @@ def test_poll(_):
 
 
 def test_seeded(_):
-    """A seed alone: its options, what it knows of its cluster, and a handler for one type of messages."""
+    """A seed alone: its options, queries about its cluster, and a handler for one type of messages."""
     with tempfile.TemporaryDirectory() as directory:
         seeded = mmn.SeededOptions(["localhost:9", "[::1]:9"], profile=mmn.SEEDED_PROFILE_LAN, is_seed=True, ttl_timeout_ms=1600)
         must((seeded.heartbeat_timeout_ms, seeded.ttl_timeout_ms) == (600, 1600), "the intervals of the profile")
@@ -450,7 +451,7 @@ def test_seeded(_):
 
 
 def test_etcd(_):
-    """The options of the etcd strategy, where nobody listens, in builds that have it; and its calls in a room without it."""
+    """The options of the etcd strategy, with endpoints without a server, in builds that have it; and its calls in a room without it."""
     session = f"survive-python-{os.getpid()}-etcd"
     with mmn.Room("main", session, options=mmn.NetworkOptions(bind_address="127.0.0.1")) as room:
         must(room.fencing_token == -1, "a token without etcd")

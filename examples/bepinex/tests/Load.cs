@@ -1,5 +1,5 @@
-// Two games with the plugin, without a game: this process and a second one of it. Each sees the other move; the plugin unloads,
-// and the other notices. Prints "ok".
+// Two processes of this program with the plugin, without a game. Each sees the other move; then one plugin unloads, and the
+// other notices. Prints "ok".
 
 using System;
 using System.Diagnostics;
@@ -33,7 +33,7 @@ internal static class Load
             {
                 Frames(() => seen, "no move of the host");
                 Console.WriteLine("seen");
-                // The other has yet to see this one.
+                // The other process has yet to see this one.
                 bool inputEnded = false;
                 Thread input = new Thread(() => Volatile.Write(ref inputEnded, Console.In.Read() < 0));
                 input.IsBackground = true;

@@ -1,5 +1,5 @@
-// A stub: what CoopPlugin uses of BepInEx 6 and UnityEngine, by their public names, so that it can be compiled and tested
-// without them. No part of a mod: there the real assemblies take its place.
+// A stub of the parts of BepInEx 6 and UnityEngine that CoopPlugin uses, by their public names, so that it can be compiled and
+// tested without them. It is no part of a mod: there the real assemblies replace it.
 
 using System;
 using System.Collections.Generic;
@@ -48,7 +48,7 @@ namespace BepInEx.Configuration
 
     public class ConfigFile
     {
-        // What a player has written into the file.
+        // Settings that a player has written into the file.
         public static readonly Dictionary<string, object> Written = new Dictionary<string, object>();
 
         public ConfigEntry<T> Bind<T>(string section, string key, T defaultValue, string description)

@@ -1,6 +1,6 @@
-// A game of Mirror's shape on RoomTransport, without Mirror: a server that sends everything back, and clients that send on both
-// channels. When the host is gone, one client goes on as the server and the other connects to it. Says what happens, one line
-// each, and how much managed memory it took. Its input are commands, a line each, and its end ends the program:
+// A program with the structure of a Mirror game on RoomTransport, without Mirror: a server that sends everything back, and clients
+// that send on both channels. When the host is gone, one client continues as the server and the other connects to it. Prints its
+// events, one line each, and the managed memory that they took. Its input are commands, a line each, and its end ends the program:
 // connect [ADDRESS], disconnect (the client); serve, drop ID, stop (the server); address.
 //
 //   mcs -langversion:7 -out:Echo.exe examples/mirror/*.cs examples/mirror/tests/*.cs bindings/csharp/*.cs
@@ -14,7 +14,7 @@ using Mirror;
 
 internal sealed class Echo
 {
-    // A round of a client: the warm-up is not counted. How many may be on their way at a time.
+    // A round of a client: the uncounted warm-up, the counted messages, and the limit of messages under way.
     private const int WarmUp = 500, Counted = 4000, Window = 32;
 
     private readonly RoomTransport transport;
@@ -60,7 +60,7 @@ internal sealed class Echo
         transport.HostChanged += OnHostChanged;
     }
 
-    // What a game does about it.
+    // The game's reaction to a new host.
     private void OnHostChanged(string host, bool isThisMember)
     {
         Must(!transport.ClientConnected(), "still connected to the previous host");
@@ -77,7 +77,7 @@ internal sealed class Echo
 
     private void OnServerData(int id, ArraySegment<byte> segment, int channel)
     {
-        // Mirror's channels, and whole messages: the number of the channel is in each.
+        // Checks Mirror's channels and whole messages: each contains the number of its channel.
         if (segment.Count != data.Length || segment.Array[segment.Offset] != channel)
         {
             failure = failure ?? new InvalidOperationException("a damaged message of " + segment.Count + " bytes on channel " + channel);
@@ -122,7 +122,7 @@ internal sealed class Echo
         {
             long bytes = GC.GetAllocatedBytesForCurrentThread() - clientStart;
             talking = false;
-            // On loopback next to none is lost.
+            // On loopback almost none is lost.
             Must(unreliable > WarmUp + Counted / 2, "only " + unreliable + " unreliable messages came back");
             Say("echoed " + Counted + " messages on both channels with " + bytes + " bytes");
         }
@@ -254,7 +254,7 @@ internal sealed class Echo
         transport.playerId = arguments[0];
         transport.sessionId = arguments[1];
         transport.password = "a secret";
-        transport.port = 0; // any
+        transport.port = 0; // any free port
         try
         {
             Must(transport.Available(), "not available");

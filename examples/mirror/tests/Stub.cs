@@ -1,5 +1,5 @@
-// A stub: what RoomTransport and HostMigration use of UnityEngine and Mirror, by their public names, so that it can be compiled and tested
-// without them. No part of a game: there the real assemblies take its place.
+// A stub of the parts of UnityEngine and Mirror that RoomTransport and HostMigration use, by their public names, so that these can
+// be compiled and tested without them. It is no part of a game: there the real assemblies replace it.
 
 using System;
 using System.Collections;

@@ -1,4 +1,4 @@
-//! What waits for a host that takes nothing is bounded, and so is the number of reports.
+//! Bounds on the entries that wait for a host that takes no events, and on the number of reports.
 
 use super::*;
 use crate::core::election::seeded::MemberState;
@@ -28,7 +28,7 @@ fn dropped(count: u64) -> Event {
     }
 }
 
-/// A host that takes what it is given when the test drains the queue.
+/// A host that takes its events when the test drains the queue.
 fn host() -> (Dispatch, Receiver<Event>) {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
@@ -66,7 +66,7 @@ fn changes_of_the_leader_coalesce_across_datagrams_and_never_across_reliable_mes
         .map(String::as_str)
         .filter(|line| !line.starts_with("DataDropped"))
         .collect();
-    // Of the datagrams the newest thousand wait; the change stands where the last one came.
+    // The newest thousand datagrams wait; the change stands at the place of the last one.
     assert_eq!(rest.len(), 1000 + 4);
     assert_eq!(
         rest[999..],
@@ -91,7 +91,7 @@ fn beyond_256_only_the_newest_state_of_each_member_and_the_newest_loss_of_each_l
         drain(&dispatch.shared);
         let told: Vec<_> = seen.try_iter().collect();
         assert_eq!(told.len(), 256);
-        // Each is there with its last, in the order in which they came.
+        // Each subject remains with its last event, in the order in which these came.
         let last: Vec<_> = (MANY - 3..MANY).map(|n| event(n % 3, n.into())).collect();
         assert_eq!(told[253..], last);
     }
@@ -129,7 +129,7 @@ fn dropped_data_and_slow_peers_are_reported_once_a_second() {
         Event::SlowPeer(peer("b")),
     ];
     assert_eq!(told, expected);
-    // The others before its departure.
+    // The other counts come before its LEFT.
     dispatch.push(left("b"));
     drain(&dispatch.shared);
     let told: Vec<_> = seen.try_iter().collect();

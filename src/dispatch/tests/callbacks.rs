@@ -1,4 +1,4 @@
-//! What the classic callbacks are told, and when they come and go.
+//! Events of the classic callbacks, and their registration and removal.
 
 use super::*;
 
@@ -50,9 +50,9 @@ fn unregistering_waits_for_a_running_call_and_nothing_runs_afterwards() {
     assert!(!unregistering.is_finished());
     go.send(()).expect("the handler waits");
     unregistering.join().expect("no panic");
-    // The handler, and the sender in it, are gone: nothing can run it again.
+    // The handler is gone, and the sender in it: nothing can run it again.
     assert!(begins.recv().is_err());
-    // Messages 2 and 3 had nobody to go to.
+    // Messages 2 and 3 found no handler.
     let (sender, seen) = channel();
     dispatch.register::<PeerStatus>(Some(status(&sender, "")));
     dispatch.push(Event::Joined(peer("b")));
@@ -154,7 +154,7 @@ fn events_between_two_handlers_go_to_the_second() {
         seen.try_iter().skip(3).collect::<Vec<_>>(),
         ["2 status a 1", "2 status b 0", "2 leader "]
     );
-    // After an unregistration only the present is told.
+    // After an unregistration a handler receives only the present state.
     dispatch.register::<PeerStatus>(None);
     dispatch.push(left("b"));
     dispatch.register::<PeerStatus>(Some(status(&sender, "3 ")));

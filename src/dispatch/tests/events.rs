@@ -1,4 +1,4 @@
-//! The handler that hears everything, and the life of a peer as the classic callbacks hear it.
+//! The handler of all events, and a peer's session as the classic callbacks receive it.
 
 use super::*;
 use crate::snapshot::PeerStatus as Status;
@@ -16,7 +16,7 @@ fn join_request(request: u64) -> Event {
     }
 }
 
-/// A dispatcher with the two classic handlers for links, and what they say.
+/// A dispatcher with the two classic handlers for links, and their log.
 fn with_link_handlers() -> (Dispatch, Sender<String>, Receiver<String>) {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
@@ -133,7 +133,8 @@ fn changes_of_the_leader_name_the_last_reported_one_and_whether_it_is_us() {
         told(&seen)
     };
     assert_eq!(after(&["a"]), ["leader >a"]);
-    // What was not delivered is passed over, and the change still begins where the host is.
+    // Undelivered changes are skipped, and the change still starts from the leader that the host
+    // knows.
     assert_eq!(after(&["b", "", "c"]), ["leader a>c"]);
     assert_eq!(after(&["me"]), ["leader c>me", "gained 0"]);
     assert_eq!(after(&["b", "me"]), Vec::<String>::new());
@@ -182,7 +183,7 @@ fn events_that_an_event_handler_missed_go_to_its_replacement() {
     dispatch.push(led_by("b"));
     drain(&dispatch.shared);
     told(&seen);
-    // Each classic callback replaces the event handler, which has not heard of the same entry yet.
+    // Each classic callback replaces the event handler, which has not received this entry yet.
     let replace = {
         let (dispatch, sender) = (Arc::downgrade(&dispatch), sender.clone());
         move || {

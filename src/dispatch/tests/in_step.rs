@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, the host knows the room.
+//! The host's view matches the room after any sequence of events.
 
 use super::*;
 
@@ -30,9 +30,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever is pushed, run and registered in whatever order, the host ends up knowing the room; and as long
-    /// as it keeps its handlers, it knows with every message what was pushed before it, and hears of every
-    /// change once. The event handler is in step with every message even where it is replaced.
+    /// After any sequence of pushes, runs and registrations the host's view matches the room. While it keeps its
+    /// handlers, its view at each message includes every event pushed before that, and it receives every change once.
+    /// The event handler is up to date at every message even when it is replaced.
     #[test]
     fn the_host_is_in_step_with_every_message(steps in steps()) {
         let dispatch = manual(limits(usize::MAX, usize::MAX, FOREVER));
@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// The room as a host knows it.
+/// The host's view of the room.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Known {
     leader: String,
@@ -134,7 +134,7 @@ struct Known {
 }
 
 impl Known {
-    /// As the classic callbacks tell it.
+    /// As the classic callbacks report it.
     fn classic(&self) -> Self {
         Self {
             lost: std::collections::BTreeSet::new(),
@@ -142,7 +142,7 @@ impl Known {
         }
     }
 
-    /// Takes in what the event handler was told.
+    /// Applies an event that the event handler received.
     fn learn_event(&mut self, line: &str) {
         let (what, about) = line.split_once(' ').expect("two words");
         match what {
@@ -158,7 +158,7 @@ impl Known {
                 assert!(self.joined.remove(about), "{line}");
                 self.lost.insert(about.to_owned());
             }
-            // A new handler hears the present: that a peer joined, which the one before knew to be lost.
+            // A new handler receives the present state: the peer joined, though its predecessor knew it to be lost.
             "joined" | "returned" => {
                 self.lost.remove(about);
                 self.joined.insert(about.to_owned());
@@ -167,7 +167,7 @@ impl Known {
         }
     }
 
-    /// Takes in a line of the log, and says whether it was news.
+    /// Applies a line of the log, and returns whether it was new.
     fn learn(&mut self, line: &str) -> bool {
         if let Some(leader) = line.strip_prefix("leader ") {
             let news = self.leader != leader;

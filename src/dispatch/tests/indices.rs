@@ -1,8 +1,9 @@
-//! The numbers of peers, as events and queries have them.
+//! The indices of peers in events and queries.
 
 use super::*;
 
-/// What everything is told: the peer and its number, and what a query says of both at that moment.
+/// Fields that the event handler receives: the peer and its index; and the results of a query for
+/// each at that moment.
 type Numbered = (String, u32, u32, Option<String>);
 
 fn numbers(dispatch: &Arc<Dispatch>, name: &'static str) -> Receiver<Numbered> {
@@ -54,7 +55,7 @@ fn a_peer_has_its_number_from_joined_to_the_end_of_left() {
         ("sender", 1, 1),
         ("sender", 1, 1),
         ("sender", 1, 1),
-        // After its Left it is nobody's.
+        // After its LEFT the index belongs to no peer.
         ("sender", 0, 0),
     ] {
         assert_eq!(next(&seen), numbered(name, index, present));
@@ -91,7 +92,7 @@ fn a_peer_that_returns_while_a_handler_receives_its_leave_has_both_numbers() {
     dispatch.push(left("b"));
     drain(&dispatch.shared);
     assert_eq!(next(&seen), (2, Some(peer("b")), Some(peer("b"))));
-    // The next handler of the same event has the old number, and the next event the new one.
+    // The next handler of the same event has the old index, and the next event the new one.
     assert_eq!(next(&everything), numbered("b", 1, 2));
     assert_eq!(next(&seen), (2, None, Some(peer("b"))));
     assert_eq!(next(&everything), numbered("b", 2, 2));

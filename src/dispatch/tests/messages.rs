@@ -1,4 +1,4 @@
-//! How messages wait, and for what.
+//! Waiting of messages for room and for handlers.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn messages_are_limited_in_number_and_bytes_until_their_handler_begins() {
     dispatch.register::<Receive>(Some(handler));
     dispatch.try_push_message(message(0, 1000)).expect("empty");
     assert_eq!(next(&begins), 0);
-    // Message 0 is being handled and counts no more.
+    // Message 0 is being handled and no longer counts.
     assert_eq!(dispatch.queued_messages(), (0, 0));
     dispatch.try_push_message(message(1, 4)).expect("empty");
     assert_eq!(dispatch.try_push_message(message(2, 7)), Err(message(2, 7)));
@@ -46,7 +46,7 @@ fn messages_wait_for_the_first_handler() {
     assert_eq!(dispatch.discarded_messages(), 0);
 }
 
-/// What a host says to itself before it has a handler.
+/// Messages of a host to itself before it has a handler.
 #[test]
 fn own_messages_wait_for_the_first_handler_within_the_queue_s_bounds() {
     for events in [false, true] {
@@ -72,7 +72,7 @@ fn own_messages_wait_for_the_first_handler_within_the_queue_s_bounds() {
         }
         assert_eq!(dispatch.discarded_messages(), 0);
     }
-    // In bytes, too; an empty queue takes one of any size.
+    // The limit in bytes; an empty queue takes one message of any size.
     let dispatch = started(limits(10, 100, FOREVER));
     dispatch.try_push_message(message(0, 1000)).expect("room");
     assert!(dispatch.try_push_message(message(1, 4)).is_err());
@@ -80,13 +80,13 @@ fn own_messages_wait_for_the_first_handler_within_the_queue_s_bounds() {
     assert_eq!(dispatch.queued_messages(), (0, 0));
 }
 
-/// Waits for 50 ms of real time: the hold.
+/// Takes 50 ms of real time: the hold.
 #[test]
 fn own_messages_that_waited_for_the_whole_hold_are_discarded_and_counted() {
     let hold = Duration::from_millis(50);
     let dispatch = started(limits(10, 100, hold));
     dispatch.try_push_message(message(1, 4)).expect("room");
-    // This one waits for the same hold.
+    // This message waits for the end of the same hold.
     runtime().block_on(dispatch.push_message(message(2, 4)));
     assert_eq!(dispatch.discarded_messages(), 2);
     assert_eq!(dispatch.queued_messages(), (0, 0));
@@ -96,7 +96,7 @@ fn own_messages_that_waited_for_the_whole_hold_are_discarded_and_counted() {
     assert_eq!(next(&seen), "message 3");
 }
 
-/// Waits for 50 ms of real time: the hold.
+/// Takes 50 ms of real time: the hold.
 #[test]
 fn after_the_hold_messages_without_a_handler_are_discarded_and_counted() {
     let hold = Duration::from_millis(50);
@@ -142,7 +142,7 @@ fn a_cancelled_push_was_not_queued_and_blocks_no_other() {
         }
         drop(first);
         drop(second);
-        // The turn has come to the third; the handler is still at work.
+        // It is the third message's turn; the handler is still running.
         let finish = async {
             tokio::task::yield_now().await;
             drop(go);
@@ -164,7 +164,7 @@ fn one_of_many_wakes_no_sleeping_dispatcher_and_the_wake_stays_pending_until_it_
     assert_eq!(push(1), Wake::Owed);
     dispatch.wake();
     assert_eq!(next(&begins), 0);
-    // It is awake, and looks again before it sleeps.
+    // It is awake, and checks the queue again before it sleeps.
     assert_eq!(push(2), Wake::NotOwed);
     drop(go);
     assert_eq!(next(&begins), 1);
@@ -195,7 +195,7 @@ fn waiting_pushes_are_served_in_turn_and_none_is_lost() {
     const EACH: u32 = 200;
     let dispatch = started(limits(3, 64, FOREVER));
     let (sender, seen) = channel();
-    // Turns are fair among those who wait: nothing is taken before all of them do.
+    // Turns are fair among waiting senders: the handler takes no message before all of them wait.
     let (all_wait, may_take) = channel::<()>();
     let may_take = Mutex::new(may_take);
     dispatch.register::<Receive>(Some(Arc::new(move |message| {
@@ -211,7 +211,7 @@ fn waiting_pushes_are_served_in_turn_and_none_is_lost() {
                 tokio::spawn(async move {
                     begun.fetch_add(1, Ordering::Relaxed);
                     for n in 0..EACH {
-                        // Some are longer than all the room there is.
+                        // Some are longer than the whole capacity.
                         let len = 4 + (n as usize * 7) % 90;
                         dispatch.push_message(message(reader * EACH + n, len)).await;
                     }
@@ -236,13 +236,13 @@ fn waiting_pushes_are_served_in_turn_and_none_is_lost() {
             "the order of each reader is kept"
         );
         *of_reader += 1;
-        // Fair: nobody is ahead of another by more than the queue and a turn each.
+        // Fair: no sender is ahead of another by more than the queue and a turn each.
         let (least, most) = (told.iter().min(), told.iter().max());
         assert!(most <= least.map(|least| least + 8).as_ref(), "{told:?}");
     }
 }
 
-/// A queue of three messages, whose handler waits: what it was told, and what lets it go on.
+/// A queue of three messages, whose handler waits: its log, and the sender that lets it continue.
 fn stopped() -> (Arc<Dispatch>, Arc<Mutex<Vec<Event>>>, Sender<()>) {
     let dispatch = started(limits(3, 1000, FOREVER));
     let (go, gate) = channel::<()>();
@@ -251,7 +251,7 @@ fn stopped() -> (Arc<Dispatch>, Arc<Mutex<Vec<Event>>>, Sender<()>) {
     let keep = Arc::clone(&told);
     dispatch.register_event_handler(Some(Arc::new(move |event: &Event| {
         keep.lock().expect("not poisoned").push(event.clone());
-        // It ends when the other end is dropped.
+        // It ends when the sender is dropped.
         let _ = gate.lock().expect("not poisoned").recv();
     })));
     dispatch.push(Event::Joined(peer("sender")));

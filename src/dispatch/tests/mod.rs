@@ -1,4 +1,5 @@
-//! Each guarantee of the dispatcher. Threads wait for events, never for time, except where a test says so.
+//! Tests of each guarantee of the dispatcher. Threads wait for events, never for time, except where a test documents
+//! it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -22,7 +23,7 @@ mod messages;
 mod poll;
 mod stop;
 
-/// Far longer than any step takes; a test that waits this long has failed.
+/// Far longer than any step takes: a test that waits this long fails.
 const TIMEOUT: Duration = Duration::from_secs(20);
 const FOREVER: Duration = Duration::from_secs(3600);
 
@@ -86,7 +87,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .expect("a runtime")
 }
 
-/// What a host sees, as text.
+/// A log of all events, as text.
 fn log_all(dispatch: &Dispatch) -> Receiver<String> {
     let (sender, receiver) = channel();
     dispatch.register::<Receive>(Some(receive(&sender, "")));
@@ -137,7 +138,7 @@ fn reconnect(sender: &Sender<String>, name: &'static str) -> Handler<Reconnect> 
     })
 }
 
-/// Everything, as text.
+/// A handler of all events, as text.
 fn events(sender: &Sender<String>, name: &'static str) -> Arc<dyn Fn(&Event) + Send + Sync> {
     let sender = sender.clone();
     Arc::new(move |event| {
@@ -169,7 +170,7 @@ fn events(sender: &Sender<String>, name: &'static str) -> Arc<dyn Fn(&Event) + S
     })
 }
 
-/// A Receive handler that says when it begins and goes on when it is told to.
+/// A Receive handler that reports when it begins, and continues when it is released.
 fn gated() -> (Handler<Receive>, Receiver<u32>, Sender<()>) {
     let (begun, begins) = channel();
     let (go, may_go) = channel::<()>();
@@ -181,7 +182,7 @@ fn gated() -> (Handler<Receive>, Receiver<u32>, Sender<()>) {
     (handler, begins, go)
 }
 
-/// A Receive handler that is running and has the dispatcher thread, until the sender is used or dropped.
+/// Occupies the dispatcher thread with a running Receive handler, until the sender is used or dropped.
 fn occupy(dispatch: &Dispatch) -> Sender<()> {
     let (handler, begins, go) = gated();
     dispatch.register::<Receive>(Some(handler));
@@ -192,7 +193,7 @@ fn occupy(dispatch: &Dispatch) -> Sender<()> {
     go
 }
 
-/// Waits until another thread has brought the queue so far.
+/// Waits until another thread has brought the queue to this state.
 fn until(dispatch: &Dispatch, so_far: impl Fn(&Queue) -> bool) {
     let started = Instant::now();
     while !so_far(&dispatch.shared.lock()) {
@@ -213,7 +214,7 @@ fn drain(shared: &Shared) {
     }
 }
 
-/// A dispatcher without a thread: the test is the thread.
+/// A dispatcher without a thread: the test runs the handlers.
 fn manual(limits: Limits) -> Dispatch {
     let shared = Arc::new(Shared::new(limits, peer("me")));
     let indices = shared.lock().indices();

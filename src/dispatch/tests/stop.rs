@@ -26,7 +26,7 @@ fn o17_stop_waits_for_the_running_call_and_discards_the_rest() {
     stopping.join().expect("no panic");
     also_stopping.join().expect("no panic");
     assert!(begins.recv().is_err());
-    // Whatever comes late neither waits nor is handled.
+    // Events and messages that come late neither wait nor reach a handler.
     let (sender, seen) = channel();
     dispatch.register::<PeerStatus>(Some(status(&sender, "")));
     dispatch.register::<Receive>(Some(receive(&sender, "")));

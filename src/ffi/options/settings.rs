@@ -1,4 +1,4 @@
-//! From the struct of the ABI to the settings of a room: each rule of a field is checked here or in [`Config`].
+//! Turns the struct of the ABI into the settings of a room. Each rule of a field is checked here or in [`Config`].
 
 use std::ffi::c_char;
 use std::net::IpAddr;
@@ -24,7 +24,7 @@ use crate::ffi::seeded::SeededOptions;
 use crate::ffi::values::*;
 use crate::quoted::Quoted;
 
-/// What the pointers of the options lead to.
+/// Targets of the options' pointers.
 pub(super) struct Pointed {
     pub(super) bind_address: Option<IpAddr>,
     pub(super) secret: Option<Secret>,
@@ -36,13 +36,13 @@ pub(super) struct Pointed {
     pub(super) etcd: Option<Etcd>,
 }
 
-/// A [`SeededOptions`], with what its pointer leads to.
+/// A [`SeededOptions`], with the target of its pointer.
 pub(super) struct Seeded {
     pub(super) options: SeededOptions,
     pub(super) seeds: String,
 }
 
-/// An [`EtcdOptions`], with what its pointers lead to.
+/// An [`EtcdOptions`], with the targets of its pointers.
 pub(super) struct Etcd {
     pub(super) options: EtcdOptions,
     pub(super) endpoints: String,
@@ -57,7 +57,7 @@ pub(super) struct Etcd {
 
 impl Pointed {
     /// # Safety
-    /// Each pointer is NULL, or leads to a NUL-terminated string or to as many bytes as its length says.
+    /// Each pointer is NULL, or leads to a NUL-terminated string or to the number of bytes in its length field.
     pub(super) unsafe fn read(options: &NetworkOptions) -> Result<Self, Failure> {
         let bind_address = if options.bind_address.is_null() {
             None
@@ -81,7 +81,7 @@ impl Pointed {
                 MAX_SECRET_BYTES,
             )
         }?;
-        // SAFETY: the same.
+        // SAFETY: as above.
         let identity_key = unsafe {
             bytes_argument(
                 "identity_key",
@@ -94,23 +94,23 @@ impl Pointed {
             bind_address,
             secret: Secret::new(secret),
             identity_key: Secret::new(identity_key),
-            // SAFETY: the same.
+            // SAFETY: as above.
             state_directory: unsafe { path("state_directory", options.state_directory) }?,
-            // SAFETY: the same.
+            // SAFETY: as above.
             trace_path: unsafe { path("trace_path", options.trace_path) }?,
             quorum_roster: match options.quorum_roster.is_null() {
                 true => None,
-                // SAFETY: the same.
+                // SAFETY: as above.
                 false => Some(unsafe { text("quorum_roster", options.quorum_roster) }?.to_owned()),
             },
             seeded: match options.seeded.is_null() {
                 true => None,
-                // SAFETY: the same.
+                // SAFETY: as above.
                 false => Some(unsafe { seeded(options.seeded) }?),
             },
             etcd: match options.etcd.is_null() {
                 true => None,
-                // SAFETY: the same.
+                // SAFETY: as above.
                 false => Some(unsafe { etcd(options.etcd) }?),
             },
         })
@@ -122,7 +122,7 @@ impl Pointed {
 unsafe fn seeded(pointer: *const SeededOptions) -> Result<Seeded, Failure> {
     // SAFETY: the caller's promise, passed on.
     let options = unsafe { read("seeded", pointer) }?;
-    // SAFETY: the same.
+    // SAFETY: as above.
     let seeds = unsafe { text("seeded.seeds", options.seeds) }?.to_owned();
     Ok(Seeded { options, seeds })
 }
@@ -132,23 +132,23 @@ unsafe fn seeded(pointer: *const SeededOptions) -> Result<Seeded, Failure> {
 unsafe fn etcd(pointer: *const EtcdOptions) -> Result<Etcd, Failure> {
     // SAFETY: the caller's promise, passed on, here and below.
     let options = unsafe { read("etcd", pointer) }?;
-    // SAFETY: the same.
+    // SAFETY: as above.
     let password = unsafe { optional("etcd.password", options.password) }?;
     Ok(Etcd {
         options,
-        // SAFETY: the same.
+        // SAFETY: as above.
         endpoints: unsafe { text("etcd.endpoints", options.endpoints) }?.to_owned(),
-        // SAFETY: the same.
+        // SAFETY: as above.
         prefix: unsafe { text("etcd.prefix", options.prefix) }?.to_owned(),
-        // SAFETY: the same.
+        // SAFETY: as above.
         address: unsafe { optional("etcd.address", options.address) }?.map(str::to_owned),
-        // SAFETY: the same.
+        // SAFETY: as above.
         ca_file: unsafe { path("etcd.ca_file", options.ca_file) }?,
-        // SAFETY: the same.
+        // SAFETY: as above.
         cert_file: unsafe { path("etcd.cert_file", options.cert_file) }?,
-        // SAFETY: the same.
+        // SAFETY: as above.
         key_file: unsafe { path("etcd.key_file", options.key_file) }?,
-        // SAFETY: the same.
+        // SAFETY: as above.
         user: unsafe { optional("etcd.user", options.user) }?.map(str::to_owned),
         password: password.and_then(|password| Secret::new(password.as_bytes())),
     })
@@ -363,7 +363,7 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
     .validated()
 }
 
-/// What the number in a field means, where it is one of those that mean something.
+/// The meaning of the number in a field; fails if the number has none.
 fn choice<T: Copy>(
     field: &'static str,
     value: u8,
@@ -380,7 +380,8 @@ fn choice<T: Copy>(
         })
 }
 
-/// Who counts for a majority: by a policy, a number of voters (0 where the list says it) and a list.
+/// The voters whose majority counts: from a policy, a number of voters (0 takes the number from the
+/// list) and a list.
 fn quorum(policy: u32, voters: u32, roster: Option<&str>) -> Result<Quorum, ConfigError> {
     match (policy, voters, roster) {
         (MMN_QUORUM_DYNAMIC, 0, None) => Ok(Quorum::Dynamic),
@@ -412,7 +413,7 @@ fn roster_of(text: &str) -> Result<Roster, ConfigError> {
     })
 }
 
-/// The strategy of a number that is one, with its flags.
+/// The strategy with this number and its flags.
 fn strategy(
     strategy: u32,
     flags: u32,
@@ -488,7 +489,7 @@ fn configured_etcd(given: Etcd) -> Result<ConfiguredEtcd, ConfigError> {
     })
 }
 
-/// Two fields that mean something together.
+/// Two fields that are valid only together.
 fn both<A, B>(
     (field_a, a): (&'static str, Option<A>),
     (field_b, b): (&'static str, Option<B>),
@@ -502,7 +503,7 @@ fn both<A, B>(
     }
 }
 
-/// The lines that say something.
+/// The lines that are not empty.
 fn lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Options as hosts give them.
+//! Options as hosts pass them.
 
 mod etcd;
 
@@ -33,7 +33,7 @@ fn roster(text: &str) -> Pointed {
     }
 }
 
-/// The same in a room with a static quorum of these voters.
+/// As [`broken`], in a room with a static quorum of these voters.
 fn static_broken(text: &str, change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
     let mut options = NetworkOptions {
         quorum_policy: MMN_QUORUM_STATIC,
@@ -49,7 +49,7 @@ fn broken(change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
     config(&options, nothing()).expect_err("a broken rule")
 }
 
-/// The same in a room that elects by gossip.
+/// As [`broken`], in a room with the gossip strategy.
 fn gossip_broken(change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
     broken(|options| {
         options.strategy = MMN_STRATEGY_GOSSIP;
@@ -57,7 +57,7 @@ fn gossip_broken(change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
     })
 }
 
-/// What the pointers of a room with the seeded strategy lead to, of which this node is "a".
+/// Targets of the pointers of a room with the seeded strategy, in which this node is "a".
 fn seeded_pointed() -> Pointed {
     Pointed {
         state_directory: Some("state".into()),
@@ -79,14 +79,14 @@ fn seeded_options() -> NetworkOptions {
     }
 }
 
-/// A room with the seeded strategy and one thing that is not allowed.
+/// The error of a room with the seeded strategy after one invalid change.
 fn seeded_broken(change: impl FnOnce(&mut NetworkOptions, &mut Pointed)) -> ConfigError {
     let (mut options, mut pointed) = (seeded_options(), seeded_pointed());
     change(&mut options, &mut pointed);
     config(&options, pointed).expect_err("a broken rule")
 }
 
-/// The same, in its `SeededOptions`.
+/// The error after one invalid change of its `SeededOptions`.
 fn seeded_field_broken(change: impl FnOnce(&mut Seeded)) -> ConfigError {
     seeded_broken(|_, pointed| change(pointed.seeded.as_mut().expect("set")))
 }
@@ -573,7 +573,7 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
             yield_after_ms: 77,
             ..NetworkOptions::default()
         };
-        // SAFETY: the struct is longer than it says.
+        // SAFETY: the struct is longer than its struct_size.
         let read = unsafe { read("options", &options) }.expect("a size");
         let expected = NetworkOptions {
             struct_size: size,
@@ -590,7 +590,7 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
             reserved3: 77,
             ..NetworkOptions::default()
         };
-        // SAFETY: the struct is longer than it says.
+        // SAFETY: the struct is longer than its struct_size.
         let read = unsafe { read("options", &options) }.expect("a size");
         let expected = NetworkOptions {
             struct_size: size,
@@ -606,7 +606,7 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
             etcd: ptr::dangling(),
             ..NetworkOptions::default()
         };
-        // SAFETY: the struct is longer than it says.
+        // SAFETY: the struct is longer than its struct_size.
         let read = unsafe { read("options", &options) }.expect("a size");
         let expected = NetworkOptions {
             struct_size: size,
@@ -622,7 +622,7 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
             seeded: ptr::dangling(),
             ..NetworkOptions::default()
         };
-        // SAFETY: the struct is longer than it says.
+        // SAFETY: the struct is longer than its struct_size.
         let read = unsafe { read("options", &options) }.expect("a size");
         let expected = NetworkOptions {
             struct_size: size,
@@ -638,7 +638,7 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
             quorum_roster: ptr::dangling(),
             ..NetworkOptions::default()
         };
-        // SAFETY: the struct is longer than it says.
+        // SAFETY: the struct is longer than its struct_size.
         let read = unsafe { read("options", &options) }.expect("a size");
         let expected = NetworkOptions {
             struct_size: size,
@@ -655,7 +655,7 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
             reserved2: 77,
             ..NetworkOptions::default()
         };
-        // SAFETY: the struct is longer than it says.
+        // SAFETY: the struct is longer than its struct_size.
         let read = unsafe { read("options", &options) }.expect("a size");
         let expected = NetworkOptions {
             struct_size: size,
@@ -672,7 +672,7 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
             reserved: 77,
             ..NetworkOptions::default()
         };
-        // SAFETY: the struct is longer than it says.
+        // SAFETY: the struct is longer than its struct_size.
         let read = unsafe { read("options", &options) }.expect("a size");
         let expected = NetworkOptions {
             struct_size: size,
@@ -691,7 +691,7 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
             trace_path: ptr::dangling(),
             ..NetworkOptions::default()
         };
-        // SAFETY: the struct is longer than it says.
+        // SAFETY: the struct is longer than its struct_size.
         let read = unsafe { read("options", &options) }.expect("a size");
         let expected = NetworkOptions {
             struct_size: size,
@@ -749,7 +749,7 @@ fn every_field_arrives() {
         ..Config::default()
     };
     assert_eq!(config(&options, pointed), Ok(expected));
-    // Gossip goes with no priority and no static quorum.
+    // Gossip excludes a priority and a static quorum.
     for (flags, strict_lowest) in [(0, false), (MMN_GOSSIP_STRICT_LOWEST, true)] {
         let options = NetworkOptions {
             strategy: MMN_STRATEGY_GOSSIP,
@@ -763,7 +763,7 @@ fn every_field_arrives() {
         };
         assert_eq!(config(&options, nothing()), Ok(expected));
     }
-    // The seeded strategy goes with neither, and has a static quorum whatever the policy says.
+    // The seeded strategy excludes both, and has a static quorum whatever the policy.
     for (flags, quorum_policy) in [(0, MMN_QUORUM_DYNAMIC), (3, MMN_QUORUM_STATIC)] {
         let options = NetworkOptions {
             strategy_flags: flags,
@@ -799,7 +799,7 @@ fn every_field_arrives() {
         };
         assert_eq!(config(&options, pointed), Ok(expected));
     }
-    // A fixed host goes with no static quorum.
+    // A fixed host excludes a static quorum.
     let options = NetworkOptions {
         host_mode: MMN_HOST_MODE_GUEST,
         ..NetworkOptions::default()

@@ -42,7 +42,7 @@ foreach(configuration IN ITEMS "" "/debug")
   endif()
 endforeach()
 
-# As scripts/install.py fills them in.
+# With the values of scripts/install.py.
 set(LIBRARY_FOLDER "lib")
 set(CMAKE_TO_PREFIX "../..")
 string(REGEX MATCH "^[0-9]+" VERSION_MAJOR "${VERSION}")

@@ -8,7 +8,7 @@ use crate::core::election::etcd::{EtcdConfig, EtcdRules};
 /// The first eight bytes of the SHA-256 of "rooms/lobby".
 const PREFIX: u64 = 0xd36c_8e86_8deb_b6d5;
 
-/// What the pointers of a room with the etcd strategy lead to.
+/// Targets of the pointers of a room with the etcd strategy.
 fn given() -> Etcd {
     Etcd {
         options: EtcdOptions::default(),
@@ -23,7 +23,7 @@ fn given() -> Etcd {
     }
 }
 
-/// The same without anything that is not required.
+/// As [`given`], with required settings only.
 fn plain() -> Etcd {
     Etcd {
         endpoints: "http://h:1".into(),
@@ -51,14 +51,14 @@ fn with(etcd: Etcd) -> Pointed {
     }
 }
 
-/// A room with the etcd strategy and one thing that is not allowed.
+/// The error of a room with the etcd strategy after one invalid change.
 fn refused(change: impl FnOnce(&mut NetworkOptions, &mut Pointed)) -> ConfigError {
     let (mut options, mut pointed) = (options(), with(given()));
     change(&mut options, &mut pointed);
     config(&options, pointed).expect_err("a broken rule")
 }
 
-/// The same, in its `EtcdOptions`.
+/// The error after one invalid change of its `EtcdOptions`.
 fn refused_field(change: impl FnOnce(&mut Etcd)) -> ConfigError {
     refused(|_, pointed| change(pointed.etcd.as_mut().expect("set")))
 }

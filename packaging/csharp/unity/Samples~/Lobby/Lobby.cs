@@ -5,7 +5,7 @@ using MetaMystia.Network;
 using UnityEngine;
 
 /// <summary>
-/// Put it on an empty object and press Play: who is in the room, who leads it, and a chat. In one local network players connect by
+/// Put it on an empty object and press Play: the room's members, its leader, and a chat. In one local network players connect by
 /// themselves; elsewhere one types the address that another one's window shows.
 /// </summary>
 public class Lobby : MonoBehaviour
@@ -14,7 +14,7 @@ public class Lobby : MonoBehaviour
     private const int ShownLines = 12;
 
     public string session = "our secret tea party"; // the same for all players
-    public string player = ""; // another one for each; empty is the name of this machine
+    public string player = ""; // different for each; empty is the name of this machine
     public string dial = ""; // the address of any other player
 
     private readonly List<string> lines = new List<string>();
@@ -42,7 +42,7 @@ public class Lobby : MonoBehaviour
         }
     }
 
-    // The object or the scene ends, the game does, or the editor reloads its scripts.
+    // The object, the scene or the game ends, or the editor reloads its scripts.
     private void OnDisable()
     {
         Leave();
@@ -116,7 +116,7 @@ public class Lobby : MonoBehaviour
     private void Enter(uint entry)
     {
         RoomOptions options = new RoomOptions(); // poll mode
-        options.Settings.Entry = entry; // a player that joins and finds no room makes none of its own
+        options.Settings.Entry = entry; // a player that joins and finds no room does not create one
         options.Settings.DiscoveryMode = (byte)DiscoveryMode.Connect;
         room = Room.Join(player, session, options);
         ended = false;
