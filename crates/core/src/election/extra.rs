@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use super::engine::{Answer, Call, Request};
 use super::seeded::MemberState;
-use super::{ElectionError, ElectionOutput, View};
+use super::{ElectionOutput, View};
 use crate::id::PeerId;
 use crate::opaque::Opaque;
 use crate::time::{Duration, Time};
@@ -83,6 +85,17 @@ pub enum LockEvent {
     },
 }
 
+/// Why a call for a lock is refused; nothing has changed then.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LockRefusal {
+    /// `ReleaseLock` names a lock that this node neither holds nor waits for.
+    #[error("this member neither holds nor waits for the lock {0:?}")]
+    NotHeld(Arc<str>),
+    /// This node holds or waits for as many locks as it may.
+    #[error("this member holds or waits for {0} locks already, which is the limit")]
+    TooMany(usize),
+}
+
 /// How a call of `AcquireLock` or `TryLock` ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockOutcome {
@@ -132,19 +145,19 @@ pub trait Locks {
     /// `TryLock`, `None` is no limit.
     ///
     /// # Errors
-    /// [`ElectionError::TooManyLocks`]; no answer follows then.
+    /// [`LockRefusal::TooMany`]; no answer follows then.
     fn acquire(
         &mut self,
         now: Time,
         request: u64,
         name: &Arc<str>,
         wait: Option<Duration>,
-    ) -> Result<(), ElectionError>;
+    ) -> Result<(), LockRefusal>;
     /// The host calls `ReleaseLock`.
     ///
     /// # Errors
-    /// [`ElectionError::NoSuchLock`].
-    fn release(&mut self, now: Time, name: &Arc<str>) -> Result<(), ElectionError>;
+    /// [`LockRefusal::NotHeld`].
+    fn release(&mut self, now: Time, name: &Arc<str>) -> Result<(), LockRefusal>;
 }
 
 /// The port of a strategy that asks an external store.

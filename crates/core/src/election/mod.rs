@@ -9,7 +9,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -41,7 +40,7 @@ mod start;
 
 pub use any::AnyElection;
 pub use config::{ElectionConfig, Entry, Recovery};
-pub use extra::{Extra, LockEvent, LockOutcome};
+pub use extra::{Extra, LockEvent, LockOutcome, LockRefusal};
 pub use namesakes::NamedLeader;
 pub use start::Start;
 
@@ -309,12 +308,6 @@ pub enum ElectionError {
     /// `SetLeader` or `TransferLeadership` names a voter of a static quorum that may have forgotten votes (C2).
     #[error("{0} may have forgotten votes, and does not lead until it has heard all other voters")]
     StaleTarget(PeerId),
-    /// `ReleaseLock` names a lock that this node neither holds nor waits for.
-    #[error("this member neither holds nor waits for the lock {0:?}")]
-    NoSuchLock(Arc<str>),
-    /// This node holds or waits for as many locks as it may.
-    #[error("this member holds or waits for {0} locks already, which is the limit")]
-    TooManyLocks(usize),
     /// Only the leader may do this: hand over, and call `SetLeader` where the room's rules leave that to it.
     #[error("only the leader may do this")]
     NotLeader,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ElectionError, Event, Node, Output};
+use super::{CommandError, ElectionError, Event, Node, Output};
 use crate::election::engine::{Answer, Call};
 use crate::election::{Extra, LockEvent};
 use crate::time::{Duration, Time};
@@ -65,16 +65,16 @@ impl Node {
         request: u64,
         name: &Arc<str>,
         wait: Option<Duration>,
-    ) -> Result<(), ElectionError> {
+    ) -> Result<(), CommandError> {
         let not_supported = self.not_supported();
         let locks = self.election.locks().ok_or(not_supported)?;
-        locks.acquire(now, request, name, wait)
+        Ok(locks.acquire(now, request, name, wait)?)
     }
 
-    pub(super) fn release_lock(&mut self, now: Time, name: &Arc<str>) -> Result<(), ElectionError> {
+    pub(super) fn release_lock(&mut self, now: Time, name: &Arc<str>) -> Result<(), CommandError> {
         let not_supported = self.not_supported();
         let locks = self.election.locks().ok_or(not_supported)?;
-        locks.release(now, name)
+        Ok(locks.release(now, name)?)
     }
 
     fn not_supported(&self) -> ElectionError {

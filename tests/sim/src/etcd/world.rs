@@ -15,7 +15,7 @@ use room_core::election::guards::Guards;
 use room_core::election::seeded::Seeding;
 use room_core::election::{
     AnyElection, ElectionConfig, ElectionError, ElectionOutput, Entry, Extra, Local, LockEvent,
-    LockOutcome, OpaqueOutput, Recovery, Start, View,
+    LockOutcome, LockRefusal, OpaqueOutput, Recovery, Start, View,
 };
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::quorum::Quorum;
@@ -317,7 +317,7 @@ impl World {
         request: u64,
         name: &Arc<str>,
         wait: Option<Duration>,
-    ) -> Result<(), ElectionError> {
+    ) -> Result<(), LockRefusal> {
         self.note(format_args!(
             "member-{slot} wants {name} {request}, {wait:?}"
         ));
@@ -336,7 +336,7 @@ impl World {
     ///
     /// # Errors
     /// The machine's.
-    pub fn release(&mut self, slot: usize, name: &Arc<str>) -> Result<(), ElectionError> {
+    pub fn release(&mut self, slot: usize, name: &Arc<str>) -> Result<(), LockRefusal> {
         self.note(format_args!("member-{slot} releases {name}"));
         self.members[slot].held.remove(name);
         self.ask(slot, Ok(()), |machine, now| {

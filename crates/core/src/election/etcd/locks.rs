@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::election::engine::{Answer, Call};
-use crate::election::{ElectionError, LockEvent, LockOutcome};
+use crate::election::{LockEvent, LockOutcome, LockRefusal};
 use crate::time::{Duration, Time};
 
 use super::calls::{Calls, Owner, Pace};
@@ -63,7 +63,7 @@ impl Locks {
     /// The host wants a lock.
     ///
     /// # Errors
-    /// [`ElectionError::TooManyLocks`]; nothing has changed then.
+    /// [`LockRefusal::TooMany`]; nothing has changed then.
     pub(super) fn acquire(
         &mut self,
         now: Time,
@@ -71,14 +71,14 @@ impl Locks {
         name: &Arc<str>,
         wait: Option<Duration>,
         told: &mut Vec<LockEvent>,
-    ) -> Result<(), ElectionError> {
+    ) -> Result<(), LockRefusal> {
         let known = self.locks.get(name);
         let is_full = match known {
             Some(lock) => lock.waiting.len() >= MAX_LOCKS,
             None => self.locks.len() >= MAX_LOCKS,
         };
         if is_full {
-            return Err(ElectionError::TooManyLocks(MAX_LOCKS));
+            return Err(LockRefusal::TooMany(MAX_LOCKS));
         }
         if let Some(created) = known.and_then(|lock| lock.claim.first()) {
             told.push(LockEvent::Result {
@@ -121,18 +121,18 @@ impl Locks {
     /// The host gives a lock back, or waits for it no longer.
     ///
     /// # Errors
-    /// [`ElectionError::NoSuchLock`]; nothing has changed then.
+    /// [`LockRefusal::NotHeld`]; nothing has changed then.
     pub(super) fn release(
         &mut self,
         name: &Arc<str>,
         told: &mut Vec<LockEvent>,
-    ) -> Result<(), ElectionError> {
+    ) -> Result<(), LockRefusal> {
         let lock = self
             .locks
             .get_mut(name)
             .filter(|lock| lock.claim.is_wanted());
         let Some(lock) = lock else {
-            return Err(ElectionError::NoSuchLock(Arc::clone(name)));
+            return Err(LockRefusal::NotHeld(Arc::clone(name)));
         };
         lock.give_back(name, told);
         Ok(())

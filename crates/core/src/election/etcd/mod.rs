@@ -15,7 +15,7 @@ use super::extra::{self, Durable, StoreClient};
 use super::record::{Record, Stamp};
 use super::{
     Description, Election, ElectionError, ElectionInput, Extra, InputOf, LeaderReason, Leadership,
-    Local, LockEvent, NotItsState, OutputOf, Role, Start, View,
+    Local, LockEvent, LockRefusal, NotItsState, OutputOf, Role, Start, View,
 };
 use crate::id::PeerId;
 use crate::opaque::Opaque;
@@ -499,7 +499,7 @@ impl extra::Locks for Etcd {
         request: u64,
         name: &Arc<str>,
         wait: Option<Duration>,
-    ) -> Result<(), ElectionError> {
+    ) -> Result<(), LockRefusal> {
         self.on_input(now, |etcd| {
             let mut told = Vec::new();
             let acquired = etcd.locks.acquire(now, request, name, wait, &mut told);
@@ -508,7 +508,7 @@ impl extra::Locks for Etcd {
         })
     }
 
-    fn release(&mut self, now: Time, name: &Arc<str>) -> Result<(), ElectionError> {
+    fn release(&mut self, now: Time, name: &Arc<str>) -> Result<(), LockRefusal> {
         self.on_input(now, |etcd| {
             let mut told = Vec::new();
             let released = etcd.locks.release(name, &mut told);
