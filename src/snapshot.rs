@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::clock::Moment;
-use crate::core::election::seeded::MemberState;
+use crate::core::election::extra::Cluster;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::wire::{Opaque, Strategy};
 
@@ -65,10 +65,8 @@ pub struct Snapshot {
     pub epoch: u64,
     /// Election strategy of the room.
     pub strategy: Strategy,
-    /// The members of a seeded cluster with their states, sorted by id.
-    pub member_states: Vec<(PeerId, MemberState)>,
-    /// The version of a seeded cluster.
-    pub cluster_version: Option<u64>,
+    /// The cluster, where the strategy has one.
+    pub cluster: Option<Cluster>,
     /// The token in messages that this node sent as leader; [`Snapshot::leader_token_at`] returns it for a later
     /// moment.
     pub leader_token: Option<Opaque>,
@@ -110,13 +108,6 @@ impl Snapshot {
             .binary_search_by(|view| view.id.as_str().cmp(id))
             .ok()
             .map(|index| &self.peers[index])
-    }
-
-    /// The state of a member of a seeded cluster; [`MemberState::Init`] for every other id.
-    pub fn member_state(&self, id: &str) -> MemberState {
-        self.member_states
-            .binary_search_by(|(member, _)| member.as_str().cmp(id))
-            .map_or(MemberState::Init, |index| self.member_states[index].1)
     }
 }
 

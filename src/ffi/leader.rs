@@ -4,12 +4,9 @@ use std::ffi::c_char;
 
 use super::arguments::peer_id as peer_id_argument;
 use super::guard::{command, query, room};
+use super::options::strategy_number;
 use super::strings::hand_out;
-use super::values::{
-    MMN_STRATEGY_ETCD, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT, MMN_STRATEGY_SEEDED,
-};
 use crate::clock::Moment;
-use crate::core::wire::Strategy;
 use crate::runtime;
 
 /// Makes a connected peer, or this node, the leader. The room follows it until it is lost or
@@ -159,13 +156,8 @@ pub extern "C" fn GetLeaderEpoch() -> i64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn GetElectionStrategy() -> i32 {
     query("GetElectionStrategy", || {
-        let number = match room("GetElectionStrategy")?.snapshot().strategy {
-            Strategy::Raft => MMN_STRATEGY_RAFT,
-            Strategy::Gossip { .. } => MMN_STRATEGY_GOSSIP,
-            Strategy::Seeded(_) => MMN_STRATEGY_SEEDED,
-            Strategy::Etcd(_) => MMN_STRATEGY_ETCD,
-        };
-        Ok(number.cast_signed())
+        let strategy = room("GetElectionStrategy")?.snapshot().strategy;
+        Ok(strategy_number(strategy).cast_signed())
     })
 }
 

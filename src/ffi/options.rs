@@ -25,6 +25,8 @@ use crate::config::{MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES};
 use crate::runtime;
 use settings::{Pointed, config, supported};
 
+pub(super) use settings::strategy_number;
+
 /// Settings for InitializeNetworkWithOptions. Later versions of the library append fields; a field
 /// that an older host does not know keeps its default. Begin with the defaults:
 ///

@@ -9,6 +9,7 @@ use super::growing::{Growing, fill};
 use super::guard::{command, query, room};
 use super::values::*;
 use crate::config::ConfigError;
+use crate::core::election::extra::Cluster;
 use crate::core::election::seeded::Intervals;
 
 /// The settings of MMN_STRATEGY_SEEDED, for NetworkOptions. Begin with the defaults:
@@ -132,10 +133,8 @@ pub unsafe extern "C" fn GetMemberState(peer_id: *const c_char) -> i32 {
         let text = unsafe { text("peer_id", peer_id) }?;
         checked_peer_id("peer_id", text)?;
         let snapshot = room("GetMemberState")?.snapshot();
-        let state = snapshot
-            .cluster_version
-            .map(|_| snapshot.member_state(text));
-        Ok(state.map_or(-1, member_state))
+        let cluster = snapshot.cluster.as_ref();
+        Ok(cluster.map_or(-1, |cluster| member_state(cluster.state_of(text))))
     })
 }
 
@@ -145,7 +144,8 @@ pub unsafe extern "C" fn GetMemberState(peer_id: *const c_char) -> i32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn GetClusterVersion() -> i64 {
     query("GetClusterVersion", || {
-        let version = room("GetClusterVersion")?.snapshot().cluster_version;
-        Ok(version.map_or(-1, |version| i64::try_from(version).unwrap_or(i64::MAX)))
+        let snapshot = room("GetClusterVersion")?.snapshot();
+        let version = |cluster: &Cluster| i64::try_from(cluster.version).unwrap_or(i64::MAX);
+        Ok(snapshot.cluster.as_ref().map_or(-1, version))
     })
 }

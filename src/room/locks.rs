@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Room;
-use crate::core::election::ElectionError;
+use crate::core::election::{ElectionError, LockRefusal};
 use crate::core::node::{Command, CommandError};
 use crate::error::{LockError, ProclaimError};
 
@@ -78,10 +78,8 @@ impl Room {
             CommandError::Election(ElectionError::NotSupported { strategy }) => {
                 LockError::NotSupported { strategy }
             }
-            CommandError::Election(ElectionError::TooManyLocks(limit)) => {
-                LockError::TooMany { limit }
-            }
-            CommandError::Election(ElectionError::NoSuchLock(name)) => LockError::NotHeld {
+            CommandError::Lock(LockRefusal::TooMany(limit)) => LockError::TooMany { limit },
+            CommandError::Lock(LockRefusal::NotHeld(name)) => LockError::NotHeld {
                 name: name.to_string(),
             },
             error => LockError::Internal {

@@ -364,8 +364,6 @@ impl Room {
                     SetLeaderError::NotSupported { strategy }
                 }
                 ElectionError::NoSuccessor
-                | ElectionError::NoSuchLock(_)
-                | ElectionError::TooManyLocks(_)
                 | ElectionError::Violation(_)
                 | ElectionError::TooLarge { .. } => SetLeaderError::Internal {
                     what: error.to_string(),

@@ -65,8 +65,7 @@ pub(super) fn snapshot<'a>(
         term: stamp.term,
         epoch: stamp.epoch.override_seq,
         strategy: node.policy().strategy,
-        member_states: node.election().member_states(),
-        cluster_version: node.election().cluster_version(),
+        cluster: node.election().cluster(),
         leader_token: node.leader_token(),
     }
 }

@@ -8,6 +8,7 @@ mod bans;
 mod contract;
 mod ending;
 mod entry;
+mod extra;
 mod host;
 mod joins;
 mod links;
@@ -23,7 +24,7 @@ use std::net::SocketAddr;
 use super::election::bound::WallClock;
 use super::election::record::{Record, Stamp};
 use super::election::{
-    self, AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, LeaderReason, Local,
+    AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, LeaderReason, Local,
     NotItsState, OpaqueInput, Start, View, Voter,
 };
 use super::id::{Fingerprint, Incarnation, PeerId};
@@ -62,7 +63,7 @@ pub struct Node {
     clock: WallClock,
     /// When a dropped message was told of last.
     drop_told_at: Option<Time>,
-    election: Box<dyn AnyElection>,
+    election: AnyElection,
     membership: Membership,
     absent: BTreeMap<PeerId, Absent>,
     view: View,
@@ -135,7 +136,7 @@ impl Node {
             clock,
             seed,
         };
-        let election = election::start(now, start)?;
+        let election = AnyElection::start(now, start)?;
         let introductions = Introductions::new(now, config.reconnect, seed.rotate_left(32));
         let introductions = match config.election.policy.topology {
             Topology::Mesh => introductions,
@@ -217,7 +218,7 @@ impl Node {
     /// What a node keeps that has just started; it must be safe before its first output is carried out. `None` if the
     /// room's strategy keeps nothing.
     pub fn first_state(&self) -> Option<Opaque> {
-        self.election.first_state()
+        self.election.durable()?.first_state()
     }
 
     /// When to come back with [`Input::Tick`] at the latest.
@@ -321,8 +322,8 @@ impl Node {
     }
 
     /// The election, for traces and checks.
-    pub fn election(&self) -> &dyn AnyElection {
-        self.election.as_ref()
+    pub fn election(&self) -> &AnyElection {
+        &self.election
     }
 
     /// The largest counter that this node takes from another member now, for checks.
@@ -446,13 +447,13 @@ impl Node {
             }
             // A leader resigns at an external store, which may take several requests.
             Input::Engine { call, answer } if self.unanswered_leaves.is_some() => {
-                self.elect(now, Local::Engine { call, answer });
+                self.store_answered(now, call, answer);
                 self.departed();
             }
             Input::Persisted { number }
                 if self.unanswered_leaves.is_some() && !self.election.has_left() =>
             {
-                self.elect(now, Local::Persisted { number });
+                self.persisted(now, number);
             }
             _ if self.unanswered_leaves.is_some() => {}
             Input::Tick => self.tick(now),
@@ -476,8 +477,8 @@ impl Node {
             Input::DialFailed { peer, permanent } => {
                 self.dial_failed(now, &peer, permanent);
             }
-            Input::Persisted { number } => self.elect(now, Local::Persisted { number }),
-            Input::Engine { call, answer } => self.elect(now, Local::Engine { call, answer }),
+            Input::Persisted { number } => self.persisted(now, number),
+            Input::Engine { call, answer } => self.store_answered(now, call, answer),
             Input::KickedOut => self.end_room(now, EndReason::Kicked, 0, Vec::new()),
             Input::HostSilentSince(since) => self.host.silent_since = since,
             Input::HostDialing(dialing) => self.host_dialing = dialing,
@@ -536,44 +537,11 @@ impl Node {
                 ElectionOutput::Send { to, message } => {
                     self.transmit(&to, Message::Election(message));
                 }
-                ElectionOutput::Persist { number, state } => {
-                    self.outputs.push_back(Output::Persist { number, state });
-                }
-                ElectionOutput::StaleState { remembered, since } => {
-                    let output = Output::StaleState { remembered, since };
-                    self.outputs.push_back(output);
-                }
                 ElectionOutput::HeartbeatNow => self.heartbeat_all(now, true),
-                ElectionOutput::DialSeeds(seeds) => {
-                    self.outputs.push_back(Output::DialSeeds(seeds));
-                }
-                ElectionOutput::MemberState {
-                    peer,
-                    state,
-                    version,
-                } => self.event(Event::MemberState {
-                    peer,
-                    state,
-                    version,
-                }),
                 ElectionOutput::SetLeaderResult { target, outcome } => {
                     self.event(Event::SetLeaderResult { target, outcome });
                 }
-                ElectionOutput::Engine { call, request } => {
-                    self.outputs.push_back(Output::Engine { call, request });
-                }
-                ElectionOutput::LockResult {
-                    request,
-                    name,
-                    outcome,
-                } => self.event(Event::LockResult {
-                    request,
-                    name,
-                    outcome,
-                }),
-                ElectionOutput::LockLost { name, token } => {
-                    self.event(Event::LockLost { name, token });
-                }
+                ElectionOutput::Extra(extra) => self.carry_out_extra(extra),
             }
         }
         self.note_leadership(now);
@@ -758,7 +726,7 @@ impl Node {
             }
             Command::SetPriority(priority) => self.set_priority(now, priority)?,
             Command::SetWindows(windows) => {
-                self.try_elect(now, Local::SetWindows(windows))?;
+                self.ask_election(|election, view| election.set_windows(view, windows));
             }
             Command::AskHost(ask) => self.config.ask_host = ask,
             Command::AnswerJoin { request, verdict } => {
@@ -772,20 +740,13 @@ impl Node {
             } => self.kick(now, &peer, code, bytes, ban)?,
             Command::Unban(peer) => self.unban(now, &peer)?,
             Command::SetMaxPeers(max_peers) => self.set_max_peers(now, max_peers)?,
-            Command::Proclaim(value) => self.try_elect(now, Local::Proclaim(value))?,
+            Command::Proclaim(value) => self.proclaim(now, value)?,
             Command::AcquireLock {
                 request,
                 name,
                 wait,
-            } => self.try_elect(
-                now,
-                Local::AcquireLock {
-                    request,
-                    name,
-                    wait,
-                },
-            )?,
-            Command::ReleaseLock(name) => self.try_elect(now, Local::ReleaseLock { name })?,
+            } => self.acquire_lock(now, request, &name, wait)?,
+            Command::ReleaseLock(name) => self.release_lock(now, &name)?,
             Command::Leave => self.leave(now)?,
         }
         Ok(())
@@ -838,6 +799,11 @@ impl Node {
 
     fn try_elect(&mut self, now: Time, input: impl Into<OpaqueInput>) -> Result<(), ElectionError> {
         let input = input.into();
+        self.ask_election(|election, view| election.handle(now, view, input))
+    }
+
+    /// Calls the election with the membership as it is to see it.
+    fn ask_election<R>(&mut self, ask: impl FnOnce(&mut AnyElection, &View) -> R) -> R {
         self.show_bans();
         #[cfg(feature = "laboratory")]
         if !self.config.election.guards.fresh_view() {
@@ -845,9 +811,9 @@ impl Node {
             if !last.voters.keys().eq(self.view.voters.keys()) {
                 *before = std::mem::replace(last, self.view.clone());
             }
-            return self.election.handle(now, before, input);
+            return ask(&mut self.election, before);
         }
-        self.election.handle(now, &self.view, input)
+        ask(&mut self.election, &self.view)
     }
 
     fn punish(&mut self, now: Time, peer: &PeerId, error: ElectionError) {

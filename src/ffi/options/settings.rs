@@ -413,6 +413,16 @@ fn roster_of(text: &str) -> Result<Roster, ConfigError> {
     })
 }
 
+/// The number of a strategy.
+pub(in crate::ffi) fn strategy_number(strategy: Strategy) -> u32 {
+    match strategy {
+        Strategy::Raft => MMN_STRATEGY_RAFT,
+        Strategy::Gossip { .. } => MMN_STRATEGY_GOSSIP,
+        Strategy::Seeded(_) => MMN_STRATEGY_SEEDED,
+        Strategy::Etcd(_) => MMN_STRATEGY_ETCD,
+    }
+}
+
 /// The strategy with this number and its flags.
 fn strategy(
     strategy: u32,

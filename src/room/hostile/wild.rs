@@ -83,11 +83,11 @@ fn setting(name: &str) -> Option<u64> {
 /// The honest ones are the voters of a seeded room, and nobody else.
 fn quorum(strategy: Strategy) -> Quorum {
     match strategy {
-        Strategy::Raft | Strategy::Gossip { .. } | Strategy::Etcd(_) => Quorum::Dynamic,
         Strategy::Seeded(_) => {
             let voters = HONEST.map(|name| (id(name), None));
             Quorum::Static(Roster::new(voters).expect("three names"))
         }
+        _ => Quorum::Dynamic,
     }
 }
 
@@ -96,8 +96,8 @@ fn policy(strategy: Strategy) -> RoomPolicy {
         strategy,
         quorum: quorum(strategy).policy(),
         authority: match strategy {
-            Strategy::Raft | Strategy::Seeded(_) | Strategy::Etcd(_) => Authority::Anyone,
             Strategy::Gossip { .. } => Authority::LeaderOnly,
+            _ => Authority::Anyone,
         },
         ..RoomPolicy::default()
     }

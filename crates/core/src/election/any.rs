@@ -1,283 +1,302 @@
-//! Strategies as nodes run them: over parts that only the strategy reads.
+//! The strategies as nodes run them: a closed set, over parts that only the strategy reads.
 
 use std::any::Any;
-use std::fmt;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::seeded::MemberState;
+use super::etcd::Etcd;
+use super::extra::{Cluster, Durable, Locks, StoreClient};
+use super::gossip::{Gossip, Windows};
+use super::policy::Strategy;
+use super::raft::Raft;
+use super::seeded::Seeded;
 use super::{
-    Description, Election, ElectionError, ElectionInput, ElectionOutput, InputOf, Leadership,
-    NamedLeader, OpaqueInput, OpaqueOutput, Role, View,
+    Description, Election, ElectionError, ElectionInput, ElectionOutput, Leadership, NamedLeader,
+    NotItsState, OpaqueInput, OpaqueOutput, Role, Start, View,
 };
 use crate::id::{Fingerprint, PeerId};
 use crate::opaque::Opaque;
 use crate::time::Time;
 
-/// An [`Election`] whose messages are opaque: each method is that of the same name.
-pub trait AnyElection: Any + fmt::Debug + Send {
+/// Any of the strategies. Its methods are those of [`Election`], with opaque parts of messages.
+#[derive(Debug)]
+pub enum AnyElection {
+    /// Votes of the connected peers.
+    Raft(Raft),
+    /// The lowest id that finds no leader.
+    Gossip(Gossip),
+    /// Votes of a roster's majority.
+    Seeded(Seeded),
+    /// The lease that was first at an etcd cluster.
+    Etcd(Etcd),
+}
+
+/// What a call gives, with the strategy under a name of its own.
+macro_rules! each {
+    ($any:expr, $election:ident => $call:expr) => {
+        match $any {
+            AnyElection::Raft($election) => $call,
+            AnyElection::Gossip($election) => $call,
+            AnyElection::Seeded($election) => $call,
+            AnyElection::Etcd($election) => $call,
+        }
+    };
+}
+
+/// Methods without parts of messages: a line for each.
+macro_rules! forward {
+    ($(fn $name:ident(&self $(, $argument:ident: $of:ty)*) -> $result:ty;)+) => {
+        impl AnyElection {
+            $(
+                #[doc = concat!("As [`Election::", stringify!($name), "`].")]
+                pub fn $name(&self $(, $argument: $of)*) -> $result {
+                    each!(self, election => election.$name($($argument),*))
+                }
+            )+
+        }
+    };
+}
+
+forward! {
+    fn next_deadline(&self) -> Option<Time>;
+    fn leadership(&self) -> Leadership<'_>;
+    fn role(&self) -> Role;
+    fn voted_for(&self) -> Option<&PeerId>;
+    fn admits(&self, peer: &PeerId, key: Fingerprint) -> bool;
+    fn has_left(&self) -> bool;
+    fn names(&self, peer: &PeerId) -> Option<&NamedLeader>;
+    fn moves_to(&self, view: &View) -> Option<(&PeerId, Fingerprint)>;
+    fn successor(&self, view: &View) -> Option<PeerId>;
+}
+
+/// Methods with parts of messages.
+impl AnyElection {
+    /// Starts the strategy that the room's rules name, alone.
+    ///
+    /// # Errors
+    /// [`NotItsState`] where the strategy keeps one, and `start.saved` is none.
+    pub fn start(now: Time, start: Start) -> Result<Self, NotItsState> {
+        Ok(match start.config.policy.strategy {
+            Strategy::Raft => Self::Raft(Raft::start(now, start)?),
+            Strategy::Gossip { strict_lowest } => {
+                Self::Gossip(Gossip::start(now, start, strict_lowest))
+            }
+            Strategy::Seeded(rules) => Self::Seeded(Seeded::start(now, start, rules)?),
+            Strategy::Etcd(rules) => Self::Etcd(Etcd::start(now, start, rules)?),
+        })
+    }
+
     /// As [`Election::handle`].
     ///
     /// # Errors
     /// The strategy's, and [`ElectionError::Violation`] for a part that cannot be decoded.
-    fn handle(&mut self, now: Time, view: &View, input: OpaqueInput) -> Result<(), ElectionError>;
+    pub fn handle(
+        &mut self,
+        now: Time,
+        view: &View,
+        input: OpaqueInput,
+    ) -> Result<(), ElectionError> {
+        each!(self, election => election.handle(now, view, input.decoded()?))
+    }
+
     /// As [`Election::poll_output`].
-    fn poll_output(&mut self) -> Option<OpaqueOutput>;
-    /// As [`Election::next_deadline`].
-    fn next_deadline(&self) -> Option<Time>;
-    /// As [`Election::first_state`].
-    fn first_state(&self) -> Option<Opaque>;
-    /// As [`Election::leadership`].
-    fn leadership(&self) -> Leadership<'_>;
-    /// As [`Election::role`].
-    fn role(&self) -> Role;
-    /// As [`Election::voted_for`].
-    fn voted_for(&self) -> Option<&PeerId>;
-    /// As [`Election::member_states`].
-    fn member_states(&self) -> Vec<(PeerId, MemberState)>;
-    /// As [`Election::cluster_version`].
-    fn cluster_version(&self) -> Option<u64>;
-    /// As [`Election::admits`].
-    fn admits(&self, peer: &PeerId, key: Fingerprint) -> bool;
+    pub fn poll_output(&mut self) -> Option<OpaqueOutput> {
+        each!(self, election => election.poll_output().map(ElectionOutput::encoded))
+    }
+
     /// As [`Election::leader_token`].
-    fn leader_token(&self) -> Option<Opaque>;
+    pub fn leader_token(&self) -> Option<Opaque> {
+        each!(self, election => election.leader_token().as_ref().map(Opaque::of))
+    }
+
     /// As [`Election::followed_token`].
-    fn followed_token(&self) -> Opaque;
+    pub fn followed_token(&self) -> Opaque {
+        each!(self, election => Opaque::of(&election.followed_token()))
+    }
+
     /// As [`Election::pulse`].
-    fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Opaque;
+    pub fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Opaque {
+        each!(self, election => Opaque::of(&election.pulse(now, view, to)))
+    }
+
     /// As [`Election::hello`].
-    fn hello(&self, now: Time, view: &View, asked: Time) -> Opaque;
+    pub fn hello(&self, now: Time, view: &View, asked: Time) -> Opaque {
+        each!(self, election => Opaque::of(&election.hello(now, view, asked)))
+    }
+
     /// As [`Election::named_in`]; `None` for what is no Hello's part.
-    fn named_in(&self, hello: &Opaque) -> Option<NamedLeader>;
-    /// As [`Election::has_left`].
-    fn has_left(&self) -> bool;
-    /// As [`Election::names`].
-    fn names(&self, peer: &PeerId) -> Option<&NamedLeader>;
-    /// As [`Election::moves_to`].
-    fn moves_to(&self, view: &View) -> Option<(&PeerId, Fingerprint)>;
-    /// As [`Election::successor`].
-    fn successor(&self, view: &View) -> Option<PeerId>;
+    pub fn named_in(&self, hello: &Opaque) -> Option<NamedLeader> {
+        each!(self, election => election.named_in(&hello.decode().ok()?))
+    }
+
     /// As [`Election::hear_followed`].
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
-    fn hear_followed(
-        &mut self,
-        now: Time,
-        view: &View,
-        token: &Opaque,
-    ) -> Result<(), ElectionError>;
-    /// As [`Election::may_supersede`]; `false` for what is no token.
-    fn may_supersede(&self, from: &PeerId, token: &Opaque) -> bool;
-    /// As [`Election::awaits`]; `false` for what is no token.
-    fn awaits(&self, from: &PeerId, token: &Opaque) -> bool;
-    /// As [`Election::judge`].
-    ///
-    /// # Errors
-    /// As [`handle`](Self::handle).
-    fn judge(
-        &mut self,
-        now: Time,
-        view: &View,
-        from: &PeerId,
-        token: &Opaque,
-    ) -> Result<bool, ElectionError>;
-    /// As [`Election::describe`]; `None` for what is no message.
-    fn describe(&self, message: &Opaque) -> Option<Description>;
-    /// As [`Election::describe_pulse`]; `None` for what is no such part.
-    fn describe_pulse(&self, pulse: &Opaque) -> Option<Description>;
-}
-
-impl dyn AnyElection {
-    /// The strategy itself, if it is an `E`; for checks.
-    pub fn of<E: Election + 'static>(&self) -> Option<&E> {
-        (self as &dyn Any).downcast_ref()
-    }
-}
-
-impl<E: Election + Send + 'static> AnyElection for E {
-    fn handle(&mut self, now: Time, view: &View, input: OpaqueInput) -> Result<(), ElectionError> {
-        let input = decoded::<E>(input)?;
-        Election::handle(self, now, view, input)
-    }
-
-    fn poll_output(&mut self) -> Option<OpaqueOutput> {
-        Some(match Election::poll_output(self)? {
-            ElectionOutput::Send { to, message } => ElectionOutput::Send {
-                to,
-                message: Opaque::of(&message),
-            },
-            ElectionOutput::Persist { number, state } => ElectionOutput::Persist {
-                number,
-                state: Opaque::of(&state),
-            },
-            ElectionOutput::StaleState { remembered, since } => {
-                ElectionOutput::StaleState { remembered, since }
-            }
-            ElectionOutput::HeartbeatNow => ElectionOutput::HeartbeatNow,
-            ElectionOutput::DialSeeds(seeds) => ElectionOutput::DialSeeds(seeds),
-            ElectionOutput::MemberState {
-                peer,
-                state,
-                version,
-            } => ElectionOutput::MemberState {
-                peer,
-                state,
-                version,
-            },
-            ElectionOutput::SetLeaderResult { target, outcome } => {
-                ElectionOutput::SetLeaderResult { target, outcome }
-            }
-            ElectionOutput::Engine { call, request } => ElectionOutput::Engine { call, request },
-            ElectionOutput::LockResult {
-                request,
-                name,
-                outcome,
-            } => ElectionOutput::LockResult {
-                request,
-                name,
-                outcome,
-            },
-            ElectionOutput::LockLost { name, token } => ElectionOutput::LockLost { name, token },
-        })
-    }
-
-    fn next_deadline(&self) -> Option<Time> {
-        Election::next_deadline(self)
-    }
-
-    fn first_state(&self) -> Option<Opaque> {
-        Election::first_state(self).as_ref().map(Opaque::of)
-    }
-
-    fn leadership(&self) -> Leadership<'_> {
-        Election::leadership(self)
-    }
-
-    fn role(&self) -> Role {
-        Election::role(self)
-    }
-
-    fn voted_for(&self) -> Option<&PeerId> {
-        Election::voted_for(self)
-    }
-
-    fn member_states(&self) -> Vec<(PeerId, MemberState)> {
-        Election::member_states(self)
-    }
-
-    fn cluster_version(&self) -> Option<u64> {
-        Election::cluster_version(self)
-    }
-
-    fn admits(&self, peer: &PeerId, key: Fingerprint) -> bool {
-        Election::admits(self, peer, key)
-    }
-
-    fn leader_token(&self) -> Option<Opaque> {
-        Election::leader_token(self).as_ref().map(Opaque::of)
-    }
-
-    fn followed_token(&self) -> Opaque {
-        Opaque::of(&Election::followed_token(self))
-    }
-
-    fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Opaque {
-        Opaque::of(&Election::pulse(self, now, view, to))
-    }
-
-    fn hello(&self, now: Time, view: &View, asked: Time) -> Opaque {
-        Opaque::of(&Election::hello(self, now, view, asked))
-    }
-
-    fn named_in(&self, hello: &Opaque) -> Option<NamedLeader> {
-        let hello = hello.decode().ok()?;
-        Election::named_in(self, &hello)
-    }
-
-    fn has_left(&self) -> bool {
-        Election::has_left(self)
-    }
-
-    fn names(&self, peer: &PeerId) -> Option<&NamedLeader> {
-        Election::names(self, peer)
-    }
-
-    fn moves_to(&self, view: &View) -> Option<(&PeerId, Fingerprint)> {
-        Election::moves_to(self, view)
-    }
-
-    fn successor(&self, view: &View) -> Option<PeerId> {
-        Election::successor(self, view)
-    }
-
-    fn hear_followed(
+    pub fn hear_followed(
         &mut self,
         now: Time,
         view: &View,
         token: &Opaque,
     ) -> Result<(), ElectionError> {
-        let token = part(token, "the token of a broadcast is malformed")?;
-        Election::hear_followed(self, now, view, token)
+        const MALFORMED: &str = "the token of a broadcast is malformed";
+        each!(self, election => election.hear_followed(now, view, part(token, MALFORMED)?))
     }
 
-    fn may_supersede(&self, from: &PeerId, token: &Opaque) -> bool {
-        let token = token.decode();
-        token.is_ok_and(|token| Election::may_supersede(self, from, &token))
+    /// As [`Election::may_supersede`]; `false` for what is no token.
+    pub fn may_supersede(&self, from: &PeerId, token: &Opaque) -> bool {
+        each!(self, election => {
+            let token = token.decode();
+            token.is_ok_and(|token| election.may_supersede(from, &token))
+        })
     }
 
-    fn awaits(&self, from: &PeerId, token: &Opaque) -> bool {
-        let token = token.decode();
-        token.is_ok_and(|token| Election::awaits(self, from, &token))
+    /// As [`Election::awaits`]; `false` for what is no token.
+    pub fn awaits(&self, from: &PeerId, token: &Opaque) -> bool {
+        each!(self, election => token.decode().is_ok_and(|token| election.awaits(from, &token)))
     }
 
-    fn judge(
+    /// As [`Election::judge`].
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    pub fn judge(
         &mut self,
         now: Time,
         view: &View,
         from: &PeerId,
         token: &Opaque,
     ) -> Result<bool, ElectionError> {
-        let token = part(token, "a leader's token is malformed")?;
-        Election::judge(self, now, view, from, &token)
+        const MALFORMED: &str = "a leader's token is malformed";
+        each!(self, election => election.judge(now, view, from, &part(token, MALFORMED)?))
     }
 
-    fn describe(&self, message: &Opaque) -> Option<Description> {
-        Some(E::describe(&message.decode().ok()?))
+    /// As [`Election::describe`]; `None` for what is no message.
+    pub fn describe(&self, message: &Opaque) -> Option<Description> {
+        fn of<E: Election>(_: &E, message: &Opaque) -> Option<Description> {
+            Some(E::describe(&message.decode().ok()?))
+        }
+        each!(self, election => of(election, message))
     }
 
-    fn describe_pulse(&self, pulse: &Opaque) -> Option<Description> {
-        Some(E::describe_pulse(&pulse.decode().ok()?))
+    /// As [`Election::describe_pulse`]; `None` for what is no such part.
+    pub fn describe_pulse(&self, pulse: &Opaque) -> Option<Description> {
+        fn of<E: Election>(_: &E, pulse: &Opaque) -> Option<Description> {
+            Some(E::describe_pulse(&pulse.decode().ok()?))
+        }
+        each!(self, election => of(election, pulse))
+    }
+
+    /// The strategy itself, if it is an `E`; for checks.
+    pub fn of<E: Election + 'static>(&self) -> Option<&E> {
+        each!(self, election => (election as &dyn Any).downcast_ref())
+    }
+}
+
+/// What only some strategies offer.
+impl AnyElection {
+    /// Where it keeps a state that survives the process.
+    pub fn durable(&self) -> Option<&dyn Durable> {
+        match self {
+            Self::Raft(raft) => Some(raft),
+            Self::Seeded(seeded) => Some(seeded),
+            Self::Etcd(etcd) => Some(etcd),
+            _ => None,
+        }
+    }
+
+    /// As [`durable`](Self::durable), for changes.
+    pub fn durable_mut(&mut self) -> Option<&mut dyn Durable> {
+        match self {
+            Self::Raft(raft) => Some(raft),
+            Self::Seeded(seeded) => Some(seeded),
+            Self::Etcd(etcd) => Some(etcd),
+            _ => None,
+        }
+    }
+
+    /// Its locks.
+    pub fn locks(&mut self) -> Option<&mut dyn Locks> {
+        match self {
+            Self::Etcd(etcd) => Some(etcd),
+            _ => None,
+        }
+    }
+
+    /// Where it asks an external store.
+    pub fn store_client(&mut self) -> Option<&mut dyn StoreClient> {
+        match self {
+            Self::Etcd(etcd) => Some(etcd),
+            _ => None,
+        }
+    }
+
+    /// Its cluster.
+    pub fn cluster(&self) -> Option<Cluster> {
+        match self {
+            Self::Seeded(seeded) => Some(seeded.cluster()),
+            _ => None,
+        }
+    }
+
+    /// Other lengths for the windows of gossip, checked already. Nothing to others.
+    pub fn set_windows(&mut self, view: &View, windows: Windows) {
+        if let Self::Gossip(gossip) = self {
+            gossip.set_windows(view, windows);
+        }
+    }
+}
+
+impl<M: Serialize> ElectionOutput<M> {
+    fn encoded(self) -> OpaqueOutput {
+        match self {
+            Self::Send { to, message } => ElectionOutput::Send {
+                to,
+                message: Opaque::of(&message),
+            },
+            Self::HeartbeatNow => ElectionOutput::HeartbeatNow,
+            Self::SetLeaderResult { target, outcome } => {
+                ElectionOutput::SetLeaderResult { target, outcome }
+            }
+            Self::Extra(extra) => ElectionOutput::Extra(extra),
+        }
+    }
+}
+
+impl OpaqueInput {
+    fn decoded<M, P, S>(self) -> Result<ElectionInput<M, P, S>, ElectionError>
+    where
+        M: DeserializeOwned,
+        P: DeserializeOwned,
+        S: DeserializeOwned,
+    {
+        Ok(match self {
+            Self::PeerUp {
+                peer,
+                key,
+                ours,
+                theirs,
+            } => ElectionInput::PeerUp {
+                peer,
+                key,
+                ours: part(&ours, "a Hello's part is malformed")?,
+                theirs: part(&theirs, "a Hello's part is malformed")?,
+            },
+            Self::Message { from, message } => ElectionInput::Message {
+                from,
+                message: part(&message, "an election message is malformed")?,
+            },
+            Self::Pulse { from, pulse } => ElectionInput::Pulse {
+                from,
+                pulse: part(&pulse, "a heartbeat's part is malformed")?,
+            },
+            Self::Local(input) => ElectionInput::Local(input),
+        })
     }
 }
 
 fn part<T: DeserializeOwned>(part: &Opaque, malformed: &'static str) -> Result<T, ElectionError> {
     let decoded = part.decode();
     decoded.map_err(|_| ElectionError::Violation(malformed))
-}
-
-fn decoded<E: Election>(input: OpaqueInput) -> Result<InputOf<E>, ElectionError> {
-    use ElectionInput as I;
-    Ok(match input {
-        I::PeerUp {
-            peer,
-            key,
-            ours,
-            theirs,
-        } => I::PeerUp {
-            peer,
-            key,
-            ours: part(&ours, "a Hello's part is malformed")?,
-            theirs: part(&theirs, "a Hello's part is malformed")?,
-        },
-        I::Message { from, message } => I::Message {
-            from,
-            message: part(&message, "an election message is malformed")?,
-        },
-        I::Pulse { from, pulse } => I::Pulse {
-            from,
-            pulse: part(&pulse, "a heartbeat's part is malformed")?,
-        },
-        I::Local(input) => I::Local(input),
-    })
 }

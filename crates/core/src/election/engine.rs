@@ -1,8 +1,8 @@
 //! What a strategy asks of an external store that decides in its place, and what that answers.
 //!
 //! The store is one of keys in the order of their creation, with leases and watches: etcd. The strategy issues requests
-//! ([`ElectionOutput::Engine`](super::ElectionOutput::Engine)), the driver carries them, and answers come back as
-//! [`Local::Engine`](super::Local::Engine), each with the number of its call. Every request gets exactly one answer, in any
+//! ([`Extra::Engine`](super::Extra::Engine)), the driver carries them, and answers come back through
+//! [`StoreClient`](super::extra::StoreClient), each with the number of its call. Every request gets exactly one answer, in any
 //! order, but for [`Request::Watch`], which gets any number of them, and for [`Request::Unwatch`], which gets none. A request
 //! that failed may have been carried out.
 

@@ -3,12 +3,12 @@
 //! A strategy receives who is linked, what they say and what time it is; it says what to send, and who leads.
 //! It has the same shape as the whole core: inputs, outputs, one deadline, nothing else.
 //!
-//! A strategy implements [`Election`] with message types of its own. A node runs it as [`AnyElection`], which encodes and
-//! decodes them: nobody but the strategy knows what its parts of messages say.
+//! A strategy implements [`Election`] with message types of its own. A node runs one of the closed set [`AnyElection`], which
+//! encodes and decodes them: nobody but the strategy knows what its parts of messages say. What only some strategies have is
+//! in [`extra`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,10 +18,7 @@ use super::id::{Fingerprint, Incarnation, PeerId};
 use super::opaque::Opaque;
 use super::time::{Duration, Time};
 use bound::WallClock;
-use engine::{Answer, Call, Request};
-use gossip::Windows;
 use record::Record;
-use seeded::MemberState;
 use seeded::paxos::Ballot;
 
 mod any;
@@ -29,6 +26,7 @@ pub mod bound;
 mod config;
 pub mod engine;
 pub mod etcd;
+pub mod extra;
 pub mod gossip;
 pub mod guards;
 mod known;
@@ -42,8 +40,9 @@ mod start;
 
 pub use any::AnyElection;
 pub use config::{ElectionConfig, Entry, Recovery};
+pub use extra::{Extra, LockEvent, LockOutcome, LockRefusal};
 pub use namesakes::NamedLeader;
-pub use start::{Start, start};
+pub use start::Start;
 
 /// A linked peer, as elections see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -212,19 +211,12 @@ pub enum Local {
         /// Who shall lead; `None` is whoever would be next.
         target: Option<PeerId>,
     },
-    /// What [`ElectionOutput::Persist`] said is safe on disk.
-    Persisted {
-        /// The number of that output; those before it are safe, too.
-        number: u64,
-    },
     /// The host leaves: no campaign from now on.
     Leave,
     /// This node may or may not lead from now on. One that leads stops at once.
     SetEligible(bool),
     /// This node's priority from now on.
     SetPriority(i32),
-    /// Other lengths of the gossip strategy's windows, checked already. Nothing to others.
-    SetWindows(Windows),
     /// The wall clock was read again.
     SetClock(WallClock),
     /// A heartbeat went to every peer: what is not answered yet is repeated with it.
@@ -243,37 +235,11 @@ pub enum Local {
         /// Who campaigns at once, if the peer led.
         successor: Option<PeerId>,
     },
-    /// The host calls `Proclaim`.
-    Proclaim(
-        /// What others read of this node while it leads.
-        Arc<str>,
-    ),
-    /// The host calls `AcquireLock` or `TryLock`; [`ElectionOutput::LockResult`] answers.
-    AcquireLock {
-        /// Names the question.
-        request: u64,
-        /// The lock.
-        name: Arc<str>,
-        /// How long to wait at most; zero is `TryLock`, `None` is no limit.
-        wait: Option<Duration>,
-    },
-    /// The host calls `ReleaseLock`.
-    ReleaseLock {
-        /// The lock.
-        name: Arc<str>,
-    },
-    /// The external store answers.
-    Engine {
-        /// The call of [`ElectionOutput::Engine`].
-        call: Call,
-        /// What it answers.
-        answer: Answer,
-    },
 }
 
-/// What a strategy wants done. `M` is its part of messages, `S` its state.
+/// What a strategy wants done. `M` is its part of messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ElectionOutput<M, S> {
+pub enum ElectionOutput<M> {
     /// Send to one connected peer.
     Send {
         /// The peer.
@@ -281,38 +247,8 @@ pub enum ElectionOutput<M, S> {
         /// What to say.
         message: M,
     },
-    /// Keep this where it survives the process; answered by [`Local::Persisted`]. Only where the
-    /// quorum is static, or an external store elects.
-    Persist {
-        /// Counts these outputs.
-        number: u64,
-        /// What to keep.
-        state: S,
-    },
-    /// Where the quorum is static: this node's state file was lost, or is an older copy. It neither votes nor leads until
-    /// it has heard all other voters.
-    StaleState {
-        /// The write counter that another voter remembers of an earlier incarnation.
-        remembered: u64,
-        /// The one with which this incarnation began.
-        since: u64,
-    },
     /// Send a heartbeat to every peer at once.
     HeartbeatNow,
-    /// Dial those of these addresses that are not linked and are not being dialled.
-    DialSeeds(
-        /// As the host gave them.
-        Vec<Arc<str>>,
-    ),
-    /// The state of a member has changed, where the strategy has such states.
-    MemberState {
-        /// Whose.
-        peer: PeerId,
-        /// Its state now.
-        state: MemberState,
-        /// Under which version of the cluster.
-        version: u64,
-    },
     /// How a `SetLeader` of this host ended.
     SetLeaderResult {
         /// Who should have led.
@@ -320,45 +256,8 @@ pub enum ElectionOutput<M, S> {
         /// How it ended.
         outcome: AssignOutcome,
     },
-    /// Ask the external store; answered by [`Local::Engine`].
-    Engine {
-        /// Counts these outputs, from 1 on.
-        call: Call,
-        /// What for.
-        request: Request,
-    },
-    /// How a call of `AcquireLock` or `TryLock` ended.
-    LockResult {
-        /// Which call.
-        request: u64,
-        /// The lock.
-        name: Arc<str>,
-        /// How it ended.
-        outcome: LockOutcome,
-    },
-    /// A lock that this node held is lost: its lease has ended, or may have.
-    LockLost {
-        /// The lock.
-        name: Arc<str>,
-        /// Its fencing token.
-        token: u64,
-    },
-}
-
-/// How a call of `AcquireLock` or `TryLock` ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LockOutcome {
-    /// This node holds the lock.
-    Held {
-        /// The fencing token: larger than that of every earlier holder.
-        token: u64,
-    },
-    /// Another member holds it, and the call does not wait.
-    Taken,
-    /// The time is up.
-    TimedOut,
-    /// The call was withdrawn: `ReleaseLock` came before the lock did, or the host leaves.
-    Cancelled,
+    /// What only some strategies want done.
+    Extra(Extra),
 }
 
 /// Why the leader that is shown is another one than before.
@@ -409,12 +308,6 @@ pub enum ElectionError {
     /// `SetLeader` or `TransferLeadership` names a voter of a static quorum that may have forgotten votes (C2).
     #[error("{0} may have forgotten votes, and does not lead until it has heard all other voters")]
     StaleTarget(PeerId),
-    /// `ReleaseLock` names a lock that this node neither holds nor waits for.
-    #[error("this member neither holds nor waits for the lock {0:?}")]
-    NoSuchLock(Arc<str>),
-    /// This node holds or waits for as many locks as it may.
-    #[error("this member holds or waits for {0} locks already, which is the limit")]
-    TooManyLocks(usize),
     /// Only the leader may do this: hand over, and call `SetLeader` where the room's rules leave that to it.
     #[error("only the leader may do this")]
     NotLeader,
@@ -448,7 +341,7 @@ pub enum ElectionError {
     },
 }
 
-/// Bytes that were kept ([`ElectionOutput::Persist`]) are no state of the strategy.
+/// Bytes that were kept ([`Extra::Persist`]) are no state of the strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("what was kept is no state of this election strategy")]
 pub struct NotItsState;
@@ -521,10 +414,10 @@ pub type InputOf<E> =
     ElectionInput<<E as Election>::Message, <E as Election>::Pulse, <E as Election>::Hello>;
 
 /// What a strategy does, with its own types.
-pub type OutputOf<E> = ElectionOutput<<E as Election>::Message, <E as Election>::State>;
+pub type OutputOf<E> = ElectionOutput<<E as Election>::Message>;
 
 /// What any strategy tells a node.
-pub type OpaqueOutput = ElectionOutput<Opaque, Opaque>;
+pub type OpaqueOutput = ElectionOutput<Opaque>;
 
 /// One way to agree on a leader.
 pub trait Election: fmt::Debug {
@@ -536,8 +429,6 @@ pub trait Election: fmt::Debug {
     type Hello: Serialize + DeserializeOwned;
     /// What shows under which leadership a message is sent: a fencing token.
     type Token: Serialize + DeserializeOwned;
-    /// What it keeps where it survives the process.
-    type State: Serialize + DeserializeOwned;
 
     /// Takes one input.
     ///
@@ -549,24 +440,12 @@ pub trait Election: fmt::Debug {
     fn poll_output(&mut self) -> Option<OutputOf<Self>>;
     /// When to send the next [`ElectionInput::Tick`].
     fn next_deadline(&self) -> Option<Time>;
-    /// What must survive the process before anybody hears of this incarnation; `None` if the strategy keeps nothing.
-    fn first_state(&self) -> Option<Self::State> {
-        None
-    }
     /// Who leads.
     fn leadership(&self) -> Leadership<'_>;
     /// What it is now, for traces.
     fn role(&self) -> Role;
     /// Who has its vote in the term of its record, for traces.
     fn voted_for(&self) -> Option<&PeerId> {
-        None
-    }
-    /// The members of its cluster, with their states, sorted by id; none where the strategy has no such states.
-    fn member_states(&self) -> Vec<(PeerId, MemberState)> {
-        Vec::new()
-    }
-    /// The version of its cluster, where the strategy has one.
-    fn cluster_version(&self) -> Option<u64> {
         None
     }
     /// Whether `peer` may be linked under this key.

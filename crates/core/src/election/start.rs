@@ -1,17 +1,11 @@
-//! Which strategies there are.
+//! What a strategy starts with.
 
 use serde::de::DeserializeOwned;
 
 use super::bound::WallClock;
-use super::etcd::Etcd;
-use super::gossip::Gossip;
-use super::raft::Raft;
-use super::seeded::Seeded;
-use super::{AnyElection, ElectionConfig, NotItsState};
-use crate::election::policy::Strategy;
+use super::{ElectionConfig, NotItsState};
 use crate::id::{Fingerprint, Incarnation, PeerId};
 use crate::opaque::Opaque;
-use crate::time::Time;
 
 /// What a strategy starts with, whose state is an `S`.
 #[derive(Debug, Clone)]
@@ -24,7 +18,7 @@ pub struct Start<S = Opaque> {
     pub incarnation: Incarnation,
     /// The settings.
     pub config: ElectionConfig,
-    /// What the incarnation before this one kept last ([`ElectionOutput::Persist`](super::ElectionOutput::Persist)).
+    /// What the incarnation before this one kept last ([`Extra::Persist`](super::Extra::Persist)).
     pub saved: Option<S>,
     /// The wall clock.
     pub clock: WallClock,
@@ -49,17 +43,4 @@ impl Start {
             seed: self.seed,
         })
     }
-}
-
-/// Starts the strategy that the room's rules name, alone.
-///
-/// # Errors
-/// [`NotItsState`] where the strategy keeps one, and `start.saved` is none.
-pub fn start(now: Time, start: Start) -> Result<Box<dyn AnyElection>, NotItsState> {
-    Ok(match start.config.policy.strategy {
-        Strategy::Raft => Box::new(Raft::start(now, start)?),
-        Strategy::Gossip { strict_lowest } => Box::new(Gossip::start(now, start, strict_lowest)),
-        Strategy::Seeded(rules) => Box::new(Seeded::start(now, start, rules)?),
-        Strategy::Etcd(rules) => Box::new(Etcd::start(now, start, rules)?),
-    })
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::merging::Conflict;
 use crate::election::engine::{Answer, Call, Request};
 use crate::election::gossip::Windows;
-use crate::election::{ElectionConfig, ElectionError};
+use crate::election::{ElectionConfig, ElectionError, LockRefusal};
 use crate::event::{Event, LeftReason};
 use crate::id::{Fingerprint, Incarnation, PeerId};
 use crate::introductions::Dial;
@@ -355,6 +355,9 @@ pub enum CommandError {
     /// The strategy refuses.
     #[error(transparent)]
     Election(#[from] ElectionError),
+    /// The strategy refuses a call for a lock.
+    #[error(transparent)]
+    Lock(#[from] LockRefusal),
     /// A peer cannot disconnect or kick itself.
     #[error("{0} is this peer itself")]
     Oneself(PeerId),

@@ -11,6 +11,7 @@
 
 use super::*;
 use crate::bounded::BoundedMap;
+use crate::election::Banned;
 use crate::wire::{Authority, Ban, BanVersion, Decider, MAX_KICKED, MAX_REASON_BYTES, RoomRules};
 
 /// Kicks that count on the word of one member that does not lead, at most.
@@ -227,7 +228,7 @@ impl Node {
         if std::mem::take(&mut self.kicks.list_changed) {
             let bans = self.room_rules.bans.iter().filter(|ban| !ban.lifted);
             let (ids, keys) = bans.map(|ban| (ban.peer.clone(), ban.key)).unzip();
-            self.view.banned = election::Banned { ids, keys };
+            self.view.banned = Banned { ids, keys };
         }
     }
 

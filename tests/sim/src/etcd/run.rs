@@ -129,8 +129,8 @@ fn heal(world: &mut World) {
         }
         for name in LOCKS {
             // Each member that waits for it or holds it releases it; the others are notified.
-            let name = Arc::from(name);
-            let _ = world.order(slot, Local::ReleaseLock { name });
+            let name: Arc<str> = name.into();
+            let _ = world.release(slot, &name);
         }
     }
 }
@@ -186,9 +186,7 @@ fn fault(world: &mut World, request: &mut u64) {
         }
         9 if answers_host => {
             let text = format!("{}", world.rng.random_range(0..3));
-            world
-                .order(slot, Local::Proclaim(text.into()))
-                .expect("it may");
+            world.proclaim(slot, &text);
         }
         10 if answers_host => {
             let enabled = world.rng.random_bool(0.7);
@@ -209,15 +207,10 @@ fn fault(world: &mut World, request: &mut u64) {
                 1 => Some(Duration::ZERO),
                 _ => Some(ms(long)),
             };
-            let asks = Local::AcquireLock {
-                request: *request,
-                name,
-                wait,
-            };
-            world.order(slot, asks).expect("it may");
+            world.acquire(slot, *request, &name, wait).expect("it may");
         }
         14 if answers_host => {
-            let _ = world.order(slot, Local::ReleaseLock { name });
+            let _ = world.release(slot, &name);
         }
         15 if runs => {
             // Like an upgrade: the member returns at once.

@@ -14,8 +14,8 @@ use room_core::election::gossip::Windows;
 use room_core::election::guards::Guards;
 use room_core::election::seeded::Seeding;
 use room_core::election::{
-    self, AnyElection, ElectionConfig, ElectionError, ElectionOutput, Entry, Local, LockOutcome,
-    OpaqueOutput, Recovery, Start, View,
+    AnyElection, ElectionConfig, ElectionError, ElectionOutput, Entry, Extra, Local, LockEvent,
+    LockOutcome, LockRefusal, OpaqueOutput, Recovery, Start, View,
 };
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::quorum::Quorum;
@@ -105,7 +105,7 @@ pub struct Member {
 /// A running process.
 pub struct Process {
     /// The strategy's machine.
-    pub machine: Box<dyn AnyElection>,
+    pub machine: AnyElection,
     life: u64,
     started: Time,
     open: BTreeSet<Call>,
@@ -226,7 +226,7 @@ impl World {
             clock: WallClock::new(Time::ZERO, Duration::ZERO),
             seed: self.rng.random(),
         };
-        let machine = election::start(Time::ZERO, start).expect("its own state");
+        let machine = AnyElection::start(Time::ZERO, start).expect("its own state");
         member.process = Some(Process {
             machine,
             life: member.starts,
@@ -304,21 +304,54 @@ impl World {
     /// The machine's.
     pub fn order(&mut self, slot: usize, input: Local) -> Result<(), ElectionError> {
         self.note(format_args!("member-{slot} is told {input:?}"));
-        if let Local::AcquireLock { request, .. } = &input {
-            self.members[slot].asked.insert(*request);
-        }
-        if let Local::ReleaseLock { name } = &input {
-            self.members[slot].held.remove(name);
-        }
-        let request = match &input {
-            Local::AcquireLock { request, .. } => Some(*request),
-            _ => None,
-        };
-        let result = self.feed(slot, input);
-        if let (Err(_), Some(request)) = (&result, request) {
+        self.feed(slot, input)
+    }
+
+    /// A member's host wants a lock.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn acquire(
+        &mut self,
+        slot: usize,
+        request: u64,
+        name: &Arc<str>,
+        wait: Option<Duration>,
+    ) -> Result<(), LockRefusal> {
+        self.note(format_args!(
+            "member-{slot} wants {name} {request}, {wait:?}"
+        ));
+        self.members[slot].asked.insert(request);
+        let result = self.ask(slot, Ok(()), |machine, now| {
+            let locks = machine.locks().expect("etcd has locks");
+            locks.acquire(now, request, name, wait)
+        });
+        if result.is_err() {
             self.members[slot].asked.remove(&request);
         }
         result
+    }
+
+    /// A member's host gives a lock back, or waits for it no longer.
+    ///
+    /// # Errors
+    /// The machine's.
+    pub fn release(&mut self, slot: usize, name: &Arc<str>) -> Result<(), LockRefusal> {
+        self.note(format_args!("member-{slot} releases {name}"));
+        self.members[slot].held.remove(name);
+        self.ask(slot, Ok(()), |machine, now| {
+            let locks = machine.locks().expect("etcd has locks");
+            locks.release(now, name)
+        })
+    }
+
+    /// What others are to read of a member while it leads.
+    pub fn proclaim(&mut self, slot: usize, value: &str) {
+        self.note(format_args!("member-{slot} proclaims {value:?}"));
+        self.ask(slot, (), |machine, now| {
+            let client = machine.store_client().expect("etcd is a store");
+            client.proclaim(now, value.into());
+        });
     }
 
     fn draw(&mut self, least: u64, most: u64) -> u64 {
@@ -384,8 +417,10 @@ impl World {
                 };
                 if is_open {
                     self.note(format_args!("member-{member} hears {call}: {answer:?}"));
-                    let result = self.feed(member, Local::Engine { call, answer });
-                    assert_eq!(result, Ok(()));
+                    self.ask(member, (), |machine, now| {
+                        let client = machine.store_client().expect("etcd is a store");
+                        client.answered(now, call, answer);
+                    });
                 }
             }
             Happening::Written {
@@ -396,8 +431,10 @@ impl World {
             } => {
                 if self.process(member, life).is_some() {
                     self.members[member].kept = Some(state);
-                    let result = self.feed(member, Local::Persisted { number });
-                    assert_eq!(result, Ok(()));
+                    self.ask(member, (), |machine, now| {
+                        let durable = machine.durable_mut().expect("etcd keeps its lease");
+                        durable.persisted(now, &View::default(), number);
+                    });
                 }
             }
             Happening::Wake { member, life } => {
@@ -554,11 +591,23 @@ impl World {
     }
 
     fn feed(&mut self, slot: usize, input: Local) -> Result<(), ElectionError> {
+        self.ask(slot, Ok(()), |machine, now| {
+            machine.handle(now, &View::default(), input.into())
+        })
+    }
+
+    /// Calls a member's machine by its own clock; gives `otherwise` if it does not run.
+    fn ask<R>(
+        &mut self,
+        slot: usize,
+        otherwise: R,
+        call: impl FnOnce(&mut AnyElection, Time) -> R,
+    ) -> R {
         let now = self.local(slot);
         let Some(process) = &mut self.members[slot].process else {
-            return Ok(());
+            return otherwise;
         };
-        let result = process.machine.handle(now, &View::default(), input.into());
+        let result = call(&mut process.machine, now);
         self.carry_out(slot);
         result
     }
@@ -589,8 +638,11 @@ impl World {
         let member = &mut self.members[slot];
         let process = member.process.as_mut().expect("it runs");
         let life = process.life;
-        match output {
-            ElectionOutput::Engine { call, request } => {
+        let ElectionOutput::Extra(extra) = output else {
+            panic!("etcd elects, and nobody says {output:?}");
+        };
+        match extra {
+            Extra::Engine { call, request } => {
                 let is_watch = matches!(request, Request::Watch { .. });
                 let is_answered = !matches!(request, Request::Unwatch { .. });
                 if is_answered {
@@ -625,7 +677,7 @@ impl World {
                     );
                 }
             }
-            ElectionOutput::Persist { number, state } => {
+            Extra::Persist { number, state } => {
                 self.at(
                     self.now + WRITE,
                     Happening::Written {
@@ -636,11 +688,11 @@ impl World {
                     },
                 );
             }
-            ElectionOutput::LockResult {
+            Extra::Lock(LockEvent::Result {
                 request,
                 name,
                 outcome,
-            } => {
+            }) => {
                 self.note(format_args!("member-{slot}: {name} {request} {outcome:?}"));
                 let member = &mut self.members[slot];
                 let was_asked = member.asked.remove(&request);
@@ -650,14 +702,14 @@ impl World {
                     self.holds(slot, name, token);
                 }
             }
-            ElectionOutput::LockLost { name, token } => {
+            Extra::Lock(LockEvent::Lost { name, token }) => {
                 self.note(format_args!("member-{slot} loses {name} {token}"));
                 let member = &mut self.members[slot];
                 let held = member.held.remove(&name);
                 assert_eq!(held, Some(token), "it held what it lost");
                 member.lost.push((name, token));
             }
-            other => panic!("etcd elects, and nobody says {other:?}"),
+            other => panic!("etcd wants {other:?}"),
         }
     }
 

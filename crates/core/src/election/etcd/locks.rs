@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::election::engine::{Answer, Call};
-use crate::election::{ElectionError, LockOutcome};
+use crate::election::{LockEvent, LockOutcome, LockRefusal};
 use crate::time::{Duration, Time};
 
 use super::calls::{Calls, Owner, Pace};
@@ -37,20 +37,6 @@ struct Waiting {
     tries: bool,
 }
 
-/// What the host is told of a lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Told {
-    Result {
-        request: u64,
-        name: Arc<str>,
-        outcome: LockOutcome,
-    },
-    Lost {
-        name: Arc<str>,
-        token: u64,
-    },
-}
-
 impl Locks {
     pub(super) fn new(prefix: Arc<str>, value: Vec<u8>, ttl: Duration) -> Self {
         Self {
@@ -77,25 +63,25 @@ impl Locks {
     /// The host wants a lock.
     ///
     /// # Errors
-    /// [`ElectionError::TooManyLocks`]; nothing has changed then.
+    /// [`LockRefusal::TooMany`]; nothing has changed then.
     pub(super) fn acquire(
         &mut self,
         now: Time,
         request: u64,
         name: &Arc<str>,
         wait: Option<Duration>,
-        told: &mut Vec<Told>,
-    ) -> Result<(), ElectionError> {
+        told: &mut Vec<LockEvent>,
+    ) -> Result<(), LockRefusal> {
         let known = self.locks.get(name);
         let is_full = match known {
             Some(lock) => lock.waiting.len() >= MAX_LOCKS,
             None => self.locks.len() >= MAX_LOCKS,
         };
         if is_full {
-            return Err(ElectionError::TooManyLocks(MAX_LOCKS));
+            return Err(LockRefusal::TooMany(MAX_LOCKS));
         }
         if let Some(created) = known.and_then(|lock| lock.claim.first()) {
-            told.push(Told::Result {
+            told.push(LockEvent::Result {
                 request,
                 name: Arc::clone(name),
                 outcome: LockOutcome::Held {
@@ -106,7 +92,7 @@ impl Locks {
         }
         let tries = wait == Some(Duration::ZERO);
         if tries && known.is_some_and(|lock| lock.claim.is_behind()) {
-            told.push(Told::Result {
+            told.push(LockEvent::Result {
                 request,
                 name: Arc::clone(name),
                 outcome: LockOutcome::Taken,
@@ -135,32 +121,32 @@ impl Locks {
     /// The host gives a lock back, or waits for it no longer.
     ///
     /// # Errors
-    /// [`ElectionError::NoSuchLock`]; nothing has changed then.
+    /// [`LockRefusal::NotHeld`]; nothing has changed then.
     pub(super) fn release(
         &mut self,
         name: &Arc<str>,
-        told: &mut Vec<Told>,
-    ) -> Result<(), ElectionError> {
+        told: &mut Vec<LockEvent>,
+    ) -> Result<(), LockRefusal> {
         let lock = self
             .locks
             .get_mut(name)
             .filter(|lock| lock.claim.is_wanted());
         let Some(lock) = lock else {
-            return Err(ElectionError::NoSuchLock(Arc::clone(name)));
+            return Err(LockRefusal::NotHeld(Arc::clone(name)));
         };
         lock.give_back(name, told);
         Ok(())
     }
 
     /// The host leaves: all of them are given back.
-    pub(super) fn release_all(&mut self, told: &mut Vec<Told>) {
+    pub(super) fn release_all(&mut self, told: &mut Vec<LockEvent>) {
         for (name, lock) in &mut self.locks {
             lock.give_back(name, told);
         }
     }
 
     /// Notices whose time is up. To be asked before anything else, whatever comes in.
-    pub(super) fn expire(&mut self, now: Time, calls: &mut Calls, told: &mut Vec<Told>) {
+    pub(super) fn expire(&mut self, now: Time, calls: &mut Calls, told: &mut Vec<LockEvent>) {
         for (name, lock) in &mut self.locks {
             let outcome = lock.claim.expire(now, calls);
             lock.heed(name, outcome, told);
@@ -168,11 +154,11 @@ impl Locks {
     }
 
     /// Does what is due.
-    pub(super) fn advance(&mut self, now: Time, calls: &mut Calls, told: &mut Vec<Told>) {
+    pub(super) fn advance(&mut self, now: Time, calls: &mut Calls, told: &mut Vec<LockEvent>) {
         for (name, lock) in &mut self.locks {
             let is_up = |one: &mut Waiting| one.until.is_some_and(|until| now >= until);
             for Waiting { request, .. } in lock.waiting.extract_if(.., is_up) {
-                told.push(Told::Result {
+                told.push(LockEvent::Result {
                     request,
                     name: Arc::clone(name),
                     outcome: LockOutcome::TimedOut,
@@ -193,7 +179,7 @@ impl Locks {
         name: &Arc<str>,
         (call, answer): (Call, Answer),
         (calls, pace): (&mut Calls, &mut Pace),
-        told: &mut Vec<Told>,
+        told: &mut Vec<LockEvent>,
     ) {
         if let Some(lock) = self.locks.get_mut(name) {
             let outcome = lock.claim.answer(now, call, answer, calls, pace);
@@ -203,9 +189,9 @@ impl Locks {
 }
 
 impl Lock {
-    fn give_back(&mut self, name: &Arc<str>, told: &mut Vec<Told>) {
+    fn give_back(&mut self, name: &Arc<str>, told: &mut Vec<LockEvent>) {
         for Waiting { request, .. } in self.waiting.drain(..) {
-            told.push(Told::Result {
+            told.push(LockEvent::Result {
                 request,
                 name: Arc::clone(name),
                 outcome: LockOutcome::Cancelled,
@@ -221,8 +207,8 @@ impl Lock {
         }
     }
 
-    fn heed(&mut self, name: &Arc<str>, outcome: Option<Outcome>, told: &mut Vec<Told>) {
-        let answered = |request, outcome| Told::Result {
+    fn heed(&mut self, name: &Arc<str>, outcome: Option<Outcome>, told: &mut Vec<LockEvent>) {
+        let answered = |request, outcome| LockEvent::Result {
             request,
             name: Arc::clone(name),
             outcome,
@@ -238,7 +224,7 @@ impl Lock {
                 let tries = self.waiting.extract_if(.., |one| one.tries);
                 told.extend(tries.map(|one| answered(one.request, LockOutcome::Taken)));
             }
-            Some(Outcome::Lost(created)) => told.push(Told::Lost {
+            Some(Outcome::Lost(created)) => told.push(LockEvent::Lost {
                 name: Arc::clone(name),
                 token: created.unsigned_abs(),
             }),

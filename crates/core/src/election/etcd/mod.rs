@@ -10,14 +10,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::engine::{Entry, Lease, Revision};
+use super::engine::{Answer, Call, Entry, Lease, Revision};
+use super::extra::{self, Durable, StoreClient};
 use super::record::{Record, Stamp};
 use super::{
-    Description, Election, ElectionError, ElectionInput, ElectionOutput, InputOf, LeaderReason,
-    Leadership, Local, NotItsState, OutputOf, Role, Start, View,
+    Description, Election, ElectionError, ElectionInput, Extra, InputOf, LeaderReason, Leadership,
+    Local, LockEvent, LockRefusal, NotItsState, OutputOf, Role, Start, View,
 };
 use crate::id::PeerId;
-use crate::time::Time;
+use crate::opaque::Opaque;
+use crate::time::{Duration, Time};
 
 mod calls;
 mod claim;
@@ -31,7 +33,7 @@ pub use config::{EtcdConfig, EtcdRules};
 
 use calls::{Calls, Owner, Pace};
 use claim::{Claim, Outcome};
-use locks::{Locks, Told};
+use locks::Locks;
 use observer::Observer;
 
 /// What this node keeps where it survives the process.
@@ -130,7 +132,6 @@ impl Etcd {
     }
 
     fn apply(&mut self, now: Time, input: Local) -> Result<(), ElectionError> {
-        let mut told = Vec::new();
         match input {
             Local::SetLeader { .. }
             | Local::Transfer { target: Some(_) }
@@ -150,56 +151,30 @@ impl Etcd {
                     self.resign(now, LeaderReason::Left);
                 }
             }
-            Local::Proclaim(value) => {
-                self.proclaimed = value;
-                let (address, proclaimed) = (&self.config.address, &self.proclaimed);
-                self.claim
-                    .set_value(self::value(&self.me, address, proclaimed));
-            }
-            Local::AcquireLock {
-                request,
-                name,
-                wait,
-            } => self.locks.acquire(now, request, &name, wait, &mut told)?,
-            Local::ReleaseLock { name } => self.locks.release(&name, &mut told)?,
-            Local::Engine { call, answer } => match self.calls.answered(call, &answer) {
-                Some(Owner::Leadership) => {
-                    let (calls, pace) = (&mut self.calls, &mut self.pace);
-                    let outcome = self.claim.answer(now, call, answer, calls, pace);
-                    self.heed(outcome, LeaderReason::Lost);
-                }
-                Some(Owner::Lock(name)) => {
-                    let at = (&mut self.calls, &mut self.pace);
-                    let answer = (call, answer);
-                    self.locks.answer(now, &name, answer, at, &mut told);
-                }
-                Some(Owner::Observer) => {
-                    let (calls, pace) = (&mut self.calls, &mut self.pace);
-                    self.observer.answer(now, call, answer, calls, pace);
-                }
-                None => {}
-            },
             Local::Leave => {
                 self.leaving = true;
                 self.resign(now, LeaderReason::Left);
+                let mut told = Vec::new();
                 self.locks.release_all(&mut told);
-            }
-            Local::Persisted { number } => {
-                if let Some((lease, _)) = self.forgetting.take_if(|(_, write)| *write <= number) {
-                    self.claim.forgotten(lease);
-                }
+                self.tell(told);
             }
             // Members say nothing to each other, and nothing is counted that another could run out.
             Local::Tick
             | Local::PeerDown { .. }
-            | Local::SetWindows(_)
             | Local::SetClock(_)
             | Local::HeartbeatSent
             | Local::PeerEligible { .. }
             | Local::PeerIneligible { .. } => {}
         }
-        self.tell(told);
         Ok(())
+    }
+
+    /// An input: between what is over before it and what is due after it.
+    fn on_input<R>(&mut self, now: Time, input: impl FnOnce(&mut Self) -> R) -> R {
+        self.expire(now);
+        let result = input(self);
+        self.advance(now);
+        result
     }
 
     fn resign(&mut self, now: Time, reason: LeaderReason) {
@@ -236,10 +211,11 @@ impl Etcd {
         if kept != self.kept {
             self.kept = kept;
             self.writes += 1;
-            self.outputs.push_back(ElectionOutput::Persist {
+            let persist = Extra::Persist {
                 number: self.writes,
-                state: kept,
-            });
+                state: Opaque::of(&kept),
+            };
+            self.outputs.push_back(persist.into());
         }
     }
 
@@ -337,19 +313,9 @@ impl Etcd {
         self.reason = reason;
     }
 
-    fn tell(&mut self, told: Vec<Told>) {
-        self.outputs.extend(told.into_iter().map(|one| match one {
-            Told::Result {
-                request,
-                name,
-                outcome,
-            } => ElectionOutput::LockResult {
-                request,
-                name,
-                outcome,
-            },
-            Told::Lost { name, token } => ElectionOutput::LockLost { name, token },
-        }));
+    fn tell(&mut self, told: Vec<LockEvent>) {
+        let told = told.into_iter().map(Extra::Lock);
+        self.outputs.extend(told.map(OutputOf::<Self>::from));
     }
 
     fn token(&self) -> Option<LeaderToken> {
@@ -376,25 +342,21 @@ impl Election for Etcd {
     type Pulse = ();
     type Hello = ();
     type Token = Option<LeaderToken>;
-    type State = Kept;
 
     fn handle(&mut self, now: Time, _: &View, input: InputOf<Self>) -> Result<(), ElectionError> {
-        self.expire(now);
-        let result = match input {
-            ElectionInput::Local(input) => self.apply(now, input),
+        self.on_input(now, |etcd| match input {
+            ElectionInput::Local(input) => etcd.apply(now, input),
             ElectionInput::Message { .. } => Err(ElectionError::Violation(
                 "an election message where etcd elects",
             )),
             ElectionInput::PeerUp { .. } | ElectionInput::Pulse { .. } => Ok(()),
-        };
-        self.advance(now);
-        result
+        })
     }
 
     fn poll_output(&mut self) -> Option<OutputOf<Self>> {
         self.outputs.pop_front().or_else(|| {
             let (call, request) = self.calls.poll()?;
-            Some(ElectionOutput::Engine { call, request })
+            Some(Extra::Engine { call, request }.into())
         })
     }
 
@@ -404,10 +366,6 @@ impl Election for Etcd {
             .chain(self.locks.next_deadline())
             .chain(self.observer.next_deadline())
             .min()
-    }
-
-    fn first_state(&self) -> Option<Kept> {
-        Some(self.kept)
     }
 
     fn leadership(&self) -> Leadership<'_> {
@@ -485,5 +443,77 @@ impl Election for Etcd {
 
     fn describe_pulse((): &()) -> Description {
         Description::plain("heartbeat")
+    }
+}
+
+impl Durable for Etcd {
+    fn first_state(&self) -> Option<Opaque> {
+        Some(Opaque::of(&self.kept))
+    }
+
+    fn persisted(&mut self, now: Time, _: &View, number: u64) {
+        self.on_input(now, |etcd| {
+            let is_written = |(_, write): &mut (Lease, u64)| *write <= number;
+            if let Some((lease, _)) = etcd.forgetting.take_if(is_written) {
+                etcd.claim.forgotten(lease);
+            }
+        });
+    }
+}
+
+impl StoreClient for Etcd {
+    fn answered(&mut self, now: Time, call: Call, answer: Answer) {
+        self.on_input(now, |etcd| {
+            let (calls, pace) = (&mut etcd.calls, &mut etcd.pace);
+            match calls.answered(call, &answer) {
+                Some(Owner::Leadership) => {
+                    let outcome = etcd.claim.answer(now, call, answer, calls, pace);
+                    etcd.heed(outcome, LeaderReason::Lost);
+                }
+                Some(Owner::Lock(name)) => {
+                    let mut told = Vec::new();
+                    let (answer, at) = ((call, answer), (calls, pace));
+                    etcd.locks.answer(now, &name, answer, at, &mut told);
+                    etcd.tell(told);
+                }
+                Some(Owner::Observer) => etcd.observer.answer(now, call, answer, calls, pace),
+                None => {}
+            }
+        });
+    }
+
+    fn proclaim(&mut self, now: Time, value: Arc<str>) {
+        self.on_input(now, |etcd| {
+            etcd.proclaimed = value;
+            let (address, proclaimed) = (&etcd.config.address, &etcd.proclaimed);
+            etcd.claim
+                .set_value(self::value(&etcd.me, address, proclaimed));
+        });
+    }
+}
+
+impl extra::Locks for Etcd {
+    fn acquire(
+        &mut self,
+        now: Time,
+        request: u64,
+        name: &Arc<str>,
+        wait: Option<Duration>,
+    ) -> Result<(), LockRefusal> {
+        self.on_input(now, |etcd| {
+            let mut told = Vec::new();
+            let acquired = etcd.locks.acquire(now, request, name, wait, &mut told);
+            etcd.tell(told);
+            acquired
+        })
+    }
+
+    fn release(&mut self, now: Time, name: &Arc<str>) -> Result<(), LockRefusal> {
+        self.on_input(now, |etcd| {
+            let mut told = Vec::new();
+            let released = etcd.locks.release(name, &mut told);
+            etcd.tell(told);
+            released
+        })
     }
 }

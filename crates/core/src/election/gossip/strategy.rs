@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Act, Claim, Members, Message, Order, Peer, Settings};
+use super::{Act, Claim, Members, Message, Order, Peer, Settings, Windows};
 use crate::election::namesakes::{NamedLeader, Namesakes};
 use crate::election::record::Record;
 use crate::election::{
@@ -116,6 +116,12 @@ impl Gossip {
         Self::new(start.me, start.incarnation, &config, now)
     }
 
+    /// Other lengths of the windows, checked already.
+    pub(in crate::election) fn set_windows(&mut self, view: &View, windows: Windows) {
+        self.peer.set_windows(windows);
+        self.settle(view, LeaderReason::Resigned);
+    }
+
     /// The election itself, for questions.
     pub fn peer(&self) -> &Peer<PeerId> {
         &self.peer
@@ -187,10 +193,7 @@ impl Gossip {
             Local::Transfer { target: None } => return Err(ElectionError::NotLeader),
             Local::SetLeader { .. }
             | Local::Transfer { target: Some(_) }
-            | Local::SetPriority(_)
-            | Local::Proclaim(_)
-            | Local::AcquireLock { .. }
-            | Local::ReleaseLock { .. } => {
+            | Local::SetPriority(_) => {
                 return Err(ElectionError::NotSupported { strategy: "gossip" });
             }
             Local::EnableAuto(enabled) => self.peer.enable(enabled),
@@ -198,14 +201,9 @@ impl Gossip {
                 self.peer.set_eligible(eligible);
                 reason = LeaderReason::Left;
             }
-            Local::SetWindows(windows) => self.peer.set_windows(windows),
             Local::Leave => self.peer.stop(),
             // Nothing here is counted that another could run out.
-            Local::PeerEligible { .. }
-            | Local::Persisted { .. }
-            | Local::HeartbeatSent
-            | Local::SetClock(_)
-            | Local::Engine { .. } => {}
+            Local::PeerEligible { .. } | Local::HeartbeatSent | Local::SetClock(_) => {}
         }
         Ok(reason)
     }
@@ -303,8 +301,6 @@ impl Election for Gossip {
     type Hello = Option<NamedLeader>;
     /// Whom it names. There are no terms.
     type Token = Option<PeerId>;
-    /// A node that starts again knows nothing of before.
-    type State = ();
 
     fn handle(
         &mut self,

@@ -8,11 +8,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
 
-use super::{ElectionOutput, OutputOf, Raft, View};
+use super::{ElectionOutput, Extra, OutputOf, Raft, View};
+use crate::election::extra::Durable;
 use crate::election::raft::saved::{KnownVoter, Saved};
 use crate::election::raft::wire::ElectionMessage;
 use crate::election::record::Record;
 use crate::id::PeerId;
+use crate::opaque::Opaque;
 use crate::time::{Duration, Time};
 
 /// What must survive the process: equal states need no write.
@@ -131,7 +133,7 @@ impl Disk {
     }
 
     /// The next write, if there is something to write.
-    fn write(&mut self, now: Time, state: State) -> Option<OutputOf<Raft>> {
+    fn write(&mut self, now: Time, state: State) -> Option<Extra> {
         if self.writing.is_some() || state == self.safe.state {
             return None;
         }
@@ -143,9 +145,9 @@ impl Disk {
         self.written += 1;
         self.began = now;
         let written = Written { state, writes };
-        let state = self.saved(&written);
+        let state = Opaque::of(&self.saved(&written));
         self.writing = Some((self.written, written));
-        Some(ElectionOutput::Persist {
+        Some(Extra::Persist {
             number: self.written,
             state,
         })
@@ -245,7 +247,7 @@ impl Raft {
         };
         let disk = self.disk.as_mut()?;
         if let Some(write) = disk.write(self.at, state.clone()) {
-            return Some(write);
+            return Some(write.into());
         }
         if let Some(released) = disk.released.pop_front() {
             return Some(released);
@@ -255,14 +257,7 @@ impl Raft {
                 ElectionOutput::Send { .. } | ElectionOutput::HeartbeatNow => {
                     disk.hold(&state, output)
                 }
-                ElectionOutput::Persist { .. }
-                | ElectionOutput::StaleState { .. }
-                | ElectionOutput::DialSeeds(_)
-                | ElectionOutput::MemberState { .. }
-                | ElectionOutput::SetLeaderResult { .. }
-                | ElectionOutput::Engine { .. }
-                | ElectionOutput::LockResult { .. }
-                | ElectionOutput::LockLost { .. } => Some(output),
+                ElectionOutput::SetLeaderResult { .. } | ElectionOutput::Extra(_) => Some(output),
             };
             if output.is_some() {
                 return output;
@@ -272,7 +267,7 @@ impl Raft {
     }
 
     /// The disk has what was asked for up to `number`.
-    pub(super) fn persisted(&mut self, now: Time, view: &View, number: u64) {
+    fn written(&mut self, now: Time, view: &View, number: u64) {
         let (Some(state), Some(disk)) = (self.state(), &mut self.disk) else {
             return;
         };
@@ -282,12 +277,6 @@ impl Raft {
                 self.await_votes(now, view);
             }
         }
-    }
-
-    /// What is on disk when this incarnation starts.
-    pub(super) fn saved_at_start(&self) -> Option<Saved> {
-        let disk = self.disk.as_ref()?;
-        Some(disk.saved(&disk.safe))
     }
 
     /// How long a vote takes to be safe, as far as known.
@@ -339,6 +328,21 @@ impl Raft {
     }
 }
 
+impl Durable for Raft {
+    fn first_state(&self) -> Option<Opaque> {
+        let disk = self.disk.as_ref()?;
+        Some(Opaque::of(&disk.saved(&disk.safe)))
+    }
+
+    fn persisted(&mut self, now: Time, view: &View, number: u64) {
+        self.begin_input(now);
+        self.speaker = None;
+        self.end_lapsed_leadership(now, view);
+        self.written(now, view, number);
+        self.end_input(now, view);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,11 +370,11 @@ mod tests {
     /// Writes it; gives the write counter.
     fn write(disk: &mut Disk, state: State) -> u64 {
         let write = disk.write(Time::ZERO, state);
-        let Some(ElectionOutput::Persist { number, state }) = write else {
+        let Some(Extra::Persist { number, state }) = write else {
             panic!("there is something to write");
         };
         assert!(disk.written(Time::ZERO, number));
-        state.writes
+        state.decode::<Saved>().expect("it is its own").writes
     }
 
     #[test]

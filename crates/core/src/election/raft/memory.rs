@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::durable::Disk;
 use super::following::Following;
-use super::{ElectionError, ElectionOutput, LeaderReason, Raft, View};
+use super::{ElectionError, Extra, LeaderReason, Raft, View};
 use crate::election::raft::saved::KnownVoter;
 use crate::election::raft::wire::Memory;
 use crate::id::{Fingerprint, Incarnation, PeerId};
@@ -196,7 +196,7 @@ impl Raft {
         if self.stale.is_none() {
             let since = self.disk.as_ref().map_or(0, Disk::since);
             self.outputs
-                .push_back(ElectionOutput::StaleState { remembered, since });
+                .push_back(Extra::StaleState { remembered, since }.into());
         }
         self.stale.get_or_insert_default();
         if let Some(disk) = &mut self.disk {

@@ -14,7 +14,7 @@ use super::record::Record;
 use super::rules::Rules;
 use super::{
     AssignOutcome, Description, Election, ElectionConfig, ElectionError, ElectionInput,
-    ElectionOutput, Gone, InputOf, LeaderReason, Leadership, Local, NotItsState, OutputOf,
+    ElectionOutput, Extra, Gone, InputOf, LeaderReason, Leadership, Local, NotItsState, OutputOf,
     Recovery, Start, View, Voter,
 };
 mod assign;
@@ -254,7 +254,6 @@ impl Election for Raft {
     type Pulse = Beat;
     type Hello = Side;
     type Token = Record;
-    type State = Saved;
 
     fn handle(
         &mut self,
@@ -270,12 +269,7 @@ impl Election for Raft {
         if let Some(sighting) = sighting {
             self.note_sighting(view, sighting);
         }
-        if let Some(leader) = self.leading_mut().filter(|leader| leader.window.is_new()) {
-            leader.window.see(view);
-        }
-        self.end_request(now);
-        self.note_leader(now);
-        self.check_role();
+        self.end_input(now, view);
         result
     }
 
@@ -299,10 +293,6 @@ impl Election for Raft {
         .into_iter()
         .flatten()
         .min()
-    }
-
-    fn first_state(&self) -> Option<Saved> {
-        self.saved_at_start()
     }
 
     fn leadership(&self) -> Leadership<'_> {
@@ -591,17 +581,12 @@ impl Raft {
             Local::SetLeader { target } => self.set_leader(now, view, &target)?,
             Local::EnableAuto(enabled) => self.enable_auto(now, view, enabled),
             Local::Transfer { target } => self.transfer(now, view, target)?,
-            Local::Persisted { number } => self.persisted(now, view, number),
             Local::Leave => {
                 self.leaving = true;
                 self.abandon_round();
             }
             Local::SetEligible(eligible) => self.set_eligible(now, view, eligible),
             Local::SetPriority(priority) => self.config.priority = priority,
-            Local::Proclaim(_) | Local::AcquireLock { .. } | Local::ReleaseLock { .. } => {
-                return Err(ElectionError::NotSupported { strategy: "raft" });
-            }
-            Local::SetWindows(_) | Local::Engine { .. } => {}
             Local::SetClock(clock) => self.clock = clock,
             Local::PeerEligible { peer } => {
                 self.is_back(now, view, &peer);
@@ -614,6 +599,16 @@ impl Raft {
             } => self.peer_down(now, view, &peer, incarnation, Gone::Left { successor }),
         }
         Ok(())
+    }
+
+    /// What every input ends with.
+    fn end_input(&mut self, now: Time, view: &View) {
+        if let Some(leader) = self.leading_mut().filter(|leader| leader.window.is_new()) {
+            leader.window.see(view);
+        }
+        self.end_request(now);
+        self.note_leader(now);
+        self.check_role();
     }
 
     fn set_eligible(&mut self, now: Time, view: &View, eligible: bool) {

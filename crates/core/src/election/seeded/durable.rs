@@ -10,9 +10,12 @@ use serde::{Deserialize, Serialize};
 use super::paxos::Acceptor;
 use super::wire::{Observation, SeededMessage};
 use super::{OutputOf, Seeded};
-use crate::election::ElectionOutput;
+use crate::election::extra::{Durable, Extra};
 use crate::election::known::KnownVoter;
+use crate::election::{ElectionOutput, View};
 use crate::id::PeerId;
+use crate::opaque::Opaque;
+use crate::time::Time;
 
 /// Messages that wait for the disk, at most; more are not sent. All of them are repeated or asked for again.
 const MAX_HELD: usize = 4096;
@@ -125,10 +128,11 @@ impl Disk {
         if self.writing.is_none() && !self.is_safe() {
             self.writes += 1;
             self.writing = Some((self.writes, self.revision, self.newest.clone()));
-            return Some(ElectionOutput::Persist {
+            let persist = Extra::Persist {
                 number: self.writes,
-                state: self.newest.clone(),
-            });
+                state: Opaque::of(&self.newest),
+            };
+            return Some(persist.into());
         }
         let released = self.free.pop_front();
         let mut output = released.or_else(|| {
@@ -163,6 +167,18 @@ impl Disk {
         let other = |output: &OutputOf<Seeded>| !matches!(output, ElectionOutput::Send { message, .. } if message.elects());
         self.held.retain(|(_, output)| other(output));
         self.free.retain(other);
+    }
+}
+
+impl Durable for Seeded {
+    fn first_state(&self) -> Option<Opaque> {
+        Some(Opaque::of(&self.kept))
+    }
+
+    fn persisted(&mut self, now: Time, view: &View, number: u64) {
+        self.end_lapsed_leadership(now);
+        self.disk.written(number);
+        self.settle(now, view);
     }
 }
 

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::paxos::Acceptor;
 use super::wire::{Beat, Memory};
 use super::{LeaderReason, Seeded, View};
-use crate::election::ElectionOutput;
+use crate::election::Extra;
 use crate::election::known::KnownVoter;
 use crate::id::{Fingerprint, Incarnation, PeerId};
 use crate::time::Time;
@@ -162,7 +162,7 @@ impl Seeded {
         }
         let since = self.memories.since;
         self.outputs
-            .push(ElectionOutput::StaleState { remembered, since });
+            .push(Extra::StaleState { remembered, since }.into());
         self.memories.stale = Some(BTreeMap::new());
         self.disk.forget_votes();
         self.campaign = None;

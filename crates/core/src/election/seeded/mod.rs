@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::extra::Cluster;
 use super::record::{Record, Stamp};
 use super::{
-    Description, Election, ElectionError, ElectionInput, ElectionOutput, Gone, InputOf,
+    Description, Election, ElectionError, ElectionInput, ElectionOutput, Extra, Gone, InputOf,
     LeaderReason, Leadership, Local, NotItsState, OutputOf, Start, View,
 };
 use crate::bounded::BoundedMap;
@@ -176,6 +177,15 @@ impl Seeded {
         self.members.list()
     }
 
+    /// The cluster, as this node knows it.
+    pub fn cluster(&self) -> Cluster {
+        let members = self.members.list().into_iter();
+        Cluster {
+            version: self.observation().version,
+            members: members.map(|member| (member.id, member.state)).collect(),
+        }
+    }
+
     /// Who leads under which version, as this node observes it.
     pub fn observation(&self) -> Observation {
         match self.claim() {
@@ -298,7 +308,7 @@ impl Seeded {
         let seeds = self.config.seeding.seeds.iter();
         let seeds: Vec<_> = seeds.filter(|seed| ***seed != **own).cloned().collect();
         if !seeds.is_empty() {
-            self.outputs.push(ElectionOutput::DialSeeds(seeds));
+            self.outputs.push(Extra::DialSeeds(seeds).into());
         }
     }
 
@@ -362,7 +372,6 @@ impl Seeded {
                 incarnation,
                 why,
             } => self.peer_down(now, view, &peer, incarnation, &why),
-            Local::Persisted { number } => self.disk.written(number),
             Local::Leave => {
                 self.leaving = true;
                 self.target = None;
@@ -376,18 +385,11 @@ impl Seeded {
             | Local::EnableAuto(_)
             | Local::Transfer { .. }
             | Local::SetEligible(_)
-            | Local::SetPriority(_)
-            | Local::Proclaim(_)
-            | Local::AcquireLock { .. }
-            | Local::ReleaseLock { .. } => {
+            | Local::SetPriority(_) => {
                 return Err(ElectionError::NotSupported { strategy: "seeded" });
             }
             // Who votes is fixed, and what is asked for again has timers of its own.
-            Local::SetWindows(_)
-            | Local::HeartbeatSent
-            | Local::PeerEligible { .. }
-            | Local::PeerIneligible { .. }
-            | Local::Engine { .. } => {}
+            Local::HeartbeatSent | Local::PeerEligible { .. } | Local::PeerIneligible { .. } => {}
         }
         Ok(())
     }
@@ -621,11 +623,12 @@ impl Seeded {
         self.left
             .retain(|id, incarnation| members.lists(id, *incarnation));
         while let Some((peer, state)) = self.members.poll_change() {
-            self.outputs.push(ElectionOutput::MemberState {
+            let changed = Extra::MemberState {
                 peer,
                 state,
                 version,
-            });
+            };
+            self.outputs.push(changed.into());
         }
         self.disk.take(&mut self.kept, self.outputs.drain(..));
         self.check_role();
@@ -638,7 +641,6 @@ impl Election for Seeded {
     type Hello = Greeting;
     /// The leadership of the sender, or that which it follows.
     type Token = Option<Claim>;
-    type State = Kept;
 
     fn handle(
         &mut self,
@@ -659,10 +661,6 @@ impl Election for Seeded {
     fn next_deadline(&self) -> Option<Time> {
         let due = (!self.leaving).then_some(self.probe_at);
         [due, self.valid_until].into_iter().flatten().min()
-    }
-
-    fn first_state(&self) -> Option<Kept> {
-        Some(self.kept.clone())
     }
 
     fn leadership(&self) -> Leadership<'_> {
@@ -688,15 +686,6 @@ impl Election for Seeded {
     fn voted_for(&self) -> Option<&PeerId> {
         let accepted = self.kept.acceptor.accepted();
         accepted.map(|accepted| &accepted.candidate)
-    }
-
-    fn member_states(&self) -> Vec<(PeerId, MemberState)> {
-        let members = self.members.list().into_iter();
-        members.map(|member| (member.id, member.state)).collect()
-    }
-
-    fn cluster_version(&self) -> Option<u64> {
-        Some(self.observation().version)
     }
 
     fn admits(&self, peer: &PeerId, key: Fingerprint) -> bool {

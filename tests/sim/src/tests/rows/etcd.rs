@@ -40,18 +40,12 @@ fn leaders(world: &World, slot: usize) -> Vec<(String, u64)> {
 }
 
 fn lock(world: &mut World, slot: usize, request: u64, wait: Option<Duration>) {
-    let name = Arc::from("gate");
-    let input = Local::AcquireLock {
-        request,
-        name,
-        wait,
-    };
-    world.order(slot, input).expect("it may");
+    let gate = Arc::from("gate");
+    world.acquire(slot, request, &gate, wait).expect("it may");
 }
 
 fn release(world: &mut World, slot: usize) -> bool {
-    let name = Arc::from("gate");
-    world.order(slot, Local::ReleaseLock { name }).is_ok()
+    world.release(slot, &Arc::from("gate")).is_ok()
 }
 
 /// The member's lease, by its key under `election/`.
@@ -131,12 +125,8 @@ fn e2_the_next_in_line_leads_when_the_leaders_session_ends() {
 fn e3_a_leaders_proclamation_is_replaced_without_another_election() {
     let mut world = world(2, 1);
     let token = world.acts(0);
-    world
-        .order(0, Local::Proclaim("one".into()))
-        .expect("it may");
-    world
-        .order(0, Local::Proclaim("two\nlines".into()))
-        .expect("it may");
+    world.proclaim(0, "one");
+    world.proclaim(0, "two\nlines");
     world.run_for(ms(100));
     let keys = world.store.keys(PREFIX);
     let [entry] = keys[..] else {
@@ -154,9 +144,7 @@ fn e5_a_leader_that_restarts_within_its_lease_leads_on() {
     let seen = leaders(&world, 2);
     world.kill(0);
     world.start(0, true);
-    world
-        .order(0, Local::Proclaim("again".into()))
-        .expect("it may");
+    world.proclaim(0, "again");
     world.run_for(ms(100));
     assert_eq!(world.acts(0), Some(token), "with the token that it had");
     world.run_for(TTL * 2);
@@ -225,8 +213,7 @@ fn e5_a_value_of_which_a_write_was_in_doubt_does_not_hide_another_process() {
     let mut world = world(1, 1);
     let lease = lease(&world, 0);
     let token = world.acts(0);
-    let proclaims = Local::Proclaim("again".into());
-    world.order(0, proclaims).expect("it may");
+    world.proclaim(0, "again");
     world.net.lost = 1000;
     world.run_for(ms(10));
     world.net.lost = 0;
@@ -279,9 +266,7 @@ fn e7_every_value_that_a_leader_proclaims_is_of_one_leadership() {
     let mut world = world(2, 1);
     let before = world.store.keys(PREFIX)[0].clone();
     for (value, version) in [("a", 1), ("b", 2)] {
-        world
-            .order(0, Local::Proclaim(value.into()))
-            .expect("it may");
+        world.proclaim(0, value);
         world.run_for(ms(100));
         let entry = world.store.keys(PREFIX)[0];
         assert_eq!(entry.created, before.created);
@@ -344,8 +329,7 @@ fn e11_revisions_seen_by_observers_never_go_back() {
         let [leader] = world.leaders()[..] else {
             panic!("one leads");
         };
-        let said = Local::Proclaim(number.to_string().into());
-        world.order(leader, said).expect("it may");
+        world.proclaim(leader, &number.to_string());
         world.run_for(ms(20));
         world
             .order(leader, Local::Transfer { target: None })
@@ -460,12 +444,7 @@ fn e17_the_holder_of_a_lock_gets_it_again_with_its_token() {
 fn e17_a_lock_whose_name_begins_with_that_of_another_is_another_lock() {
     let mut world = world(2, 0);
     for (slot, name) in [(1, "gate/north"), (0, "gate")] {
-        let asks = Local::AcquireLock {
-            request: 1,
-            name: name.into(),
-            wait: None,
-        };
-        world.order(slot, asks).expect("it may");
+        world.acquire(slot, 1, &name.into(), None).expect("it may");
         world.run_for(ms(100));
         assert_eq!(world.members[slot].held.len(), 1, "{name}");
     }
@@ -754,9 +733,7 @@ fn e25_a_compaction_while_it_waits_leaves_one_key_of_a_candidate() {
     let mut world = world(3, 3);
     world.cut(1, true);
     world.run_for(ms(200));
-    world
-        .order(2, Local::Proclaim("later".into()))
-        .expect("it may");
+    world.proclaim(2, "later");
     world.run_for(ms(200));
     world.compact();
     world.cut(1, false);

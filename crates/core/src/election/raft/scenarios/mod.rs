@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::election::bound::WallClock;
+use crate::election::extra::Durable;
 use crate::election::guards::Guards;
 use crate::election::policy::MergePolicy;
 use crate::election::raft::wire::ElectionMessage;
@@ -256,6 +257,14 @@ impl Group {
         let now = self.now;
         let one = self.members.get_mut(&id(name)).expect("it is played here");
         let result = one.raft.handle(now, &one.view, input.into());
+        self.carry_out(name);
+        result
+    }
+
+    /// Queues what it says.
+    fn carry_out(&mut self, name: &str) {
+        let now = self.now;
+        let one = self.members.get_mut(&id(name)).expect("it is played here");
         let mut kept = None;
         while let Some(output) = one.raft.poll_output() {
             match output {
@@ -271,22 +280,15 @@ impl Group {
                     }
                 }
                 ElectionOutput::SetLeaderResult { outcome, .. } => one.outcomes.push(outcome),
-                ElectionOutput::Persist { number, .. } => kept = Some(number),
-                ElectionOutput::StaleState { .. } => panic!("no state file is lost here"),
-                ElectionOutput::DialSeeds(_)
-                | ElectionOutput::MemberState { .. }
-                | ElectionOutput::Engine { .. }
-                | ElectionOutput::LockResult { .. }
-                | ElectionOutput::LockLost { .. } => {
-                    panic!("raft knows neither seeds, states of members nor a store")
-                }
+                ElectionOutput::Extra(Extra::Persist { number, .. }) => kept = Some(number),
+                ElectionOutput::Extra(other) => panic!("no state file is lost here: {other:?}"),
             }
         }
         // The disk is as fast as the links.
         if let Some(number) = kept {
-            self.feed(name, Local::Persisted { number });
+            one.raft.persisted(now, &one.view, number);
+            self.carry_out(name);
         }
-        result
     }
 
     fn feed(&mut self, name: &str, input: impl Into<InputOf<Raft>>) {

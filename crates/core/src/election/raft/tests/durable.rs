@@ -1,6 +1,7 @@
 //! What waits for the disk, and in which order it goes out (C8).
 
 use super::*;
+use crate::election::extra::Durable;
 
 fn voting() -> Voting {
     Voting::with(|start| start.config.quorum = Quorum::of(&["voter", "candidate", "leader"]))
@@ -29,10 +30,11 @@ impl Voting {
     }
 
     fn persisted(&mut self, number: u64) {
-        let input = Local::Persisted { number };
-        self.raft
-            .handle(at(10_000), &self.view, input.into())
-            .expect("no violation");
+        self.persisted_at(at(10_000), number);
+    }
+
+    fn persisted_at(&mut self, now: Time, number: u64) {
+        self.raft.persisted(now, &self.view, number);
     }
 }
 
@@ -45,14 +47,21 @@ fn said(outputs: &[OutputOf<Raft>], peer: &str) -> Vec<&'static str> {
     kinds.collect()
 }
 
-fn writes(outputs: &[OutputOf<Raft>]) -> Vec<(u64, u64, Option<PeerId>)> {
-    let writes = outputs.iter().filter_map(|output| match output {
-        ElectionOutput::Persist { number, state } => {
-            Some((*number, state.record.term(), state.voted_for.clone()))
+/// The states that are to be kept, with their numbers.
+fn states(outputs: &[OutputOf<Raft>]) -> impl Iterator<Item = (u64, Saved)> {
+    outputs.iter().filter_map(|output| match output {
+        ElectionOutput::Extra(Extra::Persist { number, state }) => {
+            Some((*number, state.decode().expect("its own state")))
         }
         _ => None,
-    });
-    writes.collect()
+    })
+}
+
+fn writes(outputs: &[OutputOf<Raft>]) -> Vec<(u64, u64, Option<PeerId>)> {
+    let writes = states(outputs);
+    writes
+        .map(|(number, state)| (number, state.record.term(), state.voted_for))
+        .collect()
 }
 
 /// To whom, about which round, and whether the vote was given.
@@ -177,11 +186,10 @@ fn o14_a_restarted_voter_gives_no_second_vote() {
 
 /// The write counter of each write, and who is known.
 fn counters(outputs: &[OutputOf<Raft>]) -> Vec<(u64, usize)> {
-    let writes = outputs.iter().filter_map(|output| match output {
-        ElectionOutput::Persist { state, .. } => Some((state.writes, state.others.len())),
-        _ => None,
-    });
-    writes.collect()
+    let writes = states(outputs);
+    writes
+        .map(|(_, state)| (state.writes, state.others.len()))
+        .collect()
 }
 
 /// Two voters that write what they know of each other must not raise each other's counters for ever.
@@ -288,8 +296,7 @@ fn a_transfer_that_was_given_up_is_not_asked_for_when_the_disk_is_back() {
         }
         assert_eq!(said(&voting.outputs(), "leader"), [""; 0]);
         voting.take(at(written_at), Local::Tick);
-        let number = 1;
-        voting.take(at(written_at), Local::Persisted { number });
+        voting.persisted_at(at(written_at), 1);
         assert_eq!(said(&voting.outputs(), "leader"), asked);
     }
 }

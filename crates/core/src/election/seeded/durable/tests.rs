@@ -48,7 +48,7 @@ fn elected(version: u64) -> OutputOf<Seeded> {
 /// The number of the write that is asked for.
 fn write(disk: &mut Disk) -> Option<u64> {
     match disk.poll() {
-        Some(ElectionOutput::Persist { number, .. }) => Some(number),
+        Some(ElectionOutput::Extra(Extra::Persist { number, .. })) => Some(number),
         None => None,
         Some(other) => panic!("{other:?}"),
     }

@@ -70,9 +70,9 @@ impl World {
         let mut votes = Vec::new();
         while let Some(output) = seeded.poll_output() {
             match output {
-                ElectionOutput::Persist { number, .. } => seeded
-                    .handle(now, &station.view, Local::Persisted { number }.into())
-                    .expect("no violation"),
+                ElectionOutput::Extra(Extra::Persist { number, .. }) => {
+                    seeded.persisted(now, &station.view, number);
+                }
                 ElectionOutput::Send { message, .. } => {
                     if let SeededMessage::Vote { vote, .. } = message.message {
                         votes.push(vote);

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::election::bound::WallClock;
+use crate::election::extra::Durable;
 use crate::election::{Role as ShownRole, Voter};
 use crate::quorum::Quorum;
 
@@ -204,7 +205,7 @@ impl World {
         let kept = station.disk.clone();
         station.view = View::default();
         let seeded = Seeded::new(id(name), incarnation, config, kept, seed, now);
-        station.disk = seeded.first_state();
+        station.disk = Some(seeded.kept().clone());
         station.seeded = Some(seeded);
         self.after(name);
         let first = self.between((Duration::ZERO, BEAT));
@@ -343,6 +344,15 @@ impl World {
         self.after(name);
     }
 
+    fn persisted(&mut self, name: &str, number: u64) {
+        let now = self.now;
+        let station = self.station_mut(name);
+        if let Some(seeded) = &mut station.seeded {
+            seeded.persisted(now, &station.view, number);
+            self.after(name);
+        }
+    }
+
     fn after(&mut self, name: &str) {
         let now = self.now;
         let mut outputs = Vec::new();
@@ -374,10 +384,10 @@ impl World {
     fn output(&mut self, name: &str, life: u64, output: OutputOf<Seeded>) {
         match output {
             ElectionOutput::Send { to, message } => self.transmit(name, to.as_str(), message),
-            ElectionOutput::Persist { number, state } => {
+            ElectionOutput::Extra(Extra::Persist { number, state }) => {
                 let took = self.between(self.disk);
                 let of = name.to_owned();
-                let kept = state;
+                let kept = state.decode().expect("its own state");
                 let written = Happening::Written {
                     of,
                     life,
@@ -387,18 +397,15 @@ impl World {
                 self.at(self.now + took, written);
             }
             ElectionOutput::HeartbeatNow => self.beats(name),
-            ElectionOutput::DialSeeds(_) => self.station_mut(name).dials += 1,
-            ElectionOutput::MemberState {
+            ElectionOutput::Extra(Extra::DialSeeds(_)) => self.station_mut(name).dials += 1,
+            ElectionOutput::Extra(Extra::MemberState {
                 peer,
                 state,
                 version,
-            } => self.station_mut(name).states.push((peer, state, version)),
-            ElectionOutput::StaleState { .. } | ElectionOutput::SetLeaderResult { .. } => {}
-            ElectionOutput::Engine { .. }
-            | ElectionOutput::LockResult { .. }
-            | ElectionOutput::LockLost { .. } => {
-                panic!("a seeded cluster asks no store")
-            }
+            }) => self.station_mut(name).states.push((peer, state, version)),
+            ElectionOutput::Extra(Extra::StaleState { .. })
+            | ElectionOutput::SetLeaderResult { .. } => {}
+            ElectionOutput::Extra(other) => panic!("a seeded cluster asks no store: {other:?}"),
         }
     }
 
@@ -560,7 +567,7 @@ impl World {
                 let station = self.station_mut(&of);
                 if station.life == life && station.seeded.is_some() {
                     station.disk = Some(kept);
-                    self.input(&of, Local::Persisted { number }.into());
+                    self.persisted(&of, number);
                 }
             }
         }
