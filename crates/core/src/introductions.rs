@@ -1,8 +1,8 @@
-//! Whom to dial: members that others told of, and members that were lost.
+//! Dials to peers: members that others introduced, and members that were lost.
 //!
-//! Of two members that learn of each other the smaller id dials; the larger one dials when no link came
-//! within 2 s. A fresh introduction of a large room is spread out, and no address of a stranger is dialled
-//! more than once in 2 s. A lost member is dialled by both ends, with waits that double.
+//! When two members learn of each other, the smaller id dials; the larger one dials if it has no link after 2 s. Dials
+//! in a large room are spread out, and each address of a stranger is dialled at most once in 2 s. A lost member is
+//! dialled by both ends, with waits that double.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -16,30 +16,30 @@ use super::time::{Duration, Time};
 use super::virtual_address::is_virtual;
 use super::wire::{MAX_PEER_ADDRESSES, PeerEntry};
 
-/// Time between two dials of one address, and of one peer.
+/// Minimum time between two dials of one address, and of one peer.
 pub const REDIAL_INTERVAL: Duration = Duration::from_secs(2);
-/// Waits between the dials of a lost member do not grow beyond this within the first minute.
+/// Longest wait between the dials of a lost member within the first minute.
 const EARLY_RECONNECT_CAP: Duration = Duration::from_secs(2);
 const EARLY: Duration = Duration::from_secs(60);
-/// A peer that could not be reached for so long is forgotten.
+/// Time after which an unreachable peer is forgotten.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 /// Dials at once; after these, `DIALS_PER_SECOND`.
 const BURST: u32 = 16;
 const DIALS_PER_SECOND: u64 = 16;
-/// Waits between the dials of a member that is linked through the leader begin with `REDIAL_INTERVAL`, double, and do not
-/// grow beyond this.
+/// Longest wait between the dials of a member that is linked through the leader. The waits begin with `REDIAL_INTERVAL`
+/// and double.
 const DIRECT_AGAIN_CAP: Duration = Duration::from_secs(30);
-/// Peers that wait to be dialled, at most.
+/// Most peers that wait to be dialled.
 const MAX_CANDIDATES: usize = 1024;
 
-/// How a lost member is dialled again.
+/// Settings for dialling a lost member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reconnect {
-    /// The first wait; it doubles from there. A quarter more or less is random.
+    /// The first wait; the next ones double. Each is random by a quarter up or down.
     pub initial: Duration,
-    /// The longest wait; 2 s within the first minute.
+    /// The longest wait; at most 2 s within the first minute.
     pub max: Duration,
-    /// Dials before the member is given up; `None` is unlimited.
+    /// Dials before giving up; `None` is unlimited.
     pub max_retries: Option<u32>,
 }
 
@@ -56,17 +56,17 @@ impl Default for Reconnect {
 /// A dial to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dial {
-    /// Whom.
+    /// The peer.
     pub peer: PeerId,
     /// The key that it must show.
     pub key: Fingerprint,
-    /// Where it may be reached, the likeliest first.
+    /// Its addresses, the likeliest first.
     pub addresses: Vec<SocketAddr>,
-    /// Whether it may be reached through the leader, where it is at none of the addresses.
+    /// Whether to dial it through the leader if no address works.
     pub through_leader: bool,
 }
 
-/// How a peer may be reached at present.
+/// Ways to reach a peer at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ways {
     /// At its addresses.
@@ -75,7 +75,7 @@ pub struct Ways {
     pub through_leader: bool,
 }
 
-/// Where an introduction comes from.
+/// Source of an introduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The leader, or this node, which had a link with the peer. Other members cannot replace its key.
@@ -94,7 +94,8 @@ struct Candidate {
     dialing: bool,
     /// Set for a lost member.
     lost: Option<Lost>,
-    /// Set while it is linked through the leader, and dialled for a link of its own: the present wait between two dials.
+    /// Present wait between two dials. Set while the peer is linked through the leader and is dialled for a link of its
+    /// own.
     direct_again: Option<Duration>,
 }
 
@@ -105,7 +106,7 @@ struct Lost {
     dials: u32,
 }
 
-/// See the module's text.
+/// The peers to dial; see the module's text.
 #[derive(Debug, Clone)]
 pub struct Introductions {
     candidates: BoundedMap<PeerId, Candidate, MAX_CANDIDATES>,
@@ -113,13 +114,13 @@ pub struct Introductions {
     tokens: u32,
     refilled_at: Time,
     reconnect: Reconnect,
-    /// Whether peers are introduced without addresses: they are reached through the leader.
+    /// Whether peers are introduced without addresses and reached through the leader.
     without_addresses: bool,
     rng: ChaCha8Rng,
 }
 
 impl Introductions {
-    /// Nobody to dial yet. `seed` decides the random part of the waits.
+    /// No peers to dial yet. `seed` determines the random part of the waits.
     pub fn new(now: Time, reconnect: Reconnect, seed: u64) -> Self {
         Self {
             candidates: BoundedMap::default(),
@@ -132,7 +133,7 @@ impl Introductions {
         }
     }
 
-    /// The same in a room where nobody learns addresses, as in a star.
+    /// Switches to a room in which members learn no addresses, such as a star.
     pub fn without_addresses(self) -> Self {
         Self {
             without_addresses: true,
@@ -140,7 +141,7 @@ impl Introductions {
         }
     }
 
-    /// A member told of a peer that is not linked here.
+    /// Takes an introduction of a peer that is not linked here.
     pub fn introduce(&mut self, now: Time, me: &PeerId, entry: &PeerEntry, source: Source) {
         let known = self.candidates.get(&entry.id);
         let known = known.filter(|known| known.source == Source::Certain);
@@ -169,7 +170,7 @@ impl Introductions {
         }
     }
 
-    /// A linked peer was lost: both ends dial, until `give_up_at`.
+    /// Takes the loss of a linked peer: both ends dial it, until `give_up_at`.
     pub fn lost(
         &mut self,
         now: Time,
@@ -180,7 +181,7 @@ impl Introductions {
     ) {
         let wait = self.reconnect.initial;
         let before = self.candidates.remove(peer);
-        // Of a member that was linked through the leader only these are known, if any.
+        // A member that was linked through the leader has only these addresses, if any.
         let before = before.filter(|before| before.key == key && before.direct_again.is_some());
         let may_lack = self.without_addresses || before.is_some();
         let known = before.map_or(Vec::new(), |before| before.addresses);
@@ -244,12 +245,12 @@ impl Introductions {
             lost: None,
             direct_again: None,
         };
-        // Without room for it, the peer is dialled when somebody introduces it again.
+        // Without room the peer is dialled after the next introduction.
         let _ = self.candidates.insert(peer.clone(), candidate);
     }
 
-    /// The peer is linked through the leader: it is dialled for a link of its own, with waits that double, at the addresses
-    /// that are known and at these.
+    /// Takes a peer that is linked through the leader: it is dialled for a link of its own, with waits that double, at
+    /// the known addresses and at these.
     pub fn linked_through_leader(
         &mut self,
         now: Time,
@@ -275,17 +276,17 @@ impl Introductions {
         }
     }
 
-    /// The peer is linked, or shall not be dialled any more.
+    /// Stops dialling a peer, for example because it is linked.
     pub fn forget(&mut self, peer: &PeerId) {
         self.candidates.remove(peer);
     }
 
-    /// Nobody shall be dialled any more.
+    /// Stops dialling all peers.
     pub fn forget_all(&mut self) {
         self.candidates.clear();
     }
 
-    /// A dial to the peer ended without a link; it is tried again later unless that is `permanent`. Tells
+    /// Takes the end of a dial without a link; the dial is repeated later unless the failure is `permanent`. Returns
     /// whether a lost member is given up.
     #[must_use]
     pub fn dial_failed(&mut self, now: Time, peer: &PeerId, permanent: bool) -> bool {
@@ -324,7 +325,7 @@ impl Introductions {
         false
     }
 
-    /// Peers that are being dialled now and have no link.
+    /// Peers that are being dialled and have no link.
     pub fn dialing(&self) -> impl Iterator<Item = &PeerId> {
         self.candidates
             .iter()
@@ -332,7 +333,7 @@ impl Introductions {
             .map(|(id, _)| id)
     }
 
-    /// When [`Introductions::due`] has something to say next.
+    /// The time at which [`Introductions::due`] next returns something.
     pub fn next_deadline(&self) -> Option<Time> {
         let next = self
             .candidates
@@ -350,7 +351,7 @@ impl Introductions {
         })
     }
 
-    /// The dials that are due, as many as the limits allow. `ways` says how a peer may be reached.
+    /// The dials that are due, as many as the limits allow. `ways` returns the ways to reach a peer.
     pub fn due(&mut self, now: Time, ways: impl Fn(&PeerId) -> Ways) -> Vec<Dial> {
         self.refill(now);
         self.candidates.retain(|_, candidate| {
@@ -358,7 +359,7 @@ impl Introductions {
         });
         self.dialled
             .retain(|_, at| now.since(*at) < REDIAL_INTERVAL);
-        // Who has waited longest goes first, so that nobody can keep others back with names that sort early.
+        // The longest wait goes first, so that names that sort early cannot keep others back.
         let mut due: Vec<_> = self
             .candidates
             .iter_mut()
@@ -419,7 +420,7 @@ impl Introductions {
     }
 }
 
-/// A quarter more or less.
+/// `wait` plus or minus up to a quarter.
 fn jittered(wait: Duration, rng: &mut ChaCha8Rng) -> Duration {
     wait * rng.random_range(75..=125) / 100
 }
@@ -428,8 +429,8 @@ fn refill_interval() -> Duration {
     Duration::from_micros(1_000_000 / DIALS_PER_SECOND)
 }
 
-/// Whether `address` can name one peer: no port 0, no unspecified, multicast, broadcast or virtual address, and no
-/// link-local IPv6 address without its zone, as it arrives from others: zones are of one machine, and not sent.
+/// Whether `address` can belong to one peer: no port 0, no unspecified, multicast, broadcast or virtual address, and no
+/// link-local IPv6 address without its zone. Zones belong to one machine and are not sent.
 pub fn is_dialable(address: SocketAddr) -> bool {
     let ip = address.ip().to_canonical();
     let lacks_zone = matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0);
@@ -595,7 +596,7 @@ mod tests {
                 assert!(!introductions.dial_failed(at(ms), &dial.peer, false));
                 dialled.push(ms);
             }
-            // To hear of it again changes nothing.
+            // Repeated introductions change nothing.
             introductions.linked_through_leader(at(ms), &id("b"), key, &known);
         }
         let waits = dialled.windows(2).map(|pair| pair[1] - pair[0]);
@@ -711,7 +712,7 @@ mod tests {
         assert_eq!(introductions.next_deadline(), None);
     }
 
-    /// When a lost member is dialled whose dials all fail at once.
+    /// Times of the dials of a lost member when all dials fail at once.
     fn dials_of_a_lost_member(reconnect: Reconnect, until_ms: u64) -> Vec<u64> {
         let mut introductions = Introductions::new(at(0), reconnect, 1);
         let address = ["10.0.0.1:1".parse().expect("an address")];
