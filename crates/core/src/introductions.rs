@@ -141,7 +141,7 @@ impl Introductions {
         }
     }
 
-    /// Takes an introduction of a peer that is not linked here.
+    /// Handles an introduction of a peer that is not linked here.
     pub fn introduce(&mut self, now: Time, me: &PeerId, entry: &PeerEntry, source: Source) {
         let known = self.candidates.get(&entry.id);
         let known = known.filter(|known| known.source == Source::Certain);
@@ -170,7 +170,7 @@ impl Introductions {
         }
     }
 
-    /// Takes the loss of a linked peer: both ends dial it, until `give_up_at`.
+    /// Handles the loss of a linked peer: both ends dial it, until `give_up_at`.
     pub fn lost(
         &mut self,
         now: Time,
@@ -249,7 +249,7 @@ impl Introductions {
         let _ = self.candidates.insert(peer.clone(), candidate);
     }
 
-    /// Takes a peer that is linked through the leader: it is dialled for a link of its own, with waits that double, at
+    /// Handles a peer that is linked through the leader: it is dialled for a link of its own, with waits that double, at
     /// the known addresses and at these.
     pub fn linked_through_leader(
         &mut self,
@@ -286,7 +286,7 @@ impl Introductions {
         self.candidates.clear();
     }
 
-    /// Takes the end of a dial without a link; the dial is repeated later unless the failure is `permanent`. Returns
+    /// Handles the end of a dial without a link; the dial is repeated later unless the failure is `permanent`. Returns
     /// whether a lost member is given up.
     #[must_use]
     pub fn dial_failed(&mut self, now: Time, peer: &PeerId, permanent: bool) -> bool {

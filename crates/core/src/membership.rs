@@ -165,7 +165,7 @@ impl Member {
         }
     }
 
-    /// Takes a heartbeat, which must not be an old one, except its election part. Returns whether to answer at once:
+    /// Handles a heartbeat, which must not be an old one, except its election part. Returns whether to answer at once:
     /// the first one is answered, so that both ends know the round trip without waiting for an interval.
     pub fn heartbeat_received(&mut self, now: Time, heartbeat: &Heartbeat) -> bool {
         self.newest = Some((heartbeat.seq, now));

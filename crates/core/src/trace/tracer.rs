@@ -79,7 +79,7 @@ impl Tracer {
         self.entries.push(Entry { at, what });
     }
 
-    /// Takes an input before the node handles it.
+    /// Records an input before the node handles it.
     pub fn input(&mut self, now: Time, node: &Node, input: &Input) {
         let what = match input {
             Input::Tick
@@ -141,7 +141,7 @@ impl Tracer {
         self.add(now, what);
     }
 
-    /// Takes the node's refusal of a command.
+    /// Records the node's refusal of a command.
     pub fn refused(&mut self, now: Time, error: &CommandError) {
         let error = error.to_string();
         self.add(now, What::Refused { error });
@@ -186,7 +186,7 @@ impl Tracer {
         }
     }
 
-    /// Takes an output of the node.
+    /// Records an output of the node.
     pub fn output(&mut self, now: Time, node: &Node, output: &Output) {
         let what = match output {
             Output::Transmit { to, envelope, .. } => {
