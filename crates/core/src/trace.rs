@@ -285,7 +285,7 @@ pub enum What {
         /// The delay, in microseconds.
         late_us: u64,
     },
-    /// Nothing gets from one peer to another from now on.
+    /// The path from one peer to another is cut.
     Cut {
         /// The sending peer.
         from: PeerId,

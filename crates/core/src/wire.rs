@@ -334,7 +334,7 @@ pub struct Ban {
     pub peer: PeerId,
     /// Its key.
     pub key: Fingerprint,
-    /// Of two entries for one id and key, the newer applies.
+    /// The newer of two entries for one id and key applies.
     pub version: BanVersion,
     /// Leader that decided it. It is not part of the order; it decides whether a report is credible.
     pub by: Option<Decider>,

@@ -31,7 +31,7 @@ const ROOM_RULES_INTERVAL: Duration = Duration::from_millis(250);
 /// Id and key of a kicked peer.
 type Kicked = (PeerId, Fingerprint);
 
-/// State of kicks beside the list itself.
+/// State of kicks in addition to the list.
 #[derive(Debug, Default)]
 pub(super) struct Kicks {
     /// Source of each entry of the list.

@@ -611,7 +611,7 @@ pub(crate) mod tests {
         }
         let (sent, received) = (numbers(&sender.take()), numbers(&receiver.take()));
         assert_eq!(sent, received);
-        // Of the heartbeats 1, 3, 5 and 7, the one that 3 divides.
+        // Of the heartbeats 1, 3, 5 and 7, only number 3 is kept.
         assert_eq!(sent, [2, 3, 4, 6, 8]);
         let peer = id("b");
         let why = LinkEnd::Silent;
