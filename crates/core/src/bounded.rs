@@ -1,13 +1,13 @@
-//! Collections that others fill, with a bound in their type.
+//! Collections that other members fill, with a bound in their type.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Deref;
 
-/// A map of at most `MOST` entries. Reading is that of a [`BTreeMap`].
+/// A map of at most `MOST` entries. Derefs to a [`BTreeMap`] for reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundedMap<K, V, const MOST: usize>(BTreeMap<K, V>);
 
-/// A new key has no room.
+/// The map has no room for a new key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
 
@@ -21,7 +21,7 @@ impl<K: Ord, V, const MOST: usize> BoundedMap<K, V, MOST> {
     /// Sets the value of a key.
     ///
     /// # Errors
-    /// [`Full`], where the key is new; nothing has changed then.
+    /// [`Full`] if the key is new; nothing has changed then.
     pub fn insert(&mut self, key: K, value: V) -> Result<(), Full> {
         if self.0.len() >= MOST && !self.0.contains_key(&key) {
             return Err(Full);
@@ -30,7 +30,7 @@ impl<K: Ord, V, const MOST: usize> BoundedMap<K, V, MOST> {
         Ok(())
     }
 
-    /// Sets the value of a key. Where a new key has no room, the entry with the smallest rank makes way for it.
+    /// Sets the value of a key. A new key without room replaces the entry with the smallest rank.
     pub fn insert_over<R: Ord>(&mut self, key: K, value: V, rank: impl Fn(&K, &V) -> R)
     where
         K: Clone,
@@ -39,8 +39,8 @@ impl<K: Ord, V, const MOST: usize> BoundedMap<K, V, MOST> {
         self.0.insert(key, value);
     }
 
-    /// The value of a key, to change; a new key gets the default one. Where that has no room, the entry with the smallest rank
-    /// makes way for it.
+    /// The value of a key, mutable; a new key gets the default value. A new key without room replaces the entry with
+    /// the smallest rank.
     pub fn or_default_over<R: Ord>(&mut self, key: K, rank: impl Fn(&K, &V) -> R) -> &mut V
     where
         K: Clone,
@@ -62,12 +62,12 @@ impl<K: Ord, V, const MOST: usize> BoundedMap<K, V, MOST> {
         }
     }
 
-    /// The value of a key, to change.
+    /// The value of a key, mutable.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.0.get_mut(key)
     }
 
-    /// All entries, to change their values.
+    /// All entries with mutable values.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
         self.0.iter_mut()
     }
@@ -77,7 +77,7 @@ impl<K: Ord, V, const MOST: usize> BoundedMap<K, V, MOST> {
         self.0.remove(key)
     }
 
-    /// Removes all entries for which this does not hold.
+    /// Keeps only the entries for which `holds` returns true.
     pub fn retain(&mut self, holds: impl FnMut(&K, &mut V) -> bool) {
         self.0.retain(holds);
     }
@@ -87,7 +87,7 @@ impl<K: Ord, V, const MOST: usize> BoundedMap<K, V, MOST> {
         self.0.clear();
     }
 
-    /// Removes all entries, and gives them.
+    /// Removes all entries and returns them.
     pub fn take(&mut self) -> BTreeMap<K, V> {
         std::mem::take(&mut self.0)
     }
@@ -101,7 +101,7 @@ impl<K, V, const MOST: usize> Deref for BoundedMap<K, V, MOST> {
     }
 }
 
-/// The newest `MOST` entries, the oldest first. Reading is that of a [`VecDeque`].
+/// The newest `MOST` entries, the oldest first. Derefs to a [`VecDeque`] for reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Newest<T, const MOST: usize>(VecDeque<T>);
 
@@ -112,19 +112,19 @@ impl<T, const MOST: usize> Default for Newest<T, MOST> {
 }
 
 impl<T, const MOST: usize> Newest<T, MOST> {
-    /// Adds an entry. Returns the oldest one, if that makes way for it.
+    /// Adds an entry. Returns the oldest one if the new entry replaced it.
     pub fn push(&mut self, entry: T) -> Option<T> {
         let oldest = (self.0.len() >= MOST).then(|| self.0.pop_front());
         self.0.push_back(entry);
         oldest.flatten()
     }
 
-    /// All entries, to change them.
+    /// All entries, mutable.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut T> {
         self.0.iter_mut()
     }
 
-    /// Removes all entries for which this does not hold.
+    /// Keeps only the entries for which `holds` returns true.
     pub fn retain(&mut self, holds: impl FnMut(&T) -> bool) {
         self.0.retain(holds);
     }

@@ -1,7 +1,7 @@
-//! Everything that a host is told, in one type from the core to the C ABI.
+//! Events for the host, in one type from the core to the C ABI.
 //!
-//! A [`Node`](super::node::Node) emits what happens in its room. The driver adds what comes over the links and from
-//! dials: messages, the results of dials and what discovery finds.
+//! A [`Node`](super::node::Node) emits the events of its room. The driver adds those of links and dials: messages,
+//! results of dials, and discovered members.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,86 +13,85 @@ use super::election::{AssignOutcome, LeaderReason, LockOutcome};
 use super::id::PeerId;
 use super::time::Duration;
 
-/// Something that the host is told.
+/// An event for the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A session with a peer has begun. It comes before the peer's first message.
+    /// A session with a peer has begun. It precedes the peer's first message.
     Joined(PeerId),
-    /// The peer is lost; its session goes on, and it is dialled.
+    /// The peer is lost; its session continues, and this node dials it.
     Reconnecting(PeerId),
-    /// The lost peer is linked again. It comes before the messages that the peer sends on the new link.
+    /// The lost peer is linked again. It precedes the messages of the peer on the new link.
     Returned(Returned),
-    /// The session with a peer is over. It comes after the peer's last message.
+    /// The session with a peer is over. It follows the peer's last message.
     Left(Left),
-    /// Another leader, or none.
+    /// The leader has changed; there may be none.
     LeaderChanged(LeaderChange),
-    /// This node leads from here on. Follows its [`Event::LeaderChanged`], from which the dispatch queue makes it.
+    /// This node leads from now on. The dispatch queue derives it from the [`Event::LeaderChanged`] before it.
     LeadershipGained(LeaderChange),
-    /// This node leads no longer. Follows its [`Event::LeaderChanged`], from which the dispatch queue makes it.
+    /// This node leads no longer. The dispatch queue derives it from the [`Event::LeaderChanged`] before it.
     LeadershipLost(LeaderChange),
-    /// Somebody wants to enter, and this host decides:
-    /// [`Command::AnswerJoin`](super::node::Command::AnswerJoin).
+    /// A peer wants to enter, and this host decides: [`Command::AnswerJoin`](super::node::Command::AnswerJoin).
     JoinRequest {
-        /// Names the question.
+        /// Number of the request.
         request: u64,
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// From where, if that is known.
+        /// Its address, if known.
         address: Option<SocketAddr>,
-        /// What its application says.
+        /// Its join payload.
         payload: Vec<u8>,
     },
-    /// A [`Event::JoinRequest`] is over without an answer of this host: the newcomer is gone, the time is up, or another
-    /// decides.
+    /// An [`Event::JoinRequest`] is over without an answer of this host: the newcomer has gone away, the timeout has
+    /// expired, or another member decides.
     JoinWithdrawn {
-        /// The question.
+        /// Number of the request.
         request: u64,
-        /// Who wanted to enter.
+        /// The peer that wanted to enter.
         peer: PeerId,
     },
-    /// The room is over for this node: nobody is linked, and nobody will be.
+    /// The room is over for this node: it has no links and will get none.
     RoomEnded {
-        /// Why.
+        /// Reason for the end.
         why: EndReason,
-        /// The number that came with a kick.
+        /// Reason code of a kick.
         code: i32,
-        /// What came with a kick.
+        /// Reason bytes of a kick.
         bytes: Vec<u8>,
     },
-    /// The host of a peer has taken no events for so long.
+    /// The host of a peer has taken no events for a while.
     HostSilent {
         /// The peer.
         peer: PeerId,
-        /// For how long, as the peer shows.
+        /// Duration that the peer reports.
         silent: Duration,
     },
     /// The host of a peer takes events again.
     HostBack(PeerId),
-    /// This node joins a room, and has found none for so long. It goes on looking.
+    /// This node joins a room and has found none for this long. It keeps looking.
     NoRoomFound(Duration),
-    /// How a `SetLeader` of this host ended.
+    /// Result of a `SetLeader` of this host.
     SetLeaderResult {
-        /// Who should have led.
+        /// The member that should have led.
         target: PeerId,
-        /// How it ended.
+        /// The result.
         outcome: AssignOutcome,
     },
     /// The state of a member of a seeded cluster has changed.
     MemberState {
-        /// Whose.
+        /// The member.
         peer: PeerId,
-        /// Its state now.
+        /// Its new state.
         state: MemberState,
-        /// Under which version of the cluster.
+        /// Version of the cluster.
         version: u64,
     },
-    /// How a call of `AcquireLock` or `TryLock` ended.
+    /// Result of an `AcquireLock` or `TryLock`.
     LockResult {
-        /// Which call.
+        /// Number of the call.
         request: u64,
         /// The lock.
         name: Arc<str>,
-        /// How it ended.
+        /// The result.
         outcome: LockOutcome,
     },
     /// A lock that this node held is lost.
@@ -102,36 +101,36 @@ pub enum Event {
         /// Its fencing token.
         token: u64,
     },
-    /// A ban of this node is void: the present leader does not have it, and does not know who decided it.
+    /// A ban of this node is void: the present leader does not have it and does not know who decided it.
     BanDropped {
         /// The id that was banned.
         peer: PeerId,
         /// The leader.
         leader: PeerId,
     },
-    /// Two members have no link, since one of them has as many as it may. Either may be this node.
+    /// Two members have no link because one of them has reached its limit. Either may be this node.
     Unlinked {
         /// The member that has no link with the other one.
         peer: PeerId,
-        /// The one whose limit is reached.
+        /// The member whose limit is reached.
         other: PeerId,
     },
-    /// A message came.
+    /// A message arrived.
     Message(Incoming),
-    /// A broadcast that may leave members out has left this one out: its queue was full.
+    /// A broadcast that may skip members has skipped this one: its queue was full.
     SlowPeer(PeerId),
     /// Unreliable messages to or from a peer were dropped at this node.
     DataDropped {
-        /// To or from whom.
+        /// The peer.
         peer: PeerId,
-        /// Where they were dropped.
+        /// Direction of the messages.
         direction: Direction,
-        /// How many, since the last such event.
+        /// Number of messages since the last such event.
         count: u64,
     },
-    /// A connection that the host asked for has come about or failed.
+    /// A connection that the host asked for is up or has failed.
     ConnectionResult(ConnectionResult),
-    /// A member that this node found and dialled by itself refused it, or this node refused that member.
+    /// A member that this node discovered and dialled by itself refused it, or this node refused that member.
     DiscoveryRefused(DiscoveryRefused),
     /// A member of the room announces itself in the local network.
     Discovered {
@@ -141,7 +140,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whose link it is about.
+    /// The peer whose link the event is about.
     pub fn peer(&self) -> Option<&PeerId> {
         match self {
             Self::Joined(peer) | Self::Reconnecting(peer) => Some(peer),
@@ -151,7 +150,7 @@ impl Event {
         }
     }
 
-    /// Which peer it names first, this node or another.
+    /// The peer that the event names first, this node or another.
     pub fn names(&self) -> Option<&PeerId> {
         match self {
             Self::Joined(peer)
@@ -183,15 +182,15 @@ impl Event {
     }
 }
 
-/// The return of a lost peer, with the reliable messages that were sent while it was lost and will not arrive. The room
-/// counts them; each is counted once.
+/// The return of a lost peer, with the reliable messages of that time that will not arrive. The room counts each of
+/// them once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Returned {
     /// The peer.
     pub peer: PeerId,
-    /// Messages of this host that the peer will not get.
+    /// Messages of this host that the peer will not receive.
     pub undelivered: u64,
-    /// Messages of the peer's host that this one will not get.
+    /// Messages of the peer's host that this one will not receive.
     pub missed: u64,
 }
 
@@ -211,20 +210,20 @@ impl Returned {
 pub struct Left {
     /// The peer.
     pub peer: PeerId,
-    /// Why it is gone.
+    /// Reason for the end.
     pub why: LeftReason,
-    /// The number that came with a kick.
+    /// Reason code of a kick.
     pub code: i32,
-    /// What came with a kick.
+    /// Reason bytes of a kick.
     pub bytes: Vec<u8>,
-    /// Reliable messages to it that were accepted and are not known to be delivered, or were sent while it was lost and did
-    /// not fit into its queue, except for those that a [`Returned`] has counted. The room counts them when the session
-    /// ends.
+    /// Reliable messages to the peer that were accepted and are not known to be delivered, or that were sent while it
+    /// was lost and did not fit into its queue; without the ones that a [`Returned`] has counted. The room counts them
+    /// when the session ends.
     pub undelivered: u64,
 }
 
 impl Left {
-    /// A departure about which nothing more is known than why.
+    /// A departure without details.
     pub fn new(peer: PeerId, why: LeftReason) -> Self {
         Self {
             peer,
@@ -236,83 +235,83 @@ impl Left {
     }
 }
 
-/// Another leader, or none.
+/// A change of the leader; there may be none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeaderChange {
-    /// Who led. The dispatch queue fills it in: it knows what the host was told.
+    /// The former leader. The dispatch queue sets it: it knows the last leader that the host received.
     pub old: Option<PeerId>,
-    /// Who leads now.
+    /// The new leader.
     pub new: Option<PeerId>,
     /// The term of the change.
     pub term: u64,
-    /// The count of `SetLeader` calls that the change builds on.
+    /// Number of `SetLeader` calls before the change.
     pub epoch: u64,
-    /// Why.
+    /// Reason for the change.
     pub reason: LeaderReason,
 }
 
 impl LeaderChange {
-    /// Whether `me` leads from here on, or no longer; `None` where the change is one between others.
+    /// Whether `me` leads from now on (`true`) or no longer (`false`); `None` for a change between others.
     pub fn leadership_of(&self, me: &PeerId) -> Option<bool> {
         let (led, leads) = (self.old.as_ref() == Some(me), self.new.as_ref() == Some(me));
         (led != leads).then_some(leads)
     }
 }
 
-/// The end of one `ConnectToPeer`.
+/// The result of one `ConnectToPeer`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionResult {
     /// The address as the host gave it.
     pub target: String,
     /// Whether the peer is connected now.
     pub success: bool,
-    /// The code of the C ABI that says why.
+    /// Result code of the C ABI.
     pub code: i32,
-    /// Who answered, where that is known.
+    /// The peer that answered, if known.
     pub peer: Option<PeerId>,
-    /// The number that the application of the room gave with a rejection.
+    /// The room application's number for a rejection.
     pub reason: i32,
-    /// What the application of the room that rejected said.
+    /// The room application's reason for a rejection.
     pub bytes: Bytes,
 }
 
-/// How this node found a member that its host did not name.
+/// Way in which this node found a member that its host did not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum FoundBy {
     /// Discovery in the local network.
     LocalNetwork = 1,
-    /// It is one of the options' seeds.
+    /// A seed in the options.
     Seed = 2,
 }
 
-/// The refusal of a dial that this node made by itself.
+/// The refusal of a dial that this node started by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiscoveryRefused {
-    /// How the member was found.
+    /// Way in which the member was found.
     pub found_by: FoundBy,
-    /// How the dial ended.
+    /// Result of the dial.
     pub result: ConnectionResult,
 }
 
 /// A message for the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incoming {
-    /// Who sent it.
+    /// The sender.
     pub from: PeerId,
-    /// What was sent.
+    /// The payload.
     pub payload: Bytes,
     /// The application's type, 0x0100 or more.
     pub msg_type: u16,
     /// The application's flags; bit 0 is the library's and clear.
     pub flags: u8,
-    /// The channel that its sender named.
+    /// The channel that the sender chose.
     pub channel: u8,
-    /// What its sender asked for.
+    /// The delivery that the sender chose.
     pub delivery: Delivery,
 }
 
-/// What a sender asks for, with the numbers of the C ABI.
+/// Delivery mode of a message, with the numbers of the C ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Delivery {
@@ -323,11 +322,11 @@ pub enum Delivery {
     ReliableUnordered = 1,
     /// A message arrives once or is lost.
     Unreliable = 2,
-    /// The same, and one that is older than the newest of its key is dropped.
+    /// A message arrives once or is lost; one that is older than the newest of its key is dropped.
     Sequenced = 3,
 }
 
-/// Which way a message went.
+/// Direction of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// To the peer.
@@ -336,37 +335,37 @@ pub enum Direction {
     Received,
 }
 
-/// Why a room is over for a node.
+/// Reason why a room is over for a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndReason {
     /// The leader removed this node.
     Kicked,
     /// The fixed host left.
     HostLeft,
-    /// The fixed host was lost and is not waited for any more, or broke the protocol.
+    /// The fixed host was lost and did not return in time, or broke the protocol.
     HostLost,
-    /// The fixed host disconnected this node, or this node's application the host.
+    /// The fixed host disconnected this node, or this node's application disconnected the fixed host.
     Disconnected,
-    /// All others went on in another room, where another member has this node's id.
+    /// All others moved to another room, where another member has this node's id.
     DuplicateId,
 }
 
-/// Why a session is over.
+/// Reason why a session is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftReason {
-    /// It left, or it goes on in another room, with which this one cannot become one.
+    /// The peer left, or it moved to another room that cannot merge with this one.
     Left,
-    /// It was lost and did not return in time, or is not waited for.
+    /// The peer was lost and did not return in time, or lost peers keep no place.
     Lost,
     /// One of both hosts disconnected the other.
     Disconnected,
-    /// A newer incarnation of it takes its place.
+    /// A newer incarnation of the peer replaces it.
     Replaced,
-    /// The leader removed it, or this node.
+    /// The leader kicked the peer, or this node.
     Kicked,
-    /// It broke the protocol.
+    /// The peer broke the protocol.
     Violation,
-    /// It was lost, and this node stopped dialling it.
+    /// The peer was lost, and this node stopped dialling it.
     GaveUp,
     /// The room is over: for this node, after [`Event::RoomEnded`], or for the peer.
     RoomEnded,

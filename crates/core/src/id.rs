@@ -1,6 +1,6 @@
-//! Names of things: peers, sessions (rooms), process incarnations, keys.
+//! Identifiers: peers, sessions (rooms), process incarnations, keys.
 //!
-//! Every type here holds a valid value or does not exist: strings are checked once, where they enter.
+//! Every value of these types is valid: strings are checked once, on construction.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub const MAX_PEER_ID_BYTES: usize = 64;
 /// Longest session id, in bytes of UTF-8.
 pub const MAX_SESSION_ID_BYTES: usize = 128;
 
-/// Why a string is not an id.
+/// Reason why a string is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum IdError {
     /// The string is empty.
@@ -36,7 +36,7 @@ pub enum IdError {
         /// The code point found.
         code: u32,
     },
-    /// A character that turns the direction of the text around it: the id would show as another.
+    /// A character that changes the direction of the text around it: the id would be displayed as another.
     #[error("it contains the bidirectional override U+{code:04X}; remove it")]
     BidiOverride {
         /// The code point found.
@@ -69,8 +69,7 @@ fn check(text: &str, max: usize) -> Result<(), IdError> {
     Ok(())
 }
 
-/// Whether a character turns the direction of the text that follows it (Unicode's embeddings, overrides and
-/// isolates).
+/// Whether a character changes the direction of the text after it (Unicode's embeddings, overrides and isolates).
 pub fn is_bidi_override(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -140,21 +139,20 @@ text_id!(
     MAX_SESSION_ID_BYTES
 );
 
-/// One incarnation of a process: every initialization starts another.
+/// One incarnation of a process: every initialization starts a new one.
 ///
-/// A later start orders after an earlier one of the same key; the random part tells two starts of one
-/// instant apart.
+/// A later start orders after an earlier one of the same key. The random part distinguishes two starts at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Incarnation {
-    /// When the process started the room, in microseconds since the Unix epoch.
+    /// Time at which the process started the room, in microseconds since the Unix epoch.
     pub started_us: u64,
     /// 64 random bits.
     pub random: u64,
 }
 
 impl Incarnation {
-    /// This incarnation, moved after `previous`, which an earlier one left on disk: a clock that was set back must not
-    /// make the new one the older.
+    /// Moves this incarnation after `previous`, which an earlier one left on disk: the new one must not become the
+    /// older one because the clock was set back.
     #[must_use]
     pub fn after(self, previous: Self) -> Self {
         Self {
@@ -168,7 +166,7 @@ impl Incarnation {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Fingerprint(pub [u8; 32]);
 
-/// As a roster names it, and hosts compare it: 64 hexadecimal digits.
+/// The form used in rosters, and by hosts for comparison: 64 hexadecimal digits.
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -212,7 +210,7 @@ mod tests {
         let error = PeerId::new("a\u{202e}b").expect_err("an override");
         let sentence = "it contains the bidirectional override U+202E; remove it";
         assert_eq!(error.to_string(), sentence);
-        // Marks, joiners and the scripts themselves are part of names.
+        // Marks, joiners and right-to-left scripts are allowed in names.
         for name in [
             "\u{200f}שלום",
             "مرحبا",

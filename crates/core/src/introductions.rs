@@ -1,8 +1,8 @@
-//! Whom to dial: members that others told of, and members that were lost.
+//! Dials to peers: members that others introduced, and members that were lost.
 //!
-//! Of two members that learn of each other the smaller id dials; the larger one dials when no link came
-//! within 2 s. A fresh introduction of a large room is spread out, and no address of a stranger is dialled
-//! more than once in 2 s. A lost member is dialled by both ends, with waits that double.
+//! When two members learn of each other, the smaller id dials; the larger one dials if it has no link after 2 s. Dials
+//! in a large room are spread out, and each address of a stranger is dialled at most once in 2 s. A lost member is
+//! dialled by both ends, with waits that double.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,30 +17,29 @@ use super::time::{Duration, Time};
 use super::virtual_address::is_virtual;
 use super::wire::{MAX_PEER_ADDRESSES, PeerEntry};
 
-/// Time between two dials of one address, and of one peer.
+/// Minimum time between two dials of one address, and of one peer.
 pub const REDIAL_INTERVAL: Duration = Duration::from_secs(2);
-/// Waits between the dials of a lost member do not grow beyond this within the first minute.
+/// Longest wait between the dials of a lost member within the first minute.
 const EARLY_RECONNECT_CAP: Duration = Duration::from_secs(2);
 const EARLY: Duration = Duration::from_secs(60);
-/// A peer that could not be reached for so long is forgotten.
+/// Time after which an unreachable peer is forgotten.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 /// Dials at once; after these, `DIALS_PER_SECOND`.
 const BURST: u32 = 16;
 const DIALS_PER_SECOND: u64 = 16;
-/// Waits between the dials of a member whose link is carried begin with `REDIAL_INTERVAL`, double, and do not
-/// grow beyond this.
+/// Longest wait between the dials of a member whose link is carried. The waits begin with `REDIAL_INTERVAL` and double.
 const DIRECT_AGAIN_CAP: Duration = Duration::from_secs(30);
-/// Peers that wait to be dialled, at most.
+/// Most peers that wait to be dialled.
 const MAX_CANDIDATES: usize = 1024;
 
-/// How a lost member is dialled again.
+/// Settings for dialling a lost member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reconnect {
-    /// The first wait; it doubles from there. A quarter more or less is random.
+    /// The first wait; the next ones double. Each is random by a quarter up or down.
     pub initial: Duration,
-    /// The longest wait; 2 s within the first minute.
+    /// The longest wait; at most 2 s within the first minute.
     pub max: Duration,
-    /// Dials before the member is given up; `None` is unlimited.
+    /// Dials before giving up; `None` is unlimited.
     pub max_retries: Option<u32>,
 }
 
@@ -57,17 +56,17 @@ impl Default for Reconnect {
 /// A dial to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dial {
-    /// Whom.
+    /// The peer.
     pub peer: PeerId,
     /// The key that it must show.
     pub key: Fingerprint,
-    /// Where it may be reached, the likeliest first.
+    /// Its addresses, the likeliest first.
     pub addresses: Vec<SocketAddr>,
-    /// Who may carry the link, where the peer is at none of the addresses.
+    /// The carrier to dial it over if no address works.
     pub carrier: Option<Carrier>,
 }
 
-/// How a peer may be reached at present.
+/// Ways to reach a peer at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ways {
     /// At its addresses.
@@ -76,7 +75,7 @@ pub struct Ways {
     pub carrier: Option<Carrier>,
 }
 
-/// Where an introduction comes from.
+/// Source of an introduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The leader, or this node, which had a link with the peer. Other members cannot replace its key.
@@ -95,7 +94,7 @@ struct Candidate {
     dialing: bool,
     /// Set for a lost member.
     lost: Option<Lost>,
-    /// Set while its link is carried, and it is dialled for a direct one: the present wait between two dials.
+    /// Present wait between two dials. Set while the peer's link is carried and it is dialled for a direct one.
     direct_again: Option<Duration>,
 }
 
@@ -106,7 +105,7 @@ struct Lost {
     dials: u32,
 }
 
-/// See the module's text.
+/// The peers to dial; see the module's text.
 #[derive(Debug, Clone)]
 pub struct Introductions {
     candidates: BoundedMap<PeerId, Candidate, MAX_CANDIDATES>,
@@ -114,13 +113,13 @@ pub struct Introductions {
     tokens: u32,
     refilled_at: Time,
     reconnect: Reconnect,
-    /// Whether peers are introduced without addresses: they are reached by a carrier.
+    /// Whether peers are introduced without addresses and reached by a carrier.
     without_addresses: bool,
     rng: ChaCha8Rng,
 }
 
 impl Introductions {
-    /// Nobody to dial yet. `seed` decides the random part of the waits.
+    /// No peers to dial yet. `seed` determines the random part of the waits.
     pub fn new(now: Time, reconnect: Reconnect, seed: u64) -> Self {
         Self {
             candidates: BoundedMap::default(),
@@ -133,7 +132,7 @@ impl Introductions {
         }
     }
 
-    /// The same in a room where nobody learns addresses, as in a star.
+    /// Switches to a room in which members learn no addresses, such as a star.
     pub fn without_addresses(self) -> Self {
         Self {
             without_addresses: true,
@@ -141,7 +140,7 @@ impl Introductions {
         }
     }
 
-    /// A member told of a peer that is not linked here.
+    /// Handles an introduction of a peer that is not linked here.
     pub fn introduce(&mut self, now: Time, me: &PeerId, entry: &PeerEntry, source: Source) {
         let known = self.candidates.get(&entry.id);
         let known = known.filter(|known| known.source == Source::Certain);
@@ -170,7 +169,7 @@ impl Introductions {
         }
     }
 
-    /// A linked peer was lost: both ends dial, until `give_up_at`.
+    /// Handles the loss of a linked peer: both ends dial it, until `give_up_at`.
     pub fn lost(
         &mut self,
         now: Time,
@@ -181,7 +180,7 @@ impl Introductions {
     ) {
         let wait = self.reconnect.initial;
         let before = self.candidates.remove(peer);
-        // Of a member whose link was carried only these are known, if any.
+        // A member whose link was carried has only these addresses, if any.
         let before = before.filter(|before| before.key == key && before.direct_again.is_some());
         let may_lack = self.without_addresses || before.is_some();
         let known = before.map_or(Vec::new(), |before| before.addresses);
@@ -245,12 +244,12 @@ impl Introductions {
             lost: None,
             direct_again: None,
         };
-        // Without room for it, the peer is dialled when somebody introduces it again.
+        // Without room the peer is dialled after the next introduction.
         let _ = self.candidates.insert(peer.clone(), candidate);
     }
 
-    /// The link to the peer is carried: it is dialled for a direct one, with waits that double, at the addresses that are
-    /// known and at these.
+    /// Handles a peer whose link is carried: it is dialled for a direct one, with waits that double, at the known addresses
+    /// and at these.
     pub fn linked_by_carrier(
         &mut self,
         now: Time,
@@ -276,17 +275,17 @@ impl Introductions {
         }
     }
 
-    /// The peer is linked, or shall not be dialled any more.
+    /// Stops dialling a peer, for example because it is linked.
     pub fn forget(&mut self, peer: &PeerId) {
         self.candidates.remove(peer);
     }
 
-    /// Nobody shall be dialled any more.
+    /// Stops dialling all peers.
     pub fn forget_all(&mut self) {
         self.candidates.clear();
     }
 
-    /// A dial to the peer ended without a link; it is tried again later unless that is `permanent`. Tells
+    /// Handles the end of a dial without a link; the dial is repeated later unless the failure is `permanent`. Returns
     /// whether a lost member is given up.
     #[must_use]
     pub fn dial_failed(&mut self, now: Time, peer: &PeerId, permanent: bool) -> bool {
@@ -325,7 +324,7 @@ impl Introductions {
         false
     }
 
-    /// Peers that are being dialled now and have no link.
+    /// Peers that are being dialled and have no link.
     pub fn dialing(&self) -> impl Iterator<Item = &PeerId> {
         self.candidates
             .iter()
@@ -333,7 +332,7 @@ impl Introductions {
             .map(|(id, _)| id)
     }
 
-    /// When [`Introductions::due`] has something to say next.
+    /// The time at which [`Introductions::due`] next returns something.
     pub fn next_deadline(&self) -> Option<Time> {
         let next = self
             .candidates
@@ -351,7 +350,7 @@ impl Introductions {
         })
     }
 
-    /// The dials that are due, as many as the limits allow. `ways` says how a peer may be reached.
+    /// The dials that are due, as many as the limits allow. `ways` returns the ways to reach a peer.
     pub fn due(&mut self, now: Time, ways: impl Fn(&PeerId) -> Ways) -> Vec<Dial> {
         self.refill(now);
         self.candidates.retain(|_, candidate| {
@@ -359,7 +358,7 @@ impl Introductions {
         });
         self.dialled
             .retain(|_, at| now.since(*at) < REDIAL_INTERVAL);
-        // Who has waited longest goes first, so that nobody can keep others back with names that sort early.
+        // The longest wait goes first, so that names that sort early cannot keep others back.
         let mut due: Vec<_> = self
             .candidates
             .iter_mut()
@@ -420,7 +419,7 @@ impl Introductions {
     }
 }
 
-/// A quarter more or less.
+/// `wait` plus or minus up to a quarter.
 fn jittered(wait: Duration, rng: &mut ChaCha8Rng) -> Duration {
     wait * rng.random_range(75..=125) / 100
 }
@@ -429,8 +428,8 @@ fn refill_interval() -> Duration {
     Duration::from_micros(1_000_000 / DIALS_PER_SECOND)
 }
 
-/// Whether `address` can name one peer: no port 0, no unspecified, multicast, broadcast or virtual address, and no
-/// link-local IPv6 address without its zone, as it arrives from others: zones are of one machine, and not sent.
+/// Whether `address` can belong to one peer: no port 0, no unspecified, multicast, broadcast or virtual address, and no
+/// link-local IPv6 address without its zone. Zones belong to one machine and are not sent.
 pub fn is_dialable(address: SocketAddr) -> bool {
     let ip = address.ip().to_canonical();
     let lacks_zone = matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0);
@@ -596,7 +595,7 @@ mod tests {
                 assert!(!introductions.dial_failed(at(ms), &dial.peer, false));
                 dialled.push(ms);
             }
-            // To hear of it again changes nothing.
+            // Repeated introductions change nothing.
             introductions.linked_by_carrier(at(ms), &id("b"), key, &known);
         }
         let waits = dialled.windows(2).map(|pair| pair[1] - pair[0]);
@@ -712,7 +711,7 @@ mod tests {
         assert_eq!(introductions.next_deadline(), None);
     }
 
-    /// When a lost member is dialled whose dials all fail at once.
+    /// Times of the dials of a lost member when all dials fail at once.
     fn dials_of_a_lost_member(reconnect: Reconnect, until_ms: u64) -> Vec<u64> {
         let mut introductions = Introductions::new(at(0), reconnect, 1);
         let address = ["10.0.0.1:1".parse().expect("an address")];

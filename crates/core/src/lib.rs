@@ -1,9 +1,9 @@
-//! The pure heart of the library: membership and elections without sockets, clocks or threads.
+//! The pure core of the library: membership and elections without sockets, clocks or threads.
 //!
-//! [`node::Node`] is fed with inputs and time and gives outputs; the network driver and the seeded simulator
-//! are two users of that one contract. Same inputs and same seed give the same outputs, byte for byte.
+//! [`node::Node`] takes inputs with the time and returns outputs. The network driver and the seeded simulator are two
+//! users of that contract. Equal inputs and an equal seed give equal outputs, byte for byte.
 
-/// The targets of this crate's log records begin with it.
+/// Prefix of the targets of this crate's log records.
 pub const LOG_TARGET: &str = env!("CARGO_CRATE_NAME");
 
 pub mod bounded;

@@ -1,4 +1,4 @@
-//! Who is linked, since when, how far away, and whether it is still alive.
+//! The linked peers: round trips, signs of life and timeouts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -8,16 +8,16 @@ use super::path::Path;
 use super::time::{Duration, Time};
 use super::wire::{Echo, Heartbeat, Opaque};
 
-/// Heartbeats whose send time is remembered for the round trip.
+/// Most heartbeats whose send times are remembered for the round trip.
 const MAX_OPEN_HEARTBEATS: usize = 16;
-/// Probes that are sent before a silent peer is given up. A probe and its answer are lost together with one packet of
-/// either: at 5 % loss three probes miss a living peer once in a thousand silences, six once in a million.
+/// Probes to a silent peer before it counts as lost. One lost packet loses a probe or its answer: at 5 % loss three
+/// probes miss a living peer once in a thousand silences, six once in a million.
 const PROBES: u32 = 6;
-/// The first probe goes out so long before the loss, at least.
+/// Minimum time between the first probe and the loss.
 const MIN_PROBE_LEAD: Duration = Duration::from_millis(100);
 
-/// Smoothed round-trip time and its variation (RFC 6298 section 2: a new sample has weight 1/8 in the first and 1/4
-/// in the second).
+/// Smoothed round-trip time and its variation (RFC 6298 section 2: a new sample has weight 1/8 in the first and 1/4 in
+/// the second).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RttEstimator {
     smoothed: Option<Duration>,
@@ -30,7 +30,8 @@ impl RttEstimator {
         self.smoothed
     }
 
-    /// The mean deviation of the samples (RTTVAR); `None` before the first sample, after which it is half of that.
+    /// The mean deviation of the samples (RTTVAR); `None` before the first sample. The first sample sets it to half of
+    /// the round trip.
     pub fn variation(&self) -> Option<Duration> {
         self.smoothed.map(|_| self.variation)
     }
@@ -42,7 +43,7 @@ impl RttEstimator {
                 self.variation = sample / 2;
             }
             Some(smoothed) => {
-                // The variation first, against the round trip as it was.
+                // The variation first: it uses the round trip before this sample.
                 self.variation = (self.variation * 3 + smoothed.abs_diff(sample)) / 4;
                 self.smoothed = Some((smoothed * 7 + sample) / 8);
             }
@@ -53,23 +54,23 @@ impl RttEstimator {
 /// A linked peer.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// Which incarnation of it.
+    /// Its incarnation.
     pub incarnation: Incarnation,
     /// Its key.
     pub key: Fingerprint,
-    /// Where others may reach it, as far as known here.
+    /// Its addresses for other members, as far as known here.
     pub addresses: Vec<SocketAddr>,
-    /// Whether the room ends with it.
+    /// Whether it is the fixed host, with which the room ends.
     pub is_host: bool,
     /// How its packets travel.
     pub path: Path,
-    /// Whether somebody else wants its id, and it gave no sign of life when it was asked for one, nor since.
+    /// Whether another peer wants its id, and it has given no sign of life since it was probed for that.
     pub failed_probe: bool,
     /// Its round-trip time.
     pub rtt: RttEstimator,
-    /// How long its host had taken no events, as its newest heartbeat shows.
+    /// Time for which its host had taken no events, according to its newest heartbeat.
     pub host_silent: Duration,
-    /// Whether this node's host has received that it is silent.
+    /// Whether this node's host has received an event about that silence.
     pub silence_reported: bool,
     last_heard: Time,
     open: VecDeque<(u64, Time)>,
@@ -82,7 +83,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// A peer whose link came up now.
+    /// A peer that was linked just now.
     pub fn new(
         incarnation: Incarnation,
         key: Fingerprint,
@@ -109,40 +110,40 @@ impl Member {
         }
     }
 
-    /// Whether anything was heard after that time.
+    /// Whether a sign of life arrived after `at`.
     pub fn was_heard_after(&self, at: Time) -> bool {
         self.last_heard > at
     }
 
-    /// Any authenticated sign of life.
+    /// Notes an authenticated sign of life.
     pub fn heard(&mut self, now: Time) {
         self.last_heard = self.last_heard.max(now);
         self.probes_sent = 0;
         self.failed_probe = false;
     }
 
-    /// Whether its id is not free for a process with that key and incarnation. An older incarnation with the same key may be
-    /// the newer one: its clock was set back.
+    /// Whether the member keeps its id from a process with that key and incarnation. An older incarnation with the same
+    /// key may be the newer one: its clock was set back.
     pub fn keeps_id_from(&self, key: Fingerprint, incarnation: Incarnation) -> bool {
         !self.failed_probe && (self.key != key || incarnation < self.incarnation)
     }
 
-    /// The newest heartbeat of this session, over whichever link.
+    /// The newest heartbeat of this session, over any of its links.
     pub(super) fn newest_heartbeat(&self) -> Option<u64> {
         self.newest.map(|(seq, _)| seq).or(self.newest_before)
     }
 
-    /// The session goes on over a new link.
+    /// Continues a session over a new link.
     pub(super) fn returns_after(&mut self, newest: Option<u64>) {
         self.newest_before = newest;
     }
 
-    /// Whether a heartbeat of that number, or a later one, arrived in this session: this one is no sign of life.
+    /// Whether this heartbeat or a later one arrived earlier in this session: it is no sign of life then.
     pub(super) fn is_old_heartbeat(&self, seq: u64) -> bool {
         self.newest_heartbeat().is_some_and(|newest| seq <= newest)
     }
 
-    /// A heartbeat to this peer. Its number is above those of all earlier ones.
+    /// Builds a heartbeat to this peer. `seq` is above the numbers of all earlier ones.
     pub fn next_heartbeat(
         &mut self,
         now: Time,
@@ -165,8 +166,8 @@ impl Member {
         }
     }
 
-    /// Takes a heartbeat, which is no old one, but for its election part; returns whether it should be answered at once (the
-    /// first one is, so that both ends know the round trip without waiting for an interval).
+    /// Handles a heartbeat, which must not be an old one, except its election part. Returns whether to answer at once:
+    /// the first one is answered, so that both ends know the round trip without waiting for an interval.
     pub fn heartbeat_received(&mut self, now: Time, heartbeat: &Heartbeat) -> bool {
         self.newest = Some((heartbeat.seq, now));
         self.host_silent = Duration::from_millis(heartbeat.host_silent_ms.into());
@@ -182,7 +183,7 @@ impl Member {
         };
         let (_, sent_at) = self.open[index];
         self.open.drain(..=index);
-        // A peer that claims to have held it longer than it was away gives no sample.
+        // No sample if the peer claims to have held it longer than it was away.
         if let Some(rtt) = now
             .since(sent_at)
             .checked_sub(Duration::from_micros(echo.held_us))
@@ -195,8 +196,9 @@ impl Member {
         self.last_heard + timeout
     }
 
-    /// When the next probe is due: six, a little over a round trip apart, so that even the last can be answered before the
-    /// loss: the first max(100 ms, 7 round trips) before it, but not before one interval of silence.
+    /// The time of the next probe. The six probes are a little over a round trip apart, so that even the last can be
+    /// answered before the loss. The first is due max(100 ms, 7 round trips) before the loss, but not before one
+    /// interval of silence.
     fn next_probe_at(&self, interval: Duration, timeout: Duration) -> Option<Time> {
         if self.probes_sent >= PROBES {
             return None;
@@ -210,10 +212,10 @@ impl Member {
     }
 }
 
-/// What became due.
+/// An action that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
-    /// Ask the peer by datagram whether it lives.
+    /// Send the peer a probe by datagram.
     Probe(PeerId),
     /// The peer was silent for the whole timeout.
     Lost(PeerId),
@@ -228,7 +230,7 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// Nobody yet. A peer is lost after `timeout` of silence.
+    /// No members yet. A peer is lost after `timeout` of silence.
     pub fn new(interval: Duration, timeout: Duration) -> Self {
         Self {
             interval,
@@ -237,33 +239,33 @@ impl Membership {
         }
     }
 
-    /// The linked peers by name.
+    /// The linked peers, sorted by id.
     pub fn iter(&self) -> impl Iterator<Item = (&PeerId, &Member)> {
         self.members.iter()
     }
 
-    /// How many are linked.
+    /// Number of linked peers.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether nobody is linked.
+    /// Whether no peer is linked.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// The linked peer of that name.
+    /// The linked peer with that id.
     pub fn get(&self, id: &PeerId) -> Option<&Member> {
         self.members.get(id)
     }
 
-    /// The linked peer of that name, if it takes part in elections.
+    /// The linked peer with that id, if it takes part in elections.
     pub fn elector(&self, id: &PeerId) -> Option<&Member> {
         self.get(id)
             .filter(|member| member.path.counts_in_elections())
     }
 
-    /// The linked peer of that name, if its link is direct.
+    /// The linked peer with that id, if its link is direct.
     pub fn direct(&self, id: &PeerId) -> Option<&Member> {
         self.get(id).filter(|member| member.path.is_direct())
     }
@@ -284,7 +286,7 @@ impl Membership {
         self.members.keys().cloned().collect()
     }
 
-    /// When [`Membership::due`] has something to say next.
+    /// The time at which [`Membership::due`] next returns something.
     pub fn next_deadline(&self) -> Option<Time> {
         self.members
             .values()
@@ -298,7 +300,7 @@ impl Membership {
             .min()
     }
 
-    /// Probes and losses that are due. A probe is counted as sent.
+    /// Probes and losses that are due. Counts the probes as sent.
     pub fn due(&mut self, now: Time) -> Vec<Due> {
         let mut due = Vec::new();
         for (id, member) in &mut self.members {
@@ -310,7 +312,7 @@ impl Membership {
             {
                 member.probes_sent += 1;
                 let apart = member.rtt.smoothed().unwrap_or_default();
-                // On a fast link the probes would go out at once; spread them over the time left.
+                // On a fast link all probes would go out at once; spread them over the remaining time.
                 let left = member.lost_at(self.timeout).since(now);
                 let probes_left = PROBES - member.probes_sent;
                 member.probe_at = now + apart.max(left / (probes_left + 1));
@@ -421,7 +423,7 @@ mod tests {
                 seen.push((deadline.as_micros() / 1000, due));
             }
         }
-        // A round trip that is not known yet counts as 100 ms.
+        // An unknown round trip counts as 100 ms.
         let probes = [800, 916, 1033, 1149, 1266, 1383].map(|ms| (ms, Due::Probe(id.clone())));
         assert_eq!(seen[..6], probes);
         assert_eq!(seen[6..], [(1500, Due::Lost(id))]);

@@ -1,8 +1,8 @@
-//! One member of a room: membership, introductions and the election, joined.
+//! One member of a room: membership, introductions and the election.
 //!
-//! The contract: [`Node::handle`] one [`Input`] with the time; then [`Node::poll_output`] until it gives
-//! `None`; then ask [`Node::next_deadline`] and come back with [`Input::Tick`] at that time at the latest.
-//! Links, clocks and queues are the caller's. Peers are named only after their link was authenticated.
+//! The contract: pass one [`Input`] with the time to [`Node::handle`]; call [`Node::poll_output`] until it returns
+//! `None`; then ask [`Node::next_deadline`] and pass [`Input::Tick`] at that time at the latest. The caller owns links,
+//! clocks and queues. It names only peers whose links are authenticated.
 
 mod bans;
 mod contract;
@@ -51,23 +51,23 @@ pub use contract::{
     AdmissionRefusal, Command, CommandError, Input, LinkEnd, LinkUp, NodeConfig, Output,
 };
 
-/// A message that is dropped for a counter is told of once in so long.
+/// Minimum interval between reports of messages that were dropped for a counter.
 const DROPS_ARE_TOLD_EVERY: Duration = Duration::from_secs(10);
 
-/// See the module's text.
+/// A member of a room; see the module's text.
 #[derive(Debug)]
 pub struct Node {
     me: PeerId,
     incarnation: Incarnation,
     config: NodeConfig,
     clock: WallClock,
-    /// When a dropped message was told of last.
+    /// Time of the last report of a dropped message.
     drop_told_at: Option<Time>,
     election: AnyElection,
     membership: Membership,
     absent: BTreeMap<PeerId, Absent>,
     view: View,
-    /// Without G11: the view, and as it was one change of the membership ago.
+    /// For runs without G11: the view, and the view before the last change of the membership.
     #[cfg(feature = "laboratory")]
     lagging: [View; 2],
     introductions: Introductions,
@@ -76,22 +76,22 @@ pub struct Node {
     unlinked: unlinked::Unlinked,
     room_rules: RoomRules,
     kicks: room_rules::Kicks,
-    /// The room rules that members reported; at most one for each.
+    /// The room rules that members reported; at most one entry for each.
     rules_of: BTreeMap<PeerId, room_rules::Said>,
-    /// What members are sent of the room rules.
+    /// The pending deliveries of the room rules to members.
     deliveries: BTreeMap<PeerId, room_rules::Delivery>,
-    /// Since when this node leads, if it does.
+    /// The time at which this node began to lead, if it leads.
     leads_since: Time,
-    /// Under which stamp this incarnation began to lead first.
+    /// The first stamp under which this incarnation led.
     led_first: Option<Stamp>,
     bans: Bans,
     host_dialing: bool,
     heartbeat_at: Time,
-    /// How many heartbeats were sent, to whichever peer.
+    /// Number of heartbeats sent, to any peer.
     heartbeats: u64,
-    /// Members that the others are to be told of.
+    /// Members that the next news introduces to the others.
     news: BTreeSet<PeerId>,
-    /// When they are, if there is one.
+    /// The time of the next news, if any.
     news_at: Option<Time>,
     told_leader: Option<PeerId>,
     probes: u64,
@@ -99,22 +99,22 @@ pub struct Node {
     /// Whether the room is over for this node.
     ended: bool,
     host: host::Host,
-    /// Until this node has followed a leader, where it joins a room.
+    /// State of a node that joins a room and has not followed a leader yet.
     looking: Option<entry::Looking>,
     recent_leaders: relay::RecentLeaders,
     past_incarnations: relay::PastIncarnations,
-    /// The leader's reason for removing this node, as another member passed it on.
+    /// The leader's reason for kicking this node, as another member passed it on.
     reason_passed_on: Option<(PeerId, i32, Vec<u8>)>,
     outputs: VecDeque<Output>,
 }
 
 impl Node {
-    /// A node that starts now, alone. `seed` decides every random choice that it will make.
+    /// A node that starts now, alone. `seed` determines all its random choices.
     ///
-    /// A fixed host leads already: [`Node::poll_output`] has what follows from that.
+    /// A fixed host leads at once: poll the outputs of that with [`Node::poll_output`].
     ///
     /// # Errors
-    /// [`NotItsState`] where `config.saved` is no state of the room's strategy.
+    /// [`NotItsState`] if `config.saved` is not a state of the room's strategy.
     pub fn new(
         me: PeerId,
         incarnation: Incarnation,
@@ -191,8 +191,8 @@ impl Node {
     /// Takes one input.
     ///
     /// # Errors
-    /// [`CommandError`] for a refused [`Input::Command`]; nothing has changed then. Other inputs never fail:
-    /// a peer that breaks the protocol loses its link.
+    /// [`CommandError`] for a refused [`Input::Command`]; nothing has changed then. Other inputs never fail: a peer
+    /// that breaks the protocol loses its link.
     pub fn handle(&mut self, now: Time, input: Input) -> Result<(), CommandError> {
         self.end_lapsed_leadership(now);
         let result = self.apply(now, input);
@@ -200,8 +200,8 @@ impl Node {
         result
     }
 
-    /// A leader whose time is up, and that was not told yet, does nothing any more that only leaders may: its process may have
-    /// slept.
+    /// An expired leader processes the expiry before the next input, so that it does not act as leader: its process may
+    /// have slept.
     fn end_lapsed_leadership(&mut self, now: Time) {
         let until = self.election.leadership().valid_until;
         if until.is_some_and(|until| now >= until) {
@@ -210,18 +210,18 @@ impl Node {
         }
     }
 
-    /// What to do next; call until `None` after every input.
+    /// The next output; call it after every input until it returns `None`.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// What a node keeps that has just started; it must be safe before its first output is carried out. `None` if the
-    /// room's strategy keeps nothing.
+    /// The state of a node that has just started; it must be safe before the first output is carried out. `None` if the
+    /// room's strategy stores nothing.
     pub fn first_state(&self) -> Option<Opaque> {
         self.election.durable()?.first_state()
     }
 
-    /// When to come back with [`Input::Tick`] at the latest.
+    /// Latest time for the next [`Input::Tick`].
     pub fn next_deadline(&self) -> Option<Time> {
         if self.unanswered_leaves.is_some() {
             return None;
@@ -232,7 +232,7 @@ impl Node {
             .min()
     }
 
-    /// The name of this node.
+    /// The id of this node.
     pub fn id(&self) -> &PeerId {
         &self.me
     }
@@ -247,14 +247,14 @@ impl Node {
         &self.membership
     }
 
-    /// Peers that are being dialled because others told of them, or because they were lost.
+    /// Peers that are being dialled because others introduced them or because they were lost.
     pub fn dialing(&self) -> impl Iterator<Item = &PeerId> {
         self.introductions.dialing()
     }
 
-    /// The leader that the host is shown; `None` while none is known, or none to which there is a path. The election may
-    /// go by a leader that this node keeps out, or for which no linked member vouches any more: it does not campaign then,
-    /// but nothing could be sent to that leader.
+    /// The leader that the host sees; `None` if none is known, or if there is no path to it. The election may follow a
+    /// leader that this node blocks, or for which no linked member vouches any more: it does not campaign then, but no
+    /// message could reach that leader.
     pub fn leader(&self) -> Option<&PeerId> {
         let leadership = self.election.leadership();
         let leader = leadership.leader?;
@@ -267,7 +267,7 @@ impl Node {
         has_path.then_some(leader)
     }
 
-    /// Whether this node links with no peer of that name and key, whatever others say of it.
+    /// Whether this node refuses links with any peer of that id and key, regardless of introductions.
     fn keeps_out(&self, peer: &PeerId, key: Option<Fingerprint>) -> bool {
         let is_key_out = |key| {
             let lost = self.absent.get(peer);
@@ -298,13 +298,13 @@ impl Node {
         self.ended
     }
 
-    /// What this node's messages carry that it sends as leader; `None` unless it leads, and while a restart could undo
+    /// The token in the messages that this node sends as leader; `None` unless it leads, and while a restart could undo
     /// that.
     pub fn leader_token(&self) -> Option<Opaque> {
         self.election.leader_token()
     }
 
-    /// What this node's broadcasts carry to the leader that it follows.
+    /// The token in this node's broadcasts to the leader that it follows.
     pub fn followed_token(&self) -> Opaque {
         self.election.followed_token()
     }
@@ -314,7 +314,7 @@ impl Node {
         self.election.leadership().record
     }
 
-    /// The number of the next heartbeat, taken for one that a laboratory makes up in this node's name.
+    /// The number of the next heartbeat, taken for one that the laboratory forges in this node's name.
     #[cfg(any(test, feature = "laboratory"))]
     pub fn take_heartbeat_number(&mut self) -> u64 {
         self.heartbeats += 1;
@@ -326,26 +326,26 @@ impl Node {
         &self.election
     }
 
-    /// The largest counter that this node takes from another member now, for checks.
+    /// The largest counter that this node accepts from another member now, for checks.
     pub fn counter_bound(&self, now: Time) -> u64 {
         self.clock.bound(now)
     }
 
-    /// What a Hello of this moment says about leadership.
+    /// The election data for a Hello at `now`.
     pub fn side(&self, now: Time) -> Opaque {
         self.side_in_answer(now, now)
     }
 
-    /// The same in the answer to a Hello that arrived at `asked`, and that waited for the room's decision since.
+    /// The election data for the answer to a Hello that arrived at `asked` and waited for the room's decision since.
     pub fn side_in_answer(&self, now: Time, asked: Time) -> Opaque {
         self.election.hello(now, &self.view, asked)
     }
 
-    /// What this node knows against a link with whoever says this Hello and holds `key`, before the room is
-    /// asked ([`Input::Join`]). `by_own_hand` where the own host asked for the link. Changes nothing.
+    /// Checks a Hello of the holder of `key` before the room is asked ([`Input::Join`]). `by_own_hand` if this node's
+    /// host asked for the link. Changes nothing.
     ///
     /// # Errors
-    /// [`AdmissionRefusal`] says what stands against it.
+    /// [`AdmissionRefusal`] with the reason for a refusal.
     pub fn check_hello(
         &self,
         now: Time,
@@ -399,7 +399,7 @@ impl Node {
             let no_place = NoPlace::connections(self.config.max_connections);
             return Err(AdmissionRefusal::Full(no_place));
         }
-        // What the other end says of itself lifts what a host did, and not what it did itself.
+        // A Hello sent by hand lifts a disconnect by a host, but not the sender's own violation.
         let banned =
             self.bans.is_violator(now, key) || (self.bans.is_disconnected(peer) && !hello.by_hand);
         if banned && !by_own_hand {
@@ -411,8 +411,8 @@ impl Node {
         Ok(())
     }
 
-    /// Whether a message that `from` sent as leader with this token may be delivered. A newer leadership is adopted
-    /// first, so poll the outputs before the message is delivered.
+    /// Whether to deliver a message that `from` sent as leader with this token. A newer leadership is adopted first, so
+    /// poll the outputs before delivering the message.
     pub fn accept_leader_message(&mut self, now: Time, from: &PeerId, token: &Opaque) -> bool {
         if self.membership.elector(from).is_none() {
             return false;
@@ -490,7 +490,7 @@ impl Node {
         Ok(())
     }
 
-    /// Carries on what an input set off: the election's outputs, and the leader that the host is told.
+    /// Handles the consequences of an input: the election's outputs, and a change of the leader.
     fn after(&mut self, now: Time) {
         debug_assert!({
             let members = self.membership.iter();
@@ -500,14 +500,15 @@ impl Node {
         self.take_turns(now);
         self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
         self.take_election_outputs(now);
-        // What the new leader said before it was known to lead can end this room, and its leadership here with it.
+        // Messages that arrived from the new leader before it was known to lead can end this room, and with it the
+        // leadership.
         while self.leader() != self.told_leader.as_ref() {
             let new = self.leader().cloned();
             let leadership = self.election.leadership();
             let stamp = &leadership.record.stamp;
             let reason = match leadership.leader == new.as_ref() {
                 true => leadership.reason,
-                // The election goes by a leader to which there is no path any more.
+                // The election follows a leader to which there is no path any more.
                 false => LeaderReason::Lost,
             };
             let change = LeaderChange {
@@ -530,7 +531,7 @@ impl Node {
     fn take_election_outputs(&mut self, now: Time) {
         while let Some(output) = self.election.poll_output() {
             match output {
-                // Without G11 it may write to one who is gone.
+                // Without G11 it may write to a member that has gone away.
                 ElectionOutput::Send { to, .. }
                     if !self.config.election.guards.fresh_view()
                         && self.membership.get(&to).is_none() => {}
@@ -596,7 +597,7 @@ impl Node {
         };
         if envelope.incarnation != member.incarnation && self.config.election.guards.restart_grace()
         {
-            return; // G9: of another incarnation
+            return; // G9: from another incarnation
         }
         if let Message::Heartbeat(heartbeat) = &envelope.message
             && member.is_old_heartbeat(heartbeat.seq)
@@ -719,7 +720,7 @@ impl Node {
                 let target = Some(peer);
                 self.try_elect(now, Local::Transfer { target })?;
             }
-            // Nobody else could take over, and the room ends with its host.
+            // No other member could take over, and the room ends with its host.
             Command::YieldLeadership if self.is_fixed() => return Err(CommandError::FixedHost),
             Command::YieldLeadership => {
                 self.try_elect(now, Local::Transfer { target: None })?;
@@ -783,14 +784,14 @@ impl Node {
         }
     }
 
-    /// Asks the election about something that no peer said; it cannot refuse that.
+    /// Passes a local input to the election, which cannot refuse it.
     fn elect(&mut self, now: Time, input: impl Into<OpaqueInput>) {
         let result = self.try_elect(now, input);
         debug_assert_eq!(result, Ok(()));
     }
 
-    /// Asks the election about something that `from` said; a violation costs `from` its link, and a counter that is too
-    /// large nothing: the word was a sign of life.
+    /// Passes a peer's message to the election. A violation costs `from` its link. A counter that is too large does
+    /// not: the message was a sign of life.
     fn elect_for(&mut self, now: Time, from: &PeerId, input: OpaqueInput) {
         if let Err(error) = self.try_elect(now, input) {
             self.punish(now, from, error);
@@ -802,7 +803,7 @@ impl Node {
         self.ask_election(|election, view| election.handle(now, view, input))
     }
 
-    /// Calls the election with the membership as it is to see it.
+    /// Calls the election with its view of the membership.
     fn ask_election<R>(&mut self, ask: impl FnOnce(&mut AnyElection, &View) -> R) -> R {
         self.show_bans();
         #[cfg(feature = "laboratory")]
@@ -824,7 +825,7 @@ impl Node {
         }
     }
 
-    /// Something that `peer` said was dropped for a counter in it.
+    /// Reports a dropped message of `peer`, with the counter that was too large.
     fn tell_drop(&mut self, now: Time, peer: &PeerId, value: u64, bound: u64) {
         let told = self.drop_told_at;
         if told.is_some_and(|at| now.since(at) < DROPS_ARE_TOLD_EVERY) {
@@ -895,7 +896,7 @@ fn entry_of((id, member): (&PeerId, &Member)) -> PeerEntry {
     }
 }
 
-/// Adds what a member says of its own addresses to those at which it was seen.
+/// Adds a member's addresses according to itself to the ones at which it was seen.
 fn merge_addresses(known: &mut Vec<SocketAddr>, told: &[SocketAddr]) {
     for address in told {
         if known.len() < MAX_PEER_ADDRESSES && !known.contains(address) {

@@ -6,26 +6,27 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A part of a message that only the election strategy of the room reads and writes, as `postcard` encodes it.
+/// Part of a message that only the room's election strategy reads and writes, encoded with `postcard`.
 ///
-/// Members of one room have one strategy (`RoomPolicy::strategy`). What cannot be decoded is a violation. Bytes behind what a
-/// version knows are ignored, so that later versions may append fields.
+/// All members of a room have one strategy (`RoomPolicy::strategy`). A part that cannot be decoded is a violation.
+/// Bytes after the known fields are ignored, so that later versions may append fields.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Opaque(Arc<[u8]>);
 
 impl Opaque {
-    /// The encoded `value`.
+    /// Encodes `value`.
     pub fn of<T: Serialize>(value: &T) -> Self {
-        // Only types that refuse themselves, or sequences of unknown length, cannot be encoded, and strategies have neither.
+        // `postcard` fails only for types that refuse to serialize and for sequences of unknown length; strategies have
+        // neither.
         let bytes = postcard::to_allocvec(value);
         debug_assert!(bytes.is_ok());
         Self(bytes.unwrap_or_default().into())
     }
 
-    /// The decoded value.
+    /// Decodes the value.
     ///
     /// # Errors
-    /// That of `postcard`, for bytes that are no `T`.
+    /// The error of `postcard` if the bytes are no `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, postcard::Error> {
         postcard::from_bytes(&self.0)
     }

@@ -1,8 +1,8 @@
-//! How often something may happen.
+//! A limit on the rate of an action.
 
 use super::time::{Duration, Time};
 
-/// A bucket of tokens: `burst` at once, and then one each `interval`.
+/// A token bucket: `burst` tokens at once, then one per `interval`.
 #[derive(Debug, Clone)]
 pub(super) struct Pace {
     burst: u32,
@@ -21,7 +21,7 @@ impl Pace {
         }
     }
 
-    /// Takes a token; `false` when there is none before [`Pace::next`].
+    /// Takes a token; `false` when none is left before [`Pace::next`].
     pub(super) fn take(&mut self, now: Time) -> bool {
         while self.tokens < self.burst && self.next() <= now {
             self.tokens += 1;
@@ -37,7 +37,7 @@ impl Pace {
         true
     }
 
-    /// When the next token comes.
+    /// The time of the next token.
     pub(super) fn next(&self) -> Time {
         self.refilled_at + self.interval
     }

@@ -1,4 +1,4 @@
-//! Who counts for a majority: the members that are connected, or a list that is fixed for the session.
+//! The voters that count for a majority: the connected members, or a list that is fixed for the session.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,7 +15,7 @@ pub const MAX_ROSTER_VOTERS: usize = 64;
 /// Hexadecimal digits of a key's fingerprint.
 const FINGERPRINT_DIGITS: usize = 64;
 
-/// Who counts for a majority.
+/// The set of voters that count for a majority.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Quorum {
     /// The eligible peers that are connected when a campaign starts.
@@ -26,7 +26,7 @@ pub enum Quorum {
 }
 
 impl Quorum {
-    /// A static quorum of these peers.
+    /// A static quorum of the peers with these names.
     #[cfg(any(test, feature = "laboratory"))]
     pub fn of(names: &[&str]) -> Self {
         let voters = names
@@ -35,7 +35,7 @@ impl Quorum {
         Self::Static(Roster::new(voters).expect("1 to 64 names"))
     }
 
-    /// The list, where there is one.
+    /// The roster of a static quorum.
     pub fn roster(&self) -> Option<&Roster> {
         match self {
             Self::Dynamic => None,
@@ -48,7 +48,7 @@ impl Quorum {
         self.roster().is_some()
     }
 
-    /// Whether `peer` counts if it says that it may lead.
+    /// Whether `peer`, which claims to be eligible, counts.
     pub fn admits(&self, peer: &PeerId) -> bool {
         self.roster().is_none_or(|roster| roster.contains(peer))
     }
@@ -61,7 +61,7 @@ impl Quorum {
         }
     }
 
-    /// What a Hello says of it.
+    /// The part of a Hello that describes it.
     pub fn policy(&self) -> QuorumPolicy {
         match self {
             Self::Dynamic => QuorumPolicy::Dynamic,
@@ -73,24 +73,24 @@ impl Quorum {
     }
 }
 
-/// What a Hello says of [`Quorum`].
+/// [`Quorum`] as a Hello describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum QuorumPolicy {
     /// The peers that are connected when a campaign starts.
     #[default]
     Dynamic,
-    /// A fixed list of voters, connected or not: a majority of them elects, so that a room that is cut has one
-    /// leader at most.
+    /// A fixed list of voters, connected or not. A majority of them elects, so that a partitioned room has one leader
+    /// at most.
     Static {
-        /// How many they are.
+        /// Number of voters.
         voters: u32,
-        /// Who they are; the same list at all members.
+        /// Digest of the list; all members need equal lists.
         roster: RosterDigest,
     },
 }
 
-/// The voters of a static quorum: 1 to [`MAX_ROSTER_VOTERS`] peers, each with its key where that is fixed beforehand.
-/// The list never changes within a session; a clone shares it.
+/// The voters of a static quorum: 1 to [`MAX_ROSTER_VOTERS`] peers, each with its key if that is fixed in advance. The
+/// list never changes within a session; clones share it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Roster(Arc<BTreeMap<PeerId, Option<Fingerprint>>>);
 
@@ -98,7 +98,7 @@ impl Roster {
     /// A roster of these voters.
     ///
     /// # Errors
-    /// [`RosterError`] when there are none, too many, or one of them twice.
+    /// [`RosterError`] for an empty list, too many voters, or a duplicate.
     pub fn new(
         voters: impl IntoIterator<Item = (PeerId, Option<Fingerprint>)>,
     ) -> Result<Self, RosterError> {
@@ -115,11 +115,11 @@ impl Roster {
         }
     }
 
-    /// Reads a list of one voter a line: its id, and after a blank the fingerprint of its key (64 hexadecimal digits)
-    /// where that is to be fixed. Blanks around a line and empty lines are ignored.
+    /// Parses a list with one voter per line: its id, and optionally a blank and the fingerprint of its key (64
+    /// hexadecimal digits). Blanks around a line and empty lines are ignored.
     ///
     /// # Errors
-    /// [`RosterError`] with the line, counted from 1, where one line is wrong.
+    /// [`RosterError`] with the number of the wrong line, counted from 1.
     pub fn parse(text: &str) -> Result<Self, RosterError> {
         let lines = text.lines().zip(1..);
         let lines = lines.map(|(line, number)| (line.trim(), number));
@@ -135,7 +135,7 @@ impl Roster {
         self.0.contains_key(peer)
     }
 
-    /// The key that the list fixes for `voter`.
+    /// The key that the roster fixes for `voter`.
     pub fn key_of(&self, voter: &PeerId) -> Option<Fingerprint> {
         self.0.get(voter).copied().flatten()
     }
@@ -150,18 +150,18 @@ impl Roster {
         self.0.keys().cloned().collect()
     }
 
-    /// How many voters there are; at least one.
-    #[allow(clippy::len_without_is_empty)] // it never is
+    /// Number of voters; at least one.
+    #[allow(clippy::len_without_is_empty)] // the roster is never empty
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// How many of them are a majority.
+    /// Number of voters that are a majority.
     pub fn majority(&self) -> usize {
         self.len() / 2 + 1
     }
 
-    /// The same for equal lists, in whatever order their lines were.
+    /// A digest that is equal for equal lists, regardless of the order of their lines.
     pub fn digest(&self) -> RosterDigest {
         let mut hash = Sha256::new();
         for (voter, key) in self.0.iter() {
@@ -211,7 +211,7 @@ impl fmt::Debug for Roster {
     }
 }
 
-/// What two members compare of their rosters.
+/// The part of a roster that two members compare.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RosterDigest(pub [u8; 32]);
 
@@ -224,19 +224,19 @@ impl fmt::Debug for RosterDigest {
     }
 }
 
-/// Why a list is no roster.
+/// Reason why a list is not a roster.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RosterError {
-    /// There is no voter on it.
+    /// It names no voter.
     #[error("it names no voter; give 1 to {MAX_ROSTER_VOTERS}, one per line")]
     Empty,
-    /// There are too many voters on it.
+    /// It names too many voters.
     #[error("it names {voters} voters; at most {MAX_ROSTER_VOTERS} are allowed")]
     TooMany {
-        /// How many it names.
+        /// Number of voters.
         voters: usize,
     },
-    /// A voter is on it twice.
+    /// It names a voter twice.
     #[error("it names \"{voter}\" twice")]
     Twice {
         /// The voter.
@@ -247,13 +247,13 @@ pub enum RosterError {
     Id {
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with the id.
+        /// The error in the id.
         source: IdError,
     },
 }
 
 fn parse_line(line: &str, number: usize) -> Result<(PeerId, Option<Fingerprint>), RosterError> {
-    // No id is so long that a blank and a fingerprint could be its end.
+    // No id is long enough to end with a blank and a fingerprint.
     let (id, key) = match line.rsplit_once(char::is_whitespace) {
         Some((id, digits)) if is_fingerprint(digits) => (id.trim_end(), parse_fingerprint(digits)),
         _ => (line, None),

@@ -1,28 +1,28 @@
-//! Broadcasts of a centralized room: what their origin keeps, and which of them are repetitions.
+//! Broadcasts of a centralized room: the log of their origin, and the detection of repetitions.
 //!
-//! An origin numbers its broadcasts through its incarnation and keeps each until a leader has relayed it; after a
-//! change of the leader they go again. So a leader may get a broadcast that was relayed before, and a
-//! receiver may get one from two leaders. Nothing here knows links, queues or time.
+//! An origin numbers its broadcasts across its incarnation and keeps each until a leader has relayed it; after a change
+//! of the leader it sends them again. So a leader may get a broadcast that was relayed before, and a receiver may get
+//! one from two leaders. Nothing here depends on links, queues or time.
 //!
-//! A leader knows the numbers of what it was given, and so the next ones. Were it to use those up with messages of its own,
-//! the origin's would be taken for repetitions under the leaders after it. So an origin leaps ahead, by a distance that
-//! nobody knows, when its leader changes.
+//! A leader knows the numbers of the broadcasts that it received, and so the next ones. If it used those up with
+//! messages of its own, receivers would take the origin's broadcasts for repetitions under later leaders. So an origin
+//! leaps ahead by an unpredictable distance when its leader changes.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::bounded::{BoundedMap, Newest};
 use super::id::{Incarnation, PeerId};
 
-/// Lanes of incarnations of origins that are remembered, at most.
+/// Most lanes of incarnations of origins that are remembered.
 const MAX_REMEMBERED: usize = 4096;
-/// Separate runs of numbers that are remembered of one origin, at most. A gap comes about when leaders change.
+/// Most separate runs of numbers that are remembered of one origin. A change of the leader can leave a gap.
 const MAX_RUNS: usize = 64;
-/// Broadcasts of one origin whose digests are kept, at most: the newest.
+/// Most broadcasts of one origin whose digests are kept: the newest.
 const MAX_DIGESTS: usize = 1024;
-/// Origins whose digests are kept, at most.
+/// Most origins whose digests are kept.
 const MAX_DIGESTED_ORIGINS: usize = 256;
 
-/// What an origin has broadcast and no leader has relayed yet, numbered.
+/// The numbered broadcasts of an origin that no leader has relayed yet.
 #[derive(Debug, Clone)]
 pub struct CentralLog<M> {
     kept: VecDeque<(M, usize)>,
@@ -43,26 +43,26 @@ impl<M> Default for CentralLog<M> {
 }
 
 impl<M> CentralLog<M> {
-    /// How many broadcasts are kept, and how many bytes they have.
+    /// Number of kept broadcasts, and their size in bytes.
     pub fn kept(&self) -> (usize, usize) {
         (self.kept.len(), self.bytes)
     }
 
-    /// Whether everything has been relayed.
+    /// Whether leaders have relayed all broadcasts.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
-    /// The numbers go on that far ahead, from the next broadcast on that is pushed while nothing is kept: those between
-    /// two that are kept must not be missing.
+    /// Skips `distance` numbers at the next broadcast that is pushed while none is kept: there must be no gap between
+    /// two kept ones.
     pub fn leap(&mut self, distance: u64) {
-        // It never comes near the last number: one leap is made for each of many leaders.
+        // It never comes near the last number: there is one leap per change of the leader.
         if self.next() < 1 << 63 {
             self.leap = distance.min(1 << 62);
         }
     }
 
-    /// Keeps a broadcast of `len` bytes; gives its number.
+    /// Keeps a broadcast of `len` bytes; returns its number.
     pub fn push(&mut self, message: M, len: usize) -> u64 {
         if self.kept.is_empty() {
             self.first += std::mem::take(&mut self.leap);
@@ -73,7 +73,7 @@ impl<M> CentralLog<M> {
         number
     }
 
-    /// Every broadcast before this number has been relayed.
+    /// The first number that is not known to be relayed.
     pub fn first(&self) -> u64 {
         self.first
     }
@@ -83,7 +83,7 @@ impl<M> CentralLog<M> {
         self.first + self.kept.len() as u64
     }
 
-    /// A leader has relayed everything before number `next`. What was forgotten before stays forgotten.
+    /// Forgets every broadcast before `next`: a leader has relayed them. A smaller `next` than before changes nothing.
     pub fn relayed(&mut self, next: u64) {
         while self.first < next
             && let Some((_, len)) = self.kept.pop_front()
@@ -93,13 +93,13 @@ impl<M> CentralLog<M> {
         }
     }
 
-    /// What is kept, with its numbers.
+    /// The kept broadcasts with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &M)> {
         (self.first..).zip(self.kept.iter().map(|(message, _)| message))
     }
 }
 
-/// A set of numbers that come in long runs: the ends of few runs are kept, and gaps are filled later.
+/// A set of numbers that come in long runs: it stores the ends of a few runs, and later numbers fill the gaps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Runs {
     /// Disjoint, ascending and not adjacent; the second number is the one after the run.
@@ -107,14 +107,14 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Whether the number is in it.
+    /// Whether the set contains the number.
     pub fn contains(&self, number: u64) -> bool {
         let before = self.runs.partition_point(|(start, _)| *start <= number);
         before > 0 && number < self.runs[before - 1].1
     }
 
-    /// Puts a number in. Beyond the limit of runs the shortest of the others is forgotten, so that its numbers may be
-    /// taken again. No gap counts as seen: a leader that makes numbers up would take those of the origin away.
+    /// Adds a number. Beyond the limit of runs it forgets the shortest other run, so that its numbers may be accepted
+    /// again. It never fills a gap: a leader that makes numbers up would take the origin's numbers away.
     pub fn insert(&mut self, number: u64) {
         if self.contains(number) || number == u64::MAX {
             return;
@@ -151,11 +151,10 @@ impl Runs {
     }
 }
 
-/// Something about each lane of the incarnations of origins that were active last: an origin numbers the broadcasts of
-/// each lane by themselves.
+/// A value per lane of the incarnations of origins that were active last: an origin numbers each lane separately.
 ///
-/// A relay does not decide which incarnation an origin has now: the origin's own link does. So no incarnation replaces
-/// another here, and those of origins that have a link or are waited for are the last to be forgotten.
+/// A relay does not decide which incarnation an origin has now: the origin's own link does. So incarnations do not
+/// replace each other here. The ones of origins that have a link or keep a place are forgotten last.
 #[derive(Debug, Clone)]
 struct PerIncarnation<T> {
     incarnations: BoundedMap<(PeerId, Incarnation, u16), Entry<T>, MAX_REMEMBERED>,
@@ -179,8 +178,8 @@ impl<T> Default for PerIncarnation<T> {
 }
 
 impl<T: Default> PerIncarnation<T> {
-    /// What is remembered of this lane and incarnation of `origin`. It is bound if a link with the origin shows that this
-    /// incarnation is its own.
+    /// The value of this lane and incarnation of `origin`. It is bound if a link with the origin shows this
+    /// incarnation.
     fn entry(
         &mut self,
         origin: &PeerId,
@@ -204,14 +203,14 @@ impl<T: Default> PerIncarnation<T> {
     }
 }
 
-/// Names a broadcast.
+/// The name of a broadcast.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BroadcastName {
-    /// Whose it is.
+    /// Its origin.
     pub origin: PeerId,
-    /// Which incarnation of its origin numbered it.
+    /// The origin's incarnation that numbered it.
     pub incarnation: Incarnation,
-    /// The lane on which it is counted.
+    /// The lane on which it is numbered.
     pub lane: u16,
     /// Its number there.
     pub number: u64,
@@ -222,19 +221,19 @@ pub struct BroadcastName {
 pub struct RelayedCopy<'a> {
     /// The member that relayed it.
     pub relay: &'a PeerId,
-    /// Whether that is the present leader, and not a former one.
+    /// Whether the relay is the present leader, and not a former one.
     pub by_leader: bool,
-    /// Whether a link with the origin shows that this incarnation is its own.
+    /// Whether a link with the origin shows this incarnation.
     pub is_bound: bool,
-    /// Of the message.
+    /// Digest of the message.
     pub digest: u64,
 }
 
-/// The broadcasts that this host has been given, for those that come again.
+/// The broadcasts that this host has received, to detect repetitions.
 ///
-/// A number that a former leader used up with a message of its own must not cost the origin its message. So only a leader's
-/// numbers count for good. Of the newest of all the digests are kept, too: where the present leader relays another message under
-/// the number, that is new.
+/// A number that a former leader used up with a message of its own must not cost the origin its message. So only
+/// numbers from a present leader count permanently. For the newest broadcasts the digests are kept too: another message
+/// that the present leader relays under a known number is new.
 #[derive(Debug, Clone, Default)]
 pub struct Heard {
     runs: PerIncarnation<Runs>,
@@ -243,7 +242,7 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// Whether the host has not been given this broadcast.
+    /// Whether the host has not received this broadcast yet.
     pub fn is_new(&mut self, name: &BroadcastName, copy: RelayedCopy<'_>) -> bool {
         let digests = self.digests.get(&name.origin);
         match digests.and_then(|digests| digests.compare(name, copy)) {
@@ -259,7 +258,7 @@ impl Heard {
         }
     }
 
-    /// The host has been given this broadcast.
+    /// Notes that the host has received this broadcast.
     pub fn insert(&mut self, name: &BroadcastName, copy: RelayedCopy<'_>) {
         if copy.by_leader {
             self.runs_of(name, copy).insert(name.number);
@@ -283,10 +282,10 @@ impl Heard {
     }
 }
 
-/// The digests of the broadcasts of one origin that were heard last.
+/// The digests of the newest broadcasts of one origin.
 #[derive(Debug, Clone, Default)]
 struct Digests {
-    /// By incarnation, lane, number and digest: who relayed it.
+    /// The relay, by incarnation, lane, number and digest.
     relays: BTreeMap<DigestKey, PeerId>,
     by_age: Newest<DigestKey, MAX_DIGESTS>,
     is_bound: bool,
@@ -295,12 +294,12 @@ struct Digests {
 
 type DigestKey = (Incarnation, u16, u64, u64);
 
-/// A copy beside those of the same number that the host was given.
+/// Comparison of a copy with the delivered ones of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compared {
-    /// One has its digest.
+    /// A delivered one has its digest.
     Same,
-    /// All have other digests, and came through other relays.
+    /// All have other digests and came through other relays.
     Another,
     /// All have other digests, and one came through the same relay.
     AnotherOfItsRelay,
@@ -331,7 +330,7 @@ impl Digests {
     }
 }
 
-/// What a leader has relayed of each origin.
+/// The progress of a leader's relaying, per origin.
 #[derive(Debug, Clone, Default)]
 pub struct Relays {
     progress: PerIncarnation<Progress>,
@@ -339,28 +338,28 @@ pub struct Relays {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
-    /// Everything before this number is with the other members' queues.
+    /// The queues of the other members have everything before this number.
     forwarded: u64,
-    /// Everything before this number is with this host as well.
+    /// This host, too, has everything before this number.
     done: u64,
 }
 
-/// What a leader does with a broadcast.
+/// A leader's decision about a broadcast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Nothing: it was relayed, as everything before this number.
+    /// Ignored: it was relayed, as everything before this number.
     Repeated(u64),
-    /// It drops it: one before it is missing and will come again, and this one after it.
+    /// Dropped: an earlier one is missing; the origin will send both again.
     Early,
-    /// It is the next: for this host only, if the others have it.
+    /// The next one: for this host only, if the others have it.
     Next {
-        /// Whether the others' queues have it.
+        /// Whether the queues of the others have it.
         forwarded: bool,
     },
 }
 
 impl Relays {
-    /// Where the broadcast `number` stands, when its origin knows that all before `first` are relayed.
+    /// The decision about broadcast `number`, whose origin knows that all before `first` are relayed.
     pub fn place(
         &mut self,
         origin: &PeerId,
@@ -383,13 +382,13 @@ impl Relays {
         }
     }
 
-    /// The others' queues have the broadcast `number`.
+    /// Notes that the queues of the others have the broadcast `number`.
     pub fn forwarded(&mut self, origin: &PeerId, incarnation: Incarnation, lane: u16, number: u64) {
         let progress = self.progress.entry(origin, incarnation, true, lane);
         progress.forwarded = progress.forwarded.max(number + 1);
     }
 
-    /// Everybody has the broadcast `number`; gives the number after it.
+    /// Notes that all members have the broadcast `number`; returns the number after it.
     pub fn done(
         &mut self,
         origin: &PeerId,
@@ -529,7 +528,7 @@ mod tests {
         }
     }
 
-    /// A copy that the leader relayed.
+    /// A copy that the present leader relayed.
     fn by(relay: &PeerId, digest: u64) -> RelayedCopy<'_> {
         RelayedCopy {
             relay,
@@ -630,7 +629,7 @@ mod tests {
         for number in 0..1024 {
             assert!(!heard.is_new(&name("b", 1, number), by(&leader, number)));
         }
-        // Nor when its digest is forgotten.
+        // Also after its digest is forgotten.
         for number in 5000..7000 {
             heard.insert(&name("b", 1, number), formerly_by(&former, number));
         }
@@ -700,14 +699,14 @@ mod tests {
     fn a_leader_waits_for_what_it_refused_before_it_led() {
         let mut relays = Relays::default();
         let (a, now) = (id("a"), incarnation(1));
-        // 4 and 5 came while it did not lead yet; all before 4 went through another leader.
+        // 4 and 5 came before this node led; another leader relayed everything before 4.
         assert_eq!(relays.place(&a, now, 0, 6, 4), Place::Early);
         assert_eq!(
             relays.place(&a, now, 0, 4, 4),
             Place::Next { forwarded: false }
         );
         relays.done(&a, now, 0, 4);
-        // 5 and 6 went through another leader once more.
+        // Another leader relayed 5 and 6 in between.
         assert_eq!(
             relays.place(&a, now, 0, 7, 7),
             Place::Next { forwarded: false }

@@ -1,9 +1,9 @@
-//! Time as the core sees it: a monotonic instant that its user passes in.
+//! Time in the core: a monotonic instant that the caller passes in.
 
 use core::ops::{Add, Sub};
 pub use core::time::Duration;
 
-/// A point on a monotonic clock, in microseconds since an origin that only its owner knows.
+/// A point on a monotonic clock, in microseconds since an origin that only the clock's owner knows.
 ///
 /// The core never reads a clock: the driver and the simulator pass `Time` into every call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,7 @@
-//! What one node did and what happened to it, as entries of a trace (`docs/pictures.md` has the format).
+//! The inputs, outputs and states of one node as entries of a trace (`docs/pictures.md` has the format).
 //!
-//! Nothing is read or written here: the driver and the simulator pass a node's inputs and outputs to a
-//! [`Tracer`] and keep the entries that it derives, so that both tell the same story in the same words.
+//! This module does no I/O: the driver and the simulator pass a node's inputs and outputs to a [`Tracer`] and store the
+//! entries that it derives, so that both write the same format.
 
 mod tracer;
 
@@ -14,32 +14,32 @@ use super::id::PeerId;
 
 pub use tracer::Tracer;
 
-/// The version of the format: counts changes that a reader of older traces would get wrong.
+/// Version of the format: counts the changes that break readers of older traces.
 pub const VERSION: u32 = 1;
-/// Of the routine messages between two peers, every nth is kept by default.
+/// Default sampling of the routine messages between two peers: every nth is kept.
 pub const DEFAULT_ROUTINE: u64 = 10;
 
-/// A word of the format. A reader takes every word, those of later versions, too.
+/// A name in the format. Readers accept unknown names, such as those of later versions.
 pub type Word = Cow<'static, str>;
 
-/// The first line of one incarnation of one peer. It contains nothing of the room: neither its name nor its secret.
+/// The first line of one incarnation of one peer. It contains neither the name of the room nor its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// [`VERSION`].
     pub trace: u32,
-    /// Which peer; `None` for what a simulator knows of all.
+    /// The peer; `None` for a simulator's view of all peers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<PeerId>,
-    /// Which incarnation: when it began, in microseconds since 1970, and a random number (hexadecimal).
+    /// The incarnation: its start in microseconds since 1970, and a random number (hexadecimal).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<String>,
     /// The wall clock when [`Entry::at`] is 0, in microseconds since 1970.
     pub origin_us: u64,
-    /// Of heartbeats and peer lists, those are kept whose [`Said::n`] this number divides.
+    /// Sampling of heartbeats and peer lists: those with an [`Said::n`] that is a multiple of it are kept.
     pub routine: u64,
-    /// What wrote the trace.
+    /// The program that wrote the trace.
     pub by: Word,
-    /// The seed, where a simulator wrote it.
+    /// The seed, if a simulator wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
@@ -49,16 +49,16 @@ pub struct Header {
 pub struct Entry {
     /// Microseconds since the start of the trace.
     pub at: u64,
-    /// What happened.
+    /// The entry's content.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What a node is in its room.
+/// The role of a node in its room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Goes by another's leadership, or waits for one.
+    /// Follows a leader, or waits for one.
     Follower,
     /// Asks whether a campaign would succeed.
     PreCandidate,
@@ -75,67 +75,66 @@ pub enum Role {
 pub struct Said {
     /// Its kind.
     pub kind: Word,
-    /// Sender and receiver count the messages of one direction of their link from 1, those that are not
-    /// kept, too: what was sent has at its arrival the number that it had when it was sent. A probe (`ping`,
-    /// `pong`) has the number of the question instead.
+    /// Sequence number of the message in one direction of a link, from 1. Both ends count messages that are not kept,
+    /// too, so a message has equal numbers at both ends. A probe (`ping`, `pong`) has the number of the ping instead.
     pub n: u64,
-    /// The term that it speaks of.
+    /// The term in the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub term: Option<u64>,
-    /// Of an answer: whether it is a yes.
+    /// For an answer: whether it consents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted: Option<bool>,
-    /// Whom it names: leader, candidate or successor.
+    /// The member that it names: leader, candidate or successor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<PeerId>,
-    /// Of a proposal and its answers in a seeded cluster.
+    /// Ballot of a proposal or of its answers in a seeded cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ballot: Option<Ballot>,
 }
 
-/// What happened.
+/// The content of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum What {
-    /// The node has another role from now on; the first entry of an incarnation has its first.
+    /// The node's role has changed. The first entry of an incarnation has the initial role.
     Role {
         /// The role.
         role: Role,
     },
-    /// The largest record that the node has seen is another one.
+    /// The largest record that the node has seen has changed.
     Record {
-        /// How many times `SetLeader` was called, as far as the record knows.
+        /// Number of `SetLeader` calls, as far as the record knows.
         epoch: u64,
-        /// Who called it last.
+        /// The member that called it last.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         assigner: Option<PeerId>,
         /// The term.
         term: u64,
-        /// Who leads in it; none while that is not decided.
+        /// The leader of the term; none while that is not decided.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         leader: Option<PeerId>,
         /// Whether `SetLeader` named that leader.
         #[serde(default, skip_serializing_if = "is_false")]
         assigned: bool,
     },
-    /// The node gave its vote of a term.
+    /// The node gave its vote in a term.
     Vote {
-        /// To whom.
+        /// The candidate.
         candidate: PeerId,
         /// The term.
         term: u64,
     },
-    /// The host is shown another leader, or none.
+    /// The leader that the host sees has changed; there may be none.
     Shows {
-        /// Whom.
+        /// The leader.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         leader: Option<PeerId>,
-        /// Why.
+        /// The reason.
         reason: Word,
     },
     /// The node sent a message.
     Sent {
-        /// To whom.
+        /// The receiver.
         to: PeerId,
         /// The message.
         #[serde(flatten)]
@@ -143,7 +142,7 @@ pub enum What {
     },
     /// A message arrived.
     Received {
-        /// From whom.
+        /// The sender.
         from: PeerId,
         /// The message.
         #[serde(flatten)]
@@ -158,14 +157,14 @@ pub enum What {
     LinkDown {
         /// The peer.
         peer: PeerId,
-        /// Why.
+        /// The reason.
         why: Word,
     },
     /// The node closed a peer's link.
     Closes {
         /// The peer.
         peer: PeerId,
-        /// Why.
+        /// The reason.
         why: Word,
     },
     /// The node dials a peer by itself.
@@ -173,14 +172,14 @@ pub enum What {
         /// The peer.
         peer: PeerId,
     },
-    /// That dial made no link.
+    /// The dial failed.
     DialFailed {
         /// The peer.
         peer: PeerId,
     },
-    /// The host is told of the state of a member of a seeded cluster.
+    /// The host is notified of the state of a member of a seeded cluster.
     MemberState {
-        /// Whose.
+        /// The member.
         peer: PeerId,
         /// Its state.
         state: Word,
@@ -206,119 +205,119 @@ pub enum What {
     Left {
         /// The peer.
         peer: PeerId,
-        /// Why.
+        /// The reason.
         why: Word,
     },
     /// The room is over for this node.
     RoomEnded {
-        /// Why.
+        /// The reason.
         why: Word,
     },
-    /// Somebody wants to be linked.
+    /// A peer wants to enter.
     Join {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// Names the question.
+        /// Number of the request.
         ticket: u64,
     },
-    /// The room's word on that.
+    /// The room's decision on a join.
     JoinAnswer {
-        /// The question.
+        /// Number of the request.
         ticket: u64,
-        /// The word.
+        /// The decision.
         verdict: Word,
     },
-    /// The host is asked whether somebody may enter.
+    /// The host is asked whether a peer may enter.
     JoinRequest {
-        /// Who.
+        /// The peer.
         peer: PeerId,
     },
-    /// The host need not answer that any more.
+    /// The host need not answer a join request any more.
     JoinWithdrawn {
-        /// Who.
+        /// The peer.
         peer: PeerId,
     },
-    /// The host asks for something.
+    /// The host gave a command.
     Command {
-        /// For what.
+        /// The command.
         name: Word,
-        /// Whom it is about.
+        /// The peer that it names.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         peer: Option<PeerId>,
         /// The number, the limit, or 1 for yes and 0 for no.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<i64>,
     },
-    /// What the host asked for just before was refused.
+    /// The node refused the command before this entry.
     Refused {
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// How a `SetLeader` of this host ended.
+    /// Result of a `SetLeader` of this host.
     SetLeaderResult {
-        /// Who should have led.
+        /// The member that should have led.
         peer: PeerId,
-        /// How it ended.
+        /// The result.
         outcome: Word,
     },
-    /// Term and vote are to be kept on disk.
+    /// A request to write term and vote to disk.
     Persist {
-        /// Counts these requests.
+        /// Number of the request.
         number: u64,
     },
-    /// They are safe on disk.
+    /// Term and vote are safe on disk.
     Persisted {
-        /// The number of the request.
+        /// Number of the request.
         number: u64,
     },
-    /// The trace ends here; the process lives on.
+    /// The trace ends here; the process continues.
     End,
     /// The process ended as its host wanted: nothing follows in this incarnation.
     Stopped,
-    /// The process crashed: nothing follows in this incarnation. A real one leaves no such line.
+    /// The process crashed: nothing follows in this incarnation. Only a simulator writes this entry.
     Crashed,
-    /// The process was stopped and will go on (a simulator knows that).
+    /// The process was paused and will continue (only a simulator writes this).
     Paused,
-    /// The process goes on.
+    /// The process continues.
     Resumed,
-    /// A timer fired much too late: the process, or its machine, stood still (what a real room knows).
+    /// A timer fired much too late: the process, or its machine, stood still (only a real room writes this).
     Stalled {
-        /// How late, in microseconds.
+        /// The delay, in microseconds.
         late_us: u64,
     },
-    /// Nothing gets from one peer to another from now on.
+    /// The path from one peer to another is cut.
     Cut {
-        /// From whom.
+        /// The sending peer.
         from: PeerId,
-        /// To whom.
+        /// The receiving peer.
         to: PeerId,
     },
-    /// That is over.
+    /// A cut is over.
     Mended {
-        /// From whom.
+        /// The sending peer.
         from: PeerId,
-        /// To whom.
+        /// The receiving peer.
         to: PeerId,
     },
     /// Packets are lost from now on.
     Loss {
-        /// Of what: `probes`, or `streams`, where what is lost is sent again.
+        /// Kind of the packets: `probes`, or `streams`, where lost ones are sent again.
         of: Word,
-        /// How many of a hundred.
+        /// Loss in percent.
         percent: u32,
     },
     /// The faults of a simulated run's chaos are over.
     Healed,
-    /// A property that always holds did not: a bug.
+    /// An invariant was violated: a bug.
     Violation {
-        /// Its name.
+        /// Name of the invariant.
         property: Word,
-        /// What was seen.
+        /// Description of the violation.
         text: String,
     },
-    /// The disk was too slow: this many entries are missing here.
+    /// The disk was too slow: entries are missing here.
     Dropped {
-        /// How many.
+        /// Number of missing entries.
         entries: u64,
     },
     /// The file has reached its limit: nothing follows.

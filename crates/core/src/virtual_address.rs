@@ -1,23 +1,23 @@
-//! The addresses of members behind a tunnel: where a member is "at" that no packet reaches, but the leader does.
+//! Virtual addresses: addresses of members that no packet reaches directly, but through a tunnel via the leader.
 //!
-//! Such an address follows from the member's key alone, and names nothing outside of the process that uses it. It is never
-//! dialled on the real socket, and it is no address for a peer list.
+//! A virtual address follows from the member's key alone and is valid only inside the process that uses it. It is never
+//! dialled on the real socket and never part of a peer list.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use super::id::Fingerprint;
 
-/// The first half of every virtual address: a prefix of the unique local range (RFC 4193), drawn once.
+/// First half of every virtual address: a prefix of the unique local range (RFC 4193), drawn at random once.
 const PREFIX: [u8; 8] = [0xfd, 0x1e, 0x42, 0x09, 0xec, 0xea, 0x3e, 0xef];
-/// The port of every virtual address. It means nothing; 0 would be no port.
+/// Port of every virtual address. It has no meaning, but 0 would be no port.
 const PORT: u16 = 1;
 /// Bytes of a key's fingerprint that a virtual address carries.
 pub const VIRTUAL_ID_BYTES: usize = 8;
 
 /// The part of a key's fingerprint that its virtual address carries.
 ///
-/// The peer that is met there still has to prove that it holds the whole key, so two keys that share the part can only get in
-/// each other's way.
+/// The peer at the other end still has to prove that it holds the whole key, so two keys with an equal part can only
+/// get in each other's way.
 pub type VirtualId = [u8; VIRTUAL_ID_BYTES];
 
 /// The [`VirtualId`] of a key.
@@ -27,7 +27,7 @@ pub fn virtual_id(key: Fingerprint) -> VirtualId {
     id
 }
 
-/// Where a tunnel leads to the holder of `key`.
+/// The virtual address of the holder of `key`.
 pub fn virtual_address(key: Fingerprint) -> SocketAddr {
     address_of(virtual_id(key))
 }
@@ -40,7 +40,7 @@ pub fn address_of(id: VirtualId) -> SocketAddr {
     SocketAddr::from((Ipv6Addr::from(octets), PORT))
 }
 
-/// What `address` carries, if it is a virtual one, with whatever port.
+/// The id in `address` if it is a virtual one; the port does not matter.
 pub fn id_at(address: SocketAddr) -> Option<VirtualId> {
     let IpAddr::V6(ip) = address.ip() else {
         return None;
@@ -50,7 +50,7 @@ pub fn id_at(address: SocketAddr) -> Option<VirtualId> {
     VirtualId::try_from(id).ok()
 }
 
-/// Whether `address` is one that only a tunnel leads to.
+/// Whether `address` is a virtual one.
 pub fn is_virtual(address: SocketAddr) -> bool {
     id_at(address).is_some()
 }

@@ -1,7 +1,7 @@
-//! What members say to each other. Everything is encoded with `postcard`; enum variants and fields are
-//! only ever appended, and an incompatible change takes a new ALPN version.
+//! Messages between members, encoded with `postcard`. Enum variants and fields are only ever appended; an incompatible
+//! change takes a new ALPN version.
 //!
-//! Nothing here is trusted beyond its type: the receiver checks who said it.
+//! Types guarantee only the format: the receiver checks whether the sender may send a message.
 
 use std::net::SocketAddr;
 
@@ -25,14 +25,14 @@ pub const MAX_HELLO_BYTES: usize = 24 * 1024;
 pub const MAX_CONTROL_FRAME_BYTES: usize = 128 * 1024;
 /// Most entries of one [`Message::PeerList`].
 pub const MAX_PEER_LIST_ENTRIES: usize = 128;
-/// Longest word of an application that kicks, disconnects or rejects, in bytes.
+/// Longest reason of an application for a kick, a disconnect or a rejection, in bytes.
 pub const MAX_REASON_BYTES: usize = 3072;
-/// Most bans of a room, those that were lifted and are remembered included.
+/// Most bans of a room, lifted ones included.
 pub const MAX_KICKED: usize = 512;
 /// Most addresses of one [`PeerEntry`].
 pub const MAX_PEER_ADDRESSES: usize = 4;
 
-/// The first thing that either end says about itself, after the PAKE has shown that both know the room.
+/// The first message of either end about itself, after the PAKE has shown that both know the room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// Optional abilities, one bit each; unknown bits are ignored.
@@ -41,28 +41,29 @@ pub struct Hello {
     pub peer_id: PeerId,
     /// The sender's incarnation.
     pub incarnation: Incarnation,
-    /// How many sessions with this peer the sender has ended; the new session is the larger of both.
+    /// Number of sessions with this peer that the sender has ended; the new session takes the larger number of both
+    /// ends.
     pub generation: u32,
-    /// How many links the sender has lost within the present session; a larger number than the receiver's
-    /// tells it that its link is dead.
+    /// Number of links that the sender has lost within the present session. If it is larger than the receiver's, the
+    /// receiver's link is dead.
     pub losses: u32,
     /// Whether the sender's host asked for this link (it lifts an earlier disconnect).
     pub by_hand: bool,
-    /// The rules that the sender plays by.
+    /// The sender's room policy.
     pub policy: RoomPolicy,
     /// UDP port at which the sender accepts links.
     pub listen_port: u16,
-    /// Longest message that the sender takes, in bytes.
+    /// Longest message that the sender accepts, in bytes.
     pub max_message_size: u32,
     /// Whether the sender may lead.
     pub eligible: bool,
     /// The sender's election priority; higher is preferred.
     pub priority: i32,
-    /// Whether the sender knows a leader, itself or another: then it is in a room.
+    /// Whether the sender knows a leader, itself or another, and so is in a room.
     pub has_leader: bool,
-    /// What the sender's election strategy says.
+    /// Data of the sender's election strategy.
     pub side: Opaque,
-    /// Bytes of the sender's application, at most [`MAX_JOIN_PAYLOAD_BYTES`].
+    /// Join payload of the sender's application, at most [`MAX_JOIN_PAYLOAD_BYTES`].
     #[serde(with = "bytes_field")]
     pub join_payload: Vec<u8>,
 }
@@ -70,13 +71,13 @@ pub struct Hello {
 /// The acceptor's answer to a [`Hello`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HelloAck {
-    /// 0, or the code that the dialler's host gets.
+    /// 0, or the error code for the dialler's host.
     pub code: i32,
-    /// Whether the dialler was removed from the room.
+    /// Whether the dialler was kicked from the room.
     pub kicked: bool,
-    /// The number that the application of the room gave a rejection.
+    /// The room application's number for a rejection.
     pub reason: i32,
-    /// What that application said, at most [`MAX_REASON_BYTES`].
+    /// The room application's reason for a rejection, at most [`MAX_REASON_BYTES`].
     #[serde(with = "bytes_field")]
     pub bytes: Vec<u8>,
     /// The acceptor's own Hello.
@@ -98,108 +99,110 @@ mod bytes_field {
     }
 }
 
-/// One member as another describes it.
+/// A member as another one describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerEntry {
     /// The member's name.
     pub id: PeerId,
     /// The key that a link to it must show.
     pub key: Fingerprint,
-    /// Where it may be reached; at most [`MAX_PEER_ADDRESSES`].
+    /// Its addresses; at most [`MAX_PEER_ADDRESSES`].
     pub addresses: Vec<SocketAddr>,
 }
 
-/// A control message with what every control message carries.
+/// A control message with the fields common to all control messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
-    /// The sender's incarnation; a message of an older one is dropped.
+    /// The sender's incarnation; the receiver drops a message of an older one.
     pub incarnation: Incarnation,
     /// The message.
     pub message: Message,
 }
 
-/// What travels on the control stream between two cores.
+/// Messages on the control stream between two cores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
     /// Members that the sender is linked to.
     PeerList(Vec<PeerEntry>),
     /// The periodic sign of life: ping, pong and, from a leader, its claim.
     Heartbeat(Heartbeat),
-    /// The sender leaves the room. A leader names who should follow it.
+    /// The sender leaves the room. A leader names its successor.
     Leave {
-        /// Who campaigns at once, if the sender led.
+        /// The member that campaigns at once, if the sender led.
         successor: Option<PeerId>,
     },
     /// The answer to [`Message::Leave`].
     LeaveAck,
     /// A message of the election strategy.
     Election(Opaque),
-    /// A member asks the leader whether a stranger may enter.
+    /// A member asks the leader whether to admit a stranger.
     JoinRequest {
-        /// Counts the sender's questions.
+        /// Number of the sender's request.
         request: u64,
-        /// Who wants to enter.
+        /// The stranger.
         candidate: Candidate,
     },
-    /// The leader's answer.
+    /// The leader's answer to a [`Message::JoinRequest`].
     JoinAnswer {
-        /// The question answered.
+        /// Number of the request.
         request: u64,
-        /// Whether the stranger may enter.
+        /// The decision.
         verdict: Verdict,
     },
-    /// The leader has let a stranger in: whoever is dialled by it may link.
+    /// The leader has admitted a stranger: members that it dials may link with it.
     Admitted {
-        /// Who it is and where it may be reached.
+        /// Its id, its key and its addresses.
         entry: PeerEntry,
-        /// Which incarnation of it.
+        /// Its incarnation.
         incarnation: Incarnation,
     },
-    /// The leader removes a member.
+    /// The leader kicks a member.
     Kicked {
-        /// Who.
+        /// The member.
         peer: PeerId,
         /// Its key.
         key: Fingerprint,
-        /// The number that the leader's host gave as the reason.
+        /// The reason code of the leader's host.
         code: i32,
-        /// What the leader's host said, at most [`MAX_REASON_BYTES`].
+        /// The reason of the leader's host, at most [`MAX_REASON_BYTES`].
         #[serde(with = "bytes_field")]
         bytes: Vec<u8>,
-        /// The version of its ban; `None` where it may come back.
+        /// The version of its ban; `None` if it may return.
         ban: Option<BanVersion>,
     },
-    /// The rules that the leaders of this room have set so far.
+    /// The room rules as the sender knows them.
     RoomRules(RoomRules),
-    /// The sender may or may not lead from now on, or its priority has changed.
+    /// The sender's eligibility or priority has changed.
     Standing {
         /// Whether it may lead.
         eligible: bool,
         /// Its election priority.
         priority: i32,
-        /// Who campaigns at once, if the sender led and may no longer.
+        /// The member that campaigns at once, if the sender led and may no longer lead.
         successor: Option<PeerId>,
     },
     /// The leader has lifted bans. At most [`MAX_KICKED`].
     Unbanned(Vec<Ban>),
     /// The sender's host ends the link, until one of both hosts dials.
     Disconnected {
-        /// The number that it gave as the reason.
+        /// The reason code of that host.
         code: i32,
-        /// What it said, at most [`MAX_REASON_BYTES`].
+        /// The reason of that host, at most [`MAX_REASON_BYTES`].
         #[serde(with = "bytes_field")]
         bytes: Vec<u8>,
     },
-    /// The sender does not ask that any more, nor need the place that the answer kept: the stranger is gone.
+    /// The sender withdraws a join request, or gives back the place that an admission reserved: the stranger has gone
+    /// away.
     JoinWithdrawn {
-        /// The question.
+        /// Number of the request.
         request: u64,
     },
-    /// Two members have no link, since one has reached its limit. It reports that to the leader, and the leader to the other one.
+    /// Two members have no link because one has reached its limit. That one reports it to the leader, and the leader
+    /// notifies the other.
     Unlinked {
         /// The member that has no link with the other one.
         peer: PeerId,
-        /// The one whose limit is reached.
+        /// The member whose limit is reached.
         other: PeerId,
     },
 }
@@ -210,42 +213,42 @@ impl From<Stamped> for Message {
     }
 }
 
-/// Somebody who wants to enter the room.
+/// A peer that wants to enter the room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// Its name, its key and where it was seen.
+    /// Its id, its key and the addresses at which it was seen.
     pub entry: PeerEntry,
     /// Its incarnation.
     pub incarnation: Incarnation,
-    /// What its application says, at most [`MAX_JOIN_PAYLOAD_BYTES`].
+    /// Its join payload, at most [`MAX_JOIN_PAYLOAD_BYTES`].
     #[serde(with = "bytes_field")]
     pub payload: Vec<u8>,
 }
 
-/// Whether somebody may enter.
+/// The decision on a peer that wants to enter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// It may.
+    /// It may enter.
     Accepted,
-    /// Its id is another's.
+    /// Another member has its id.
     DuplicatePeerId,
     /// No place is free.
     Full(NoPlace),
-    /// The leader's host says no, or it was kicked.
+    /// The leader's host rejected it, or it was kicked.
     Rejected {
-        /// The number that the host gave as the reason.
+        /// The host's reason code.
         reason: i32,
-        /// What the host said, at most [`MAX_REASON_BYTES`].
+        /// The host's reason, at most [`MAX_REASON_BYTES`].
         #[serde(with = "bytes_field")]
         bytes: Vec<u8>,
     },
     /// No decision within the handshake timeout.
     Timeout(Undecided),
-    /// The one that was asked does not lead; ask again.
+    /// The receiver of the request does not lead; the sender asks again.
     NotLeader,
 }
 
-/// Why no place is free. Its text is for the player that wanted to enter.
+/// Reason why no place is free. Its text is for the player that wanted to enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Error)]
 pub enum NoPlace {
     /// The deciding member has as many links as its options allow.
@@ -261,86 +264,86 @@ pub enum NoPlace {
         "the room is limited to {limit} players beside each (SetMaxPeers, or the option max_peers), lost players included; try again when one has left, or ask the leader's host to raise the limit"
     )]
     Members {
-        /// Most other members of any member.
+        /// Maximum peers per member.
         limit: u32,
     },
-    /// Too many others want to enter at the same time.
+    /// Too many peers want to enter at the same time.
     #[error("too many players want to enter at the same time; try again in a few seconds")]
     Newcomers,
 }
 
 impl NoPlace {
-    /// A member has as many links as its `max_connections`.
+    /// `NoPlace` for a member that has reached its `max_connections`.
     pub fn connections(max_connections: usize) -> Self {
         let limit = u32::try_from(max_connections).unwrap_or(u32::MAX);
         Self::Connections { limit }
     }
 }
 
-/// Why the room did not decide in time. Its text is for the player that wanted to enter.
+/// Reason why the room did not decide in time. Its text is for the player that wanted to enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Error)]
 pub enum Undecided {
-    /// The leader's host answers join requests, and did not.
+    /// The leader's host decides about join requests and did not answer.
     #[error(
         "the leader's host did not answer the join request in time (AcceptJoin, RejectJoin); ask its player, and try again"
     )]
     Host,
-    /// The leader's host answers join requests, and has taken no events since this one.
+    /// The leader's host decides about join requests and has taken no events since this one.
     #[error(
         "the host does not answer: the game of the room's leader has taken no events since the join request; wait until it goes on, or ask its player"
     )]
     HostSilent,
-    /// The member that was dialled had no answer of the leader.
+    /// The dialled member got no answer from the leader.
     #[error("the room's leader did not answer in time; try again in a few seconds")]
     Leader,
-    /// The member that was dialled leaves the room.
+    /// The dialled member is leaving the room.
     #[error("the member at this address is leaving the room; dial another member")]
     Leaving,
 }
 
-/// Rules that leaders set while the room lives, as the sender knows them. Those of the present leader hold; another
-/// member's are hearsay.
+/// Rules that leaders set at run time, as the sender knows them. The present leader's rules apply; another member's are
+/// hearsay.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RoomRules {
-    /// Under which leadership the limit was set, and the how manieth it was: the largest holds.
+    /// Leadership that set the limit, and its sequence number; the highest wins.
     pub version: (Stamp, u64),
-    /// Who set the limit, which decides whether a report of it is believed.
+    /// Leader that set the limit; it decides whether a report of the limit is credible.
     pub set_by: Option<Decider>,
-    /// Most other members of any member; 0 is no limit beside the members' own.
+    /// Maximum peers per member; 0 leaves only the members' own limits.
     pub max_peers: u32,
-    /// Who is banned, and who was. At most [`MAX_KICKED`].
+    /// Bans in force and lifted bans. At most [`MAX_KICKED`].
     pub bans: Vec<Ban>,
 }
 
-/// Under which leadership a ban was set or lifted, and a count of such changes: the largest holds.
+/// Leadership that set or lifted a ban, and a sequence number of such changes; the highest wins.
 pub type BanVersion = (Stamp, u32);
 
-/// The leader that decided something. A stamp alone does not name its leader where several may have led under it.
+/// The leader that made a decision. A stamp alone does not identify its leader if several may have led under it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decider {
     /// Its name.
     pub leader: PeerId,
-    /// Which incarnation of it.
+    /// Its incarnation.
     pub incarnation: Incarnation,
 }
 
-/// Whether a peer is kept out of the room, under its name and with its key.
+/// A ban of one id and key, in force or lifted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ban {
     /// Its name.
     pub peer: PeerId,
     /// Its key.
     pub key: Fingerprint,
-    /// Of two entries for one name and key, the newer holds.
+    /// The newer of two entries for one id and key applies.
     pub version: BanVersion,
-    /// Who decided that. It is no part of the order; it decides whether a report is believed.
+    /// Leader that decided it. It is not part of the order; it decides whether a report is credible.
     pub by: Option<Decider>,
-    /// It may enter again. The entry stays, so that a member that missed this does not bring the ban back.
+    /// Whether it was lifted. The entry stays, so that a member that missed this does not bring the ban back.
     pub lifted: bool,
 }
 
 impl Ban {
-    /// One that every other word of that name and key overrides.
+    /// A ban with the lowest version: any other entry for that id and key overrides it.
     pub fn new(peer: PeerId, key: Fingerprint) -> Self {
         Self {
             peer,
@@ -351,12 +354,12 @@ impl Ban {
         }
     }
 
-    /// Whether this is the later word. Of two leaders' words with one version, the ban is.
+    /// Whether this entry is newer. At equal versions a ban wins over a lifted one.
     pub fn is_newer_than(&self, other: &Self) -> bool {
         (&self.version, !self.lifted) > (&other.version, !other.lifted)
     }
 
-    /// Whether both are about one name with one key.
+    /// Whether the entry has this id and key.
     pub fn is_about(&self, peer: &PeerId, key: Fingerprint) -> bool {
         self.peer == *peer && self.key == key
     }
@@ -365,40 +368,41 @@ impl Ban {
 /// The periodic sign of life.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heartbeat {
-    /// Counts the sender's heartbeats, to whichever peer and over whichever link: an older one than the newest is dropped.
+    /// Sequence number over all heartbeats of the sender, to any peer and over any link. The receiver drops one that is
+    /// older than the newest.
     pub seq: u64,
     /// The newest heartbeat received from this peer, sent back to measure the round trip.
     pub echo: Option<Echo>,
-    /// How long the sender's host has taken no events, in milliseconds.
+    /// Time for which the sender's host has taken no events, in milliseconds.
     pub host_silent_ms: u32,
-    /// What the election strategy adds.
+    /// Data of the election strategy.
     pub pulse: Opaque,
 }
 
-/// A heartbeat's sequence sent back, with the time that it was held.
+/// A heartbeat's sequence number sent back, with the time for which it was held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Echo {
-    /// The sequence of the heartbeat that is answered.
+    /// Sequence number of the answered heartbeat.
     pub seq: u64,
-    /// How long it was held before this answer, in microseconds.
+    /// Time between its arrival and this answer, in microseconds.
     pub held_us: u64,
 }
 
-/// The first byte of a datagram that carries a [`Probe`]. Those with another first byte are of later versions, and are
-/// ignored.
+/// First byte of a datagram that carries a [`Probe`]. Receivers ignore datagrams with another first byte: later
+/// versions may use them.
 pub const PROBE_DATAGRAM: u8 = 0;
 
-/// Between two cores, as a datagram: asks for a sign of life beside the streams.
+/// A datagram between two cores that asks for a sign of life outside the streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Probe {
-    /// "Are you there?"
+    /// Asks for a sign of life.
     Ping {
-        /// Given back in the answer.
+        /// Number that the answer repeats.
         nonce: u64,
     },
-    /// "I am."
+    /// Answers a ping.
     Pong {
-        /// The question's number.
+        /// Number of the ping.
         nonce: u64,
     },
 }

@@ -1,22 +1,23 @@
-//! Who is kept away from this node: by its host, or for a while because it broke the rules.
+//! Bans of this node alone: peers that its host disconnected, and peers that broke the protocol, for a while.
 //!
-//! A violation bans the key that committed it, whatever its name: nobody can be banned by what others do under its
-//! name. And it bans for a while only, after which this node dials: somebody else may have made the peer do it.
+//! A violation bans the key that committed it, regardless of the id, so that no peer can be banned for the actions of
+//! others under its id. The ban is temporary, and this node dials afterwards: another peer may have provoked the
+//! violation.
 
 use super::*;
 use crate::bounded::BoundedMap;
 use crate::introductions::Source;
 
-/// Peers that the host disconnected and that are remembered, at most.
+/// Most peers that the host disconnected and that are remembered.
 const MAX_DISCONNECTED: usize = 1024;
-/// Keys that broke the rules and that are remembered, at most.
+/// Most keys that broke the protocol and are remembered.
 const MAX_VIOLATORS: usize = 1024;
-/// How long the first violation bans; each further one twice as long as the one before.
+/// Duration of the ban for the first violation; each further ban lasts twice as long.
 const FIRST_BAN: Duration = Duration::from_secs(60);
-/// The longest ban. So long after its end a key counts as one that broke no rule.
+/// Longest ban. This long after its end a key counts as one without violations.
 const LONGEST_BAN: Duration = Duration::from_secs(3600);
 
-/// See the module's text.
+/// The bans of this node; see the module's text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bans {
     disconnected: BoundedMap<PeerId, (), MAX_DISCONNECTED>,
@@ -25,7 +26,7 @@ pub(super) struct Bans {
 
 #[derive(Debug, Clone)]
 struct Violator {
-    /// Whom to dial when the ban is over; nobody where that was done.
+    /// The peer to dial when the ban is over; `None` after the dial.
     entry: Option<PeerEntry>,
     ban: Duration,
     until: Time,
@@ -37,7 +38,7 @@ impl Bans {
         waiting.map(|one| one.until).min()
     }
 
-    /// Until one of both hosts asks for a link.
+    /// Bans a peer until one of both hosts asks for a link.
     pub(super) fn disconnect(&mut self, peer: &PeerId) {
         // The smallest id makes way.
         let disconnected = &mut self.disconnected;
@@ -73,14 +74,14 @@ impl Bans {
         self.violators.get(&key).is_some_and(|one| now < one.until)
     }
 
-    /// Whether the holder of `key` broke the rules, and was not dialled since.
+    /// Whether the holder of `key` broke the protocol and was not dialled since.
     pub(super) fn is_barred(&self, key: Fingerprint) -> bool {
         self.violators
             .get(&key)
             .is_some_and(|one| one.entry.is_some())
     }
 
-    /// Whose bans are over.
+    /// Takes the peers whose bans are over.
     fn due(&mut self, now: Time) -> Vec<PeerEntry> {
         let over = self
             .violators
@@ -91,12 +92,12 @@ impl Bans {
 }
 
 impl Node {
-    /// Whether this node keeps out of links with that peer, unless its own host asks for one.
+    /// Whether this node refuses links with that peer, unless its own host asks for one.
     pub(super) fn is_banned(&self, now: Time, peer: &PeerId, key: Fingerprint) -> bool {
         self.bans.is_disconnected(peer) || self.bans.is_violator(now, key)
     }
 
-    /// A peer, linked or lost, sent what no member sends.
+    /// Bans a peer, linked or lost, that broke the protocol.
     pub(super) fn bar_violator(&mut self, now: Time, peer: &PeerId) {
         self.introductions.forget(peer);
         let linked = self.membership.get(peer);
@@ -113,14 +114,15 @@ impl Node {
         }
     }
 
-    /// Bans that are over: this node dials the peers that are not back by themselves. Whether it may enter is the room's to say.
+    /// Dials the peers whose bans are over, unless they are back by themselves. The room still decides about their
+    /// admission.
     pub(super) fn bans_due(&mut self, now: Time) {
         for entry in self.bans.due(now) {
             self.dial_if_wanted(now, &entry);
         }
     }
 
-    /// Dials a peer with which this node had a link, unless something stands against another one.
+    /// Dials a peer with which this node had a link, unless it is banned, has a link, or finds no place.
     pub(super) fn dial_if_wanted(&mut self, now: Time, entry: &PeerEntry) {
         let is_wanted = self.id_holder(&entry.id).is_none()
             && !self.is_kicked(&entry.id, entry.key)

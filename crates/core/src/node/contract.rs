@@ -1,4 +1,4 @@
-//! What goes into a node and what comes out of it.
+//! Inputs and outputs of a node.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,174 +20,176 @@ use crate::wire::{Candidate, Envelope, NoPlace, Opaque, Probe, Verdict};
 /// Settings of a node.
 #[derive(Debug, Clone)]
 pub struct NodeConfig {
-    /// Time between two heartbeats to a peer.
+    /// Interval between two heartbeats to a peer.
     pub heartbeat_interval: Duration,
-    /// The settings of elections.
+    /// Settings of elections.
     pub election: ElectionConfig,
-    /// Other members, at most.
+    /// Maximum number of linked peers.
     pub max_connections: usize,
-    /// The room's limit where this node decides who enters and nobody has set one ([`Command::SetMaxPeers`]); 0 is none.
+    /// The room's limit where this node decides about admissions and no leader has set one ([`Command::SetMaxPeers`]);
+    /// 0 is none.
     pub max_peers: u32,
-    /// Whether a lost peer keeps its place and is dialled again; else it has left at once.
+    /// Whether a lost peer keeps its place and is dialled again; otherwise its session ends at once.
     pub auto_reconnect: bool,
-    /// How a lost peer is dialled again.
+    /// Settings for dialling a lost peer.
     pub reconnect: Reconnect,
-    /// How long a lost peer keeps its place.
+    /// Time for which a lost peer keeps its place.
     pub member_hold: Duration,
-    /// How long somebody who wants to enter waits for the room's word.
+    /// Time within which the room decides about a peer that wants to enter.
     pub handshake_timeout: Duration,
-    /// How long this host may take no events while its node leads: then the node yields to a member whose host does.
-    /// `None` is for ever.
+    /// Time for which this host may take no events while its node leads; then the node yields to a member whose host
+    /// takes them. `None` is unlimited.
     pub yield_after: Option<Duration>,
-    /// Whether this host decides, when it leads, who may enter.
+    /// Whether this host decides about admissions while its node leads.
     pub ask_host: bool,
-    /// What the wall clock shows when the node starts, as the time since 1970 (UTC).
+    /// The wall clock at the start of the node, as the time since 1970 (UTC).
     pub wall_clock: Duration,
-    /// Where the quorum is static, or an external store elects: what the incarnation before this one kept last
-    /// ([`Output::Persist`]). `None` is a first start. What this one keeps of it
-    /// ([`Node::first_state`](super::Node::first_state)) must be safe before its first output is carried out.
+    /// The last state that the previous incarnation stored ([`Output::Persist`]), with a static quorum or an external
+    /// store. `None` is a first start. This incarnation's part of it ([`Node::first_state`](super::Node::first_state))
+    /// must be safe before its first output is carried out.
     pub saved: Option<Opaque>,
-    /// The key of this node.
+    /// This node's key.
     pub key: Fingerprint,
-    /// Where others may reach this node; at most four.
+    /// This node's addresses for other members; at most four.
     pub addresses: Vec<SocketAddr>,
 }
 
-/// A link whose both ends said Hello.
+/// A link whose ends have exchanged Hellos.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkUp {
     /// The peer.
     pub peer: PeerId,
-    /// Which incarnation of it.
+    /// Its incarnation.
     pub incarnation: Incarnation,
     /// The key that it showed.
     pub key: Fingerprint,
-    /// Where it was seen.
+    /// The addresses at which it was seen.
     pub addresses: Vec<SocketAddr>,
     /// Whether it may vote and lead.
     pub eligible: bool,
     /// Its election priority.
     pub priority: i32,
-    /// Whether the room ends with it.
+    /// Whether it is the fixed host, with which the room ends.
     pub is_host: bool,
-    /// How its packets travel. A member may be linked once more over a better path.
+    /// How its packets travel. A member may get another link over a better path.
     pub path: Path,
-    /// What we said about leadership.
+    /// Election data of this node's Hello.
     pub ours: Opaque,
-    /// What it said about leadership.
+    /// Election data of the peer's Hello.
     pub theirs: Opaque,
 }
 
-/// Why a link ended.
+/// Reason why a link ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkEnd {
-    /// The other end closed it with nothing against this one: its process ends.
+    /// The other end closed it without a complaint: its process ends.
     Closed,
-    /// The other end's host disconnected us.
+    /// The other end's host disconnected this node.
     Disconnected,
-    /// A newer incarnation of the same peer takes over.
+    /// A newer incarnation of the peer replaces it.
     Replaced,
-    /// The other end fell silent here, or this end fell silent there, or the transport gave up. Its process may live on.
+    /// One end received nothing from the other for too long, or the transport gave up. The peer's process may still
+    /// run.
     Silent,
-    /// The peer sent what no member sends.
+    /// The peer broke the protocol.
     Violation(&'static str),
-    /// The leader removed the peer from the room.
+    /// The leader kicked the peer from the room.
     Kicked,
     /// The room is over for the end that closes the link.
     RoomEnded,
-    /// The end that closes the link goes on in a room that cannot keep the other one.
+    /// The end that closes the link moves to a room that cannot keep the other end.
     Moved(Conflict),
-    /// Both ends are members of two rooms that cannot become one, and the members of neither move. Once a leader of one of
-    /// both has changed, they may link again.
+    /// The ends are members of two rooms that cannot merge, and neither moves. They may link again after a leader of
+    /// either room has changed.
     OtherRoom,
 }
 
-/// What a host asks for.
+/// A command of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Set the leader.
     SetLeader(PeerId),
     /// Allow or forbid campaigns of this node.
     EnableAutoElection(bool),
-    /// End the link with a peer, until one of both connects by hand.
+    /// Ends the link with a peer, until one of both connects by hand.
     Disconnect {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// The number that the peer's host is told.
+        /// The reason code for the peer's host.
         code: i32,
-        /// What the peer's host is told.
+        /// The reason for the peer's host.
         bytes: Vec<u8>,
     },
-    /// A connection by hand of either end lifts an earlier disconnect.
+    /// Lifts an earlier disconnect: either end connects by hand.
     LiftBan(PeerId),
-    /// One of this host lifts what the holder of the key did.
+    /// Lifts the ban of a key that broke the protocol: this host connects by hand.
     Pardon(Fingerprint),
-    /// Hand the leadership over to a peer. Only the leader may.
+    /// Transfers the leadership to a peer. Only the leader may.
     TransferLeadership(PeerId),
-    /// Hand the leadership over to whoever would be next. Only the leader may.
+    /// Transfers the leadership to the next in line. Only the leader may.
     YieldLeadership,
-    /// Keep the places of lost peers and dial them, or not: those that are lost have left then.
+    /// Whether lost peers keep their places and are dialled. Turning it off ends the sessions of lost peers.
     SetAutoReconnect(bool),
-    /// May this node lead from now on?
+    /// Whether this node may lead.
     SetEligible(bool),
-    /// This node's election priority from now on.
+    /// This node's election priority.
     SetPriority(i32),
-    /// Other windows of the gossip strategy, checked already. Changes nothing where another elects.
+    /// New windows of the gossip strategy, already validated. Changes nothing with another strategy.
     SetWindows(Windows),
-    /// Shall this host decide, when it leads, who may enter?
+    /// Whether this host decides about admissions while its node leads.
     AskHost(bool),
     /// The host's answer to [`Event::JoinRequest`].
     AnswerJoin {
-        /// The question.
+        /// Number of the request.
         request: u64,
         /// The answer: accepted or rejected.
         verdict: Verdict,
     },
-    /// Remove a peer. Only the leader may.
+    /// Kicks a peer. Only the leader may.
     Kick {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// The number that the peer's host is told.
+        /// The reason code for the peer's host.
         code: i32,
-        /// What the peer's host is told.
+        /// The reason for the peer's host.
         bytes: Vec<u8>,
-        /// Whether its name and its key stay out.
+        /// Whether its id and its key are banned.
         ban: bool,
     },
-    /// Lift the bans of that name, and of the keys that it was banned with. Only the leader may.
+    /// Lifts the bans of that id, and of the keys that it was banned with. Only the leader may.
     Unban(PeerId),
-    /// Most other members of any member from now on; 0 is no limit. Only the leader may.
+    /// Maximum peers per member; 0 is no limit. Only the leader may.
     SetMaxPeers(u32),
-    /// What others read of this node while it leads. Only where the strategy has that.
+    /// Value that others read of this node while it leads. Only with a strategy that supports it.
     Proclaim(Arc<str>),
-    /// Acquire a lock; [`Event::LockResult`] answers. Only where the strategy has locks.
+    /// Acquires a lock; [`Event::LockResult`] answers. Only with a strategy that has locks.
     AcquireLock {
-        /// Names the question.
+        /// Number of the call.
         request: u64,
         /// The lock.
         name: Arc<str>,
-        /// How long to wait at most; zero takes it at once or not at all, `None` is no limit.
+        /// Longest wait; zero takes the lock at once or not at all, `None` is no limit.
         wait: Option<Duration>,
     },
-    /// Release a lock, or stop waiting for it.
+    /// Releases a lock, or stops waiting for it.
     ReleaseLock(Arc<str>),
-    /// Leave the room politely.
+    /// Leaves the room with a leave notice to all peers.
     Leave,
 }
 
-/// Everything that a node reacts to.
+/// An input of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// Time has passed.
     Tick,
-    /// A link that the room admitted is ready. Where its id belongs to another key or incarnation still, that session ends
-    /// now; [`Input::LinkUp`] follows as soon as the host has received that.
+    /// An admitted link is ready. If another key or incarnation still has its id, that session ends now;
+    /// [`Input::LinkUp`] follows as soon as the host has received its end.
     LinkReady {
         /// The peer.
         peer: PeerId,
         /// The key that it showed.
         key: Fingerprint,
-        /// Which incarnation of it.
+        /// Its incarnation.
         incarnation: Incarnation,
     },
     /// A peer is linked.
@@ -196,30 +198,31 @@ pub enum Input {
     LinkDown {
         /// The peer.
         peer: PeerId,
-        /// Why.
+        /// The reason.
         why: LinkEnd,
     },
-    /// The session with a peer, linked or lost, is over: the other end or a newer incarnation of it says so.
+    /// The session with a peer, linked or lost, is over: the other end has ended it, or a newer incarnation replaces
+    /// it.
     SessionOver {
         /// The peer.
         peer: PeerId,
-        /// Why.
+        /// The reason.
         why: LeftReason,
     },
-    /// Somebody whose Hello stands ([`Node::check_hello`](super::Node::check_hello)) wants to be linked;
-    /// answered by [`Output::JoinAnswer`].
+    /// A peer with an accepted Hello ([`Node::check_hello`](super::Node::check_hello)) wants a link; answered by
+    /// [`Output::JoinAnswer`].
     Join {
-        /// Names the question.
+        /// Number of the request.
         ticket: u64,
-        /// Who it is.
+        /// The peer.
         candidate: Box<Candidate>,
-        /// Whether this node dialled it because its own host asked for that: then a node that decides has
-        /// decided.
+        /// Whether this node dialled it because its own host asked for that: a node that decides admits it without
+        /// asking the host.
         invited: bool,
     },
-    /// The asker of that [`Input::Join`] is gone: the question is over, or the place that its answer kept is free.
+    /// The peer of an [`Input::Join`] has gone away: the request is over, and its reserved place is free.
     JoinWithdrawn {
-        /// Which question.
+        /// Number of the request.
         ticket: u64,
     },
     /// A control message arrived on the link of an authenticated peer.
@@ -236,55 +239,55 @@ pub enum Input {
         /// The probe.
         probe: Probe,
     },
-    /// Something else that is authenticated arrived from a peer.
+    /// Other authenticated data arrived from a peer.
     Heard {
         /// The peer.
         peer: PeerId,
     },
     /// A dial that this node asked for ended without a link.
     DialFailed {
-        /// Whom.
+        /// The peer.
         peer: PeerId,
-        /// Whether another try cannot end better.
+        /// Whether another dial would fail as well.
         permanent: bool,
     },
-    /// A member that was dialled says that this node was removed from the room while it had no link.
+    /// A dialled member reports that this node was kicked from the room while it had no link.
     KickedOut,
-    /// What [`Output::Persist`] said is safe on disk.
+    /// The state of an [`Output::Persist`] is safe on disk.
     Persisted {
-        /// The number of that output; those before it are safe, too.
+        /// The number of that output; earlier ones are safe, too.
         number: u64,
     },
-    /// The external store answers ([`Output::Engine`]).
+    /// The external store answers a call ([`Output::Engine`]).
     Engine {
         /// The call.
         call: Call,
-        /// What it answers.
+        /// The answer.
         answer: Answer,
     },
-    /// Since when this host has taken no events; `None` while it has nothing to take.
+    /// The time since which this host has taken no events; `None` while it has none to take.
     HostSilentSince(Option<Time>),
-    /// Whether the host's own dials are running.
+    /// Whether dials of the host are running.
     HostDialing(bool),
-    /// The wall clock was set: it shows this time since 1970 (UTC) now.
+    /// The wall clock was set: it now shows this time since 1970 (UTC).
     WallClock(Duration),
-    /// The host asks for something.
+    /// A command of the host.
     Command(Command),
 }
 
-/// Everything that a node does.
+/// An output of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Send on the control stream of a peer's link.
+    /// Send a message on the control stream of a peer's link.
     Transmit {
         /// The peer.
         to: PeerId,
         /// The message.
         envelope: Envelope,
-        /// Whether somebody waits for it: it is no heartbeat whose time has come. Its loss should be noticed at once.
+        /// Whether a loss should be noticed at once: some party waits for the message. False for a periodic heartbeat.
         urgent: bool,
     },
-    /// Send as a datagram.
+    /// Send a datagram.
     Datagram {
         /// The peer.
         to: PeerId,
@@ -293,63 +296,63 @@ pub enum Output {
     },
     /// Dial a peer; answer with a link or [`Input::DialFailed`].
     Dial(Dial),
-    /// Dial those of these addresses that are not linked and are not being dialled, and say whether such dials run
+    /// Dial the addresses that are neither linked nor being dialled, and report whether such dials run
     /// ([`Input::HostDialing`]).
     DialSeeds(Vec<Arc<str>>),
     /// Close a peer's link.
     Close {
         /// The peer.
         peer: PeerId,
-        /// Why.
+        /// The reason.
         why: LinkEnd,
     },
-    /// The room's word on somebody who wants to be linked.
+    /// The room's decision on a peer that wants a link.
     JoinAnswer {
-        /// The question.
+        /// Number of the request.
         ticket: u64,
-        /// The answer; never [`Verdict::NotLeader`].
+        /// The decision; never [`Verdict::NotLeader`].
         verdict: Verdict,
     },
-    /// Tell the host.
+    /// Notify the host.
     Event(Event),
-    /// Keep this where it survives the process, and answer with [`Input::Persisted`] when it is safe: what
-    /// depends on it is not said before. Only where the quorum is static, or an external store elects.
+    /// Store a state that must survive the process, and answer with [`Input::Persisted`] when it is safe; dependent
+    /// messages wait for that. Only with a static quorum or an external store.
     Persist {
-        /// Counts these outputs.
+        /// Sequence number of these outputs.
         number: u64,
-        /// What to keep.
+        /// The state.
         state: Opaque,
     },
-    /// Say in the log that the state file was lost, or is an older copy: another voter of the static quorum remembers
-    /// more writes. This node neither votes nor leads until it has heard all other voters.
+    /// Log that the state file was lost or is an older copy: another voter of the static quorum remembers more writes.
+    /// This node neither votes nor leads until it has heard from all other voters.
     StaleState {
-        /// How many writes the other voter remembers.
+        /// Number of writes that the other voter remembers.
         remembered: u64,
-        /// How many there were when this incarnation began.
+        /// Number of writes when this incarnation began.
         since: u64,
     },
-    /// Say in the log that something that a peer said was dropped, since it told a counter that is larger than the
-    /// clock allows: one of both clocks is wrong, or somebody lies. At most once in ten seconds.
+    /// Log that a message was dropped because of a counter above the bound that the clock allows: one of both clocks is
+    /// wrong, or the peer lies. At most once in ten seconds.
     Dropped {
         /// The peer.
         from: PeerId,
         /// The counter.
         value: u64,
-        /// What the clock allows now.
+        /// The bound at present.
         bound: u64,
     },
-    /// Ask the external store that elects; answered by [`Input::Engine`].
+    /// Send a request to the external store that elects; answered by [`Input::Engine`].
     Engine {
-        /// Counts these outputs, from 1 on.
+        /// Sequence number of these outputs, from 1.
         call: Call,
-        /// What for.
+        /// The request.
         request: Request,
     },
-    /// Everybody answered the farewell, and the election has nothing left to do.
+    /// All peers have answered the leave notice, and the election has nothing left to do.
     Departed,
 }
 
-/// Why a command was refused; nothing has changed.
+/// Reason why a command was refused; nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CommandError {
     /// The strategy refuses.
@@ -361,38 +364,38 @@ pub enum CommandError {
     /// A peer cannot disconnect or kick itself.
     #[error("{0} is this peer itself")]
     Oneself(PeerId),
-    /// Nobody of that name is in the room.
+    /// No peer of that id is in the room.
     #[error("{0} is not in the room")]
     UnknownPeer(PeerId),
-    /// Only the leader may do this.
+    /// Only the leader may give this command.
     #[error("this peer does not lead")]
     NotLeader,
-    /// No open question has that number.
+    /// No open join request has that number.
     #[error("no join request {0} is open")]
     UnknownRequest(u64),
-    /// No peer of that name is banned.
+    /// No peer of that id is banned.
     #[error("{0} is not banned")]
     NotBanned(PeerId),
-    /// So many peers are kicked already.
+    /// The limit of kicked peers is reached.
     #[error("{0} peers are kicked already, which is the limit")]
     TooManyKicked(usize),
-    /// The fixed host always leads and its guests never do.
+    /// A fixed host always leads, and its guests never do.
     #[error("who may lead is fixed in a room with a fixed host")]
     FixedHost,
 }
 
-/// Why a Hello is refused, with the code that the dialler gets.
+/// Reason why a Hello is refused, with the error code for the dialler.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AdmissionRefusal {
-    /// The dialler has the id of this node or of a linked member with another key.
+    /// The dialler has the id of this node or of a linked member, but another key.
     #[error("the id {0} is taken in this room")]
     DuplicatePeerId(PeerId),
-    /// The id is that of a voter of the static quorum, whose key is another.
+    /// The id belongs to a voter of the static quorum with another key.
     #[error(
         "{0} is a voter of this room with another key: the one that the roster names, or that the other voters saw first"
     )]
     VoterKey(PeerId),
-    /// A linked member has the id with another key. It may be dead without anybody knowing yet.
+    /// A linked member has the id with another key. It may be dead without being detected yet.
     #[error("the id {0} is bound to another key")]
     Bound(PeerId),
     /// The room is full here.
@@ -403,14 +406,15 @@ pub enum AdmissionRefusal {
         "{field} is {ours} in the room and {theirs} at the peer that wants to enter; all members of a room need the same"
     )]
     Policy {
-        /// Which rule.
+        /// Name of the rule.
         field: &'static str,
         /// Its value here.
         ours: String,
         /// Its value there.
         theirs: String,
     },
-    /// The host disconnected this peer, and neither end connected by hand since; or it broke the protocol lately.
+    /// The host disconnected this peer, and neither end has connected by hand since; or the peer broke the protocol
+    /// lately.
     #[error(
         "the host of the member that answered has disconnected {0}, or {0} broke the protocol lately"
     )]
@@ -418,25 +422,25 @@ pub enum AdmissionRefusal {
     /// The leader has kicked this peer.
     #[error("the leader has banned {0} from this room")]
     Kicked(PeerId),
-    /// The rooms of both have met, and cannot become one under their present leaders.
+    /// The peer's room and this one cannot merge under their present leaders.
     #[error(
         "the room of {0} and this one have leaders of one id, or one has banned the other's leader: they stay two rooms"
     )]
     OtherRoom(PeerId),
-    /// This node looks for a room, and so does the other end, as far as it shows.
+    /// This node looks for a room, and so does the other end, according to its Hello.
     #[error("this peer is also looking for a room")]
     Looking,
     /// This node is leaving.
     #[error("the member that answered is leaving the room")]
     Leaving,
-    /// This node is out of the room.
+    /// The room is over for this node.
     #[error("the room is over for the member that answered")]
     Ended,
 }
 
 #[cfg(any(test, feature = "laboratory"))]
 impl NodeConfig {
-    /// The default timers and limits; the tests change what they are about.
+    /// Default timers and limits; tests override the ones that they test.
     pub fn for_tests() -> Self {
         let ms = Duration::from_millis;
         Self {

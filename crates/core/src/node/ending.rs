@@ -1,14 +1,14 @@
-//! How a session ends. One function ends them, and it takes the lawful reason as an argument.
+//! Ends of sessions. One function ends them and takes the reason as an argument.
 //!
-//! No reason is a report of another member: a join request, an admission or an introduction grants at most, and a session
-//! ends when the link that it announced is ready. The present leader's kick is the one exception.
+//! No reason is a report of another member: a join request, an admission or an introduction grants at most, and a
+//! session ends when the announced link is ready. The present leader's kick is the one exception.
 
 use super::*;
 
-/// Every reason that ends the session with a peer, linked or lost.
+/// Reason that ends the session with a peer, linked or lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SessionEnd {
-    /// The peer left. It sent that on its own link.
+    /// The peer left, with a leave notice on its own link.
     Left {
         /// The next leader, if it led.
         successor: Option<PeerId>,
@@ -17,13 +17,13 @@ pub(super) enum SessionEnd {
     NotKept(Gone),
     /// Its place was kept for as long as the host wants, or is needed for another lost member.
     HoldOver,
-    /// It is not dialled any more.
+    /// This node stopped dialling it.
     GaveUp,
     /// Its own Hello shows that the other end has ended the session.
     EndedThere,
     /// Its own Hello, or its own link, shows a newer incarnation with the same key.
     Restarted,
-    /// Another link for the id is ready and the room admitted it, while the holder was lost or had failed its probe.
+    /// Another link for the id is ready and was admitted, while the holder was lost or had failed its probe.
     Superseded,
     /// One of both hosts ended it.
     Disconnected {
@@ -34,18 +34,18 @@ pub(super) enum SessionEnd {
     },
     /// The peer broke the protocol on its own link.
     Violation,
-    /// The present leader removed it.
+    /// The present leader kicked it.
     Kicked {
         /// The number that the leader's host gave.
         code: i32,
         /// The bytes that the leader's host gave.
         bytes: Vec<u8>,
     },
-    /// This node goes on in a room that cannot keep the peer.
+    /// This node moves to a room that cannot keep the peer.
     Moved,
-    /// The peer goes on in a room that cannot keep this node.
+    /// The peer moved to a room that cannot keep this node.
     MovedThere,
-    /// The peer is a member of another room, which cannot become one with this room.
+    /// The peer is a member of another room that cannot merge with this one.
     OtherRoom,
     /// The room is over, for this node or for the peer.
     RoomOver,
@@ -143,7 +143,7 @@ impl Node {
         self.place_is_free(now, peer);
     }
 
-    /// Without its fixed host the room is over. One that was started anew goes on with it.
+    /// Ends the room after the session of its fixed host. If the host was restarted, the room continues with it.
     fn ends_without_host(&mut self, why: LeftReason, code: i32, bytes: &[u8]) -> bool {
         let (why, code, bytes) = match why {
             LeftReason::Replaced => return false,
@@ -158,8 +158,8 @@ impl Node {
         self.announce_end(why, code, bytes)
     }
 
-    /// Ends the session with the holder of an id that another link takes over. A lost holder has no link to close: by then
-    /// that of the id is the next one.
+    /// Ends the session with the holder of an id that another link takes over. A lost holder has no link to close: the
+    /// id's link is already the next one.
     pub(super) fn replace(&mut self, now: Time, peer: &PeerId, end: SessionEnd) {
         if self.membership.get(peer).is_some() {
             self.close(peer, LinkEnd::Replaced);
@@ -167,8 +167,8 @@ impl Node {
         self.end_session(now, peer, end);
     }
 
-    /// A link is ready, which the room admitted and whose other end holds `key`. Another holder of its id is over, if it is
-    /// lost or failed its probe here.
+    /// Handles an admitted link that is ready and whose other end holds `key`. The session of another holder of its id
+    /// ends, if that holder is lost or failed its probe here.
     pub(super) fn link_ready(
         &mut self,
         now: Time,
@@ -196,7 +196,7 @@ impl Node {
             false => SessionEnd::Superseded,
         };
         self.replace(now, peer, end);
-        // The link itself follows. It has the place of the one before.
+        // The link itself follows. It takes the place of the one before.
         self.vouch(now, peer, key);
     }
 }

@@ -1,24 +1,25 @@
-//! How a node enters a room: one that joins neither leads nor admits before it has followed a leader.
+//! Entry into a room: a joining node neither leads nor admits before it has followed a leader.
 //!
-//! Until then it counts as one that may not lead, in its own election and in those of others, so that no strategy knows of it.
+//! Until then it counts as ineligible, in its own election and in the elections of others, so that no strategy has to
+//! know about it.
 
 use super::*;
 use crate::election::{ElectionConfig, Entry};
 
-/// When a host learns that its node has found no room. The node goes on looking.
+/// Time after which a host is notified that its node has found no room. The node keeps looking.
 const REPORT_AFTER: Duration = Duration::from_secs(10);
 
 /// A node that looks for a room.
 #[derive(Debug)]
 pub(super) struct Looking {
-    /// Whether its host lets it lead, once it has followed a leader.
+    /// Whether its host lets it lead after it has followed a leader.
     pub(super) eligible: bool,
-    /// When the host learns that there is no room, if it has not.
+    /// The time of the host's notification that no room was found; `None` once sent.
     report_at: Option<Time>,
 }
 
 impl Looking {
-    /// Where the node joins a room, it may not lead yet.
+    /// Begins to look if the node joins a room; the node may not lead yet.
     pub(super) fn begin(now: Time, config: &mut ElectionConfig) -> Option<Self> {
         (config.entry == Entry::Join).then(|| Self {
             eligible: std::mem::replace(&mut config.eligible, false),
@@ -33,13 +34,13 @@ impl Node {
         self.looking.is_some()
     }
 
-    /// Whether this node has followed no leader yet and the sender of `hello` shows none either. A peer that a member has
-    /// introduced is in the room of that member.
+    /// Whether this node has followed no leader yet and the sender of `hello` knows none either. A peer that a member
+    /// has introduced is in the room of that member.
     pub(super) fn looks_for_room(&self, hello: &Hello, key: Fingerprint) -> bool {
         self.looking.is_some() && !hello.has_leader && !self.is_vouched(&hello.peer_id, key)
     }
 
-    /// There is a leader: from now on this node is a member as any other.
+    /// Ends the search if there is a leader: this node is an ordinary member then.
     pub(super) fn room_found(&mut self, now: Time) {
         if self.leader().is_none() {
             return;

@@ -1,4 +1,4 @@
-//! What only some election strategies have: the node passes it on between its caller and the strategy.
+//! Features of single election strategies, which the node passes on between its caller and the strategy.
 
 use std::sync::Arc;
 

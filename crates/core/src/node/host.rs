@@ -1,45 +1,45 @@
-//! Whether the hosts of the room take their events: a leader whose host does not may yield to a member whose host does.
+//! Host silence: a leader whose host takes no events may yield to a member whose host does.
 //!
-//! Each node shows its own host's silence with its heartbeats. The leader alone yields, and only for the silence of its own
-//! host. What another member shows of itself makes it a target, or none.
+//! Each node reports its own host's silence in its heartbeats. Only the leader yields, and only for the silence of its
+//! own host. Another member's report makes that member a target, or none.
 
 use super::*;
 use crate::wire::Strategy;
 
-/// A host that has taken no events for so long is reported to the other hosts.
+/// Time without taking events after which a host is reported to the other hosts.
 const SILENT_AFTER: Duration = Duration::from_secs(5);
-/// A node yields once in so many times its own limit.
+/// Multiple of its own limit within which a node yields once at most.
 const YIELD_PAUSE: u32 = 10;
-/// The host of a target has taken events within this part of the limit.
+/// Part of the limit within which the host of a target has taken events.
 const TARGET_PART: u32 = 2;
 
 /// This node's host.
 #[derive(Debug, Default)]
 pub(super) struct Host {
-    /// Since when it has taken no events.
+    /// Time since which it has taken no events.
     pub(super) silent_since: Option<Time>,
-    /// When this node yielded for that last.
+    /// Time of this node's last yield for that.
     yielded_at: Option<Time>,
 }
 
 impl Node {
-    /// How long this host has taken no events.
+    /// Time for which this host has taken no events.
     pub(super) fn host_silence(&self, now: Time) -> Duration {
         let since = self.host.silent_since;
         since.map_or(Duration::ZERO, |since| now.since(since))
     }
 
-    /// Since when this host has taken no events, as the node learned last.
+    /// Time since which this host has taken no events, according to the last input.
     pub fn host_silent_since(&self) -> Option<Time> {
         self.host.silent_since
     }
 
-    /// When this node yielded last because its host was silent, for checks.
+    /// Time of this node's last yield for a silent host, for checks.
     pub fn yielded_at(&self) -> Option<Time> {
         self.host.yielded_at
     }
 
-    /// A heartbeat of `peer` has arrived.
+    /// Reports a change of a host's silence after a heartbeat of `peer`.
     pub(super) fn note_host(&mut self, peer: &PeerId) {
         let Some(member) = self.membership.get_mut(peer) else {
             return;
@@ -56,7 +56,8 @@ impl Node {
         });
     }
 
-    /// A leader whose host has been silent for too long hands over to a member whose host is not, if there is one.
+    /// Transfers the leadership to a member with a lively host, if there is one and this leader's host has been silent
+    /// for too long.
     pub(super) fn yield_if_silent(&mut self, now: Time) {
         let Some(limit) = self.config.yield_after else {
             return;
@@ -74,7 +75,7 @@ impl Node {
         }
     }
 
-    /// Members that may lead and whose hosts have taken events for less than `limit`, the preferred ones first.
+    /// Members that may lead and whose hosts have been silent for less than `limit`, the preferred ones first.
     fn lively_members(&self, limit: Duration) -> Vec<PeerId> {
         let is_lively = |id: &PeerId| {
             let member = self.membership.elector(id);
@@ -90,7 +91,8 @@ impl Node {
         ids.collect()
     }
 
-    /// Hands over to the first of `targets` that can take over; where the strategy names no target, to the next in line.
+    /// Transfers the leadership to the first of `targets` that can take over; if the strategy names no target, to the
+    /// next in line.
     fn yield_to(&mut self, now: Time, targets: Vec<PeerId>) -> bool {
         let names_target = self.config.election.policy.strategy == Strategy::Raft;
         let mut targets = targets.into_iter().map(|peer| names_target.then_some(peer));

@@ -1,7 +1,7 @@
-//! Who may enter: whoever is known enters at once; about a stranger the leader decides, or its host.
+//! Admission: known peers enter at once; the leader, or its host, decides about strangers.
 //!
-//! A contact that does not lead asks the leader and waits; without a leader that it is linked to it decides
-//! itself. A question outlives its leader: the next one is asked again.
+//! A contact that does not lead asks the leader and waits. A contact without a linked leader decides itself. A request
+//! outlives its leader: the next leader is asked again.
 
 use super::*;
 use crate::bounded::BoundedMap;
@@ -9,37 +9,37 @@ use crate::wire::{
     Candidate, MAX_JOIN_PAYLOAD_BYTES, MAX_REASON_BYTES, NoPlace, Undecided, Verdict,
 };
 
-/// Questions that are open at a time, at most. Beyond these the room counts as full.
+/// Most requests that are open at a time. Beyond these the room counts as full.
 const MAX_OPEN: usize = 64;
-/// The same for one member that asks: so many admissions are under way at a time at an honest one.
+/// Most open requests of one member that asks; an honest member has no more admissions under way.
 const MAX_OPEN_PER_MEMBER: usize = 16;
-/// Questions of one member that are considered at a time; the others wait for their turn.
+/// Most requests of one member that are considered at a time; its others wait.
 const MAX_CONSIDERED_PER_MEMBER: usize = 4;
-/// Strangers that members vouched for and that are remembered, at most, and for how long.
+/// Most vouched strangers that are remembered, and for how long.
 const MAX_VOUCHED: usize = 1024;
 const VOUCHED_FOR: Duration = Duration::from_secs(120);
-/// A host that has taken no events is given up so long before the end of the time for entering, as a part of that.
+/// Part of the handshake timeout before its end at which a host that has taken no events is given up.
 const HOST_LOOK_PART: u32 = 4;
-/// The longest time for which an old link is asked for a sign of life before its id is another's.
+/// Longest time for which an old link is probed before its id goes to another peer.
 const MAX_BINDING_PROBE: Duration = Duration::from_millis(500);
 /// Time between two probes of it: one may be lost.
 const BINDING_PING_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Questions about strangers.
+/// Requests of strangers for admission.
 #[derive(Debug, Default)]
 pub(super) struct Joins {
     open: BTreeMap<u64, Open>,
     asked: u64,
     vouched: BoundedMap<PeerId, (Fingerprint, Time), MAX_VOUCHED>,
-    /// Who was let in by this node and is not linked yet; it has a place until then.
+    /// Peers that this node admitted and that are not linked yet; each has a place until then.
     granted: BoundedMap<PeerId, Grant, MAX_VOUCHED>,
-    /// Tickets that the leader has admitted and that are not linked yet: whom to notify where they never will be.
+    /// Tickets that the leader has admitted and that are not linked yet, with the leader to notify if they never are.
     passed: BTreeMap<u64, Passed>,
-    /// Peers that this node's own host asked for, and since when they are admitted.
+    /// Peers for which this node's own host asked, with the time of their admission.
     invited: BoundedMap<PeerId, (Fingerprint, Time), MAX_VOUCHED>,
 }
 
-/// A question that the leader has answered.
+/// A request that the leader has granted.
 #[derive(Debug)]
 struct Passed {
     leader: PeerId,
@@ -59,13 +59,13 @@ struct Open {
     candidate: Candidate,
     asker: Asker,
     invited: bool,
-    /// Whether this host was asked, and neither has answered nor learned that it need not.
+    /// Whether this host was asked and has neither answered nor received a withdrawal.
     is_put: bool,
     waits: Waits,
     until: Time,
 }
 
-/// Who wants to know.
+/// The origin of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Asker {
     /// An admission of this node.
@@ -83,21 +83,22 @@ impl Asker {
     }
 }
 
-/// What a question waits for.
+/// The state in which a request waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Waits {
-    /// Whether the present id_holder of the id lives.
+    /// Waits for a sign of life of the present holder of the id.
     Binding { until: Time, ping_at: Time },
-    /// That leader's word.
+    /// Waits for the leader's answer.
     Leader { leader: PeerId, asked: bool },
-    /// This host's answer. A host that has taken no events between `asked` and `look_at` does not know of the question.
+    /// Waits for this host's answer. A host that has taken no events between `asked` and `look_at` does not know of the
+    /// request.
     Host { asked: Time, look_at: Option<Time> },
-    /// Other questions of the same member, or the places that were granted to those.
+    /// Waits for other requests of the same member, or for the places that were granted to those.
     Turn,
 }
 
 impl Joins {
-    /// Since when the holder of `key` is admitted, if this node's own host asked for the link with it.
+    /// The time at which the holder of `key` was admitted, if this node's own host asked for the link with it.
     pub(super) fn invited_at(&self, peer: &PeerId, key: Fingerprint) -> Option<Time> {
         let invited = self
             .invited
@@ -124,12 +125,12 @@ impl Joins {
             .min()
     }
 
-    /// Whether a question waits for its turn.
+    /// Whether a request waits for its turn.
     fn somebody_waits(&self) -> bool {
         self.open.values().any(|open| open.waits == Waits::Turn)
     }
 
-    /// Whether a member has as many questions here as are considered at a time, beside that one.
+    /// Whether the limit of considered requests of one member is reached, without request `number`.
     fn are_many_considered(&self, asker: &Asker, number: u64) -> bool {
         let of_it = |other: &&Open| {
             other.asker.member() == asker.member()
@@ -143,13 +144,13 @@ impl Joins {
 /// The places of a room with a limit, as far as they are taken.
 struct Places {
     max: usize,
-    /// By members, linked or lost.
+    /// Places of members, linked or lost.
     taken: usize,
 }
 
 impl Places {
-    /// How many places the grants to one asker may hold, when others hold `to_others`: half of those that are free, at least
-    /// one. So a member that asks for newcomers of its own making keeps no other newcomer out.
+    /// Most places that grants to one asker may hold while others hold `to_others`: half of the free ones, at least
+    /// one. So a member that asks for newcomers of its own making blocks no other newcomer.
     fn share(&self, to_others: usize) -> usize {
         let free = self.max.saturating_sub(self.taken + to_others);
         (free / 2).max(1)
@@ -157,12 +158,12 @@ impl Places {
 }
 
 impl Node {
-    /// Somebody wants to be linked here.
+    /// Handles a request for a link with this node.
     pub(super) fn join(&mut self, now: Time, ticket: u64, candidate: Candidate, invited: bool) {
         self.open_join(now, Asker::Here { ticket }, candidate, invited);
     }
 
-    /// A member asks about somebody who wants to be linked there.
+    /// Handles a member's request for a link with that member.
     pub(super) fn join_requested(
         &mut self,
         now: Time,
@@ -211,7 +212,7 @@ impl Node {
         self.decide(now, number);
     }
 
-    /// Carries a question on from wherever it stands.
+    /// Continues a request from its present state.
     fn decide(&mut self, now: Time, number: u64) {
         let Some(open) = self.joins.open.get(&number) else {
             return;
@@ -250,7 +251,7 @@ impl Node {
                 );
                 return self.ping(&entry.id);
             }
-            // The room let the holder of this key in before.
+            // The room admitted the holder of this key before.
             Some((key, _)) if key == entry.key => return self.accept(now, number, false),
             _ if self.is_vouched(&entry.id, entry.key) => return self.accept(now, number, false),
             _ => {}
@@ -259,7 +260,7 @@ impl Node {
         let no_place = self.no_place_for(now, &entry.id);
         let linked = |id: &PeerId| self.membership.get(id).is_some();
         match (leader, no_place) {
-            // It asks the next leader, or decides itself.
+            // The asker asks the next leader, or decides itself.
             _ if asker.member().is_some() && !self.is_leader() => {
                 self.answer(number, Verdict::NotLeader);
             }
@@ -302,14 +303,16 @@ impl Node {
         }
     }
 
-    /// Why the limits of the room leave no place for one more member, if they do not. Within the leader's limit lost members
-    /// keep their places, and those that were let in a moment ago have theirs; the own limit counts links, or
-    /// members that come and go could keep everybody out. The leader's limit counts nobody out who leads: the one that is
-    /// known here may be old, and the leader lifts it as soon as it is linked. Nor does it count a voter of a static quorum
-    /// out where nobody leads: votes alone make a leader there, and only a leader can lift the limit.
+    /// The limit that leaves no place for one more member, if any. Within the leader's limit, lost members keep their
+    /// places, and newly admitted ones have theirs. This node's own limit counts links only, or members that come and
+    /// go could block all others.
+    ///
+    /// The leader's limit blocks no leader: the limit that is known here may be old, and the leader lifts it as soon as
+    /// it is linked. Nor does it block a voter of a static quorum while there is no leader: only votes make a leader
+    /// there, and only a leader can lift the limit.
     fn no_place_for(&mut self, now: Time, peer: &PeerId) -> Option<NoPlace> {
         self.joins.granted.retain(|_, grant| now < grant.until);
-        // The place of its own member that it replaces is its own.
+        // A peer that replaces its own member takes that member's place.
         if self.linked_but(peer) >= self.config.max_connections {
             return Some(NoPlace::connections(self.config.max_connections));
         }
@@ -323,7 +326,7 @@ impl Node {
         is_full.then_some(NoPlace::Members { limit })
     }
 
-    /// The places of the room, where there is a limit, and who has them but `peer`.
+    /// The places of the room, if there is a limit, without the place of `peer`.
     fn places_but_of(&self, peer: &PeerId) -> Option<Places> {
         let max = usize::try_from(self.max_peers()).unwrap_or(usize::MAX);
         let lost = self.absent().filter(|id| *id != peer).count();
@@ -333,13 +336,13 @@ impl Node {
         })
     }
 
-    /// How many members other than `peer` are linked.
+    /// Number of linked members other than `peer`.
     fn linked_but(&self, peer: &PeerId) -> usize {
         let linked = self.membership.iter();
         linked.filter(|(id, _)| *id != peer).count()
     }
 
-    /// Whether a question of a member waits: others of its questions are considered, or its newcomers hold its share of the
+    /// Whether a member's request waits: others of its requests are considered, or its newcomers hold its share of the
     /// places.
     fn waits_for_its_turn(&mut self, now: Time, number: u64, asker: &Asker, peer: &PeerId) -> bool {
         let Some(member) = asker.member() else {
@@ -356,7 +359,7 @@ impl Node {
         places.is_some_and(|places| its.len() >= places.share(to_others.len()))
     }
 
-    /// Questions that waited for others of the same member are considered, as far as their turn has come.
+    /// Considers the requests that waited for others of the same member, as far as it is their turn.
     pub(super) fn take_turns(&mut self, now: Time) {
         if !self.joins.somebody_waits() {
             return;
@@ -368,7 +371,7 @@ impl Node {
         }
     }
 
-    /// It is linked: its place is no promise any more.
+    /// Releases the reserved place of a peer that is linked now.
     pub(super) fn has_entered(&mut self, peer: &PeerId) {
         self.joins.granted.remove(peer);
     }
@@ -386,7 +389,7 @@ impl Node {
         }
     }
 
-    /// A question is over; a host that was asked learns of it, unless it has answered.
+    /// Closes a request. If the host was asked and has not answered, it receives a withdrawal.
     fn close_question(&mut self, number: u64) -> Option<Open> {
         let open = self.joins.open.remove(&number)?;
         if open.is_put {
@@ -396,7 +399,7 @@ impl Node {
         Some(open)
     }
 
-    /// The asker of a question of this node is gone.
+    /// Withdraws a request of this node: the newcomer has gone away.
     pub(super) fn join_withdrawn(&mut self, ticket: u64) {
         if let Some(Passed { leader, number, .. }) = self.joins.passed.remove(&ticket) {
             self.take_back(&leader, number);
@@ -404,7 +407,7 @@ impl Node {
         self.withdraw(&Asker::Here { ticket });
     }
 
-    /// The asker takes its question back, and the place that the answer kept with it.
+    /// Withdraws an asker's request, and frees the place that the answer reserved.
     pub(super) fn withdraw(&mut self, asker: &Asker) {
         self.joins.granted.retain(|_, grant| grant.asker != *asker);
         let mut open = self.joins.open.iter();
@@ -426,7 +429,7 @@ impl Node {
     }
 
     fn take_back(&mut self, leader: &PeerId, request: u64) {
-        // A leader that is lost keeps nothing for a newcomer of this node beyond its own time.
+        // A lost leader reserves nothing for a newcomer of this node beyond its timeout.
         if self.membership.get(leader).is_some() {
             self.transmit(leader, Message::JoinWithdrawn { request });
         }
@@ -443,8 +446,8 @@ impl Node {
         }
     }
 
-    /// The newcomer may enter. If this node decided that, it notifies all members. No session ends by that: the link ends one, when it
-    /// is ready.
+    /// Admits the newcomer. If this node decided, it notifies all members. No session ends by that: a session of the
+    /// same id ends when the link is ready.
     fn accept(&mut self, now: Time, number: u64, decided: bool) {
         let Some(open) = self.joins.open.get(&number) else {
             return;
@@ -453,7 +456,7 @@ impl Node {
         let incarnation = open.candidate.incarnation;
         let asker = open.asker.clone();
         if open.invited {
-            // Without room for it, no ban of that leader moves this node.
+            // Without room for the entry, no ban of that leader moves this node.
             let invited = (entry.key, now);
             let _ = self.joins.invited.insert(entry.id.clone(), invited);
         }
@@ -465,7 +468,7 @@ impl Node {
         }
         if decided {
             let until = now + self.config.handshake_timeout;
-            // Without room for it, no place is kept.
+            // Without room for the entry, no place is reserved.
             let grant = Grant { asker, until };
             let _ = self.joins.granted.insert(entry.id.clone(), grant);
             self.vouch(now, &entry.id, entry.key);
@@ -496,7 +499,7 @@ impl Node {
                 ticket: *ticket,
                 verdict,
             }),
-            // Whoever is lost asks again when it is back.
+            // A lost asker asks again after its return.
             Asker::Member { peer, .. } if self.membership.get(peer).is_none() => {}
             Asker::Member { peer, request } => {
                 let request = *request;
@@ -505,7 +508,7 @@ impl Node {
         }
     }
 
-    /// The leader, or whoever was taken for it, has answered.
+    /// Handles the answer of the leader, or of the member that was taken for it.
     pub(super) fn join_answered(
         &mut self,
         now: Time,
@@ -523,7 +526,8 @@ impl Node {
             return;
         }
         match verdict {
-            // It will hear that it leads, or we that it does not: either way it is asked again.
+            // Either that member learns that it leads, or this node learns that it does not: it asks again in both
+            // cases.
             Verdict::NotLeader => *asked = false,
             Verdict::Accepted => {
                 let until = now + self.config.handshake_timeout;
@@ -537,7 +541,7 @@ impl Node {
         }
     }
 
-    /// The leader has admitted a newcomer of this node, and keeps a place until then.
+    /// Notes that the leader has admitted a newcomer of this node and reserves a place until then.
     fn note_passed(&mut self, now: Time, number: u64, leader: &PeerId, until: Time) {
         let passed = &mut self.joins.passed;
         passed.retain(|_, one| now < one.until);
@@ -555,8 +559,8 @@ impl Node {
         }
     }
 
-    /// The leader has let somebody in. While the id is bound to another key here that changes nothing: the newcomer
-    /// asks for a link, and then the id_holder of the id is asked for a sign of life.
+    /// Handles the leader's notice of an admission. While the id is bound to another key here, that changes nothing: the
+    /// newcomer asks for a link, and then the holder of the id is probed.
     pub(super) fn admitted(&mut self, now: Time, from: &PeerId, entry: &PeerEntry) {
         if entry.addresses.len() > MAX_PEER_ADDRESSES {
             self.violation(now, from, "an admission is longer than allowed");
@@ -569,7 +573,7 @@ impl Node {
         }
     }
 
-    /// The host's answer.
+    /// Handles the host's answer.
     pub(super) fn host_answers(
         &mut self,
         now: Time,
@@ -586,7 +590,7 @@ impl Node {
         if verdict != Verdict::Accepted {
             self.answer(request, verdict);
         } else if let Some(no_place) = self.no_place_for(now, &newcomer) {
-            // Others took the last places while the host thought about it.
+            // Others took the last places before the host answered.
             self.answer(request, Verdict::Full(no_place));
         } else {
             self.accept(now, request, true);
@@ -594,7 +598,7 @@ impl Node {
         Ok(())
     }
 
-    /// A sign of life of a peer: an id that somebody else wants is in use.
+    /// Handles a sign of life of a peer: an id that another peer wants is in use.
     pub(super) fn binding_lives(&mut self, peer: &PeerId) {
         let disputed: Vec<_> = self
             .joins
@@ -610,7 +614,7 @@ impl Node {
         }
     }
 
-    /// Questions that waited long enough.
+    /// Handles the requests that have waited long enough.
     pub(super) fn joins_due(&mut self, now: Time) {
         let numbers: Vec<_> = self.joins.open.keys().copied().collect();
         for number in numbers {
@@ -649,7 +653,7 @@ impl Node {
         }
     }
 
-    /// The newcomer learns why there is no answer before its own time is over.
+    /// Notifies the newcomer of a silent host before the newcomer's own timeout.
     fn look_at_host(&mut self, number: u64, asked: Time) {
         match self.host.silent_since {
             Some(since) if since <= asked => {
@@ -665,7 +669,7 @@ impl Node {
         }
     }
 
-    /// There is another leader, or none: open questions are for that one.
+    /// Moves open requests to the new leader, if any.
     pub(super) fn decider_changed(&mut self, now: Time) {
         let numbers: Vec<_> = self.joins.open.keys().copied().collect();
         for number in numbers {
@@ -678,7 +682,7 @@ impl Node {
         }
     }
 
-    /// The leader was heard: what it did not take before, it may take now.
+    /// Asks the leader again after a sign of life: it may accept requests that it refused before.
     pub(super) fn decider_heard(&mut self, leader: &PeerId) {
         if self.joins.open.is_empty() || self.leader() != Some(leader) {
             return;
@@ -709,7 +713,7 @@ impl Node {
         }
     }
 
-    /// A member is gone, and with it its questions.
+    /// Drops the requests of a member that has gone away.
     pub(super) fn asker_gone(&mut self, peer: &PeerId) {
         self.joins.invited.remove(peer);
         let open = self.joins.open.iter();
@@ -719,15 +723,15 @@ impl Node {
         }
     }
 
-    /// A member's word counts as admission: it does not link with whom the leader did not let in.
+    /// Notes that a member vouches for a peer: members link only with peers that the leader admitted.
     pub(super) fn vouch(&mut self, now: Time, peer: &PeerId, key: Fingerprint) {
         let vouched = &mut self.joins.vouched;
         vouched.retain(|_, (_, until)| now < *until);
-        // Without room for it, the leader decides about it as about any stranger.
+        // Without room for the entry, the leader decides about it as about any stranger.
         let _ = vouched.insert(peer.clone(), (key, now + VOUCHED_FOR));
     }
 
-    /// The word for somebody who was a member ends with its membership: the room decides again.
+    /// Ends the voucher for a peer together with its membership: the room decides again.
     pub(super) fn unvouch(&mut self, peer: &PeerId, key: Fingerprint) {
         if self
             .joins
@@ -739,7 +743,7 @@ impl Node {
         }
     }
 
-    /// The id has a holder with that key now. Whatever was said of it with another key is over.
+    /// Drops a voucher for another key: the id is bound to this key now.
     pub(super) fn forget_other_vouchers(&mut self, peer: &PeerId, key: Fingerprint) {
         let vouched = self.joins.vouched.get(peer);
         if vouched.is_some_and(|(of, _)| *of != key) {
@@ -747,8 +751,8 @@ impl Node {
         }
     }
 
-    /// Whether the holder of `key` has shown that it knows the room: to this node, as a member, linked or lost; or to
-    /// a member, who vouches for it.
+    /// Whether the holder of `key` has proven that it knows the room: to this node, as a member, linked or lost; or to
+    /// a member that vouches for it.
     pub fn knows(&self, now: Time, key: Fingerprint) -> bool {
         self.membership.iter().any(|(_, member)| member.key == key)
             || self.absent.values().any(|absent| absent.key == key)

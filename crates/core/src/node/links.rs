@@ -1,28 +1,28 @@
-//! The life of a peer: linked, lost and waited for, back, gone.
+//! The states of a peer: linked, lost with its place kept, returned, gone.
 
 use super::*;
 use crate::introductions::{Source, Ways};
 use crate::path::Carrier;
 use crate::wire::{HostMode, MAX_REASON_BYTES};
 
-/// A lost member whose place is kept. There are at most as many as members may be linked.
+/// A lost member whose place is kept. There are at most `max_connections`.
 #[derive(Debug, Clone)]
 pub(super) struct Absent {
     pub(super) incarnation: Incarnation,
     pub(super) key: Fingerprint,
-    /// Where it accepted links.
+    /// The address at which it accepted links.
     address: Option<SocketAddr>,
     pub(super) is_host: bool,
     newest_heartbeat: Option<u64>,
     hold_until: Time,
-    /// Whether the room is over for it: it does not come back. Its host's event waits for the reason until `hold_until`.
+    /// Whether the room is over for it: it does not return. Its departure waits for the reason until `hold_until`.
     pub(super) ended: bool,
 }
 
-/// How long a new member is news at most: those that enter meanwhile are on the same lists.
+/// Longest delay of the news of a member: members that enter meanwhile are on the same lists.
 const NEWS_DELAY: Duration = Duration::from_millis(50);
-/// How long the departure of a member whose room is over waits for the leader's reason, or for the end of this node's
-/// own room: both are under way when the member closes its links.
+/// Longest time for which the departure of a member whose room is over waits for the leader's reason, or for the end of
+/// this node's own room: both are under way when the member closes its links.
 const REASON_LIMIT: Duration = Duration::from_secs(1);
 
 impl Node {
@@ -31,12 +31,12 @@ impl Node {
         self.absent_peers().map(|(peer, ..)| peer)
     }
 
-    /// The same, with their keys and where they accepted links.
+    /// Lost members whose places are kept, with their keys and the addresses at which they accepted links.
     pub fn absent_peers(&self) -> impl Iterator<Item = (&PeerId, Fingerprint, Option<SocketAddr>)> {
         self.unlinked(false)
     }
 
-    /// Members whose room is over, and whose departure this host is about to receive. To the host they are still here.
+    /// Members whose room is over and whose departure this host is about to receive. To the host they are still here.
     pub fn ended_peers(&self) -> impl Iterator<Item = (&PeerId, Fingerprint, Option<SocketAddr>)> {
         self.unlinked(true)
     }
@@ -135,7 +135,7 @@ impl Node {
         })
     }
 
-    /// The member takes part in elections from now on, and both ends exchange what they know of the room.
+    /// Adds a member to the election; both ends exchange their rules and introductions.
     fn enter_view(&mut self, now: Time, link: LinkUp) {
         let peer = link.peer;
         self.introductions.forget(&peer);
@@ -163,7 +163,7 @@ impl Node {
                 rtt: None,
             },
         );
-        // First: who is let in again is on the list that follows.
+        // First: a peer that may enter again is on the list that follows.
         self.tell_room_rules(now, &peer);
         self.introduce_to(&peer, known);
         self.introduce_to_others(now, [peer.clone()]);
@@ -185,7 +185,7 @@ impl Node {
         }
     }
 
-    /// A member learns of the others.
+    /// Introduces the other members to a member.
     fn introduce_to(&mut self, peer: &PeerId, known: Vec<PeerEntry>) {
         let mut list = known;
         if !self.is_star() {
@@ -199,7 +199,7 @@ impl Node {
         self.introduce(peer, list);
     }
 
-    /// The other members learn of these, soon.
+    /// Schedules an introduction of these peers to the other members.
     pub(super) fn introduce_to_others(
         &mut self,
         now: Time,
@@ -209,8 +209,8 @@ impl Node {
         self.news_at.get_or_insert(now + NEWS_DELAY);
     }
 
-    /// The others learn of the members that are new. Several at a time: a room of n that forms would send n times as many
-    /// lists otherwise.
+    /// Introduces the new members to the others. It batches them: otherwise a room of n that forms would send n times
+    /// as many lists.
     pub(super) fn tell_news(&mut self, now: Time) {
         if self.news_at.is_none_or(|at| now < at) {
             return;
@@ -228,7 +228,7 @@ impl Node {
         }
     }
 
-    /// Tells a member of others. In a star only the host does, and nobody learns an address.
+    /// Introduces members to a peer. In a star only the host does, without addresses.
     fn introduce(&mut self, peer: &PeerId, mut list: Vec<PeerEntry>) {
         if self.is_star() {
             if !self.is_host() {
@@ -272,7 +272,7 @@ impl Node {
         self.end_session(now, peer, end);
     }
 
-    /// This host ends the link with a peer. A peer that is lost is not told why.
+    /// Ends the link with a peer for this host. A lost peer does not receive the reason.
     pub(super) fn disconnect(&mut self, now: Time, peer: &PeerId, code: i32, bytes: Vec<u8>) {
         self.introductions.forget(peer);
         self.bans.disconnect(peer);
@@ -287,7 +287,8 @@ impl Node {
         self.end_session(now, peer, SessionEnd::Disconnected { code, bytes });
     }
 
-    /// The host of a star disconnects a guest, and so throws it out of the room: the other guests do not wait for its return.
+    /// Notifies the other guests of a star that its host has disconnected a guest, and so removed it from the room:
+    /// they do not wait for its return.
     fn report_thrown_out(&mut self, peer: &PeerId, code: i32, bytes: &[u8]) {
         let Some((key, _)) = self.id_holder(peer) else {
             return;
@@ -306,7 +307,7 @@ impl Node {
         }
     }
 
-    /// The host of a peer ends the link, and says why.
+    /// Handles a disconnect by the host of a peer, with its reason.
     pub(super) fn disconnected(&mut self, now: Time, from: &PeerId, code: i32, bytes: Vec<u8>) {
         if bytes.len() > MAX_REASON_BYTES {
             self.violation(now, from, "a disconnection is longer than allowed");
@@ -318,7 +319,7 @@ impl Node {
         self.end_session(now, from, SessionEnd::Disconnected { code, bytes });
     }
 
-    /// The session with a peer is over, linked or not. `why` is Replaced where a later incarnation of the same key asks.
+    /// Ends the session with a peer, linked or not. `why` is Replaced if a later incarnation of the same key asks.
     pub(super) fn session_over(&mut self, now: Time, peer: &PeerId, why: LeftReason) {
         let Some((key, _)) = self.id_holder(peer) else {
             return;
@@ -327,11 +328,11 @@ impl Node {
             return self.end_session(now, peer, SessionEnd::EndedThere);
         }
         self.end_session(now, peer, SessionEnd::Restarted);
-        // The next incarnation of that key asks for a link. It has the place of this one.
+        // The next incarnation of that key asks for a link. It takes the place of this one.
         self.vouch(now, peer, key);
     }
 
-    /// The link of a member is lost: its place is kept for a while, if that is wanted.
+    /// Handles the loss of a member's link: its place is kept for a while, if the settings allow it.
     fn lose(&mut self, now: Time, peer: &PeerId, gone: Gone) {
         if !self.config.auto_reconnect || self.ended {
             self.end_session(now, peer, SessionEnd::NotKept(gone));
@@ -346,14 +347,14 @@ impl Node {
         self.keep_place(now, peer, gone, (hold_until, false));
     }
 
-    /// The room is over for a member. The reason is the leader's to give, or it is the end of this node's room, too: the
-    /// host's event waits for that.
+    /// Handles the end of the room for a member. The leader gives the reason, or this node's room ends, too: the host's
+    /// event waits for that.
     fn await_reason(&mut self, now: Time, peer: &PeerId) {
         self.introductions.forget(peer);
         self.keep_place(now, peer, Gone::Closed, (now + REASON_LIMIT, true));
     }
 
-    /// A member without a link keeps its place for a while.
+    /// Keeps the place of a member without a link for a while.
     fn keep_place(
         &mut self,
         now: Time,
@@ -411,7 +412,7 @@ impl Node {
         );
     }
 
-    /// Lost members whose time is over.
+    /// Ends the sessions of lost members whose hold time is over.
     pub(super) fn end_absences(&mut self, now: Time) {
         let over: Vec<_> = self
             .absent
@@ -463,7 +464,7 @@ impl Node {
         }
     }
 
-    /// A member says that this peer belongs to the room.
+    /// Handles a member's introduction of a peer.
     pub(super) fn told_of(&mut self, now: Time, from: &PeerId, entry: &PeerEntry) {
         if entry.id == self.me || entry.key == self.config.key {
             return;
@@ -487,7 +488,8 @@ impl Node {
         if let Some(absent) = self.absent.get(&entry.id)
             && (absent.key != entry.key || absent.ended)
         {
-            // Hearsay: the process that has the id now will ask for a link. If the lost member returns, one of both makes way.
+            // Hearsay: the process that has the id now will ask for a link. If the lost member returns, one of both
+            // makes way.
             if absent.key != entry.key {
                 self.namesake_introduced(now, from, entry);
             }
@@ -508,7 +510,7 @@ impl Node {
         }
     }
 
-    /// How peers may be reached at present. The leader carries links between members that reach only it.
+    /// The ways to reach peers at present. The leader carries links between members that reach only it.
     pub(super) fn ways(&self) -> impl Fn(&PeerId) -> Ways + use<> {
         let leader = self.leader();
         let leader = leader.filter(|leader| self.membership.direct(leader).is_some());
@@ -525,13 +527,13 @@ impl Node {
         }
     }
 
-    /// Whether this member is believed about others: in a star only the host is.
+    /// Whether this node trusts introductions by this member: in a star only the host's.
     pub(super) fn introduces(&self, from: &PeerId) -> bool {
         let member = self.membership.elector(from);
         member.is_some_and(|member| member.is_host || !self.is_star())
     }
 
-    /// Whether guests link to the fixed host alone.
+    /// Whether guests link only to the fixed host.
     pub(super) fn is_star(&self) -> bool {
         self.config.election.policy.topology == Topology::Star
     }
@@ -541,7 +543,7 @@ impl Node {
         self.config.election.policy.host_mode == HostMode::Host
     }
 
-    /// The fixed host of the room, linked or lost, where that is another peer than `peer`.
+    /// The fixed host of the room, linked or lost, if it is another peer than `peer`.
     pub(super) fn host_other_than(&self, peer: &PeerId) -> Option<&PeerId> {
         let linked = self.membership.iter().filter(|(_, member)| member.is_host);
         let lost = self.absent.iter().filter(|(_, absent)| absent.is_host);

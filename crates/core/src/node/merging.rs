@@ -1,10 +1,10 @@
-//! Merges of two rooms that cannot keep all their members: an id belongs to two keys, or the leader of one room has banned a
-//! member of the other.
+//! Merges of two rooms that cannot keep all their members: an id belongs to two keys, or the leader of one room has
+//! banned a member of the other.
 //!
-//! Each member of the room that yields moves by itself, over a link that shows the key of the other leader. Only when that
-//! link is ready does it end its sessions with members that this leader bans, or whose ids this leader binds to other keys.
-//! No report moves a member, and no single key excludes one: a member moves when at least as many keys follow the other leader
-//! as follow its own, or when its own host asked for the link.
+//! Each member of the room that yields moves by itself, over a link that shows the key of the other leader. It ends
+//! sessions only when that link is ready: with members that this leader bans, or whose ids this leader binds to other
+//! keys. No report moves a member, and no single key excludes one: a member moves if at least as many keys follow the
+//! other leader as follow its own, or if its own host asked for the link.
 
 use super::ending::SessionEnd;
 use super::*;
@@ -13,23 +13,24 @@ use crate::election::NamedLeader;
 use crate::introductions::Source;
 use crate::wire::{Ban, MAX_KICKED, RoomRules};
 
-/// How long after a move this node closes links with banned members as one that moved, and how long after its host asked for a
-/// link with the leader of another room that leader's bans can move this node.
+/// Time after a move within which this node closes links with banned members as one that moved; also the time after its
+/// host asked for a link with the leader of another room within which that leader's bans can move this node.
 const ARRIVES_FOR: Duration = Duration::from_secs(10);
 
-/// How long after a change of the leader this node keeps bans that the new one does not have. Meanwhile it reports them.
+/// Time after a change of the leader for which this node keeps bans that the new one does not have. It reports them
+/// meanwhile.
 const BANS_ARE_WEIGHED_FOR: Duration = Duration::from_secs(3);
 
-/// How long this node keeps a link with a member of another room whose leader it cannot follow.
+/// Time for which this node keeps a link with a member of another room whose leader it cannot follow.
 const MEETS_FOR: Duration = Duration::from_secs(10);
 
-/// When this node dials such a member again: its leader may have changed as the link ended.
+/// Time after which this node dials such a member again: its leader may have changed as the link ended.
 const PARTED_FOR: Duration = Duration::from_secs(10);
 
-/// Members of other rooms that this node remembers after it has parted from them, at most.
+/// Most members of other rooms that this node remembers after it has parted from them.
 const MAX_PARTED: usize = 512;
 
-/// Why a member that moves ends its session with another one.
+/// Reason why a member that moves ends its session with another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conflict {
     /// Another member has that id in the room to which it moves.
@@ -54,53 +55,53 @@ struct Namesake {
     since: Time,
 }
 
-/// A member of another room with which this one cannot become one.
+/// A member of another room that cannot merge with this one.
 #[derive(Debug, Clone)]
 struct Parted {
     entry: PeerEntry,
     since: Time,
-    /// When this node dials it, if it does.
+    /// The time at which this node dials it, if any.
     dial_at: Option<Time>,
 }
 
-/// The state of a merge that is under way.
+/// The state of a merge.
 #[derive(Debug, Default)]
 pub(super) struct Merging {
-    /// By id, and by the member that introduced it: at most one for each pair of members. A member does not change what others
-    /// introduced.
+    /// By id, and by the member that introduced it: at most one for each pair of members. A member does not change the
+    /// introductions of others.
     namesakes: BTreeMap<PeerId, BTreeMap<PeerId, Namesake>>,
     /// Members of this room that yield their ids to other processes, and the keys of these processes.
     making_way: BTreeMap<PeerId, Fingerprint>,
-    /// Until when the last move of this node is recent.
+    /// The time until which the last move of this node is recent.
     arrives_until: Option<Time>,
-    /// When this node drops the bans that the leader does not have.
+    /// The time at which this node drops the bans that the leader does not have.
     bans_due: Option<Time>,
     /// Banned peers, by the members that introduced them. This node dials them when it drops their bans.
     kept_out: BTreeMap<PeerId, BoundedMap<PeerId, PeerEntry, MAX_KICKED>>,
-    /// Linked members of another room whose leader this node cannot follow, and since when.
+    /// Linked members of another room whose leader this node cannot follow, with the start of that state.
     strangers: BTreeMap<PeerId, Time>,
-    /// Members of other rooms whose links with this node have ended because both rooms cannot become one.
+    /// Members of other rooms that have lost their links with this node because the rooms cannot merge.
     parted: BoundedMap<Fingerprint, Parted, MAX_PARTED>,
-    /// When the leader changed last: members may not have reported yet that they follow the new one.
+    /// Time of the last change of the leader: members may not have reported yet that they follow the new one.
     leader_changed_at: Option<Time>,
-    /// When a member moved last to a room that cannot keep this node, and why that cannot.
+    /// Time of the last move of a member to a room that cannot keep this node, with the reason.
     left_behind: Option<(Time, Conflict)>,
 }
 
 impl Node {
-    /// Whether the holder of `key` replaces this node's member of that id as soon as there is a link that shows the key: it is
-    /// the leader to which this node moves, or the leader of this node has it as a member.
+    /// Whether the holder of `key` replaces this node's member of that id as soon as a link shows the key: it is the
+    /// leader to which this node moves, or this node's leader has it as a member.
     pub(super) fn moves_to(&self, peer: &PeerId, key: Fingerprint) -> bool {
         self.may_move() && self.election.moves_to(&self.view) == Some((peer, key))
             || self.merging.making_way.get(peer) == Some(&key)
     }
 
-    /// Whether members of this room may move. With a fixed host, or a roster of voters, they do not.
+    /// Whether members of this room may move. They do not with a fixed host or a roster of voters.
     fn may_move(&self) -> bool {
         !self.is_fixed() && !self.config.election.quorum.is_static()
     }
 
-    /// A member introduces a peer whose id is bound to another key here.
+    /// Handles an introduction of a peer whose id is bound to another key here.
     pub(super) fn namesake_introduced(&mut self, now: Time, from: &PeerId, entry: &PeerEntry) {
         let namesakes = self.merging.namesakes.entry(entry.id.clone()).or_default();
         let known = namesakes.get(from).filter(|it| it.entry.key == entry.key);
@@ -110,15 +111,15 @@ impl Node {
         self.settle_namesakes(now);
     }
 
-    /// A member introduces the peer to which an id is bound here: it does not introduce a namesake any more.
+    /// Notes that a member introduces the peer to which an id is bound here, and no namesake any more.
     pub(super) fn holder_introduced(&mut self, from: &PeerId, id: &PeerId) {
         if let Some(namesakes) = self.merging.namesakes.get_mut(id) {
             namesakes.remove(from);
         }
     }
 
-    /// Dials the leader to which this node moves, the members of the leader's room for which members here make way, and those
-    /// whose ids are free here now.
+    /// Dials the leader to which this node moves, the members of the leader's room for which members here make way, and
+    /// the ones whose ids are free here now.
     pub(super) fn settle_namesakes(&mut self, now: Time) {
         let mut free = Vec::new();
         let mut known = std::mem::take(&mut self.merging.namesakes);
@@ -159,14 +160,14 @@ impl Node {
         }
     }
 
-    /// Whether this node's member of that id is alive. A dead one may be an earlier process of that id; its link ends by
-    /// timeout.
+    /// Whether this node's member of that id is alive. A dead one may be an earlier process of that id; its link ends
+    /// by timeout.
     fn was_heard_after(&self, id: &PeerId, since: Time) -> bool {
         let member = self.membership.get(id);
         member.is_some_and(|member| member.was_heard_after(since))
     }
 
-    /// The leader has changed. If the new one led before, in another room, this node has moved.
+    /// Notes a change of the leader. If the new one led before, in another room, this node has moved.
     pub(super) fn note_arrival(&mut self, now: Time, change: &LeaderChange) {
         self.merging.leader_changed_at = Some(now);
         for (_, parted) in self.merging.parted.iter_mut() {
@@ -191,23 +192,23 @@ impl Node {
         self.merging.arrives_until.is_some_and(|until| now < until)
     }
 
-    /// A member introduced a banned peer. It does not change what others introduced.
+    /// Notes a banned peer that a member introduced. It does not change the introductions of others.
     pub(super) fn note_kept_out(&mut self, from: &PeerId, entry: &PeerEntry) {
         let membership = &self.membership;
         let kept_out = &mut self.merging.kept_out;
         kept_out.retain(|from, _| membership.get(from).is_some());
         let its = kept_out.entry(from.clone()).or_default();
-        // Without room for it, it is linked when it dials.
+        // Without room for the entry, it is linked when it dials.
         let _ = its.insert(entry.id.clone(), entry.clone());
     }
 
-    /// Drops the bans that the leader does not have, some time after it began to lead: it does not know who decided them.
-    /// Otherwise two members of one room would stay without a link.
+    /// Drops the bans that the leader does not have, some time after it began to lead: it does not know who decided
+    /// them. Otherwise two members of one room would stay without a link.
     pub(super) fn give_up_bans(&mut self, now: Time) {
         if self.merging.bans_due.is_none_or(|due| now < due) {
             return;
         }
-        // The members may follow a leader that one of these bans keeps out, and that has no link here.
+        // The members may follow a leader that one of these bans blocks and that has no link here.
         let leadership = self.election.leadership();
         let kept_out = leadership.record.leader.as_ref();
         let kept_out = kept_out.filter(|leader| self.is_name_kicked(leader));
@@ -224,7 +225,7 @@ impl Node {
         }
         let dropped = self.drop_bans_unknown_to(&leader);
         if !dropped.is_empty() {
-            // If this node leads later, its members do not enforce what it has dropped.
+            // If this node leads later, its members do not enforce the dropped bans.
             self.tell_all_room_rules(now);
         }
         for peer in dropped {
@@ -250,7 +251,7 @@ impl Node {
             && !self.moves_to(peer, key)
     }
 
-    /// The link is ready whose peer, which has that key, replaces the member of that id.
+    /// Replaces the member of that id by the peer with that key, whose link is ready.
     pub(super) fn move_to_namesake(&mut self, now: Time, peer: &PeerId, key: Fingerprint) {
         let is_leader = !self.merging.making_way.contains_key(peer);
         self.note_replaced(now, peer, key);
@@ -260,7 +261,8 @@ impl Node {
         }
     }
 
-    /// The peer with that key replaces a member. That is a namesake now, introduced by all members that introduced no other one.
+    /// Notes that the peer with that key replaces a member. The replaced one is a namesake now, introduced by all
+    /// members that introduced no other one.
     fn note_replaced(&mut self, now: Time, peer: &PeerId, key: Fingerprint) {
         let Some(replaced) = self.membership.get(peer) else {
             return;
@@ -285,7 +287,7 @@ impl Node {
         self.end_session(now, peer, SessionEnd::Moved);
     }
 
-    /// A member has moved to a room that cannot keep this node. If it was the last member, this room is over.
+    /// Handles a member's move to a room that cannot keep this node. If it was the last member, this room is over.
     pub(super) fn given_up(&mut self, now: Time, peer: &PeerId, why: Conflict) {
         let linked = self.membership.iter().map(|(id, _)| id);
         let is_last = linked.chain(self.absent.keys()).all(|id| id == peer);
@@ -298,8 +300,8 @@ impl Node {
         }
     }
 
-    /// The room is over for a member. If that was the last one, and others moved lately to a room that cannot keep this node,
-    /// the room is over for this node, too.
+    /// Handles the end of the room for a member. If that was the last one, and others moved lately to a room that cannot
+    /// keep this node, the room is over for this node, too.
     pub(super) fn room_over_for_member(&mut self, now: Time) {
         let is_alone = self.membership.is_empty() && self.absent.is_empty();
         let left_behind = self.merging.left_behind.take_if(|_| is_alone);
@@ -311,7 +313,7 @@ impl Node {
         }
     }
 
-    /// Ends the links with members of another room that cannot become one with this room and whose members do not move.
+    /// Ends the links with members of another room that cannot merge with this one and whose members do not move.
     pub(super) fn part_from_other_room(&mut self, now: Time) {
         let members = self.membership.iter().map(|(peer, _)| peer);
         let strangers = members.filter(|peer| self.is_of_other_room(peer));
@@ -333,7 +335,7 @@ impl Node {
         }
     }
 
-    /// The link with a member of another room has ended, because both rooms cannot become one.
+    /// Ends the session with a member of another room: the rooms cannot merge, and the link has ended.
     pub(super) fn parted(&mut self, now: Time, peer: &PeerId) {
         if let Some(member) = self.membership.get(peer) {
             let (key, entry) = (member.key, entry_of((peer, member)));
@@ -349,13 +351,13 @@ impl Node {
         self.end_session(now, peer, SessionEnd::OtherRoom);
     }
 
-    /// The holder of that key is linked again.
+    /// Forgets that this node has parted from the holder of that key: it is linked again.
     pub(super) fn forget_parted(&mut self, key: Fingerprint) {
         self.merging.parted.remove(&key);
     }
 
-    /// Dials members of other rooms from which this node has parted: once some time later, and when its leader has changed. Each
-    /// end refuses while both rooms still cannot become one.
+    /// Dials members of other rooms from which this node has parted: once some time later, and after a change of the
+    /// leader. Each end refuses while the rooms still cannot merge.
     pub(super) fn dial_parted(&mut self, now: Time) {
         let is_due = |dial_at: &mut Time| now >= *dial_at;
         let parted = self.merging.parted.iter_mut();
@@ -368,21 +370,21 @@ impl Node {
         }
     }
 
-    /// Whether this node has parted from the sender of a Hello, and their rooms still cannot become one.
+    /// Whether this node has parted from the sender of a Hello and their rooms still cannot merge.
     pub(super) fn stays_apart(&self, hello: &Hello, key: Fingerprint) -> bool {
         let named = self.election.named_in(&hello.side);
         self.merging.parted.contains_key(&key)
             && named.is_some_and(|named| self.follows_elsewhere(&hello.peer_id, &named))
     }
 
-    /// Whether a linked member belongs to another room, with which this one cannot become one.
+    /// Whether a linked member belongs to another room that cannot merge with this one.
     fn is_of_other_room(&self, peer: &PeerId) -> bool {
         let named = self.election.names(peer);
         named.is_some_and(|named| self.follows_elsewhere(peer, named))
     }
 
-    /// Whether a peer follows a leader whose id is bound to another key here, or whom this room bans, while this node does not
-    /// move. This node may have no leader: such members count in elections, and do not vote.
+    /// Whether a peer follows a leader whose id is bound to another key here, or whom this room bans, while this node
+    /// does not move. Also checked if this node has no leader: such members count in elections and do not vote.
     fn follows_elsewhere(&self, peer: &PeerId, (id, key): &NamedLeader) -> bool {
         if !self.may_move() {
             return false;
@@ -401,7 +403,7 @@ impl Node {
         if !self.may_move() {
             return;
         }
-        // Its host asked for the room of that other leader, not for one that such a member claims to lead later.
+        // The host asked for the room of that other leader, not for one that such a member claims to lead later.
         let election = &self.election;
         let follows = |peer: &PeerId| election.names(peer).is_some_and(|(id, _)| id != peer);
         self.joins.forget_invitations(follows);
@@ -437,7 +439,7 @@ impl Node {
         asked_for || 1 + self.keys_that_name(&to) >= 2 + self.keys_that_name(&own)
     }
 
-    /// How many linked members, but for the leader itself, name that leader.
+    /// Number of linked members, the leader itself excluded, that name that leader.
     fn keys_that_name(&self, leader: &NamedLeader) -> usize {
         let others = self.membership.iter().filter(|(id, _)| **id != leader.0);
         others

@@ -1,4 +1,4 @@
-//! Which messages in another's name may be delivered, and whether this node may send them.
+//! Relayed messages: which relays may be delivered, and whether this node may relay.
 
 use super::Node;
 use crate::bounded::Newest;
@@ -7,7 +7,7 @@ use crate::id::{Incarnation, PeerId};
 use crate::time::{Duration, Time};
 use crate::wire::{Decider, Opaque};
 
-/// Leaderships that are remembered, at most: what their leaders sent may still be on its way.
+/// Most leaderships that are remembered: messages of their leaders may still be on the way.
 const MAX_RECENT_LEADERS: usize = 8;
 
 /// A leadership that this node followed.
@@ -15,13 +15,13 @@ const MAX_RECENT_LEADERS: usize = 8;
 struct Leadership {
     record: Record,
     token: Opaque,
-    /// Which incarnation of the leader, as far as its own link has shown it.
+    /// The leader's incarnation, if its own link has shown it.
     incarnation: Option<Incarnation>,
     /// Set once another leader is known.
     succeeded: Option<Elapsed>,
 }
 
-/// Time that passes only while the former leader is linked: what it sent before cannot arrive meanwhile.
+/// Time that passes only while the former leader is linked: its earlier messages cannot arrive without a link.
 #[derive(Debug, Clone, Copy, Default)]
 struct Elapsed {
     before: Duration,
@@ -44,12 +44,12 @@ impl Elapsed {
     }
 }
 
-/// How a relay may speak for others.
+/// Role in which a relay speaks for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
     /// It leads.
     Leader,
-    /// It led until a moment ago. What it sent meanwhile may be on its way.
+    /// It led until a moment ago. Its messages of that time may be on the way.
     FormerLeader,
 }
 
@@ -64,8 +64,8 @@ impl Leadership {
 pub(super) struct RecentLeaders(Newest<Leadership, MAX_RECENT_LEADERS>);
 
 impl RecentLeaders {
-    /// This node follows `record`, whose leader has that incarnation; `token` is asked for if that is new. `is_linked` says
-    /// to whom there is a link.
+    /// Notes that this node follows `record`, whose leader has that incarnation; `token` is called if that is new.
+    /// `is_linked` returns whether a peer is linked.
     pub(super) fn note(
         &mut self,
         now: Time,
@@ -106,7 +106,7 @@ impl RecentLeaders {
         });
     }
 
-    /// The peer is linked, or lost: for what it sends as a former leader, time passes or stands still.
+    /// Starts or stops the clock of a former leader's messages with its link.
     pub(super) fn link_changed(&mut self, now: Time, peer: &PeerId, is_linked: bool) {
         for led in self.0.iter_mut().filter(|led| led.is_of(peer)) {
             match &mut led.succeeded {
@@ -117,7 +117,7 @@ impl RecentLeaders {
         }
     }
 
-    /// Whether a node of that name led under the stamp, whatever its incarnation.
+    /// Whether a node of that id led under the stamp, in any incarnation.
     pub(super) fn has_led(&self, stamp: &Stamp, leader: &PeerId) -> bool {
         self.of(stamp, leader).next().is_some()
     }
@@ -128,8 +128,8 @@ impl RecentLeaders {
         its.any(|led| led.incarnation == Some(decider.incarnation))
     }
 
-    /// Whether that incarnation may have led under the stamp: a node of its name did, and no link has shown that it was another
-    /// incarnation.
+    /// Whether that incarnation may have led under the stamp: a node of its id did, and no link has shown that it was
+    /// another incarnation.
     pub(super) fn may_have_led_as(&self, stamp: &Stamp, decider: &Decider) -> bool {
         let mut its = self.of(stamp, &decider.leader);
         its.any(|led| {
@@ -143,7 +143,8 @@ impl RecentLeaders {
         self.0.iter().filter(is_it)
     }
 
-    /// As what `leader` speaks with this token. As a former leader it does for so long after another was known.
+    /// The role in which `leader` speaks with this token. It counts as a former leader for `counts_for` after another
+    /// leader is known.
     fn speaker(
         &self,
         now: Time,
@@ -161,13 +162,14 @@ impl RecentLeaders {
     }
 }
 
-/// What a former leader relayed counts for so long after another leader is known, at least; and for so many round trips.
+/// Minimum time for which messages of a former leader count after another leader is known; and that time in round
+/// trips.
 const FORMER_COUNTS_FOR: Duration = Duration::from_secs(2);
 const FORMER_COUNTS_FOR_ROUND_TRIPS: u32 = 4;
-/// The longest round trip that counts: a member can make its own look longer.
+/// Longest round trip that counts: a member can make its own look longer.
 const MAX_COUNTED_ROUND_TRIP: Duration = Duration::from_millis(2500);
 
-/// Past incarnations of members that a node remembers, at most: their messages may still be under way.
+/// Most past incarnations of members that a node remembers: their messages may still be under way.
 const MAX_PAST_INCARNATIONS: usize = 64;
 
 /// The incarnations of members that ended last, newest last.
@@ -186,23 +188,23 @@ impl PastIncarnations {
     }
 }
 
-/// An origin's incarnation, as far as this node knows it.
+/// Knowledge of this node about an origin's incarnation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OriginIncarnation {
     /// It is the member's present one.
     Present,
-    /// The member has another incarnation since.
+    /// The member has had another incarnation since.
     Past,
     /// No link with the member has shown it yet.
     Unknown,
-    /// There is no member of that name here, so that only the relay names it.
+    /// There is no member of that id here, so only the relay names it.
     NoMember,
 }
 
 impl Node {
-    /// As what `from` may speak for others with this token, if it may. A newer leadership is adopted first, so poll the
-    /// outputs before the message is delivered. For `stopped` of the time since another leader is known, this node did not
-    /// take what had arrived.
+    /// The role in which `from` may speak for others with this token, if any. A newer leadership is adopted first, so
+    /// poll the outputs before delivering the message. For `stopped` of the time since another leader is known, this
+    /// node did not take arrived messages.
     pub fn accept_relay(
         &mut self,
         now: Time,
@@ -218,7 +220,7 @@ impl Node {
         leads.then_some(Speaker::Leader)
     }
 
-    /// The same of a peer that has left: only what is known of its leaderships counts.
+    /// The role of a peer that may have left: only the known leaderships count.
     pub fn speaker(
         &self,
         now: Time,
@@ -234,19 +236,19 @@ impl Node {
         self.recent_leaders.speaker(now, from, token, counts_for)
     }
 
-    /// Whether what `from` sends with this token waits until an external store has told whether it leads.
+    /// Whether messages of `from` with this token wait for an external store to show whether it leads.
     pub fn awaits_leadership(&self, from: &PeerId, token: &Opaque) -> bool {
         self.election.awaits(from, token)
     }
 
-    /// Whether `from` led with this token not long ago, or leads with one of which this node has not heard.
+    /// Whether `from` led with this token not long ago, or leads with a token that this node does not know yet.
     pub fn led_or_leads(&self, now: Time, from: &PeerId, token: &Opaque) -> bool {
         self.speaker(now, from, token, Duration::ZERO).is_some()
             || self.election.may_supersede(from, token)
     }
 
-    /// What this node knows of an incarnation of `origin`, in whose name a message was relayed. The incarnation of a member, linked or
-    /// lost, is what its own link said, and no other's word.
+    /// The knowledge about an incarnation of `origin`, in whose name a message was relayed. A member, linked or lost,
+    /// has the incarnation that its own link showed.
     pub fn origin_incarnation(
         &self,
         origin: &PeerId,
@@ -254,7 +256,7 @@ impl Node {
     ) -> OriginIncarnation {
         match self.id_holder(origin) {
             Some((_, known)) if incarnation == known => OriginIncarnation::Present,
-            // Which of two incarnations is the later one only their links can show: clocks are set back.
+            // Only their links show which of two incarnations is the later one: clocks are set back.
             Some(_) if self.past_incarnations.contains(origin, incarnation) => {
                 OriginIncarnation::Past
             }
@@ -264,7 +266,7 @@ impl Node {
     }
 
     /// Whether this node leads, and so relays a broadcast of `from`, which follows the leadership of this token. An
-    /// assignment of this node that it did not hear of yet is adopted first, so poll the outputs before anything is sent.
+    /// assignment of this node that it did not know yet is adopted first, so poll the outputs before sending.
     pub fn may_relay(&mut self, now: Time, from: &PeerId, token: &Opaque) -> bool {
         self.end_lapsed_leadership(now);
         if self.membership.get(from).is_none() {
@@ -351,7 +353,7 @@ mod tests {
         note(&mut recent, &led, None);
         assert!(knows(&recent, 1) && !knows(&recent, 2));
         assert_eq!(recent.0.len(), 1);
-        // It was started again, and leads on where no new record says so.
+        // It was started again, and still leads without a new record.
         note(&mut recent, &led, Some(2));
         assert!(knows(&recent, 1) && knows(&recent, 2));
     }
@@ -376,7 +378,7 @@ mod tests {
         recent.link_changed(at(60_500), &a, true);
         assert_eq!(speaks(&recent, 61_500), Some(Speaker::FormerLeader));
         assert_eq!(speaks(&recent, 61_501), None);
-        // It leads again: what it sent as leader before is its own.
+        // It leads again: its earlier messages as leader count as its own.
         note(&mut recent, &led(3, "a"), None);
         assert_eq!(speaks(&recent, 90_000), Some(Speaker::Leader));
     }

@@ -1,59 +1,60 @@
-//! The rules that a leader sets for the room, and how a room ends for a node.
+//! Room rules: kicks, bans, limits and eligibility that a leader sets, and the end of a room for a node.
 //!
-//! What the present leader says counts. What another member reports is hearsay. It counts only where this node knows who
-//! led when that was decided, and that leader is gone or is the reporter: unknown is no permission. Then kicks count for
-//! peers that were members here, a few of them for each source, and exclude no peer before a leader takes them over; a
-//! limit counts where another has just begun to lead.
+//! The present leader's rules apply. Another member's report is hearsay: it counts only if this node knows who led at
+//! the time of the decision, and that leader has gone away or is the reporter. An unknown leader gives no permission.
+//! Reported kicks count for peers that were members here, a few per source, and exclude no peer before a leader adopts
+//! them. A reported limit counts only shortly after a new leader has begun to lead.
 //!
-//! Each ban has a version, and so has its end: the leadership under which the leader's host decided, and a count. The newer
-//! one holds at every member, whoever brings it. So neither a member that missed an UnbanPeer nor a leader that did brings a
-//! ban back, and what a deposed leader decides does not undo what its successor decided. A lifted ban stays on the list.
+//! Each ban, and each lifting of a ban, has a version: the leadership under which the leader's host decided, and a
+//! count. The newer version wins at every member, whatever its source. So neither a member nor a leader that missed an
+//! UnbanPeer brings a ban back, and a deposed leader does not undo its successor's decisions. A lifted ban stays on the
+//! list.
 
 use super::*;
 use crate::bounded::BoundedMap;
 use crate::election::Banned;
 use crate::wire::{Authority, Ban, BanVersion, Decider, MAX_KICKED, MAX_REASON_BYTES, RoomRules};
 
-/// Kicks that count on the word of one member that does not lead, at most.
+/// Most kicks that count on the report of one member that does not lead.
 const MAX_HEARSAY: usize = 16;
-/// The largest count of a version that another member gives: however large, this node's own word can be newer.
+/// Largest count in a version from another member: it leaves room for newer versions of this node.
 const MAX_HEARD_COUNT: u32 = 1 << 31;
-/// Peers that were members here and that are remembered, at most.
+/// Most peers that were members here and are remembered.
 const MAX_SEEN: usize = 1024;
-/// A leader takes over the limit of one that is gone for so long after it began to lead.
+/// Time after the start of its leadership within which a leader adopts the limit of a former one.
 const TAKES_OVER_FOR: Duration = Duration::from_secs(10);
-/// RoomRules that one member is told, and that are taken from one, at once; after these, one in
-/// [`ROOM_RULES_INTERVAL`], the newest. A list may be 100 kB long and goes to all when it changes.
+/// RoomRules that are sent to one member, and accepted from one, at once; after these, one per [`ROOM_RULES_INTERVAL`],
+/// the newest. A list may be 100 kB long and goes to all members when it changes.
 const ROOM_RULES_BURST: u32 = 8;
 const ROOM_RULES_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Names a kicked peer.
+/// Id and key of a kicked peer.
 type Kicked = (PeerId, Fingerprint);
 
-/// What is known about kicks beside who was kicked.
+/// State of kicks in addition to the list.
 #[derive(Debug, Default)]
 pub(super) struct Kicks {
-    /// Who said so; an entry for each of the list.
+    /// Source of each entry of the list.
     by: BTreeMap<Kicked, KickedBy>,
-    /// The newest version on the list so far.
+    /// The highest version on the list so far.
     newest: BanVersion,
-    /// Who was a member here, and which of them last.
+    /// Peers that were members here, with a sequence number of the last time.
     seen: BoundedMap<Kicked, u64, MAX_SEEN>,
     seen_count: u64,
-    /// Whether the election does not know the list as it is.
+    /// Whether the list has changed since the election received it.
     list_changed: bool,
 }
 
-/// Whose word a kick is, the weakest first: in this order entries make way for others.
+/// Source of a kick, the weakest first: weaker entries make way for others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum KickedBy {
     /// A member that does not lead.
     Member(PeerId),
-    /// A leader, of somebody that never was a member here: it may have made the name up.
+    /// A leader, for a peer that never was a member here: it may have made the id up.
     LeaderUnseen,
-    /// A leader, of somebody that was a member here. It makes way for what this node's host says.
+    /// A leader, for a peer that was a member here. It makes way for a kick of this node's host.
     Leader,
-    /// A member reported it, and this node enforced it as leader. It stays in force when another leads.
+    /// A member reported it, and this node enforced it as leader. It stays in force under other leaders.
     Enforced(PeerId),
     /// This node, when it led.
     Myself,
@@ -83,7 +84,7 @@ impl Kicks {
         self.by.values().filter(its).count()
     }
 
-    /// This node leads and enforces every ban that members reported.
+    /// Marks every reported ban as enforced: this node leads.
     fn enforced(&mut self) {
         for by in self.by.values_mut() {
             if let KickedBy::Member(reporter) = by {
@@ -100,7 +101,7 @@ impl Kicks {
         }
     }
 
-    /// How weak an entry is: one that was lifted makes way first.
+    /// Strength of an entry: a lifted one makes way first.
     fn rank(&self, ban: &Ban) -> u8 {
         match ban.lifted {
             true => LIFTED,
@@ -108,8 +109,8 @@ impl Kicks {
         }
     }
 
-    /// Which of `list` makes way for an entry of that rank: the oldest of the weakest, if they are weaker. Of those that may
-    /// be made up, and of those that were lifted, a new one is as good as an old one.
+    /// Index of the entry that makes way for one of that rank: the oldest of the weakest, if they are weaker. Among
+    /// lifted entries and ones that may be made up, a new one also replaces an old one of equal rank.
     fn makes_way(&self, list: &[Ban], rank: u8) -> Option<usize> {
         let weakest = list.iter().enumerate();
         let weakest = weakest.min_by_key(|(index, ban)| (self.rank(ban), *index));
@@ -130,18 +131,18 @@ fn name_of(ban: &Ban) -> Kicked {
 /// The room rules that a member reported.
 #[derive(Debug)]
 pub(super) struct Said {
-    /// The newest; it counts when the member leads.
+    /// The newest; they count when the member leads.
     rules: RoomRules,
-    /// Whether nothing came of it yet.
+    /// Whether they are still unprocessed.
     is_new: bool,
     pace: Pace,
 }
 
-/// What a member is sent of the room rules.
+/// Delivery of the room rules to a member.
 #[derive(Debug)]
 pub(super) struct Delivery {
     pace: Pace,
-    /// Whether there is something that it was not told.
+    /// Whether the member has not received the newest rules.
     is_due: bool,
 }
 
@@ -161,8 +162,8 @@ fn peers_where<T>(of: &BTreeMap<PeerId, T>, is_so: impl Fn(&T) -> bool) -> Vec<P
 }
 
 impl Node {
-    /// Most other members: as a leader set it, or else the own setting, by which this node goes where it decides; 0
-    /// is no limit.
+    /// Maximum peers per member: the limit that a leader set, or else this node's setting, which applies where it
+    /// decides; 0 is no limit.
     pub fn max_peers(&self) -> u32 {
         let was_set = self.room_rules.version != RoomRules::default().version;
         if was_set {
@@ -172,7 +173,7 @@ impl Node {
         }
     }
 
-    /// The same, with who is kicked.
+    /// The limit and the bans.
     #[cfg(test)]
     pub(super) fn room_rules(&self) -> &RoomRules {
         &self.room_rules
@@ -184,14 +185,14 @@ impl Node {
         bans.any(|ban| names(ban) && self.is_in_force(ban))
     }
 
-    /// Whether a ban holds. One that a member reported waits for a leader.
+    /// Whether a ban is in force. A ban that a member reported waits for a leader.
     fn is_in_force(&self, ban: &Ban) -> bool {
         let by = self.kicks.by.get(&name_of(ban));
         let is_hearsay = matches!(by, Some(KickedBy::Member(_)));
         !ban.lifted && (self.is_leader() || !is_hearsay)
     }
 
-    /// This node, in what it decides as leader.
+    /// This node as the decider of its decisions as leader.
     fn decider(&self) -> Decider {
         Decider {
             leader: self.me.clone(),
@@ -199,13 +200,13 @@ impl Node {
         }
     }
 
-    /// Whether a peer of that name is kicked, whatever its key.
+    /// Whether a peer of that id is kicked, regardless of its key.
     pub(super) fn is_name_kicked(&self, peer: &PeerId) -> bool {
         let names = |ban: &Ban| !ban.lifted && ban.peer == *peer;
         self.room_rules.bans.iter().any(names)
     }
 
-    /// Removes the bans that are not on that leader's list. Returns the ids whose bans were in force.
+    /// Removes the bans that are not on that leader's list. Returns the ids with bans that were in force.
     pub(super) fn drop_bans_unknown_to(&mut self, leader: &PeerId) -> Vec<PeerId> {
         let said = self.rules_of.get(leader);
         let bans = said.map_or(&[][..], |said| &said.rules.bans);
@@ -223,7 +224,7 @@ impl Node {
         in_force
     }
 
-    /// Shows the election the list as it is.
+    /// Passes a changed list to the election.
     pub(super) fn show_bans(&mut self) {
         if std::mem::take(&mut self.kicks.list_changed) {
             let bans = self.room_rules.bans.iter().filter(|ban| !ban.lifted);
@@ -232,7 +233,7 @@ impl Node {
         }
     }
 
-    /// What is known of that name with that key.
+    /// The entry with the same id and key.
     fn known_ban(&self, ban: &Ban) -> Option<&Ban> {
         if !self.kicks.by.contains_key(&name_of(ban)) {
             return None;
@@ -241,13 +242,14 @@ impl Node {
         bans.find(|known| known.is_about(&ban.peer, ban.key))
     }
 
-    /// Whether `ban` changes nothing: something newer is known.
+    /// Whether `ban` is older than the known entry.
     fn is_outdated(&self, ban: &Ban) -> bool {
         let known = self.known_ban(ban);
         known.is_some_and(|known| known.is_newer_than(ban))
     }
 
-    /// Puts an entry on the list, unless a newer one is there; `false` where the list is full of others that do not make way.
+    /// Puts an entry on the list, unless a newer one is there; `false` if the list is full of entries that do not make
+    /// way.
     fn put_on_list(&mut self, ban: Ban, by: KickedBy) -> bool {
         self.kicks.list_changed = true;
         let name = name_of(&ban);
@@ -281,8 +283,8 @@ impl Node {
         true
     }
 
-    /// The next version of what this node decides as leader: after all that it knows. Where a stamp does not tell
-    /// leaderships apart, only the count does.
+    /// The next version for a decision of this node as leader, above all known ones. If a stamp does not distinguish
+    /// leaderships, only the count does.
     fn next_ban_version(&self) -> BanVersion {
         let stamp = &self.record().stamp;
         let (newest, count) = &self.kicks.newest;
@@ -292,7 +294,7 @@ impl Node {
         }
     }
 
-    /// A version as another member gives it. It says nothing of a leadership that has not begun.
+    /// Bounds a version from another member: it cannot belong to a leadership that has not begun.
     fn heard_version(&self, (stamp, count): BanVersion) -> BanVersion {
         let stamp = stamp.min(self.record().stamp.clone());
         (stamp, count.min(MAX_HEARD_COUNT))
@@ -339,13 +341,13 @@ impl Node {
         }
         self.out(now, peer, code, bytes);
         if ban {
-            // For those to whom this node does not lead yet.
+            // For members that do not know this node as the leader yet.
             self.tell_all_room_rules(now);
         }
         Ok(())
     }
 
-    /// Lifts every ban of that name, and every other one of a key that it was banned with.
+    /// Lifts every ban of that id, and every other one of a key that it was banned with.
     pub(super) fn unban(&mut self, now: Time, peer: &PeerId) -> Result<(), CommandError> {
         if !self.is_leader() {
             return Err(CommandError::NotLeader);
@@ -373,7 +375,7 @@ impl Node {
             let is_known = self.put_on_list(ban.clone(), KickedBy::Myself);
             debug_assert!(is_known, "it was on the list");
         }
-        // At once, whatever the pace of the rules: members that are told of a newcomer must not keep it out.
+        // At once, regardless of the pace of the rules: members that learn of a newcomer must not block it.
         for member in self.membership.ids() {
             self.transmit(&member, Message::Unbanned(lifted.clone()));
         }
@@ -381,19 +383,19 @@ impl Node {
         Ok(())
     }
 
-    /// The leader has lifted bans.
+    /// Handles the leader's notice that it has lifted bans.
     pub(super) fn unbanned(&mut self, now: Time, from: &PeerId, bans: Vec<Ban>) {
         if bans.len() > MAX_KICKED {
             self.violation(now, from, "a list of lifted bans is longer than allowed");
             return;
         }
-        // To others it comes with the rules.
+        // Other members get it with the rules.
         if self.leader() == Some(from) {
             self.adopt_kicks_of_leader(now, from, bans);
         }
     }
 
-    /// A linked member, in what it decides as leader.
+    /// A linked member as the decider of its decisions as leader.
     fn decider_of(&self, leader: &PeerId) -> Option<Decider> {
         let member = self.membership.get(leader)?;
         Some(Decider {
@@ -402,7 +404,7 @@ impl Node {
         })
     }
 
-    /// The leader has kicked a member, or this node.
+    /// Handles the leader's notice of a kick, of a member or of this node.
     pub(super) fn kicked(
         &mut self,
         now: Time,
@@ -417,7 +419,7 @@ impl Node {
             return;
         }
         if self.leader() != Some(from) {
-            // Only the leader may. If room rules of this member then say the same, this is why.
+            // Only the leader may. If this member's room rules then ban this node, this is the reason.
             if peer == self.me {
                 self.reason_passed_on = Some((from.clone(), code, bytes));
             }
@@ -434,11 +436,11 @@ impl Node {
                 by: self.decider_of(from),
                 ..Ban::new(peer.clone(), key)
             };
-            // A list that is full of others is told with the leader's own.
+            // If the list is full, the ban arrives with the leader's own list.
             let _ = self.put_on_list(ban, by);
         }
         if self.membership.get(&peer).is_some() {
-            // This may be there before the leader's own word.
+            // This may arrive before the leader's own notice.
             let reason = Message::Kicked {
                 peer: peer.clone(),
                 key,
@@ -453,7 +455,7 @@ impl Node {
 
     /// Ends the session with a kicked peer.
     fn out(&mut self, now: Time, peer: &PeerId, code: i32, bytes: Vec<u8>) {
-        // The leader's word may not have reached it. Once: it is the last that it hears.
+        // The leader's notice may not have reached it. Sent once, as the last message to it.
         if self.membership.get(peer).is_some() {
             self.transmit(peer, Message::RoomRules(self.room_rules.clone()));
         }
@@ -489,14 +491,14 @@ impl Node {
         }
     }
 
-    /// Sends a member the room rules, if there are any, or if it was sent others.
+    /// Sends a member the room rules if there are any, or if it has received others.
     pub(super) fn tell_room_rules(&mut self, now: Time, peer: &PeerId) {
         if self.room_rules != RoomRules::default() || self.deliveries.contains_key(peer) {
             self.say_room_rules(now, peer);
         }
     }
 
-    /// Sends a member the room rules: now, or the newest when it may be sent some again.
+    /// Sends a member the room rules: now, or the newest ones as soon as its pace allows.
     fn say_room_rules(&mut self, now: Time, peer: &PeerId) {
         let delivery = self.deliveries.entry(peer.clone());
         let delivery = delivery.or_insert_with(|| Delivery {
@@ -525,14 +527,14 @@ impl Node {
         }
     }
 
-    /// A peer is linked no longer. When it is back it says anew what it goes by, and nothing where that is nothing.
+    /// Forgets the room rules state of a peer that has lost its link. After its return it reports its rules anew,
+    /// unless it has none.
     pub(super) fn room_rules_unlinked(&mut self, peer: &PeerId) {
         self.deliveries.remove(peer);
         self.rules_of.remove(peer);
     }
 
-    /// A member reports the room rules. A member that says more than a few things in a second is heard less often, and
-    /// then what it said last.
+    /// Handles a report of the room rules. Reports beyond the pace are delayed; then the newest one counts.
     pub(super) fn room_rules_received(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
         if rules.bans.len() > MAX_KICKED {
             self.violation(now, from, "a list of kicked peers is longer than allowed");
@@ -573,7 +575,7 @@ impl Node {
         }
     }
 
-    /// What a member that does not lead says, where such words count.
+    /// Handles the report of a member that does not lead, where such reports count.
     fn hear_room_rules(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
         if self.config.election.policy.authority != Authority::Anyone || self.is_fixed() {
             return;
@@ -581,13 +583,13 @@ impl Node {
         let says = rules.max_peers;
         self.adopt_hearsay(now, from, rules);
         if self.is_leader() && says != self.room_rules.max_peers {
-            // It has the limit from a leader that this one does not follow: it learns that there is another, or none.
+            // It has the limit of a leader that this one does not follow; it needs the present limit, or none.
             self.say_room_rules(now, from);
         }
     }
 
-    /// Another leads. A former leader may have been lost before all had its word: the new one is told what is
-    /// known here, and tells everybody what it knows.
+    /// Shares the room rules after a change of the leader. A former leader may have been lost before all members had
+    /// its rules: members send the known ones to the new leader, and that sends its rules to all.
     pub(super) fn share_room_rules(&mut self, now: Time) {
         let Some(leader) = self.leader().cloned() else {
             return;
@@ -602,7 +604,7 @@ impl Node {
         } else if self.membership.get(&leader).is_some() {
             self.tell_room_rules(now, &leader);
         }
-        // What it said before it was known to lead.
+        // Rules that the leader sent before it was known to lead.
         if let Some(said) = self.rules_of.get_mut(&leader) {
             said.is_new = false;
             let rules = said.rules.clone();
@@ -613,7 +615,7 @@ impl Node {
         }
     }
 
-    /// This node leads now, and so takes over what members reported.
+    /// Enforces the bans that members reported: this node leads now.
     fn enforce_bans(&mut self, now: Time) {
         self.kicks.enforced();
         let linked = self.membership.iter();
@@ -628,7 +630,8 @@ impl Node {
         }
     }
 
-    /// This node leads now. Members that took it for the leader before it was one do not repeat what they said then.
+    /// Processes reported rules again: this node leads now. Members that took it for the leader before it led do not
+    /// repeat their reports.
     fn hear_room_rules_again(&mut self, now: Time) {
         let said = self.rules_of.iter();
         let said = said.map(|(peer, said)| (peer.clone(), said.rules.clone()));
@@ -639,8 +642,8 @@ impl Node {
         }
     }
 
-    /// The leader's limit holds, whatever version others gave theirs. A version says nothing of a leadership that has
-    /// not begun.
+    /// Sets the leader's limit, regardless of the versions that others gave theirs. A version cannot belong to a
+    /// leadership that has not begun.
     fn set_limit(&mut self, rules: &RoomRules) {
         let (stamp, count) = rules.version.clone();
         let stamp = stamp.min(self.record().stamp.clone());
@@ -649,13 +652,13 @@ impl Node {
         self.room_rules.max_peers = rules.max_peers;
     }
 
-    /// Whoever the leader has kicked is out, unless something newer is known than it knows.
+    /// Removes every peer that the leader has kicked, unless a newer version is known here.
     fn adopt_kicks_of_leader(&mut self, now: Time, leader: &PeerId, mut bans: Vec<Ban>) {
         for ban in &mut bans {
             ban.version = self.heard_version(ban.version.clone());
         }
         bans.retain(|ban| !self.is_outdated(ban));
-        // Its own ban ends the room, before the departures that the others cause.
+        // This node's own ban ends the room, before the departures that the other bans cause.
         let is_mine = |ban: &Ban| ban.peer == self.me || ban.key == self.config.key;
         if bans.iter().any(|ban| !ban.lifted && is_mine(ban)) {
             self.out_myself(now, leader);
@@ -671,7 +674,7 @@ impl Node {
         }
     }
 
-    /// What a member reports that does not lead, the newest first.
+    /// Handles the report of a member that does not lead, the newest entries first.
     fn adopt_hearsay(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
         let mut changed = false;
         if self.is_leader() && self.is_credible(now, from, &rules) {
@@ -680,7 +683,7 @@ impl Node {
         }
         let mut bans = rules.bans;
         bans.retain(|ban| self.may_report(from, &ban.version.0, ban.by.as_ref()));
-        // Its own ban ends the room, before the departures that the others cause.
+        // This node's own ban ends the room, before the departures that the other bans cause.
         let is_mine = |ban: &Ban| ban.is_about(&self.me, self.config.key);
         if bans.iter().any(|ban| !ban.lifted && is_mine(ban)) {
             self.out_myself(now, from);
@@ -698,12 +701,12 @@ impl Node {
             && leader != *from
             && self.membership.get(&leader).is_some()
         {
-            // Whoever had it may not be linked to the leader, which tells everybody.
+            // The member that had it may have no link with the leader, which sends it to all.
             self.tell_room_rules(now, &leader);
         }
     }
 
-    /// A ban, or its end, that a member may report. Returns whether that changed anything.
+    /// Adopts a ban, or its lifting, that a member may report. Returns whether that changed anything.
     fn adopt_reported_ban(&mut self, now: Time, from: &PeerId, ban: Ban) -> bool {
         let version = self.heard_version(ban.version.clone());
         let ban = Ban { version, ..ban };
@@ -718,7 +721,7 @@ impl Node {
             false => KickedBy::Member(from.clone()),
         };
         if ban.lifted {
-            // That of an unknown ban is kept, against others who bring it.
+            // The lifting of an unknown ban is kept, against others that report the ban.
             let counts = was_banned.is_some() || has_room;
             return counts && self.put_on_list(ban, by) && was_banned != Some(false);
         }
@@ -734,8 +737,8 @@ impl Node {
         true
     }
 
-    /// Whether an entry is that of a leader who is here and says itself what it changes, where the stamps of the entry and of
-    /// the report do not tell which leadership is the later.
+    /// Whether an entry stands against a report: it belongs to a leader that is linked and sends changes itself, and
+    /// the stamps do not show which leadership is the later one.
     fn stands(&self, known: &Ban, reported: &Ban) -> bool {
         let is_here = |by: &Decider| {
             *by == self.decider() || self.decider_of(&by.leader).as_ref() == Some(by)
@@ -745,15 +748,16 @@ impl Node {
             && known.by != reported.by
     }
 
-    /// Whether a limit may be that of a leader before this one.
+    /// Whether a limit may belong to a leader before this one.
     fn is_credible(&self, now: Time, from: &PeerId, rules: &RoomRules) -> bool {
         now.since(self.leads_since) < TAKES_OVER_FOR
             && rules.version > self.room_rules.version
             && self.may_report(from, &rules.version.0, rules.set_by.as_ref())
     }
 
-    /// Whether a member may report what was decided under a leadership: this node knows that `by` led then, and that one is
-    /// the member itself, or is gone. A leader that is here says it itself, and an earlier incarnation of this node is gone.
+    /// Whether a member may report a decision: this node knows that `by` led under that stamp, and `by` is the reporter
+    /// or has gone away. A linked leader reports its decisions itself. An earlier incarnation of this node has gone
+    /// away.
     fn may_report(&self, from: &PeerId, stamp: &Stamp, by: Option<&Decider>) -> bool {
         let Some(by) = by else {
             return false;
@@ -780,14 +784,15 @@ impl Node {
         self.end_room(now, EndReason::Kicked, code, bytes);
     }
 
-    /// The room is over for this node: nobody is linked, and nobody will be.
+    /// Ends the room for this node: it loses all links and gets none.
     pub(super) fn end_room(&mut self, now: Time, why: EndReason, code: i32, bytes: Vec<u8>) {
         if self.announce_end(why, code, bytes) {
             self.empty_room(now);
         }
     }
 
-    /// The host receives the end of its room before the departures that follow from it. Returns whether it had not yet.
+    /// Notifies the host of the end of its room, before the departures that follow. Returns whether this is the first
+    /// notice.
     pub(super) fn announce_end(&mut self, why: EndReason, code: i32, bytes: Vec<u8>) -> bool {
         let is_news = !std::mem::replace(&mut self.ended, true);
         if is_news {
@@ -798,7 +803,7 @@ impl Node {
 
     /// Stops the election and ends every session of a room that is over.
     pub(super) fn empty_room(&mut self, now: Time) {
-        // It stops leading before it stops altogether. Where a roster says who may lead, that is refused, and leaving does both.
+        // It stops leading before it leaves. With a roster that is refused, and leaving does both.
         let refused = self.try_elect(now, Local::SetEligible(false)).err();
         debug_assert!(
             refused.is_none_or(|error| matches!(error, ElectionError::NotSupported { .. }))
@@ -827,7 +832,7 @@ impl Node {
         let successor = self.election.successor(&self.view);
         if self.ended {
             self.config.election.eligible = eligible;
-            return Ok(()); // nobody leads what is over
+            return Ok(()); // no member leads a room that is over
         }
         let counts = eligible && self.config.election.quorum.admits(&self.me);
         self.try_elect(now, Local::SetEligible(counts))?;
@@ -849,7 +854,7 @@ impl Node {
         }
     }
 
-    /// Tells who enters, which knows what the Hello said: it does without this for as long as QUIC needs.
+    /// Sends a newcomer this node's standing. It is not urgent: the newcomer has the standing of the Hello.
     pub(super) fn tell_standing_to(&mut self, newcomer: &PeerId) {
         self.transmit_with(newcomer, self.standing_with(None), false);
     }
@@ -862,7 +867,7 @@ impl Node {
         }
     }
 
-    /// A peer may lead no longer, or again, or has another priority.
+    /// Handles a change of a peer's eligibility or priority.
     pub(super) fn standing(
         &mut self,
         now: Time,
@@ -871,14 +876,14 @@ impl Node {
         priority: i32,
         successor: Option<PeerId>,
     ) {
-        // A static quorum counts its roster and nobody else, whatever they say.
+        // A static quorum counts only its roster, regardless of such claims.
         let eligible = eligible && self.config.election.quorum.admits(from);
         let Some(voter) = self.view.voters.get_mut(from) else {
             return;
         };
         voter.priority = priority;
         if self.config.election.policy.host_mode != HostMode::Off {
-            return; // that is fixed
+            return; // eligibility is fixed in such a room
         }
         let before = std::mem::replace(&mut voter.eligible, eligible);
         let incarnation = voter.incarnation;

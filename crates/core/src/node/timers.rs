@@ -1,4 +1,4 @@
-//! When a node comes back: one row for each thing that may wait for time alone.
+//! Timers of a node: one row for each thing that may wait for time alone.
 
 use std::time::Duration;
 
@@ -8,31 +8,31 @@ use crate::id::PeerId;
 use crate::membership::Due;
 use crate::time::Time;
 
-/// A node that beats with another waits this part of the interval longer for it.
+/// Part of the interval by which a node waits longer for its pacemaker's heartbeat.
 const PATIENCE_PART: u32 = 16;
 
-/// What waits for time. A tick serves them in this order.
+/// The timers. A tick serves them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Timer {
     /// A peer is silent: it is probed, or lost.
     Silence,
     /// The next heartbeat to every peer.
     Heartbeat,
-    /// Members are to be told of new ones.
+    /// New members are to be introduced to the others.
     News,
-    /// Somebody is to be dialled.
+    /// A peer is to be dialled.
     Dial,
-    /// A lost peer has had its place for long enough.
+    /// A lost peer's place is no longer kept.
     Absence,
     /// A ban is over.
     Ban,
-    /// A room rule that changed is to be taken, or sent on.
+    /// A changed room rule is to be processed or sent.
     RoomRule,
     /// No room was found for a while.
     Entry,
-    /// A question about somebody who wants to enter has waited for long enough.
+    /// A join request has waited long enough.
     Join,
-    /// The election's own.
+    /// A timer of the election.
     Election,
 }
 
@@ -79,7 +79,7 @@ impl Node {
             Timer::Silence => self.silences_due(now),
             Timer::Heartbeat if now >= self.heartbeat_at => {
                 self.beat(now);
-                // Those to whom it says something now may be gone at the end of this tick.
+                // Members that get a message now may have gone away at the end of this tick.
                 self.take_election_outputs(now);
             }
             Timer::Heartbeat => {}
@@ -98,7 +98,7 @@ impl Node {
         }
     }
 
-    /// The heartbeat of an interval, to every peer.
+    /// Sends the periodic heartbeat to every peer and does the work of an interval.
     fn beat(&mut self, now: Time) {
         let interval = self.config.heartbeat_interval;
         let patience = match self.pacemaker() {
@@ -116,16 +116,16 @@ impl Node {
         self.dial_parted(now);
     }
 
-    /// The peer that this node beats with: then the heartbeats of all arrive at about the same time, and wake a machine once,
-    /// where one for each peer would wake it as often as there are peers.
+    /// The peer whose heartbeats this node joins. So the heartbeats of all members arrive at about the same time and
+    /// wake a machine once, not once per peer.
     fn pacemaker(&self) -> Option<&PeerId> {
         let mut linked = self.membership.iter();
         let (first, _) = linked.find(|(_, member)| member.path.counts_in_elections())?;
         (*first < self.me).then_some(first)
     }
 
-    /// A peer's heartbeat has arrived. This node beats with its pacemaker, but never before half of the interval has passed:
-    /// a peer that floods it with heartbeats does not make it flood others.
+    /// Handles a peer's heartbeat. This node sends its own with its pacemaker's, but not before half of the interval has
+    /// passed: a peer that floods it with heartbeats does not make it flood others.
     pub(super) fn beat_with(&mut self, now: Time, peer: &PeerId) {
         let due_in = self.heartbeat_at.since(now);
         if self.pacemaker() == Some(peer) && due_in < self.config.heartbeat_interval / 2 {

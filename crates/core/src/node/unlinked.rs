@@ -1,19 +1,19 @@
-//! Pairs of members without a link, because one of both has reached its `max_connections`. Their broadcasts do not reach each
-//! other. Their hosts and the leader's receive an event.
+//! Pairs of members without a link, because one of both has reached its `max_connections`. Their broadcasts do not
+//! reach each other. Their hosts and the leader's host receive an event.
 
 use super::*;
 use crate::bounded::BoundedMap;
 use crate::introductions::Source;
 
-/// Pairs that a node remembers, at most. A room has fewer, unless a member makes them up.
+/// Most pairs that a node remembers. A room has fewer, unless a member makes them up.
 const MAX_PAIRS: usize = 4096;
-/// Reports of one member that a node keeps until they count, at most.
+/// Most reports of one member that a node keeps until they count.
 pub(super) const MAX_EARLY_REPORTS: usize = 64;
 
-/// See the module's text.
+/// The pairs that this node knows; see the module's text.
 #[derive(Debug, Default)]
 pub(super) struct Unlinked {
-    /// Members for which this node has no place. They are dialled when it has one.
+    /// Members for which this node has no place. It dials them when it has one.
     waiting: BoundedMap<PeerId, PeerEntry, MAX_PAIRS>,
     /// Pairs that were reported to the host: a member, and the one whose limit is reached.
     reported: BoundedMap<(PeerId, PeerId), (), MAX_PAIRS>,
@@ -30,7 +30,7 @@ pub(super) struct Report {
 }
 
 impl Node {
-    /// A member was introduced for which this node has no place.
+    /// Notes an introduced member for which this node has no place.
     pub(super) fn has_no_link_for(&mut self, entry: &PeerEntry) {
         let waiting = &mut self.unlinked.waiting;
         let is_known = waiting.contains_key(&entry.id);
@@ -61,7 +61,7 @@ impl Node {
         }
     }
 
-    /// Another leads.
+    /// Reports all pairs to a new leader.
     pub(super) fn leader_learns_of_unlinked(&mut self) {
         for peer in self.unlinked.waiting.keys().cloned().collect::<Vec<_>>() {
             self.report_unlinked(&peer);
@@ -69,10 +69,11 @@ impl Node {
         self.weigh_reports();
     }
 
-    /// `other` has reached its limit and has no link with `peer`: it reports that to the leader, and the leader to `peer`.
+    /// Handles a report that `other` has reached its limit and has no link with `peer`: `other` reports it to the leader,
+    /// and the leader to `peer`.
     ///
-    /// Members learn of a newcomer before the leader has a session with it, and the newcomer follows a leader later still: what
-    /// is too early for one of both counts later.
+    /// Members learn of a newcomer before the leader has a session with it, and the newcomer follows a leader later
+    /// still: a report that is too early for either counts later.
     pub(super) fn unlinked_reported(&mut self, from: &PeerId, peer: PeerId, other: PeerId) {
         if *from != other && peer != self.me {
             return;
@@ -86,7 +87,7 @@ impl Node {
         self.weigh_reports();
     }
 
-    /// A report came, a member was linked, or another leads.
+    /// Considers the reports again: after a report, a new link or a change of the leader.
     pub(super) fn weigh_reports(&mut self) {
         let reports = self.unlinked.early.keys();
         let counting: Vec<_> = reports
@@ -103,7 +104,8 @@ impl Node {
         }
     }
 
-    /// Of the node itself its leader reports; to a leader each member reports its own limit.
+    /// Whether a report counts. A node accepts reports about itself from its leader; a leader accepts from each member
+    /// reports of that member's own limit.
     fn counts(&self, report: &Report) -> bool {
         if report.peer == self.me {
             self.leader() == Some(&report.from) && self.membership.get(&report.other).is_none()
@@ -122,7 +124,7 @@ impl Node {
             .retain(|report, ()| report.from != *peer);
     }
 
-    /// A session ended: there is a place for members that had none.
+    /// Dials waiting members after the end of a session: there is a place now.
     pub(super) fn place_is_free(&mut self, now: Time, peer: &PeerId) {
         self.forget_pairs_of(peer);
         let room = self.membership.len() < self.config.max_connections;

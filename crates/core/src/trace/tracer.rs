@@ -1,4 +1,4 @@
-//! From what goes into a node and comes out of it to entries.
+//! Derivation of trace entries from the inputs and outputs of a node.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use crate::node::{
 use crate::time::Time;
 use crate::wire::{Message, Probe, Verdict};
 
-/// How many messages of a link went each way.
+/// Number of messages on a link, per direction.
 #[derive(Debug, Default)]
 struct Counts {
     sent: u64,
     received: u64,
 }
 
-/// Derives entries from what goes into a node and what comes out of it.
+/// Derives entries from a node's inputs and outputs.
 ///
 /// For each input: [`Tracer::input`] before [`Node::handle`], [`Tracer::refused`] if that failed, then
-/// [`Tracer::state`], then [`Tracer::output`] for every output. [`Tracer::take`] gives what became of it.
+/// [`Tracer::state`], then [`Tracer::output`] for every output. [`Tracer::take`] returns the entries.
 #[derive(Debug)]
 pub struct Tracer {
     origin: Time,
@@ -73,13 +73,13 @@ impl Tracer {
         std::mem::take(&mut self.entries)
     }
 
-    /// Adds what only the caller knows.
+    /// Adds an entry that only the caller knows.
     pub fn add(&mut self, now: Time, what: What) {
         let at = now.as_micros().saturating_sub(self.origin.as_micros());
         self.entries.push(Entry { at, what });
     }
 
-    /// An input that the node is about to get.
+    /// Records an input before the node handles it.
     pub fn input(&mut self, now: Time, node: &Node, input: &Input) {
         let what = match input {
             Input::Tick
@@ -90,7 +90,7 @@ impl Tracer {
             | Input::Engine { .. } => {
                 return;
             }
-            // What it ends and what begins are in the trace themselves.
+            // Their consequences are in the trace themselves.
             Input::LinkReady { .. } | Input::JoinWithdrawn { .. } => return,
             Input::LinkUp(link) => {
                 self.links.insert(link.peer.clone(), Counts::default());
@@ -141,13 +141,13 @@ impl Tracer {
         self.add(now, what);
     }
 
-    /// The node refused the command that it got.
+    /// Records the node's refusal of a command.
     pub fn refused(&mut self, now: Time, error: &CommandError) {
         let error = error.to_string();
         self.add(now, What::Refused { error });
     }
 
-    /// What the node is after an input, where that is something else than before.
+    /// Notes the node's state after an input, if it has changed.
     pub fn state(&mut self, now: Time, node: &Node) {
         let may_lead = node.standing_of_myself().0;
         let role = match node.election().role() {
@@ -186,7 +186,7 @@ impl Tracer {
         }
     }
 
-    /// An output of the node.
+    /// Records an output of the node.
     pub fn output(&mut self, now: Time, node: &Node, output: &Output) {
         let what = match output {
             Output::Transmit { to, envelope, .. } => {
@@ -233,7 +233,7 @@ impl Tracer {
         self.add(now, what);
     }
 
-    /// A message in the words of a trace; `None` for a routine one that is not kept.
+    /// Describes a message; `None` for a routine one that is not kept.
     fn said(&self, node: &Node, n: u64, message: &Message) -> Option<Said> {
         let routine = matches!(message, Message::Heartbeat(_) | Message::PeerList(_));
         if routine && !n.is_multiple_of(self.routine) {
@@ -318,7 +318,7 @@ fn probed(probe: Probe) -> Said {
     }
 }
 
-/// What the core tells the host; `None` for what others do.
+/// The entry of an event; `None` for events that the core does not emit, and for others without an entry.
 fn told(event: &Event) -> Option<What> {
     Some(match event.clone() {
         Event::Joined(peer) => What::Joined { peer },
@@ -611,7 +611,7 @@ pub(crate) mod tests {
         }
         let (sent, received) = (numbers(&sender.take()), numbers(&receiver.take()));
         assert_eq!(sent, received);
-        // Of the heartbeats 1, 3, 5 and 7, the third.
+        // Of the heartbeats 1, 3, 5 and 7, only number 3 is kept.
         assert_eq!(sent, [2, 3, 4, 6, 8]);
         let peer = id("b");
         let why = LinkEnd::Silent;

@@ -1,5 +1,5 @@
-//! Members that lie about counters: nobody is punished for one, and time alone bounds them (C4.8); and assignments
-//! that nobody made (C4.5).
+//! Members that lie about counters: no member is punished for one, and time alone bounds them (C4.8); and assignments
+//! that no member made (C4.5).
 
 use super::*;
 use crate::election::Recovery;
@@ -7,7 +7,7 @@ use crate::election::raft::wire::{LiveLeader, Side};
 use crate::election::record::{Epoch, Stamp};
 use crate::wire::Authority;
 
-/// How far the liars of these tests leap at a time.
+/// The amount by which the liars of these tests raise a counter at a time.
 const LEAP: u64 = 1 << 20;
 
 fn claim(stamp: Stamp, leader: &str, assigned: bool) -> Pulse {
@@ -28,14 +28,14 @@ fn stamp_of(net: &Net, name: &str) -> Stamp {
     net.node(name).record().stamp.clone()
 }
 
-/// `liar` claims to lead, at `victim` alone, so many terms above the victim's own.
+/// `liar` claims to lead, at `victim` alone, in a term that is `terms` above the victim's own.
 fn claims(net: &mut Net, liar: &str, victim: &str, terms: u64) {
     let mut stamp = stamp_of(net, victim);
     stamp.term += terms;
     net.forge(liar, victim, claim(stamp, liar, false));
 }
 
-/// The honest members have each other, agree on one of them, and lost none on the way.
+/// The honest members are all linked, agree on a leader among them, and lost none on the way.
 fn keep_together(net: &mut Net, names: &[&str]) {
     net.wait("they agree", |net| {
         let leader = net.node(names[0]).leader().cloned();
@@ -73,7 +73,7 @@ fn three_claims_of_a_liar_to_one_victim_cost_the_victim_nobody() {
     keep_together(&mut net, &["a", "b", "c"]);
 }
 
-/// A fixed host and its guests, the last of whom lies.
+/// A fixed host and its guests; the last guest lies.
 fn fixed_room() -> Net {
     let mut net = Net::new();
     net.config.election.policy.host_mode = HostMode::Host;
@@ -127,7 +127,7 @@ fn foreign_side(override_seq: u64, term: u64) -> ElectionMessage {
 fn the_foreign_side_that_an_observer_makes_up_costs_the_host_no_guest() {
     let mut net = fixed_room();
     net.forge("m", "a", foreign_side(LEAP, 1));
-    // It goes above the epoch that was made up, in place.
+    // The host goes above the forged epoch, in place.
     let stamp = stamp_of(&net, "a");
     assert!(stamp.epoch.override_seq >= LEAP && stamp.term > 1);
     net.forge("m", "a", foreign_side(2 * LEAP, 1));
@@ -223,7 +223,7 @@ fn an_assignment_that_nobody_made_leaves_a_room_without_a_leader_for_no_longer_t
     net.wait("the assigned one leads", |net| net.leads(other));
 }
 
-/// Where the leader alone may assign nobody could end a Hold.
+/// If only the leader may assign, no member could end a Hold.
 #[test]
 fn where_only_the_leader_assigns_an_assigned_leader_that_is_lost_is_replaced() {
     let mut net = leader_only();
@@ -235,7 +235,7 @@ fn where_only_the_leader_assigns_an_assigned_leader_that_is_lost_is_replaced() {
     keep_together(&mut net, &["a", "c"]);
 }
 
-/// Two true clocks and one that is so far ahead, in 2023.
+/// Two correct clocks and one that is `ahead`, in 2023.
 fn room_with_clocks(ahead: Duration) -> Net {
     const NOW: Duration = Duration::from_secs(1_700_000_000);
     let mut net = Net::new();
@@ -334,13 +334,13 @@ fn what_is_above_the_bound_is_dropped_and_counts_as_a_sign_of_life() {
     assert_eq!(*net.node("a").record(), before);
     assert_eq!(net.place("a").closes, []);
     assert!(net.has("a", "m"));
-    // It is told, but not each time.
+    // It is reported, but not each time.
     assert_eq!(net.place("a").dropped.len(), 1);
     net.run(ms(10_000));
     let stamp = above(&net, LEAP);
     net.forge("m", "a", claim(stamp, "m", false));
     assert_eq!(net.place("a").dropped.len(), 2);
-    // Who says nothing else is alive all the same.
+    // A member that sends nothing else still counts as alive.
     for _ in 0..20 {
         net.mute("m", true);
         net.run(ms(500));
@@ -350,7 +350,7 @@ fn what_is_above_the_bound_is_dropped_and_counts_as_a_sign_of_life() {
     assert!(net.has("a", "m") && !net.has("b", "m"));
 }
 
-/// The one whose clock is ahead takes what the others refuse.
+/// The member whose clock is ahead accepts counters that the others refuse.
 #[test]
 fn members_whose_clocks_are_an_hour_apart_agree_within_an_hour() {
     const HOUR: Duration = Duration::from_secs(3600);
@@ -365,7 +365,7 @@ fn members_whose_clocks_are_an_hour_apart_agree_within_an_hour() {
     net.run(ms(10_000));
     let shown = net.node("a").leader().cloned().expect("two of three elect");
     assert_eq!(net.node("b").leader(), Some(&shown));
-    // What c goes by is refused, and so is its Hello, but not its link.
+    // They refuse the record that c follows, also in its Hello, but not its link.
     net.unlink("a", "c", LinkEnd::Silent);
     net.wait("c is back", |net| net.has("a", "c") && net.has("c", "a"));
     net.run(HOUR - ms(60_000));
@@ -376,7 +376,7 @@ fn members_whose_clocks_are_an_hour_apart_agree_within_an_hour() {
     assert!(stamp_of(&net, "a").term >= far);
 }
 
-/// A clock that was wrong and is set makes a member believe at once.
+/// A member accepts counters as soon as its wrong clock is set.
 #[test]
 fn a_clock_that_is_set_counts_from_then_on() {
     const HOUR: Duration = Duration::from_secs(3600);
@@ -394,7 +394,7 @@ fn a_clock_that_is_set_counts_from_then_on() {
     keep_together(&mut net, &["a", "b", "c"]);
 }
 
-/// Only what a node goes by, and the answers to its own assignments, make its next number larger (C4.3, C4.8).
+/// Only the record that a node follows, and the answers to its own assignments, raise its next number (C4.3, C4.8).
 #[test]
 fn an_override_number_that_is_only_heard_of_is_not_gone_above() {
     let mut net = Net::room(&["a", "b", "m"]);
@@ -418,7 +418,7 @@ fn an_override_number_that_is_only_heard_of_is_not_gone_above() {
     net.forge("m", "a", pulse);
     net.order("a", Command::SetLeader(id("b")));
     assert_eq!(stamp_of(&net, "a").epoch.override_seq, 1);
-    // The refusal of a member that has seen a larger one, as far as anybody can tell.
+    // The refusal of a member that appears to have seen a larger one.
     let refusal = ElectionMessage::LeaderAssignAck {
         seq: 1,
         accepted: false,
@@ -429,7 +429,7 @@ fn an_override_number_that_is_only_heard_of_is_not_gone_above() {
     net.wait("the target leads", |net| net.leads("b") && net.is_settled());
 }
 
-/// What it goes by is term 0: no distance from that is an offence.
+/// The newcomer follows term 0: no distance from that is a violation.
 #[test]
 fn a_newcomer_is_linked_to_all_members_of_a_room_whose_term_is_far_above_its_own() {
     const FAR: u64 = 1 << 30;

@@ -1,5 +1,5 @@
-//! How a room ends for a member, and how it goes on for the others: no host waits for the return of a member that does
-//! not come back.
+//! The end of a room for a member, and its continuation for the others: no host waits for the return of a member that
+//! does not come back.
 
 use super::standing::{hosted, room_ended};
 use super::*;
@@ -36,7 +36,7 @@ fn sessions(net: &Net, name: &str) -> Vec<Event> {
         .collect()
 }
 
-/// The leader's kick of `victim` reaches it so long before it reaches the others.
+/// The leader's kick of `victim` reaches it `ahead` of the others.
 fn kick_reaches_first(net: &mut Net, victim: &str, ahead: Duration) {
     let kick = Message::Kicked {
         peer: id(victim),
@@ -71,7 +71,7 @@ fn a_kicked_member_receives_the_end_first_and_the_departures_with_it_as_reason()
 fn a_member_that_is_kicked_before_the_others_know_departs_with_the_leaders_reason() {
     let mut net = Net::room(&["a", "b", "c"]);
     kick_reaches_first(&mut net, "c", ms(500));
-    // To b's host it is still there, and no node dials it.
+    // For b's host it is still there, and no node dials it.
     assert_eq!(sessions(&net, "b"), []);
     let ended: Vec<_> = net.node("b").ended_peers().map(|(id, ..)| id).collect();
     assert_eq!(ended, [&id("c")]);
@@ -103,14 +103,14 @@ fn a_member_whose_room_is_over_departs_within_a_second_where_no_reason_comes() {
 fn a_member_that_claims_that_its_room_is_over_is_out_until_its_departure() {
     let mut net = Net::room(&["a", "b", "c"]);
     kick_reaches_first(&mut net, "c", ms(100));
-    // The same incarnation comes back at once: no session has a return without a loss.
+    // The incarnation comes back at once: no session has a return without a loss.
     assert_eq!(net.check("c", "b"), Err(AdmissionRefusal::Ended));
     net.link("b", "c");
     assert_eq!(
         sessions(&net, "b"),
         [left("c", LeftReason::Replaced), joined("c")]
     );
-    // A newer one replaces it.
+    // A newer incarnation replaces it.
     let mut net = Net::room(&["a", "b", "c"]);
     kick_reaches_first(&mut net, "c", ms(100));
     net.start("c");
@@ -133,8 +133,8 @@ fn an_ended_member_holds_no_place() {
     net.wait("d is in", |net| net.has("a", "d"));
 }
 
-/// Whatever ends a guest's room: the end comes first, the host departs for its own reason, the others with the room, and
-/// no guest waits for the return of another.
+/// For each way in which a guest's room ends: the end comes first, the host departs for its own reason, the others with
+/// the room, and no guest waits for the return of another.
 #[test]
 fn a_room_with_a_fixed_host_ends_before_its_members_depart() {
     type Ending = fn(&mut Net);
@@ -193,7 +193,7 @@ fn a_room_with_a_fixed_host_ends_before_its_members_depart() {
     }
 }
 
-/// One guest's room ends earlier than another's: the other waits for the end of its own.
+/// One guest's room ends earlier than another's: the other guest waits for the end of its own.
 #[test]
 fn guests_that_learn_of_the_end_at_different_times_receive_it_first() {
     let mut net = hosted(&["a", "b"]);

@@ -1,4 +1,4 @@
-//! Who enters, and who decides.
+//! Admission, and the member that decides about it.
 
 use super::*;
 use crate::wire::MAX_REASON_BYTES;
@@ -68,7 +68,7 @@ fn the_host_is_asked_by_its_own_contact_only_when_it_wants_to_be() {
     let ticket = net.ask("d", "a");
     assert_eq!(net.requests("a").len(), 1);
     assert_eq!(net.verdict("a", ticket), None);
-    // The host of a member that does not lead is asked nothing.
+    // The host of a member that does not lead gets no request.
     net.order("b", Command::AskHost(true));
     net.ask("e", "b");
     net.run(ms(100));
@@ -109,7 +109,7 @@ fn an_answer_is_taken_once_and_in_time_for_a_number_that_is_open() {
 #[test]
 fn a_leader_that_does_not_answer_gives_a_timeout() {
     let mut net = Net::new();
-    // So that the handshake's time is over before the silence is noticed.
+    // The handshake timeout ends before the silence is detected.
     net.config.handshake_timeout = ms(800);
     net.fill(&["a", "b"]);
     net.mute("a", true);
@@ -154,7 +154,7 @@ fn one_that_does_not_lead_decides_for_nobody_else_and_is_asked_again_when_it_lea
     let (request, verdict) = (*request, Verdict::NotLeader);
     net.forge("a", "b", Message::JoinAnswer { request, verdict });
     net.place_mut("b").said.clear();
-    // What comes of the first asking counts for nothing any more.
+    // Answers to the first request do not count any more.
     assert_eq!(net.verdict_after(ms(40), "b", ticket), None);
     net.wait("the room's word", |net| {
         net.verdict("b", ticket) == Some(Verdict::Accepted)
@@ -188,7 +188,7 @@ fn a_member_that_does_not_lead_says_so_when_it_is_asked() {
     };
     net.forge("b", "c", asked(1, "x"));
     assert_eq!(said(&net), vec![refused(1)]);
-    // Nor does one that knows of no leader at all.
+    // Nor does a member without any leader.
     net.kill("a", true);
     net.run(DELAY);
     assert_eq!(net.node("c").leader(), None);
@@ -208,7 +208,7 @@ fn whom_a_member_vouches_for_enters_without_a_question() {
     net.forge("b", "c", Message::PeerList(vec![entry]));
     let ticket = net.ask_as("m", someone, "c");
     assert_eq!(net.verdict("c", ticket), Some(Verdict::Accepted));
-    // With that key alone.
+    // With that key only.
     let ticket = net.ask_as("m", life(78, 5), "c");
     assert_eq!(net.verdict_after(ms(100), "c", ticket), None);
     assert_eq!(net.requests("a").len(), 1);
@@ -249,7 +249,7 @@ fn a_question_that_waits_for_a_host_is_withdrawn_when_another_leads() {
         net.try_order("a", answer(request, Verdict::Accepted)),
         Err(CommandError::UnknownRequest(request))
     );
-    // The new leader is asked in turn, and asks nobody.
+    // The new leader gets the request and decides without its host.
     assert_eq!(
         net.verdict_after(ms(1000), "a", ticket),
         Some(Verdict::Accepted)
@@ -279,7 +279,7 @@ fn an_id_whose_holder_is_dead_is_free_after_half_a_second() {
         assert_eq!(net.verdict_after(ms(499), contact, ticket), None);
         assert!(net.has("a", "c") && net.has("b", "c"));
         net.run(ms(1));
-        // A member that does not lead asks the leader, which asks the holder for a sign of life, too.
+        // A member that does not lead asks the leader, which probes the holder, too.
         net.wait("the room's answer", |net| {
             net.verdict(contact, ticket).is_some()
         });
@@ -303,11 +303,11 @@ fn an_id_whose_holder_is_dead_is_free_after_half_a_second() {
 fn whoever_is_replaced_when_a_heartbeat_is_due_is_told_nothing_after_that() {
     let mut net = Net::room(&["a", "b"]);
     net.mute("b", true);
-    // It does not answer, so that it is told again with every heartbeat.
+    // It does not answer, so every heartbeat repeats the message.
     net.order("a", Command::SetLeader(id("a")));
     let due = net.node("a").heartbeat_at;
     net.run(due.since(net.now));
-    // An older incarnation with the same key, which may be the newer one.
+    // An older incarnation with the same key; it may be the newer one.
     net.ask_as("b", life(b'b', 1), "a");
     let due = net.node("a").heartbeat_at;
     assert_eq!(due.since(net.now), ms(500), "when its id is free, too");
@@ -343,7 +343,7 @@ fn m7_m19_a_newer_incarnation_under_the_same_key_takes_over_and_an_older_one_not
             .check_hello(net.now, &hello, present.key, false),
         Err(AdmissionRefusal::Bound(id("c")))
     );
-    // The leader asks the present life, too, when a contact asks that has never met it.
+    // The leader also probes the present incarnation, for a contact that never had a link with it.
     net.unlink("b", "c", LinkEnd::Disconnected);
     net.run(ms(20));
     let ticket = net.ask_as("c", older, "b");
@@ -379,7 +379,7 @@ fn of_two_that_are_accepted_for_one_place_only_one_gets_it() {
     assert_eq!(net.verdict("a", tickets[1]), Some(full(2)));
 }
 
-/// The session with the incarnation before ends as soon as the next one says its Hello, before the room is asked.
+/// The session with the earlier incarnation ends as soon as the next one sends its Hello, before the room is asked.
 #[test]
 fn a_member_that_was_started_again_keeps_its_place_in_a_full_room() {
     for (why, verdict) in [
@@ -398,7 +398,7 @@ fn a_member_that_was_started_again_keeps_its_place_in_a_full_room() {
     }
 }
 
-/// "c" hears of its leader from others alone, and goes by a limit that the leader has lifted since.
+/// "c" knows of its leader only from others, and applies a limit that the leader has lifted since.
 fn room_with_an_old_limit_at_c() -> Net {
     let mut net = Net::room(&["a", "b", "c", "d"]);
     net.order("a", Command::SetMaxPeers(2));
@@ -410,7 +410,7 @@ fn room_with_an_old_limit_at_c() -> Net {
         net.node("c").leader() == Some(&id("a")) && !net.has("c", "a")
     });
     assert_eq!(net.node("c").max_peers(), 2);
-    // The session of before is over, and the word for its id_holder with it.
+    // The earlier session is over, and with it the voucher for its holder.
     let peer = id("a");
     let why = LeftReason::Lost;
     let _ = net.feed(&id("c"), Input::SessionOver { peer, why });
@@ -441,7 +441,7 @@ fn whoever_takes_the_leaders_name_is_still_put_to_the_host() {
     assert_eq!(net.verdict("c", ticket), Some(Verdict::Accepted));
 }
 
-/// A member's question about a newcomer of its own making.
+/// A member's request for a newcomer of its own making.
 fn asks_for_somebody(n: u64) -> Message {
     Message::JoinRequest {
         request: n,
@@ -464,7 +464,7 @@ fn the_fifth_waiting_question_of_one_member_waits_for_its_turn() {
         net.forge("b", "a", asks_for_somebody(n));
     }
     assert_eq!(net.requests("a").len(), 4);
-    // Others are not behind it.
+    // Requests of other members do not wait behind it.
     net.ask("d", "c");
     net.ask("e", "a");
     net.run(ms(100));
@@ -481,7 +481,7 @@ fn withdrawn(request: u64, peer: &str) -> Event {
     Event::JoinWithdrawn { request, peer }
 }
 
-/// Whoever asked is gone: its process ended while it entered.
+/// The newcomer has gone away: its process ended during its admission.
 #[test]
 fn a_question_that_is_withdrawn_leaves_the_host_and_keeps_no_place() {
     for contact in ["a", "b"] {
@@ -498,7 +498,7 @@ fn a_question_that_is_withdrawn_leaves_the_host_and_keeps_no_place() {
         assert_eq!(net.verdict(contact, ticket), None, "nobody waits for it");
         let refused = net.try_order("a", answer(request, Verdict::Accepted));
         assert_eq!(refused, Err(CommandError::UnknownRequest(request)));
-        // One that was admitted has the last place until then.
+        // An admitted newcomer has the last place until then.
         let ticket = net.ask("d", contact);
         net.run(ms(100));
         let request = net.requests("a")[1];
@@ -511,26 +511,26 @@ fn a_question_that_is_withdrawn_leaves_the_host_and_keeps_no_place() {
         let next = net.ask("e", "a");
         assert_eq!(net.verdict_after(ms(100), "a", next), None, "{contact}");
         assert_eq!(net.requests("a").len(), 3);
-        // The host knows what it has answered itself.
+        // The host receives no withdrawal of a request that it answered itself.
         assert_eq!(net.times("a", &withdrawn(request, "d")), 0);
     }
 }
 
 #[test]
 fn a_host_learns_that_a_request_is_over_whatever_ended_it() {
-    // The time is up.
+    // The timeout expires.
     let mut net = asking(Net::room(&["a", "b"]), "a");
     net.ask("d", "a");
     let request = net.requests("a")[0];
     net.run(ms(5000));
     assert_eq!(net.times("a", &withdrawn(request, "d")), 1);
-    // Another leads.
+    // The leader changes.
     let mut net = asking(Net::room(&["a", "b"]), "a");
     net.ask("d", "a");
     let request = net.requests("a")[0];
     net.order("a", Command::SetLeader(id("b")));
     assert_eq!(net.times("a", &withdrawn(request, "d")), 1);
-    // The member that asked is gone.
+    // The asking member has left.
     let mut net = asking(Net::room(&["a", "b", "c"]), "a");
     net.ask("d", "b");
     net.run(ms(50));
@@ -538,7 +538,7 @@ fn a_host_learns_that_a_request_is_over_whatever_ended_it() {
     net.order("b", Command::Leave);
     net.run(ms(100));
     assert_eq!(net.times("a", &withdrawn(request, "d")), 1);
-    // Nobody withdraws another's question.
+    // A member cannot withdraw another's request.
     let mut net = asking(Net::room(&["a", "b", "c"]), "a");
     net.ask("d", "b");
     net.run(ms(50));
@@ -549,7 +549,7 @@ fn a_host_learns_that_a_request_is_over_whatever_ended_it() {
     assert_eq!(net.times("a", &withdrawn(net.requests("a")[0], "d")), 0);
 }
 
-/// Six a second, for which there is never a link.
+/// Six a second that never get a link.
 #[test]
 fn newcomers_that_a_member_makes_up_keep_no_honest_one_out() {
     let mut net = Net::room(&["a", "b", "m"]);
@@ -592,7 +592,7 @@ fn the_grants_to_one_member_hold_half_of_the_free_places_and_at_least_one() {
             answers.iter().filter(|message| verdict(message)).count()
         };
         assert_eq!(accepted(&net), share, "of {max_peers}");
-        // Nor more in all, when the first are over: the limit holds.
+        // Nor more in total after the first ones are over: the limit applies.
         net.run(ms(4900));
         assert_eq!(accepted(&net), share, "of {max_peers}");
     }
@@ -665,7 +665,7 @@ fn answers_that_nobody_asked_for_change_nothing_and_long_ones_are_violations() {
         panic!("it asks");
     };
     let word = |verdict| Message::JoinAnswer { request, verdict };
-    net.forge("c", "b", word(Verdict::Accepted)); // it was not asked
+    net.forge("c", "b", word(Verdict::Accepted)); // b did not ask it
     net.forge(
         "a",
         "b",

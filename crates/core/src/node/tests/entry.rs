@@ -1,4 +1,4 @@
-//! Members that create a room or join one, instead of looking for it and leading when they find none.
+//! Members that create a room or join one, instead of looking for it and leading if they find none.
 
 use super::host::short_windows;
 use super::*;
@@ -19,7 +19,7 @@ impl Net {
         self.start_with(name, life, config);
     }
 
-    /// What a dial of one by the host of another comes to.
+    /// The result of a dial by hand between two hosts.
     fn dial_by_hand(&mut self, dialler: &str, target: &str) -> Result<(), AdmissionRefusal> {
         self.check_by_hand(dialler, target)?;
         let hello = self.hello(target);
@@ -83,7 +83,7 @@ fn joiners_that_start_before_the_creator_enter_its_room_and_lead_in_it_later() {
             assert_eq!(net.times(joiner, &no_room()), 0);
             assert!(net.node(joiner).standing_of_myself().0);
         }
-        // They are members as any other: without the creator one of them leads, and admits.
+        // They are ordinary members: without the creator one of them leads, and admits.
         net.kill("c", false);
         net.wait("another leads", |net| net.leads("j") || net.leads("k"));
         net.open("n", Entry::Any, strategy);
@@ -97,7 +97,7 @@ fn a_member_of_a_room_brings_a_joiner_in_and_others_do_not() {
     for strategy in [Strategy::Raft, GOSSIP] {
         let mut net = Net::new();
         net.open("j", Entry::Join, strategy);
-        // One that has just started and knows no leader is no room.
+        // A node that has just started and knows no leader is no room.
         net.open("a", Entry::Any, strategy);
         assert_eq!(net.dial_by_hand("a", "j"), Err(AdmissionRefusal::Looking));
         // The joiner's own host may still dial it: it is about to lead.

@@ -8,14 +8,15 @@ use crate::wire::{RoomPolicy, Strategy};
 const TTL: Duration = Duration::from_secs(3);
 const NOW: Time = Time::from_micros(1_000_000);
 
-/// A node with one peer, linked at [`NOW`]; what it asks of the store is answered at once. Watches tell of nothing.
+/// A node with one peer, linked at [`NOW`]; the store answers its requests at once. Watches report nothing.
 struct Asking {
     node: Node,
     /// The first key of the election, as an observer finds it.
     first: Option<Entry>,
-    /// Whether its own key is gone when it reads it.
+    /// Whether its own key is missing when it reads it.
     is_robbed: bool,
-    /// How much later its own key was created, when it reads it, than what it created: somebody deleted and wrote it.
+    /// Difference between the creation of its own key as it reads it and as it wrote it: another client deleted and
+    /// rewrote the key.
     is_created_later_by: Revision,
     own: Option<Entry>,
     revision: Revision,
@@ -106,7 +107,7 @@ impl Asking {
                 self.own = Some(entry("me", self.revision));
                 self.found(self.own.clone())
             }
-            // Who was right before it is gone by now.
+            // The candidate right before it has gone away by now.
             Request::LastBefore { .. } => self.found(None),
             Request::Get { .. } if self.is_robbed => self.found(None),
             Request::Get { .. } => {
@@ -119,7 +120,7 @@ impl Asking {
                 }))
             }
             Request::First { .. } => self.found(self.first.clone()),
-            // Watches: nothing happens.
+            // Watches: no events.
             _ => return,
         };
         let answered = self.node.handle(NOW, Input::Engine { call, answer });
@@ -167,7 +168,7 @@ fn a_candidate_that_comes_first_and_whose_key_is_gone_does_not_lead() {
     assert_eq!(asking.shown, [], "a lease that ended while it waited");
 }
 
-/// Somebody else may have been first since its key was gone.
+/// Another candidate may have been first since its key was deleted.
 #[test]
 fn a_candidate_that_comes_first_and_whose_key_was_created_again_does_not_lead() {
     let asking = asking_with(None, false, 2);
@@ -175,7 +176,7 @@ fn a_candidate_that_comes_first_and_whose_key_was_created_again_does_not_lead() 
     assert_eq!(asking_with(None, false, 0).shown, [Some(id("me"))]);
 }
 
-/// A leader lost its leadership, and has the next one: what it sent under the first comes late, or it resumed.
+/// A leader lost its leadership and has the next one: its messages from the first one arrive late, or it resumed.
 #[test]
 fn a_message_of_an_earlier_leadership_of_the_leader_is_refused() {
     let mut asking = asking_as(Some(entry("peer", 12)), true);

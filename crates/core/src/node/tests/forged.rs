@@ -3,7 +3,7 @@
 use super::*;
 use crate::wire::Decider;
 
-/// What a test forges.
+/// A message that a test forges.
 #[derive(Debug, Clone)]
 pub(super) enum Forged {
     Plain(Message),
@@ -54,7 +54,7 @@ impl From<Beat> for Forged {
     }
 }
 
-/// What a message says of the election of votes, if that is what it is.
+/// The vote election's part of a message, if it has one.
 pub(super) fn elects(message: &Message) -> Option<ElectionMessage> {
     let Message::Election(part) = message else {
         return None;
@@ -63,7 +63,7 @@ pub(super) fn elects(message: &Message) -> Option<ElectionMessage> {
 }
 
 impl Net {
-    /// A running node, in what it decides as leader.
+    /// A running node as the decider of its decisions as leader.
     pub(super) fn decider(&self, name: &str) -> Decider {
         Decider {
             leader: id(name),
@@ -71,13 +71,13 @@ impl Net {
         }
     }
 
-    /// A forged message of a member.
+    /// Forges a message of a member.
     pub(super) fn forge(&mut self, from: &str, to: &str, message: impl Into<Forged>) {
         let stamp = self.node(from).record().stamp.clone();
         self.forge_at(from, to, stamp, 0, message);
     }
 
-    /// The same under any stamp and with any write counter.
+    /// Forges a message with any stamp and any write counter.
     pub(super) fn forge_at(
         &mut self,
         from: &str,
@@ -86,7 +86,7 @@ impl Net {
         writes: u64,
         message: impl Into<Forged>,
     ) {
-        // The heartbeats that it sends itself come after it.
+        // The sender's own heartbeats get later numbers.
         let sender = self.places.get_mut(&id(from)).expect("a member");
         let heartbeat = sender.node.take_heartbeat_number();
         let envelope = Envelope {

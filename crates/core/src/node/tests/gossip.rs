@@ -189,7 +189,7 @@ fn f18_who_may_not_propose_itself_never_leads() {
     assert!(shows(&net, "a", ""));
     net.order("a", Command::EnableAutoElection(true));
     net.wait("it leads", |net| net.leads("a"));
-    // A leader goes on leading.
+    // A leader keeps leading.
     net.order("a", Command::EnableAutoElection(false));
     net.run(ALIVE * 10);
     assert!(net.leads("a"));
@@ -204,7 +204,7 @@ fn an_observer_neither_leads_nor_hides_the_leader() {
     });
     assert_eq!(told(&net, "a"), listed(&[("", Left), ("b", Elected)]));
     assert_eq!(told(&net, "c"), listed(&[("", Left), ("b", Elected)]));
-    // It is the lowest, but nobody hears it.
+    // It has the lowest id, but no member accepts its claim.
     let claim = Claimed {
         sequence: 1000,
         declares: true,
@@ -298,7 +298,7 @@ fn the_next_incarnation_of_a_leader_is_heard_whatever_its_clock_says() {
     let mut net = room(&["a", "b", "c"]);
     net.kill("a", true);
     net.wait("b leads", |net| shows(net, "c", "b"));
-    // Long before the messages of the first life expire.
+    // Long before the messages of the first incarnation expire.
     let clock_went_back = life(77, 1);
     net.start_as("a", clock_went_back);
     for name in ["b", "c"] {

@@ -1,4 +1,4 @@
-//! A leader hands over: `TransferLeadership` and `YieldLeadership` (C6, P11; R50-R57, HC12).
+//! Leadership transfers: `TransferLeadership` and `YieldLeadership` (C6, P11; R50-R57, HC12).
 
 use super::*;
 use crate::election::Recovery;
@@ -21,7 +21,7 @@ fn asked(net: &Net, name: &str) -> usize {
         .count()
 }
 
-/// C4.5: nobody heard it under that record, so that nobody waits for a host.
+/// C4.5: no member heard from it under that record, so none waits for its host.
 #[test]
 fn a_call_that_names_the_leader_that_just_died_silences_no_room() {
     let mut net = Net::room(&["a", "b", "c"]);
@@ -66,7 +66,7 @@ fn r51_a_handover_passes_the_leases_of_all_and_everybody_is_told_why() {
     assert_eq!(net.leader_changes("a"), [resigned, handed_over]);
 }
 
-/// As etcd's: the target was not asked yet, and is not any more.
+/// As in etcd: the target has not received the request yet, and it does not receive it later.
 #[test]
 fn a_leader_that_hands_over_to_itself_cancels_what_is_pending() {
     let mut net = Net::room(&["a", "b", "c"]);
@@ -79,7 +79,7 @@ fn a_leader_that_hands_over_to_itself_cancels_what_is_pending() {
     assert!(agrees_on(&net, "a"));
     assert_eq!(net.leader_changes("a"), []);
     assert_eq!(net.leader_changes("c"), []);
-    // It is free for the next one.
+    // The leader is free for the next transfer.
     transfer(&mut net, "a", "b");
     net.wait("b leads", |net| agrees_on(net, "b"));
 }
@@ -175,7 +175,7 @@ fn hc12_a_target_that_hears_nothing_leaves_everything_as_it_was_and_is_not_asked
     transfer(&mut net, "a", "c");
     net.run(ms(1400));
     net.mute("c", false);
-    // It was told again by then.
+    // The leader had repeated the request by then.
     net.wait("c leads", |net| agrees_on(net, "c"));
 
     let mut net = Net::room(&["a", "b", "c"]);
@@ -213,7 +213,7 @@ fn an_assigned_leader_hands_over_and_its_assignment_ends() {
     transfer(&mut net, "b", "c");
     net.wait("c leads", |net| agrees_on(net, "c"));
     assert!(!net.node("a").record().assigned);
-    // Nothing is held any more.
+    // No Hold is left.
     net.kill("c", true);
     net.wait("somebody leads", |net| net.is_settled());
 }
@@ -235,7 +235,7 @@ fn r57_a_target_that_may_not_lead_any_more_lets_the_handover_pass() {
     assert!(agrees_on(&net, "a"));
 }
 
-/// Only the word of the leader that is followed counts.
+/// Only a request of the followed leader counts.
 #[test]
 fn r59_nobody_else_can_make_a_member_campaign() {
     let mut net = Net::room(&["a", "b", "c"]);
@@ -263,7 +263,7 @@ fn a_word_under_an_older_record_does_not_count() {
     assert!(agrees_on(&net, "a"));
 }
 
-/// A leader knows whom it asked; where only the leader may name a leader, so must everybody.
+/// A leader knows which member it asked. If only the leader may name a leader, all members must know it.
 #[test]
 fn a_campaign_that_nobody_asked_for_does_not_pass_as_a_handover() {
     for authority in [Authority::Anyone, Authority::LeaderOnly] {
@@ -296,7 +296,7 @@ fn a_campaign_that_nobody_asked_for_does_not_pass_as_a_handover() {
     }
 }
 
-/// The vote request may come before the leader's word, which goes another way.
+/// The vote request may arrive before the leader's notice, which takes another path.
 #[test]
 fn where_only_the_leader_names_a_leader_an_early_vote_request_waits_for_its_word() {
     let mut net = Net::new();
@@ -333,7 +333,7 @@ fn hc12_a_leader_that_hands_over_and_leaves_names_its_target() {
     assert!(net.leads("b"));
 }
 
-/// Followers that voted already say so before the target's own request is here.
+/// Followers that voted already show it before the target's own request arrives.
 #[test]
 fn the_leader_does_not_go_above_the_campaign_that_it_asked_for() {
     let mut net = Net::room(&["a", "b", "c", "d"]);

@@ -1,8 +1,8 @@
-//! What a member reports about others ends no session of theirs.
+//! Hearsay: a member's reports about others end no session with them.
 
 use super::*;
 
-/// Made up, and shown by no link.
+/// A forged key that no link shows.
 const MADE_UP: Fingerprint = Fingerprint([201; 32]);
 
 fn entry(peer: &str, key: Fingerprint) -> PeerEntry {
@@ -13,7 +13,7 @@ fn entry(peer: &str, key: Fingerprint) -> PeerEntry {
     }
 }
 
-/// Everything in which a member can name `b`: with a key of its own making, and with b's and another incarnation.
+/// All messages in which a member can name `b`: with a key of its own making, and with b's key and another incarnation.
 fn reports_on_b(key: Fingerprint) -> Vec<Message> {
     let restarted = life(b'b', u64::MAX);
     let set_back = life(b'b', 1);
@@ -47,7 +47,8 @@ fn lefts(net: &Net, name: &str) -> usize {
     events.iter().filter(is_left).count()
 }
 
-/// `b` is lost at `victim` or only silent for a moment, while `liar` reports on it; it comes back as if nothing was.
+/// `b` is lost at `victim` or only silent for a moment, while `liar` reports on it; it returns as if nothing had
+/// happened.
 fn reports_change_nothing(mut net: Net, liar: &str, victim: &str, is_lost: bool) {
     let case = format!("{liar} lies to {victim}, lost: {is_lost}");
     let key = net.place("b").life.key;
@@ -110,7 +111,7 @@ fn no_report_of_a_guest_ends_a_session_at_the_host_of_a_star() {
     }
 }
 
-/// The link that was announced ends the session, and only where the holder is lost or silent.
+/// The announced link ends the session, and only if the holder is lost or silent.
 #[test]
 fn a_ready_link_with_another_key_replaces_a_holder_that_is_lost_or_silent_and_no_other() {
     let newcomer = life(200, u64::MAX);
@@ -125,11 +126,11 @@ fn a_ready_link_with_another_key_replaces_a_holder_that_is_lost_or_silent_and_no
         let verdict = net.verdict_after(ms(500), "a", ticket);
         assert_eq!(verdict, Some(Verdict::Accepted));
     };
-    // The holder lives.
+    // The holder is alive.
     let mut net = Net::room(&["a", "b", "c"]);
     let _ = net.feed(&id("a"), ready());
     assert!(net.has("a", "b") && lefts(&net, "a") == 0);
-    // It was silent when its id was asked for, and gave a sign of life before the link was ready.
+    // It was silent when another peer asked for its id, and gave a sign of life before the link was ready.
     accepted_while_silent(&mut net);
     assert_eq!(lefts(&net, "a"), 0, "the room's answer alone");
     net.mute("b", false);
@@ -159,7 +160,7 @@ fn a_ready_link_with_another_key_replaces_a_holder_that_is_lost_or_silent_and_no
     assert_eq!(net.times("a", &left("b", LeftReason::Replaced)), 1);
 }
 
-/// The host decides about it once, although the holder of before is waited for until the first link.
+/// The host decides about it once, although the place of the earlier holder is kept until the first link.
 #[test]
 fn a_host_is_asked_once_about_a_newcomer_with_the_id_of_a_lost_member() {
     let mut net = Net::room(&["a", "b", "c"]);

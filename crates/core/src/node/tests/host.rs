@@ -1,11 +1,11 @@
-//! Hosts that take no events: the others learn of them, and a leader yields to a member whose host takes its own.
+//! Hosts that take no events: the others are notified, and a leader yields to a member whose host takes events.
 
 use super::standing::hosted;
 use super::*;
 use crate::election::gossip::Windows;
 use crate::wire::Strategy;
 
-/// Gossip in one local network.
+/// Windows of the gossip strategy in a local network.
 pub(super) fn short_windows() -> Windows {
     Windows {
         startup_grace: ms(1_500),
@@ -18,7 +18,7 @@ pub(super) fn short_windows() -> Windows {
 const LIMIT: Duration = ms(10_000);
 
 impl Net {
-    /// From now on the host of `name` takes no events, or takes them again.
+    /// Makes the host of `name` stop taking events, or take them again.
     fn silence(&mut self, name: &str, silent: bool) {
         let since = silent.then_some(self.now);
         let _ = self.feed(&id(name), Input::HostSilentSince(since));
@@ -56,7 +56,7 @@ fn a_silent_host_is_reported_once_and_so_is_its_return() {
         };
         assert_eq!(*peer, id("a"));
         assert!((ms(5_000)..ms(5_600)).contains(silent), "{silent:?}");
-        // What the stats show goes on.
+        // The statistics keep counting.
         let shown = net.node(member).membership().get(&id("a"));
         assert!(shown.is_some_and(|a| a.host_silent > ms(60_000)));
     }
@@ -95,7 +95,7 @@ fn no_leader_yields_without_a_member_whose_host_takes_its_events() {
         net.run(LIMIT * 3);
         assert!(net.leads("a"));
         assert_eq!(net.node("a").yielded_at(), None);
-        // One that took events within half of the limit is such a member.
+        // A member whose host took events within half of the limit is a target.
         net.silence("b", false);
         net.wait("b leads", |net| net.leads("b"));
     }
@@ -108,12 +108,12 @@ fn a_node_yields_once_in_ten_times_its_limit() {
     net.run(LIMIT + ms(2_000));
     assert!(net.leads("b"));
     let first = net.node("a").yielded_at().expect("it yielded");
-    // The new leader's host falls silent, too, and the old one's is back: b has its own turn.
+    // The new leader's host falls silent, too, and the old one's is back: b yields in turn.
     net.silence("a", false);
     net.silence("b", true);
     net.run(LIMIT + ms(2_000));
     assert!(net.leads("a"));
-    // a has yielded lately: it leads on, however silent its host is.
+    // a has yielded lately: it keeps leading, however silent its host is.
     net.silence("a", true);
     net.silence("b", false);
     net.run(LIMIT * 7);
@@ -138,7 +138,7 @@ fn a_fixed_host_is_reported_and_leads_on() {
 #[test]
 fn claims_about_a_silent_host_depose_no_leader() {
     let mut net = yielding(Strategy::Raft, &["a", "b", "c"]);
-    // It claims to be silent for ever: it is no target. Nobody yields for the silence of another.
+    // It claims to be silent for ever, so it is no target. No member yields for the silence of another.
     let heartbeat = Heartbeat {
         seq: 1 << 40,
         echo: None,
@@ -167,7 +167,7 @@ fn claims_about_a_silent_host_depose_no_leader() {
     assert!(net.leads("b"));
 }
 
-/// When the request of a newcomer was answered, after it came, and how.
+/// Time until the answer to a newcomer's request, and the answer.
 fn answer_to_request(net: &mut Net, contact: &str) -> (Duration, Verdict) {
     let from = net.now;
     let ticket = net.ask("n", contact);
@@ -186,7 +186,7 @@ fn a_request_that_a_silent_host_does_not_see_is_answered_in_time() {
         assert_eq!(verdict, Verdict::Timeout(Undecided::HostSilent));
         assert!(after < ms(4_000), "{after:?}");
     }
-    // A host that has seen it may take its time.
+    // A host that has seen the request may take its time.
     let mut net = Net::room(&["a", "b"]);
     net.order("a", Command::AskHost(true));
     net.silence("a", true);

@@ -1,4 +1,4 @@
-//! Members that are lost, waited for, back, and gone.
+//! Members that are lost, keep their places, return, and leave.
 
 use super::*;
 use crate::wire::MAX_PEER_LIST_ENTRIES;
@@ -11,7 +11,7 @@ fn peer_id(peer: &str) -> PeerId {
     id(peer)
 }
 
-/// Two members whose link is lost, and cores whose dials reach nobody.
+/// Two members whose link is lost, with dials that reach no peer.
 fn parted() -> Net {
     parted_with(|_| {})
 }
@@ -52,7 +52,7 @@ fn m7_m19_another_incarnation_or_another_key_is_no_return() {
         let mut net = parted();
         let present = net.place("b").life;
         net.kill("b", false);
-        // An incarnation is nobody's proof: only with its key it is the same life.
+        // An incarnation proves nothing by itself: only with its key is it the same process.
         let restarted = match restarted.incarnation.started_us {
             0 => Life {
                 incarnation: present.incarnation,
@@ -196,7 +196,7 @@ fn whoever_was_let_in_has_a_place_until_it_is_linked_or_too_late() {
     let mut net = Net::room(&["a"]);
     net.order("a", Command::SetMaxPeers(1));
     let first = net.ask("b", "a");
-    assert_eq!(net.verdict("a", first), Some(Verdict::Accepted)); // and it never comes
+    assert_eq!(net.verdict("a", first), Some(Verdict::Accepted)); // and it never arrives
     let second = net.ask("c", "a");
     assert_eq!(net.verdict("a", second), Some(full(1)));
     net.run(ms(5000));
@@ -204,7 +204,7 @@ fn whoever_was_let_in_has_a_place_until_it_is_linked_or_too_late() {
     assert_eq!(net.verdict("a", third), Some(Verdict::Accepted));
 }
 
-/// A member that breaks the rules at `at`.
+/// Makes a member break the protocol at `at`.
 fn break_the_rules(net: &mut Net, offender: &str, at: &str) {
     let entry = PeerEntry {
         id: id("x"),
@@ -232,7 +232,7 @@ fn the_other_end_lifts_a_disconnection_by_hand_and_not_a_violation() {
     assert_eq!(net.check_by_hand("c", "a"), banned("c"));
     net.order("a", Command::LiftBan(id("c")));
     assert_eq!(net.check_by_hand("c", "a"), banned("c"));
-    // The own host does.
+    // This node's own host does.
     net.order("a", Command::Pardon(net.place("c").life.key));
     assert_eq!(net.check("c", "a"), Ok(()));
 }
@@ -248,7 +248,7 @@ fn a_violation_bars_the_key_for_a_minute_and_twice_as_long_each_time_after() {
         net.dials_work = true;
         net.run(ms(1));
         assert_eq!(net.check("b", "a"), Ok(()), "{seconds} s");
-        // Somebody else may have made it do that: it gets back by itself.
+        // Another peer may have provoked it: it gets back by itself.
         net.wait("it is linked again", |net| {
             net.has("a", "b") && net.has("b", "a")
         });
@@ -269,7 +269,7 @@ fn a_violation_bars_the_key_that_committed_it_and_nobody_else_under_that_id() {
     net.kill("b", false);
     net.start_as("b", honest);
     assert_eq!(net.check("b", "a"), Ok(()));
-    // And no other name helps the key that did it.
+    // Another id does not help the key that did it.
     net.start_as("z", life(200, net.now.as_micros()));
     assert_eq!(net.check("z", "a"), banned("z"));
 }

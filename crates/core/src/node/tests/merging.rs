@@ -1,17 +1,17 @@
-//! Two rooms meet that cannot keep all their members.
+//! Merges of two rooms that cannot keep all their members.
 //!
-//! A place with a prime has the id of the one without, and another key.
+//! A place with a prime has the id of the place without one, and another key.
 
 use super::*;
 
 impl Net {
-    /// A host asks for a link with a member of another room, as `ConnectToPeer` does.
+    /// Makes a host ask for a link with a member of another room, as `ConnectToPeer` does.
     fn dial(&mut self, dialler: &str, contact: &str) {
         self.enter(dialler, contact);
         self.run(ms(100));
     }
 
-    /// Two rooms that have not met; the first of each leads.
+    /// Two rooms without links to each other; the first member of each leads.
     fn rooms(one: &[&str], other: &[&str]) -> Self {
         let mut net = Self::new();
         for names in [one, other] {
@@ -26,7 +26,7 @@ impl Net {
         net
     }
 
-    /// Which places follow, or are, the leader in that place, over a link that shows its key.
+    /// The places that follow, or are, the leader in that place, over a link that shows its key.
     fn followers(&self, leader: &str) -> Vec<&str> {
         let key = self.place(leader).life.key;
         let follows = |place: &Place| {
@@ -39,7 +39,7 @@ impl Net {
         its.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// What every place shows, for the text of a failure.
+    /// The state of every place, for the text of a failure.
     pub(super) fn describe(&self) -> String {
         let line = |(name, place): (&PeerId, &Place)| {
             let members = place.node.membership().iter();
@@ -85,7 +85,7 @@ impl Net {
     }
 }
 
-/// All but `left` are one room that `leader` leads, and the room of `left` is over.
+/// Whether all but `left` are one room that `leader` leads, and the room of `left` is over.
 fn is_one_room(net: &Net, leader: &str, left: &str) -> bool {
     let members = net.places.keys().filter(|name| name.as_str() != left);
     let members: Vec<_> = members.map(|name| name.as_str()).collect();
@@ -101,7 +101,7 @@ fn of_two_leaders_with_one_id_one_stays_and_the_other_reads_why_its_room_is_over
         net.wait_or_describe(|net| {
             is_one_room(net, "player", "player'") || is_one_room(net, "player'", "player")
         });
-        // It has led longer.
+        // player has led longer.
         assert!(is_one_room(&net, "player", "player'"), "{dialler}");
         assert_eq!(net.room_ended("player'"), Some(EndReason::DuplicateId));
         for name in ["player", "ann", "cid"] {
@@ -143,7 +143,7 @@ fn where_gossip_elects_of_two_leaders_with_one_id_one_stays() {
     }
     net.dial("bob", "cid");
     net.run(ms(10_000));
-    // The lower key stays.
+    // The leader with the lower key stays.
     assert!(is_one_room(&net, "aaa", "aaa'"), "{}", net.describe());
     assert_eq!(net.room_ended("aaa'"), Some(EndReason::DuplicateId));
 }
@@ -180,7 +180,7 @@ fn one_process_moves_nobody_to_a_namesake_whatever_size_it_claims() {
     assert_eq!(net.followers("player"), ["ann", "bob", "mal", "player"]);
 }
 
-/// ben leads and banned ann, who came back with another key and has a room with dan.
+/// ben leads and has banned ann, who returned with another key and has a room with dan.
 fn a_room_with_a_banned_leader() -> Net {
     let mut net = Net::room(&["ben", "ann", "dan"]);
     let ban = Command::Kick {
@@ -220,7 +220,7 @@ fn a_leader_that_the_other_room_bans_never_stays() {
     assert!(!later.map(|(_, event)| event).any(shown));
 }
 
-/// The members whose arrivals and departures a host has received since then.
+/// The arrivals and departures of members that a host has received since then.
 fn arrivals_since(net: &Net, name: &str, since: Time) -> Vec<Event> {
     let events = net.place(name).events.iter();
     let is_one = |event: &&Event| matches!(event, Event::Joined(_) | Event::Left(_));
@@ -232,7 +232,8 @@ fn arrivals_since(net: &Net, name: &str, since: Time) -> Vec<Event> {
         .collect()
 }
 
-/// Three ids belong to two members. So only ann and cid can link, and each sees too few keys of the other room to move there.
+/// Three ids belong to two members each. So only ann and cid can link, and each sees too few keys of the other room to
+/// move there.
 fn two_rooms_that_stay_apart() -> Net {
     let [first, second] = [
         ["eve", "cid", "bob", "dan"],
@@ -271,7 +272,7 @@ fn rooms_that_parted_become_one_when_the_leader_that_kept_them_apart_is_gone() {
     let mut net = two_rooms_that_stay_apart();
     net.run(ms(15_000));
     net.kill("eve", true);
-    // The rooms link again; two ids still belong to two members, one of each stays.
+    // The rooms link again; two ids still belong to two members each, of which one stays.
     net.run(ms(60_000));
     let [first, second] = [["cid", "bob", "dan"], ["ann", "bob'", "dan'"]];
     let is_in_one = |names: &[&str]| {

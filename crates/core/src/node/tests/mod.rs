@@ -1,7 +1,7 @@
-//! Whole nodes over virtual time: who enters, who is waited for, who is thrown out, who may lead.
+//! Tests of whole nodes over virtual time: admission, lost members, kicks, leadership.
 //!
-//! The wire here is the simplest that works: every message takes [`DELAY`] and none is lost, unless a node is
-//! muted. `tests/sim` is where everything fails at once.
+//! The network is the simplest that works: every message takes [`DELAY`], and none is lost unless a node is muted.
+//! `tests/sim` has the faults.
 
 mod counters;
 mod ends;
@@ -40,14 +40,14 @@ use crate::quorum::Quorum;
 use crate::wire::{Candidate, NoPlace, Undecided, Verdict};
 use forged::{Forged, elects};
 
-/// The answer of a room that is limited to `limit` other members of each.
+/// The answer of a room with a limit of `limit` peers per member.
 fn full(limit: u32) -> Verdict {
     Verdict::Full(NoPlace::Members { limit })
 }
 
-/// One way.
+/// Delay of a message in one direction.
 const DELAY: Duration = ms(10);
-/// More than any election of these rooms takes.
+/// Longer than any election of these rooms.
 const TIMEOUT: Duration = ms(15_000);
 
 const fn ms(millis: u64) -> Duration {
@@ -58,12 +58,12 @@ fn id(name: &str) -> PeerId {
     PeerId::new(name).expect("a valid name")
 }
 
-/// The peer id of the process in a place. A prime sets apart the places of two processes that have one id.
+/// The peer id of the process in a place. A prime distinguishes the places of two processes with one id.
 fn id_at(place: &PeerId) -> PeerId {
     id(place.as_str().trim_end_matches('\''))
 }
 
-/// The key of a process, unless a test says otherwise.
+/// The key of a process, unless a test sets another.
 fn key_at(name: &str) -> u8 {
     let letter = name.as_bytes()[0];
     if name.ends_with('\'') {
@@ -73,7 +73,7 @@ fn key_at(name: &str) -> u8 {
     }
 }
 
-/// A process: the newest life of a name, unless a test says otherwise.
+/// A process: the newest incarnation of a name, unless a test sets another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Life {
     key: Fingerprint,
@@ -95,17 +95,17 @@ struct Place {
     life: Life,
     address: SocketAddr,
     is_host: bool,
-    /// Whether nothing gets in or out, while timers go on.
+    /// Whether no message gets in or out; timers run on.
     muted: bool,
     events: Vec<(Time, Event)>,
     closes: Vec<(PeerId, LinkEnd)>,
-    /// The answers to what was asked here, by ticket.
+    /// The answers to the requests at this node, by ticket.
     answers: BTreeMap<u64, (Time, Verdict)>,
-    /// What it said on the wire.
+    /// The messages that it sent.
     said: Vec<(PeerId, Message)>,
-    /// Whether it said that its state file was lost.
+    /// Whether it reported that its state file was lost.
     is_stale: bool,
-    /// Whose words it told to have dropped for a counter, and when.
+    /// The peers whose messages it reported as dropped for a counter, with the times.
     dropped: Vec<(Time, PeerId)>,
 }
 
@@ -140,11 +140,11 @@ enum Happening {
     },
 }
 
-/// Who asked with a ticket: linked when it is accepted.
+/// The newcomer of a ticket: it is linked when it is accepted.
 struct Arrival {
     newcomer: PeerId,
     life: Life,
-    /// Whether its core dialled, and is to be told that it failed.
+    /// Whether its core dialled and expects a notice of a failure.
     by_core: bool,
 }
 
@@ -156,22 +156,22 @@ fn disconnect(peer: PeerId, code: i32, bytes: &[u8]) -> Command {
 struct Net {
     now: Time,
     places: BTreeMap<PeerId, Place>,
-    /// The link that an end has.
+    /// The link of an end.
     ends: BTreeMap<(PeerId, PeerId), u64>,
     queue: BTreeMap<(Time, u64), Happening>,
-    /// Whether links repeat what a muted member has missed, when it is muted no longer.
+    /// Whether links repeat the messages that a muted member has missed, when it is unmuted.
     links_repeat: bool,
-    /// What they repeat then.
+    /// The messages that they repeat then.
     held: Vec<Happening>,
     arrivals: BTreeMap<u64, Arrival>,
-    /// Whether the dials of cores reach anybody.
+    /// Whether the dials of cores reach their targets.
     dials_work: bool,
-    /// Who has no path to whom, both ways.
+    /// Pairs without a path to each other, in both directions.
     walls: BTreeSet<(PeerId, PeerId)>,
     /// The links that go through the leader.
     carried: BTreeSet<u64>,
     config: NodeConfig,
-    /// What is on the disk of each name, and how long a write takes; `None` is for ever.
+    /// The disk of each name, and the time of a write; `None` is for ever.
     disks: BTreeMap<PeerId, (Incarnation, Opaque)>,
     write_time: Option<Duration>,
     counted: u64,
@@ -214,7 +214,7 @@ impl Net {
         self.settle();
     }
 
-    /// Waits for a mesh with one leader, and forgets what was said until then.
+    /// Waits for a mesh with one leader, and forgets all messages and events until then.
     fn settle(&mut self) {
         self.wait("a mesh with one leader", |net| net.is_settled());
         self.run(ms(1000));
@@ -224,7 +224,7 @@ impl Net {
         }
     }
 
-    /// What the state file of `name` says of its votes.
+    /// The votes in the state file of `name`.
     fn votes_on_disk(&self, name: &str) -> Saved {
         let (_, state) = &self.disks[&id(name)];
         state.decode().expect("raft's")
@@ -238,7 +238,7 @@ impl Net {
         first.is_some() && leaders.all(|leader| leader == first) && self.places.values().all(full)
     }
 
-    /// A process of that name, with the key of its first letter.
+    /// Starts a process with that name and with the key of its first letter.
     fn start(&mut self, name: &str) {
         let started = self.now.as_micros();
         self.start_as(name, life(key_at(name), started));
@@ -253,7 +253,7 @@ impl Net {
         let port = 7000 + u16::from(key_at(name));
         let address = SocketAddr::from(([10, 0, 0, 1], port));
         let mut life = life;
-        // A process with the name of one that ran before takes up its state file.
+        // A process with the name of an earlier one gets its state file.
         if let Some((before, state)) = self.disks.remove(&id(name)) {
             life.incarnation = life.incarnation.after(before);
             config.saved = Some(state);
@@ -285,7 +285,7 @@ impl Net {
         self.drain(&id(name));
     }
 
-    /// The process is gone; `told` its peers' transports or not.
+    /// Ends the process; `told` if the transports of its peers notice it.
     fn kill(&mut self, name: &str, told: bool) {
         self.places.remove(&id(name));
         let links: Vec<_> = self
@@ -346,7 +346,7 @@ impl Net {
         events.map(|(_, event)| event.clone()).collect()
     }
 
-    /// The leaders that a host received, and why they changed.
+    /// The leaders that a host received, with the reasons of the changes.
     fn leader_changes(&self, name: &str) -> Vec<(Option<PeerId>, LeaderReason)> {
         let events = self.events(name).into_iter();
         let changes = events.filter_map(|event| match event {
@@ -368,7 +368,7 @@ impl Net {
             .count()
     }
 
-    /// What was said to `to`, heartbeats and peer lists aside.
+    /// The messages to `to`, without heartbeats and peer lists.
     fn heard_from(&self, name: &str, to: &str) -> Vec<Message> {
         let said = self.place(name).said.iter();
         said.filter(|(peer, _)| *peer == id(to))
@@ -376,7 +376,7 @@ impl Net {
             .collect()
     }
 
-    /// The numbers of the host's open questions, in the order in which they came.
+    /// The numbers of the host's open requests, in the order of arrival.
     fn requests(&self, name: &str) -> Vec<u64> {
         let events = self.place(name).events.iter();
         events
@@ -396,7 +396,7 @@ fn joined(peer: &str) -> Event {
     Event::Joined(id(peer))
 }
 
-/// The answer to one that the leader has banned.
+/// The answer to a peer that the leader has banned.
 fn banned(peer: &str) -> Verdict {
     let why = format!("the leader has banned {peer} from this room");
     rejected(0, why.as_bytes())

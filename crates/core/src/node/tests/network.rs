@@ -1,9 +1,9 @@
-//! The virtual network: links, what is on them, and time.
+//! The virtual network: links, the messages on them, and time.
 
 use super::*;
 use crate::path::Carrier;
 
-/// Orders and links.
+/// Commands and links.
 impl Net {
     pub(super) fn try_order(&mut self, name: &str, command: Command) -> Result<(), CommandError> {
         self.feed(&id(name), Input::Command(command))
@@ -13,7 +13,7 @@ impl Net {
         self.try_order(name, command).expect("accepted");
     }
 
-    /// Both ends are told of a link between them.
+    /// Links two ends and notifies both.
     pub(super) fn link(&mut self, one: &str, other: &str) {
         for (me, peer) in [(one, other), (other, one)] {
             self.end_session_of_earlier_incarnation(me, peer);
@@ -62,14 +62,14 @@ impl Net {
         self.walls.contains(&(one.clone(), other.clone()))
     }
 
-    /// Whether two are linked, on the best path that they have.
+    /// Whether two are linked on the best path between them.
     pub(super) fn is_linked_well(&self, one: &PeerId, other: &PeerId) -> bool {
         let link = self.ends.get(&(one.clone(), other.clone()));
         let link = link.filter(|link| self.ends.get(&(other.clone(), one.clone())) == Some(link));
         link.is_some_and(|link| !self.carried.contains(link) || self.is_walled(one, other))
     }
 
-    /// Whether somebody leads who has a path to both.
+    /// Whether a leader has a path to both.
     fn is_carried(&self, one: &PeerId, other: &PeerId) -> bool {
         let mut leaders = self
             .places
@@ -94,7 +94,7 @@ impl Net {
         );
     }
 
-    /// Both ends are told that their link ended.
+    /// Ends a link and notifies both ends.
     pub(super) fn unlink(&mut self, one: &str, other: &str, why: LinkEnd) {
         for (me, peer) in [(one, other), (other, one)] {
             self.ends.remove(&(id(me), id(peer)));
@@ -218,7 +218,7 @@ impl Net {
             }
             Output::Event(event) => {
                 place.events.push((now, event.clone()));
-                // A link that replaced that one stays.
+                // A link that replaced it stays.
                 if let Event::Left(Left { peer, .. }) | Event::Reconnecting(peer) = event
                     && place.node.membership().get(&peer).is_none()
                 {
@@ -305,7 +305,7 @@ impl Net {
         self.now = until;
     }
 
-    /// Runs until `done`; how long it took.
+    /// Runs until `done`; returns the time that it took.
     pub(super) fn wait(&mut self, what: &str, done: impl Fn(&Self) -> bool) -> Duration {
         let from = self.now;
         while !done(self) {
@@ -412,7 +412,7 @@ impl Net {
             let hears = !target.muted && !dialler.muted && self.dials_work;
             hears && has_path && target.life.key == key && !self.is_linked_well(&peer, from)
         });
-        // Each end checks the Hello of the other one.
+        // Each end checks the Hello of the other.
         let checked = answers.then(|| {
             let (theirs, ours) = (self.hello(peer.as_str()), self.hello(from.as_str()));
             let target = self.node(peer.as_str());

@@ -1,9 +1,9 @@
-//! How somebody asks to be linked, and what it is answered.
+//! Requests of newcomers for a link, and the answers.
 
 use super::*;
 
 impl Net {
-    /// Somebody who runs, or only claims to be, wants to be linked at `contact`.
+    /// Asks for a link of a newcomer with `contact`. The newcomer may be a running process or only a claim.
     pub(super) fn ask_as(&mut self, newcomer: &str, life: Life, contact: &str) -> u64 {
         self.ask_for(newcomer, life, contact, false)
     }
@@ -71,7 +71,7 @@ impl Net {
         ticket
     }
 
-    /// The room's word, once it is there.
+    /// The room's decision, once it has arrived.
     pub(super) fn verdict(&self, contact: &str, ticket: u64) -> Option<Verdict> {
         self.place(contact)
             .answers
@@ -99,7 +99,7 @@ impl Net {
         assert_eq!(self.verdict(contact, ticket), Some(Verdict::Accepted));
     }
 
-    /// What the contact's own state says to the newcomer, before the room is asked.
+    /// The contact's check of the newcomer's Hello, before the room is asked.
     pub(super) fn check(&self, newcomer: &str, contact: &str) -> Result<(), AdmissionRefusal> {
         let place = self.place(newcomer);
         let hello = self.hello(newcomer);
@@ -107,7 +107,7 @@ impl Net {
         contact.check_hello(self.now, &hello, place.life.key, false)
     }
 
-    /// The same, where the newcomer's host asked for the link.
+    /// The contact's check if the newcomer's host asked for the link.
     pub(super) fn check_by_hand(
         &self,
         newcomer: &str,
@@ -143,7 +143,7 @@ impl Net {
         }
     }
 
-    /// Whether a place does not keep the id of the other one for another process.
+    /// Whether a place would accept another process with the id of the other one.
     fn takes(&self, place: &PeerId, other: &PeerId) -> bool {
         let Life { key, incarnation } = self.places[other].life;
         let node = &self.places[place].node;

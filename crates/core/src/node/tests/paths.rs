@@ -1,16 +1,16 @@
-//! A leader is shown where there is a path to it: a link, or a linked member that vouches for it.
+//! The leader that a host sees needs a path: a link, or a linked member that vouches for it.
 
 use super::*;
 use crate::wire::{Ban, RoomRules};
 
-/// b, whose host disconnected the leader a; c hears a, and vouches for it.
+/// A room in which b's host disconnected the leader a; c has a link with a, and vouches for it.
 fn disconnected_from_the_leader() -> Net {
     let mut net = Net::room(&["a", "b", "c"]);
     net.order("b", disconnect(id("a"), 0, b""));
     net
 }
 
-/// b has lost its link with the leader a, and shows it: c is linked to both.
+/// A room in which b has lost its link with the leader a and still shows it: c is linked to both.
 fn out_of_reach_of_the_leader() -> Net {
     let mut net = Net::room(&["a", "b", "c"]);
     net.dials_work = false;

@@ -1,5 +1,5 @@
-//! Rooms of random members meet. Ids belong to two processes, leaders have banned members of the other room, and members crash
-//! or fall silent meanwhile. In the end there is one room, or two without a link.
+//! Merges of two rooms of random members. Ids belong to two processes, leaders have banned members of the other room,
+//! and members crash or fall silent meanwhile. In the end there is one room, or two without a link.
 
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
@@ -8,18 +8,20 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::wire::{Ban, RoomRules};
 
-/// How many rooms are played; `MMN_MERGES` sets another number, and `MMN_MERGE` plays one.
+/// Number of merges that the test plays; `MMN_MERGES` sets another number, and `MMN_MERGE` plays one.
 const SEEDS: u64 = 300;
-/// Seeds beyond these that found faults: outvoted leaders that ban, namesakes that only one end knows, bans of leaders that moved.
+/// Further seeds that found faults: outvoted leaders that ban, namesakes that only one end knows, bans of leaders that
+/// moved.
 const FOUND: [u64; 15] = [
     673, 858, 913, 1134, 1152, 1255, 2333, 2736, 4084, 4114, 4226, 5443, 5476, 7925, 11297,
 ];
-/// The same with a liar: namesakes that it makes up, a leadership that it claims after the host's dial, a ban of a leader's key.
+/// Seeds that found faults with a liar: namesakes that it makes up, a leadership that it claims after the host's dial,
+/// a ban of a leader's key.
 const FOUND_WITH_LIAR: [u64; 12] = [
     121, 381, 634, 643, 928, 1153, 2040, 2500, 2673, 3374, 11034, 13665,
 ];
 const LIAR: &str = "m";
-/// After it, nothing is under way any more: the places of lost members are kept for a minute.
+/// Time after which a room is settled: the places of lost members are kept for a minute.
 const SETTLES_IN: Duration = ms(90_000);
 
 struct Merge {
@@ -29,7 +31,7 @@ struct Merge {
     rooms: [Vec<String>; 2],
     /// The place of a process that the leader of the first room has banned.
     banned: Option<String>,
-    /// What happened, for the text of a failure.
+    /// The steps so far, for the text of a failure.
     log: Vec<String>,
     /// Whether both rooms had a link.
     met: bool,
@@ -37,7 +39,7 @@ struct Merge {
     disturbed: bool,
     /// A member that lies. It may not lead.
     liar: Option<PeerId>,
-    /// The rooms meet while they begin, before they have leaders.
+    /// Whether the rooms link while they begin, before they have leaders.
     is_early: bool,
 }
 
@@ -71,7 +73,7 @@ impl Merge {
         }
     }
 
-    /// Such rooms meet while they begin: all members start within a moment.
+    /// Rooms that link while they begin: all members start within a moment.
     fn early(seed: u64) -> Self {
         Self {
             is_early: true,
@@ -79,7 +81,7 @@ impl Merge {
         }
     }
 
-    /// Such rooms, undisturbed. The last member of one of both is a liar.
+    /// Undisturbed rooms. The last member of one of both is a liar.
     fn with_liar(seed: u64) -> Self {
         let mut merge = Self::new(seed);
         let room = merge.rng.random_range(0..2);
@@ -110,7 +112,7 @@ impl Merge {
         self.net.run(ms(time));
     }
 
-    /// The first room bans its last member, which starts anew with another key in the second room.
+    /// Bans the last member of the first room, which starts anew with another key in the second room.
     fn ban(&mut self) {
         let last = self.rooms[0].last().map(|name| id(name));
         if self.is_early
@@ -138,7 +140,7 @@ impl Merge {
         self.banned = Some(banned);
     }
 
-    /// A host in one room dials a member of the other one.
+    /// Makes a host in one room dial a member of the other one.
     fn dial(&mut self) {
         let mut ends = self.rooms.clone();
         ends.shuffle(&mut self.rng);
@@ -208,8 +210,8 @@ impl Merge {
             .start_with(LIAR, life(key_at(LIAR), self.net.now.as_micros()), config);
     }
 
-    /// The liar sends something to a member, at random: it follows another leader, or introduces another process, or made-up
-    /// ones; it or another process is banned.
+    /// Sends a random lie to a member: the liar follows another leader, introduces another process or a made-up one, or
+    /// reports a ban of another process.
     fn lie(&mut self) {
         let liar = self.net.node(LIAR);
         let members: Vec<_> = liar.membership().ids();
@@ -301,7 +303,7 @@ impl Merge {
         its.map(|(place, _)| place)
     }
 
-    /// Which processes are in the room of a member, as it sees it; without the liar.
+    /// The processes in the room of a member, as it sees it; without the liar.
     fn room_of(&self, name: &PeerId) -> BTreeSet<PeerId> {
         let members = self.net.places[name].node.membership().iter();
         let members = members.filter(|(peer, _)| Some(*peer) != self.liar.as_ref());
@@ -317,14 +319,14 @@ impl Merge {
         }
     }
 
-    /// How many members of the second room the first one cannot keep.
+    /// Number of members of the second room that the first one cannot keep.
     fn conflicts(&self) -> usize {
         let [one, other] = &self.rooms;
         let is_one = |name: &&String| one.iter().any(|its| name.trim_end_matches('\'') == its);
         other.iter().filter(is_one).count() + usize::from(self.banned.is_some())
     }
 
-    /// What is wrong in the end.
+    /// The fault of the final state, if any.
     fn fault(&self) -> Option<String> {
         let honest = self.net.places.keys();
         let honest = honest.filter(|name| Some(*name) != self.liar.as_ref());
@@ -373,7 +375,8 @@ impl Merge {
                 return Some(format!("the room of {name} is over: {why:?}"));
             }
         }
-        // Where members have namesakes or are banned, two rooms may stay. Nobody stays alone for that, without a liar even.
+        // Where members have namesakes or are banned, two rooms may stay. No member may stay alone; one with a link to the
+        // liar is not alone.
         let is_alone = |room: &BTreeSet<PeerId>| {
             let members = |name| self.net.places[name].node.membership().len();
             room.len() == 1 && room.iter().all(|name| members(name) == 0)

@@ -1,11 +1,11 @@
-//! Why the leader changed, as hosts are told.
+//! Reasons for a change of the leader, as hosts receive them.
 
 use super::*;
 use crate::election::LeaderReason::{
     self, Assigned, Elected, Found, Left, Lost, Resigned, Transferred,
 };
 
-/// What happens to a settled room that `a` leads, and what the others are then told.
+/// A change in a settled room that `a` leads, and the events that the other hosts receive.
 struct Case {
     name: &'static str,
     happens: fn(&mut Net),

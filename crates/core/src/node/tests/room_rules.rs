@@ -1,4 +1,4 @@
-//! The rules that leaders set for the room.
+//! Room rules that leaders set.
 
 use super::*;
 use crate::wire::{Authority, Ban, Decider, MAX_KICKED, MAX_REASON_BYTES};
@@ -84,7 +84,7 @@ fn neither_the_id_nor_the_key_of_a_kicked_peer_gets_in_again_whoever_leads() {
     net.run(ms(100));
     net.kill("c", true);
     net.start("d");
-    net.enter("d", "b"); // it was not there
+    net.enter("d", "b"); // d was not a member then
     net.order("a", Command::Leave);
     net.run(ms(50));
     net.kill("a", true);
@@ -170,7 +170,7 @@ fn a_member_that_its_new_leader_kicked_before_shows_no_leader_and_its_host_knows
     let mut net = Net::new();
     net.config.election.policy.authority = Authority::LeaderOnly;
     net.fill(&["a", "b", "c"]);
-    // It counts as soon as c leads.
+    // The ban counts as soon as c leads.
     let kicked = vec![(id("b"), net.place("b").life.key)];
     net.forge("c", "b", word((Stamp::default(), 0), 0, kicked));
     net.order("a", Command::SetLeader(id("c")));
@@ -204,7 +204,7 @@ fn where_members_may_not_name_leaders_they_set_no_room_rules_either() {
         (net.node("a").max_peers(), net.node("b").max_peers()),
         (0, 0)
     );
-    // The room rules reach those that come later all the same.
+    // The room rules still reach members that enter later.
     net.order("a", Command::SetMaxPeers(7));
     net.order("a", kick("c", 0, b""));
     net.run(ms(50));
@@ -224,7 +224,7 @@ fn the_leaders_own_limit_counts_until_one_is_set() {
     net.config.max_peers = 1;
     net.start("a");
     net.wait("a leads", |net| net.leads("a"));
-    // What a newcomer has set for itself limits nobody's room, though it led alone.
+    // A newcomer's own setting limits no other room, even though it led alone.
     net.config.max_peers = 9;
     net.start("b");
     net.wait("b leads alone", |net| net.leads("b"));
@@ -238,12 +238,12 @@ fn the_leaders_own_limit_counts_until_one_is_set() {
             "{contact}"
         );
     }
-    // None at all is a limit, too.
+    // No limit at all is a setting, too.
     net.order("a", Command::SetMaxPeers(0));
     net.start("c");
     net.enter("c", "b");
     net.wait("a mesh", Net::is_settled);
-    // Another leader goes by what was set, and not by its own.
+    // Another leader applies the limit that was set, and not its own.
     net.order("a", Command::SetMaxPeers(2));
     net.order("a", Command::SetLeader(id("b")));
     net.wait("b leads", |net| net.is_settled() && net.leads("b"));
@@ -264,7 +264,7 @@ fn of_two_limits_of_leaders_before_the_newer_holds_in_whatever_order_they_come()
             net.forge("b", "c", limit_of(&a, (stamp.clone(), count), max_peers));
         }
         assert_eq!(net.node("c").max_peers(), 40);
-        // Its own is newer, and later nobody is believed.
+        // Its own limit is newer, and later no report is credible.
         net.order("c", Command::SetMaxPeers(5));
         net.forge("b", "c", limit_of(&a, (stamp.clone(), 9), 50));
         assert_eq!(net.node("c").max_peers(), 5);
@@ -276,11 +276,11 @@ fn a_limit_of_a_lost_leader_is_taken_over_for_ten_seconds_from_whoever_followed_
     let mut net = Net::room(&["a", "b", "c"]);
     let (a, stamp) = (net.decider("a"), net.node("a").record().stamp.clone());
     let at = |count| limit_of(&a, (stamp.clone(), count), 30);
-    // It still leads, and tells its limits itself.
+    // a still leads and reports its limits itself.
     net.forge("b", "a", at(1));
     net.order("c", Command::SetLeader(id("c")));
     net.run(ms(500));
-    // It leads no longer, and is still there to tell.
+    // a leads no longer, but is still linked and can report.
     net.forge("b", "c", at(1));
     assert_eq!(net.node("c").max_peers(), 0);
     net.kill("a", true);
@@ -419,7 +419,7 @@ fn the_leader_s_limit_holds_at_every_contact_and_under_the_next_leader() {
 fn the_next_leader_learns_and_tells_what_the_lost_one_could_not_tell_all() {
     for next in ["b", "c"] {
         let mut net = Net::room(&["a", "b", "c", "d"]);
-        // Before it is lost it reaches one member, which may or may not be the next leader.
+        // Before it is lost, it reaches one member, which may or may not be the next leader.
         net.unlink("a", "c", LinkEnd::Silent);
         net.unlink("a", "d", LinkEnd::Silent);
         net.order("a", Command::SetMaxPeers(9));
@@ -468,7 +468,7 @@ fn of_two_limits_of_the_leader_the_one_that_it_says_last_holds() {
     }
 }
 
-/// RoomRules of a member that does not lead, or not yet.
+/// RoomRules from a member that does not lead, or not yet.
 fn word(version: (Stamp, u64), max_peers: u32, kicked: Vec<(PeerId, Fingerprint)>) -> Message {
     Message::RoomRules(RoomRules {
         version,
@@ -478,7 +478,7 @@ fn word(version: (Stamp, u64), max_peers: u32, kicked: Vec<(PeerId, Fingerprint)
     })
 }
 
-/// RoomRules of a member that reports a limit of `by`.
+/// RoomRules from a member that reports a limit of `by`.
 fn limit_of(by: &Decider, version: (Stamp, u64), max_peers: u32) -> Message {
     Message::RoomRules(RoomRules {
         version,
@@ -488,7 +488,7 @@ fn limit_of(by: &Decider, version: (Stamp, u64), max_peers: u32) -> Message {
     })
 }
 
-/// RoomRules of a member that led, with bans of its own.
+/// RoomRules from a member that led, with bans of its own.
 fn bans_of(by: &Decider, stamp: &Stamp, kicked: Vec<(PeerId, Fingerprint)>) -> Message {
     let bans = bans(kicked).into_iter().map(|ban| Ban {
         version: (stamp.clone(), 1),
@@ -501,7 +501,7 @@ fn bans_of(by: &Decider, stamp: &Stamp, kicked: Vec<(PeerId, Fingerprint)>) -> M
     })
 }
 
-/// `name` leads for a moment, and then `a` again; under which stamp it did.
+/// Makes `name` lead for a moment, and then `a` again; returns the stamp of `name`'s leadership.
 fn leads_for_a_moment(net: &mut Net, name: &str) -> Stamp {
     net.order(name, Command::SetLeader(id(name)));
     net.wait("it leads", |net| net.is_settled() && net.leads(name));
@@ -518,7 +518,7 @@ fn bans(kicked: Vec<(PeerId, Fingerprint)>) -> Vec<Ban> {
     bans.map(|(peer, key)| Ban::new(peer, key)).collect()
 }
 
-/// Who is banned at `member`, as its list has it.
+/// The bans on the list of `member`.
 fn banned_at(net: &Net, member: &str) -> Vec<(PeerId, Fingerprint)> {
     let bans = net.node(member).room_rules().bans.iter();
     let bans = bans.filter(|ban| !ban.lifted);
@@ -589,7 +589,7 @@ fn a_member_s_word_of_kicks_counts_for_sixteen_that_were_members_and_for_no_othe
         net.kill(&name, true);
         were_members.push(somebody(n));
     }
-    // With keys of its own making, or under names that nobody had, nobody is kicked.
+    // Reports with made-up keys, or with ids that no member had, kick no member.
     let mut word_of_b = made_up(60).split_off(40);
     word_of_b.push((id("c"), Fingerprint([9; 32])));
     word_of_b.push((id("x"), net.place("c").life.key));
@@ -597,7 +597,7 @@ fn a_member_s_word_of_kicks_counts_for_sixteen_that_were_members_and_for_no_othe
     net.run(ms(2000));
     assert!(net.has("a", "c"));
     assert_eq!(banned_at(&net, "a"), []);
-    // Nor is anybody of whom it is not known who decided that.
+    // Nor do reports whose decider is unknown.
     let a = net.decider("a");
     let unknown = Stamp {
         term: stamp.term + 1000,
@@ -616,14 +616,14 @@ fn a_member_s_word_of_kicks_counts_for_sixteen_that_were_members_and_for_no_othe
     assert_eq!(banned_at(&net, "a").len(), 16);
 }
 
-/// What a former leader reports waits at a member for the present leader, which decides.
+/// A former leader's report waits at a member for the present leader, which decides.
 #[test]
 fn a_reported_ban_excludes_nobody_before_a_leader_takes_it_over() {
     let mut net = Net::room(&["a", "b", "c", "d", "e"]);
     let stamp = leads_for_a_moment(&mut net, "b");
     net.settle();
     let (b, c) = (net.decider("b"), (id("c"), net.place("c").life.key));
-    // It cannot tell the leader itself.
+    // b cannot send it to the leader itself.
     net.dials_work = false;
     net.unlink("a", "b", LinkEnd::Silent);
     net.forge("b", "e", bans_of(&b, &stamp, vec![c.clone()]));
@@ -633,7 +633,7 @@ fn a_reported_ban_excludes_nobody_before_a_leader_takes_it_over() {
         !net.has("a", "c") && !net.has("e", "c")
     });
     assert!(net.node("e").is_kicked(&c.0, c.1));
-    // One that comes to lead enforces what it heard before.
+    // A member that becomes leader enforces earlier reports.
     let mut net = Net::room(&["a", "b", "c", "d", "e"]);
     let stamp = leads_for_a_moment(&mut net, "b");
     let (b, c) = (net.decider("b"), (id("c"), net.place("c").life.key));
@@ -643,7 +643,7 @@ fn a_reported_ban_excludes_nobody_before_a_leader_takes_it_over() {
     net.wait("it leads", |net| net.leads("e"));
     assert!(!net.has("e", "c") && net.has("e", "b"));
     assert_enforced_after_resigning(&mut net, "e", &c);
-    // So does one that leads when it hears it.
+    // So does a present leader that receives a report.
     let mut net = Net::room(&["a", "b", "c", "d", "e"]);
     let stamp = leads_for_a_moment(&mut net, "b");
     let (b, c) = (net.decider("b"), (id("c"), net.place("c").life.key));
@@ -691,11 +691,11 @@ fn reports_of_members_are_forgotten_before_those_of_leaders() {
     net.run(ms(100));
     let d = (id("d"), net.place("d").life.key);
     let c = (id("c"), net.place("c").life.key);
-    // So that the leader does not take it over.
+    // So that the leader does not adopt it.
     net.mute("a", true);
     net.forge("b", "e", bans_of(&b, &stamp, vec![c.clone()]));
     assert_eq!(banned_at(&net, "e"), [d.clone(), c.clone()]);
-    // Then the leader says as much as fits.
+    // Then the leader sends as many bans as fit.
     let message = word((Stamp::default(), 0), 0, made_up(MAX_KICKED - 1));
     net.forge("a", "e", message);
     let known = banned_at(&net, "e");
@@ -721,7 +721,7 @@ fn a_limit_counts_from_the_leader_alone_and_any_count_of_it_is_overtaken() {
                 assert_eq!(net.node(member).max_peers(), 0, "count {count}");
                 assert!(net.has(member, "b"), "nobody pays for a count");
             }
-            // As a leader for a moment, it is believed; and so is the next.
+            // A report is credible right after it led for a moment; and so is the next one.
             net.order("b", Command::SetLeader(id("b")));
             net.run(ms(500));
             for to in ["a", "c"] {
@@ -744,7 +744,7 @@ fn a_limit_counts_from_the_leader_alone_and_any_count_of_it_is_overtaken() {
 fn a_flood_of_room_rules_gives_few_lists_and_nobody_hears_more_than_the_newest() {
     let mut net = Net::room(&["a", "b", "c"]);
     let (a, stamp) = (net.decider("a"), net.node("a").record().stamp.clone());
-    // The leader goes, so that what members know of its limits may count.
+    // The leader has gone away, so reports of its limits may count.
     net.kill("a", true);
     net.order("c", Command::SetLeader(id("c")));
     net.run(ms(50));
@@ -759,7 +759,7 @@ fn a_flood_of_room_rules_gives_few_lists_and_nobody_hears_more_than_the_newest()
         assert!(lists.count() <= 50, "by {name}");
     }
     assert!(net.has("c", "b"), "few of its words were taken, no more");
-    // The leader's own are as many as its host wants, and the last reaches everybody.
+    // The leader sends its own as often as its host wants, and the last one reaches all members.
     for max_peers in 0..1000 {
         net.order("c", Command::SetMaxPeers(max_peers));
     }

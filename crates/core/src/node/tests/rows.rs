@@ -1,9 +1,9 @@
-//! What memberlist, serf and foca test of failure detection and membership, and what elections make of it, shown by
+//! Tests of memberlist, serf and foca about failure detection and membership, and their effects on elections, shown by
 //! one node or a few. Each test's name begins with the id of its row in `docs/scenarios.md`.
 
 use super::*;
 
-/// A node that runs alone, and hears what the test says.
+/// A node that runs alone and receives only messages of the test.
 struct Lone {
     now: Time,
     node: Node,
@@ -20,7 +20,7 @@ impl Lone {
         }
     }
 
-    /// A peer is linked that has led nothing and followed nobody.
+    /// Links a peer that has neither led nor followed a leader.
     fn link(&mut self, peer: &str, number: u64) -> Vec<Output> {
         let side = Opaque::of(&Side {
             since: 0,
@@ -32,7 +32,7 @@ impl Lone {
         self.link_saying(peer, number, side)
     }
 
-    /// A peer is linked whose Hello has that part.
+    /// Links a peer whose Hello has that part.
     fn link_saying(&mut self, peer: &str, number: u64, side: Opaque) -> Vec<Output> {
         let life = life(number as u8, number);
         self.feed(Input::LinkUp(Box::new(LinkUp {
@@ -55,7 +55,7 @@ impl Lone {
         std::iter::from_fn(|| self.node.poll_output()).collect()
     }
 
-    /// Runs its timers for a while; what it does, with the time.
+    /// Runs its timers for a while; returns the outputs with their times.
     fn run(&mut self, time: Duration) -> Vec<(Time, Output)> {
         let until = self.now + time;
         let mut done = Vec::new();
@@ -79,7 +79,7 @@ fn events(outputs: &[Output]) -> Vec<Event> {
         .collect()
 }
 
-/// Every interval a leader's claim goes to everybody; that of a follower claims nothing.
+/// A leader sends its claim to all peers every interval; a follower's heartbeat claims nothing.
 #[test]
 fn r19_a_leader_tells_everybody_once_in_an_interval() {
     let mut lone = Lone::new();
@@ -110,7 +110,7 @@ fn r19_a_leader_tells_everybody_once_in_an_interval() {
         }
         outputs.extend(lone.run(ms(500)));
         for (at, output) in outputs {
-            // At first it answers those that are new at once.
+            // At first it answers new peers at once.
             if beat > 0
                 && let Output::Transmit { to, envelope, .. } = output
                 && let Message::Heartbeat(Heartbeat { pulse, .. }) = envelope.message
@@ -126,7 +126,7 @@ fn r19_a_leader_tells_everybody_once_in_an_interval() {
         assert_eq!(times.len(), 19, "{peer}");
         for (number, pair) in times.windows(2).enumerate() {
             let interval = pair[1].since(pair[0]);
-            // At first it waits for the heartbeats of "a", with which it then beats.
+            // At first it waits for the heartbeats of "a", which it joins then.
             match number {
                 0 | 1 => assert!((ms(500)..ms(532)).contains(&interval), "{interval:?}"),
                 _ => assert_eq!(interval, ms(500), "{peer}"),
@@ -135,8 +135,8 @@ fn r19_a_leader_tells_everybody_once_in_an_interval() {
     }
 }
 
-/// A heartbeat that is lost is followed by another, and who enters does without the list, and with the standing of the
-/// Hello, for as long as QUIC needs; everything else is waited for.
+/// The next heartbeat replaces a lost one. A newcomer can do without the list, and with the standing of its Hello, for
+/// as long as QUIC needs to repeat them. Every other message is urgent.
 #[test]
 fn only_heartbeats_and_the_first_words_to_who_enters_may_wait() {
     let urgency = |outputs: Vec<Output>| -> Vec<bool> {
@@ -160,7 +160,7 @@ fn only_heartbeats_and_the_first_words_to_who_enters_may_wait() {
     }
 }
 
-/// When this node sends heartbeats while its peers send one each at these times.
+/// Times of this node's heartbeats while its peers send one each at these times.
 fn beats_beside(peers: &[(&str, &[u64])], until_ms: u64) -> Vec<u64> {
     let mut lone = Lone::new();
     for (number, (peer, _)) in peers.iter().enumerate() {
@@ -207,9 +207,10 @@ fn beats_beside(peers: &[(&str, &[u64])], until_ms: u64) -> Vec<u64> {
 
 #[test]
 fn heartbeats_go_out_with_those_of_the_first_peer_by_name() {
-    // No peer's name precedes the node's: it beats once per interval.
+    // No peer's id precedes the node's: it sends one heartbeat per interval.
     assert_eq!(beats_beside(&[("z", &[])], 1400), [500, 1000]);
-    // With the heartbeats of the first; the second's, and what comes before half of the interval, change nothing.
+    // It joins the heartbeats of the first peer; those of the second, and any before half of the interval, change
+    // nothing.
     let first = [300, 700, 800, 1320];
     let second = [450, 950, 1150];
     assert_eq!(
@@ -237,8 +238,8 @@ fn a_first_peer_that_beats_ever_faster_is_followed_twice_in_an_interval_at_most(
     );
 }
 
-/// However many members come and go in one instant, the host hears of each, in order, and the next election
-/// asks exactly those that are there.
+/// However many members come and go in one instant, the host receives each change, in order, and the next election asks
+/// exactly the present members.
 #[test]
 fn s17_no_change_of_the_membership_is_missed_by_the_election() {
     const CHANGES: u64 = 2000;
@@ -266,7 +267,7 @@ fn s17_no_change_of_the_membership_is_missed_by_the_election() {
     assert_eq!(told, expected);
     let members: BTreeSet<PeerId> = lone.node.membership().ids().into_iter().collect();
     assert_eq!(members, present);
-    // Everybody is heard, so that nobody is lost before the election.
+    // Each sends a sign of life, so that none is lost before the election.
     let mut asked = BTreeSet::new();
     let began = lone.now;
     while asked.is_empty() && lone.now.since(began) < TIMEOUT {
@@ -298,7 +299,7 @@ fn s17_no_change_of_the_membership_is_missed_by_the_election() {
     assert_eq!(round.electorate, electorate);
 }
 
-/// memberlist: a probe that is answered keeps a silent member alive, and every probe has a number of its own.
+/// memberlist: an answered probe keeps a silent member alive, and every probe has a number of its own.
 #[test]
 fn m1_an_answered_probe_keeps_a_silent_member() {
     let mut lone = Lone::new();
@@ -323,7 +324,7 @@ fn m1_an_answered_probe_keeps_a_silent_member() {
     }
     assert!(numbers.len() > 10);
     assert!(numbers.windows(2).all(|pair| pair[1] > pair[0]));
-    // Unanswered, the same member is lost after six.
+    // Without answers it is lost after six.
     let done = lone.run(ms(1600));
     let probes = done
         .iter()
@@ -351,7 +352,7 @@ fn m10_m12_a_loss_and_an_end_are_told_once_however_often_they_are_reported() {
     assert_eq!(events(&lone.link("a", 2)), [joined("a")]);
 }
 
-/// memberlist: news of an older life change nothing, and are no sign of the present one.
+/// memberlist: news of an older incarnation change nothing, and are no sign of life of the present one.
 #[test]
 fn m12_m7_messages_of_another_incarnation_are_dropped() {
     let mut lone = Lone::new();
@@ -379,8 +380,8 @@ fn m12_m7_messages_of_another_incarnation_are_dropped() {
     assert!(silent.iter().any(|(_, output)| *output == lost));
 }
 
-/// memberlist merges the tables of two members: who is in one only is dialled, and who is missing in the
-/// other's is not lost by that.
+/// memberlist merges the tables of two members: a member that is in one only is dialled, and one that is missing in the
+/// other is not lost by that.
 #[test]
 fn m14_lists_of_two_members_are_merged_and_take_nobody_away() {
     let mut lone = Lone::new();
@@ -422,7 +423,7 @@ fn m14_lists_of_two_members_are_merged_and_take_nobody_away() {
     assert_eq!(dialled, BTreeSet::from([id("c")]));
 }
 
-/// foca: a timer of a life that is over does not fire for the next one.
+/// foca: a timer of an old incarnation does not fire for the next one.
 #[test]
 fn m19_the_hold_of_an_older_incarnation_does_not_end_the_newer_one() {
     let mut net = Net::new();
@@ -443,7 +444,7 @@ fn m19_the_hold_of_an_older_incarnation_does_not_end_the_newer_one() {
     assert_eq!(gone.count(), 0, "{later:?}");
 }
 
-/// Who leads when the leader `a` of a room falls silent, after `change`.
+/// The new leader when the leader `a` of a room falls silent, after `change`.
 fn successor(change: impl Fn(&mut Net)) -> PeerId {
     let mut net = Net::room(&["a", "b", "c", "d"]);
     change(&mut net);
@@ -484,7 +485,7 @@ fn r78_everybody_knows_the_priority_that_is_set() {
     assert_eq!(net.node("b").standing_of_myself(), (true, 7));
     let known = |net: &Net, name: &str| net.node(name).view.voters[&id("b")].priority;
     assert_eq!((known(&net, "a"), known(&net, "c")), (7, 7));
-    // And whoever joins later.
+    // And every member that joins later.
     net.start("d");
     net.enter("d", "a");
     net.wait("a mesh", Net::is_settled);

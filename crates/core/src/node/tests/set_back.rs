@@ -1,8 +1,9 @@
-//! A wall clock is set back between two starts under one key: the later life looks older (C6 G9). The link decides.
+//! A wall clock that is set back between two starts under one key: the later incarnation looks older (C6 G9). The link
+//! decides.
 
 use super::*;
 
-/// The same key, and a start long before the present one.
+/// An incarnation with the same key and a start long before the present one.
 fn set_back(net: &Net, name: &str) -> Life {
     let present = net.place(name).life;
     Life {
@@ -24,7 +25,7 @@ fn an_older_incarnation_waits_until_the_dead_one_has_not_answered_for_half_a_sec
     let ticket = net.ask("c", "b");
     assert_eq!(net.verdict_after(ms(499), "b", ticket), None);
     assert!(net.has("b", "c"));
-    // Nobody is asked again: the room let the holder of the key in before.
+    // The room is not asked again: it admitted the holder of the key before.
     assert_eq!(
         net.verdict_after(ms(1), "b", ticket),
         Some(Verdict::Accepted)
@@ -72,7 +73,7 @@ fn an_older_incarnation_is_refused_at_the_first_sign_of_life_of_the_present_one(
     assert!(net.has("b", "c"));
 }
 
-/// The leader itself comes back from an earlier time: its old life is gone, the one that looks older is not.
+/// The leader itself returns from an earlier time: its old incarnation is over, and the one that looks older is not.
 #[test]
 fn a_leader_whose_later_incarnation_looks_older_is_believed_to_live() {
     let mut net = Net::room(&["a", "b", "c"]);
@@ -92,8 +93,8 @@ fn a_leader_whose_later_incarnation_looks_older_is_believed_to_live() {
     assert!(net.leads("a") && net.is_settled());
 }
 
-/// What was relayed in the name of the life before is past, and what is of a life that no link has shown yet waits,
-/// whichever of them looks older.
+/// A message relayed in the name of the previous incarnation is past, and one of an incarnation that no link has shown
+/// yet waits, whichever of them looks older.
 #[test]
 fn an_incarnation_that_ended_is_past_and_one_that_was_never_seen_is_not() {
     let mut net = Net::room(&["a", "b", "c"]);

@@ -1,4 +1,4 @@
-//! Who may lead: fixed hosts and their guests, observers.
+//! Eligibility: fixed hosts and their guests, observers.
 
 use super::*;
 use crate::election::ElectionError;
@@ -121,7 +121,7 @@ fn the_room_ends_at_once_when_the_host_says_farewell() {
     }
 }
 
-/// Every leader that a host was told of, in order; "" is none.
+/// The leaders that a host received, in order; "" is none.
 fn leaders_told(net: &Net, name: &str) -> Vec<String> {
     let events = net.events(name).into_iter();
     events
@@ -149,7 +149,7 @@ fn a_fixed_host_leads_from_its_start() {
     }
 }
 
-/// Gives `guest` the record of a term that its host led in.
+/// Gives `guest` the record of a term in which its host led.
 fn led_in(net: &mut Net, guest: &str, term: u64) {
     let mut record = net.node(guest).record().clone();
     assert_eq!(record.leader, Some(id("h")));
@@ -169,7 +169,7 @@ fn a_host_that_was_started_anew_goes_above_its_guests_in_place() {
             for name in ["h", "a", "b", "c"] {
                 net.place_mut(name).node.config.election.policy.merge = merge;
             }
-            // One of them was away the whole time and is back after the others.
+            // One of them was away the whole time and returns after the others.
             net.unlink("h", "c", LinkEnd::Silent);
             net.unlink("a", "c", LinkEnd::Silent);
             net.unlink("b", "c", LinkEnd::Silent);
@@ -180,7 +180,7 @@ fn a_host_that_was_started_anew_goes_above_its_guests_in_place() {
             host.election.auto_election = false;
             host.election.policy.merge = merge;
             net.start_with("h", life(b'i', 9_999_999), host);
-            // It dials one of them; the other hears of it.
+            // The host dials one of them; the other is introduced.
             if net.has("a", "h") {
                 net.unlink("h", "a", LinkEnd::Silent);
             }
@@ -207,7 +207,7 @@ fn a_host_that_was_started_anew_goes_above_its_guests_in_place() {
     }
 }
 
-/// One (epoch, term) belongs to one life of the host.
+/// One (epoch, term) belongs to one incarnation of the host.
 #[test]
 fn a_host_that_was_started_anew_leads_in_another_term_than_before() {
     let mut net = hosted(&["a", "b"]);
@@ -229,7 +229,7 @@ fn a_host_that_was_started_anew_leads_in_another_term_than_before() {
     }
 }
 
-/// A guest that keeps to no rule names itself, or a friend, in every message that speaks of leaders.
+/// A guest that keeps to no rule names itself, or a friend, in every message about leaders.
 #[test]
 fn no_word_of_a_guest_moves_a_fixed_host() {
     for merge in [MergePolicy::LargestSide, MergePolicy::HighestTerm] {
@@ -316,7 +316,7 @@ fn no_word_of_a_guest_moves_a_fixed_host() {
             let what = format!("{message:?}");
             net.forge("x", "h", message);
             if !net.has("h", "x") {
-                break; // an offence: its word counts no more
+                break; // a violation: its messages count no more
             }
             net.run(DELAY * 2);
             assert!(net.leads("h"), "{merge:?}: {what}");
@@ -330,7 +330,7 @@ fn no_word_of_a_guest_moves_a_fixed_host() {
     }
 }
 
-/// What ended the room for a member.
+/// Reasons for the end of the room that a member's host received.
 fn ends_told(net: &Net, name: &str) -> Vec<String> {
     let events = net.events(name).into_iter();
     events
@@ -352,7 +352,7 @@ fn a_guest_hears_how_its_room_ended() {
     assert_eq!(ends_told(&net, "b"), [""; 0]);
     assert_eq!(net.node("b").leader(), Some(&id("h")));
 
-    // With a reason.
+    // With a reason code and bytes.
     let mut net = hosted(&["a", "b"]);
     net.order("h", disconnect(id("a"), 12, b"afk"));
     net.run(ms(100));
@@ -364,7 +364,7 @@ fn a_guest_hears_how_its_room_ended() {
     assert_eq!(net.times("a", &told), 1);
     assert_eq!(ends_told(&net, "a"), ["Disconnected"]);
 
-    // The guest's own wish.
+    // The guest's host disconnects.
     let mut net = hosted(&["a", "b"]);
     net.order("a", disconnect(id("h"), 0, b""));
     net.run(ms(100));
@@ -391,7 +391,7 @@ fn a_guest_hears_how_its_room_ended() {
     assert_eq!(ends_told(&net, "a"), ["Kicked"]);
     assert_eq!(ends_told(&net, "b"), [""; 0]);
 
-    // Lost for good: after the hold, or at once where nobody is waited for.
+    // The host is lost: its guests end after the hold, or at once if lost peers keep no place.
     for auto_reconnect in [true, false] {
         let mut net = hosted(&["a", "b"]);
         net.dials_work = false;
@@ -453,7 +453,7 @@ fn a_guest_that_says_that_it_may_lead_is_not_believed() {
             "{member}"
         );
     }
-    // Nor at its first word.
+    // Nor by its Hello.
     let mut liar = with_mode(&net.config, HostMode::Guest);
     liar.election.policy.host_mode = HostMode::Guest;
     net.start_with("c", life(b'c', 9), liar);
@@ -484,13 +484,13 @@ fn an_observer_never_leads_and_counts_for_no_majority() {
         other => panic!("{other:?}"),
     };
     assert_eq!(weight, 2, "a and b");
-    // Of four members two may vote: when both observers are lost the leader stays.
+    // Two of the four members may vote: if both observers are lost, the leader stays.
     net.dials_work = false;
     net.kill("x", true);
     net.kill("y", true);
     net.run(ms(10_000));
     assert!(net.leads("a") && net.node("b").leader() == Some(&id("a")));
-    // When both voters are gone nobody leads.
+    // If both voters have gone away, none leads.
     let mut net = Net::new();
     net.config.election.eligible = false;
     net.start("x");
@@ -513,7 +513,7 @@ fn r60_a_leader_that_may_lead_no_longer_hands_over_at_once() {
     });
     assert!(took <= ms(300) + DELAY * 6, "{took:?}");
     assert!(net.leads("d"), "the best rank");
-    // Nobody names it again until it may lead again.
+    // No member names it before it may lead again.
     let refused = net.try_order("b", Command::SetLeader(id("a")));
     assert_eq!(
         refused,
@@ -565,7 +565,7 @@ fn an_assignment_that_crosses_a_withdrawal_makes_no_leader_of_an_observer() {
 fn m7_what_changed_between_the_hellos_and_the_link_is_told() {
     let mut net = Net::room(&["a", "b"]);
     net.start("c");
-    // Its Hello says that it may lead; before the link is up it may not.
+    // Its Hello claims that it may lead; before the link is up that changes.
     net.place_mut("c").node.config.election.eligible = true;
     net.enter("c", "a");
     net.wait("a mesh", Net::is_settled);

@@ -18,7 +18,7 @@ fn static_net(voters: &[&str]) -> Net {
     net
 }
 
-/// A settled room of the whole roster, in which somebody leads.
+/// A settled room of the whole roster with a leader.
 fn static_room(names: &[&str]) -> Net {
     let mut net = static_net(names);
     for name in names {

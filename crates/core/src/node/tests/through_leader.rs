@@ -1,4 +1,4 @@
-//! Members that have no path to each other are linked through the leader; in a star all guests are.
+//! Members without a path to each other are linked through the leader; in a star all guests are.
 
 use super::*;
 use crate::wire::HostMode;
@@ -7,7 +7,7 @@ fn is_direct(net: &Net, name: &str, peer: &str) -> bool {
     net.node(name).membership().direct(&id(peer)).is_some()
 }
 
-/// Everybody has everybody, and those that are walled off have no link of their own.
+/// Waits until all are linked; walled pairs have no direct link.
 fn meet(net: &mut Net) {
     net.wait("everybody meets", |net| {
         let names: Vec<_> = net.places.keys().cloned().collect();
@@ -50,7 +50,7 @@ fn members_without_a_path_have_no_part_in_each_others_elections() {
         assert!(!net.node(one).view.voters.contains_key(&id(other)));
         assert_eq!(net.node(one).membership().len(), 3);
     }
-    // Round trips are measured all the same.
+    // Round trips are still measured.
     net.run(ms(3000));
     let member = net.node("b").membership().get(&id("c"));
     assert!(member.is_some_and(|member| member.rtt.smoothed().is_some()));
@@ -124,7 +124,7 @@ fn they_get_a_link_of_their_own_as_soon_as_there_is_a_path() {
         assert_eq!(disturbances(&net, name), [], "the hosts see nothing of it");
     }
     assert!(net.node("b").view.voters.contains_key(&id("c")));
-    // And from there on as with any other.
+    // From then on the link behaves as any other.
     net.unlink("b", "c", LinkEnd::Silent);
     net.wait("they are back", |net| is_direct(net, "b", "c"));
 }
@@ -172,7 +172,7 @@ fn a_member_beyond_the_leader_is_told_why_it_is_disconnected() {
         ..Left::new(id("b"), LeftReason::Disconnected)
     });
     net.wait("c knows", |net| net.times("c", &told) == 1);
-    // Neither comes back by itself, through the leader or not.
+    // Neither returns by itself, through the leader or not.
     net.walls.clear();
     net.run(ms(40_000));
     assert!(!net.has("b", "c") && !net.has("c", "b"));

@@ -1,4 +1,4 @@
-//! Bans that are lifted, kicks without a ban, and disconnections with a reason.
+//! Lifted bans, kicks without a ban, and disconnects with a reason.
 
 use super::*;
 use crate::wire::{Ban, BanVersion, Decider, MAX_KICKED, MAX_REASON_BYTES};
@@ -20,7 +20,7 @@ fn is_banned(net: &Net, at: &str, peer: &str, key: Fingerprint) -> bool {
     net.node(at).is_kicked(&id(peer), key)
 }
 
-/// What a member says of one ban.
+/// A member's report of one ban.
 fn word(by: &Decider, peer: &str, key: Fingerprint, version: BanVersion, lifted: bool) -> Message {
     Message::RoomRules(RoomRules {
         bans: vec![Ban {
@@ -33,7 +33,7 @@ fn word(by: &Decider, peer: &str, key: Fingerprint, version: BanVersion, lifted:
     })
 }
 
-/// A room led by `a`, from which `d` was kicked; its process has ended.
+/// A room led by `a`, from which `d` was kicked; `d`'s process has ended.
 fn without_d() -> (Net, Fingerprint) {
     let mut net = Net::room(&["a", "b", "c", "d"]);
     let key = net.place("d").life.key;
@@ -46,7 +46,7 @@ fn without_d() -> (Net, Fingerprint) {
     (net, key)
 }
 
-/// `d` enters and is linked to everybody; nobody but `d` is told anything else of it.
+/// `d` enters and links with all members; no other member receives anything else about it.
 fn d_enters(net: &mut Net) {
     net.start("d");
     net.enter("d", "a");
@@ -84,7 +84,7 @@ fn a_peer_whose_ban_is_lifted_may_enter_at_every_member_and_newcomers_know() {
     net.start("e");
     net.enter("e", "c");
     net.wait("a mesh of five", Net::is_settled);
-    // What an old list says is nothing to those that came later.
+    // An old list does not affect members that entered later.
     let stamp = net.node("a").record().stamp.clone();
     let a = net.decider("a");
     net.forge("b", "e", word(&a, "d", key, (stamp, 1), false));
@@ -97,7 +97,7 @@ fn a_ban_is_lifted_with_its_keys_under_every_name() {
     let mut net = Net::room(&["a", "b"]);
     let (one, two, three) = (life(41, 1), life(42, 2), life(43, 3));
     for (name, its) in [("x", one), ("x", two), ("y", one), ("z", three)] {
-        // The same key comes under another name only where that is not banned yet: here it is the list that counts.
+        // The key gets another id only where that is not banned yet: the list decides here.
         let version = (net.node("a").record().stamp.clone(), 1);
         let a = net.decider("a");
         net.forge("a", "b", word(&a, name, its.key, version, false));
@@ -140,7 +140,7 @@ fn more_bans_are_lifted_at_once_than_lists_are_told() {
     }
 }
 
-/// `b` was cut off when the ban was lifted, and comes back with its list.
+/// `b` was cut off when the ban was lifted, and returns with its list.
 #[test]
 fn a_member_that_missed_it_does_not_bring_the_ban_back() {
     let (mut net, key) = without_d();
@@ -171,7 +171,7 @@ fn left_kicked(peer: &str) -> Left {
     Left::new(id(peer), LeftReason::Kicked)
 }
 
-/// The same, where it leads as soon as it is back.
+/// `b` leads as soon as it is back.
 #[test]
 fn a_leader_that_missed_it_does_not_bring_the_ban_back() {
     for told_first in [true, false] {
@@ -187,7 +187,7 @@ fn a_leader_that_missed_it_does_not_bring_the_ban_back() {
         net.wait("d is in", |net| net.has("a", "d"));
         net.link("c", "d");
         if told_first {
-            // It goes by an old list, and says so as a leader.
+            // It applies an old list, and sends it as a leader.
             net.order("b", Command::SetLeader(id("b")));
             net.run(ms(500));
         }
@@ -204,7 +204,7 @@ fn a_leader_that_missed_it_does_not_bring_the_ban_back() {
     }
 }
 
-/// Only one member knows when the leader is gone.
+/// Only one member knows of it when the leader has gone away.
 #[test]
 fn the_next_leader_learns_of_a_lifted_ban_from_whom_the_last_one_told() {
     let (mut net, key) = without_d();
@@ -228,7 +228,7 @@ fn what_a_deposed_leader_lifts_its_successor_s_ban_outlives() {
     net.order("b", Command::SetLeader(id("b")));
     net.wait("b leads", |net| net.is_settled() && net.leads("b"));
     net.run(ms(500));
-    // The successor decides anew, while the other decides, often, as if it led on.
+    // The successor decides anew, while the other one keeps deciding as if it still led.
     net.order("b", unban("d"));
     net.run(ms(500));
     d_enters(&mut net);
@@ -243,7 +243,7 @@ fn what_a_deposed_leader_lifts_its_successor_s_ban_outlives() {
     for member in ["a", "b", "c"] {
         assert!(is_banned(&net, member, "d", key), "{member}");
     }
-    // Where its successor has decided nothing, its last word holds.
+    // If its successor has decided nothing, its last decision applies.
     let (mut net, key) = without_d();
     net.order("b", Command::SetLeader(id("b")));
     net.wait("b leads", |net| net.is_settled() && net.leads("b"));
@@ -271,7 +271,7 @@ fn who_is_kicked_again_is_out_again() {
             assert!(is_banned(&net, member, "d", key), "{member}");
         }
     }
-    // Nor does what was true before the last kick undo it.
+    // Nor does an earlier decision undo the last kick.
     let stamp = net.node("a").record().stamp.clone();
     let a = net.decider("a");
     for (from, to) in [("b", "a"), ("c", "b"), ("b", "c")] {
@@ -322,7 +322,7 @@ fn a_member_that_does_not_lead_lifts_no_ban_of_the_leader() {
     assert!(!is_banned(&net, "c", "d", key));
 }
 
-/// The reporter followed a leadership of which the others do not know.
+/// The reporter followed a leadership that the others do not know.
 #[test]
 fn no_report_of_an_unknown_leadership_lifts_a_ban() {
     let (mut net, key) = without_d();
@@ -334,7 +334,7 @@ fn no_report_of_an_unknown_leadership_lifts_a_ban() {
         term: 0,
         ..net.node("a").record().stamp.clone()
     };
-    // Not even where nobody leads, or another does.
+    // Not even without a leader, or under another one.
     for next in [None, Some("c")] {
         if let Some(next) = next {
             net.order(next, Command::SetLeader(id(next)));
@@ -426,7 +426,7 @@ fn who_is_kicked_without_a_ban_may_come_back() {
         assert!(!is_banned(&net, member, "c", key));
     }
     assert_eq!(net.times("c", &ended), 1);
-    // That process does not come back by itself, nor does anybody dial it.
+    // The process does not return by itself, and no member dials it.
     net.run(ms(70_000));
     assert!(!net.has("a", "c") && !net.has("b", "c"));
     net.kill("c", true);

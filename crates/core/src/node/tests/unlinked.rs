@@ -1,4 +1,4 @@
-//! A member's own limit leaves a pair unlinked.
+//! Pairs that stay unlinked because of a member's own limit.
 
 use super::*;
 use crate::node::unlinked::MAX_EARLY_REPORTS;
@@ -8,7 +8,7 @@ fn unlinked(peer: &str, other: &str) -> Event {
     Event::Unlinked { peer, other }
 }
 
-/// a leads; b may have two links, and has them.
+/// A room in which a leads, and b may have two links and has them.
 fn room_with_a_full_member() -> Net {
     let mut net = Net::new();
     net.start("a");

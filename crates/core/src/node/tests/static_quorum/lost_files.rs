@@ -1,8 +1,8 @@
-//! State files that were lost, or are older copies.
+//! State files that were lost or are older copies.
 
 use super::*;
 
-/// An older copy of `name`'s state file is in its place when it starts again.
+/// Restarts `name` with an older copy of its state file.
 fn restore(net: &mut Net, name: &str, copy: &(Incarnation, Opaque)) {
     net.kill(name, true);
     net.disks.insert(id(name), copy.clone());
@@ -10,7 +10,7 @@ fn restore(net: &mut Net, name: &str, copy: &(Incarnation, Opaque)) {
     net.start(name);
 }
 
-/// A voter that shows a smaller write counter than another one remembers neither votes nor leads until it has heard
+/// A voter whose write counter is smaller than another voter remembers neither votes nor leads until it has heard from
 /// all others.
 #[test]
 fn an_older_copy_of_a_state_file_is_noticed() {
@@ -18,7 +18,7 @@ fn an_older_copy_of_a_state_file_is_noticed() {
     let mut net = static_room(&names);
     let voter = others(&names, &leader(&net))[0];
     let copy = net.disks[&id(voter)].clone();
-    // Its copy knows nothing of two elections.
+    // Its copy misses two elections.
     for _ in 0..2 {
         let first = leader(&net);
         net.order(&first, Command::YieldLeadership);
@@ -45,14 +45,14 @@ fn an_older_copy_of_a_state_file_is_noticed() {
     for name in [voter, witness] {
         assert_eq!(net.node(name).leader(), None, "{name}");
     }
-    // A restart is no way out.
+    // A restart does not help.
     net.kill(voter, true);
     net.run(ms(100));
     net.start(voter);
     net.link(voter, witness);
     net.run(ms(60_000));
     assert_eq!(net.node(witness).leader(), None);
-    // The third voter is back: all are heard.
+    // The third voter is back: it has heard from all.
     let third = others(&names, voter)
         .into_iter()
         .find(|name| *name != witness)
@@ -70,7 +70,7 @@ fn an_older_copy_of_a_state_file_is_noticed() {
     assert!(net.node(voter).leader().is_some());
 }
 
-/// Two that lost their files cannot vouch for each other.
+/// Two voters that lost their files cannot vouch for each other.
 #[test]
 fn two_that_forgot_their_votes_stay_out() {
     let names = ["a", "b", "c"];
@@ -90,7 +90,7 @@ fn two_that_forgot_their_votes_stay_out() {
         net.link(a, b);
     }
     net.run(ms(1000));
-    // They follow, but elect nobody.
+    // They follow, but cannot elect.
     assert!(net.place(one).is_stale && net.place(other).is_stale);
     assert!(net.leads(&first));
     net.kill(&first, true);
@@ -105,8 +105,8 @@ fn two_that_forgot_their_votes_stay_out() {
     }
 }
 
-/// A room of seven voters, one of whom is absent, so that the others can never be sure of their votes. "s" has lost its
-/// file, and "l", which leads, never knew it before.
+/// A room of seven voters, one of them absent, so that the others can never be sure of their votes. "s" has lost its
+/// file, and "l", which leads, never knew its earlier state.
 fn led_by_one_that_does_not_know_who_forgot() -> Net {
     let others = ["a", "b", "c", "d"];
     let mut net = static_net(&["a", "b", "c", "d", "l", "s", "v"]);
@@ -135,7 +135,8 @@ fn led_by_one_that_does_not_know_who_forgot() -> Net {
     net
 }
 
-/// It neither votes nor leads, and says so: no leader names it its successor, or takes it for the target of a `SetLeader`.
+/// It neither votes nor leads, and announces that: no leader names it as its successor or accepts it as the target of a
+/// `SetLeader`.
 #[test]
 fn a_voter_that_forgot_its_votes_says_that_it_may_not_lead() {
     let mut net = led_by_one_that_does_not_know_who_forgot();
@@ -155,7 +156,8 @@ fn a_voter_that_forgot_its_votes_says_that_it_may_not_lead() {
     assert!(net.leads("d"));
 }
 
-/// A voter's word that one forgot its votes may be a lie. It costs the other no more than a round of heartbeats.
+/// A voter's report that another one forgot its votes may be a lie. It costs the other no more than a round of
+/// heartbeats.
 #[test]
 fn a_voter_that_is_wrongly_told_to_have_forgotten_its_votes_goes_on() {
     let names = ["a", "b", "c"];
@@ -180,14 +182,14 @@ fn a_voter_that_is_wrongly_told_to_have_forgotten_its_votes_goes_on() {
     let settled = Net::is_settled(&net);
     assert!(settled);
     assert!(net.votes_on_disk(&first).writes > 1 << 30);
-    // More than time allows is no counter (C4.8).
+    // A number above the bound that time allows is no counter (C4.8).
     let before = net.disks[&id(&first)].clone();
     net.forge(liar, &first, lie(u64::MAX));
     net.run(ms(1000));
     assert_eq!(net.disks[&id(&first)], before);
 }
 
-/// The one that is to lead may not lead any more; what another one forgot is no matter.
+/// The target may not lead any more; another voter's lost file does not matter.
 #[test]
 fn a_handover_ends_when_its_target_shows_that_it_forgot_votes_and_with_nobody_else() {
     let names = ["a", "b", "c", "d", "e"];
@@ -195,7 +197,7 @@ fn a_handover_ends_when_its_target_shows_that_it_forgot_votes_and_with_nobody_el
         let mut net = static_room(&names);
         let first = leader(&net);
         let [target, other] = [0, 1].map(|index| others(&names, &first)[index]);
-        // Until it hears of it, the leader tells it again and again.
+        // The leader repeats the request until the target answers.
         net.mute(target, true);
         net.order(&first, Command::TransferLeadership(id(target)));
         net.run(ms(100));
@@ -220,7 +222,7 @@ fn a_handover_ends_when_its_target_shows_that_it_forgot_votes_and_with_nobody_el
     }
 }
 
-/// Who begins without the votes in its file could vote twice.
+/// A node that began without the votes in its file could vote twice.
 #[test]
 fn a_node_refuses_a_state_that_is_not_its_strategys() {
     let start = |saved| {

@@ -1,4 +1,4 @@
-//! Who votes and leads: a majority of the roster, and nobody beside it.
+//! Votes and leadership: a majority of the roster, and no member outside it.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn one_voter_alone_leads_and_of_two_both_are_needed() {
         ("b", "a")
     };
     net.kill(follows, true);
-    // G6 holds for two as well.
+    // G6 applies to two as well.
     net.wait("it resigns", |net| !net.leads(leads));
     net.run(ms(30_000));
     assert_eq!(net.node(leads).leader(), None);
@@ -45,7 +45,7 @@ fn a_room_that_is_cut_has_a_leader_on_one_side_at_most() {
     let mut net = static_room(&names);
     let first = leader(&net);
     let second = others(&names, &first)[0];
-    // The leader and one more on the one side.
+    // The leader and one more on one side.
     for one in [first.as_str(), second] {
         for other in names {
             if other != first && other != second {
@@ -67,7 +67,7 @@ fn a_room_that_is_cut_has_a_leader_on_one_side_at_most() {
     assert!(names.iter().any(|name| net.leads(name)));
 }
 
-/// What broke: a newcomer on a cut-off side became a voter, and two leaders of one term led at once.
+/// A regression: a newcomer on a cut-off side became a voter, and two leaders of one term led at once.
 #[test]
 fn a_newcomer_on_a_cut_off_side_is_no_voter() {
     let mut net = static_room(&["a", "b", "c"]);
@@ -90,7 +90,7 @@ fn a_newcomer_on_a_cut_off_side_is_no_voter() {
     assert!(net.node("b").record() >= &majority);
 }
 
-/// The same with a cut that outlasts the memory of those that are lost.
+/// A cut that lasts longer than the others remember lost members.
 #[test]
 fn the_lost_are_voters_for_ever() {
     let mut net = static_room(&["a", "b", "c"]);
@@ -110,7 +110,7 @@ fn the_lost_are_voters_for_ever() {
     }
 }
 
-/// All are welcome, but nobody outside of the roster votes or leads, whatever it or its host says.
+/// All may enter, but no member outside the roster votes or leads, whatever it or its host claims.
 #[test]
 fn who_is_not_on_the_roster_is_an_observer() {
     let mut net = static_room(&["a", "b", "c"]);
@@ -139,7 +139,7 @@ fn who_is_not_on_the_roster_is_an_observer() {
     assert_eq!(*net.node("d").record(), before);
 }
 
-/// Whatever an observer says of elections, nobody heeds.
+/// An observer's election messages have no effect.
 #[test]
 fn what_an_observer_says_raises_nothing() {
     let mut net = static_room(&["a", "b", "c"]);
@@ -202,13 +202,13 @@ fn what_an_observer_says_raises_nothing() {
         assert_eq!(*net.node(name).record(), before, "{name}");
         assert!(!net.place(name).is_stale, "{name}");
     }
-    // It may leave, and its host may ask the leader to hand over.
+    // It may leave, and its host may ask the leader for a transfer.
     let target = others(&["a", "b", "c"], &leader(&net))[0];
     net.order("o", Command::SetLeader(id(target)));
     net.wait("the target leads", |net| net.leads(target));
 }
 
-/// The process was suspended: what waited for it arrives before its first tick.
+/// The process was suspended: pending messages arrive before its first tick.
 #[test]
 fn a_leader_that_was_suspended_beyond_its_last_answers_leads_no_more_whatever_arrives_first() {
     let room = || {
@@ -262,8 +262,8 @@ fn answers_of_a_majority_let_a_leader_lead_on() {
     assert_eq!(until, None, "it may lead a part of a room");
 }
 
-/// A candidate asks for votes, and ends before any voter has received that. The leader leads on, and a member beside the
-/// roster, whose answer would not reach it, shows it.
+/// A candidate asks for votes and ends before any voter has received the request. The leader keeps leading, and a
+/// member outside the roster, whose answer would not reach the candidate, shows the leader.
 #[test]
 fn a_term_without_a_leader_hides_the_leader_from_no_member_beside_the_roster() {
     let mut net = static_room(&["a", "b", "c"]);
@@ -297,7 +297,7 @@ fn a_term_without_a_leader_hides_the_leader_from_no_member_beside_the_roster() {
     assert!(net.leads(&leads));
 }
 
-/// Nobody assigns a leader there: a record of another epoch is dropped, and its sender keeps its link.
+/// Leaders are not assigned there: a record of another epoch is dropped, and its sender keeps its link.
 #[test]
 fn assignments_and_epochs_are_ignored() {
     let mut net = static_room(&["a", "b", "c"]);
@@ -340,7 +340,7 @@ fn a_voter_keeps_its_key_for_the_session() {
     net.run(ms(1000));
     net.start_as("b", life(b'x', net.now.as_micros()));
     assert_eq!(net.check("b", "a"), taken);
-    // Nor after the others were started anew.
+    // Nor after a restart of the others.
     net.kill("a", true);
     net.start("a");
     assert_eq!(net.check("b", "a"), taken);
@@ -358,7 +358,7 @@ fn a_voter_keeps_its_key_for_the_session() {
     assert_eq!(net.check("b", "a"), Ok(()));
 }
 
-/// A contact that never met the voter asks the leader, which did.
+/// A contact that never had a link with the voter asks the leader, which had one.
 #[test]
 fn the_leader_knows_the_keys_of_voters_that_a_contact_never_met() {
     let mut net = static_room(&["a", "b", "c"]);

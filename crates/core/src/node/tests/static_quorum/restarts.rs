@@ -1,4 +1,4 @@
-//! What a voter keeps on disk, and what it knows after a restart.
+//! The state of a voter on disk, and its knowledge after a restart.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn the_first_leader_of_a_cold_room_is_there_within_the_longest_timeout() {
     assert!(took < ms(3000), "{took:?}");
 }
 
-/// It does not know any more whose heartbeats it heard (G4).
+/// It does not remember whose heartbeats it received (G4).
 #[test]
 fn a_restarted_voter_refuses_votes_for_the_shortest_timeout() {
     let mut net = static_room(&["a", "b", "c"]);
@@ -127,7 +127,7 @@ fn no_vote_and_no_claim_is_said_before_it_is_on_disk() {
             )
         };
         assert!(!said.iter().any(|(_, message)| depends(message)), "{name}");
-        // Links live on.
+        // Links stay up.
         assert_eq!(net.node(name).membership().len(), 2, "{name}");
     }
 }
@@ -155,7 +155,7 @@ fn a_slow_disk_costs_its_own_time_and_no_link() {
     }
 }
 
-/// What a leader sends in its own name waits for the disk, too.
+/// A leader's messages in its own name wait for the disk, too.
 #[test]
 fn a_leader_stamps_nothing_before_its_record_is_on_disk() {
     let mut net = static_room(&["a", "b", "c"]);
@@ -163,12 +163,12 @@ fn a_leader_stamps_nothing_before_its_record_is_on_disk() {
     let target = others(&["a", "b", "c"], &first)[0];
     net.order(&first, Command::TransferLeadership(id(target)));
     net.wait("it leads", |net| net.leads(target));
-    // Its own host is shown it at once.
+    // Its own host sees it as leader at once.
     assert_eq!(net.node(target).leader_token(), None);
     let pulse = net.node(target).election();
     let pulse = pulse.pulse(net.now, &net.node(target).view, &id(&first));
     let pulse = pulse.decode::<Beat>().expect("of votes").pulse;
-    // To the others it campaigns.
+    // The others still see a campaign.
     assert!(matches!(
         pulse,
         Pulse::Leads {

@@ -1,4 +1,4 @@
-//! `SetLeader`, which is a transfer here.
+//! `SetLeader`, which is a leadership transfer here.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn outcomes(net: &Net, name: &str) -> Vec<AssignOutcome> {
     outcomes.collect()
 }
 
-/// C2: votes alone make a leader. Any member asks the leader to hand over, and is told when the target leads.
+/// C2: only votes make a leader. Any member asks the leader for a transfer, and is notified when the target leads.
 #[test]
 fn set_leader_asks_the_leader_to_hand_over() {
     let mut net = static_room(&["a", "b", "c"]);
@@ -27,7 +27,7 @@ fn set_leader_asks_the_leader_to_hand_over() {
     });
     assert!(took < ms(200), "{took:?}");
     assert_eq!(outcomes(&net, caller), [AssignOutcome::Done]);
-    // By the leader itself, and by the one that wants to lead.
+    // Also from the leader itself, and from the member that wants to lead.
     net.order(target, Command::SetLeader(id(caller)));
     net.wait("the caller leads", |net| {
         net.is_settled() && net.leads(caller)
@@ -38,7 +38,7 @@ fn set_leader_asks_the_leader_to_hand_over() {
         net.is_settled() && net.leads(&first)
     });
     assert_eq!(outcomes(&net, &first), [AssignOutcome::Done]);
-    // Who leads already needs nobody's help.
+    // A member that leads already needs no transfer.
     net.order(caller, Command::SetLeader(id(&first)));
     assert_eq!(
         outcomes(&net, caller),
@@ -54,7 +54,7 @@ fn set_leader_asks_the_leader_to_hand_over() {
     }
 }
 
-/// What broke: a member that is cut off made itself leader.
+/// A regression: a member that was cut off made itself leader.
 #[test]
 fn set_leader_makes_no_leader_of_a_member_that_is_cut_off() {
     let mut net = static_room(&["a", "b", "c"]);
@@ -70,7 +70,7 @@ fn set_leader_makes_no_leader_of_a_member_that_is_cut_off() {
     net.run(ms(10_000));
     assert_eq!(net.try_order(cut_off, itself), refused);
     assert_eq!(net.node(cut_off).leader(), None);
-    // A leader that is cut off leads on for a moment, but hands over to nobody.
+    // A leader that is cut off keeps leading for a moment, but transfers to no member.
     for other in others(&["a", "b", "c"], &first) {
         if other != cut_off {
             net.unlink(&first, other, LinkEnd::Silent);
@@ -108,7 +108,7 @@ fn a_target_that_does_not_answer_leaves_the_leader_in_its_place() {
     net.mute(target, true);
     net.order(caller, Command::SetLeader(id(target)));
     net.run(ms(200));
-    // A second call takes the place of the first.
+    // A second call replaces the first.
     net.order(caller, Command::SetLeader(id(target)));
     net.run(ms(3100));
     assert_eq!(
@@ -137,7 +137,7 @@ fn where_only_the_leader_may_name_a_leader_nobody_else_asks_it() {
     let refused = Err(ElectionError::NotLeader.into());
     let call = Command::SetLeader(id(target));
     assert_eq!(net.try_order(caller, call.clone()), refused);
-    // Nor does the leader obey one that asks all the same.
+    // Nor does the leader obey a forged request.
     let request = ElectionMessage::TransferRequest {
         seq: 1,
         target: id(target),
