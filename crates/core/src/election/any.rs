@@ -1,4 +1,5 @@
-//! The strategies as nodes run them: a closed set, over parts that only the strategy reads.
+//! The closed set of strategies that a node runs, over parts of messages that only the strategy
+//! reads.
 
 use std::any::Any;
 
@@ -19,7 +20,7 @@ use crate::id::{Fingerprint, PeerId};
 use crate::opaque::Opaque;
 use crate::time::Time;
 
-/// Any of the strategies. Its methods are those of [`Election`], with opaque parts of messages.
+/// Any of the strategies. Its methods mirror [`Election`], with opaque parts of messages.
 #[derive(Debug)]
 pub enum AnyElection {
     /// Votes of the connected peers.
@@ -32,7 +33,7 @@ pub enum AnyElection {
     Etcd(Etcd),
 }
 
-/// What a call gives, with the strategy under a name of its own.
+/// Evaluates a call on the room's strategy, bound to the given name.
 macro_rules! each {
     ($any:expr, $election:ident => $call:expr) => {
         match $any {
@@ -44,7 +45,7 @@ macro_rules! each {
     };
 }
 
-/// Methods without parts of messages: a line for each.
+/// Forwards methods without parts of messages, one line each.
 macro_rules! forward {
     ($(fn $name:ident(&self $(, $argument:ident: $of:ty)*) -> $result:ty;)+) => {
         impl AnyElection {
@@ -72,10 +73,10 @@ forward! {
 
 /// Methods with parts of messages.
 impl AnyElection {
-    /// Starts the strategy that the room's rules name, alone.
+    /// Starts the strategy that the room's rules name, for a node without peers.
     ///
     /// # Errors
-    /// [`NotItsState`] where the strategy keeps one, and `start.saved` is none.
+    /// [`NotItsState`] where the strategy keeps a state, and `start.saved` is none of its own.
     pub fn start(now: Time, start: Start) -> Result<Self, NotItsState> {
         Ok(match start.config.policy.strategy {
             Strategy::Raft => Self::Raft(Raft::start(now, start)?),
@@ -125,7 +126,7 @@ impl AnyElection {
         each!(self, election => Opaque::of(&election.hello(now, view, asked)))
     }
 
-    /// As [`Election::named_in`]; `None` for what is no Hello's part.
+    /// As [`Election::named_in`]; `None` if the bytes are no Hello's part.
     pub fn named_in(&self, hello: &Opaque) -> Option<NamedLeader> {
         each!(self, election => election.named_in(&hello.decode().ok()?))
     }
@@ -144,7 +145,7 @@ impl AnyElection {
         each!(self, election => election.hear_followed(now, view, part(token, MALFORMED)?))
     }
 
-    /// As [`Election::may_supersede`]; `false` for what is no token.
+    /// As [`Election::may_supersede`]; `false` if the bytes are no token.
     pub fn may_supersede(&self, from: &PeerId, token: &Opaque) -> bool {
         each!(self, election => {
             let token = token.decode();
@@ -152,7 +153,7 @@ impl AnyElection {
         })
     }
 
-    /// As [`Election::awaits`]; `false` for what is no token.
+    /// As [`Election::awaits`]; `false` if the bytes are no token.
     pub fn awaits(&self, from: &PeerId, token: &Opaque) -> bool {
         each!(self, election => token.decode().is_ok_and(|token| election.awaits(from, &token)))
     }
@@ -172,7 +173,7 @@ impl AnyElection {
         each!(self, election => election.judge(now, view, from, &part(token, MALFORMED)?))
     }
 
-    /// As [`Election::describe`]; `None` for what is no message.
+    /// As [`Election::describe`]; `None` if the bytes are no message.
     pub fn describe(&self, message: &Opaque) -> Option<Description> {
         fn of<E: Election>(_: &E, message: &Opaque) -> Option<Description> {
             Some(E::describe(&message.decode().ok()?))
@@ -180,7 +181,7 @@ impl AnyElection {
         each!(self, election => of(election, message))
     }
 
-    /// As [`Election::describe_pulse`]; `None` for what is no such part.
+    /// As [`Election::describe_pulse`]; `None` if the bytes are no heartbeat's part.
     pub fn describe_pulse(&self, pulse: &Opaque) -> Option<Description> {
         fn of<E: Election>(_: &E, pulse: &Opaque) -> Option<Description> {
             Some(E::describe_pulse(&pulse.decode().ok()?))
@@ -194,9 +195,9 @@ impl AnyElection {
     }
 }
 
-/// What only some strategies offer.
+/// Ports and queries that only some strategies offer.
 impl AnyElection {
-    /// Where it keeps a state that survives the process.
+    /// Its port to a state that survives the process.
     pub fn durable(&self) -> Option<&dyn Durable> {
         match self {
             Self::Raft(raft) => Some(raft),
@@ -206,7 +207,7 @@ impl AnyElection {
         }
     }
 
-    /// As [`durable`](Self::durable), for changes.
+    /// As [`durable`](Self::durable), mutable.
     pub fn durable_mut(&mut self) -> Option<&mut dyn Durable> {
         match self {
             Self::Raft(raft) => Some(raft),
@@ -216,7 +217,7 @@ impl AnyElection {
         }
     }
 
-    /// Its locks.
+    /// Its port to locks.
     pub fn locks(&mut self) -> Option<&mut dyn Locks> {
         match self {
             Self::Etcd(etcd) => Some(etcd),
@@ -224,7 +225,7 @@ impl AnyElection {
         }
     }
 
-    /// Where it asks an external store.
+    /// Its port to an external store.
     pub fn store_client(&mut self) -> Option<&mut dyn StoreClient> {
         match self {
             Self::Etcd(etcd) => Some(etcd),
@@ -240,7 +241,7 @@ impl AnyElection {
         }
     }
 
-    /// Other lengths for the windows of gossip, checked already. Nothing to others.
+    /// Sets the windows of gossip, which the caller has checked. Does nothing in other strategies.
     pub fn set_windows(&mut self, view: &View, windows: Windows) {
         if let Self::Gossip(gossip) = self {
             gossip.set_windows(view, windows);

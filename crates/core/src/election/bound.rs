@@ -1,19 +1,19 @@
-//! How large a counter that comes from another member may be. Time alone bounds it (C4.8).
+//! The bound on counters that come from other members. Time alone sets it (C4.8).
 //!
-//! Terms, override numbers and the count of room rules are numbers that members tell each other and go above. A member that holds
-//! a large one may have it from somebody else, who made it up: so nobody is punished for one, and none is measured by
-//! what its receiver holds, or members that a third one lied to would throw each other out. What is above the bound is
-//! dropped; what is below it every member takes. The bound grows faster than a room can count, so that one that was
-//! pushed to it goes on from there.
+//! Members send each other terms, override numbers and the count of room rules, and count on above the largest. A
+//! member may hold a large number because another member made it up, so no member is punished for one. The bound does
+//! not depend on what the receiver holds: otherwise members that a third one lied to would disconnect each other.
+//! Members drop counters above the bound and accept all others. The bound grows faster than a room can count, so a room
+//! that was pushed up to it can go on counting.
 
 use crate::time::{Duration, Time};
 
-/// What an honest room never reaches by its own counting, and the bound of a clock that shows 1970.
+/// Bound of a clock that shows 1970; an honest room never counts this far.
 const IN_1970: u64 = 1 << 40;
-/// By how much the bound grows in a second.
+/// Growth of the bound per second.
 const PER_SECOND: u128 = 1 << 10;
 
-/// The wall clock as it was read last. From then on it is carried by the monotonic one.
+/// The wall clock as last read. The monotonic clock carries it forward from there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WallClock {
     read_at: Time,
@@ -29,7 +29,7 @@ impl WallClock {
         }
     }
 
-    /// What it shows at `now`.
+    /// Its time at `now`.
     pub fn at(self, now: Time) -> Duration {
         self.since_1970.saturating_add(now.since(self.read_at))
     }

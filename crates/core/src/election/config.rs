@@ -8,16 +8,16 @@ use crate::election::policy::{HostMode, RoomPolicy};
 use crate::quorum::Quorum;
 use crate::time::Duration;
 
-/// What happens when a leader that `SetLeader` named is lost.
+/// Behaviour after the loss of a leader that `SetLeader` named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
-    /// Nobody campaigns until `SetLeader` or `EnableAutoLeaderElection(1)`.
+    /// No member campaigns until `SetLeader` or `EnableAutoLeaderElection(1)`.
     Hold,
     /// The room elects.
     AutoElect,
 }
 
-/// How a node enters its room.
+/// Entry of a node into its room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Entry {
     /// It looks for members and leads when it finds none.
@@ -25,7 +25,7 @@ pub enum Entry {
     Any,
     /// It leads at once.
     Create,
-    /// It looks for a room: it neither leads nor admits anybody before it has followed a leader.
+    /// It looks for a room: it neither leads nor admits peers before it has followed a leader.
     Join,
 }
 
@@ -34,37 +34,37 @@ pub enum Entry {
 pub struct ElectionConfig {
     /// The rules that all members share. A node takes its quorum from `quorum`.
     pub policy: RoomPolicy,
-    /// Who counts for a majority.
+    /// The voters that count for a majority.
     pub quorum: Quorum,
     /// Silence after which a peer is lost.
     pub heartbeat_timeout: Duration,
     /// Shortest election timeout; a node raises it to `heartbeat_timeout` if it is less.
     pub election_timeout_min: Duration,
-    /// Longest election timeout; moved by as much as the shortest.
+    /// Longest election timeout; raised by as much as the shortest.
     pub election_timeout_max: Duration,
     /// Whether this node campaigns by itself.
     pub auto_election: bool,
-    /// How this node enters; anything but [`Entry::Any`] only where every member may come to lead by itself.
+    /// Entry of this node; other than [`Entry::Any`] only where every member may come to lead by itself.
     pub entry: Entry,
     /// Whether this node may vote and lead.
     pub eligible: bool,
     /// Its election priority; higher is preferred.
     pub priority: i32,
-    /// What happens when an assigned leader is lost.
+    /// Behaviour after the loss of an assigned leader.
     pub recovery: Recovery,
     /// The windows of the gossip strategy, checked already.
     pub windows: Windows,
-    /// What the seeded strategy needs of this node.
+    /// This node's settings for the seeded strategy.
     pub seeding: Seeding,
-    /// What the etcd strategy needs of this node.
+    /// This node's settings for the etcd strategy.
     pub etcd: EtcdConfig,
-    /// Which guards hold: all of them, outside the laboratory.
+    /// The active guards: all of them, outside the laboratory.
     pub guards: Guards,
 }
 
 impl ElectionConfig {
-    /// The same with election timeouts that are not shorter than the loss of a heartbeat takes to be noticed:
-    /// those would depose living leaders (C6 G1).
+    /// Raises the election timeouts to at least the time in which a lost heartbeat is noticed: shorter ones would
+    /// depose living leaders (C6 G1).
     pub(crate) fn with_effective_timeouts(mut self) -> Self {
         let raise = self
             .heartbeat_timeout
@@ -85,7 +85,7 @@ impl ElectionConfig {
 
 #[cfg(any(test, feature = "laboratory"))]
 impl ElectionConfig {
-    /// The default timers; the tests change what they are about.
+    /// The default timers; tests change the settings that they exercise.
     pub fn for_tests() -> Self {
         let ms = Duration::from_millis;
         Self {

@@ -1,24 +1,24 @@
-//! What a strategy asks of an external store that decides in its place, and what that answers.
+//! Requests to an external store that elects in a strategy's place, and its answers.
 //!
-//! The store is one of keys in the order of their creation, with leases and watches: etcd. The strategy issues requests
+//! The store keeps keys in the order of their creation, with leases and watches: etcd. The strategy issues requests
 //! ([`Extra::Engine`](super::Extra::Engine)), the driver carries them, and answers come back through
-//! [`StoreClient`](super::extra::StoreClient), each with the number of its call. Every request gets exactly one answer, in any
-//! order, but for [`Request::Watch`], which gets any number of them, and for [`Request::Unwatch`], which gets none. A request
-//! that failed may have been carried out.
+//! [`StoreClient`](super::extra::StoreClient), each with the number of its call. Every request gets exactly one answer,
+//! in any order, except [`Request::Watch`], which gets any number of them, and [`Request::Unwatch`], which gets none.
+//! The store may have carried out a request that failed.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::time::Duration;
 
-/// Numbers the calls of a strategy.
+/// Number of a strategy's call.
 pub type Call = u64;
-/// Names a lease.
+/// Id of a lease.
 pub type Lease = i64;
-/// Numbers the changes of the store: each has a larger one.
+/// Number of a change of the store; each change has a larger one.
 pub type Revision = i64;
 
-/// What a strategy asks for. Keys are text, values bytes.
+/// A request to the store. Keys are text, values bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// A lease of this length, in whole seconds. Answered by [`Answer::Granted`].
@@ -26,26 +26,26 @@ pub enum Request {
         /// Its time to live; the store may grant more.
         ttl: Duration,
     },
-    /// Another length for a lease. At most one of these is open for a lease. Answered by [`Answer::Alive`].
+    /// Renews a lease. At most one of these is open for a lease. Answered by [`Answer::Alive`].
     KeepAlive {
-        /// Which.
+        /// The lease.
         lease: Lease,
     },
     /// Ends a lease and deletes its keys. Answered by [`Answer::Done`], also where there is no such lease.
     Revoke {
-        /// Which.
+        /// The lease.
         lease: Lease,
     },
-    /// Writes a key unless it exists. Answered by [`Answer::Entry`] with what stands there now.
+    /// Writes a key unless it exists. Answered by [`Answer::Entry`] with the key's present entry.
     Create {
         /// The key.
         key: Arc<str>,
         /// Its value.
         value: Vec<u8>,
-        /// Whose end deletes it.
+        /// The lease whose end deletes the key.
         lease: Lease,
     },
-    /// Writes a key that was created at this revision. Answered by [`Answer::Entry`], with none where it was not.
+    /// Writes a key that was created at this revision. Answered by [`Answer::Entry`], with `None` if it was not.
     Replace {
         /// The key.
         key: Arc<str>,
@@ -53,7 +53,7 @@ pub enum Request {
         created: Revision,
         /// Its new value.
         value: Vec<u8>,
-        /// Whose end deletes it.
+        /// The lease whose end deletes the key.
         lease: Lease,
     },
     /// One key. Answered by [`Answer::Entry`].
@@ -63,14 +63,14 @@ pub enum Request {
     },
     /// The key under a prefix that was created first. Answered by [`Answer::Entry`].
     First {
-        /// What its key begins with.
+        /// The prefix of the keys.
         prefix: Arc<str>,
-        /// As the store was at this revision; `None` is now.
+        /// The revision at which to read the store; `None` is now.
         at: Option<Revision>,
     },
-    /// The key under a prefix that was created last, of those created before a revision. Answered by [`Answer::Entry`].
+    /// The last key under a prefix that was created before a revision. Answered by [`Answer::Entry`].
     LastBefore {
-        /// What its key begins with.
+        /// The prefix of the keys.
         prefix: Arc<str>,
         /// The revision.
         created: Revision,
@@ -78,24 +78,24 @@ pub enum Request {
     /// Every change from a revision on, in order. Answered by [`Answer::Changes`] as they happen, and by
     /// [`Answer::Failed`] when the watch has ended.
     Watch {
-        /// What is watched.
+        /// The watched keys.
         range: Range,
-        /// The first revision whose changes are told.
+        /// The first revision whose changes are reported.
         from: Revision,
     },
-    /// Ends a watch. Answers to it that are on their way may still come.
+    /// Ends a watch. Answers that are on their way may still arrive.
     Unwatch {
         /// The call that began it.
         call: Call,
     },
 }
 
-/// What a watch watches.
+/// The keys of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Range {
     /// One key.
     Key(Arc<str>),
-    /// Every key that begins so.
+    /// Every key with this prefix.
     Prefix(Arc<str>),
 }
 
@@ -106,7 +106,7 @@ pub struct Entry {
     pub key: Arc<str>,
     /// Its value.
     pub value: Vec<u8>,
-    /// The revision at which it was created. A key that was deleted and written again has another.
+    /// The revision at which it was created. A key that was deleted and written again has a new one.
     pub created: Revision,
     /// The revision at which it was written last.
     pub modified: Revision,
@@ -121,54 +121,54 @@ pub enum Change {
     Deleted {
         /// The key.
         key: Arc<str>,
-        /// When.
+        /// The revision of the deletion.
         revision: Revision,
     },
 }
 
-/// What the store answers.
+/// An answer of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// A lease.
     Granted {
-        /// Its name.
+        /// Its id.
         lease: Lease,
-        /// Its length; at least what was asked for.
+        /// Its length; at least the length asked for.
         ttl: Duration,
     },
-    /// How long the lease lives from when the store read the request; zero where there is no such lease.
+    /// The remaining time of the lease, counted from when the store read the request; zero if there is no such lease.
     Alive {
         /// Its length.
         ttl: Duration,
     },
-    /// It is done.
+    /// The store carried out the request.
     Done,
-    /// What was found, or stands there now.
+    /// The entry that was found, or is there now.
     Entry {
         /// The key; `None` where there is none.
         entry: Option<Entry>,
         /// The revision of the store.
         revision: Revision,
     },
-    /// What happened to what is watched.
+    /// Changes of the watched keys.
     Changes(Vec<Change>),
-    /// The request failed, or the watch has ended. The request may have been carried out.
+    /// The request failed, or the watch has ended. The store may have carried out the request.
     Failed(Failure),
 }
 
-/// Why a request failed.
+/// A failure of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What it means to the strategy.
+    /// Its meaning to the strategy.
     pub kind: FailureKind,
-    /// What went wrong, for people: what was tried, at which endpoint, and the store's own words.
+    /// Text for people: the attempt, the endpoint, and the store's own message.
     pub text: String,
 }
 
-/// What a failure means to a strategy.
+/// Meaning of a failure to a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
-    /// No answer in time, or no connection: the same again may succeed.
+    /// No answer in time, or no connection: a retry may succeed.
     Unreachable,
     /// The store refuses: a user, a password or a permission is missing.
     Denied,
@@ -176,7 +176,7 @@ pub enum FailureKind {
     LeaseGone,
     /// The history was compacted beyond the revision that was asked for.
     Compacted,
-    /// Anything else that the store says.
+    /// Any other error of the store.
     Other,
 }
 

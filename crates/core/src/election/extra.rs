@@ -1,7 +1,7 @@
-//! What some strategies have and the others never see: outputs, queries and ports of their own.
+//! Outputs, queries and ports that only some strategies have.
 //!
-//! A strategy that needs one of these puts an [`Extra`] out, or implements a port and adds itself to the function of
-//! [`AnyElection`](super::AnyElection) that offers it. A strategy that needs none has nothing to do with this file.
+//! A strategy that needs one of these returns an [`Extra`], or implements a port and adds itself to the function of
+//! [`AnyElection`](super::AnyElection) that offers it. A strategy that needs none does not touch this file.
 
 use std::sync::Arc;
 
@@ -14,47 +14,47 @@ use crate::id::PeerId;
 use crate::opaque::Opaque;
 use crate::time::{Duration, Time};
 
-/// What only some strategies want done.
+/// An output that only some strategies have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Extra {
-    /// Keep this where it survives the process; [`Durable::persisted`] answers. Only where the quorum is static, or an
-    /// external store elects.
+    /// Store this state where it survives the process; [`Durable::persisted`] answers. Only where the quorum is static,
+    /// or an external store elects.
     Persist {
         /// Counts these outputs.
         number: u64,
-        /// What to keep.
+        /// The state.
         state: Opaque,
     },
-    /// Where the quorum is static: this node's state file was lost, or is an older copy. It neither votes nor leads until
-    /// it has heard all other voters.
+    /// Static quorum only: this node's state file was lost, or is an older copy. The node neither votes nor leads until
+    /// it has a record from every other voter.
     StaleState {
         /// The write counter that another voter remembers of an earlier incarnation.
         remembered: u64,
-        /// The one with which this incarnation began.
+        /// The write counter with which this incarnation began.
         since: u64,
     },
-    /// Dial those of these addresses that are not linked and are not being dialled.
+    /// Dial each of these addresses unless it is linked or being dialled.
     DialSeeds(
         /// As the host gave them.
         Vec<Arc<str>>,
     ),
-    /// The state of a member has changed, where the strategy has such states.
+    /// A member's state has changed, where the strategy has such states.
     MemberState {
-        /// Whose.
+        /// The member.
         peer: PeerId,
-        /// Its state now.
+        /// Its new state.
         state: MemberState,
-        /// Under which version of the cluster.
+        /// The version of the cluster.
         version: u64,
     },
     /// Ask the external store; [`StoreClient::answered`] answers.
     Engine {
         /// Counts these outputs, from 1 on.
         call: Call,
-        /// What for.
+        /// The request.
         request: Request,
     },
-    /// A lock of this node.
+    /// An event of a lock of this node.
     Lock(LockEvent),
 }
 
@@ -64,19 +64,19 @@ impl<M> From<Extra> for ElectionOutput<M> {
     }
 }
 
-/// What becomes of a lock, or of a call for one.
+/// Event of a lock, or outcome of a call for one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LockEvent {
-    /// How a call of `AcquireLock` or `TryLock` ended.
+    /// Outcome of an `AcquireLock` or `TryLock`.
     Result {
-        /// Which call.
+        /// The number of the call.
         request: u64,
         /// The lock.
         name: Arc<str>,
-        /// How it ended.
+        /// The outcome.
         outcome: LockOutcome,
     },
-    /// A lock that this node held is lost: its lease has ended, or may have.
+    /// This node lost a lock: its lease has ended, or may have.
     Lost {
         /// The lock.
         name: Arc<str>,
@@ -85,18 +85,18 @@ pub enum LockEvent {
     },
 }
 
-/// Why a call for a lock is refused; nothing has changed then.
+/// The reason why a call for a lock is refused; nothing has changed then.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LockRefusal {
     /// `ReleaseLock` names a lock that this node neither holds nor waits for.
     #[error("this member neither holds nor waits for the lock {0:?}")]
     NotHeld(Arc<str>),
-    /// This node holds or waits for as many locks as it may.
+    /// This node holds or waits for the maximum number of locks.
     #[error("this member holds or waits for {0} locks already, which is the limit")]
     TooMany(usize),
 }
 
-/// How a call of `AcquireLock` or `TryLock` ended.
+/// Outcome of an `AcquireLock` or `TryLock`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockOutcome {
     /// This node holds the lock.
@@ -106,13 +106,13 @@ pub enum LockOutcome {
     },
     /// Another member holds it, and the call does not wait.
     Taken,
-    /// The time is up.
+    /// The wait timed out.
     TimedOut,
-    /// The call was withdrawn: `ReleaseLock` came before the lock did, or the host leaves.
+    /// The call was withdrawn: `ReleaseLock` came before the lock was held, or the host leaves.
     Cancelled,
 }
 
-/// The members of a cluster that has states for them, as one of them knows it.
+/// The members of a cluster with their states, as one member knows them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
     /// The version of the cluster.
@@ -122,7 +122,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The state of a member; [`MemberState::Init`] for everybody else.
+    /// The state of a member; [`MemberState::Init`] for any other id.
     pub fn state_of(&self, id: &str) -> MemberState {
         let members = &self.members;
         members
@@ -131,17 +131,17 @@ impl Cluster {
     }
 }
 
-/// The port of a strategy that keeps a state where it survives the process.
+/// The port of a strategy with a state that survives the process.
 pub trait Durable {
-    /// What must survive the process before anybody hears of this incarnation; `None` if this room needs nothing.
+    /// The state to store before this incarnation sends anything; `None` if this room needs none.
     fn first_state(&self) -> Option<Opaque>;
-    /// What [`Extra::Persist`] said is safe on disk, up to this number.
+    /// The states of [`Extra::Persist`] up to this number are safe on disk.
     fn persisted(&mut self, now: Time, view: &View, number: u64);
 }
 
 /// The port of a strategy that has locks.
 pub trait Locks {
-    /// The host calls `AcquireLock` or `TryLock`; [`LockEvent::Result`] answers. `wait` is how long to wait at most: zero is
+    /// The host calls `AcquireLock` or `TryLock`; [`LockEvent::Result`] answers. `wait` is the longest wait: zero is
     /// `TryLock`, `None` is no limit.
     ///
     /// # Errors
@@ -164,6 +164,6 @@ pub trait Locks {
 pub trait StoreClient {
     /// The store answers the call of an [`Extra::Engine`].
     fn answered(&mut self, now: Time, call: Call, answer: Answer);
-    /// The host calls `Proclaim`: what others read of this node while it leads.
+    /// The host calls `Proclaim`: sets the value that others read of this node while it leads.
     fn proclaim(&mut self, now: Time, value: Arc<str>);
 }

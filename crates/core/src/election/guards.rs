@@ -1,20 +1,20 @@
 //! The guards of the raft strategy, by name.
 //!
 //! Every guard is on in a room, and the library has no switch for them. The laboratory (`tests/sim`) compiles the core
-//! with switches, turns one guard off at a time and shows what it then finds: a guard whose absence nobody can show is
-//! not needed. `docs/elections.md` explains them.
+//! with switches, turns one guard off at a time and shows the fault that follows. A guard whose absence shows no fault
+//! is not needed. `docs/elections.md` explains the guards.
 
 /// A switch for each guard under the feature `laboratory`, and none without.
 macro_rules! guards {
     ($($(#[$text:meta])+ $guard:ident,)+) => {
-        /// Which guards hold.
+        /// The active guards.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct Guards {
             $($(#[$text])+ #[cfg(feature = "laboratory")] pub $guard: bool,)+
         }
 
         impl Guards {
-            /// All of them: what every room has.
+            /// All of them, as in every room.
             pub const ALL: Self = Self {
                 $(#[cfg(feature = "laboratory")] $guard: true,)+
             };
@@ -43,27 +43,27 @@ guards! {
     pre_vote,
     /// G3: of two nodes, an answer that names a living leader stops an attempt.
     veto,
-    /// G4: no vote while a leader was heard directly.
+    /// G4: no vote within the lease of a leader that was heard directly.
     lease,
     /// G5: the electorate of a campaign is fixed when it begins.
     frozen_electorate,
-    /// G6: a leader that a majority does not answer resigns.
+    /// G6: a leader resigns if a majority does not answer it.
     check_quorum,
-    /// G7: a claim that is older than what the receiver knows is answered.
+    /// G7: a node answers a claim that is older than its own record.
     nack,
     /// G8: a candidate steps down for the leader of its own term.
     candidate_concedes,
     /// G9: a node that just started does not vote before it knows the room; messages of another incarnation are dropped.
     restart_grace,
-    /// G10: followers go by the order of records, too.
+    /// G10: followers obey the order of records, too.
     follower_order,
-    /// G11: every decision sees the whole present membership.
+    /// G11: every decision uses the whole present membership.
     fresh_view,
     /// G12: one order over all claims, assignments included.
     record_order,
     /// G13: every voter has a slot of its own in the range of timeouts.
     rank_slots,
-    /// G13: of two that ask for pre-votes at the same time, the preferred one goes on.
+    /// G13: of two nodes that ask for pre-votes at the same time, the preferred one goes on.
     rivals_yield,
     /// G14: a failed round is repeated soon.
     fast_retry,
@@ -71,9 +71,9 @@ guards! {
     adaptive_timeouts,
     /// G16: a message must name its sender where it names a voter, a candidate or a leader.
     authenticated_names,
-    /// C4: going by an assignment is the vote of its term.
+    /// C4: adopting an assignment is the vote of its term.
     assignment_takes_vote,
-    /// C8: with a static quorum, term and vote are kept on disk before they are told.
+    /// C8: with a static quorum, term and vote are on disk before they are sent.
     persistence,
 }
 

@@ -1,11 +1,11 @@
 //! Election strategies behind one interface.
 //!
-//! A strategy receives who is linked, what they say and what time it is; it says what to send, and who leads.
-//! It has the same shape as the whole core: inputs, outputs, one deadline, nothing else.
+//! A strategy receives the linked peers, their messages and the time. It returns messages to send and the current
+//! leader. It has the shape of the whole core: inputs, outputs, one deadline, nothing else.
 //!
-//! A strategy implements [`Election`] with message types of its own. A node runs one of the closed set [`AnyElection`], which
-//! encodes and decodes them: nobody but the strategy knows what its parts of messages say. What only some strategies have is
-//! in [`extra`].
+//! A strategy implements [`Election`] with message types of its own. A node runs one of the closed set [`AnyElection`],
+//! which encodes and decodes them: only the strategy reads its parts of messages. [`extra`] has the features that only
+//! some strategies have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -47,11 +47,11 @@ pub use start::Start;
 /// A linked peer, as elections see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Voter {
-    /// Which incarnation of it is linked.
+    /// The incarnation that is linked.
     pub incarnation: Incarnation,
     /// The key that its link showed.
     pub key: Fingerprint,
-    /// Whether it may vote and lead. Others count nowhere.
+    /// Whether it may vote and lead. An ineligible peer counts nowhere.
     pub eligible: bool,
     /// Its election priority; higher is preferred.
     pub priority: i32,
@@ -80,14 +80,14 @@ pub struct Banned {
 }
 
 impl Banned {
-    /// Whether a peer of that id or that key is kept out.
+    /// Whether the room bans that id or that key.
     pub fn keeps_out(&self, id: &PeerId, key: Fingerprint) -> bool {
         self.ids.contains(id) || self.keys.contains(&key)
     }
 }
 
 impl View {
-    /// The key to which that id is bound: the key of this node, `me`, or that of the linked peer.
+    /// The key to which that id is bound: this node's own key for `me`, else the linked peer's.
     pub fn bound_key(&self, me: (&PeerId, Fingerprint), id: &PeerId) -> Option<Fingerprint> {
         match id == me.0 {
             true => Some(me.1),
@@ -100,7 +100,7 @@ impl View {
         self.voters.iter().filter(|(_, voter)| voter.eligible)
     }
 
-    /// Whether nobody else is connected who may vote.
+    /// Whether no other eligible peer is connected.
     pub fn is_alone(&self) -> bool {
         self.eligible().next().is_none()
     }
@@ -111,24 +111,24 @@ impl View {
     }
 }
 
-/// Why a peer is gone.
+/// The reason why a peer is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gone {
-    /// It said that it leaves. A leader names who should follow it.
+    /// It sent a leave notice. A leader names its successor in it.
     Left {
-        /// Who campaigns at once, if the peer led.
+        /// The peer that campaigns at once, if the peer led.
         successor: Option<PeerId>,
     },
-    /// It was removed from the room, and may not know that yet.
+    /// The room removed it, and it may not know that yet.
     Removed,
-    /// Its end closed the link, as a process does that ends.
+    /// It closed the link, as a process does that ends.
     Closed,
-    /// Nothing was heard for the heartbeat timeout.
+    /// It sent nothing for the heartbeat timeout.
     Silent,
 }
 
 impl Gone {
-    /// Who was named to follow a leader that left.
+    /// The successor that a leaving leader named.
     pub(super) fn successor(&self) -> Option<&PeerId> {
         match self {
             Self::Left { successor } => successor.as_ref(),
@@ -137,7 +137,7 @@ impl Gone {
     }
 }
 
-/// What a strategy receives. `M`, `P` and `S` are its parts of messages, of heartbeats and of Hellos.
+/// Input of a strategy. `M`, `P` and `S` are its parts of messages, of heartbeats and of Hellos.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ElectionInput<M, P, S> {
     /// A peer is linked; it is in the view already.
@@ -151,21 +151,21 @@ pub enum ElectionInput<M, P, S> {
         /// The peer's.
         theirs: S,
     },
-    /// An authenticated peer says something.
+    /// A message from an authenticated peer.
     Message {
         /// The peer.
         from: PeerId,
-        /// What it says.
+        /// Its content.
         message: M,
     },
     /// The strategy's part of a peer's heartbeat.
     Pulse {
         /// The peer.
         from: PeerId,
-        /// What it says.
+        /// Its content.
         pulse: P,
     },
-    /// Anything in which no other member says anything to the strategy.
+    /// Any input that carries no message from another member.
     Local(Local),
 }
 
@@ -175,7 +175,7 @@ impl<M, P, S> From<Local> for ElectionInput<M, P, S> {
     }
 }
 
-/// An input in which no other member says anything to the strategy.
+/// An input that carries no message from another member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Local {
     /// Time has passed.
@@ -184,14 +184,14 @@ pub enum Local {
     PeerDown {
         /// The peer.
         peer: PeerId,
-        /// Which incarnation of it.
+        /// Its incarnation.
         incarnation: Incarnation,
-        /// Why.
+        /// The reason.
         why: Gone,
     },
     /// The host calls `SetLeader`.
     SetLeader {
-        /// Who shall lead.
+        /// The new leader.
         target: PeerId,
     },
     /// The host calls `EnableAutoLeaderElection`.
@@ -199,27 +199,27 @@ pub enum Local {
         /// Whether this node may campaign by itself.
         bool,
     ),
-    /// The host calls `TransferLeadership`, or `YieldLeadership` when it names nobody. Only the leader may.
+    /// The host calls `TransferLeadership`, or `YieldLeadership` if `target` is `None`. Only the leader may.
     ///
-    /// It goes on leading until the target is elected: a target that dies, leaves or is not elected within the
-    /// longest election timeout leaves everything as it was. A second call with another target replaces the first;
-    /// the same target again changes nothing. This node itself as target cancels what is pending, though a target that was
-    /// asked already may still win. Since the host asks for it, the target
-    /// campaigns even where campaigns of its own are forbidden to it ([`EnableAuto`](Self::EnableAuto)) or the place
-    /// is held for an assigned leader; its election ends that assignment.
+    /// The leader goes on leading until the target is elected. If the target dies, leaves or is not elected within the
+    /// longest election timeout, nothing changes. A second call with another target replaces the first; one with the
+    /// same target changes nothing. This node itself as target cancels a pending transfer, though a target that was
+    /// already asked may still win. The host asks for the transfer, so the target campaigns even where it may not
+    /// campaign by itself ([`EnableAuto`](Self::EnableAuto)) or where the place is held for an assigned leader; its
+    /// election ends that assignment.
     Transfer {
-        /// Who shall lead; `None` is whoever would be next.
+        /// The new leader; `None` for the voter that would be next.
         target: Option<PeerId>,
     },
-    /// The host leaves: no campaign from now on.
+    /// The host leaves: this node no longer campaigns.
     Leave,
-    /// This node may or may not lead from now on. One that leads stops at once.
+    /// Whether this node may lead from now on. A leader that may not stops at once.
     SetEligible(bool),
     /// This node's priority from now on.
     SetPriority(i32),
     /// The wall clock was read again.
     SetClock(WallClock),
-    /// A heartbeat went to every peer: what is not answered yet is repeated with it.
+    /// A heartbeat went to every peer. The strategy repeats its unanswered messages with it.
     HeartbeatSent,
     /// A peer may lead again; it is so in the view already.
     PeerEligible {
@@ -230,59 +230,60 @@ pub enum Local {
     PeerIneligible {
         /// The peer.
         peer: PeerId,
-        /// Which incarnation of it.
+        /// Its incarnation.
         incarnation: Incarnation,
-        /// Who campaigns at once, if the peer led.
+        /// The peer that campaigns at once, if the peer led.
         successor: Option<PeerId>,
     },
 }
 
-/// What a strategy wants done. `M` is its part of messages.
+/// Output of a strategy. `M` is its part of messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ElectionOutput<M> {
     /// Send to one connected peer.
     Send {
         /// The peer.
         to: PeerId,
-        /// What to say.
+        /// The content.
         message: M,
     },
     /// Send a heartbeat to every peer at once.
     HeartbeatNow,
-    /// How a `SetLeader` of this host ended.
+    /// Outcome of a `SetLeader` of this host.
     SetLeaderResult {
-        /// Who should have led.
+        /// The leader that the host named.
         target: PeerId,
-        /// How it ended.
+        /// The outcome.
         outcome: AssignOutcome,
     },
-    /// What only some strategies want done.
+    /// An output that only some strategies have.
     Extra(Extra),
 }
 
-/// Why the leader that is shown is another one than before.
+/// The reason for the last change of the shown leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LeaderReason {
-    /// Nothing has changed yet.
+    /// No change yet.
     #[default]
     None,
     /// It was elected.
     Elected,
-    /// `SetLeader` named it.
+    /// `SetLeader` named the leader.
     Assigned,
-    /// The leader before handed over to it: it left, transferred its leadership or yielded.
+    /// The previous leader transferred its leadership: it left, or `TransferLeadership` or `YieldLeadership` was
+    /// called.
     Transferred,
-    /// It led already when this node learned of it: by joining, or where two sides of a room met.
+    /// The leader led before this node learned of it: this node joined, or two sides of a room merged.
     Found,
-    /// The leader fell silent, or its link was lost.
+    /// The previous leader fell silent, or its link was lost.
     Lost,
-    /// The leader said farewell, was removed, or may lead no longer.
+    /// The previous leader left, was removed, or may no longer lead.
     Left,
-    /// The leader resigned: too few voters answered it, or a higher claim ended its own.
+    /// The previous leader resigned: too few voters answered it, or a higher claim ended its own.
     Resigned,
 }
 
-/// How a `SetLeader` ended.
+/// Outcome of a `SetLeader`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssignOutcome {
     /// The target leads.
@@ -291,35 +292,35 @@ pub enum AssignOutcome {
     Timeout,
     /// Another `SetLeader` won.
     Superseded,
-    /// The leader that was asked does not hand over to the target.
+    /// The leader that was asked refuses to transfer its leadership to the target.
     Rejected,
 }
 
-/// Why a strategy refuses an input. Its state is unchanged, but for what is said with
-/// [`TooLarge`](Self::TooLarge).
+/// The reason why a strategy refuses an input. The refusal changes no state, except as
+/// [`TooLarge`](Self::TooLarge) describes.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ElectionError {
-    /// `SetLeader` or `TransferLeadership` names somebody who is not connected.
+    /// `SetLeader` or `TransferLeadership` names a peer that is not connected.
     #[error("{0} is neither this peer nor connected")]
     UnknownTarget(PeerId),
-    /// `SetLeader` or `TransferLeadership` names somebody who may not lead.
+    /// `SetLeader` or `TransferLeadership` names a peer that may not lead.
     #[error("{0} may not lead")]
     IneligibleTarget(PeerId),
     /// `SetLeader` or `TransferLeadership` names a voter of a static quorum that may have forgotten votes (C2).
     #[error("{0} may have forgotten votes, and does not lead until it has heard all other voters")]
     StaleTarget(PeerId),
-    /// Only the leader may do this: hand over, and call `SetLeader` where the room's rules leave that to it.
+    /// Only the leader may transfer leadership, or call `SetLeader` where the room's rules restrict it to the leader.
     #[error("only the leader may do this")]
     NotLeader,
-    /// With a static quorum `SetLeader` asks the leader that this node hears, and it hears none.
+    /// With a static quorum `SetLeader` asks the leader whose heartbeats arrive here, and there is none.
     #[error(
         "with a static quorum SetLeader asks the leader to hand over, and this node hears no leader"
     )]
     NoLeader,
-    /// The leader yields, but nobody else is connected who may lead.
+    /// The leader yields, but no other connected peer may lead.
     #[error("nobody else is connected who may lead")]
     NoSuccessor,
-    /// The strategy has no such thing.
+    /// The strategy does not have this feature.
     #[error("the election strategy {strategy} does not support this")]
     NotSupported {
         /// Its name.
@@ -328,44 +329,44 @@ pub enum ElectionError {
     /// A peer broke the protocol.
     #[error("{0}")]
     Violation(&'static str),
-    /// A peer told a counter that is larger than time allows. It may have it from somebody else, so that this is no
-    /// violation: what it said was dropped, of a new link only what its Hello said about leadership.
+    /// A peer sent a counter that is larger than time allows. It may have the counter from another member, so this is
+    /// no violation. The message is dropped; of a new link only the leadership part of its Hello.
     #[error(
         "{value} is above {bound}, the largest term or override number that the clock allows now"
     )]
     TooLarge {
         /// The counter.
         value: u64,
-        /// What the clock allows.
+        /// The largest value that the clock allows.
         bound: u64,
     },
 }
 
-/// Bytes that were kept ([`Extra::Persist`]) are no state of the strategy.
+/// The stored bytes ([`Extra::Persist`]) are no state of the strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("what was kept is no state of this election strategy")]
 pub struct NotItsState;
 
-/// Who leads, as a strategy sees it.
+/// The leader and its record, as a strategy sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leadership<'a> {
-    /// The leader that the strategy goes by. A node shows it where there is a path to it.
+    /// The leader that the strategy follows. A node shows it where there is a path to it.
     pub leader: Option<&'a PeerId>,
     /// The key of a leader that is not linked, where the strategy knows it.
     pub leader_key: Option<Fingerprint>,
-    /// Whether the leader is known without a link to it: a linked member vouches for it (it hears the leader, or named it
-    /// last), or the external store that elects does.
+    /// Whether the leader is known without a link to it: a linked member vouches for it (it receives the leader's
+    /// heartbeats, or named it last), or the external store that elects does.
     pub is_vouched_for: bool,
-    /// Why that is another one than before.
+    /// The reason for the last change of the leader.
     pub reason: LeaderReason,
-    /// The record that this node follows: the largest seen, where the strategy orders them. Where it does not, it
-    /// names the leader that is shown, and nothing else in it counts.
+    /// The record that this node follows: the largest seen, where the strategy orders records. Where it does not, the
+    /// record names the leader that is shown, and nothing else in it counts.
     pub record: &'a Record,
-    /// Until when this node may act as the leader that it is shown as, where that ends by time alone.
+    /// The time until which this node may act as the shown leader, where time alone ends that.
     pub valid_until: Option<Time>,
 }
 
-/// What a node is in its election, for traces.
+/// A node's role in its election, for traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It leads.
@@ -378,23 +379,23 @@ pub enum Role {
     Follower,
 }
 
-/// What a message says, for traces.
+/// Content of a message, for traces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
-    /// What it is called.
+    /// Its kind.
     pub kind: &'static str,
-    /// The term that it is about.
+    /// Its term.
     pub term: Option<u64>,
     /// Whether it grants what was asked for, where it is an answer.
     pub granted: Option<bool>,
-    /// Whom it names.
+    /// The peer that it names.
     pub names: Option<PeerId>,
     /// The ballot that it proposes or answers, where the strategy has ballots.
     pub ballot: Option<Ballot>,
 }
 
 impl Description {
-    /// Of a message that says nothing but its kind.
+    /// A description that has only a kind.
     pub fn plain(kind: &'static str) -> Self {
         Self {
             kind,
@@ -406,87 +407,88 @@ impl Description {
     }
 }
 
-/// What a node tells any strategy.
+/// Input of any strategy, as a node gives it.
 pub type OpaqueInput = ElectionInput<Opaque, Opaque, Opaque>;
 
-/// What a strategy takes, with its own types.
+/// Input of the strategy `E`, in its own types.
 pub type InputOf<E> =
     ElectionInput<<E as Election>::Message, <E as Election>::Pulse, <E as Election>::Hello>;
 
-/// What a strategy does, with its own types.
+/// Output of the strategy `E`, in its own types.
 pub type OutputOf<E> = ElectionOutput<<E as Election>::Message>;
 
-/// What any strategy tells a node.
+/// Output of any strategy, as a node gets it.
 pub type OpaqueOutput = ElectionOutput<Opaque>;
 
 /// One way to agree on a leader.
 pub trait Election: fmt::Debug {
-    /// What members say to each other.
+    /// A message between members.
     type Message: Serialize + DeserializeOwned;
     /// Its part of a heartbeat.
     type Pulse: Serialize + DeserializeOwned;
     /// Its part of a Hello.
     type Hello: Serialize + DeserializeOwned;
-    /// What shows under which leadership a message is sent: a fencing token.
+    /// A fencing token: it shows under which leadership a message was sent.
     type Token: Serialize + DeserializeOwned;
 
     /// Takes one input.
     ///
     /// # Errors
-    /// [`ElectionError`]; nothing has changed then, but for what [`ElectionError::TooLarge`] says.
+    /// [`ElectionError`]; nothing has changed then, except as [`ElectionError::TooLarge`] describes.
     fn handle(&mut self, now: Time, view: &View, input: InputOf<Self>)
     -> Result<(), ElectionError>;
-    /// What to do next; call until `None` after every input.
+    /// The next output; call until `None` after every input.
     fn poll_output(&mut self) -> Option<OutputOf<Self>>;
-    /// When to send the next [`ElectionInput::Tick`].
+    /// The time of the next [`ElectionInput::Tick`].
     fn next_deadline(&self) -> Option<Time>;
-    /// Who leads.
+    /// The current leader.
     fn leadership(&self) -> Leadership<'_>;
-    /// What it is now, for traces.
+    /// Its current role, for traces.
     fn role(&self) -> Role;
-    /// Who has its vote in the term of its record, for traces.
+    /// The peer that has its vote in the term of its record, for traces.
     fn voted_for(&self) -> Option<&PeerId> {
         None
     }
-    /// Whether `peer` may be linked under this key.
+    /// Whether a link may bind `peer` to this key.
     fn admits(&self, _peer: &PeerId, _key: Fingerprint) -> bool {
         true
     }
-    /// What this node's messages carry that it sends as leader; `None` unless it leads, and while a restart could undo that.
+    /// The token of messages that this node sends as leader; `None` unless it leads, and while a restart could undo its
+    /// leadership.
     fn leader_token(&self) -> Option<Self::Token>;
-    /// What this node's broadcasts carry to the leader that it follows.
+    /// The token of this node's broadcasts: the leadership that it follows.
     fn followed_token(&self) -> Self::Token;
     /// The next heartbeat's part.
     fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Self::Pulse;
-    /// The part of a Hello of this moment. In answer to a Hello that arrived at `asked` (else that is `now`): that one counts
-    /// the time led until then, and so does this one, however long the room thought about it.
+    /// The part of a Hello sent now. An answer to a Hello that arrived at `asked` counts the time led until `asked`, as
+    /// that Hello does, however long the room took to decide; else `asked` is `now`.
     fn hello(&self, now: Time, view: &View, asked: Time) -> Self::Hello;
-    /// The leader that lives, as the sender of this Hello knows it; the sender itself, if it leads.
+    /// The living leader, as the sender of this Hello knows it; the sender itself, if it leads.
     fn named_in(&self, _hello: &Self::Hello) -> Option<NamedLeader> {
         None
     }
-    /// After [`Local::Leave`]: whether nothing is under way that leaving should wait for.
+    /// After [`Local::Leave`]: whether nothing is pending that leaving should wait for.
     fn has_left(&self) -> bool {
         true
     }
-    /// The leader that a linked peer named last as one that lives; itself, if it leads.
+    /// The living leader that a linked peer named last; the peer itself, if it leads.
     fn names(&self, _peer: &PeerId) -> Option<&NamedLeader> {
         None
     }
-    /// The leader of another side of the room to which this node moves, although its id is bound to another key here: to
+    /// The leader of another side of the room to which this node moves although its id is bound to another key here. To
     /// follow it, this node ends the session with its own member of that id.
     fn moves_to(&self, _view: &View) -> Option<(&PeerId, Fingerprint)> {
         None
     }
-    /// Who should follow this node if it led and left now, where the strategy lets a leader say so.
+    /// The successor that this node would name if it led and left now, where the strategy lets a leader name one.
     fn successor(&self, _view: &View) -> Option<PeerId> {
         None
     }
-    /// A peer sends what it [follows](Self::followed_token) and takes this node for the leader: an assignment may come here
-    /// on another way than from its assigner.
+    /// A peer that takes this node for the leader sends the token that it [follows](Self::followed_token): an
+    /// assignment may arrive by a path other than the message of its assigner.
     ///
     /// # Errors
-    /// [`ElectionError::TooLarge`] when a counter in it is that: it changes nothing.
+    /// [`ElectionError::TooLarge`] for a counter above the bound; the call then changes nothing.
     fn hear_followed(
         &mut self,
         _now: Time,
@@ -495,14 +497,14 @@ pub trait Election: fmt::Debug {
     ) -> Result<(), ElectionError> {
         Ok(())
     }
-    /// Whether the token of `from` may say more of who leads than this node knows, so that [`judge`](Self::judge) is to
-    /// be asked.
+    /// Whether the token of `from` may show a newer leadership than this node knows, so that the caller must ask
+    /// [`judge`](Self::judge).
     fn may_supersede(&self, from: &PeerId, token: &Self::Token) -> bool;
-    /// Whether `from` may lead with this token, and only an external store can tell: what carries it waits for that.
+    /// Whether `from` may lead with this token, and only an external store can decide it: the message waits for that.
     fn awaits(&self, _from: &PeerId, _token: &Self::Token) -> bool {
         false
     }
-    /// Whether a message that `from` sent as leader with this token may be delivered; a newer leadership is adopted first.
+    /// Whether to deliver a message that `from` sent as leader with this token; a newer leadership is adopted first.
     ///
     /// # Errors
     /// [`ElectionError::Violation`] when the token does not name `from`, and [`ElectionError::TooLarge`].
@@ -513,8 +515,8 @@ pub trait Election: fmt::Debug {
         from: &PeerId,
         token: &Self::Token,
     ) -> Result<bool, ElectionError>;
-    /// A message in the words of a trace.
+    /// Describes a message for a trace.
     fn describe(message: &Self::Message) -> Description;
-    /// A heartbeat's part in the words of a trace.
+    /// Describes a heartbeat's part for a trace.
     fn describe_pulse(pulse: &Self::Pulse) -> Description;
 }

@@ -1,31 +1,32 @@
-//! Two sides of a room meet, and the leader of one has the id of a member of the other: only one of them can stay.
+//! Conflict of ids between two sides of a room: the leader of one has the id of a member of the other, and only one can
+//! stay.
 //!
-//! Each member of the side that yields moves by itself, and only when at least as many keys follow the leader that stays as
-//! follow its own. So no single process moves a member, whatever it claims.
+//! Each member of the side that yields moves by itself, and only when at least as many keys follow the leader that
+//! stays as follow its own. So no single process moves a member, whatever it claims.
 
 use std::collections::BTreeMap;
 
 use crate::id::{Fingerprint, PeerId};
 use crate::time::{Duration, Time};
 
-/// How long a linked peer has followed a namesake of this node's leader when they are compared without a Hello. Sides that were
-/// compared by their Hellos have moved by then.
+/// The time for which a linked peer must have followed a namesake of this node's leader before the two are compared
+/// without a Hello. Sides that were compared by their Hellos have moved by then.
 const COMPARED_AFTER: Duration = Duration::from_secs(3);
 
 /// A leader, by its id and its key.
 pub type NamedLeader = (PeerId, Fingerprint);
 
-/// The leaders of both sides, as far as a node sees them.
+/// The leaders of both sides, as this node sees them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Namesakes {
-    /// The leader that each linked peer named last as one that lives, and since when.
+    /// The living leader that each linked peer named last, and since when.
     named_by: BTreeMap<PeerId, (NamedLeader, Time)>,
     /// The leader of the side that stays, if this node's side yields.
     stays: Option<NamedLeader>,
 }
 
 impl Namesakes {
-    /// A linked peer names a leader that lives, or none, or is linked no longer.
+    /// A linked peer names a living leader or none, or is no longer linked.
     pub(super) fn note(&mut self, now: Time, peer: &PeerId, leader: Option<NamedLeader>) {
         if leader.as_ref() == self.names(peer) {
             return;
@@ -41,8 +42,9 @@ impl Namesakes {
         self.named_by.get(peer).map(|(leader, _)| leader)
     }
 
-    /// The leader that a linked peer has named for long, if this node's side yields to that one's: fewer keys follow `own`, or
-    /// as many and its key is the smaller one. For leaders that were elected after their sides had met.
+    /// The leader that a linked peer has named for [`COMPARED_AFTER`], if this node's side yields to it: fewer keys
+    /// follow `own`, or equally many and its key is the smaller one. Decides between leaders that were elected after
+    /// their sides had met.
     pub(super) fn yields_to(
         &self,
         now: Time,
@@ -56,19 +58,19 @@ impl Namesakes {
         (yields && now.since(*since) >= COMPARED_AFTER).then_some(named)
     }
 
-    /// This node met a side that stays.
+    /// Notes that this node's side yields to `leader`.
     pub(super) fn meet(&mut self, leader: NamedLeader) {
         self.stays = Some(leader);
     }
 
-    /// This node follows that leader now.
+    /// Notes that this node follows `leader` now.
     pub(super) fn follow(&mut self, leader: &PeerId, key: Option<Fingerprint>) {
         let is_it = |stays: &mut NamedLeader| stays.0 == *leader && key == Some(stays.1);
         self.stays.take_if(is_it);
     }
 
-    /// The leader that stays, if this node moves to it. `own` is the leader that this node follows, and `leads` whether it is
-    /// that leader. Its own key counts, and that of its leader.
+    /// The leader that stays, if this node moves to it. `own` is the leader that this node follows; `leads` is whether
+    /// this node is that leader. Its own key and its leader's key count.
     pub(super) fn moves_to(
         &self,
         own: Option<&NamedLeader>,
@@ -79,7 +81,7 @@ impl Namesakes {
         (1 + self.count(stays) >= own).then_some((&stays.0, stays.1))
     }
 
-    /// The keys that follow this node's leader, that one's included.
+    /// The number of keys that follow this node's leader, including the leader's own.
     fn size_of_own(&self, own: &NamedLeader, leads: bool) -> usize {
         self.count(own) + if leads { 1 } else { 2 }
     }

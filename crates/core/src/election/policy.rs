@@ -6,13 +6,13 @@ use super::etcd::EtcdRules;
 use super::seeded::SeededRules;
 use crate::quorum::QuorumPolicy;
 
-/// How the room elects its leader.
+/// The election strategy of a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Strategy {
     /// Votes of the connected peers.
     #[default]
     Raft,
-    /// The lowest id that finds no leader, in every part of a room that is cut.
+    /// The lowest id that finds no leader, in every part of a partitioned room.
     Gossip {
         /// Whether the lowest id wins for certain when a leader is lost.
         strict_lowest: bool,
@@ -35,17 +35,17 @@ impl Strategy {
     }
 }
 
-/// Which leader stays when two sides meet.
+/// Which leader stays when two sides merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum MergePolicy {
     /// The leader of the larger side; of equal sides, the one that has led longer.
     #[default]
     LargestSide,
-    /// The one with the higher record.
+    /// The leader with the higher record.
     HighestTerm,
 }
 
-/// Who may call `SetLeader`.
+/// Permission to call `SetLeader`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Authority {
     /// Every member.
@@ -63,12 +63,13 @@ pub enum HostMode {
     Off,
     /// This member leads, and the room ends with it.
     Host,
-    /// Another member is the host; this one never leads.
+    /// Another member is the fixed host; this one never leads.
     Guest,
 }
 
 impl HostMode {
-    /// Whether members of these two modes may share a room: one host and guests, or no host at all.
+    /// Whether members of these two modes may share a room: one fixed host and guests, or no fixed
+    /// host at all.
     fn goes_with(self, other: Self) -> bool {
         match (self, other) {
             (Self::Host, Self::Host) => false,
@@ -81,32 +82,32 @@ impl HostMode {
 /// The links between members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Topology {
-    /// Every member to all that it can reach.
+    /// Every member links to every other one that it can reach.
     #[default]
     Mesh,
-    /// The guests to the fixed host alone; to each other they are linked through it.
+    /// Guests link to the fixed host alone, which connects them to each other.
     Star,
 }
 
-/// The rules that all members of a room share. Two members that differ do not link.
+/// The rules that all members of a room share. Members with different rules do not link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RoomPolicy {
-    /// How the leader is elected.
+    /// The election strategy.
     pub strategy: Strategy,
-    /// Who counts for a majority.
+    /// The voters that count for a majority.
     pub quorum: QuorumPolicy,
-    /// Which leader stays when two sides meet.
+    /// Which leader stays when two sides merge.
     pub merge: MergePolicy,
-    /// Who may call `SetLeader`.
+    /// Permission to call `SetLeader`.
     pub authority: Authority,
     /// Whether one fixed member leads.
     pub host_mode: HostMode,
-    /// Who links to whom.
+    /// The links between members.
     pub topology: Topology,
 }
 
 impl RoomPolicy {
-    /// The first rule in which `self` and `other` do not go together, with both values as text.
+    /// The first rule in which `self` and `other` are incompatible, with both values as text.
     pub fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
         macro_rules! compare {
             ($($field:ident),*) => {

@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{Fingerprint, PeerId};
 
-/// The count of `SetLeader` calls that a claim builds on. Zero without an assigner when there was none.
+/// The count of `SetLeader` calls that a claim builds on. Zero without an assigner if there was no call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Epoch {
-    /// One more than the largest that the assigner had seen.
+    /// One more than the largest number that the assigner had seen.
     pub override_seq: u64,
-    /// Who called `SetLeader`; decides between two calls of one number.
+    /// The caller of `SetLeader`; decides between two calls with one number.
     pub assigner: Option<PeerId>,
     /// The key of the assigner: rooms that have not met may use one id twice.
     pub assigner_key: Option<Fingerprint>,
 }
 
-/// Epoch and term: what every control message carries.
+/// Epoch and term; every control message carries them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Stamp {
     /// The override epoch.
@@ -28,16 +28,16 @@ pub struct Stamp {
 
 /// A claim to lead, or the bare start of a term without a leader yet.
 ///
-/// Ordered by (override_seq, assigner and its key, term, leader and its key); `assigned` is no part of the order. A node
-/// keeps the largest record that it has seen and never goes back, so that all nodes that hear of each other end at the same
-/// one, whatever the order of the messages.
+/// Ordered by (override_seq, assigner and its key, term, leader and its key); `assigned` is no part of the order. A
+/// node keeps the largest record that it has seen and never goes back, so all nodes that exchange records end at the
+/// same one, whatever the order of the messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Record {
     /// Epoch and term.
     pub stamp: Stamp,
-    /// Who leads in this term; `None` while it is not decided.
+    /// The leader of this term; `None` while it is not decided.
     pub leader: Option<PeerId>,
-    /// The leader's key, where the strategy names leaders by that, too: rooms that have not met may use one id twice.
+    /// The leader's key, where the strategy also names leaders by key: rooms that have not merged may use one id twice.
     pub leader_key: Option<Fingerprint>,
     /// Whether the leader was set by `SetLeader` and not elected.
     pub assigned: bool,
@@ -78,7 +78,7 @@ impl Record {
         self.stamp.term
     }
 
-    /// Where the epoch names no assigner nobody was assigned, whatever somebody says (C4.5).
+    /// Clears `assigned` where the epoch names no assigner, whatever the sender claims (C4.5).
     pub fn disbelieve_assignment_by_nobody(&mut self) {
         self.assigned &= self.stamp.epoch.assigner.is_some();
     }

@@ -1,12 +1,12 @@
 //! Votes, record and electorate: the rules of the raft strategy without any clock.
 //!
-//! Everything that must be right for safety is here, small enough for an explorer to exhaust; `raft` adds
-//! when things happen. Three facts are kept for ever by every function:
+//! This file has everything that safety depends on, small enough for exhaustive exploration; `raft` decides when things
+//! happen. Every function keeps three invariants:
 //!
 //! - the record never decreases;
-//! - at most one vote is given per (epoch, term), and going by an assignment is that vote;
-//! - only a campaign that gathered its threshold among its frozen electorate, an assignment, or an epoch
-//!   issued by a merging leader makes a leader.
+//! - a node gives at most one vote per (epoch, term), and adopting an assignment is that vote;
+//! - only a campaign that gathered its threshold among its frozen electorate, an assignment, or an epoch issued by a
+//!   merging leader makes a leader.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use super::record::{Epoch, Record, Stamp};
 use crate::id::{Fingerprint, PeerId};
 use crate::quorum::Quorum;
 
-/// What a node does in its term.
+/// A node's role in its term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoleKind {
-    /// Goes by another's leadership, or waits for one.
+    /// Follows a leader, or waits for one.
     Follower,
-    /// Asks whether a campaign would succeed; nothing is changed by it.
+    /// Asks whether a campaign would succeed; that changes nothing.
     PreCandidate,
     /// Campaigns in its own term.
     Candidate,
@@ -28,14 +28,14 @@ pub enum RoleKind {
     Leader,
 }
 
-/// How a round of votes stands.
+/// The state of a round of votes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tally {
     /// Neither decided nor permanent.
     Pending,
     /// The threshold is reached.
     Won,
-    /// So many refused that it cannot be reached.
+    /// Too many voters refused: the threshold is out of reach.
     Lost,
 }
 
@@ -44,13 +44,13 @@ pub enum Tally {
 pub struct Campaign {
     /// Counts the rounds of this node; answers to older ones are ignored.
     pub round: u64,
-    /// Everybody whose vote counts, self included.
+    /// The voters whose votes count, self included.
     pub electorate: BTreeSet<PeerId>,
-    /// Who granted, self included.
+    /// The voters that granted, self included.
     pub granted: BTreeSet<PeerId>,
-    /// Who refused.
+    /// The voters that refused.
     pub refused: BTreeSet<PeerId>,
-    /// How many must grant.
+    /// The number of votes needed.
     pub needed: usize,
 }
 
@@ -79,7 +79,7 @@ impl Campaign {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     me: PeerId,
-    /// With which records name this node.
+    /// The key by which records name this node.
     key: Option<Fingerprint>,
     quorum: Quorum,
     guards: Guards,
@@ -93,7 +93,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// A follower of nobody in term 0.
+    /// A follower without a leader in term 0.
     pub fn new(me: PeerId, quorum: Quorum, guards: Guards) -> Self {
         Self {
             me,
@@ -109,20 +109,20 @@ impl Rules {
         }
     }
 
-    /// The same, with the key by which records name this node.
+    /// Sets the key by which records name this node.
     #[must_use]
     pub fn with_key(self, key: Fingerprint) -> Self {
         let key = Some(key);
         Self { key, ..self }
     }
 
-    /// Takes up what an earlier incarnation kept on disk. One that led then starts as a follower.
+    /// Takes up the state that an earlier incarnation stored. A node that led then starts as a follower.
     pub fn restore(&mut self, record: Record, voted_for: Option<PeerId>) {
         self.take(record);
         self.voted_for = voted_for;
     }
 
-    /// What this node does.
+    /// This node's role.
     pub fn role(&self) -> RoleKind {
         self.role
     }
@@ -132,12 +132,12 @@ impl Rules {
         &self.record
     }
 
-    /// Who got the vote of the record's (epoch, term).
+    /// The candidate that got the vote of the record's (epoch, term).
     pub fn voted_for(&self) -> Option<&PeerId> {
         self.voted_for.as_ref()
     }
 
-    /// How many rounds this node opened.
+    /// The number of rounds that this node opened.
     pub fn rounds(&self) -> u64 {
         self.rounds
     }
@@ -158,8 +158,8 @@ impl Rules {
         self.open(electorate)
     }
 
-    /// Opens a campaign in the term after `above` (or after the own one, if that is higher) and votes for
-    /// itself. A leader stays leader meanwhile: it campaigns in place.
+    /// Opens a campaign in the term after `above` (or after this node's own, if that is higher) and votes for itself. A
+    /// leader stays leader meanwhile: it campaigns in place.
     pub fn begin_vote(&mut self, electorate: BTreeSet<PeerId>, above: &Stamp) -> Tally {
         let base = self.record.stamp.clone().max(above.clone());
         self.record = Record::undecided(Stamp {
@@ -189,7 +189,7 @@ impl Rules {
         tally
     }
 
-    /// Without G5, the open round goes by whoever is linked now.
+    /// Without G5, updates the open round's electorate to the voters that are linked now.
     #[cfg(feature = "laboratory")]
     pub fn refresh_electorate(&mut self, electorate: &BTreeSet<PeerId>) {
         if let Some(campaign) = &mut self.campaign
@@ -201,7 +201,7 @@ impl Rules {
         }
     }
 
-    /// Counts the answer to a pre-vote. Answers of other rounds, roles and strangers change nothing.
+    /// Counts the answer to a pre-vote. Answers to other rounds, in other roles or from strangers change nothing.
     pub fn count_pre_vote(&mut self, round: u64, voter: &PeerId, granted: bool) -> Tally {
         match &mut self.campaign {
             Some(campaign) if self.role == RoleKind::PreCandidate && campaign.round == round => {
@@ -249,8 +249,8 @@ impl Rules {
         tally
     }
 
-    /// Answers a vote request of `candidate` for the term of `stamp`. A higher term is taken over whether
-    /// the vote is given or not.
+    /// Answers a vote request of `candidate` for the term of `stamp`. Adopts a higher term whether it grants the vote
+    /// or not.
     pub fn vote(&mut self, candidate: &PeerId, stamp: &Stamp) -> bool {
         if *stamp > self.record.stamp {
             self.take(Record::undecided(stamp.clone()));
@@ -269,12 +269,12 @@ impl Rules {
         granted
     }
 
-    /// The vote of the record's term may have been given by an earlier incarnation: nobody else gets it.
+    /// Spends the vote of the record's term, which an earlier incarnation may have given: no other candidate gets it.
     pub fn spend_vote(&mut self) {
         self.voted_for = Some(self.me.clone());
     }
 
-    /// Whether `record` replaces the own one: G12 and G10 in one place.
+    /// Whether `record` replaces this node's own: G12 and G10 in one place.
     pub fn is_newer(&self, record: &Record) -> bool {
         let undone = !self.guards.record_order() && record.assigned && *record != self.record;
         let swayed = !self.guards.follower_order()
@@ -285,7 +285,7 @@ impl Rules {
         *record > self.record || undone || swayed
     }
 
-    /// Goes by `record` if it is larger than the own one; tells whether it is now the own one.
+    /// Adopts `record` if it is larger than this node's own; returns whether the two are equal now.
     ///
     /// An assignment to this node makes it leader (unless `may_lead` is false); anything else makes it a
     /// follower.
@@ -295,8 +295,8 @@ impl Rules {
             if record.assigned && !self.guards.assignment_takes_vote() {
                 self.voted_for = None;
             } else if record.assigned {
-                // Going by an assignment is the vote of its term. It may have been given already: a restarted
-                // assigner can issue one (epoch, term) twice.
+                // Adopting an assignment is the vote of its term. The vote may already be given: a restarted assigner
+                // can issue one (epoch, term) twice.
                 if self.voted_for.is_none() {
                     self.voted_for = record.leader.clone();
                 }
@@ -308,7 +308,7 @@ impl Rules {
         *record == self.record
     }
 
-    /// Whether the record names this node, and not another process of its id.
+    /// Whether the record names this node, and not another process with its id.
     pub fn names_me(&self, record: &Record) -> bool {
         let is_its_key = record.leader_key.is_none_or(|key| self.key == Some(key));
         record.leader.as_ref() == Some(&self.me) && is_its_key
@@ -334,8 +334,8 @@ impl Rules {
         self.issue(leader, key, override_seq, true)
     }
 
-    /// Carries the own leadership into a new epoch above `override_seq`: the way out of a merge in which a
-    /// lone node of a larger epoch lost. Whether the leader was assigned is unchanged.
+    /// Moves this node's leadership into a new epoch above `override_seq`, after a merge in which a lone node of a
+    /// larger epoch lost. Whether the leader was assigned is unchanged.
     pub fn issue_epoch(&mut self, override_seq: u64) -> Record {
         let me = self.me.clone();
         self.issue(&me, self.key, override_seq, self.record.assigned)

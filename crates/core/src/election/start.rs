@@ -1,4 +1,4 @@
-//! What a strategy starts with.
+//! The parameters of a starting strategy.
 
 use serde::de::DeserializeOwned;
 
@@ -7,7 +7,7 @@ use super::{ElectionConfig, NotItsState};
 use crate::id::{Fingerprint, Incarnation, PeerId};
 use crate::opaque::Opaque;
 
-/// What a strategy starts with, whose state is an `S`.
+/// The parameters of a starting strategy whose state is an `S`.
 #[derive(Debug, Clone)]
 pub struct Start<S = Opaque> {
     /// The name of this node.
@@ -18,7 +18,8 @@ pub struct Start<S = Opaque> {
     pub incarnation: Incarnation,
     /// The settings.
     pub config: ElectionConfig,
-    /// What the incarnation before this one kept last ([`Extra::Persist`](super::Extra::Persist)).
+    /// The state that the incarnation before this one stored last
+    /// ([`Extra::Persist`](super::Extra::Persist)).
     pub saved: Option<S>,
     /// The wall clock.
     pub clock: WallClock,
@@ -27,7 +28,7 @@ pub struct Start<S = Opaque> {
 }
 
 impl Start {
-    /// The same for a strategy whose state is an `S`.
+    /// Decodes the saved state as an `S`.
     ///
     /// # Errors
     /// [`NotItsState`].

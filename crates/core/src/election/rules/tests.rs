@@ -1,4 +1,4 @@
-//! The rules without a clock, one call at a time.
+//! Tests of the rules without a clock, one call at a time.
 
 use super::*;
 use crate::quorum::majority_threshold;
@@ -86,7 +86,7 @@ fn s3_of_three_nodes_a_candidate_waits_with_its_own_vote() {
 
 #[test]
 fn s4_the_vote_that_makes_the_majority_makes_the_leader() {
-    // (others, who grants, who refuses, how the round then stands)
+    // (others, voters that grant, voters that refuse, state of the round)
     type Round = (
         &'static [&'static str],
         &'static [&'static str],
@@ -197,7 +197,7 @@ fn s7_an_assignment_opens_an_epoch_and_takes_the_vote() {
         assert_eq!((rules.record(), rules.role()), (&record, role));
         assert_eq!(rules.voted_for(), Some(&id(target)));
     }
-    // Above every number that was ever seen.
+    // Above every number ever seen.
     let mut rules = rules_of("m");
     assert_eq!(rules.assign(&id("a"), None, 7), assigned(8, "m", 1, "a"));
     assert_eq!(rules.assign(&id("b"), None, 3), assigned(9, "m", 2, "b"));
@@ -393,12 +393,12 @@ fn a_vote_that_may_have_been_given_is_given_to_nobody_else() {
     assert!(rules.vote(&id("a"), &term(6)));
 }
 
-/// What the laboratory shows by switching a guard off.
+/// Effects of switching a guard off, as the laboratory does.
 #[cfg(feature = "laboratory")]
 mod guards {
     use super::*;
 
-    /// The laboratory switches guards off to show what each prevents: that one is then gone, and nothing else.
+    /// Rules with one guard off, to show the fault that it prevents; all others stay on.
     fn rules_without(change: impl FnOnce(&mut Guards)) -> Rules {
         let mut guards = Guards::ALL;
         change(&mut guards);
@@ -439,7 +439,7 @@ mod guards {
             assert!(!rules.is_newer(&elected(4, "c")), "an older term");
             assert!(!rules.is_newer(&Record::undecided(term(5))), "nobody");
         }
-        // Whoever leads is no follower.
+        // A leader is no follower.
         let mut leader = rules_without(|guards| guards.follower_order = false);
         leader.begin_vote(BTreeSet::new(), &term(0));
         assert!(!leader.is_newer(&elected(1, "a")));
