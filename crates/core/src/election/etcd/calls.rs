@@ -1,4 +1,4 @@
-//! The open calls of a node to its store.
+//! A node's open calls to its store.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,10 +10,10 @@ use rand_chacha::ChaCha8Rng;
 use crate::election::engine::{Answer, Call, Failure, FailureKind, Request};
 use crate::time::{Duration, Time};
 
-/// The shortest pause before a failed call is made again; the longest is twice that.
+/// The shortest pause before a failed call is repeated; the longest is twice that.
 const RETRY: Duration = Duration::from_millis(250);
 
-/// Who asked.
+/// The part of the strategy that made a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Owner {
     /// The claim to lead.
@@ -24,7 +24,7 @@ pub(super) enum Owner {
     Observer,
 }
 
-/// When failed calls are made again.
+/// The pauses before failed calls are repeated.
 #[derive(Debug)]
 pub(super) struct Pace(ChaCha8Rng);
 
@@ -33,26 +33,26 @@ impl Pace {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// When to try again what has just failed: not all members at once.
+    /// A random time for the next attempt of a failed call, so that not all members retry at once.
     pub(super) fn later(&mut self, now: Time) -> Time {
         let micros = u64::try_from(RETRY.as_micros()).unwrap_or(u64::MAX);
         now + RETRY + Duration::from_micros(self.0.random_range(0..=micros))
     }
 }
 
-/// Which calls are open, and for whom.
+/// The open calls and their owners.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     last: Call,
-    /// Not handed to the driver yet.
+    /// Requests that the driver has not taken yet.
     queue: VecDeque<(Call, Request)>,
     open: BTreeMap<Call, Owner>,
-    /// How calls failed last, while they fail.
+    /// The kind of the last failure, while calls fail.
     failing: Option<FailureKind>,
 }
 
 impl Calls {
-    /// Asks for something; the answer goes to `owner`.
+    /// Queues a request; the answer goes to `owner`.
     pub(super) fn ask(&mut self, owner: &Owner, request: Request) -> Call {
         self.last += 1;
         self.open.insert(self.last, owner.clone());
@@ -60,7 +60,7 @@ impl Calls {
         self.last
     }
 
-    /// Ends a watch. No answer to it is heard from now on.
+    /// Ends a watch; its later answers are dropped.
     pub(super) fn unwatch(&mut self, call: Call) {
         if self.open.remove(&call).is_some() {
             self.last += 1;
@@ -68,7 +68,8 @@ impl Calls {
         }
     }
 
-    /// Who asked for this; `None` for an answer that nobody waits for. A failure ends a watch, too.
+    /// The owner of the answered call; `None` if no part waits for the answer. A failure ends a
+    /// watch, too.
     pub(super) fn answered(&mut self, call: Call, answer: &Answer) -> Option<Owner> {
         self.note(answer);
         match answer {
@@ -82,10 +83,10 @@ impl Calls {
         self.queue.pop_front()
     }
 
-    /// Says in the log when calls begin to fail, fail otherwise, or succeed again.
+    /// Logs when calls begin to fail, fail in another way, or succeed again.
     fn note(&mut self, answer: &Answer) {
         match answer {
-            // These are the store's ordinary answers to what has changed meanwhile.
+            // The store's ordinary answers to changes since the request.
             Answer::Failed(Failure {
                 kind: FailureKind::Compacted | FailureKind::LeaseGone,
                 ..

@@ -1,4 +1,4 @@
-//! What this node wants of the store: the leadership, or one lock. A lease, and a place in a line under it.
+//! A claim of this node on the store, for the leadership or for one lock: a lease, and a place in a line under it.
 
 use std::sync::Arc;
 
@@ -9,35 +9,35 @@ use super::calls::{Calls, Owner, Pace};
 use super::line::{Line, News};
 use super::session::{Change, Session};
 
-/// See the module's text.
+/// A claim for the leadership or a lock.
 #[derive(Debug)]
 pub(super) struct Claim {
     owner: Owner,
     prefix: Arc<str>,
-    /// What its key says.
+    /// The value of its key.
     value: Vec<u8>,
     session: Session,
     line: Option<Line>,
-    /// Whether a place is wanted.
+    /// Whether the node wants a place.
     wanted: bool,
 }
 
-/// What has become of a claim.
+/// Event of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It has a lease, which a process after this one may use.
+    /// The claim has a lease; a later process may use it.
     Leased(Lease),
-    /// Somebody is before it.
+    /// Another claim is before it.
     Behind,
     /// It came first; its key was created at this revision.
     First(Revision),
-    /// It was first, and is no more.
+    /// It was first, and is no longer.
     Lost(Revision),
 }
 
 impl Claim {
-    /// One that nobody wants yet; whether a process after this one may go on with its lease, and that of the process before
-    /// this one.
+    /// A claim that is not wanted yet. `(is_kept, kept)`: whether a later process may go on with its lease, and the
+    /// lease of the previous process.
     pub(super) fn new(
         now: Time,
         owner: Owner,
@@ -56,12 +56,12 @@ impl Claim {
         }
     }
 
-    /// Whether it shall have a place from now on. One that it has is given up with its lease.
+    /// Sets whether the claim wants a place from now on. It gives up the place that it has together with its lease.
     pub(super) fn want(&mut self, wanted: bool) {
         self.wanted = wanted;
     }
 
-    /// Whether it shall have a place.
+    /// Whether the claim wants a place.
     pub(super) fn is_wanted(&self) -> bool {
         self.wanted
     }
@@ -71,12 +71,12 @@ impl Claim {
         self.line.as_ref().and_then(Line::first)
     }
 
-    /// Whether somebody is before it, as far as is known.
+    /// Whether another claim is before it, as far as known.
     pub(super) fn is_behind(&self) -> bool {
         self.line.as_ref().is_some_and(Line::is_behind)
     }
 
-    /// Until when it may act as the first.
+    /// The time until which it may act as the first.
     pub(super) fn valid_until(&self) -> Option<Time> {
         self.first().and(self.session.until())
     }
@@ -91,7 +91,7 @@ impl Claim {
         self.session.forgotten(lease);
     }
 
-    /// Whether the store knows nothing of it any more.
+    /// Whether the store no longer knows the claim.
     pub(super) fn is_over(&self) -> bool {
         self.session.is_over()
     }
@@ -101,7 +101,7 @@ impl Claim {
         line.into_iter().chain(self.session.next_deadline()).min()
     }
 
-    /// Has its key say this.
+    /// Sets the value of its key.
     pub(super) fn set_value(&mut self, value: Vec<u8>) {
         if let Some(line) = &mut self.line {
             line.set_value(value.clone());
@@ -109,13 +109,13 @@ impl Claim {
         self.value = value;
     }
 
-    /// Gives its place up, with its lease. Another one begins where it is still wanted.
+    /// Gives up its place together with its lease. If the claim is still wanted, it takes another place.
     pub(super) fn resign(&mut self, now: Time, calls: &mut Calls) -> Option<Outcome> {
         self.session.end(now);
         self.leave_line(calls)
     }
 
-    /// Notices that its time is up. To be asked before anything else, whatever comes in.
+    /// Notices that its lease has run out. Must run before any other input is handled.
     pub(super) fn expire(&mut self, now: Time, calls: &mut Calls) -> Option<Outcome> {
         if self.session.expire(now) {
             self.leave_line(calls)
@@ -131,7 +131,7 @@ impl Claim {
         first.map(Outcome::Lost)
     }
 
-    /// Does what is due.
+    /// Performs the actions that are due.
     pub(super) fn advance(&mut self, now: Time, calls: &mut Calls) -> Option<Outcome> {
         let mut outcome = None;
         if !self.wanted {
@@ -151,7 +151,7 @@ impl Claim {
         outcome
     }
 
-    /// The store has answered one of its calls.
+    /// Handles the store's answer to one of its calls.
     pub(super) fn answer(
         &mut self,
         now: Time,

@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Duration;
 
-/// The rules that all members share: members that differ do not link.
+/// The rules that all members share; members with different rules do not link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EtcdRules {
-    /// The first eight bytes of the SHA-256 of the prefix: members with another one elect another leader.
+    /// The first eight bytes of the SHA-256 of the prefix: members with different prefixes elect different leaders.
     pub prefix: u64,
 }
 
-/// What the strategy needs of this node.
+/// This node's settings for the strategy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EtcdConfig {
-    /// What all keys of the room begin with, without a slash at its end.
+    /// The prefix of all keys of the room, without a trailing slash.
     pub prefix: Arc<str>,
-    /// How long a lease lives that is not kept alive, in whole seconds; the store may grant more.
+    /// The time to live of a lease without keep-alives, in whole seconds; the store may grant more.
     pub ttl: Duration,
-    /// Where others reach this node, as they read it while this node leads.
+    /// This node's address, which others read while this node leads.
     pub address: String,
 }
 

@@ -1,11 +1,10 @@
-//! A place in the line of those who want what a prefix stands for: the leadership, or a lock.
+//! A place in the line for the leadership or for a lock; the prefix of the line's keys stands for either.
 //!
-//! Everybody writes a key of its own under the prefix. The key that was created first has it, and each other waits for the key
-//! right before its own alone. A place that came first is believed only after its own key was read again, and is given up as
-//! soon as that key is gone or somebody else writes it.
+//! Each process writes a key of its own under the prefix. The key that was created first holds the leadership or the
+//! lock, and each other process waits only for the key right before its own. A process that came first acts on it only
+//! after it has read its own key again. It gives the place up as soon as that key is gone or another process writes it.
 //!
-//! There is no request that deletes the key: its lease is revoked instead. A write that was under way, and of which nobody knows
-//! whether it will be carried out, fails then.
+//! No request deletes the key: its lease is revoked instead. A pending write whose outcome is unknown then fails.
 
 use std::sync::Arc;
 
@@ -16,51 +15,51 @@ use crate::time::Time;
 
 use super::calls::{Calls, Owner, Pace};
 
-/// How many values are remembered of which nobody knows whether they were written.
+/// The number of values that are remembered because it is unknown whether they were written.
 const MAX_UNSURE: usize = 8;
 
-/// See the module's text.
+/// A place in the line.
 #[derive(Debug)]
 pub(super) struct Line {
     owner: Owner,
     prefix: Arc<str>,
     key: Arc<str>,
     lease: Lease,
-    /// Whether the process before this one used the lease. It may live, in a copy of the machine: it learns from a write that
-    /// this one has it now, whatever the key says already.
+    /// Whether the previous process used the lease. It may live on in a copy of the machine: a write shows it that this
+    /// process has the lease now, whatever value the key has already.
     is_inherited: bool,
-    /// What the key shall say.
+    /// The value that the key should have.
     value: Vec<u8>,
-    /// The key as it was written last, as far as this node knows.
+    /// The key as last written, as far as this node knows.
     own: Option<Entry>,
     step: Step,
     writing: Option<Writing>,
-    /// Values whose write failed, or seemed to: each is expected once.
+    /// Values whose write failed, or seemed to; each is expected once.
     unsure: Vec<Vec<u8>>,
     watch: Watch,
-    /// Everything about the key up to this revision is known.
+    /// Every change of the key up to this revision is known.
     seen: Revision,
 }
 
 #[derive(Debug)]
 enum Step {
-    /// A call failed: from then on again.
+    /// A call failed; it is repeated at `until`.
     Pausing { until: Time, again: Again },
     /// This node's key is being written.
     Creating(Call),
-    /// The key that was found says something else: it is being written.
+    /// The key exists with another value: it is being written.
     Taking,
-    /// Who is right before?
+    /// Asks for the key right before its own.
     Looking(Call),
-    /// Somebody is, whose key is watched.
+    /// Watches that key.
     Waiting(Call),
-    /// Nobody was. Is this node's key still there?
+    /// No key was before it: reads its own key again.
     Confirming(Call),
     /// It came first.
     First,
 }
 
-/// What a place was at when a call failed.
+/// The step at which a call failed.
 #[derive(Debug, Clone, Copy)]
 enum Again {
     Create,
@@ -69,12 +68,12 @@ enum Again {
     Confirm,
 }
 
-/// Another value is being written.
+/// A write of another value.
 #[derive(Debug)]
 struct Writing {
     call: Call,
     value: Vec<u8>,
-    /// What the watch told meanwhile. Whether one of these is ours the answer says.
+    /// Changes that the watch reported meanwhile. The answer to the write shows whether one of them is this node's own.
     told: Vec<Entry>,
 }
 
@@ -83,7 +82,7 @@ struct Writing {
 enum Watch {
     Off,
     On(Call),
-    /// Its history was compacted: what does the key say now?
+    /// The watch's history was compacted: reads the key again.
     Reading(Call),
     Pausing {
         until: Time,
@@ -91,21 +90,21 @@ enum Watch {
     },
 }
 
-/// What has become of a place.
+/// Event of a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
-    /// Somebody is before it.
+    /// Another key is before it.
     Behind,
     /// It came first; its key was created at this revision.
     First(Revision),
     /// Its key or its lease is gone.
     Lost,
-    /// Another process writes its key: that has its lease, too.
+    /// Another process writes the key, so it has the lease, too.
     TakenOver,
 }
 
 impl Line {
-    /// Takes a place under a lease; `is_inherited` where that is of the process before this one.
+    /// Takes a place under a lease; `is_inherited` if the lease is the previous process's.
     pub(super) fn join(
         owner: Owner,
         prefix: Arc<str>,
@@ -113,7 +112,7 @@ impl Line {
         value: Vec<u8>,
         calls: &mut Calls,
     ) -> Self {
-        // As other clients of etcd name their keys.
+        // The name of a key as in other clients of etcd.
         let key: Arc<str> = format!("{prefix}{lease:x}").into();
         let request = Request::Create {
             key: Arc::clone(&key),
@@ -144,7 +143,7 @@ impl Line {
         }
     }
 
-    /// Whether somebody is before it, as far as is known.
+    /// Whether another key is before it, as far as known.
     pub(super) fn is_behind(&self) -> bool {
         matches!(self.step, Step::Waiting(_))
     }
@@ -166,12 +165,12 @@ impl Line {
         step.into_iter().chain(watch).min()
     }
 
-    /// Has another value written: now, or once there is a key.
+    /// Writes another value: now, or once the key exists.
     pub(super) fn set_value(&mut self, value: Vec<u8>) {
         self.value = value;
     }
 
-    /// Forgets the place: its lease has ended, or is about to.
+    /// Gives the place up: its lease has ended, or is about to.
     pub(super) fn close(self, calls: &mut Calls) {
         if let Step::Waiting(call) = self.step {
             calls.unwatch(call);
@@ -181,7 +180,7 @@ impl Line {
         }
     }
 
-    /// Does what is due.
+    /// Performs the actions that are due.
     pub(super) fn advance(&mut self, now: Time, calls: &mut Calls) {
         if let Step::Pausing { until, again } = self.step
             && now >= until
@@ -256,7 +255,7 @@ impl Line {
         };
     }
 
-    /// The store has answered one of its calls.
+    /// Handles the store's answer to one of its calls.
     pub(super) fn answer(
         &mut self,
         now: Time,
@@ -296,14 +295,14 @@ impl Line {
         match (again, answer) {
             (_, Answer::Failed(failure)) => match failure.kind {
                 FailureKind::LeaseGone => return Some(News::Lost),
-                // What happened meanwhile cannot be told: who is right before now?
+                // The changes in between are lost: asks again for the key right before.
                 FailureKind::Compacted => self.again(again, calls),
                 FailureKind::Unreachable | FailureKind::Denied | FailureKind::Other => {
                     let until = pace.later(now);
                     self.step = Step::Pausing { until, again };
                 }
             },
-            // The one before may write another value: it is there as before.
+            // The holder of the key before may write another value: its key is still there.
             (_, Answer::Changes(changes)) => {
                 let is_gone = |change: &Change| matches!(change, Change::Deleted { .. });
                 if changes.iter().any(is_gone) {
@@ -344,13 +343,13 @@ impl Line {
                 self.step = Step::First;
                 return there.map(News::First);
             }
-            // No store says this.
+            // No store answers this.
             (_, answer) => debug_assert!(false, "{again:?} was answered with {answer:?}"),
         }
         None
     }
 
-    /// The answer to a new value.
+    /// Handles the answer to the write of a new value.
     fn written(
         &mut self,
         now: Time,
@@ -397,7 +396,7 @@ impl Line {
         news
     }
 
-    /// This node's key stands like this, unless something newer is known.
+    /// Keeps the entry of this node's key, unless a newer one is known.
     fn note(&mut self, entry: Entry) {
         if self
             .own
@@ -408,7 +407,7 @@ impl Line {
         }
     }
 
-    /// Something about this node's key.
+    /// Handles an answer about this node's key.
     fn watched(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Locks: each a claim of its own, with a lease of its own.
+//! Locks: each has a claim and a lease of its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::time::{Duration, Time};
 use super::calls::{Calls, Owner, Pace};
 use super::claim::{Claim, Outcome};
 
-/// How many locks a member holds or waits for at most, and how many calls wait for one.
+/// Maximum number of locks that a member holds or waits for, and of calls that wait for one.
 pub(super) const MAX_LOCKS: usize = 64;
 
-/// The locks that this node holds, waits for, or has not given back yet.
+/// The locks that this node holds, waits for, or has not released yet.
 #[derive(Debug)]
 pub(super) struct Locks {
     prefix: Arc<str>,
@@ -33,7 +33,7 @@ struct Lock {
 struct Waiting {
     request: u64,
     until: Option<Time>,
-    /// It waits for the store's word alone, not for others.
+    /// Whether it waits only for the store's answer, and not for other holders.
     tries: bool,
 }
 
@@ -47,7 +47,7 @@ impl Locks {
         }
     }
 
-    /// Whether the store knows of none any more.
+    /// Whether the store no longer knows any of them.
     pub(super) fn is_empty(&self) -> bool {
         self.locks.is_empty()
     }
@@ -60,7 +60,7 @@ impl Locks {
         self.locks.values().filter_map(of).min()
     }
 
-    /// The host wants a lock.
+    /// The host asks for a lock.
     ///
     /// # Errors
     /// [`LockRefusal::TooMany`]; nothing has changed then.
@@ -118,7 +118,7 @@ impl Locks {
         Ok(())
     }
 
-    /// The host gives a lock back, or waits for it no longer.
+    /// The host releases a lock, or no longer waits for it.
     ///
     /// # Errors
     /// [`LockRefusal::NotHeld`]; nothing has changed then.
@@ -138,14 +138,14 @@ impl Locks {
         Ok(())
     }
 
-    /// The host leaves: all of them are given back.
+    /// The host leaves: releases all locks.
     pub(super) fn release_all(&mut self, told: &mut Vec<LockEvent>) {
         for (name, lock) in &mut self.locks {
             lock.give_back(name, told);
         }
     }
 
-    /// Notices whose time is up. To be asked before anything else, whatever comes in.
+    /// Notices leases that have run out. Must run before any other input is handled.
     pub(super) fn expire(&mut self, now: Time, calls: &mut Calls, told: &mut Vec<LockEvent>) {
         for (name, lock) in &mut self.locks {
             let outcome = lock.claim.expire(now, calls);
@@ -153,7 +153,7 @@ impl Locks {
         }
     }
 
-    /// Does what is due.
+    /// Performs the actions that are due.
     pub(super) fn advance(&mut self, now: Time, calls: &mut Calls, told: &mut Vec<LockEvent>) {
         for (name, lock) in &mut self.locks {
             let is_up = |one: &mut Waiting| one.until.is_some_and(|until| now >= until);
@@ -165,14 +165,14 @@ impl Locks {
                 });
             }
             lock.settle();
-            // What it held is given back, and not lost.
+            // A lock that it still held is released, and not lost.
             let _ = lock.claim.advance(now, calls);
         }
         self.locks
             .retain(|_, lock| lock.claim.is_wanted() || !lock.claim.is_over());
     }
 
-    /// The store has answered a call for a lock.
+    /// Handles the store's answer to a call for a lock.
     pub(super) fn answer(
         &mut self,
         now: Time,
@@ -200,7 +200,7 @@ impl Lock {
         self.claim.want(false);
     }
 
-    /// Without anybody who holds it or waits for it, it is not wanted.
+    /// Drops the claim when no call holds the lock or waits for it.
     fn settle(&mut self) {
         if self.waiting.is_empty() && self.claim.first().is_none() {
             self.claim.want(false);
@@ -234,7 +234,8 @@ impl Lock {
     }
 }
 
-/// A name in which no slash ends a prefix: the keys of the lock "a" are not those of "a/b".
+/// Escapes a lock's name so that no slash in it ends a prefix: no key of the lock
+/// "a/b" begins like those of the lock "a".
 fn escaped(name: &str) -> String {
     name.replace('%', "%25").replace('/', "%2F")
 }

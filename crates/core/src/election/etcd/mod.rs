@@ -1,9 +1,9 @@
-//! The etcd strategy: a cluster of etcd servers decides who leads (A4).
+//! The etcd strategy: a cluster of etcd servers elects the leader (A4).
 //!
-//! Each member that may lead has a lease and, under it, a key; the key that was created first leads ([`line`]). A leader counts
-//! its lease as lost before the store can end it ([`session`]), and says so: two never lead at a time. Who leads, all members
-//! read from the store ([`observer`]); what members say to each other adds nothing. `docs/elections.md` explains the rules (A4)
-//! that comments here name.
+//! Each member that may lead has a lease and, under it, a key. The member whose key was created first leads ([`line`]).
+//! A leader counts its lease as lost, and reports that, before the store can end it ([`session`]): two never lead at a
+//! time. All members read the leader from the store ([`observer`]); messages between members add nothing.
+//! `docs/elections.md` explains the rules (A4) that comments here name.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,51 +36,51 @@ use claim::{Claim, Outcome};
 use locks::Locks;
 use observer::Observer;
 
-/// What this node keeps where it survives the process.
+/// The state of this node that survives the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// Its lease: a process that starts again before the lease ends leads on. `None` while there is none.
+    /// Its lease: a process that starts again before the lease ends goes on leading. `None` while there is none.
     pub lease: Option<Lease>,
-    /// Under which prefix. A process with another one leaves the lease to its end: kept alive, it would keep its key in the room
-    /// of the earlier prefix, where nobody else could lead.
+    /// The lease's prefix. A process with another prefix lets the lease run out: kept alive, it would keep its key in
+    /// the room of the earlier prefix, where no other member could lead.
     pub rules: EtcdRules,
 }
 
-/// Under which leadership a message is sent.
+/// The fencing token of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaderToken {
-    /// Who leads.
+    /// The leader.
     pub leader: PeerId,
-    /// The revision at which its key was created: the fencing token.
+    /// The revision at which the leader's key was created.
     pub revision: u64,
 }
 
-/// See the module's text.
+/// A node of the etcd strategy.
 #[derive(Debug)]
 pub struct Etcd {
     me: PeerId,
     config: EtcdConfig,
-    /// What the host proclaims.
+    /// The value that the host proclaims.
     proclaimed: Arc<str>,
     auto_election: bool,
     eligible: bool,
     leaving: bool,
-    /// The store has smaller revisions than it had: it was restored from a backup. A token of this node would be smaller than
-    /// those that others have seen, so that it does not lead any more.
+    /// The store was restored from a backup: its revisions are smaller than before. A token of this node would be
+    /// smaller than tokens that others have seen, so it no longer leads.
     is_set_back: bool,
     claim: Claim,
     locks: Locks,
     observer: Observer,
     calls: Calls,
     pace: Pace,
-    /// The last leadership that is known; the revision is its term. It never goes back.
+    /// The last known leadership; the revision is its term. It never goes back.
     record: Record,
     /// Whether its leader is shown.
     is_shown: bool,
     reason: LeaderReason,
     kept: Kept,
     writes: u64,
-    /// A lease that is being taken out of the state file, and by which write.
+    /// A lease that is being taken out of the state file, and the number of that write.
     forgetting: Option<(Lease, u64)>,
     outputs: VecDeque<OutputOf<Self>>,
 }
@@ -158,7 +158,7 @@ impl Etcd {
                 self.locks.release_all(&mut told);
                 self.tell(told);
             }
-            // Members say nothing to each other, and nothing is counted that another could run out.
+            // Members send each other nothing, and no counter here can be exhausted by another member.
             Local::Tick
             | Local::PeerDown { .. }
             | Local::SetClock(_)
@@ -169,7 +169,7 @@ impl Etcd {
         Ok(())
     }
 
-    /// An input: between what is over before it and what is due after it.
+    /// Handles an input: first expires leases that have run out, then performs the actions that are due.
     fn on_input<R>(&mut self, now: Time, input: impl FnOnce(&mut Self) -> R) -> R {
         self.expire(now);
         let result = input(self);
@@ -182,7 +182,7 @@ impl Etcd {
         self.heed(outcome, reason);
     }
 
-    /// Notices that a lease is over, before anything else is looked at: a process may have slept.
+    /// Notices leases that have run out, before any other input is handled: the process may have been suspended.
     fn expire(&mut self, now: Time) {
         let outcome = self.claim.expire(now, &mut self.calls);
         self.heed(outcome, LeaderReason::Lost);
@@ -191,7 +191,7 @@ impl Etcd {
         self.tell(told);
     }
 
-    /// Does what is due, and shows who leads then.
+    /// Performs the actions that are due, and updates the shown leader.
     fn advance(&mut self, now: Time) {
         let campaigns = self.auto_election || self.leads().is_some();
         let may_lead = self.eligible && !self.leaving && !self.is_set_back;
@@ -219,7 +219,7 @@ impl Etcd {
         }
     }
 
-    /// Takes a lease that ends out of the state file, before it is revoked.
+    /// Takes an ending lease out of the state file before it is revoked.
     fn forget(&mut self) {
         let Some(lease) = self.claim.to_forget() else {
             return;
@@ -233,7 +233,7 @@ impl Etcd {
         }
     }
 
-    /// Something has become of the claim to lead; a leadership that was lost was lost for `reason`.
+    /// Handles an event of the claim to lead. `reason` is the reason of a lost leadership.
     fn heed(&mut self, outcome: Option<Outcome>, reason: LeaderReason) {
         match outcome {
             Some(Outcome::Leased(lease)) => {
@@ -260,7 +260,7 @@ impl Etcd {
         }
     }
 
-    /// Shows whom the store says, unless this node leads.
+    /// Shows the leader that the store names, unless this node leads.
     fn show(&mut self) {
         if self.leads().is_some() {
             debug_assert!(self.is_shown && self.record.leader.as_ref() == Some(&self.me));
@@ -284,7 +284,7 @@ impl Etcd {
         }
     }
 
-    /// Whom a first key names as leader; `None` where it is older than what is known, or names this node.
+    /// The leader that a first key names; `None` if the key is older than the known one, or names this node.
     fn named_by(&self, first: &Entry) -> Option<(Revision, PeerId)> {
         let led = self.record.leader.as_ref() == Some(&self.me);
         let known = self.record.term();
@@ -293,7 +293,7 @@ impl Etcd {
         }
         let text = str::from_utf8(&first.value).ok()?;
         let id = text.split('\n').next()?;
-        // A key of this node's own counts once it is confirmed; that of an earlier process of it leads nobody.
+        // This node's own key counts once it is confirmed; the key of an earlier process of this node makes no leader.
         let leader = PeerId::new(id).ok().filter(|leader| *leader != self.me)?;
         Some((first.created, leader))
     }
@@ -326,18 +326,18 @@ impl Etcd {
     }
 }
 
-/// What a key says: who, where, and what the host proclaims, which may hold anything.
+/// The value of a key: id, address, and the text that the host proclaims, which may contain anything.
 fn value(me: &PeerId, address: &str, proclaimed: &str) -> Vec<u8> {
     format!("{me}\n{address}\n{proclaimed}").into_bytes()
 }
 
-/// A revision as a term. None is below 0.
+/// A revision as a term. No revision is negative.
 fn term(revision: Revision) -> u64 {
     revision.unsigned_abs()
 }
 
 impl Election for Etcd {
-    /// Members say nothing to each other.
+    /// Members send each other nothing.
     type Message = ();
     type Pulse = ();
     type Hello = ();
@@ -406,19 +406,20 @@ impl Election for Etcd {
         self.claim.is_over() && self.locks.is_empty()
     }
 
-    /// Only the store tells who leads.
+    /// Only the store decides on the leader.
     fn may_supersede(&self, _: &PeerId, _: &Option<LeaderToken>) -> bool {
         false
     }
 
-    /// Its key may be there already, and the watch not have told of it. A member that lies says so, too.
+    /// The key of `from` may exist already, though the watch has not reported it yet. A member that lies claims this,
+    /// too.
     fn awaits(&self, from: &PeerId, token: &Option<LeaderToken>) -> bool {
         let newer =
             |token: &LeaderToken| token.leader == *from && token.revision > self.record.term();
         token.as_ref().is_some_and(newer)
     }
 
-    /// Only a leadership that the store has shown counts.
+    /// Accepts only a leadership that the store has shown.
     fn judge(
         &mut self,
         _: Time,

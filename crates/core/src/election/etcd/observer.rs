@@ -1,4 +1,4 @@
-//! Who leads, as the store says it.
+//! The leader as the store shows it.
 
 use std::sync::Arc;
 
@@ -7,37 +7,37 @@ use crate::time::{Duration, Time};
 
 use super::calls::{Calls, Owner, Pace};
 
-/// Follows the first key under a prefix. It sees each of them, however short its time was, unless the store's history is
+/// Follows the first key under a prefix. It sees every first key, however short-lived, unless the store's history is
 /// compacted meanwhile.
 #[derive(Debug)]
 pub(super) struct Observer {
     prefix: Arc<str>,
-    /// How long it believes what it knows when the store does not answer.
+    /// The time for which it believes its last knowledge while the store does not answer.
     patience: Duration,
     /// The first key.
     first: Option<Entry>,
-    /// Everything up to this revision is known.
+    /// All changes up to this revision are known.
     seen: Revision,
     step: Step,
-    /// Since when the store does not answer.
+    /// The time since which the store has not answered.
     silent_since: Option<Time>,
-    /// It did not for so long that the first key counts as unknown.
+    /// The store has not answered for that time, so the first key counts as unknown.
     has_given_up: bool,
 }
 
 #[derive(Debug)]
 enum Step {
-    /// From then on.
+    /// Repeats the step at `until`.
     Pausing {
         until: Time,
         again: Again,
     },
-    /// Which key is the first, or was right after the last change?
+    /// Asks for the first key, now or right after the last change.
     Asking {
         call: Call,
         at: Option<Revision>,
     },
-    /// Does the store answer again?
+    /// Asks whether the store answers again.
     Knocking(Call),
     Watching(Call),
 }
@@ -65,7 +65,7 @@ impl Observer {
         }
     }
 
-    /// The first key, as far as is known.
+    /// The first key, as far as known.
     pub(super) fn first(&self) -> Option<&Entry> {
         self.first.as_ref()
     }
@@ -83,10 +83,10 @@ impl Observer {
         Some(since + self.patience)
     }
 
-    /// Does what is due.
+    /// Performs the actions that are due.
     pub(super) fn advance(&mut self, now: Time, calls: &mut Calls) {
         if self.gives_up_at().is_some_and(|at| now >= at) {
-            // Its lease may have ended.
+            // The lease of the first key may have ended.
             self.first = None;
             self.has_given_up = true;
         }
@@ -109,7 +109,7 @@ impl Observer {
                 Step::Knocking(calls.ask(&Owner::Observer, Request::First { prefix, at }))
             }
             Again::Watch => {
-                // Without a first key the next one that is written is it.
+                // Without a first key, the next key that is written becomes the first.
                 let range = self.first.as_ref().map_or(Range::Prefix(prefix), |first| {
                     Range::Key(Arc::clone(&first.key))
                 });
@@ -119,7 +119,7 @@ impl Observer {
         };
     }
 
-    /// The store has answered one of its calls.
+    /// Handles the store's answer to one of its calls.
     pub(super) fn answer(
         &mut self,
         now: Time,
@@ -145,8 +145,8 @@ impl Observer {
                 self.seen = at.unwrap_or(revision);
                 self.again(Again::Watch, calls);
             }
-            // What happened meanwhile is of no use any more, only how things stand.
-            // The same where the store was restored from a backup: what is watched for may never come.
+            // Changes in between no longer matter, only the present state. After a restore from a backup, too: the
+            // watched change may never come.
             (Again::Knock, Answer::Entry { entry, revision })
                 if self.has_given_up || revision < self.seen =>
             {
@@ -205,14 +205,14 @@ impl Observer {
         pace: &mut Pace,
     ) {
         if kind == FailureKind::Compacted {
-            // What happened in between nobody can tell any more.
+            // The changes in between are lost.
             self.again(Again::Ask(None), calls);
             return;
         }
         self.silent_since.get_or_insert(now);
         let again = match asked {
             Again::Ask(at) => Again::Ask(at),
-            // A watch answers nothing while nothing happens: whether the store is there, a question tells.
+            // A watch sends no answers while nothing changes: a request shows whether the store is reachable.
             Again::Knock | Again::Watch => Again::Knock,
         };
         let until = pace.later(now);

@@ -1,48 +1,48 @@
-//! A lease of this node, kept alive, with a clock of its own for its end.
+//! A lease of this node: its keep-alives, and this node's own clock for its end.
 
 use crate::election::engine::{Answer, Call, Failure, FailureKind, Lease, Request};
 use crate::time::{Duration, Time};
 
 use super::calls::{Calls, Owner, Pace};
 
-/// How many keep-alives are sent in the time that a lease lives.
+/// Keep-alives sent per time to live of a lease.
 const KEEP_ALIVES_PER_TTL: u32 = 4;
-/// The part of its time to live by which a lease counts as lost earlier than the store can end it.
+/// Divisor of the time to live: a lease counts as lost `ttl / MARGIN` before the store can end it.
 const MARGIN: u32 = 3;
 
 /// A lease, from its grant to its end.
 #[derive(Debug)]
 pub(super) struct Session {
     owner: Owner,
-    /// The time to live that is asked for.
+    /// The requested time to live.
     ttl: Duration,
-    /// Whether a process after this one may go on with its lease.
+    /// Whether a later process may go on with its lease.
     is_kept: bool,
     state: State,
 }
 
 #[derive(Debug)]
 enum State {
-    /// There is none.
+    /// No lease.
     Off,
     /// A grant failed.
     Pausing { until: Time },
-    /// One is asked for.
+    /// A grant is pending.
     Granting { call: Call, sent: Time },
-    /// The lease of the process before this one: it may live.
+    /// The lease of the previous process, which may still live.
     Checking { lease: Lease, ask: Ask },
-    /// It lives.
+    /// The lease lives.
     Live(Live),
-    /// It is lost here, or not needed. The store may not know that yet, and nothing new begins before it does.
+    /// The lease is lost here, or not needed. The store may not know that yet; nothing new begins before it does.
     Ending {
         lease: Lease,
         ask: Ask,
-        /// Whether no process after this one can find it.
+        /// Whether no later process can find it.
         is_forgotten: bool,
     },
 }
 
-/// One question, asked until it is answered.
+/// A request that is repeated until it is answered.
 #[derive(Debug)]
 enum Ask {
     At(Time),
@@ -61,7 +61,7 @@ impl Ask {
         }
     }
 
-    /// When an open question was asked.
+    /// The time at which the open request was sent.
     fn sent(&self) -> Time {
         match self {
             Self::At(at) | Self::Open { sent: at, .. } => *at,
@@ -77,25 +77,25 @@ impl Ask {
 struct Live {
     lease: Lease,
     ttl: Duration,
-    /// Whether it is that of the process before this one.
+    /// Whether the lease is the previous process's.
     is_inherited: bool,
-    /// From then on the lease counts as lost. The store ends it later.
+    /// The time from which the lease counts as lost. The store ends it later.
     until: Time,
     keep_alive: Ask,
 }
 
-/// What has become of a session.
+/// Event of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
-    /// There is a lease.
+    /// A lease was granted.
     Opened(Lease),
     /// The lease is lost, and with it every key under it.
     Lost,
 }
 
 impl Session {
-    /// Without a lease, or with that of the process before this one. `is_kept` where a process after this one may go on with
-    /// it.
+    /// Starts without a lease, or with the lease of the previous process. `is_kept` is whether a later process may go
+    /// on with the lease.
     pub(super) fn new(
         now: Time,
         owner: Owner,
@@ -123,12 +123,12 @@ impl Session {
         }
     }
 
-    /// Whether the lease is that of the process before this one.
+    /// Whether the lease is the previous process's.
     pub(super) fn is_inherited(&self) -> bool {
         matches!(&self.state, State::Live(live) if live.is_inherited)
     }
 
-    /// When the lease counts as lost, if no keep-alive is answered before.
+    /// The time at which the lease counts as lost, if no keep-alive is answered before.
     pub(super) fn until(&self) -> Option<Time> {
         match &self.state {
             State::Live(live) => Some(live.until),
@@ -136,8 +136,8 @@ impl Session {
         }
     }
 
-    /// The lease that a process after this one must not find any more: it is about to be revoked, and a revocation that is
-    /// late on its way would end the leadership of that process.
+    /// The lease that no later process must find: it is about to be revoked, and a late revocation would end that
+    /// process's leadership.
     pub(super) fn to_forget(&self) -> Option<Lease> {
         match &self.state {
             State::Ending {
@@ -149,7 +149,7 @@ impl Session {
         }
     }
 
-    /// No process after this one can find the lease.
+    /// No later process can find the lease.
     pub(super) fn forgotten(&mut self, forgotten: Lease) {
         if let State::Ending {
             lease,
@@ -161,7 +161,7 @@ impl Session {
         }
     }
 
-    /// Whether the store knows of no lease of this session, as far as this node does.
+    /// Whether the store has no lease of this session, as far as this node knows.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state, State::Off | State::Pausing { .. })
     }
@@ -184,7 +184,7 @@ impl Session {
         }
     }
 
-    /// Whether the lease is lost because its time is up.
+    /// Whether the lease is lost because it has run out.
     pub(super) fn expire(&mut self, now: Time) -> bool {
         match &self.state {
             State::Live(live) if now >= live.until => {
@@ -196,8 +196,8 @@ impl Session {
         }
     }
 
-    /// Ends the lease: what is under it is given up already. One that is being granted ends when its name is known, for else
-    /// the store would keep it for its time to live.
+    /// Ends the lease; the claim has given up everything under it. A lease that is being granted ends when its id is
+    /// known: otherwise the store would keep it for its time to live.
     pub(super) fn end(&mut self, now: Time) {
         self.state = match self.state {
             State::Live(Live { lease, .. }) | State::Checking { lease, .. } => State::Ending {
@@ -210,12 +210,12 @@ impl Session {
         };
     }
 
-    /// Lets go of a lease that another process uses now: it is not revoked.
+    /// Drops a lease that another process uses now, without revoking it.
     pub(super) fn abandon(&mut self) {
         self.state = State::Off;
     }
 
-    /// Does what is due. `wanted` is whether there shall be a lease.
+    /// Performs the actions that are due. `wanted` is whether there should be a lease.
     pub(super) fn advance(&mut self, now: Time, wanted: bool, calls: &mut Calls) {
         if !wanted && !self.is_over() {
             self.end(now);
@@ -250,7 +250,7 @@ impl Session {
         self.state = State::Granting { call, sent: now };
     }
 
-    /// The store has answered one of its calls.
+    /// Handles the store's answer to one of its calls.
     pub(super) fn answer(
         &mut self,
         now: Time,
@@ -297,7 +297,7 @@ impl Session {
                         self.state = State::Off;
                         return Some(Change::Lost);
                     }
-                    // Soon again: the lease is running out.
+                    // Retries soon: the lease is running out.
                     _ => live.keep_alive = Ask::At(now + live.ttl / (KEEP_ALIVES_PER_TTL * 4)),
                 }
                 None
@@ -316,7 +316,7 @@ impl Session {
 }
 
 impl Live {
-    /// The store counts from when it read the request, which is not before it was `sent`.
+    /// The store counts from when it read the request, which is no earlier than `sent`.
     fn new(lease: Lease, ttl: Duration, sent: Time, is_inherited: bool) -> Self {
         Self {
             lease,
@@ -328,7 +328,7 @@ impl Live {
     }
 }
 
-/// Whether the store says that there is no such lease.
+/// Whether the store answers that the lease does not exist.
 fn is_gone(answer: &Answer) -> bool {
     match answer {
         Answer::Alive { ttl } => ttl.is_zero(),
