@@ -1,13 +1,12 @@
 //! The election of Hyperledger Fabric's gossip layer: proposals and declarations, the lowest id, windows of time.
 //!
-//! Source: package `gossip/election` of Hyperledger Fabric, in our own words. No terms, no votes, no quorum: a peer
-//! that hears no declaration for a whole window proposes itself, collects others' proposals for a while,
-//! and leads when it saw none of a lower id. A leader declares itself twice per window and steps down for
-//! the declaration of a lower id. So every part of a room that is cut has a leader, and one is left when
-//! the parts meet.
+//! Source: package `gossip/election` of Hyperledger Fabric, in our own words. It has no terms, no votes and no quorum.
+//! A peer that receives no declaration for a whole window proposes itself, collects others' proposals for a while, and
+//! leads if none of them has a lower id. A leader declares itself twice per window, and steps down for the declaration
+//! of a lower id. So every part of a partitioned room has a leader, and one leader remains when the parts merge.
 //!
-//! The machine knows neither links nor messages: its user tells it who said what, and says what it wants said.
-//! It is generic in the ids so that the room and the library's `gossip` run the same one.
+//! The machine knows neither links nor messages: its user reports each peer's claims to it, and sends the claims that
+//! it returns. It is generic in the ids, so that the room and the library's `gossip` run the same machine.
 
 use std::collections::VecDeque;
 
@@ -19,8 +18,8 @@ use crate::time::{Duration, Time};
 pub const MIN_WINDOW: Duration = Duration::from_millis(1);
 /// Longest window; its multiples stay far below what a clock counts.
 pub const MAX_WINDOW: Duration = Duration::from_millis(u32::MAX as u64);
-/// Declarations that a leader answers with its own at once within one declaration interval. Two leaders that
-/// meet need one; the limit is for a peer that declares without end.
+/// Maximum number of declarations that a leader answers at once with its own within one declaration interval. Two
+/// leaders whose parts merge need one; the limit is for a peer that declares without end.
 pub const MAX_ANSWERS: u32 = 64;
 
 /// The lengths of the windows. A change takes effect when the next window begins.
@@ -28,11 +27,11 @@ pub const MAX_ANSWERS: u32 = 64;
 pub struct Windows {
     /// Longest wait for a stable membership at the start [15 s].
     pub startup_grace: Duration,
-    /// How often the size of the membership is looked at during that wait [1 s].
+    /// Interval at which that wait samples the size of the membership [1 s].
     pub sample_interval: Duration,
-    /// How long a follower waits for a declaration [10 s].
+    /// The time for which a follower waits for a declaration [10 s].
     pub alive_threshold: Duration,
-    /// How long a peer that proposed itself collects the proposals of others [5 s].
+    /// The time for which a peer that proposed itself collects the proposals of others [5 s].
     pub election_duration: Duration,
 }
 
@@ -51,7 +50,7 @@ impl Default for Windows {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{name} is {found:?}; 1 ms to {MAX_WINDOW:?} are allowed")]
 pub struct WindowError {
-    /// Which one.
+    /// The name of the window.
     pub name: &'static str,
     /// Its length.
     pub found: Duration,
@@ -61,7 +60,7 @@ impl Windows {
     /// Whether all lengths are within [`MIN_WINDOW`] and [`MAX_WINDOW`].
     ///
     /// # Errors
-    /// [`WindowError`] for the first that is not.
+    /// [`WindowError`] for the first window out of range.
     pub fn check(&self) -> Result<(), WindowError> {
         let all = [
             ("startup_grace", self.startup_grace),
@@ -83,38 +82,38 @@ impl Windows {
         self.alive_threshold / 2
     }
 
-    /// How long a message is remembered: ten times the alive threshold.
+    /// The time for which a message is remembered: ten times the alive threshold.
     pub fn message_expiration(&self) -> Duration {
         self.alive_threshold.saturating_mul(10)
     }
 
-    /// How long a peer that yielded stays away from leading at most: six times the alive threshold.
+    /// The longest time for which a peer that yielded does not lead: six times the alive threshold.
     pub fn yield_duration(&self) -> Duration {
         self.alive_threshold.saturating_mul(6)
     }
 }
 
-/// What a peer says.
+/// A peer's claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Claim {
-    /// "I would lead."
+    /// The peer proposes itself.
     Proposal,
-    /// "I lead."
+    /// The peer leads.
     Declaration,
 }
 
-/// What the machine wants done.
+/// Output of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Tell every peer.
+    /// Send this claim to every peer.
     Say(Claim),
     /// This peer leads from here on.
     Gained,
-    /// This peer leads no longer.
+    /// This peer no longer leads.
     Lost,
-    /// A window begins in which this peer leads, or follows: what a metric shows.
+    /// A window begins, for a metric.
     Window {
-        /// Whether it leads.
+        /// Whether this peer leads in it.
         leads: bool,
     },
 }
@@ -129,41 +128,41 @@ enum Phase {
     },
     /// Has proposed itself and collects proposals.
     Electing { until: Time },
-    /// Leads, and declares itself again then.
+    /// Leads, and declares itself again at `until`.
     Leading { until: Time },
     /// Waits for declarations.
     Following { until: Time },
-    /// Does nothing more.
+    /// Has stopped for good.
     Stopped,
 }
 
-/// See the module's text.
+/// The state machine of one peer.
 #[derive(Debug, Clone)]
 pub struct Machine<Id> {
     me: Id,
     windows: Windows,
-    /// Whether a follower that knows no leader joins every election that it hears of, so that windows always
-    /// overlap and the lowest id always wins.
+    /// Whether a follower without a known leader joins every election that it learns of, so that windows always overlap
+    /// and the lowest id always wins.
     strict_lowest: bool,
     /// Whether this peer proposes itself.
     enabled: bool,
     /// Whether this peer may lead at all.
     eligible: bool,
     phase: Phase,
-    /// Whether a lower id proposed itself since the last window of a follower began, elections included: all
-    /// that an election asks of the proposals.
+    /// Whether a lower id proposed itself since the last window of a follower began, elections included. An election
+    /// needs nothing else of the proposals.
     outbid: bool,
     leads: bool,
-    /// Whether a declaration was heard in this window, or this peer leads.
+    /// Whether a declaration arrived in this window, or this peer leads.
     leader_exists: bool,
     yields_until: Option<Time>,
-    /// Declarations of others that this window of a leader may still be cut short by.
+    /// Remaining declarations of others that may cut this window of a leader short.
     answers: u32,
     acts: VecDeque<Act>,
 }
 
 impl<Id: Ord + Clone> Machine<Id> {
-    /// A peer that starts now. `size` is how many others it sees; `windows` are checked already.
+    /// A peer that starts now. `size` is the number of others that it sees; `windows` are checked already.
     pub fn new(me: Id, windows: Windows, strict_lowest: bool, now: Time, size: usize) -> Self {
         Self {
             me,
@@ -185,17 +184,17 @@ impl<Id: Ord + Clone> Machine<Id> {
         }
     }
 
-    /// Whether this peer leads. One that was stopped while it led still says so.
+    /// Whether this peer leads. A peer that was stopped while it led still returns true.
     pub fn is_leader(&self) -> bool {
         self.leads
     }
 
-    /// Whether this peer stays away from leading for a while.
+    /// Whether this peer has yielded and does not lead for a while.
     pub fn is_yielding(&self) -> bool {
         self.yields_until.is_some()
     }
 
-    /// Whether this peer has proposed itself and waits for what comes of it.
+    /// Whether this peer has proposed itself and waits for the result.
     pub fn is_electing(&self) -> bool {
         matches!(self.phase, Phase::Electing { .. })
     }
@@ -210,17 +209,17 @@ impl<Id: Ord + Clone> Machine<Id> {
         &self.windows
     }
 
-    /// Other lengths, checked already, from the next window on.
+    /// Sets the windows, which the caller has checked, from the next one on.
     pub fn set_windows(&mut self, windows: Windows) {
         self.windows = windows;
     }
 
-    /// Whether this peer proposes itself from now on. A leader goes on leading.
+    /// Sets whether this peer proposes itself from now on. A leader goes on leading.
     pub fn enable(&mut self, enabled: bool) {
         self.enabled = enabled;
     }
 
-    /// Whether this peer may lead from now on. A leader that may not stops at once.
+    /// Sets whether this peer may lead from now on. A leader that may not stops at once.
     pub fn set_eligible(&mut self, eligible: bool) {
         self.eligible = eligible;
         if !eligible && self.leads && !self.is_stopped() {
@@ -229,7 +228,7 @@ impl<Id: Ord + Clone> Machine<Id> {
         }
     }
 
-    /// Leads from now on, without an election: for the one peer of a membership that may lead at all.
+    /// Leads from now on, without an election: for the only peer of a membership that may lead.
     pub fn lead(&mut self, now: Time) {
         if self.leads || !self.eligible || self.is_stopped() {
             return;
@@ -238,7 +237,7 @@ impl<Id: Ord + Clone> Machine<Id> {
         self.carry_on(now);
     }
 
-    /// When to call [`Machine::tick`] next.
+    /// The time of the next [`Machine::tick`].
     pub fn next_deadline(&self) -> Option<Time> {
         let phase = match self.phase {
             Phase::Startup { sample_at, .. } => sample_at,
@@ -253,12 +252,12 @@ impl<Id: Ord + Clone> Machine<Id> {
         )
     }
 
-    /// What to do next; call until `None` after every other call.
+    /// The next output; call until `None` after every other call.
     pub fn poll_act(&mut self) -> Option<Act> {
         self.acts.pop_front()
     }
 
-    /// Time has passed. `size` is how many others this peer sees now.
+    /// Time has passed. `size` is the number of others that this peer sees now.
     pub fn tick(&mut self, now: Time, size: usize) {
         if self.yields_until.is_some_and(|until| now >= until) {
             self.yields_until = None;
@@ -290,8 +289,7 @@ impl<Id: Ord + Clone> Machine<Id> {
         }
     }
 
-    /// A peer of the present membership proposed itself. `leaderless` tells whether this peer knows no leader
-    /// that is alive.
+    /// A peer of the present membership proposed itself. `leaderless` is whether this peer knows no living leader.
     pub fn proposed(&mut self, now: Time, from: &Id, leaderless: bool) {
         if self.is_stopped() {
             return;
@@ -299,7 +297,7 @@ impl<Id: Ord + Clone> Machine<Id> {
         self.outbid |= *from < self.me;
         let follows = matches!(self.phase, Phase::Following { .. });
         if self.strict_lowest && leaderless && follows && self.may_propose() {
-            // The declaration that this window may have begun with was the last of a leader that is lost.
+            // The declaration with which this window may have begun was the last of a leader that is lost.
             self.leader_exists = false;
             self.elect(now);
         }
@@ -317,7 +315,8 @@ impl<Id: Ord + Clone> Machine<Id> {
         match self.phase {
             // An election is over.
             Phase::Electing { .. } => self.decide(now),
-            // A leader that lost follows; one that stays answers at once, so that the other hears of it.
+            // A leader that lost follows. A leader that stays answers at once, so that the other one receives its
+            // declaration.
             Phase::Leading { .. } if !self.leads => self.turn(now),
             Phase::Leading { .. } if self.answers > 0 => {
                 self.answers -= 1;
@@ -329,8 +328,8 @@ impl<Id: Ord + Clone> Machine<Id> {
         }
     }
 
-    /// Stops leading and stays away from it until another peer leads, or for the yield duration. Does
-    /// nothing in a peer that does not lead.
+    /// Stops leading, and does not lead until another peer leads, or for the yield duration. Does nothing in a peer
+    /// that does not lead.
     pub fn yield_leadership(&mut self, now: Time) {
         if !self.leads || self.is_yielding() || self.is_stopped() {
             return;
@@ -340,7 +339,7 @@ impl<Id: Ord + Clone> Machine<Id> {
         self.leader_exists = false;
     }
 
-    /// Stops for good; no callback, and whether this peer leads stays as it is.
+    /// Stops for good, without a callback; whether this peer leads does not change.
     pub fn stop(&mut self) {
         self.phase = Phase::Stopped;
         self.acts.clear();
@@ -359,7 +358,7 @@ impl<Id: Ord + Clone> Machine<Id> {
         }
     }
 
-    /// Proposes itself and begins to collect. What was proposed before in this window counts.
+    /// Proposes itself and begins to collect. Earlier proposals in this window count.
     fn elect(&mut self, now: Time) {
         self.acts.push_back(Act::Say(Claim::Proposal));
         self.phase = Phase::Electing {
@@ -367,7 +366,7 @@ impl<Id: Ord + Clone> Machine<Id> {
         };
     }
 
-    /// The collection of proposals is over: by its time, or because somebody leads.
+    /// Ends the collection of proposals: its time is over, or another peer leads.
     fn decide(&mut self, now: Time) {
         if !self.leader_exists && self.may_propose() && !self.outbid {
             self.gain();
@@ -404,7 +403,7 @@ impl<Id: Ord + Clone> Machine<Id> {
 
     fn lose(&mut self) {
         self.leads = false;
-        // What it was about to say as a leader, it says no more.
+        // Declarations that it was about to send as a leader are dropped.
         self.acts.retain(|act| *act != Act::Say(Claim::Declaration));
         self.acts.push_back(Act::Lost);
     }

@@ -1,8 +1,8 @@
-//! The gossip strategy: the lowest id that finds no leader leads, in every part of a room that is cut.
+//! The gossip strategy: the lowest id that finds no leader leads, in every part of a partitioned room.
 //!
-//! [`Machine`] holds the rules. A [`Peer`] joins it with what surrounds it: the messages with their numbers, the
-//! store that knows which are new, and the membership whose members alone are heard. Both are generic in the
-//! id, so that a room and the library's `gossip` run the same ones.
+//! [`Machine`] holds the rules. A [`Peer`] connects it with its surroundings: numbered messages, the store that knows
+//! which messages are new, and the membership, whose members' messages alone count. Both are generic in the id, so that
+//! a room and the library's `gossip` run the same code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,19 +17,19 @@ pub use machine::{Act, Claim, MAX_ANSWERS, MAX_WINDOW, MIN_WINDOW, Machine, Wind
 pub use store::{MAX_CREATORS, Store};
 pub use strategy::{Claimed, Gossip, GossipConfig, Leads};
 
-/// A message of a peer: it would lead, or it leads. It goes to every member directly.
+/// A message of a peer: it proposes itself, or it leads. It goes to every member directly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message<Id> {
-    /// Who says it.
+    /// The sender.
     pub from: Id,
-    /// When it was said, among all that its sender ever said.
+    /// Its place among all messages of its sender.
     pub order: Order,
-    /// What is said.
+    /// The claim.
     pub claim: Claim,
 }
 
-/// The place of a message among all of its sender: proposals and declarations share the count, which starts
-/// again with every incarnation.
+/// The place of a message among all of its sender's: proposals and declarations share the count, which starts again
+/// with every incarnation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Order {
     /// The sender's incarnation.
@@ -43,7 +43,7 @@ pub struct Order {
 pub struct Sequencer(Order);
 
 impl Sequencer {
-    /// For an incarnation that has said nothing yet.
+    /// Starts an incarnation that has sent nothing yet.
     pub fn new(incarnation: Incarnation) -> Self {
         Self(Order {
             incarnation,
@@ -60,9 +60,9 @@ impl Sequencer {
 
 /// The other members as a peer sees them when it is called.
 pub trait Members<Id> {
-    /// How many.
+    /// The number of other members.
     fn count(&self) -> usize;
-    /// Whether `id` is one that may lead: others' messages are dropped.
+    /// Whether `id` may lead: messages of other peers are dropped.
     fn hears(&self, id: &Id) -> bool;
 }
 
@@ -86,7 +86,7 @@ impl<Id: Ord, V> Members<Id> for BTreeMap<Id, V> {
     }
 }
 
-/// How a peer plays.
+/// Settings of a gossip peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settings {
     /// The lengths of the windows.
@@ -102,7 +102,7 @@ pub struct Peer<Id> {
     machine: Machine<Id>,
     sequencer: Sequencer,
     store: Store<Id>,
-    /// The last declarer that was heard, and when.
+    /// The peer whose declaration arrived last, and when.
     declarer: Option<(Id, Time)>,
 }
 
@@ -128,17 +128,17 @@ impl<Id: Ord + Clone> Peer<Id> {
         }
     }
 
-    /// The state machine, for questions.
+    /// The state machine, for queries.
     pub fn machine(&self) -> &Machine<Id> {
         &self.machine
     }
 
-    /// Whether this peer leads. One that was stopped while it led still says so.
+    /// Whether this peer leads. A peer that was stopped while it led still returns true.
     pub fn is_leader(&self) -> bool {
         self.machine.is_leader()
     }
 
-    /// Who leads as far as this peer knows: itself, or the last declarer for as long as it is a member.
+    /// The leader, as far as this peer knows: itself, or the last declarer for as long as it is a member.
     pub fn leader(&self, members: &impl Members<Id>) -> Option<&Id> {
         if self.is_leader() {
             return Some(&self.id);
@@ -147,17 +147,17 @@ impl<Id: Ord + Clone> Peer<Id> {
         members.hears(declarer).then_some(declarer)
     }
 
-    /// When to call [`Peer::tick`] next.
+    /// The time of the next [`Peer::tick`].
     pub fn next_deadline(&self) -> Option<Time> {
         self.machine.next_deadline()
     }
 
-    /// What to do next; call until `None` after every other call. What [`Act::Say`] asks for is said with
+    /// The next output; call until `None` after every other call. For [`Act::Say`], send the result of
     /// [`Peer::message`].
     pub fn poll_act(&mut self) -> Option<Act> {
         let act = self.machine.poll_act();
         if act == Some(Act::Gained) {
-            // Whoever led before does not lead again when this peer stops.
+            // The previous leader does not count as leader again when this peer stops.
             self.declarer = None;
         }
         act
@@ -177,15 +177,15 @@ impl<Id: Ord + Clone> Peer<Id> {
         self.machine.tick(now, members.count());
     }
 
-    /// A message has arrived. It is dropped when its sender is no member, or when one of its sender that is
-    /// as new or newer came before. Tells whether it was taken.
+    /// A message has arrived. It is dropped if its sender is no member, or if a message of its sender that is as new or
+    /// newer came before. Returns whether it was accepted.
     ///
-    /// Where `strict_lowest` is set, a proposal makes a follower propose at once if it knows no living leader:
-    /// if it never heard a declaration, or the last declarer is no member any more, or the last declaration
-    /// is older than three quarters of the alive threshold. A leader declares itself every half of it, so
-    /// that a newcomer's proposal makes nobody propose beside a living leader, though one declaration came
-    /// up to a quarter late; and whoever proposes because a leader is lost has heard none for a whole
-    /// threshold, so that everybody joins although the others heard the last one up to a quarter later.
+    /// Where `strict_lowest` is set, a proposal makes a follower propose at once if it knows no living leader: it never
+    /// received a declaration, or the last declarer is no longer a member, or the last declaration is older than three
+    /// quarters of the alive threshold. A leader declares itself every half of it, so a newcomer's proposal makes no
+    /// peer propose beside a living leader, even if one declaration came up to a quarter late. A peer that proposes
+    /// because a leader is lost has received no declaration for a whole threshold, so all others join, although they
+    /// received the last one up to a quarter later.
     pub fn receive(
         &mut self,
         now: Time,
@@ -213,18 +213,18 @@ impl<Id: Ord + Clone> Peer<Id> {
         true
     }
 
-    /// A member is gone. Its next incarnation begins anew, whatever its clock says.
+    /// A member is gone. Its next incarnation begins anew, whatever its clock shows.
     pub fn forget(&mut self, id: &Id) {
         self.store.forget(id);
         self.leads_no_longer(id);
     }
 
-    /// A member says that it does not lead. Only who is shown as leader changes by that.
+    /// A member reports that it does not lead. That only changes which leader is shown.
     pub fn leads_no_longer(&mut self, id: &Id) {
         self.declarer.take_if(|(declarer, _)| declarer == id);
     }
 
-    /// Whether this peer, which does not lead, knows no leader that is alive: see [`Peer::receive`].
+    /// Whether this peer, which does not lead, knows no living leader: see [`Peer::receive`].
     pub fn is_leaderless(&self, now: Time, members: &impl Members<Id>) -> bool {
         let believed = self.machine.windows().alive_threshold * 3 / 4;
         match &self.declarer {
@@ -235,38 +235,38 @@ impl<Id: Ord + Clone> Peer<Id> {
         }
     }
 
-    /// Leads from now on, without an election: for the one peer of a membership that may lead at all.
+    /// Leads from now on, without an election: for the only peer of a membership that may lead.
     pub fn lead(&mut self, now: Time) {
         self.machine.lead(now);
     }
 
-    /// Stops leading and stays away from it until another peer leads, or for the yield duration. Does nothing
-    /// in a peer that does not lead.
+    /// Stops leading, and does not lead until another peer leads, or for the yield duration. Does nothing in a peer
+    /// that does not lead.
     pub fn yield_leadership(&mut self, now: Time) {
         self.machine.yield_leadership(now);
     }
 
-    /// Stops for good: no act follows, nothing is heard, and whether this peer leads stays as it is.
+    /// Stops for good: no output follows, all messages are dropped, and whether this peer leads does not change.
     pub fn stop(&mut self) {
         self.machine.stop();
     }
 
-    /// Other windows, checked already, from the next one on.
+    /// Sets the windows, which the caller has checked, from the next one on.
     pub fn set_windows(&mut self, windows: Windows) {
         self.machine.set_windows(windows);
     }
 
-    /// Whether this peer proposes itself from now on. A leader goes on leading.
+    /// Sets whether this peer proposes itself from now on. A leader goes on leading.
     pub fn enable(&mut self, enabled: bool) {
         self.machine.enable(enabled);
     }
 
-    /// Whether this peer may lead from now on. A leader that may not stops at once.
+    /// Sets whether this peer may lead from now on. A leader that may not stops at once.
     pub fn set_eligible(&mut self, eligible: bool) {
         self.machine.set_eligible(eligible);
     }
 
-    /// How many messages of others are remembered.
+    /// The number of senders whose messages are remembered.
     pub fn remembered(&self) -> usize {
         self.store.len()
     }

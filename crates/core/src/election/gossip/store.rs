@@ -1,10 +1,10 @@
-//! Which messages are new.
+//! Recognition of new messages.
 
 use super::Order;
 use crate::bounded::BoundedMap;
 use crate::time::{Duration, Time};
 
-/// Senders whose newest message is remembered, at most. Far more than a room has members; the limit is for
+/// Maximum number of senders whose newest message is remembered. Far more than a room has members; the limit is for
 /// members that come and go under ever new names.
 pub const MAX_CREATORS: usize = 1024;
 
@@ -23,7 +23,7 @@ impl<Id> Default for Store<Id> {
 }
 
 impl<Id: Ord + Clone> Store<Id> {
-    /// Whether a message is newer than all of its sender that came within `lifetime`; it is remembered then.
+    /// Whether a message is newer than all of its sender's that came within `lifetime`; if so, it is remembered.
     pub fn is_news(&mut self, now: Time, lifetime: Duration, from: &Id, order: Order) -> bool {
         self.newest
             .retain(|_, (_, came_at)| now.since(*came_at) < lifetime);
@@ -31,7 +31,7 @@ impl<Id: Ord + Clone> Store<Id> {
             Some((newest, _)) if order <= *newest => return false,
             _ => {}
         }
-        // The sender that was silent for longest makes way.
+        // The sender that was silent for longest makes room.
         let news = (order, now);
         self.newest
             .insert_over(from.clone(), news, |_, (_, came_at)| *came_at);
@@ -43,12 +43,12 @@ impl<Id: Ord + Clone> Store<Id> {
         self.newest.remove(id);
     }
 
-    /// How many senders are remembered.
+    /// The number of senders that are remembered.
     pub fn len(&self) -> usize {
         self.newest.len()
     }
 
-    /// Whether none is.
+    /// Whether no sender is remembered.
     pub fn is_empty(&self) -> bool {
         self.newest.is_empty()
     }

@@ -14,7 +14,7 @@ use crate::election::{
 use crate::id::{Fingerprint, Incarnation, PeerId};
 use crate::time::Time;
 
-/// The linked peers: those that may not lead are counted, but not heard.
+/// The linked peers. Peers that may not lead are counted, but their messages are dropped.
 impl Members<PeerId> for View {
     fn count(&self) -> usize {
         self.voters.len()
@@ -25,7 +25,7 @@ impl Members<PeerId> for View {
     }
 }
 
-/// How a node plays.
+/// Settings of a node of the gossip strategy.
 #[derive(Debug, Clone)]
 pub struct GossipConfig {
     /// The key of this node.
@@ -36,33 +36,33 @@ pub struct GossipConfig {
     pub auto_election: bool,
     /// Whether this node may lead.
     pub eligible: bool,
-    /// Whether this node leads from its start on, as a fixed host does.
+    /// Whether this node leads from its start, as a fixed host does.
     pub leads_at_once: bool,
 }
 
-/// What members say to each other.
+/// A message between members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claimed {
-    /// Counts the claims of the sender's incarnation, from 1 on; those that come late are dropped.
+    /// Counts the claims of the sender's incarnation, from 1 on; late ones are dropped.
     pub sequence: u64,
     /// Whether the sender leads; else it proposes itself.
     pub declares: bool,
 }
 
-/// What a heartbeat adds.
+/// The strategy's part of a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leads {
-    /// Whether the sender leads. One that stopped is shown no longer.
+    /// Whether the sender leads. A leader that stopped is no longer shown.
     pub leads: bool,
     /// The leader that the sender follows, with the key that their link shows.
     pub follows: Option<NamedLeader>,
 }
 
-/// See the text of [`gossip`](super).
+/// The gossip strategy of a room; see [`gossip`](super).
 ///
-/// Beyond the original, a leader declares itself to every peer that is linked to it, and tells with its heartbeats
-/// when it leads no longer: the first ends the wait of newcomers and of two leaders that meet, the second
-/// only changes who is shown.
+/// It adds two things to the original. A leader declares itself to every newly linked peer, which ends the wait of
+/// newcomers and of two leaders whose parts merge. Its heartbeats show when it no longer leads, which only changes the
+/// leader that others show.
 #[derive(Debug)]
 pub struct Gossip {
     me: PeerId,
@@ -71,14 +71,14 @@ pub struct Gossip {
     /// Names the leader that is shown. There are no terms.
     record: Record,
     reason: LeaderReason,
-    /// Linked peers that proposed themselves: one that leads later was elected meanwhile.
+    /// Linked peers that proposed themselves: such a peer that leads later was elected meanwhile.
     proposed: BTreeSet<PeerId>,
     namesakes: Namesakes,
     outputs: VecDeque<OutputOf<Self>>,
 }
 
 impl Gossip {
-    /// A node that starts now, alone.
+    /// A node that starts now, without peers.
     pub fn new(me: PeerId, incarnation: Incarnation, config: &GossipConfig, now: Time) -> Self {
         let nobody = View::default();
         let mut peer = Peer::new(me.clone(), incarnation, config.settings, now, &nobody);
@@ -101,7 +101,7 @@ impl Gossip {
         gossip
     }
 
-    /// A node that starts now, by the options of its room.
+    /// A node that starts now, with the options of its room.
     pub(in crate::election) fn start(now: Time, start: Start, strict_lowest: bool) -> Self {
         let config = GossipConfig {
             key: start.key,
@@ -116,13 +116,13 @@ impl Gossip {
         Self::new(start.me, start.incarnation, &config, now)
     }
 
-    /// Other lengths of the windows, checked already.
+    /// Sets the windows, which the caller has checked.
     pub(in crate::election) fn set_windows(&mut self, view: &View, windows: Windows) {
         self.peer.set_windows(windows);
         self.settle(view, LeaderReason::Resigned);
     }
 
-    /// The election itself, for questions.
+    /// The election itself, for queries.
     pub fn peer(&self) -> &Peer<PeerId> {
         &self.peer
     }
@@ -131,7 +131,7 @@ impl Gossip {
         self.record.leader.as_ref() == Some(&self.me)
     }
 
-    /// Takes an input. What is given back is why another leader, or none, is shown if one is now.
+    /// Handles an input. Returns the reason for a change of the shown leader, should there be one.
     fn apply(
         &mut self,
         now: Time,
@@ -202,14 +202,14 @@ impl Gossip {
                 reason = LeaderReason::Left;
             }
             Local::Leave => self.peer.stop(),
-            // Nothing here is counted that another could run out.
+            // No counter here can be exhausted by another member.
             Local::PeerEligible { .. } | Local::HeartbeatSent | Local::SetClock(_) => {}
         }
         Ok(reason)
     }
 
-    /// A peer follows `leader`. If that has the id of another member here, both sides cannot stay: that of the lower leader
-    /// does, and of one id the lower key decides.
+    /// A peer follows `leader`. If that leader has the id of another member here, only one side can stay: the side of
+    /// the lower leader, or with equal ids the one of the lower key.
     fn meet_namesake(&mut self, view: &View, leader: NamedLeader) {
         let bound_to = view.bound_key((&self.me, self.key), &leader.0);
         let is_namesake = bound_to.is_some_and(|key| key != leader.1);
@@ -251,7 +251,7 @@ impl Gossip {
             self.proposed.insert(from.clone());
             return LeaderReason::None;
         }
-        // One that proposed itself while it was linked here won an election of ours.
+        // A peer that proposed itself while it was linked here won an election of this room.
         if self.proposed.remove(from) {
             LeaderReason::Elected
         } else {
@@ -259,7 +259,7 @@ impl Gossip {
         }
     }
 
-    /// Carries out what the machine wants, and shows who leads then.
+    /// Carries out the machine's outputs, and updates the shown leader.
     fn settle(&mut self, view: &View, mut reason: LeaderReason) {
         while let Some(act) = self.peer.poll_act() {
             match act {
@@ -299,7 +299,7 @@ impl Election for Gossip {
     type Pulse = Leads;
     /// The leader that the sender follows, or is. Elections do not need it: declarations carry it.
     type Hello = Option<NamedLeader>;
-    /// Whom it names. There are no terms.
+    /// The leader that it names. There are no terms.
     type Token = Option<PeerId>;
 
     fn handle(
@@ -379,8 +379,8 @@ impl Election for Gossip {
         named.as_ref() == Some(from) && *named != self.record.leader
     }
 
-    /// Of two that lead at a time, the lower id stays: its messages are delivered. Those of a higher one only when
-    /// no leader is known to live, since its declaration may come after them.
+    /// Of two leaders at a time, the lower id stays: its messages are delivered. Messages of a higher id are delivered
+    /// only while no leader is known to live, since the leader's declaration may come after them.
     fn judge(
         &mut self,
         now: Time,
