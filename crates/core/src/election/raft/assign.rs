@@ -1,4 +1,4 @@
-//! `SetLeader`: assignments, their answers, and what holds when an assigned leader is lost (C4).
+//! `SetLeader`: assignments, their answers, and the loss of an assigned leader (C4).
 
 use std::collections::BTreeSet;
 
@@ -10,47 +10,47 @@ use crate::election::record::Record;
 use crate::id::PeerId;
 use crate::time::Time;
 
-/// Times that `SetLeader` goes above a larger epoch that it meets.
+/// Number of times that `SetLeader` goes above a larger epoch that it meets.
 const MAX_ASSIGN_RETRIES: u32 = 3;
 
-/// What `SetLeader` of this host has done so far.
+/// State of this host's `SetLeader` calls.
 #[derive(Debug, Default)]
 pub(super) struct Assigning {
-    /// The largest override number that was answered to an assignment of this node (C4.3). Those that it goes by are in
-    /// its record.
+    /// The largest override number in the answers to this node's assignments (C4.3). The numbers that this node follows
+    /// are in its record.
     pub(super) max_override_seq: u64,
     count: u64,
     pub(super) open: Option<Assignment>,
 }
 
-/// A `SetLeader` of this host that is under way.
+/// An open `SetLeader` of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Assignment {
     target: PeerId,
     record: Record,
     seq: u64,
-    /// Who has not answered.
+    /// The peers that have not answered.
     unacked: BTreeSet<PeerId>,
     retries: u32,
     deadline: Time,
-    /// Whether the host knows how it ended. It is repeated to the others all the same.
+    /// Whether the host knows the outcome. The assignment is repeated to the others all the same.
     reported: bool,
 }
 
 impl Assigning {
-    /// When the host is told that the target did not come to lead.
+    /// The time at which the host is notified that the target did not become leader.
     pub(super) fn deadline(&self) -> Option<Time> {
         let open = self.open.as_ref()?;
         (!open.reported).then_some(open.deadline)
     }
 
-    /// Whether `record`, under which `leader` leads, is that of the open assignment.
+    /// Whether `record`, under which `leader` leads, is the open assignment's.
     pub(super) fn names(&self, leader: &PeerId, record: &Record) -> bool {
         let open = self.open.as_ref();
         open.is_some_and(|open| open.target == *leader && open.record == *record)
     }
 
-    /// A peer is linked that has not heard of it.
+    /// Adds a linked peer that has not received the assignment.
     pub(super) fn is_due_to(&mut self, peer: &PeerId) {
         if let Some(open) = &mut self.open {
             open.unacked.insert(peer.clone());
@@ -77,7 +77,7 @@ impl Raft {
             return self.request_transfer(now, view, target);
         }
         if self.is_fixed() {
-            return Ok(()); // that one leads, or will when it is back
+            return Ok(()); // that peer leads, or will when it is back
         }
         if self.config.policy.authority == Authority::LeaderOnly && !self.leads() {
             return Err(ElectionError::NotLeader);
@@ -93,12 +93,12 @@ impl Raft {
         Ok(())
     }
 
-    /// Whether the room has a fixed host: nobody names another leader.
+    /// Whether the room has a fixed host: no member names another leader.
     pub(super) fn is_fixed(&self) -> bool {
         self.config.policy.host_mode != HostMode::Off
     }
 
-    /// Whether `target` is here and may lead.
+    /// Whether `target` is connected and may lead.
     fn check_target(&self, view: &View, target: &PeerId) -> Result<(), ElectionError> {
         if *target == self.me && self.stale.is_some() {
             return Err(ElectionError::StaleTarget(target.clone()));
@@ -151,7 +151,7 @@ impl Raft {
     pub(super) fn await_leader(&mut self, now: Time, view: &View, leader: &PeerId) {
         let gone = !view.voters.contains_key(leader) && self.departures.is_gone(now, leader);
         if gone || *leader == self.me {
-            // It left, or may lead no longer, since the assignment was under way: lost before it led.
+            // It left, or may no longer lead, since the assignment began: lost before it led.
             self.lose_leader();
             self.arm_election(now, view);
             return;
@@ -161,7 +161,7 @@ impl Raft {
         self.become_follower(Following::Awaited(named));
     }
 
-    /// Sends the assignment to all who have not answered it; repeated with every heartbeat.
+    /// Sends the assignment to every peer that has not answered it; repeated with every heartbeat.
     pub(super) fn repeat_assignment(&mut self) {
         let Some(assignment) = &self.assigning.open else {
             return;
@@ -183,7 +183,7 @@ impl Raft {
         record: &Record,
         seq: u64,
     ) {
-        // A leader that assigns another one follows at once, and its heartbeat may be here first.
+        // A leader that assigns another one follows it at once, and its heartbeat may arrive first.
         let led = self.rules.record().leader.as_ref() == Some(from);
         let allowed =
             self.config.policy.authority == Authority::Anyone || led || self.leader() == Some(from);
@@ -207,7 +207,7 @@ impl Raft {
         accepted: bool,
         record: &Record,
     ) {
-        // It had its time, and this node goes by something newer: whoever refuses it is right.
+        // The assignment had its time, and this node follows a newer record: a peer that refuses it is right.
         let passed = self.rules.record();
         self.assigning
             .open
@@ -231,11 +231,11 @@ impl Raft {
         self.assigning.max_override_seq = self.assigning.max_override_seq.max(theirs);
         let retries = assignment.retries;
         if assignment.reported {
-            // It had its time; a peer that refuses (it may, under LeaderOnly) is not asked for ever.
+            // The assignment had its time. A peer that refuses (it may, under LeaderOnly) is not asked for ever.
             assignment.unacked.remove(from);
         }
         let passed = *record > assignment.record;
-        // The target may have left meanwhile, or may lead no longer.
+        // The target may have left meanwhile, or may no longer lead.
         let possible = self.check_target(view, &target).is_ok();
         if theirs > ours && retries < MAX_ASSIGN_RETRIES && possible {
             self.assigning.open = None;
@@ -247,7 +247,7 @@ impl Raft {
         }
     }
 
-    /// Goes by a newer record, and waits for its leader if that was assigned.
+    /// Follows a newer record, and waits for its leader if the leader was assigned.
     pub(super) fn adopt_assignment(&mut self, now: Time, view: &View, record: &Record) {
         if !self.rules.is_newer(record) {
             return;
@@ -268,7 +268,7 @@ impl Raft {
         }
     }
 
-    /// An assignment that the own record has passed has lost.
+    /// Ends an assignment that this node's record has passed: it has lost.
     pub(super) fn supersede_assignment(&mut self) {
         let passed = self
             .assigning
@@ -298,9 +298,9 @@ impl Raft {
         if !enabled {
             self.abandon_round();
         } else if self.leader().is_none() {
-            // C4.7: lost, so the override ends.
+            // C4.7: the leader is lost, so the override ends.
             self.release();
-            // A timer that runs already goes on: calling again and again must not put the election off.
+            // A running timer goes on: repeated calls must not delay the election.
             if !waited && self.awaits_election() {
                 self.arm_election(now, view);
             }

@@ -13,12 +13,12 @@ use crate::id::PeerId;
 use crate::quorum::{Quorum, majority_threshold};
 use crate::time::{Duration, Time};
 
-/// Campaigns.
+/// Campaigns of this node.
 impl Raft {
-    /// Asks everybody whether a campaign would succeed (G2).
+    /// Asks all voters whether a campaign would succeed (G2).
     pub(super) fn pre_vote(&mut self, now: Time, view: &View) {
         let electorate = self.electorate(view);
-        // One vote is enough then, so that whoever else is linked is asked to object (G3).
+        // One vote is enough then, so every other linked peer is asked to object (G3).
         let alone_with_one = electorate.len() <= 1 && !self.config.quorum.is_static();
         let asks = if alone_with_one {
             self.config.guards.veto()
@@ -45,8 +45,7 @@ impl Raft {
         self.set_round_at(now + wait);
     }
 
-    /// Where a majority alone is not enough, those who have not answered are waited for as long as a single voter
-    /// is (G3).
+    /// The wait for missing answers where a majority alone is not enough: as long as for a single voter's (G3).
     fn pre_vote_wait(&mut self, view: &View) -> Duration {
         let rtt = slowest_rtt(view);
         let delay = self.retry_delay(rtt);
@@ -58,9 +57,10 @@ impl Raft {
         }
     }
 
-    /// So many pre-votes need no other answer. With a dynamic quorum a majority of those who are linked now is that
-    /// only if it is one of the electors of the last leader: else a bridge between two parts of a room is asked
-    /// along with the smaller part, and that elects although the bridge hears the leader of the larger one.
+    /// The number of pre-votes that need no other answer. With a dynamic quorum, a majority of the voters linked now is
+    /// enough only if it is a majority of the last leader's electors, too. Otherwise a bridge between two parts of a
+    /// room is counted with the smaller part, which elects a leader although the bridge has a link to the leader of the
+    /// larger one.
     fn sure_votes(&self, open: &Campaign) -> usize {
         let all = open.electorate.len();
         match (&self.config.quorum, &self.electors) {
@@ -72,7 +72,7 @@ impl Raft {
         }
     }
 
-    /// Whether the open round of pre-votes is won, and nobody is left who could object.
+    /// Whether the open round of pre-votes is won, and no peer is left that could object.
     pub(super) fn is_sure(&self) -> bool {
         self.rules.campaign().is_some_and(|open| {
             let answered = open.granted.len() + open.refused.len();
@@ -82,15 +82,15 @@ impl Raft {
         })
     }
 
-    /// Whether a majority consents in the open round of pre-votes. Of one of two that met a third peer that proves
-    /// nothing; it is repeated with all of them.
+    /// Whether a majority consents in the open round of pre-votes. The consent of one of two voters proves nothing once
+    /// a third peer is linked; the round is repeated with all of them.
     pub(super) fn has_consent(&self) -> bool {
         let asks = matches!(self.role, Role::PreCandidate(_));
         let open = self.rules.campaign().filter(|_| asks);
         open.is_some_and(|open| open.needed > 1 && open.granted.len() >= open.needed)
     }
 
-    /// Campaigns in the next term. The leases of the leader that asked for it do not bind.
+    /// Campaigns in the next term. The leases of the leader that asked for the campaign do not bind.
     pub(super) fn campaign(&mut self, now: Time, view: &View, asked_by: Option<&PeerId>) {
         let above = self.rules.record().stamp.clone();
         let tally = self.become_candidate(self.electorate(view), &above, asked_by.cloned());
@@ -112,8 +112,8 @@ impl Raft {
         self.await_votes(now, view);
     }
 
-    /// Until then the votes that were asked for should be here. A round begins when its requests may go out, and
-    /// where votes go to disk first it lasts so much longer.
+    /// Sets the time at which the requested votes should be here. A round begins when its requests may go out; where
+    /// votes go to disk first, it lasts two writes longer.
     pub(super) fn await_votes(&mut self, now: Time, view: &View) {
         let mut delay = self.retry_delay(slowest_rtt(view)) + self.write_time() * 2;
         if self.asked_by().is_some() {
@@ -122,7 +122,7 @@ impl Raft {
         self.set_round_at(now + delay);
     }
 
-    /// G14: a failed round is repeated soon, at a time that others hardly hit too.
+    /// G14: a failed round is repeated soon, at a random time that rarely collides with others.
     pub(super) fn retry_delay(&mut self, rtt: Duration) -> Duration {
         if !self.config.guards.fast_retry() {
             let min = self.election_timeout_min();
@@ -131,8 +131,8 @@ impl Raft {
         rtt + self.up_to(MIN_RETRY_SPREAD.max(rtt * 4))
     }
 
-    /// Whether there are enough voters for a majority: a static quorum may be out of reach, and a campaign would
-    /// only raise the term.
+    /// Whether there are enough voters for a majority. A static quorum may be out of reach; a campaign would then only
+    /// raise the term.
     pub(super) fn can_win(&self, view: &View) -> bool {
         let voters = view.eligible().count() + 1;
         self.config.quorum.votes_needed(voters) <= voters
@@ -152,14 +152,14 @@ impl Raft {
         let Some(in_place) = self.leading().and_then(|leader| leader.in_place) else {
             return;
         };
-        // Voters that just started refuse until their grace is over (G9): it asks for so long, and once more.
+        // Voters that just started refuse until their grace is over (G9): the leader asks for that long, and once more.
         let timeout = self.election_timeout_max() + MIN_RETRY_SPREAD;
         if now.since(in_place.since) > timeout {
             self.resign(now);
             return;
         }
         if self.asks_the_linked(view) {
-            // The same voters are asked again for the same term, so that waiting costs no terms (P15).
+            // Asks the same voters again for the same term, so that waiting costs no terms (P15).
             self.request_votes(now, view, Tally::Pending);
         } else {
             let above = self.rules.record().stamp.clone();
@@ -167,7 +167,7 @@ impl Raft {
         }
     }
 
-    /// Whether the open round asks exactly those who are linked now.
+    /// Whether the open round asks exactly the voters that are linked now.
     fn asks_the_linked(&self, view: &View) -> bool {
         let mut voters = self.electorate(view);
         voters.insert(self.me.clone());
@@ -175,15 +175,15 @@ impl Raft {
         open.is_some_and(|open| open.electorate == voters)
     }
 
-    /// Whether a candidate that had no majority in time may ask for the same term again. Not for the leader that
-    /// asked it to campaign: that had its time.
+    /// Whether a candidate that had no majority in time may ask for the same term again. A leader's request to campaign
+    /// covers one round only.
     pub(super) fn may_ask_again(&self, view: &View) -> bool {
         let open = self.rules.campaign();
         let unopposed = open.is_some_and(|open| open.refused.is_empty());
         unopposed && self.asked_by().is_none() && self.may_campaign() && self.asks_the_linked(view)
     }
 
-    /// Stops leading without a successor in sight.
+    /// Stops leading without a known successor.
     pub(super) fn resign(&mut self, now: Time) {
         self.become_follower(Following::None);
         self.election_at = now + self.up_to(SUCCESSION_GRACE);
@@ -196,7 +196,7 @@ impl Raft {
         }
     }
 
-    /// The peers whose votes count, fixed for one round (G5): those that are linked, or the roster, linked or not.
+    /// The voters whose votes count, fixed for one round (G5): the linked ones, or the roster, linked or not.
     pub(super) fn electorate(&self, view: &View) -> BTreeSet<PeerId> {
         match self.config.quorum.roster() {
             Some(roster) => roster.electorate(),
@@ -204,7 +204,7 @@ impl Raft {
         }
     }
 
-    /// Asks all who are linked and may vote, and the observers too where they may object.
+    /// Asks all linked voters, and the observers too where they may object.
     fn ask(&mut self, view: &View, observers: bool, message: &ElectionMessage) {
         for (id, voter) in &view.voters {
             if voter.eligible || observers {

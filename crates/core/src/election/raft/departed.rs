@@ -1,22 +1,22 @@
-//! Incarnations of peers that are linked no more: nobody is to believe in a leader that is gone.
+//! Incarnations of peers that are no longer linked, so that no member believes in a leader that is gone.
 
 use super::Gone;
 use crate::bounded::BoundedMap;
 use crate::id::{Incarnation, PeerId};
 use crate::time::{Duration, Time};
 
-/// How many are remembered, and for how long: later nobody can believe in one any more.
+/// Maximum number of remembered incarnations, and for how long; later no member can still believe in one.
 const MAX_GONE: usize = 1024;
 const GONE_IS_REMEMBERED: Duration = Duration::from_secs(10);
 
-/// See the module's text.
+/// Incarnations whose links have ended.
 #[derive(Debug, Default)]
 pub(super) struct Departures(BoundedMap<(PeerId, Incarnation), Departed, MAX_GONE>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Departed {
-    /// Since when it is known to have ended: it left, was lost by its transport, or the peer has another incarnation. One
-    /// that only fell silent may live on for others.
+    /// Since when it is known to have ended: it left, its transport lost it, or the peer has another incarnation. An
+    /// incarnation that only fell silent may live on for others.
     ended_at: Option<Time>,
     /// Whether the peer was linked in another incarnation since.
     succeeded: bool,
@@ -42,7 +42,8 @@ impl Departures {
         self.insert(peer, incarnation, departed);
     }
 
-    /// Others named `incarnation` of `peer`, which is linked now: in another one, this one has ended.
+    /// Other members named `incarnation` of `peer`. If the peer is linked now in another incarnation, this one has
+    /// ended.
     pub(super) fn hear_of(&mut self, peer: &PeerId, incarnation: Incarnation) {
         if self.0.contains_key(&(peer.clone(), incarnation)) {
             return;
@@ -54,14 +55,15 @@ impl Departures {
         self.insert(peer, incarnation, unknown);
     }
 
-    /// Those that did not end make way first, and then those that ended first: what others name is no proof that it lived.
+    /// Makes room by dropping incarnations that did not end, then the ones that ended first: a name in others' reports
+    /// does not prove that it lived.
     fn insert(&mut self, peer: &PeerId, incarnation: Incarnation, departed: Departed) {
         let key = (peer.clone(), incarnation);
         self.0
             .insert_over(key, departed, |_, departed| departed.ended_at);
     }
 
-    /// The incarnation of `peer` that is linked has not ended, whatever its end looked like; others of it have.
+    /// The linked incarnation of `peer` has not ended, whatever its end looked like; its other incarnations have.
     pub(super) fn is_back(&mut self, now: Time, peer: &PeerId, linked: Option<Incarnation>) {
         self.0
             .retain(|(id, incarnation), _| id != peer || linked != Some(*incarnation));
@@ -72,15 +74,16 @@ impl Departures {
         }
     }
 
-    /// Whether the last incarnation of `peer` that was linked here left or was lost by its transport, and others may not
-    /// know it yet.
+    /// Whether the last incarnation of `peer` that was linked here left or was lost by its transport, and others may
+    /// not know it yet.
     pub(super) fn is_gone(&self, now: Time, peer: &PeerId) -> bool {
         self.of(peer)
             .any(|(_, departed)| !departed.succeeded && departed.is_gone(now))
     }
 
-    /// The same of one incarnation. While no later one of the peer was linked here, one that started before the one that
-    /// is gone is gone, too; else the order of two cannot be seen, because clocks are set back.
+    /// As [`is_gone`](Self::is_gone), of one incarnation. While no later incarnation of the peer was linked here, one
+    /// that started before the one that is gone is gone, too. Otherwise two incarnations cannot be ordered, because
+    /// clocks may be set back.
     pub(super) fn is_gone_in(&self, now: Time, peer: &PeerId, incarnation: Incarnation) -> bool {
         self.of(peer).any(|(gone, departed)| {
             let ended = gone == incarnation || (gone > incarnation && !departed.succeeded);

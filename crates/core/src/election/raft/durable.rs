@@ -1,9 +1,10 @@
-//! Term and vote on disk before anybody hears of them (C2, C8): where the quorum is static, a restart must not vote
+//! Term and vote on disk before they are sent (C2, C8): where the quorum is static, a restarted voter must not vote
 //! twice.
 //!
-//! What depends on a state that is not on disk yet is held back, in order; of what waits for the same write a peer is told
-//! the newest of each kind, so that a slow disk does not answer rounds of votes that are long over. Heartbeats are not held
-//! back: they go on with the newest record that is on disk, so that a slow disk costs elections and not links.
+//! Messages that depend on a state that is not on disk yet are held back, in order. Of the messages to one peer that
+//! wait for the same write only the newest of each kind is kept, so that a slow disk does not answer rounds of votes
+//! that are long over. Heartbeats are not held back: they carry the newest record that is on disk, so that a slow disk
+//! costs elections and not links.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
@@ -17,15 +18,15 @@ use crate::id::PeerId;
 use crate::opaque::Opaque;
 use crate::time::{Duration, Time};
 
-/// What must survive the process: equal states need no write.
+/// The state that must survive the process: equal states need no write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct State {
     vote: Vote,
-    /// Counts the changes of what is known of the other voters.
+    /// Counts the changes of the knowledge about other voters.
     known: u64,
 }
 
-/// A change of this raises the write counter.
+/// The part of the state whose change raises the write counter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Vote {
     record: Record,
@@ -35,40 +36,40 @@ struct Vote {
     recoveries: u64,
 }
 
-/// A state on its way to the disk, or there.
+/// A state that is on disk, or being written.
 #[derive(Debug, Clone)]
 struct Written {
     state: State,
     writes: u64,
 }
 
-/// What is on disk, and what waits for it.
+/// The state on disk, and the messages that wait for it.
 #[derive(Debug)]
 pub(super) struct Disk {
     safe: Written,
-    /// What is being written; one state at a time, so that a slow disk gets the newest and not all.
+    /// The state being written; one at a time, so that a slow disk gets the newest state and not all of them.
     writing: Option<(u64, Written)>,
     began: Time,
-    /// How long the last write took. Other members' disks are taken for equals.
+    /// Duration of the last write. Other members' disks are assumed to be as fast.
     took: Duration,
     written: u64,
-    /// The other voters that were met in this session, of this incarnation or an earlier one.
+    /// The other voters that this session met, in this incarnation or an earlier one.
     others: BTreeMap<PeerId, KnownVoter>,
     known: u64,
-    /// Up to which write counter votes may be forgotten, as others remember it.
+    /// The write counter up to which votes may be forgotten, as others remember it.
     forgotten: Option<u64>,
     recoveries: u64,
     /// This node knows all votes that it gave since this write counter.
     since: u64,
     /// The next write counter is larger than this.
     above: u64,
-    /// Each with the number of the write that it waits for.
+    /// Held messages, each with the number of the write that it waits for.
     held: VecDeque<(u64, OutputOf<Raft>)>,
     released: VecDeque<OutputOf<Raft>>,
 }
 
 impl Disk {
-    /// With what is on disk when this incarnation starts.
+    /// Starts with the state on disk.
     pub(super) fn new(saved: Saved) -> Self {
         let vote = Vote {
             record: saved.record,
@@ -112,12 +113,13 @@ impl Disk {
         }
     }
 
-    /// Votes that were given up to `writes` may be forgotten.
+    /// Notes that votes given up to `writes` may be forgotten.
     pub(super) fn forget(&mut self, writes: u64) {
         self.forgotten = self.forgotten.max(Some(writes));
     }
 
-    /// None of those votes can be given again: the next write counter is above all that others remember.
+    /// Makes sure that none of those votes can be given again: the next write counter is above all that others
+    /// remember.
     pub(super) fn recover(&mut self) {
         self.above = self.above.max(self.forgotten.take().unwrap_or_default());
         self.recoveries += 1;
@@ -127,19 +129,19 @@ impl Disk {
         self.since
     }
 
-    /// Whether an earlier incarnation that showed this write counter gave no vote that this one does not know.
+    /// Whether this node knows all votes of an earlier incarnation that showed this write counter.
     pub(super) fn knows_votes_of(&self, writes: u64) -> bool {
         writes < self.since || writes <= self.above
     }
 
-    /// The next write, if there is something to write.
+    /// The next write, if a write is due.
     fn write(&mut self, now: Time, state: State) -> Option<Extra> {
         if self.writing.is_some() || state == self.safe.state {
             return None;
         }
         let mut writes = self.safe.writes;
         if state.vote != self.safe.state.vote {
-            // What is known of others alone raises nothing, or two voters would raise each other's counters for ever.
+            // Knowledge about others alone raises nothing, or two voters would raise each other's counters for ever.
             writes = writes.max(self.above).saturating_add(1);
         }
         self.written += 1;
@@ -172,14 +174,14 @@ impl Disk {
             Some((number, writing)) if writing.state.vote == state.vote => *number,
             _ => self.written + 1,
         };
-        // Two writes at most are waited for: the one that is under way, and the next.
+        // A message waits for two writes at most: the current one and the next.
         self.held
             .retain(|(number, held)| *number != waits_for || !replaces(&output, held));
         self.held.push_back((waits_for, output));
         None
     }
 
-    /// Whether that was what is being written.
+    /// Whether `number` is the current write.
     fn written(&mut self, now: Time, number: u64) -> bool {
         match self.writing.take() {
             Some((open, written)) if open <= number => {
@@ -197,7 +199,7 @@ impl Disk {
         }
     }
 
-    /// Nothing is being written now.
+    /// Releases messages when no write is under way.
     fn release(&mut self, state: &State) {
         let all = state.vote == self.safe.state.vote;
         while let Some((waits_for, _)) = self.held.front() {
@@ -210,8 +212,8 @@ impl Disk {
     }
 }
 
-/// Whether `newer` says all that `older` still has to say: a request ends the rounds before its own, whose answers count
-/// no more, and what a peer goes by is what it says last.
+/// Whether `newer` replaces `older`: a request ends the rounds before its own, whose answers no longer count, and the
+/// last message shows which record a peer follows.
 fn replaces(newer: &OutputOf<Raft>, older: &OutputOf<Raft>) -> bool {
     use ElectionOutput::{HeartbeatNow, Send};
     match (newer, older) {
@@ -240,7 +242,7 @@ impl Raft {
         Some(State { vote, known })
     }
 
-    /// What to do next, writes first.
+    /// The next output, writes first.
     pub(super) fn next_output(&mut self) -> Option<OutputOf<Raft>> {
         let Some(state) = self.state() else {
             return self.outputs.pop_front();
@@ -266,7 +268,7 @@ impl Raft {
         None
     }
 
-    /// The disk has what was asked for up to `number`.
+    /// The states up to `number` are on disk.
     fn written(&mut self, now: Time, view: &View, number: u64) {
         let (Some(state), Some(disk)) = (self.state(), &mut self.disk) else {
             return;
@@ -279,17 +281,18 @@ impl Raft {
         }
     }
 
-    /// How long a vote takes to be safe, as far as known.
+    /// The time until a vote is safe, as far as known.
     pub(super) fn write_time(&self) -> Duration {
         self.disk.as_ref().map_or(Duration::ZERO, |disk| disk.took)
     }
 
-    /// What waits for a link that is gone must not go out on the next one.
+    /// Drops messages held for a lost link: they must not go out on the next one.
     pub(super) fn forget_held(&mut self, peer: &PeerId) {
         self.take_back(|to, _| to == peer);
     }
 
-    /// An observer neither votes nor stands, not even late (P6); nor does a voter that noticed that it forgot votes (P4).
+    /// Drops held votes. An observer neither votes nor stands, not even late (P6); nor does a voter that noticed that
+    /// it forgot votes (P4).
     pub(super) fn forget_votes(&mut self) {
         self.take_back(|_, message| {
             matches!(
@@ -322,7 +325,7 @@ impl Raft {
         }
     }
 
-    /// Whether nothing that is said of the present record can be undone by a restart.
+    /// Whether no message about the present record can be undone by a restart.
     pub(super) fn is_safe(&self) -> bool {
         self.safe_record() == self.rules.record()
     }
@@ -367,7 +370,7 @@ mod tests {
         State { vote, known: 0 }
     }
 
-    /// Writes it; gives the write counter.
+    /// Writes the state; returns the write counter.
     fn write(disk: &mut Disk, state: State) -> u64 {
         let write = disk.write(Time::ZERO, state);
         let Some(Extra::Persist { number, state }) = write else {
@@ -389,7 +392,7 @@ mod tests {
         let state = voted(&disk, 1);
         assert_eq!(write(&mut disk, state), 6);
         assert_eq!((disk.since(), known(&disk)), (5, 5));
-        // Others remember more writes than its file knows.
+        // Others remember more writes than its file has.
         disk.forget(9);
         disk.forget(8);
         disk.recover();

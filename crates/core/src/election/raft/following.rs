@@ -1,4 +1,4 @@
-//! Whom this node goes by while it does not lead.
+//! The leader that this node follows while it does not lead.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use crate::election::rules::RoleKind;
 use crate::id::{Fingerprint, PeerId};
 use crate::time::{Duration, Time};
 
-/// Whom a follower shows as leader.
+/// The leader that a follower shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Following {
-    /// Nobody.
+    /// No leader.
     None,
     /// A peer whose heartbeats arrive here.
     Direct(Heard),
@@ -23,27 +23,28 @@ pub(super) enum Following {
     Awaited(Named),
 }
 
-/// A leader that is heard here.
+/// A leader whose heartbeats arrive here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Heard {
     pub(super) leader: PeerId,
-    /// The record under which it was last heard to lead.
+    /// The record under which the leader last showed that it leads.
     pub(super) record: Record,
-    /// When last.
+    /// The time of its last heartbeat.
     pub(super) at: Time,
     pub(super) weight: u32,
     pub(super) led_ms: u64,
 }
 
-/// A leader that is not heard here, and believed in until then.
+/// A leader that is not heard here, believed in until a given time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) leader: PeerId,
-    /// When the member that vouched for it last loses it, unless that one hears it again.
+    /// The time at which the member that vouched for it last loses it, unless that member receives its heartbeats again.
     pub(super) heard_until: Time,
     pub(super) key: Option<Fingerprint>,
     pub(super) until: Time,
-    /// The linked peers that named it. Without any there is no path to it: it is not shown, but believed in.
+    /// The linked peers that named it. Without any there is no path to it: this node believes in it, but does not show
+    /// it.
     pub(super) vouchers: BTreeSet<PeerId>,
 }
 
@@ -67,18 +68,18 @@ impl From<Option<Named>> for Following {
     }
 }
 
-/// What a peer reports of a live leader.
+/// A peer's report of a living leader.
 pub(super) enum Report {
-    /// It names none.
+    /// The peer names none.
     None,
-    /// It names one that this node knows to be gone: as good as no answer (G3).
+    /// The peer names a leader that this node knows to be gone: as good as no answer (G3).
     Dead,
-    /// It names one.
+    /// The peer names a living leader.
     Alive(LiveLeader),
 }
 
 impl Raft {
-    /// Whom this node goes by, unless it asks, campaigns or leads.
+    /// The leader that this node follows, unless it asks, campaigns or leads.
     pub(super) fn following(&self) -> &Following {
         match &self.role {
             Role::Follower(following) => following,
@@ -94,12 +95,12 @@ impl Raft {
         }
     }
 
-    /// Whether this node follows nobody, asks nobody and does not lead.
+    /// Whether this node follows no leader, has no open round and does not lead.
     pub(super) fn is_free(&self) -> bool {
         matches!(self.role, Role::Follower(Following::None))
     }
 
-    /// Goes by `from`, whose claim is not older than anything seen.
+    /// Follows `from`, whose claim is at least as new as any claim seen.
     pub(super) fn hear_leader(
         &mut self,
         now: Time,
@@ -134,7 +135,7 @@ impl Raft {
         }));
         self.has_followed = true;
         self.yielded = false;
-        // The leader is one of both numbers, this node one of the others.
+        // Voters besides the leader: the view leaves out this node instead, and `weight` counts the leader, too.
         let count = view
             .eligible()
             .count()
@@ -150,8 +151,8 @@ impl Raft {
         }
     }
 
-    /// Takes over a larger record, with what follows from it for role and timers. Whom this node shows as
-    /// leader is left to the caller, unless the record assigns this node itself.
+    /// Adopts a larger record, with its consequences for role and timers. The caller decides which leader this node
+    /// shows, unless the record assigns this node itself.
     pub(super) fn take_over(&mut self, now: Time, view: &View, record: &Record) {
         if !self.rules.is_newer(record) || self.is_bare_term_beside_roster(record) {
             return;
@@ -165,8 +166,8 @@ impl Raft {
         }
     }
 
-    /// Voters ignore the answers of a member beside the roster. If it took over the term of a candidate, it could not inform
-    /// the leader of that term, whose own record it would refuse for good.
+    /// Voters ignore the answers of a member that is not in the roster. If it adopted the term of a candidate, it could
+    /// not inform the leader of that term, whose own record it would refuse for good.
     fn is_bare_term_beside_roster(&self, record: &Record) -> bool {
         record.leader.is_none() && !self.config.quorum.admits(&self.me)
     }
@@ -181,14 +182,14 @@ impl Raft {
     ) {
         self.take_over(now, view, record);
         if self.leads() && record.leader.as_ref() == Some(&self.me) {
-            return; // it assigns this node
+            return; // the record assigns this node
         }
         let extra = self.draw_timeout(view) - self.election_timeout_min();
         self.saw_leader(now, &live.id, live.led_ms);
         let rest = Duration::from_millis(live.rest_ms.into()).min(self.config.heartbeat_timeout);
         let until = now + rest + extra;
         self.believed = Some((live.id.clone(), live.incarnation));
-        // A node that may campaign does not ask for votes before then, and shows for whom it waits.
+        // A node that may campaign asks for no votes before then, and shows the leader that it waits for.
         let shown = self.may_campaign() || self.is_news(now, &live.id, rest);
         let named = shown.then(|| self.named(&live.id, Some(live.key), now + rest, until));
         self.become_follower(named.into());
@@ -203,7 +204,7 @@ impl Raft {
         }
     }
 
-    /// `leader` as the peer names it that speaks now. Peers that named it before still do.
+    /// `leader` as named by the peer whose message is being handled. Peers that named it before still vouch for it.
     pub(super) fn named(
         &self,
         leader: &PeerId,
@@ -225,9 +226,9 @@ impl Raft {
         }
     }
 
-    /// Whether the report of a peer, which loses `leader` after `rest`, outweighs the silence in which this node lost that
-    /// leader. It does if the peer heard the leader well after this node, or the member that vouched for the leader here:
-    /// peers notice a crash at slightly different times.
+    /// Whether the report of a peer, which loses `leader` after `rest`, outweighs the silence in which this node lost
+    /// that leader. It does if the peer heard the leader well after this node did, or after the member that vouched for
+    /// the leader here. Peers notice a crash at slightly different times.
     pub(super) fn is_news(&self, now: Time, leader: &PeerId, rest: Duration) -> bool {
         let margin = self.config.heartbeat_timeout / 2;
         !self
@@ -236,7 +237,7 @@ impl Raft {
             .is_some_and(|(silent, at)| silent == leader && now + rest <= *at + margin)
     }
 
-    /// What a report of a live leader is worth to this node.
+    /// The value of a report of a living leader to this node.
     pub(super) fn weigh_live(&self, now: Time, view: &View, live: Option<LiveLeader>) -> Report {
         match live {
             None => Report::None,
@@ -257,7 +258,7 @@ impl Raft {
         }
     }
 
-    /// The rules took a higher record, which ends every role.
+    /// The rules adopted a higher record, which ends every role.
     pub(super) fn yield_to_record(&mut self, now: Time, view: &View) {
         if self.rules.role() != RoleKind::Follower {
             return;

@@ -1,4 +1,4 @@
-//! What heartbeats say of who leads, and what a leader is told that goes by an older record.
+//! Leadership in heartbeats, and nacks to a leader with an older record.
 
 use super::following::{Following, Report};
 use super::standing::millis;
@@ -31,14 +31,14 @@ impl Raft {
             } => {
                 let record = self.heed(now, &record)?;
                 if self.names_another_key(view, from, &record) {
-                    return Ok(()); // an earlier process of its id led under that record
+                    return Ok(()); // an earlier process with its id led under that record
                 }
                 let from = match &record.leader {
                     Some(leader) => self.sender(from, leader)?,
                     None => from,
                 };
                 match &record.leader {
-                    _ if !self.counts(view, from) => {} // P6: it may not
+                    _ if !self.counts(view, from) => {} // P6: it may not lead
                     Some(_) => {
                         self.leader_heard(now, view, from, &record, weight, led_ms);
                         self.adopt_timeout(now, view, from, election_timeout_min_ms);
@@ -74,8 +74,8 @@ impl Raft {
             self.hear_leader(now, view, from, record, weight, led_ms);
             return;
         }
-        // C4.6: the leader that the own record names is alive, though it does not know the record yet. With a static
-        // quorum it is deposed.
+        // C4.6: the leader that this node's record names is alive, though it does not know the record yet. With a
+        // static quorum the record deposes it.
         let named = self.rules.record().leader.as_ref() == Some(from);
         let follows = self.follows() && !self.config.quorum.is_static();
         if follows && (named || self.following().is_direct(from)) {
@@ -113,7 +113,7 @@ impl Raft {
             self.outranked(now, view, record);
         }
         if let Role::Leader(leader) = &mut self.role {
-            // Until a campaign in place is won its followers go by the record before it.
+            // Until a campaign in place is won, its followers follow the record before it.
             if live && (*record == *self.rules.record() || *record == leader.record) {
                 leader.acks.insert(from.clone(), now);
                 leader.window.answered(now, from);
@@ -150,11 +150,11 @@ impl Raft {
             }
             _ => {
                 self.lose_leader();
-                // It may have given way to a leader whose side is not known here.
+                // It may have yielded to a leader whose side is not known here.
                 self.electors = Electors::Unknown;
                 self.hints.ended = Some(LeaderReason::Resigned);
                 if self.config.quorum.is_static() {
-                    // The lease that it held is over, too.
+                    // Its lease is over, too.
                     self.lease_until = now;
                 }
                 if self.config.guards.succession() {
@@ -165,7 +165,7 @@ impl Raft {
         }
     }
 
-    /// A peer hears the leader of its record directly, and says so with every heartbeat.
+    /// A peer reports with every heartbeat that it receives those of its record's leader.
     fn vouched(&mut self, now: Time, view: &View, record: &Record) {
         let Some(leader) = &record.leader else {
             return;
@@ -177,8 +177,8 @@ impl Raft {
             }
             (_, named) => named.is_some_and(|named| named.leader == *leader),
         };
-        // A node that may campaign asks when its timer fires, which tells it more. One that may not has no
-        // other way to learn of a leader that it cannot reach.
+        // A node that may campaign asks when its timer fires, and learns more from the answers. One that may not
+        // campaign has no other way to learn of a leader that it cannot reach.
         let learns = self.is_free()
             && !self.may_campaign()
             && *record >= *self.rules.record()
@@ -189,11 +189,12 @@ impl Raft {
             return;
         }
         let leader = leader.clone();
-        // How long it has led is not said: under the record of the leader before, it led beside it.
+        // The heartbeat does not carry the time led. A leader under the record that this node already holds led beside
+        // the one that it followed.
         let beside = *record == *self.rules.record() && self.is_free();
         self.saw_leader(now, &leader, if beside { u64::MAX } else { 0 });
         let shown = self.role.named();
-        // How long the peer goes on hearing it is not said.
+        // The heartbeat does not carry for how long the peer will hear the leader.
         let heard_until = shown.map_or(now, |named| named.heard_until.max(now));
         let shown_until = shown.map_or(now, |named| named.until);
         let until = shown_until.max(now + self.draw_timeout(view));
@@ -215,8 +216,8 @@ impl Raft {
             return;
         }
         if let Some(leader) = self.leading_mut() {
-            // It goes by another claim now: two leaders that share a follower must not both count it, or
-            // each finds itself the heavier one and they depose each other for ever.
+            // The peer follows another claim now. Two leaders that share a follower must not both count it, or each
+            // finds itself the heavier one and they depose each other for ever.
             leader.acks.remove(from);
         }
         if self.is_host() {
@@ -230,7 +231,7 @@ impl Raft {
         }
         let is_namesake = |live: &&LiveLeader| self.is_namesake(view, &live.id, live.key);
         if let (Some(leader), Some(live)) = (self.leading(), live.as_ref().filter(is_namesake)) {
-            // Both cannot stay. The members of the side that yields move each by itself, and its leader does nothing.
+            // Only one can stay. Each member of the side that yields moves by itself; its leader does nothing.
             let own = (
                 self.weight(now, view, leader),
                 millis(now.since(leader.since)),
@@ -242,7 +243,7 @@ impl Raft {
         }
         let report = self.weigh_live(now, view, live);
         let Some(leader) = self.leading() else {
-            // A candidate goes by what it is told.
+            // A candidate obeys the report.
             match report {
                 Report::Alive(live) => self.follow_indirectly(now, view, record, &live),
                 Report::Dead | Report::None => self.take_over(now, view, record),
@@ -260,7 +261,7 @@ impl Raft {
         let foreign_epoch = record.stamp.epoch != self.rules.record().stamp.epoch;
         let assigned_to_me = record.assigned && self.names_me(record) && foreign_epoch;
         let stays = match (&report, self.config.policy.merge) {
-            // It has what this leader wants it to have.
+            // This is the transfer that this leader asked for.
             (Report::Alive(live), _) if leader.hands_over_to(&live.id) => false,
             (_, MergePolicy::HighestTerm) => false,
             (Report::Alive(live), MergePolicy::LargestSide) => {
@@ -268,8 +269,8 @@ impl Raft {
                     self.weight(now, view, leader),
                     millis(now.since(leader.since)),
                 );
-                // What a third peer says of the rival is old by a trip. Two that began to lead within that
-                // time would each find itself the older one, again and again: the larger id ends it.
+                // A third peer's report of the rival is one trip old. Two leaders that began within that time would
+                // each find itself the older one, again and again: the larger id decides.
                 let heavier = if leader.contests_with(&live.id) < MAX_CONTESTS {
                     own > (live.weight, live.led_ms)
                 } else {
@@ -287,8 +288,9 @@ impl Raft {
         let target = record.leader.as_ref();
         let is_here = target.is_some_and(|target| view.voters.contains_key(target));
         if foreign_epoch && record.assigned && is_here && matches!(report, Report::None) {
-            // A SetLeader that has not reached this leader yet: nobody hears its target so far, but to go
-            // above it now would undo what a host just asked for (C4). One whose target is not here may be old.
+            // A SetLeader that has not reached this leader yet: no member receives its target's heartbeats so far, but
+            // going above it now would undo a host's fresh request (C4). One whose target is not connected here may be
+            // old.
             self.adopt_assignment(now, view, record);
             return;
         }

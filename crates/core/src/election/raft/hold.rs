@@ -1,38 +1,39 @@
 //! Hold: after the loss of a leader that `SetLeader` named, members wait for a host (C4.5).
 //!
-//! Hold binds a node under one record only: the one under which it followed the named leader, or which it took, while it
-//! had no leader, from the Hellos of others, one of whom it binds already. So somebody followed the leader under it: a
-//! room does not wait for a host because of a target that nobody ever heard. A node that made the assignment, or gave up
-//! a living leader for it, and never heard the named leader campaigns instead: else one call that named a dead member
-//! would silence a healthy room. So does the named member itself.
+//! Hold binds a node under one record only. That is the record under which the node followed the named leader, or the
+//! record that it adopted, while it had no leader, from the Hellos of others, one of which Hold binds already. So some
+//! member followed the leader under it: a room does not wait for a host because of a target that no member ever heard.
+//! A node campaigns instead if it made the assignment, or gave up a living leader for it, and never heard the named
+//! leader. Otherwise one call that named a dead member would silence a healthy room. The named member itself campaigns,
+//! too.
 
 use super::{ElectionInput, InputOf, Raft, Recovery, View};
 use crate::election::raft::wire::{ElectionMessage, LiveLeader, Pulse};
 use crate::election::record::Record;
 use crate::id::PeerId;
 
-/// An assigned record in an input, under which Hold may bind from then on.
+/// An assigned record in an input. Hold may bind under it afterwards.
 #[derive(Debug)]
 pub(super) enum Sighting {
     /// The sender leads under it, or vouches for its leader.
     Lives(Record),
-    /// A Hello names no living leader, and neither does this node. Whether Hold binds its sender.
+    /// A Hello names no living leader, and this node knows none. The flag is whether Hold binds the sender.
     Hello(Record, bool),
 }
 
-/// The records by which a node decides whether Hold binds it.
+/// The records that decide whether Hold binds a node.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    /// The assigned record under which it does when its leader is lost.
+    /// The assigned record under which Hold binds when its leader is lost.
     under: Option<Record>,
-    /// The one that it took from a Hello while it had no leader.
+    /// The record that this node adopted from a Hello while it had no leader.
     taken: Option<Record>,
-    /// The one under which the host has allowed elections since.
+    /// The record under which the host has allowed elections since.
     released_under: Option<Record>,
 }
 
 impl Raft {
-    /// Whether this node waits for a host, instead of an election.
+    /// Whether this node waits for a host instead of an election.
     pub(super) fn is_held(&self) -> bool {
         let record = Some(self.rules.record());
         self.config.recovery == Recovery::Hold
@@ -45,12 +46,12 @@ impl Raft {
         self.rules.record().assigned && self.config.recovery == Recovery::Hold
     }
 
-    /// The host allows elections, under the present record for good.
+    /// The host allows elections: for good under the present record.
     pub(super) fn release(&mut self) {
         self.held.released_under = Some(self.rules.record().clone());
     }
 
-    /// What `input` shows of an assigned leader, before this node takes it.
+    /// The sighting of an assigned leader in `input`, before this node handles it.
     pub(super) fn sighting(&self, view: &View, input: &InputOf<Self>) -> Option<Sighting> {
         if let Some(record) = living(input) {
             let is_news = record.assigned && self.held.under.as_ref() != Some(record);
@@ -59,7 +60,7 @@ impl Raft {
         let ElectionInput::PeerUp { ours, theirs, .. } = input else {
             return None;
         };
-        // Only an earlier incarnation of this process can be meant where this one has met nobody.
+        // If this incarnation has met no peer, the record can only mean an earlier one.
         let names_this_incarnation = theirs.record.leader.as_ref() == Some(&self.me) && !ours.lone;
         let record = &theirs.record;
         let takes = self.rules.is_newer(record) || self.held.taken.as_ref() == Some(record);
@@ -68,12 +69,12 @@ impl Raft {
         (may_bind && !names_this_incarnation).then(|| Sighting::Hello(record.clone(), binds_it))
     }
 
-    /// Whether Hold binds members with that setting which take the present record from this one (C4.5).
+    /// Whether Hold binds members with that setting that adopt the present record from this node (C4.5).
     pub(super) fn hands_hold_on(&self) -> bool {
         self.held.under.as_ref() == Some(self.rules.record())
     }
 
-    /// Keeps the record, if the input made this node follow its leader, or wait for that without one.
+    /// Keeps the record if the input made this node follow its leader, or wait for it without a leader.
     pub(super) fn note_sighting(&mut self, view: &View, sighting: Sighting) {
         let (record, binds) = match sighting {
             Sighting::Lives(record) => {
@@ -91,20 +92,20 @@ impl Raft {
         if record.assigned && binds && record == *self.rules.record() {
             self.held.under = Some(record);
             if self.shows_no_leader(view) && self.is_held() {
-                self.abandon_round(); // it had not heard that anybody waits
+                self.abandon_round(); // it did not know that others wait
             }
         }
     }
 
-    /// The leader that this node hears or that others vouch for. An assigned one that it only waits for is none; for
-    /// checks, too.
+    /// The leader whose heartbeats arrive here, or for which others vouch; not an assigned one that it only waits for.
+    /// For checks, too.
     pub fn followed(&self) -> Option<&PeerId> {
         let heard = self.heard().map(|heard| &heard.leader);
         heard.or_else(|| Some(&self.role.named()?.leader))
     }
 }
 
-/// The record whose leader lives, as the sender says.
+/// The record whose leader lives, according to the sender.
 fn living(input: &InputOf<Raft>) -> Option<&Record> {
     let of_live = |record: &Record, live: &Option<LiveLeader>| {
         let heard = live.as_ref().filter(|live| live.weight > 0);

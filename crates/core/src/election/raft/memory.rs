@@ -1,10 +1,10 @@
-//! What the voters of a static quorum remember of each other, so that a state file that was lost, or replaced by an
-//! older copy, is noticed (C2).
+//! The voters' memory of each other in a static quorum: it detects a state file that was lost, or replaced by an older
+//! copy (C2).
 //!
-//! Every incarnation of a voter, and every vote, raises its write counter on disk before anything is said of it. So a
-//! new incarnation that begins at no larger counter than an earlier one showed has forgotten votes. The others do not
-//! count it, and tell it with every heartbeat what they remember. It votes again when it has heard all of them: a
-//! candidate's term is on disk before the candidate asks, so that no term above theirs can have got its vote.
+//! Every incarnation of a voter, and every vote, raises its write counter on disk before any message shows it. So a new
+//! incarnation that begins at no larger counter than an earlier one showed has forgotten votes. The other voters do not
+//! count it, and report to it with every heartbeat what they remember. It votes again when it has heard all of them: a
+//! candidate's term is on disk before the candidate asks, so no term above theirs can have got its vote.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ use crate::time::Time;
 /// A voter that may have forgotten votes, until it cannot give them again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Stale {
-    /// The other voters whose records it has heard since it noticed, and whether each was sure of its own votes.
+    /// The other voters whose records it has received since it noticed, and whether each was sure of its own votes.
     heard: BTreeMap<PeerId, bool>,
 }
 
 impl Raft {
-    /// Whether what `peer` says of elections counts here: of a static quorum only the roster's members are heard, with
-    /// a dynamic one everybody.
+    /// Whether election messages of `peer` count here: with a static quorum only those of the roster's members, with a
+    /// dynamic one all of them.
     pub(super) fn heeds(&self, peer: &PeerId) -> bool {
         self.config.quorum.admits(peer)
     }
@@ -37,7 +37,7 @@ impl Raft {
     }
 
     pub(super) fn remembers_its_votes(&self, view: &View, peer: &PeerId) -> bool {
-        // A member beside the roster counts no votes, and voters tell it nothing of theirs.
+        // A member that is not in the roster counts no votes, and voters report nothing of theirs to it.
         let counts_votes = self.config.quorum.admits(&self.me);
         let Some(disk) = self.disk.as_ref().filter(|_| counts_votes) else {
             return true;
@@ -68,8 +68,8 @@ impl Raft {
         self.knows_its_votes_since(now, view, peer, since)
     }
 
-    /// A voter shows from which write counter on it knows its votes. An incarnation that knows all votes of the one
-    /// before it takes that one's place.
+    /// A voter shows the write counter since which it knows its votes. An incarnation that knows all votes of the one
+    /// before it succeeds it.
     fn knows_its_votes_since(
         &mut self,
         now: Time,
@@ -93,7 +93,7 @@ impl Raft {
         Ok(())
     }
 
-    /// A voter shows its write counter. Of an incarnation that forgot votes it means nothing.
+    /// A voter shows its write counter. A counter of an incarnation that forgot votes means nothing.
     pub(super) fn writes_shown(
         &mut self,
         now: Time,
@@ -139,12 +139,12 @@ impl Raft {
         })
     }
 
-    /// What others are told: see [`Memory::since`].
+    /// The value that others receive as [`Memory::since`].
     pub(super) fn knows_votes_since(&self, disk: &Disk) -> u64 {
         if self.is_stale() { 0 } else { disk.since() }
     }
 
-    /// What a voter's heartbeat says of state files. Its record was heard just before.
+    /// A voter's heartbeat reports on state files. Its record was handled just before.
     pub(super) fn memory_told(
         &mut self,
         now: Time,
@@ -172,8 +172,8 @@ impl Raft {
         Ok(())
     }
 
-    /// Whether all other voters have said what they remember, and none of it is news. One that lost its file, and was not
-    /// told yet, is not sure: nor can another one in the same case go by what it knows.
+    /// Whether all other voters have reported what they remember, and this node knew all of it. A voter that lost its
+    /// file and has not received a report is not sure; another voter in that state must not rely on it.
     fn is_sure_of_its_votes(&self) -> bool {
         self.stale.is_none()
             && self
@@ -191,7 +191,7 @@ impl Raft {
         voters.filter(|voter| **voter != self.me)
     }
 
-    /// This node voted in terms of which its file knows nothing: it neither votes nor leads until it knows which.
+    /// This node voted in terms that its file does not have: it neither votes nor leads until it knows them.
     fn has_forgotten(&mut self, now: Time, view: &View, remembered: u64) {
         if self.stale.is_none() {
             let since = self.disk.as_ref().map_or(0, Disk::since);
@@ -219,7 +219,7 @@ impl Raft {
             return;
         }
         self.stale = None;
-        // The votes of all terms that anybody has heard of may be given.
+        // The votes of all terms that any voter knows of may be given.
         self.rules.spend_vote();
         if let Some(disk) = &mut self.disk {
             disk.recover();

@@ -1,4 +1,4 @@
-//! Links come and go: two sides meet, a leader is lost.
+//! Links that come and go: two sides merge, a leader is lost.
 
 use super::following::{Following, Report};
 use super::{AssignOutcome, ElectionOutput, Gone, LeaderReason, Raft, SUCCESSION_GRACE, View};
@@ -8,10 +8,10 @@ use crate::election::record::{Epoch, Record};
 use crate::id::{Incarnation, PeerId};
 use crate::time::Time;
 
-/// Links come and go.
+/// Changes of links.
 impl Raft {
-    /// Two sides meet: `ours` and `theirs` are what both ends said in their Hellos, so that both decide
-    /// alike. `peer` is linked to this node or to one of its followers.
+    /// Two sides merge. `ours` and `theirs` are the parts of both Hellos, so that both ends decide alike. `peer` is
+    /// linked to this node or to one of its followers.
     pub(super) fn meet(
         &mut self,
         now: Time,
@@ -26,7 +26,7 @@ impl Raft {
         }
         let leads = self.leads();
         if leads && self.is_host() {
-            // The first that this incarnation meets cannot have the record from it.
+            // The first peer of this incarnation cannot have the record from it.
             let own = &self.rules.record().stamp;
             let of_an_earlier_life = ours.lone && theirs.record.stamp == *own;
             if of_an_earlier_life {
@@ -75,7 +75,7 @@ impl Raft {
                         self.tell_leader(peer, ours, theirs);
                     }
                 } else if !we_win {
-                    // What this side's host asked for ended with it: peers of the other side are not told.
+                    // This side's host made the request, and its side ended: peers of the other side do not receive it.
                     self.finish_assignment(AssignOutcome::Superseded);
                     self.assigning.open = None;
                     self.follow_indirectly(now, view, &theirs.record.clone(), &live);
@@ -86,8 +86,8 @@ impl Raft {
         }
     }
 
-    /// What counts for this side, of which `said` was said before. A leader goes by its own leadership: before that began, or
-    /// before a follower heard of it, this side had another leader or none.
+    /// This side as it counts now, when `said` is what it sent before. A leader counts its present leadership: before
+    /// that began, or before a follower heard of it, this side had another leader or none.
     pub(super) fn own_side_since(&self, now: Time, view: &View, said: Side) -> Side {
         let names_me = said.live.as_ref().is_some_and(|live| live.id == self.me);
         if !self.leads() || names_me {
@@ -99,7 +99,7 @@ impl Raft {
         }
     }
 
-    /// Two voters of a static quorum meet. Sides are not weighed there: the higher record holds.
+    /// Two voters of a static quorum link. The weights of sides do not count; the higher record holds.
     fn meet_voter(&mut self, now: Time, view: &View, peer: &PeerId, theirs: &Side) {
         if self.heeds(peer) {
             self.outranked(now, view, &theirs.record);
@@ -107,7 +107,7 @@ impl Raft {
         }
     }
 
-    /// With a static quorum a higher record ends every role at once: nobody campaigns in place (C2).
+    /// With a static quorum a higher record ends every role at once: no leader campaigns in place (C2).
     pub(super) fn outranked(&mut self, now: Time, view: &View, record: &Record) {
         let leads = self.leads();
         if !self.rules.is_newer(record) || (leads && self.lets_pass(now, record)) {
@@ -121,7 +121,7 @@ impl Raft {
         }
     }
 
-    /// Who follows nobody shows the leader that another voter hears, unless its own record is newer.
+    /// A node without a leader shows the leader whose heartbeats another voter receives, unless its own record is newer.
     pub(super) fn show_leader_of(
         &mut self,
         now: Time,
@@ -137,14 +137,14 @@ impl Raft {
         }
     }
 
-    /// A fixed host goes above whatever its guests know: the record of an earlier incarnation of it, mostly.
+    /// A fixed host goes above any record of its guests: usually the record of an earlier incarnation of it.
     pub(super) fn stay_above(&mut self, now: Time, view: &View, record: &Record) {
         if *record > *self.rules.record() {
             self.campaign_in_place(now, view, &record.stamp.clone());
         }
     }
 
-    /// This leader stays, although the other side's record is higher: it goes above it in place.
+    /// This leader stays although the other side's record is higher: it goes above that record in place.
     pub(super) fn challenged(&mut self, now: Time, view: &View, theirs: &Side, live: bool) {
         let record = &theirs.record;
         if self.config.policy.merge == MergePolicy::HighestTerm {
@@ -222,7 +222,7 @@ impl Raft {
         if self.role.shown() != Some(peer) {
             return;
         }
-        // A leader that is only named by others, or only lost from here, may live on for them.
+        // A leader that only others name, or that is only lost from here, may live on for them.
         let vouched = self.role.named().is_some() && why == Gone::Silent;
         if vouched {
             return;
@@ -264,8 +264,7 @@ impl Raft {
         self.departures.is_back(now, peer, linked);
     }
 
-    /// A peer is linked now, in whatever incarnation: it has one at a time, so that another one which others named before
-    /// has ended.
+    /// `peer` is linked now. A peer has one incarnation at a time, so another one that others named before has ended.
     pub(super) fn note_believed(&mut self, peer: &PeerId) {
         if let Some((_, incarnation)) = self.believed.take_if(|(named, _)| named == peer) {
             self.departures.hear_of(peer, incarnation);
@@ -273,8 +272,7 @@ impl Raft {
     }
 }
 
-/// What two sides compare when they meet: epoch (not that of a node that never had a peer), weight, time
-/// led, record.
+/// The comparison of two sides that merge: epoch (except of a node that never had a peer), weight, time led, record.
 fn side_rank(side: &Side) -> impl Ord + '_ {
     let epoch = if side.lone {
         Epoch::default()

@@ -1,4 +1,4 @@
-//! What peers say, and how much of it may be believed.
+//! Messages of peers, and the checks on them.
 
 use super::votes::Answer;
 use super::{ElectionError, Raft, View};
@@ -7,15 +7,15 @@ use crate::election::record::{Epoch, Record, Stamp};
 use crate::id::{Fingerprint, PeerId};
 use crate::time::Time;
 
-/// What others say.
+/// Input from others.
 impl Raft {
-    /// C4.8: a counter that is larger than time allows is not taken, whoever tells it. What this node holds itself it
-    /// takes from others, too.
+    /// C4.8: refuses a counter that is larger than time allows, from any sender. A counter that this node itself holds
+    /// is accepted from others, too.
     pub(super) fn check_stamp(&self, now: Time, stamp: &Stamp) -> Result<(), ElectionError> {
         let own = &self.rules.record().stamp;
         let epoch = &stamp.epoch;
         if self.config.quorum.is_static() && *epoch != Epoch::default() {
-            // C2: nobody assigns there, so that no epoch but the first one is ever opened.
+            // C2: no member assigns there, so no epoch but the first is ever opened.
             let value = epoch.override_seq.max(1);
             return Err(ElectionError::TooLarge { value, bound: 0 });
         }
@@ -36,7 +36,7 @@ impl Raft {
         Ok(())
     }
 
-    /// What somebody else's record says, as far as it may be believed.
+    /// Another member's record, reduced to what this node may believe.
     pub(super) fn heed(&self, now: Time, record: &Record) -> Result<Record, ElectionError> {
         self.check_stamp(now, &record.stamp)?;
         let mut record = record.clone();
@@ -46,18 +46,18 @@ impl Raft {
         Ok(record)
     }
 
-    /// Whether the id is that of this node, or of a linked peer, which has another key.
+    /// Whether `id` is this node's or a linked peer's, but with another key.
     pub(super) fn is_namesake(&self, view: &View, id: &PeerId, key: Fingerprint) -> bool {
         let bound_to = view.bound_key((&self.me, self.key), id);
         bound_to.is_some_and(|bound_to| bound_to != key)
     }
 
-    /// Whether the record names this node, and not another process of its id.
+    /// Whether the record names this node, and not another process with its id.
     pub(super) fn names_me(&self, record: &Record) -> bool {
         self.rules.names_me(record)
     }
 
-    /// Whether the record names a leader of that peer's id with another key than its link shows.
+    /// Whether the record names a leader with that peer's id, but another key than its link shows.
     pub(super) fn names_another_key(&self, view: &View, from: &PeerId, record: &Record) -> bool {
         let key = record.leader_key;
         record.leader.as_ref() == Some(from)
@@ -161,11 +161,12 @@ impl Raft {
                 mut ours,
                 mut theirs,
             } => {
-                // A follower reports no side whose leader is a namesake to it. Where it is one to this node, this node compares.
+                // A follower reports no side whose leader is a namesake to it. If the leader is one to this node, this
+                // node compares.
                 let is_namesake = self.namesake(view, &theirs).is_some();
                 self.heed_side(now, &mut ours)?;
                 self.heed_side(now, &mut theirs)?;
-                // Leaders that are linked have compared their own Hellos. What a follower reports of them is older.
+                // Linked leaders have compared their own Hellos. A follower's report on them is older.
                 let compared = theirs.live.as_ref().is_some_and(|live| {
                     let linked = view.voters.get(&live.id);
                     linked.is_some_and(|voter| voter.incarnation == live.incarnation)
@@ -187,7 +188,7 @@ impl Raft {
         Ok(())
     }
 
-    /// G16: who says a message that names its sender.
+    /// G16: the sender of a message that names it.
     pub(super) fn sender<'a>(
         &self,
         from: &'a PeerId,

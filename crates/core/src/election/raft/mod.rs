@@ -1,7 +1,7 @@
 //! The default strategy: votes of the connected peers, in terms, with the guards that a real room needs.
 //!
-//! `rules` says what is allowed; this file says when. `docs/elections.md` explains the record and the guards
-//! (G1 to G16) that comments here name.
+//! `rules` decides what is allowed; this file decides when. `docs/elections.md` explains the record and the guards (G1
+//! to G16) that comments here name.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -61,59 +61,60 @@ const MIN_VETO_WINDOW: Duration = Duration::from_millis(100);
 const MIN_SLOT: Duration = Duration::from_millis(50);
 /// Spread of the retry after a failed round, at least (G14).
 const MIN_RETRY_SPREAD: Duration = Duration::from_millis(300);
-/// How long the others leave a leaving leader's successor alone; also the spread of campaigns after a leader
-/// whose end the transport reported (G1).
+/// Time for which the other voters leave a leaving leader's successor alone. Also the spread of campaigns after a
+/// leader whose end the transport reported (G1).
 const SUCCESSION_GRACE: Duration = Duration::from_millis(300);
-/// Times that a leader goes above one rival by weight and time; then the larger id stays.
+/// Number of times that a leader goes above one rival by weight and time; then the larger id stays.
 const MAX_CONTESTS: u32 = 2;
 
-/// Who could elect the last leader, or follow it: a majority of those proves that it leads no majority any more.
+/// The voters that could elect the last leader, or follow it. A majority of them proves that it no longer leads a
+/// majority.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Electors {
-    /// No leader was ever known here.
+    /// No leader has been known here.
     Nobody,
-    /// So many besides `leader`, when it was last heard.
+    /// The number of voters besides `leader`, when it was last heard.
     Of { leader: PeerId, count: usize },
-    /// The last leader gave way to another, or is only named by others: how many follow it is not known.
+    /// The last leader yielded to another, or only other members name it: the number of its followers is unknown.
     Unknown,
 }
 
-/// See the module's text.
+/// A node of the raft strategy.
 #[derive(Debug)]
 pub struct Raft {
     me: PeerId,
     key: Fingerprint,
     incarnation: Incarnation,
     config: ElectionConfig,
-    /// What time it is, which bounds the counters of others.
+    /// The wall clock, which bounds the counters of others.
     clock: WallClock,
     rng: ChaCha8Rng,
     rules: Rules,
     role: Role,
-    /// Votes are refused until then: a leader was heard directly (G4).
+    /// End of the lease: until then this node refuses votes, because it heard a leader directly (G4).
     lease_until: Time,
-    /// When to campaign, if nothing is heard.
+    /// The time at which to campaign, if nothing is heard.
     election_at: Time,
     transfers: Transfers,
-    /// Whom this node showed as leader after the last input, and why that one.
+    /// The leader that this node showed after the last input. `reason` is the reason for that choice.
     shown: Option<PeerId>,
     reason: LeaderReason,
-    /// When a leader was known to lead here last, this node included.
+    /// The last time at which a leader was known here, this node included.
     led_until: Time,
-    /// When the last input came.
+    /// The time of the last input.
     at: Time,
     hints: Hints,
     /// The peer whose message or link is being handled.
     speaker: Option<PeerId>,
-    /// By how much round trips lengthen the election timeouts (G15).
+    /// The amount by which round trips lengthen the election timeouts (G15).
     stretch: Duration,
-    /// From then on a node that never followed a leader votes (G9).
+    /// The time from which a node that never followed a leader votes (G9).
     grace_until: Time,
     has_followed: bool,
     electors: Electors,
-    /// Whether a preferred peer was given the time for its election since a leader was heard (G13).
+    /// Whether this node has let a preferred peer try its election since a leader was heard (G13).
     yielded: bool,
-    /// Whether a peer was ever linked.
+    /// Whether no peer was ever linked.
     lone: bool,
     held: Held,
     auto_election: bool,
@@ -121,23 +122,23 @@ pub struct Raft {
     assigning: Assigning,
     departures: Departures,
     namesakes: Namesakes,
-    /// The last leader that was believed in on others' reports, and in which incarnation.
+    /// The last leader, with its incarnation, that this node believed in on others' reports.
     believed: Option<(PeerId, Incarnation)>,
-    /// The last leader that was lost because it fell silent, and when: here, or at the member that vouched for it last.
+    /// The last leader that was lost by silence, and when: here, or at the member that vouched for it last.
     fell_silent: Option<(PeerId, Time)>,
     outputs: VecDeque<OutputOf<Self>>,
-    /// Only where term and vote survive the process.
+    /// The state on disk, where term and vote survive the process.
     disk: Option<Disk>,
-    /// Where they should have, but did not.
+    /// Set where term and vote should have survived the process, but did not.
     stale: Option<Stale>,
-    /// Linked voters that say that they are in that case.
+    /// Linked voters that report the loss of their votes.
     forgetful: BTreeSet<PeerId>,
-    /// The other voters that have said in this incarnation what they remember of this one.
+    /// The other voters that have reported to this incarnation what they remember of this node.
     told_by: BTreeSet<PeerId>,
 }
 
 impl Raft {
-    /// A node that starts now, with what the incarnation before it left.
+    /// A node that starts now, with the state that the incarnation before it stored.
     ///
     /// # Errors
     /// [`NotItsState`].
@@ -147,7 +148,7 @@ impl Raft {
         Ok(Self::new(now, start))
     }
 
-    /// A node that starts now. What it has is on disk already, where the quorum is static.
+    /// A node that starts now. With a static quorum its state is on disk already.
     fn new(now: Time, start: Start<Saved>) -> Self {
         let Start {
             me,
@@ -160,21 +161,21 @@ impl Raft {
         } = start;
         config.eligible &= config.quorum.admits(&me);
         if config.policy.authority == Authority::LeaderOnly {
-            // C4.5: nobody could call SetLeader then, which alone ends a Hold.
+            // C4.5: no member could call SetLeader then, which alone ends a Hold.
             config.recovery = Recovery::AutoElect;
         }
         let mut rules = Rules::new(me.clone(), config.quorum.clone(), config.guards).with_key(key);
         let keeps_votes = config.quorum.is_static() && config.guards.persistence();
         let saved = saved.filter(|_| keeps_votes);
         if let Some(saved) = &saved {
-            // What this node holds itself is not checked against the clock.
+            // This node's own record is not checked against the clock.
             rules.restore(saved.record.clone(), saved.voted_for.clone());
         }
         let stale = saved.as_ref().and_then(|saved| saved.forgotten);
         let stale = stale.map(|_| Stale::default());
         let first = || Saved::of_next_incarnation(None);
         let disk = keeps_votes.then(|| Disk::new(saved.unwrap_or_else(first)));
-        // A voter that knows its votes, but not whom it heard before it was restarted, waits for as long as a lease lasts.
+        // A restarted voter knows its votes, but not whom it heard. It waits for as long as a lease lasts.
         let grace = if keeps_votes {
             config.election_timeout_min
         } else {
@@ -220,7 +221,7 @@ impl Raft {
         };
         raft.arm_election(now, &View::default());
         if raft.config.leads_at_once() {
-            // Alone, and of a fixed host's room the only voter there will ever be.
+            // Alone, and the only voter that a room with a fixed host will ever have.
             raft.begin_input(now);
             raft.campaign(now, &View::default(), None);
             raft.note_leader(now);
@@ -243,7 +244,7 @@ impl Raft {
         self.stale.is_some()
     }
 
-    /// The clockless state, for checks.
+    /// The state without a clock, for checks.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
@@ -365,12 +366,12 @@ impl Election for Raft {
         if let Some(handover) = &self.leading()?.handover {
             return Some(handover.target.clone());
         }
-        // Under Hold nobody takes over from an assigned leader by itself.
+        // Under Hold no member takes over from an assigned leader by itself.
         let elects = !self.leaves_a_held_place();
         elects.then(|| self.best_ranked(view)).flatten()
     }
 
-    /// Where only the leader may assign, the assigner's own message is awaited.
+    /// Where only the leader may assign, this node waits for the assigner's own message.
     fn hear_followed(
         &mut self,
         now: Time,
@@ -404,7 +405,7 @@ impl Election for Raft {
             ));
         }
         if self.names_another_key(view, from, record) {
-            return Ok(false); // an earlier process of its id led under that record
+            return Ok(false); // an earlier process with its id led under that record
         }
         let record = &self.heed(now, record)?;
         if self.rules.is_newer(record) && self.counts(view, from) {
@@ -427,7 +428,7 @@ impl Election for Raft {
     }
 }
 
-/// Whose message or new link an input is.
+/// The sender of a message, or the peer of a new link.
 fn speaker_of(input: &InputOf<Raft>) -> Option<&PeerId> {
     match input {
         ElectionInput::PeerUp { peer, .. } => Some(peer),
@@ -436,9 +437,9 @@ fn speaker_of(input: &InputOf<Raft>) -> Option<&PeerId> {
     }
 }
 
-/// What this node says of itself.
+/// Queries of this node's own state.
 impl Raft {
-    /// Whom the host is shown as leader.
+    /// The leader that the host sees.
     fn leader(&self) -> Option<&PeerId> {
         if self.leads() {
             Some(&self.me)
@@ -447,7 +448,7 @@ impl Raft {
         }
     }
 
-    /// Whether the host sees no leader: there is none, or no path to it.
+    /// Whether the host sees no leader: none is known, or no path leads to it.
     fn shows_no_leader(&self, view: &View) -> bool {
         let is_vouched_for = self.role.vouchers().is_some_and(|of| !of.is_empty());
         let has_path = |leader: &PeerId| {
@@ -461,7 +462,7 @@ impl Raft {
         self.disk.as_ref().map_or(0, Disk::writes)
     }
 
-    /// The key of the voter `peer`. Nobody else may use its id.
+    /// The key of the voter `peer`. No other peer may use its id.
     fn key_of(&self, peer: &PeerId) -> Option<Fingerprint> {
         let fixed = self.config.quorum.roster()?.key_of(peer);
         fixed.or_else(|| Some(self.disk.as_ref()?.known(peer)?.key))
@@ -469,7 +470,7 @@ impl Raft {
 
     fn own_pulse(&self, now: Time, view: &View) -> Pulse {
         let record = self.safe_record().clone();
-        // What is not on disk yet is not claimed: until then it leads as before, or not.
+        // A record that is not on disk yet is not claimed: until then the node keeps its previous role towards others.
         let claims = record
             .leader
             .as_ref()
@@ -520,7 +521,8 @@ impl Raft {
                     .heed_side(now, &mut theirs)
                     .and_then(|()| self.voter_met(now, view, &peer, key, theirs.since));
                 if heeded.is_err() {
-                    // The link stands, as if the Hello said nothing. What its end goes by is in all that it says later.
+                    // The link stands, as if the Hello carried nothing. All later messages of the peer show the record
+                    // that it follows.
                     theirs.record = Record::default();
                     theirs.live = None;
                 }
@@ -601,7 +603,7 @@ impl Raft {
         Ok(())
     }
 
-    /// What every input ends with.
+    /// Finishes every input.
     fn end_input(&mut self, now: Time, view: &View) {
         if let Some(leader) = self.leading_mut().filter(|leader| leader.window.is_new()) {
             leader.window.see(view);

@@ -1,4 +1,4 @@
-//! Sides that cannot both stay, where votes elect: see [`namesakes`](crate::election::namesakes).
+//! Sides that cannot both stay, in the raft strategy: see [`namesakes`](crate::election::namesakes).
 
 use super::{Raft, View};
 use crate::election::namesakes::NamedLeader;
@@ -7,8 +7,8 @@ use crate::id::{Fingerprint, PeerId};
 use crate::time::Time;
 
 impl Raft {
-    /// Two sides meet whose leaders cannot both stay. The lighter one yields, whatever their epochs: the members of a larger side
-    /// would never see as many keys on the other.
+    /// Two sides meet, and only one of their leaders can stay. The lighter one yields, whatever their epochs: members
+    /// of a larger side would never see as many keys on the other.
     pub(super) fn meet_namesake(&mut self, ours: &Side, theirs: &Side, live: LiveLeader) {
         if rank(ours) < rank(theirs) {
             self.namesakes.meet((live.id, live.key));
@@ -41,8 +41,8 @@ impl Raft {
         Some((leader.clone(), voter.key))
     }
 
-    /// Notes the leader that a heartbeat names as alive. A namesake of this node's leader that no Hello has compared with it was
-    /// elected later.
+    /// Notes the leader that a heartbeat names as alive. A namesake of this node's leader that no Hello has compared
+    /// with it was elected later.
     pub(super) fn note_named(&mut self, now: Time, view: &View, from: &PeerId, pulse: &Pulse) {
         let named = match pulse {
             Pulse::Follows { record, live: true } => record.leader.clone().zip(record.leader_key),
@@ -64,7 +64,7 @@ impl Raft {
     }
 }
 
-/// The order of two such sides: that of sides that can merge, without epochs.
+/// The order of two such sides: as for sides that can merge, without epochs.
 fn rank(side: &Side) -> impl Ord {
     let live = side.live.as_ref();
     let (weight, led_ms) = live.map_or((0, 0), |live| (live.weight, live.led_ms));

@@ -8,28 +8,28 @@ use crate::election::rules::Campaign;
 use crate::id::PeerId;
 use crate::time::{Duration, Time};
 
-/// A check that is so late was held up with the whole process, and so were the answers that it counts.
+/// A check that is this late was delayed with the whole process, and so were the answers that it counts.
 const LATE: Duration = Duration::from_millis(100);
-/// The longest election timeout that round trips ask for, and the most that a leader's report adds to this node's.
+/// The longest election timeout that round trips require, and the most that a leader's report adds to this node's.
 const MAX_ROUND_TRIPS: Duration = Duration::from_secs(5);
 
-/// The time over which a leader counts who answers it.
+/// The period over which a leader counts its answering voters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Window {
     began: Time,
     pub(super) until: Time,
-    /// Voters that were linked at any time of it, or lost in the one before, without those that left politely. The
-    /// leader is not among them.
+    /// Voters that were linked at any time in this window, or lost in the one before, without the ones that sent a
+    /// leave notice. The leader is not among them.
     voters: BTreeSet<PeerId>,
-    /// Those of them that were lost in this window and are not back.
+    /// The ones that were lost in this window and are not back.
     lost: BTreeSet<PeerId>,
-    /// Those of them that answered.
+    /// The ones that answered.
     answered: BTreeSet<PeerId>,
-    /// When each voter answered last, in this window or before.
+    /// Time of each voter's last answer, in this window or before.
     answered_at: BTreeMap<PeerId, Time>,
-    /// Whether the voters that were linked when it began are among them.
+    /// Whether `voters` has the voters that were linked when the window began.
     seen: bool,
-    /// Whether this window was given because the check of the one before came late.
+    /// Whether this is an extra window, because the check of the one before came late.
     is_second: bool,
 }
 
@@ -47,7 +47,7 @@ impl Window {
         }
     }
 
-    /// A window that began when round trips were longer ends when one of the present length would.
+    /// Ends a window that began when round trips were longer at the time at which one of the present length would end.
     fn shorten(&mut self, now: Time, length: Duration) {
         self.until = self.until.min((self.began + length).max(now));
     }
@@ -58,12 +58,12 @@ impl Window {
             .extend(view.eligible().map(|(id, _)| id.clone()));
     }
 
-    /// The first window of a leader does not know yet who was linked when it began.
+    /// Whether this is a leader's first window, which does not know yet which voters were linked when it began.
     pub(super) fn is_new(&self) -> bool {
         !self.seen
     }
 
-    /// The votes of a campaign are answers.
+    /// Counts the votes of a campaign as answers.
     pub(super) fn won(&mut self, now: Time, me: &PeerId, won: &Campaign) {
         let electorate = won.electorate.iter().filter(|voter| *voter != me);
         self.voters.extend(electorate.cloned());
@@ -77,8 +77,8 @@ impl Window {
         self.answered_at.insert(voter.clone(), now);
     }
 
-    /// Whoever left politely counts no more. Whoever is lost still counts as one that does not answer, for one more
-    /// window: those that fall silent together are lost one after the other, and a window may end between.
+    /// A voter that left no longer counts. A voter that is lost counts as silent for one more window: voters that fall
+    /// silent together are lost one after the other, and a window may end in between.
     pub(super) fn lost(&mut self, voter: &PeerId, why: &Gone) {
         self.answered.remove(voter);
         if matches!(why, Gone::Left { .. } | Gone::Removed) {
@@ -100,7 +100,7 @@ impl Window {
 
 /// CheckQuorum.
 impl Raft {
-    /// A link is made by both ends, so that whoever is linked anew has answered.
+    /// Both ends make a link, so a newly linked voter has answered.
     pub(super) fn voter_linked(&mut self, now: Time, view: &View, voter: &PeerId) {
         if let Some(leader) = self.leading_mut().filter(|_| view.is_eligible(voter)) {
             leader.window.voters.insert(voter.clone());
@@ -108,8 +108,9 @@ impl Raft {
         }
     }
 
-    /// When this leader of a static quorum leads no more, whatever arrives then: the last answer of one voter of each
-    /// majority is two shortest election timeouts old. Checks of windows come sooner, but may be late with the whole process.
+    /// The time at which this leader of a static quorum stops leading, whatever arrives then: the last answer of one
+    /// voter of each majority is two shortest election timeouts old. Checks of windows come sooner, but may be late
+    /// with the whole process.
     pub(super) fn leads_until(&self) -> Option<Time> {
         let roster = self.config.quorum.roster()?;
         let leader = self.leading()?;
@@ -135,8 +136,8 @@ impl Raft {
         }
     }
 
-    /// A leader that a majority of its voters did not answer for a whole shortest election timeout resigns. A new
-    /// leader has one such window before it is judged.
+    /// A leader resigns if a majority of its voters did not answer it for a whole shortest election timeout. A new
+    /// leader has one such window before the first check.
     pub(super) fn check_quorum(&mut self, now: Time, view: &View) {
         let length = self.election_timeout_min();
         let Some(leader) = self.leading_mut() else {
@@ -163,7 +164,7 @@ impl Raft {
         self.resign_unanswered(now, view);
     }
 
-    /// It waits for its own timeout before it campaigns again, so that those who lack a leader go first.
+    /// It waits for its own timeout before it campaigns again, so that voters without a leader go first.
     fn resign_unanswered(&mut self, now: Time, view: &View) {
         self.become_follower(Following::None);
         self.arm_election(now, view);
@@ -180,7 +181,7 @@ impl Raft {
             .saturating_add(self.stretch)
     }
 
-    /// Longest election timeout: moved by as much.
+    /// Longest election timeout: the configured one, moved by as much.
     pub(super) fn election_timeout_max(&self) -> Duration {
         self.config
             .election_timeout_max
@@ -209,7 +210,7 @@ impl Raft {
         }
     }
 
-    /// Goes by the shortest election timeout of the leader that is followed.
+    /// Adopts the shortest election timeout of the leader that is followed.
     pub(super) fn adopt_timeout(&mut self, now: Time, view: &View, leader: &PeerId, min_ms: u32) {
         if !self.following().is_direct(leader) {
             return;

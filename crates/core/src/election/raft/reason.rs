@@ -1,17 +1,17 @@
-//! Why the leader that is shown is another one than before.
+//! The reason for the last change of the shown leader.
 
 use super::{LeaderReason, Raft};
 use crate::id::PeerId;
 use crate::time::{Duration, Time};
 
-/// What one input told of the end or the beginning of a leadership.
+/// Evidence in one input for the end or the beginning of a leadership.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hints {
-    /// Why nobody leads any more, where it is neither silence nor this node's own end.
+    /// The reason why the leader is gone, unless it is silence or this node's own end.
     pub(super) ended: Option<LeaderReason>,
-    /// The leader led already: beside the one that was followed here, or before this node started.
+    /// The leader led before: beside the one that was followed here, or before this node started.
     pub(super) found: bool,
-    /// This node's campaign was asked for by the leader before it.
+    /// The previous leader asked for this node's campaign.
     pub(super) transferred: bool,
 }
 
@@ -29,7 +29,7 @@ impl Raft {
         self.hints.found = true;
     }
 
-    /// A leader is known to live, and to have led for so long.
+    /// A leader is known to live, and to have led for `led_ms`.
     pub(super) fn saw_leader(&mut self, now: Time, leader: &PeerId, led_ms: u64) {
         let began_before = Duration::from_millis(led_ms) > now.since(self.led_until);
         if self.shown.as_ref() != Some(leader) && began_before {

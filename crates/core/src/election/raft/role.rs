@@ -1,8 +1,8 @@
-//! What this node does: follow, ask, campaign or lead.
+//! The role of a node: follower, pre-candidate, candidate or leader.
 //!
-//! Each role owns what only it needs, its deadlines among it, so that nothing of one outlives it. Only the
-//! `become_*` functions change the role, together with that of [`Rules`](crate::election::rules::Rules), which
-//! decides what is allowed.
+//! Each role owns the state that only it needs, deadlines included, so that none of it outlives the role. Only the
+//! `become_*` functions change the role, together with that of [`Rules`](crate::election::rules::Rules), which decides
+//! what is allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -18,10 +18,10 @@ use crate::election::rules::{RoleKind, Tally};
 use crate::id::PeerId;
 use crate::time::{Duration, Time};
 
-/// See the module's text.
+/// A role with its state.
 #[derive(Debug)]
 pub(super) enum Role {
-    /// Goes by a leader, or waits for one.
+    /// Follows a leader, or waits for one.
     Follower(Following),
     /// Asks whether a campaign would succeed.
     PreCandidate(PreCandidate),
@@ -34,7 +34,7 @@ pub(super) enum Role {
 /// An open round of pre-votes.
 #[derive(Debug)]
 pub(super) struct PreCandidate {
-    /// When the round is repeated, or silence becomes consent.
+    /// The time at which the round is repeated, or silence becomes consent.
     round_at: Time,
     /// The leader that asked for the campaign before this round, until it is known whether it leads on.
     shown: Option<Named>,
@@ -43,27 +43,27 @@ pub(super) struct PreCandidate {
 /// An open campaign.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    /// When the round is repeated.
+    /// The time at which the round is repeated.
     round_at: Time,
-    /// The leader that asked for the campaign: it left, or hands over.
+    /// The leader that asked for the campaign: it left, or transfers its leadership.
     pub(super) asked_by: Option<PeerId>,
-    /// That leader, if it leads until this campaign is won.
+    /// The asking leader, if it leads until this campaign is won.
     shown: Option<Named>,
 }
 
-/// What a leader keeps. It goes on across a campaign in place and into an epoch of its own.
+/// State of a leader. It survives a campaign in place, and the move into an epoch of its own.
 #[derive(Debug)]
 pub(super) struct Leader {
     /// The record under which it leads, or led until it began to campaign in place.
     pub(super) record: Record,
     pub(super) since: Time,
-    /// When each voter last showed that it goes by the present record.
+    /// The last time at which each voter showed that it follows the present record.
     pub(super) acks: BTreeMap<PeerId, Time>,
     /// The campaign in place, if one is open.
     pub(super) in_place: Option<CampaignInPlace>,
-    /// The other leader that this one went above last, and how often in a row.
+    /// The other leader that this one went above last, and the number of times in a row.
     rival: Option<(PeerId, u32)>,
-    /// To whom it hands over.
+    /// The open leadership transfer.
     pub(super) handover: Option<Handover>,
     pub(super) window: Window,
 }
@@ -85,7 +85,7 @@ impl Role {
         }
     }
 
-    /// Whom this node shows as leader while it does not lead itself.
+    /// The leader that this node shows while it does not lead itself.
     pub(super) fn shown(&self) -> Option<&PeerId> {
         match self {
             Self::Follower(following) => following.leader(),
@@ -105,7 +105,7 @@ impl Role {
         }
     }
 
-    /// The linked peers that named the leader that is shown; `None` where it is heard, or there is none.
+    /// The linked peers that named the shown leader; `None` if its heartbeats arrive here, or there is no leader.
     pub(super) fn vouchers(&self) -> Option<&BTreeSet<PeerId>> {
         self.named_or_awaited().map(|named| &named.vouchers)
     }
@@ -118,7 +118,7 @@ impl Role {
         }
     }
 
-    /// `peer` vouches no longer for the leader that is shown, or is linked no longer.
+    /// `peer` no longer vouches for the shown leader, or is no longer linked.
     pub(super) fn unvouch(&mut self, peer: &PeerId) {
         let named = match self {
             Self::Follower(Following::Indirect(named) | Following::Awaited(named)) => Some(named),
@@ -131,7 +131,7 @@ impl Role {
         }
     }
 
-    /// The open round's end.
+    /// The end of the open round.
     pub(super) fn round_at(&self) -> Option<Time> {
         match self {
             Self::Follower(_) => None,
@@ -141,7 +141,7 @@ impl Role {
         }
     }
 
-    /// When the role itself has something to do.
+    /// The role's own deadline.
     pub(super) fn deadline(&self) -> Option<Time> {
         let own = match self {
             Self::Follower(Following::Awaited(named)) => Some(named.until),
@@ -188,7 +188,7 @@ impl Leader {
     }
 }
 
-/// What this node is.
+/// Queries and changes that all roles share.
 impl Raft {
     pub(super) fn leads(&self) -> bool {
         matches!(self.role, Role::Leader(_))
@@ -198,7 +198,7 @@ impl Raft {
         matches!(self.role, Role::Follower(_))
     }
 
-    /// What this node keeps as leader, if it is that.
+    /// The state of this leader; `None` in any other role.
     pub(super) fn leading(&self) -> Option<&Leader> {
         match &self.role {
             Role::Leader(leader) => Some(leader),
@@ -221,7 +221,7 @@ impl Raft {
         }
     }
 
-    /// The open round ends then.
+    /// Sets the end of the open round.
     pub(super) fn set_round_at(&mut self, at: Time) {
         match &mut self.role {
             Role::PreCandidate(open) => open.round_at = at,
@@ -235,13 +235,13 @@ impl Raft {
         }
     }
 
-    /// Shows `named`, whom others hear, without a change of role.
+    /// Shows `named`, which others hear, without a change of role.
     pub(super) fn show(&mut self, named: Named) {
         debug_assert!(!self.leads(), "a leader shows itself");
         self.set_shown(Some(named));
     }
 
-    /// Shows nobody any more, unless it leads itself.
+    /// Clears the shown leader, unless this node leads.
     pub(super) fn lose_leader(&mut self) {
         self.set_shown(None);
     }
@@ -256,16 +256,16 @@ impl Raft {
     }
 }
 
-/// The only changes of role.
+/// The only functions that change the role.
 impl Raft {
-    /// Ends any round and leadership of this node, and goes by `following`.
+    /// Ends any round and leadership of this node, and follows `following`.
     pub(super) fn become_follower(&mut self, following: Following) {
         self.rules.step_down();
         self.enter(self.role.kind(), Role::Follower(following));
         self.check_role();
     }
 
-    /// The same, but shows whom it showed.
+    /// As [`become_follower`](Self::become_follower), with the leader that it showed before.
     pub(super) fn step_down(&mut self) {
         self.rules.step_down();
         let before = self.role.kind();
@@ -332,7 +332,7 @@ impl Raft {
         tally
     }
 
-    /// Leads under the record that the rules hold: they made this node its leader.
+    /// Leads under the record of the rules, which made this node its leader.
     pub(super) fn become_leader(&mut self, now: Time) {
         assert_eq!(
             self.rules.role(),
@@ -373,7 +373,7 @@ impl Raft {
         self.role = role;
     }
 
-    /// What holds after every input, and after every change of role.
+    /// Invariants that hold after every input and every change of role.
     pub(super) fn check_role(&self) {
         assert_eq!(
             self.role.kind(),

@@ -1,4 +1,4 @@
-//! The round trips to voters, as far as they are measured.
+//! Measured round trips to voters.
 
 use super::{View, Voter};
 use crate::time::Duration;

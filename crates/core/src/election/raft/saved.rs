@@ -1,4 +1,4 @@
-//! What a voter of a static quorum keeps on disk: without it, a restarted one could vote twice in a term.
+//! The state that a voter of a static quorum stores on disk: without it a restarted voter could vote twice in a term.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,27 @@ pub use crate::election::known::KnownVoter;
 use crate::election::record::Record;
 use crate::id::PeerId;
 
-/// See the module's text.
+/// The stored state of a voter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saved {
     /// Counts the states that were written: one for each incarnation, and one for each change of record or vote. A
-    /// voter that shows a smaller one than another voter remembers lost its file, or has an older copy of it.
+    /// voter lost its file, or has an older copy of it, if it shows a smaller number than another voter remembers.
     pub writes: u64,
-    /// The largest record seen. Its file names voters by their ids: the roster has the keys.
+    /// The largest record seen. The file names voters by their ids: the roster has the keys.
     #[serde(with = "by_ids")]
     pub record: Record,
-    /// Who got the vote of the record's (epoch, term).
+    /// The candidate that got the vote of the record's (epoch, term).
     pub voted_for: Option<PeerId>,
-    /// While votes may be forgotten that this voter gave up to a write counter: that one, as others remember it.
+    /// The write counter, as others remember it, up to which this voter may have forgotten votes; `None` if it knows
+    /// all its votes.
     pub forgotten: Option<u64>,
-    /// What is known of the other voters.
+    /// Knowledge about the other voters.
     pub others: BTreeMap<PeerId, KnownVoter>,
 }
 
 impl Saved {
-    /// What an incarnation that starts now writes before it sends anything: the state that `previous` incarnations
-    /// left.
+    /// The state that a starting incarnation writes before it sends anything; `previous` is the state of the
+    /// incarnation before it.
     pub fn of_next_incarnation(previous: Option<Self>) -> Self {
         match previous {
             None => Self {
@@ -45,7 +46,7 @@ impl Saved {
     }
 }
 
-/// A record as files have it: without the keys.
+/// A record in the format of state files: without the keys.
 mod by_ids {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,4 +1,4 @@
-//! How strong a leadership is, and whether it lives.
+//! The strength of a leadership, and whether it lives.
 
 use super::following::Heard;
 use super::role::Leader;
@@ -7,9 +7,9 @@ use crate::election::raft::wire::LiveLeader;
 use crate::id::PeerId;
 use crate::time::{Duration, Time};
 
-/// How strong a leadership is.
+/// Strength of a leadership.
 impl Raft {
-    /// The leader that this node is, or hears directly.
+    /// This node itself if it leads, or the leader whose heartbeats it receives.
     pub(super) fn live(&self, now: Time, view: &View) -> Option<LiveLeader> {
         if let Some(leader) = self.leading().filter(|_| !self.has_lapsed(now)) {
             return Some(LiveLeader {
@@ -39,20 +39,20 @@ impl Raft {
         })
     }
 
-    /// The same for `peer`: what it leads itself is no news to it.
+    /// As [`live`](Self::live), except a leader that is `peer` itself.
     pub(super) fn live_to(&self, now: Time, view: &View, peer: &PeerId) -> Option<LiveLeader> {
         self.live(now, view).filter(|live| live.id != *peer)
     }
 
-    /// Whether this node hears its leader, and under its present record, where that is an assignment.
+    /// Whether its leader's heartbeats arrive here, and under the present record if that is an assignment.
     pub(super) fn hears_leader(&self, now: Time) -> bool {
         self.heard().is_some_and(|heard| {
             now < heard.at + self.config.heartbeat_timeout && !self.awaits_word_of(heard)
         })
     }
 
-    /// Whether the leader was named after it was last heard (C4.6). It may have died before, and others would wait for a
-    /// host when it is lost (C4.5): nobody vouches for it under a record under which it never led.
+    /// Whether the leader was named after it was last heard (C4.6). It may have died before, and others would wait for
+    /// a host when it is lost (C4.5): no member vouches for it under a record under which it never led.
     fn awaits_word_of(&self, heard: &Heard) -> bool {
         let record = self.rules.record();
         record.assigned && record.leader.as_ref() == Some(&heard.leader) && *record != heard.record
@@ -62,7 +62,7 @@ impl Raft {
         self.config.guards.lease() && now < self.lease_until
     }
 
-    /// Voters, itself included, that showed lately that they go by this leader.
+    /// The number of voters, this node included, that showed lately that they follow this leader.
     pub(super) fn weight(&self, now: Time, view: &View, leader: &Leader) -> u32 {
         let fresh = view
             .eligible()

@@ -1,4 +1,4 @@
-//! What happens when time passes: when a node campaigns, and when it asks again.
+//! Timers: when a node campaigns, and when it repeats a request.
 
 use rand::Rng;
 
@@ -30,7 +30,7 @@ impl Raft {
         self.check_quorum(now, view);
         if self.role.round_at().is_some_and(|at| now >= at) {
             if matches!(self.role, Role::Candidate(_)) && !self.is_safe() {
-                self.await_votes(now, view); // they are not asked for yet
+                self.await_votes(now, view); // their requests have not gone out yet
             } else {
                 self.round_timeout(now, view);
             }
@@ -40,7 +40,7 @@ impl Raft {
         }
     }
 
-    /// Whether the election timer runs: nobody leads, no round is open.
+    /// Whether the election timer runs: no leader is known, no round is open.
     pub(super) fn awaits_election(&self) -> bool {
         self.is_free() && self.may_campaign()
     }
@@ -53,7 +53,7 @@ impl Raft {
             && self.stale.is_none()
     }
 
-    /// Whether this node may campaign now because another one asks for it. A voter of a static quorum that was just
+    /// Whether this node may campaign now because another one asks for it. A voter of a static quorum that just
     /// restarted may not vote, not even for itself.
     pub(super) fn may_stand(&self, now: Time) -> bool {
         self.disk.is_none() || self.may_vote(now)
@@ -65,7 +65,7 @@ impl Raft {
             return;
         }
         if (!view.is_alone() || view.dialing) && !self.may_vote(now) {
-            // G9: a node that just started does not know yet whom it should hear.
+            // G9: a node that just started does not know yet which leader it should hear.
             let slot = self.draw_timeout(view) - self.election_timeout_min();
             self.election_at = self.grace_until + slot;
             return;
@@ -73,8 +73,8 @@ impl Raft {
         self.seek_election(now, view);
     }
 
-    /// Somebody may object as long as anybody is linked: an observer, too, knows who leads. With a fixed number of
-    /// voters one that can win alone is the only one.
+    /// Asks before it campaigns while any peer is linked, because an observer may know the leader, too. With a fixed
+    /// number of voters, a node that can win alone is the only one.
     pub(super) fn seek_election(&mut self, now: Time, view: &View) {
         let fixed = self.config.quorum.is_static();
         if view.voters.is_empty() || (fixed && view.is_alone()) {
@@ -84,9 +84,9 @@ impl Raft {
         }
     }
 
-    /// A round's time is over: it is repeated (G14). Silence is no consent while the link stands, although one
-    /// vote would be enough (G3): a node that hears nobody would take it for that of each peer in turn, and its
-    /// claim would still be heard (P14). Whoever is gone loses its link, and then this node is alone.
+    /// The round has timed out: it is repeated (G14). Where one vote would be enough, silence is still no consent while
+    /// the link stands (G3): a node that receives nothing would take the silence of each in turn for consent, and the
+    /// others would still receive its claim (P14). A peer that is gone loses its link, and then this node is alone.
     pub(super) fn round_timeout(&mut self, now: Time, view: &View) {
         match self.role {
             // No rival, as far as known: the answers are only late or lost, and waiting costs no term (P15).
@@ -109,7 +109,7 @@ impl Raft {
         }
     }
 
-    /// Whether one vote is enough and nobody but the one peer asked could object.
+    /// Whether one vote is enough and only the one peer asked could object.
     pub(super) fn one_answer_decides(&self, view: &View) -> bool {
         let threshold = self.rules.campaign().map_or(0, |open| open.needed);
         !self.config.quorum.is_static() && threshold == 1 && view.eligible().nth(1).is_none()
@@ -119,8 +119,8 @@ impl Raft {
         self.election_at = now + self.draw_timeout(view);
     }
 
-    /// G13: every voter has a slot of its own within the range, so that the next leader is known beforehand
-    /// and votes hardly ever split. Those whose rank is beyond the range share the last slot.
+    /// G13: every voter has a slot of its own within the range, so that the next leader is known beforehand and votes
+    /// hardly ever split. Voters whose rank is beyond the range share the last slot.
     pub(super) fn draw_timeout(&mut self, view: &View) -> Duration {
         let min = self.election_timeout_min();
         let range = self.election_timeout_max() - min;
@@ -134,7 +134,8 @@ impl Raft {
         min + slot * self.rank(view).min(slots - 1) + self.up_to(slot / 2)
     }
 
-    /// How many voters go before this one when the present leader is lost: higher priorities, then larger ids.
+    /// The number of voters that go before this one when the present leader is lost: higher priorities, then larger
+    /// ids.
     pub(super) fn rank(&self, view: &View) -> u32 {
         let leader = self.role.shown();
         let before = view
@@ -156,7 +157,7 @@ impl Raft {
         Duration::from_micros(self.rng.random_range(0..=limit))
     }
 
-    /// Whether this node knows enough to vote (G9, C2): of the room, or of what it voted before.
+    /// Whether this node knows enough to vote (G9, C2): the room, or its earlier votes.
     pub(super) fn may_vote(&self, now: Time) -> bool {
         let knows = if self.disk.is_some() {
             self.stale.is_none() && now >= self.grace_until

@@ -1,4 +1,4 @@
-//! A leader hands over: `TransferLeadership`, `YieldLeadership`, and who it names when it leaves.
+//! Leadership transfers: `TransferLeadership`, `YieldLeadership`, and the successor of a leaving leader.
 
 use super::following::Following;
 use super::round_trips::slowest_rtt;
@@ -9,41 +9,41 @@ use crate::election::record::{Record, Stamp};
 use crate::id::PeerId;
 use crate::time::{Duration, Time};
 
-/// A transfer that the leader's host asked for and that is under way.
+/// An open transfer that the leader's host asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Handover {
     pub(super) target: PeerId,
-    /// Then it has failed, and this node leads on as before.
+    /// The time at which the transfer has failed, and this node leads on as before.
     pub(super) until: Time,
-    /// The term in which the target was asked, and until when its campaign is let pass.
+    /// The term in which the target was asked, and the time until which its campaign is tolerated.
     asked: Option<(Stamp, Time)>,
 }
 
-/// What is known of transfers by this node and by others.
+/// Transfers known to this node, by itself and by others.
 #[derive(Debug, Default)]
 pub(super) struct Transfers {
     successor: Option<Successor>,
     pub(super) early_request: Option<EarlyRequest>,
     request: Option<TransferRequest>,
-    /// How many requests there were.
+    /// Counts the requests.
     requests: u64,
 }
 
 impl Transfers {
-    /// When the host is told that the target of its request did not come to lead.
+    /// The time at which the host is notified that its request's target did not become leader.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.request.as_ref().map(|request| request.deadline)
     }
 }
 
-/// Whom the last leader named to follow it.
+/// The successor that the last leader named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Successor {
     peer: PeerId,
     until: Time,
 }
 
-/// A vote request that the leader is said to have asked for, before the leader said so.
+/// A vote request that names the leader as its cause, received before the leader's own message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct EarlyRequest {
     pub(super) candidate: PeerId,
@@ -52,19 +52,19 @@ pub(super) struct EarlyRequest {
     pub(super) asked_by: PeerId,
 }
 
-/// A `SetLeader` of this host under a static quorum: the leader was asked to hand over.
+/// A `SetLeader` of this host under a static quorum: it asked the leader for a transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TransferRequest {
     target: PeerId,
     seq: u64,
-    /// Who was asked.
+    /// The leader that was asked.
     leader: PeerId,
-    /// The target leads when it does so in a later term.
+    /// The target must lead in a later term than this.
     term: u64,
     deadline: Time,
 }
 
-/// `SetLeader` under a static quorum: votes alone make a leader, so that it is a transfer by the present one (C2).
+/// `SetLeader` under a static quorum: votes alone make a leader, so it is a transfer by the present leader (C2).
 impl Raft {
     pub(super) fn request_transfer(
         &mut self,
@@ -104,7 +104,7 @@ impl Raft {
         Ok(())
     }
 
-    /// The leader names itself to end a transfer that is under way.
+    /// The leader names itself to end an open transfer.
     fn hand_over_to(
         &mut self,
         now: Time,
@@ -141,7 +141,7 @@ impl Raft {
         }
     }
 
-    /// Whether the target of the open request leads now, or its time is over.
+    /// Ends the open request if its target leads now, or its time is over.
     pub(super) fn end_request(&mut self, now: Time) {
         let Some(request) = &self.transfers.request else {
             return;
@@ -154,7 +154,7 @@ impl Raft {
         }
     }
 
-    /// What waits for the disk is not asked for any more.
+    /// Ends the request and drops its messages that wait for the disk.
     fn finish_request(&mut self, outcome: AssignOutcome) {
         if let Some(TransferRequest { target, .. }) = self.transfers.request.take() {
             self.take_back(|_, message| matches!(message, ElectionMessage::TransferRequest { .. }));
@@ -180,7 +180,7 @@ impl Raft {
         };
         let target = target.ok_or(ElectionError::NoSuccessor)?;
         if target == self.me {
-            self.end_handover(|_| true); // as etcd's
+            self.end_handover(|_| true); // as in etcd
             return Ok(());
         }
         match view.voters.get(&target) {
@@ -204,7 +204,7 @@ impl Raft {
         Ok(())
     }
 
-    /// Asks the target, once in each term: a leader that campaigns in place has no record to hand over.
+    /// Asks the target, once in each term: a leader that campaigns in place has no record to transfer.
     pub(super) fn ask_heir(&mut self, now: Time, view: &View) {
         let stamp = self.rules.record().stamp.clone();
         let campaigns = self.rules.campaigning();
@@ -230,7 +230,8 @@ impl Raft {
         }
     }
 
-    /// Who goes first when this leader is gone: the highest priority, then the largest id, among those who can be elected.
+    /// The voter that goes first when this leader is gone: the highest priority, then the largest id, of the voters
+    /// that can be elected.
     pub(super) fn best_ranked(&self, view: &View) -> Option<PeerId> {
         view.eligible()
             .filter(|(id, _)| self.heeds(id) && self.remembers_its_votes(view, id))
@@ -238,12 +239,13 @@ impl Raft {
             .map(|(id, _)| id.clone())
     }
 
-    /// What this leader's host asked for and that is under way.
+    /// The open transfer that this leader's host asked for.
     fn handover(&self) -> Option<&Handover> {
         self.leading()?.handover.as_ref()
     }
 
-    /// What followers say of the campaign that this leader asked for is no reason to go above it.
+    /// Whether `record` belongs to the campaign that this leader asked for: followers' reports of that are no reason to
+    /// go above it.
     pub(super) fn lets_pass(&self, now: Time, record: &Record) -> bool {
         let handover = self.handover();
         handover.is_some_and(|handover| {
@@ -257,13 +259,13 @@ impl Raft {
         })
     }
 
-    /// A campaign that the leader asked for has no rival that a fast repetition would help against, and a term that
-    /// was begun is won by waiting for the votes.
+    /// A campaign that the leader asked for has no rival, so fast repetition would not help. A term that was begun is
+    /// won by waiting for the votes.
     pub(super) fn transfer_timeout(&self, view: &View) -> Duration {
         (slowest_rtt(view) * 4).max(self.election_timeout_min() / 2)
     }
 
-    /// With every heartbeat the target is told again: it may not have heard this leader directly before.
+    /// Asks the target again with every heartbeat: it may not have heard this leader directly before.
     pub(super) fn repeat_handover(&mut self) {
         let handover = self.handover().cloned();
         if let Some(Handover { target, .. }) = handover
@@ -273,7 +275,7 @@ impl Raft {
         }
     }
 
-    /// The target is gone, or had its time, or the leader's host wants it no more.
+    /// Ends the transfer: its target is gone or had its time, or the leader's host cancels it.
     pub(super) fn end_handover(&mut self, ended: impl Fn(&Handover) -> bool) {
         let leader = self.leading_mut();
         if leader.is_some_and(|leader| leader.handover.take_if(|open| ended(open)).is_some()) {
@@ -281,8 +283,8 @@ impl Raft {
         }
     }
 
-    /// The leader hands over. Only the word of the leader that this node hears itself counts, and only under the
-    /// record by which both go. What the target says of its campaign may be here first.
+    /// The leader transfers its leadership. Only a message from the leader whose heartbeats arrive here counts, and only
+    /// under the record that both follow. The target's vote request may arrive first.
     pub(super) fn timeout_now(
         &mut self,
         now: Time,
@@ -317,7 +319,7 @@ impl Raft {
         }
     }
 
-    /// The leader has named who follows it: by [`ElectionMessage::TimeoutNow`], or when it left.
+    /// The leader has named its successor: by [`ElectionMessage::TimeoutNow`], or when it left.
     pub(super) fn expect_successor(&mut self, now: Time, peer: &PeerId) {
         self.transfers.successor = Some(Successor {
             peer: peer.clone(),
@@ -332,8 +334,8 @@ impl Raft {
             .is_some_and(|successor| successor.peer == *peer && now < successor.until)
     }
 
-    /// How long the one that `leader` named is left alone after `leader` gave way to it (G1): its votes and its first
-    /// heartbeat are on their way.
+    /// The time for which this node leaves the successor of `leader` alone after `leader` yielded to it (G1): its votes
+    /// and its first heartbeat are on their way.
     pub(super) fn wait_for_heir(&self, now: Time, view: &View, leader: &PeerId) -> Duration {
         let named = self
             .transfers
@@ -349,9 +351,10 @@ impl Raft {
         }
     }
 
-    /// Whether `candidate`, which says that `leader` asked it to campaign, takes over what this node goes by. A leader
-    /// knows whom it asked. Others believe a member, except where only the leader may name a leader, or the
-    /// quorum is static: there it must have said so. Of a leader of another side nobody's report counts: its side is met as any other (C5).
+    /// Whether `candidate`, which claims that `leader` asked it to campaign, takes over the leadership that this node
+    /// follows. A leader knows its own target. Others believe a member, except where only the leader may name a leader,
+    /// or the quorum is static: there the leader must have named the candidate itself. Of a leader of another side no
+    /// member's report counts: its side merges as any other (C5).
     pub(super) fn is_handed_over(&self, now: Time, leader: &PeerId, candidate: &PeerId) -> bool {
         match self.leading() {
             Some(leader) => leader
@@ -368,7 +371,7 @@ impl Raft {
         }
     }
 
-    /// The successor's vote request was here before the leader's message: it is answered now.
+    /// The successor's vote request arrived before the leader's message: it is answered now.
     pub(super) fn answer_early_request(&mut self, now: Time, view: &View) {
         if let Some(early) = self.transfers.early_request.take()
             && self.is_heir(now, &early.candidate)

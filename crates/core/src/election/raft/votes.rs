@@ -1,4 +1,4 @@
-//! Pre-votes and votes: what this node answers, and what it does of the answers.
+//! Pre-votes and votes: this node's answers, and its use of the answers that it receives.
 
 use super::following::Report;
 use super::round_trips::slowest_rtt;
@@ -10,13 +10,13 @@ use crate::election::rules::Tally;
 use crate::id::PeerId;
 use crate::time::{Duration, Time};
 
-/// What a voter answers to a request for its vote or pre-vote.
+/// A voter's answer to a request for its vote or pre-vote.
 pub(super) struct Answer {
     /// The epoch and term in which it answers.
     pub(super) stamp: Stamp,
     pub(super) round: u64,
     pub(super) granted: bool,
-    /// What the voter goes by.
+    /// The record that the voter follows.
     pub(super) record: Record,
     /// The leader that it names.
     pub(super) live: Option<LiveLeader>,
@@ -54,10 +54,11 @@ impl Raft {
         }
     }
 
-    /// G13: a preferred peer asks, and would have this node's vote. Of two that ask at the same time one goes on, or
-    /// they split the votes of one term after another. Once since a leader was heard the other gets the time that its
-    /// election takes, from those who have not asked yet, too: in a large room with long round trips most of them would
-    /// ask everybody before they hear of its success. Not more often, or one that cannot win keeps all from leading.
+    /// G13: this node yields to a preferred peer that asks for its vote. If two nodes ask at the same time, one goes
+    /// on; otherwise they would split the votes of one term after another. Once since a leader was heard, the preferred
+    /// peer gets the time that its election takes, also from nodes that have not asked yet: in a large room with long
+    /// round trips most of them would ask all others before they learn of its success. It happens only once, or a peer
+    /// that cannot win would keep all others from leading.
     fn give_way(&mut self, now: Time, view: &View) {
         let asks = matches!(self.role, Role::PreCandidate(_));
         let first = !self.yielded;
@@ -100,7 +101,7 @@ impl Raft {
         match self.veto(now, view, live) {
             Report::Dead => {}
             Report::Alive(live) => self.follow_indirectly(now, view, &record, &live),
-            // An observer can object, but not consent for a voter that is linked.
+            // An observer can object, but cannot consent for a voter that is linked.
             Report::None if self.one_answer_decides(view) && !is_voter && !alone => {}
             Report::None if self.one_answer_decides(view) => {
                 // G3: an answer that names no live leader ends the window.
@@ -108,7 +109,7 @@ impl Raft {
                 let tally = self.become_candidate(self.electorate(view), &above, None);
                 self.request_votes(now, view, tally);
                 if granted && let Some(leader) = self.leading_mut() {
-                    // Its consent is what a vote is among more: it counts for this side's weight.
+                    // Its consent counts like a vote: for this side's weight.
                     leader.acks.insert(from.clone(), now);
                 }
             }
@@ -142,7 +143,7 @@ impl Raft {
             && bound
             && self.follows()
         {
-            // The leader's own message, which travels another way, may come a moment later.
+            // The leader's own message takes another path and may arrive a moment later.
             self.transfers.early_request = Some(EarlyRequest {
                 candidate: from.clone(),
                 round,
@@ -160,7 +161,7 @@ impl Raft {
                 self.expect_successor(now, from);
             }
             if granted && matches!(self.role, Role::Follower(_) | Role::PreCandidate(_)) {
-                // Whoever gives its vote waits for what comes of it.
+                // A voter that gives its vote waits for the result.
                 self.abandon_round();
                 self.arm_election(now, view);
             }
@@ -187,13 +188,15 @@ impl Raft {
         if !self.rules.campaigning() || open != Some(round) {
             return;
         }
-        // A vote is of the term in which it was given. What this node did not ask for may carry the number of its round.
+        // A vote belongs to the term in which it was given. A vote that this node did not ask for may carry the number
+        // of its round.
         let granted = granted && stamp == self.rules.record().stamp;
         if !granted && record > *self.rules.record() {
             self.nacked(now, view, from, &record, live);
             return;
         }
-        // A voter that gives no vote yet names the leader that asked for this campaign: it leads until that is won.
+        // A voter that gives no vote yet may name the leader that asked for this campaign, which leads until the
+        // campaign is won.
         let asked = |live: &LiveLeader| self.asked_by() == Some(&live.id);
         if !granted
             && matches!(self.role, Role::Candidate(_))
@@ -211,7 +214,7 @@ impl Raft {
         }
     }
 
-    /// G3: what the report of a live leader in the answer to a request is worth.
+    /// G3: the value of a living leader's report in the answer to a request.
     fn veto(&self, now: Time, view: &View, live: Option<LiveLeader>) -> Report {
         let live = live.filter(|_| self.config.guards.veto());
         self.weigh_live(now, view, live)

@@ -1,4 +1,4 @@
-//! What members whose votes elect say to each other: the opaque parts of their messages.
+//! Wire format of the raft strategy: the opaque parts of its messages.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::election::Description;
 use crate::election::record::{Record, Stamp};
 use crate::id::{Fingerprint, Incarnation, PeerId};
 
-/// A message with what every message carries.
+/// A message with the fields that every message carries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamped {
     /// The sender's epoch and term.
@@ -14,7 +14,7 @@ pub struct Stamped {
     /// Where the quorum is static, the sender's write counter
     /// ([`Saved::writes`](crate::election::raft::saved::Saved::writes)) as it is on disk; else 0.
     pub writes: u64,
-    /// What it says.
+    /// The content.
     pub message: ElectionMessage,
 }
 
@@ -28,7 +28,7 @@ impl Stamped {
         }
     }
 
-    /// In the words of a trace.
+    /// Describes the message for a trace.
     pub(super) fn describe(&self) -> Description {
         use ElectionMessage as M;
         let at = self.stamp.term;
@@ -78,7 +78,7 @@ impl Stamped {
 pub struct Beat {
     /// As [`Stamped::writes`].
     pub writes: u64,
-    /// What it says about leadership.
+    /// Its content about leadership.
     pub pulse: Pulse,
     /// Between voters of a static quorum: what the sender remembers of the receiver.
     pub memory: Option<Memory>,
@@ -96,7 +96,7 @@ impl From<Pulse> for Beat {
 }
 
 impl Beat {
-    /// In the words of a trace.
+    /// Describes the part for a trace.
     pub(super) fn describe(&self) -> Description {
         let (kind, record) = match &self.pulse {
             Pulse::Leads { record, .. } => ("leader_heartbeat", record),
@@ -110,78 +110,81 @@ impl Beat {
     }
 }
 
-/// What a heartbeat says about leadership.
+/// Content of a heartbeat about leadership.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pulse {
-    /// Of a peer that does not lead: the record it goes by, and whether it hears that leader directly.
+    /// A peer that does not lead: the record that it follows, and whether it receives that record's leader's heartbeats.
     Follows {
         /// The largest record that the sender has seen.
         record: Record,
         /// Whether the record's leader is alive to the sender.
         live: bool,
     },
-    /// Of a leader.
+    /// A leader.
     Leads {
         /// The record under which it leads.
         record: Record,
         /// Voters, itself included, that answered within the last heartbeat timeout.
         weight: u32,
-        /// How long it has led without interruption, in milliseconds.
+        /// Time led without interruption, in milliseconds.
         led_ms: u64,
-        /// The shortest election timeout in force where it leads, in milliseconds.
+        /// The shortest election timeout in force on its side, in milliseconds.
         election_timeout_min_ms: u32,
     },
 }
 
-/// What a voter of a static quorum tells another one about state files.
+/// A voter's report to another one about state files, with a static quorum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// The sender's write counter when its incarnation began, or when it last learned which votes it may have
-    /// forgotten: it knows all votes that it gave since. 0 while it may have forgotten some, and neither votes nor leads.
+    /// forgotten: it knows all votes that it gave since. 0 while it may have forgotten some, and neither votes nor
+    /// leads.
     pub since: u64,
-    /// The largest write counter that an earlier incarnation of the receiver showed to the sender, while the sender does
-    /// not count this one; else 0. A receiver that knows no more of that counter lost its file, or has an older copy.
+    /// The largest write counter that an earlier incarnation of the receiver showed to the sender, while the sender
+    /// does not count this incarnation; else 0. A receiver that does not know its votes up to that counter lost its
+    /// file, or has an older copy.
     pub remembered: u64,
-    /// Whether the sender has heard from all other voters since it began, and knows all votes of its own of which they
-    /// know. Until then its own file may be the one that was lost.
+    /// Whether the sender has heard all other voters since it began, and knows every vote of its own that they know.
+    /// Until then its own file may be the one that was lost.
     pub sure: bool,
 }
 
-/// What one end of a new link knows about leadership, as both ends compare it when two sides meet.
+/// One end's knowledge about leadership on a new link; both ends compare it when two sides merge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
     /// The largest leadership record seen.
     pub record: Record,
-    /// The leader that is alive now: the sender itself, or one that it hears directly.
+    /// The leader that is alive now: the sender itself, or a leader whose heartbeats it receives.
     pub live: Option<LiveLeader>,
     /// Whether the sender has had no peer since its start.
     pub lone: bool,
     /// Where the quorum is static, [`Memory::since`] of the sender's heartbeats; else 0.
     pub since: u64,
-    /// Whether `record` is assigned and Hold binds a member that adopts it from the sender, which follows its leader, or did.
+    /// Whether `record` is assigned and Hold binds a member that adopts it from the sender, which follows its leader,
+    /// or did.
     pub hold_binds: bool,
 }
 
 /// A leader that is known to be alive, and how strong its side is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveLeader {
-    /// Who leads.
+    /// The leader's id.
     pub id: PeerId,
     /// The leader's key: another room may have another member of that id.
     pub key: Fingerprint,
-    /// Which incarnation of it leads.
+    /// The incarnation that leads.
     pub incarnation: Incarnation,
-    /// Voters, the leader included, that answered the leader within the last heartbeat timeout; 0 where the sender
-    /// has not heard it yet under the record beside which this stands, which assigns it.
+    /// Voters, the leader included, that answered the leader within the last heartbeat timeout; 0 if the sender has not
+    /// heard the leader yet under the accompanying record, which assigns it.
     pub weight: u32,
-    /// How long it has led without interruption, in milliseconds.
+    /// Time led without interruption, in milliseconds.
     pub led_ms: u64,
-    /// How much longer the sender believes in it without hearing from it, in milliseconds.
+    /// The remaining time for which the sender believes in the leader without hearing from it, in milliseconds.
     pub rest_ms: u32,
 }
 
-/// What members say to each other. Names of peers in here must be those of the authenticated sender where the field
-/// says so; a message that names another is a violation.
+/// A message between members. Where a field is documented as the sender, it must name the authenticated sender; a
+/// message that names another peer is a violation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ElectionMessage {
     /// "Would you vote for me in `term`?" Changes nothing at either end.
@@ -203,7 +206,7 @@ pub enum ElectionMessage {
         granted: bool,
         /// The largest record that the sender has seen.
         record: Record,
-        /// The leader that the sender hears directly, or is.
+        /// The leader whose heartbeats the sender receives, or the sender itself.
         live: Option<LiveLeader>,
     },
     /// "Vote for me." The term is in the stamp.
@@ -212,7 +215,7 @@ pub enum ElectionMessage {
         round: u64,
         /// The sender.
         candidate: PeerId,
-        /// The leader that asked for this campaign: it left, or hands over. The leases that it holds do not bind then.
+        /// The leader that asked for this campaign: it left, or transfers its leadership. Its leases then do not bind.
         asked_by: Option<PeerId>,
     },
     /// The answer to a vote request.
@@ -225,7 +228,7 @@ pub enum ElectionMessage {
         granted: bool,
         /// The largest record that the sender has seen.
         record: Record,
-        /// The leader that the sender hears directly, or is.
+        /// The leader whose heartbeats the sender receives, or the sender itself.
         live: Option<LiveLeader>,
     },
     /// `SetLeader` was called at the sender.
@@ -239,42 +242,42 @@ pub enum ElectionMessage {
     LeaderAssignAck {
         /// The assignment answered.
         seq: u64,
-        /// Whether the sender goes by it now.
+        /// Whether the sender follows the assignment now.
         accepted: bool,
         /// The largest record that the sender has seen.
         record: Record,
     },
-    /// "What you claim is older than what I know."
+    /// The receiver's claim is older than the sender's record.
     Nack {
         /// The largest record that the sender has seen.
         record: Record,
-        /// The leader that the sender hears directly, or is.
+        /// The leader whose heartbeats the sender receives, or the sender itself.
         live: Option<LiveLeader>,
     },
-    /// A follower met a foreign side and tells its leader what that side said of itself.
+    /// A follower met a foreign side, and reports that side's description to its leader.
     ForeignSide {
         /// The peer that was met.
         peer: PeerId,
-        /// What the sender said of its own side.
+        /// The sender's description of its own side.
         ours: Side,
-        /// What the peer said of its side.
+        /// The peer's description of its side.
         theirs: Side,
     },
-    /// The sender, who leads under the record of the stamp, hands over: `target` campaigns at once. All
-    /// are told, so that they let that campaign pass.
+    /// The sender, which leads under the record of the stamp, transfers its leadership: `target` campaigns at once. All
+    /// members receive this, so that they tolerate that campaign.
     TimeoutNow {
-        /// Who shall lead.
+        /// The new leader.
         target: PeerId,
     },
-    /// Where the quorum is static: `SetLeader` was called at the sender, who follows the receiver. The receiver hands
-    /// over to `target`.
+    /// Static quorum only: `SetLeader` was called at the sender, which follows the receiver. The receiver transfers its
+    /// leadership to `target`.
     TransferRequest {
         /// Counts the sender's requests.
         seq: u64,
-        /// Who shall lead.
+        /// The new leader.
         target: PeerId,
     },
-    /// The answer of a leader that does not hand over to the target of a request.
+    /// The answer of a leader that refuses to transfer its leadership to the target of a request.
     TransferRefused {
         /// The request answered.
         seq: u64,
