@@ -11,21 +11,21 @@ use crate::election::bound::WallClock;
 use crate::quorum::Roster;
 use crate::time::Duration;
 
-/// The rules that all members share: members that differ do not link.
+/// The rules that all members share; members with different rules do not link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SeededRules {
-    /// At a first start, too, a seed leads only when a majority of the roster has elected it.
+    /// A seed leads only when a majority of the roster has elected it, even at a first start.
     pub strict_start: bool,
-    /// No seed leads without a majority, however long there is none.
+    /// No seed leads without a majority, however long there is no leader.
     pub never_alone: bool,
-    /// When things happen.
+    /// The intervals of the election.
     pub intervals: Intervals,
 }
 
-/// When things happen, in milliseconds.
+/// Intervals of the election, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intervals {
-    /// How often a member looks whether something is due.
+    /// Interval at which a member checks for due actions.
     pub probe_interval_ms: u32,
     /// Time between two keep-alives.
     pub heartbeat_interval_ms: u32,
@@ -49,33 +49,33 @@ impl Default for Intervals {
     }
 }
 
-/// Why intervals cannot be used. Names the first field that is wrong.
+/// The reason why intervals cannot be used. Names the first field that is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum IntervalError {
-    /// It is zero.
+    /// The interval is zero.
     #[error("{field} is 0; it must be at least 1")]
     Zero {
         /// The field.
         field: &'static str,
     },
-    /// It is too short beside another one.
+    /// The interval is too short compared with another one.
     #[error("{field} is {value}; it must be {rule} {other}, which is {limit}")]
     TooShort {
         /// The field.
         field: &'static str,
         /// Its value, in milliseconds.
         value: u32,
-        /// How it must compare with the other.
+        /// The required comparison with the other field.
         rule: &'static str,
         /// The other field.
         other: &'static str,
-        /// The value of that, in milliseconds.
+        /// The other field's value, in milliseconds.
         limit: u32,
     },
 }
 
 impl Intervals {
-    /// For machines on one local network.
+    /// Intervals for machines on one local network.
     pub const LAN: Self = Self {
         probe_interval_ms: 50,
         heartbeat_interval_ms: 200,
@@ -84,7 +84,7 @@ impl Intervals {
         retry_interval_ms: 250,
     };
 
-    /// Checks them.
+    /// Checks the intervals.
     ///
     /// # Errors
     /// [`IntervalError`] names the first field that is wrong.
@@ -155,37 +155,37 @@ fn too_short(
     }
 }
 
-/// What this node alone is given.
+/// Settings of this node alone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Seeding {
     /// The addresses of the seeds, as the host gave them.
     pub seeds: Vec<Arc<str>>,
     /// Whether this node is one of them. Seeds are voters.
     pub is_seed: bool,
-    /// Where others reach this node, as it says itself. It decides between leaders that are equal otherwise.
+    /// This node's address, as this node itself gives it. It decides between otherwise equal leaders.
     pub address: String,
 }
 
 /// Settings of the seeded strategy.
 #[derive(Debug, Clone)]
 pub struct SeededConfig {
-    /// What all members share.
+    /// The rules that all members share.
     pub rules: SeededRules,
-    /// What this node alone is given.
+    /// The settings of this node alone.
     pub seeding: Seeding,
     /// The voters.
     pub roster: Roster,
     /// Whether this node may vote and lead, if it is a voter.
     pub eligible: bool,
-    /// What time it is, which bounds the versions of others.
+    /// The wall clock, which bounds the versions of others.
     pub clock: WallClock,
 }
 
 impl SeededConfig {
-    /// Those of a node that starts by the options of its room.
+    /// The settings of a node that starts with the options of its room.
     ///
     /// # Panics
-    /// If these name no voters: the options of a seeded room do.
+    /// If the options name no voters; those of a seeded room always do.
     pub(super) fn of(start: &Start<Kept>, rules: SeededRules) -> Self {
         let roster = start.config.quorum.roster();
         let roster = roster.expect("a seeded room has a roster").clone();

@@ -1,4 +1,4 @@
-//! Two leaders that share a seed: the one of the lower rank sends its members to the other.
+//! Conflict of two leaders that share a seed: the lower-ranked one sends its members to the other.
 
 use super::role::Role;
 use super::wire::{Claim, Observation, SeededMessage};
@@ -7,13 +7,14 @@ use crate::id::PeerId;
 use crate::time::Time;
 
 impl Seeded {
-    /// Tells all seeds who leads, so that another leader of theirs is found; dials those that did not answer last time.
+    /// Sends this leader's claim to all seeds, so that another leader of theirs is found; dials the seeds that did not
+    /// answer last time.
     pub(super) fn seed_keep_alives(&mut self, now: Time, view: &View) {
         let own = &self.config.seeding.address;
         let seeds = self.config.seeding.seeds.iter();
         let others = seeds.filter(|seed| ***seed != **own).count();
         let interval = self.intervals().heartbeat();
-        // What is not on disk yet is not claimed.
+        // A leadership that is not on disk yet is not claimed.
         let safe = self.safe_claim().is_some();
         let Some(leader) = self.leading_mut().filter(|_| safe) else {
             return;
@@ -95,7 +96,7 @@ impl Seeded {
         }
     }
 
-    /// Another leadership outranks this one: all its members enter that cluster, those that are joining included (case 4).
+    /// Another leadership outranks this one: all its members, joining ones included, enter that cluster (case 4).
     fn relieved(&mut self, now: Time, view: &View, winner: &Claim) {
         let Some(own) = self.leading().map(|leader| leader.claim.clone()) else {
             return;

@@ -1,7 +1,7 @@
-//! Votes on disk before anybody hears of them: a restarted voter must not vote twice on a version.
+//! Votes on disk before they are sent: a restarted voter must not vote twice on a version.
 //!
-//! What elects, and what is sent under a version that is not on disk yet, waits for the disk, in order. Heartbeats do not wait:
-//! they say what is on disk.
+//! Messages that elect, and messages under a version that is not on disk yet, wait for the disk, in order. Heartbeats
+//! do not wait: they show the state on disk.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,51 +17,54 @@ use crate::id::PeerId;
 use crate::opaque::Opaque;
 use crate::time::Time;
 
-/// Messages that wait for the disk, at most; more are not sent. All of them are repeated or asked for again.
+/// Maximum number of messages that wait for the disk; further ones are dropped. All of them are repeated or asked for
+/// again.
 const MAX_HELD: usize = 4096;
 
-/// What must survive the process.
+/// The state that must survive the process.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Kept {
-    /// Counts its incarnations and the changes of its votes. A voter that shows a smaller one than another voter remembers
-    /// lost its file, or has an older copy of it.
+    /// Counts the voter's incarnations and the changes of its votes. A voter lost its file, or has an older copy of it,
+    /// if it shows a smaller number than another voter remembers.
     pub writes: u64,
-    /// While votes may be forgotten that this voter gave up to a write counter: that one, as others remember it.
+    /// The write counter, as others remember it, up to which this voter may have forgotten votes; `None` if it knows
+    /// all its votes.
     pub forgotten: Option<u64>,
     /// Its votes.
     pub acceptor: Acceptor,
     /// The leader that it acknowledged last.
     pub acknowledged: Option<Observation>,
-    /// What is known of the other voters.
+    /// Knowledge about the other voters.
     pub others: BTreeMap<PeerId, KnownVoter>,
 }
 
 impl Kept {
-    /// What an incarnation that starts now writes before it sends anything: the state that `previous` ones left.
+    /// The state that a starting incarnation writes before it sends anything; `previous` is the state of the
+    /// incarnation before it.
     pub(super) fn of_next_incarnation(previous: Option<Self>) -> Self {
         let mut kept = previous.unwrap_or_default();
         kept.writes = kept.writes.saturating_add(1);
         kept
     }
 
-    /// What it must not forget of itself.
+    /// The part of the state that this voter must not forget of itself.
     fn votes(&self) -> (Option<u64>, &Acceptor, Option<&Observation>) {
         (self.forgotten, &self.acceptor, self.acknowledged.as_ref())
     }
 }
 
-/// What is on disk, and what waits for it.
+/// The state on disk, and the messages that wait for it.
 #[derive(Debug)]
 pub(super) struct Disk {
     safe: Kept,
     newest: Kept,
-    /// Counts the changes of the state: that of `safe` and that of `newest`.
+    /// Counts the changes of the state: `safe_revision` of `safe`, `revision` of `newest`.
     safe_revision: u64,
     revision: u64,
-    /// The write that is under way; one at a time, so that a slow disk gets the newest state and not all.
+    /// The current write; one at a time, so that a slow disk gets the newest state and not all of them.
     writing: Option<(u64, u64, Kept)>,
     writes: u64,
-    /// Each with the revision that must be on disk before.
+    /// Held messages, each with the revision that must be on disk first.
     held: VecDeque<(u64, OutputOf<Seeded>)>,
     free: VecDeque<OutputOf<Seeded>>,
 }
@@ -80,7 +83,7 @@ impl Disk {
         }
     }
 
-    /// What a restart cannot undo.
+    /// The state that a restart cannot undo.
     pub(super) fn safe(&self) -> &Kept {
         &self.safe
     }
@@ -90,8 +93,8 @@ impl Disk {
         self.revision == self.safe_revision
     }
 
-    /// The state is this now, and these outputs follow from it. A change of votes raises the write counter; what is known of
-    /// others alone does not, or two voters would raise each other's for ever.
+    /// Takes the new state, and the outputs that follow from it. A change of votes raises the write counter. Knowledge
+    /// about others alone does not, or two voters would raise each other's counters for ever.
     pub(super) fn take(
         &mut self,
         kept: &mut Kept,
@@ -147,7 +150,7 @@ impl Disk {
         Some(output)
     }
 
-    /// The disk has what was asked for up to `number`.
+    /// The states up to `number` are on disk.
     pub(super) fn written(&mut self, number: u64) {
         if let Some((_, revision, kept)) = self.writing.take_if(|(open, ..)| *open <= number) {
             self.safe_revision = revision;
@@ -155,14 +158,14 @@ impl Disk {
         }
     }
 
-    /// What waits for a link that is gone must not go out on the next one.
+    /// Drops messages held for a lost link: they must not go out on the next one.
     pub(super) fn forget(&mut self, peer: &PeerId) {
         let to_others = |output: &OutputOf<Seeded>| !matches!(output, ElectionOutput::Send { to, .. } if to == peer);
         self.held.retain(|(_, output)| to_others(output));
         self.free.retain(to_others);
     }
 
-    /// A voter that noticed that it forgot votes does not vote, not even late.
+    /// Drops held votes: a voter that noticed that it forgot votes does not vote, not even late.
     pub(super) fn forget_votes(&mut self) {
         let other = |output: &OutputOf<Seeded>| !matches!(output, ElectionOutput::Send { message, .. } if message.elects());
         self.held.retain(|(_, output)| other(output));

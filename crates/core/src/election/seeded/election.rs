@@ -1,4 +1,4 @@
-//! When a leader is elected: a majority of the voters has none, and votes ([`paxos`](super::paxos)) choose one.
+//! Elections: a majority of the voters has no leader, and votes ([`paxos`](super::paxos)) choose one.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use super::{ElectionError, LeaderReason, Seeded, View};
 use crate::id::PeerId;
 use crate::time::Time;
 
-/// The spread of attempts doubles with each, so often at most.
+/// Maximum number of doublings of the spread of attempts.
 const MAX_DOUBLINGS: u32 = 5;
 
-/// An attempt of this node to have a leader elected.
+/// An attempt of this node to get a leader elected.
 #[derive(Debug)]
 pub(super) enum Campaign {
     /// It asks the voters whether they have a leader.
     Asking {
         query: u64,
-        /// The last version when it asked: the election is on the next one, or does not take place (case 1).
+        /// The last version when it asked. The election is on the next version, or does not take place (case 1).
         version: u64,
         /// Voters without a leader, itself included.
         leaderless: BTreeSet<PeerId>,
@@ -34,7 +34,7 @@ impl Campaign {
 }
 
 impl Seeded {
-    /// What elections act on: nobody leads, and the last version that had a leader.
+    /// The basis of elections: no leader, and the last version that had one.
     fn undecided(&self) -> Observation {
         Observation {
             leader: None,
@@ -66,7 +66,8 @@ impl Seeded {
         let leaderless = match &self.role {
             Role::Leader(_) => false,
             Role::Follower(followed) => followed.is_none(),
-            // A cluster in which it could be may have a leader that it cannot reach yet. At a first start seeds lead alone.
+            // A cluster that could admit this node may have a leader that it cannot reach yet. At a first start seeds
+            // lead alone.
             Role::Joining(joining) => {
                 joining.has_failed
                     && if self.decided() == 0 {
@@ -83,7 +84,7 @@ impl Seeded {
             && self.target.is_none()
     }
 
-    /// Attempts that were in each other's way are repeated at times that are more and more apart.
+    /// Spreads attempts that were in each other's way further and further apart.
     fn postpone_campaign(&mut self, now: Time, view: &View) {
         let retry = self.answer_timeout(view);
         let spread = retry * (1 << self.campaigns.min(MAX_DOUBLINGS));
@@ -107,7 +108,7 @@ impl Seeded {
         self.count_leaderless(now, view, self.me.clone());
     }
 
-    /// Whether this node takes part in an election: it votes, and promised no leader anything that still holds.
+    /// Whether this node takes part in an election: it votes, and none of its promises to a leader still holds.
     fn answers_voters(&self, now: Time, from: &PeerId) -> bool {
         self.votes() && !self.is_stale() && self.is_voter(from) && now >= self.grace_until
     }
@@ -125,10 +126,10 @@ impl Seeded {
         }
         self.decide(basis.version);
         if self.undecided() != *basis {
-            return; // a later leader is known here; heartbeats tell of it
+            return; // this node knows a later leader, and its heartbeats show it
         }
         let healthy = self.lives_under_leader(now);
-        // Who enters a cluster needs no other one.
+        // A node that enters a cluster needs no other one.
         if !healthy && self.target.is_some() {
             return;
         }
@@ -232,7 +233,7 @@ impl Seeded {
             return Ok(());
         }
         self.decide(basis.version);
-        // Whoever has a leader, or knows a later one, contradicts.
+        // A node that has a leader, or knows a later one, contradicts.
         if self.lives_under_leader(now) || self.undecided() != *basis {
             return Ok(());
         }
@@ -244,7 +245,7 @@ impl Seeded {
         };
         if let Some(vote) = vote {
             if !matches!(vote, Vote::Refused(_)) {
-                // Another goes before: an attempt of this node would only be in its way.
+                // Another proposer goes first: an attempt of this node would only be in its way.
                 self.campaign = None;
                 self.postpone_campaign(now, view);
             }

@@ -1,4 +1,4 @@
-//! How a member enters a cluster: it asks the seeds who leads, and the leader to take it in.
+//! Entry into a cluster: a member asks the seeds for the leader, and the leader to admit it.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::time::Time;
 /// A node in no cluster.
 #[derive(Debug)]
 pub(super) struct Joining {
-    /// When the next attempt begins.
+    /// The time of the next attempt.
     attempt_at: Time,
     attempt: Option<Attempt>,
     /// Whether an attempt has ended without a leader.
@@ -42,7 +42,7 @@ impl Joining {
 pub(super) struct Target {
     leader: Observation,
     since: Time,
-    /// The request that it was sent.
+    /// The number of the request that the leader got.
     request: Option<u64>,
 }
 
@@ -93,8 +93,8 @@ impl Seeded {
         }
     }
 
-    /// A seed leads alone at its first start, and when there was no leader for three TTL (A3.4); the room's rules may forbid
-    /// either.
+    /// Whether a seed may lead alone: at its first start, and when there was no leader for three TTL (A3.4). The room's
+    /// rules may forbid either.
     fn may_lead_alone(&self, now: Time) -> bool {
         let rules = &self.config.rules;
         let first_start = self.decided() == 0 && !rules.strict_start;
@@ -108,7 +108,7 @@ impl Seeded {
         self.become_leader(now, view, claim);
     }
 
-    /// A peer is linked: the attempt that runs may need it.
+    /// A peer is linked: the open attempt may need it.
     pub(super) fn joining_met(&mut self, view: &View, peer: &PeerId) {
         let is_seed = self.peers.get(peer).is_some_and(|peer| peer.is_seed);
         let observed = self.observation();
@@ -169,7 +169,7 @@ impl Seeded {
     pub(super) fn aim_at(&mut self, now: Time, view: &View, leader: &Observation) {
         let named = leader.leader.as_ref();
         let is_other = named.is_some_and(|named| *named != self.me && self.is_voter(named));
-        // The version of a member grows; one that was reset begins anew.
+        // A member's version only grows; a member that was reset begins anew.
         let is_older = matches!(self.role, Role::Follower(_)) && leader.version < self.version;
         if !is_other || is_older || self.claim().is_some() || self.target.is_some() || self.leaving
         {
@@ -183,13 +183,13 @@ impl Seeded {
         self.request_to_join(view);
     }
 
-    /// Whether this node has asked this leader to take it in, or will.
+    /// Whether this node has asked this leader to admit it, or will.
     pub(super) fn aims_at(&self, leader: &Observation) -> bool {
         let target = self.target.as_ref();
         target.is_some_and(|target| target.leader == *leader)
     }
 
-    /// A leader that does not answer, or that cannot be reached, is given up.
+    /// Gives up a leader that does not answer or cannot be reached.
     pub(super) fn probe_target(&mut self, now: Time, view: &View) {
         let timeout = self.answer_timeout(view);
         if self
@@ -206,7 +206,7 @@ impl Seeded {
         self.request_to_join(view);
     }
 
-    /// Asks the leader to take this node in, once it is linked.
+    /// Asks the leader to admit this node, once it is linked.
     fn request_to_join(&mut self, view: &View) {
         let Some(target) = self
             .target
@@ -257,7 +257,7 @@ impl Seeded {
         self.admit_member(now, view, from, Some(request));
     }
 
-    /// Makes a linked peer a member. One that is listed in this incarnation already stays it.
+    /// Makes a linked peer a member. A peer that is already listed in this incarnation stays a member.
     pub(super) fn admit_member(
         &mut self,
         now: Time,
@@ -283,7 +283,7 @@ impl Seeded {
             return; // the table is full, and the asker asks again
         }
         if let Some(leader) = self.leading_mut() {
-            // Only members are heard, so that none is without room.
+            // Only members have an entry, so there is always room.
             let _ = leader.heard.insert(peer.clone(), heard);
         }
         if let Some(request) = request {
@@ -313,7 +313,7 @@ impl Seeded {
             return Ok(());
         }
         let Ok(claim) = answer else {
-            // Whom it names is asked next, and else the seeds again.
+            // The leader that the answer names is asked next, or else the seeds again.
             self.target = None;
             if let Role::Joining(joining) = &mut self.role {
                 joining.attempt = None;

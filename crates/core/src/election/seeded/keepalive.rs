@@ -1,4 +1,4 @@
-//! Signs of life between the leader and its members, and what follows from their absence.
+//! Keep-alives between the leader and its members, and the consequences of silence.
 
 use super::members::Digest;
 use super::role::{Acknowledged, Heard, Leader, Role};
@@ -7,10 +7,10 @@ use super::{LeaderReason, Listed, MemberState, Seeded, View};
 use crate::id::{Incarnation, PeerId};
 use crate::time::Time;
 
-/// Members whose states are sent one by one; of more the leader sends its table.
+/// Maximum number of members whose states are sent one by one; for more, the leader sends its table.
 const MAX_UPDATES: usize = 4;
 
-/// What a follower does.
+/// The follower's part.
 impl Seeded {
     pub(super) fn probe_follower(&mut self, now: Time, view: &View) {
         let intervals = self.intervals();
@@ -23,16 +23,16 @@ impl Seeded {
         }
         let leaderless = self.following().is_none();
         if leaderless && now.since(self.led_at) > intervals.ttl() * 3 {
-            // A seed counts on from the version that it knows, others begin anew.
+            // A seed counts on from the version that it knows; other members begin anew.
             let version = if self.is_seed() { self.version } else { 0 };
             self.become_joining(now, version, LeaderReason::Lost);
         }
     }
 
-    /// A member has no leader from now on.
+    /// Leaves this member without a leader.
     pub(super) fn lose_leader(&mut self, now: Time, reason: LeaderReason) {
         self.become_follower(None, reason);
-        // Not all at once: proposals of several are in each other's way.
+        // A random delay: simultaneous proposals are in each other's way.
         self.campaign_at = now + self.jitter(self.intervals().retry() / 4);
     }
 
@@ -51,8 +51,8 @@ impl Seeded {
         self.send(view, &leader, observed, message);
     }
 
-    /// Whether this voter's keep-alives acknowledge this leader. Just after a restart they do so only if it is the one that an
-    /// earlier incarnation acknowledged: another one may count that incarnation until a TTL is over.
+    /// Whether this voter's keep-alives acknowledge this leader. Just after a restart they do so only if an earlier
+    /// incarnation acknowledged the same leader: another leader may count that incarnation until a TTL is over.
     fn acknowledges(&mut self, now: Time, leader: &Observation) -> bool {
         if !self.votes() {
             return false;
@@ -84,7 +84,7 @@ impl Seeded {
             followed.acked_us = followed.acked_us.max(Some(sent_us));
             self.led_at = now;
             if is_first {
-                // So that this leader knows at once that it is acknowledged.
+                // Shows this leader at once that it is acknowledged.
                 self.keep_alive_now(now, view);
             }
         }
@@ -118,12 +118,12 @@ impl Seeded {
         }
         self.members.align(members);
         if !self.members.lists(&self.me, self.incarnation) {
-            // The leader has taken this node for dead.
+            // The leader took this node for dead.
             self.become_joining(now, 0, LeaderReason::Lost);
         }
     }
 
-    /// Whether this is the leader's word, and no older one than was heard (case 2).
+    /// Whether the message comes from the leader and is no older than the last one (case 2).
     fn is_next_change(&mut self, from: &PeerId, basis: &Observation, change: u64) -> bool {
         let observed = self.observation();
         let Some(followed) = self.following_mut() else {
@@ -136,7 +136,7 @@ impl Seeded {
         next
     }
 
-    /// A linked peer says that it leads: by a heartbeat, a Hello or a message to all.
+    /// A linked peer claims to lead: by a heartbeat, a Hello or a message to all.
     pub(super) fn hear_claim(&mut self, now: Time, view: &View, from: &PeerId, claim: &Claim) {
         if !self.is_voter(from) || *from != claim.leader {
             return;
@@ -161,14 +161,14 @@ impl Seeded {
             followed.claim.leader == claim.leader && followed.claim.version < claim.version
         });
         if own_is_older {
-            // It leads alone, after it had given up the leadership that this node follows.
+            // The claimant leads alone, after it gave up the leadership that this node follows.
             self.lose_leader(now, LeaderReason::Resigned);
         }
         self.aim_at(now, view, &claim.observation());
     }
 }
 
-/// What the leader does.
+/// The leader's part.
 impl Seeded {
     pub(super) fn probe_leader(&mut self, now: Time, view: &View) {
         let intervals = self.intervals();
@@ -196,7 +196,7 @@ impl Seeded {
         }
     }
 
-    /// A leader that had a majority for however short a time resigns without one.
+    /// Notes that this leader had a majority: from then on it resigns without one.
     pub(super) fn note_majority(&mut self, now: Time) {
         let majority = self.config.roster.majority();
         let has = |leader: &Leader| self.acknowledging(now, leader) >= majority;
@@ -215,9 +215,9 @@ impl Seeded {
         others + usize::from(self.votes() && now >= self.grace_until)
     }
 
-    /// When each voter ceases to acknowledge this leader unless it sends another keep-alive: a heartbeat timeout after its
-    /// last one, whose answer was not older than that then. None of them can have lost its leader before the TTL of that
-    /// answer, whatever was delayed since.
+    /// The time at which each voter ceases to acknowledge this leader unless it sends another keep-alive: a heartbeat
+    /// timeout after its last one, if the answer shown by that one was then younger than a heartbeat timeout. No voter
+    /// can have lost its leader before the TTL of that answer, whatever was delayed since.
     fn acknowledgements_end<'a>(&'a self, leader: &'a Leader) -> impl Iterator<Item = Time> + 'a {
         let intervals = self.intervals();
         let timeout = intervals.heartbeat_timeout();
@@ -229,8 +229,8 @@ impl Seeded {
             .map(move |shown| (shown.at + timeout).min(shown.answered_at + lease))
     }
 
-    /// When too few voters acknowledge this leader for it to lead on, unless more keep-alives arrive. `None` for one that
-    /// leads alone, or does not lead.
+    /// The time at which too few voters acknowledge this leader for it to lead on, unless more keep-alives arrive.
+    /// `None` if this node leads alone, or does not lead.
     pub(super) fn leads_until(&self, now: Time) -> Option<Time> {
         let leader = self.leading()?;
         if !leader.claim.elected && !leader.had_majority {
@@ -240,7 +240,7 @@ impl Seeded {
         ends.sort_unstable_by(|one, other| other.cmp(one));
         let majority = self.config.roster.majority();
         let first = leader.since + self.intervals().heartbeat_timeout();
-        // So many others are enough until then.
+        // The time until which this number of other voters is enough.
         let until = |others: usize| {
             let last_needed = others.checked_sub(1)?;
             Some(ends.get(last_needed).map_or(first, |end| (*end).max(first)))
@@ -257,8 +257,8 @@ impl Seeded {
         }
     }
 
-    /// A leader that a majority of the voters acknowledges no longer leads no more, whatever arrives at this moment: its process may
-    /// have been suspended.
+    /// Ends a leadership that a majority of the voters no longer acknowledges, whatever arrives at this moment: the
+    /// process may have been suspended.
     pub(super) fn end_lapsed_leadership(&mut self, now: Time) {
         if self.leads_until(now).is_some_and(|until| now >= until) {
             self.led_at = now;
@@ -281,7 +281,7 @@ impl Seeded {
         let (Some(incarnation), true) = (linked, observed == *basis) else {
             return;
         };
-        // Who followed after an election is no member of this table yet, or not any more.
+        // A member that followed after an election may not be in this table yet, or no longer.
         if !self.members.lists(from, incarnation) {
             self.admit_member(now, view, from, None);
         }
@@ -291,7 +291,8 @@ impl Seeded {
         let Some(leader) = self.leading_mut() else {
             return;
         };
-        // What an earlier incarnation acknowledged holds: this one waits for as long before it acknowledges another leader.
+        // An acknowledgement of an earlier incarnation still counts: this one waits for as long before it acknowledges
+        // another leader.
         let before = leader.heard.get(from).and_then(|heard| heard.acknowledged);
         let shown = acked_us.map(Time::from_micros).filter(|at| *at <= now);
         let shown = shown.map(|answered_at| Acknowledged {
@@ -305,7 +306,7 @@ impl Seeded {
             at: now,
             acknowledged: shown.filter(is_newer).or(before),
         };
-        // Only members are heard, so that none is without room.
+        // Only members have an entry, so there is always room.
         let _ = leader.heard.insert(from.clone(), heard);
         self.set_state(view, from, incarnation, MemberState::Active);
         if self.members.digest(&observed) != digest {
@@ -316,7 +317,7 @@ impl Seeded {
         self.send(view, from, observed, message);
     }
 
-    /// Changes the state of a member, and tells the others.
+    /// Changes the state of a member, and reports it to the others.
     pub(super) fn set_state(
         &mut self,
         view: &View,
@@ -354,7 +355,7 @@ impl Seeded {
         }
     }
 
-    /// Changes the states of members that are silent. Where these are many, the others get the table instead of each change.
+    /// Changes the states of silent members. If there are many, the others get the table instead of each change.
     fn set_states(&mut self, view: &View, states: Vec<(PeerId, MemberState)>) {
         let many = states.len() > MAX_UPDATES;
         let mut changed = false;
@@ -379,7 +380,7 @@ impl Seeded {
         }
     }
 
-    /// Removes a member: first it is leaving, and then out.
+    /// Removes a member: it is leaving first, then removed.
     pub(super) fn take_out(&mut self, view: &View, member: &PeerId) {
         let Some(incarnation) = self.members.incarnation(member) else {
             return;
@@ -391,7 +392,7 @@ impl Seeded {
         self.set_state(view, member, incarnation, MemberState::Removed);
     }
 
-    /// Members that said farewell are not waited for.
+    /// Removes members that sent a leave notice, without waiting for their silence.
     pub(super) fn take_out_departed(&mut self, view: &View) {
         if self.leading().is_none() {
             return;

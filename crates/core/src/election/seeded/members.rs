@@ -1,4 +1,4 @@
-//! The states of the members, which the leader alone changes (A3.3).
+//! The states of the members, which only the leader changes (A3.3).
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -23,14 +23,14 @@ pub enum MemberState {
     Active,
     /// The leader has not heard it for the heartbeat timeout.
     Unreachable,
-    /// The leader has not heard it for the TTL timeout, and takes it out.
+    /// The leader has not heard it for the TTL timeout, and is removing it.
     Leaving,
-    /// It is out.
+    /// It is no longer a member.
     Removed,
 }
 
 impl MemberState {
-    /// The next state on the way to `target`; `None` where no transition leads there.
+    /// The next state on the way to `target`; `None` if no transition leads there.
     fn towards(self, target: Self) -> Option<Self> {
         use MemberState as S;
         match (self, target) {
@@ -48,30 +48,31 @@ impl MemberState {
 /// A member as the leader lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
-    /// Who.
+    /// The member.
     pub id: PeerId,
-    /// Which incarnation of it.
+    /// Its incarnation.
     pub incarnation: Incarnation,
     /// Its state.
     pub state: MemberState,
 }
 
-/// What two members compare of their tables.
+/// A hash by which two members compare their tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest([u8; 16]);
 
-/// The members that are known, and what changed of them and was not reported yet.
+/// The known members, and their changes that are not reported yet.
 #[derive(Debug, Clone)]
 pub(super) struct Members {
     table: BoundedMap<PeerId, (Incarnation, MemberState), MAX_LISTED>,
-    /// Have a place in the table, whatever fills it: a leader counts acknowledgements of its members.
+    /// Members that always have a place in the table, whatever fills it: a leader counts acknowledgements of its
+    /// members.
     reserved: BTreeSet<PeerId>,
     /// Taken after every input.
     changes: VecDeque<(PeerId, MemberState)>,
 }
 
 impl Members {
-    /// None yet. These have a place in the table at any time.
+    /// An empty table in which `reserved` always have a place.
     pub(super) fn with_places_for(reserved: BTreeSet<PeerId>) -> Self {
         debug_assert!(reserved.len() <= MAX_LISTED, "a roster is shorter");
         Self {
@@ -103,7 +104,7 @@ impl Members {
         self.table.keys()
     }
 
-    /// All of them, sorted.
+    /// All members, sorted.
     pub(super) fn list(&self) -> Vec<Listed> {
         let listed = |(id, (incarnation, state)): (&PeerId, &(Incarnation, MemberState))| Listed {
             id: id.clone(),
@@ -113,8 +114,9 @@ impl Members {
         self.table.iter().map(listed).collect()
     }
 
-    /// Brings a member into a state, through all states between. Another incarnation of it is removed first. A state to which
-    /// no transition leads changes nothing, and neither does a new member without a place. Returns whether something changed.
+    /// Brings a member into a state, through all states between. Another incarnation of it is removed first. Nothing
+    /// changes if no transition leads to the state, or if there is no place for a new member. Returns whether anything
+    /// changed.
     pub(super) fn set(
         &mut self,
         id: &PeerId,
@@ -127,7 +129,7 @@ impl Members {
         }
         let goes_on = !matches!(target, MemberState::Leaving | MemberState::Removed);
         if goes_on && self.state(id) == MemberState::Leaving {
-            // That it was removed meanwhile was missed.
+            // This node missed that the member was removed meanwhile.
             self.remove(id);
         }
         let mut state = self.state(id);
@@ -146,7 +148,7 @@ impl Members {
         self.changes.len() != reported
     }
 
-    /// Whether the table holds `id`, or may.
+    /// Whether the table holds `id`, or has a place for it.
     fn has_place_for(&self, id: &PeerId) -> bool {
         let is_missing = |id: &&PeerId| !self.table.contains_key(*id);
         let missing = || self.reserved.iter().filter(is_missing).count();
@@ -155,7 +157,7 @@ impl Members {
             || self.table.len() + missing() < MAX_LISTED
     }
 
-    /// Takes a member out, through all states between.
+    /// Removes a member, through all states between.
     pub(super) fn remove(&mut self, id: &PeerId) -> bool {
         match self.incarnation(id) {
             Some(incarnation) => self.set(id, incarnation, MemberState::Removed),
@@ -163,7 +165,7 @@ impl Members {
         }
     }
 
-    /// Takes over the leader's table: who is not in it is removed.
+    /// Adopts the leader's table: members that are not in it are removed.
     pub(super) fn align(&mut self, listed: &[Listed]) {
         let is_listed = |id: &PeerId| listed.iter().any(|listed| listed.id == *id);
         let ids: Vec<_> = self.ids().cloned().collect();
@@ -175,7 +177,7 @@ impl Members {
         }
     }
 
-    /// Forgets everybody: `me` is in no cluster any more.
+    /// Forgets all members: `me` is no longer in a cluster.
     pub(super) fn reset(&mut self, me: &PeerId) {
         let was_in_one = self.state(me) != MemberState::Init;
         self.table.clear();
@@ -189,10 +191,10 @@ impl Members {
         self.changes.pop_front()
     }
 
-    /// The same for equal tables under one leader and version.
+    /// A hash that is equal for equal tables under one leader and version.
     pub(super) fn digest(&self, observed: &Observation) -> Digest {
         let mut hash = Sha256::new();
-        // Neither a table nor an observation has a part that cannot be encoded.
+        // Tables and observations have no part that cannot be encoded.
         for part in [
             postcard::to_allocvec(observed),
             postcard::to_allocvec(&self.list()),
@@ -315,7 +317,8 @@ mod tests {
         assert_eq!(changes(&mut members), [S::Removed, S::Joining, S::Active]);
     }
 
-    /// Case 3: the public system's alignment brings who is active and removes who is not listed; states of others it leaves.
+    /// Case 3: the public system's alignment adds active members and removes members that are not listed; it leaves the
+    /// states of others.
     #[test]
     fn case_3_an_alignment_brings_members_in_every_state() {
         let listed = |name: &str, state| Listed {
@@ -361,7 +364,7 @@ mod tests {
             assert!(members.set(id, life(1), S::Active), "{id}");
         }
         assert_eq!(members.list().len(), MAX_LISTED);
-        // A known one changes its state all the same, and who leaves frees its place.
+        // A known member changes its state all the same, and a removed one frees its place.
         assert!(members.set(&id("m0"), life(1), S::Active));
         assert!(members.remove(&id("m0")));
         assert!(members.set(&id("new"), life(1), S::Active));

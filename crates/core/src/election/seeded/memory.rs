@@ -1,10 +1,11 @@
-//! What the voters remember of each other, so that a state file that was lost, or replaced by an older copy, is noticed.
+//! The voters' memory of each other: it detects a state file that was lost, or replaced by an older copy.
 //!
-//! A voter's write counter rises on disk with each of its incarnations, and with each vote before anybody hears of it. So an
-//! incarnation that begins at no larger counter than an earlier one showed has forgotten votes. The others do not count it,
-//! and tell it with every heartbeat what they remember. It votes again when each of them has told what it voted itself: a
-//! proposer promises its own ballot, and accepts the candidate that it proposes, on disk before it asks for votes. So the
-//! highest ballots of all others are as high as those of every vote that was forgotten ([`Acceptor::recover`]).
+//! A voter's write counter rises on disk with each of its incarnations, and with each vote before the vote is sent. So
+//! an incarnation that begins at no larger counter than an earlier one showed has forgotten votes. The other voters do
+//! not count it, and report to it with every heartbeat what they remember. It votes again when each of them has
+//! reported its own votes: a proposer promises its own ballot, and accepts the candidate that it proposes, on disk
+//! before it asks for votes. So the highest ballots of all others are at least as high as those of every forgotten vote
+//! ([`Acceptor::recover`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,21 +17,21 @@ use crate::election::known::KnownVoter;
 use crate::id::{Fingerprint, Incarnation, PeerId};
 use crate::time::Time;
 
-/// What a voter knows of state files, its own and those of others.
+/// A voter's knowledge of state files, its own and others'.
 #[derive(Debug)]
 pub(super) struct Memories {
     /// This node knows all votes that it gave since this write counter.
     since: u64,
-    /// What the others voted, as far as they have told since this node noticed that it may have forgotten votes.
+    /// The reported votes of the others, since this node noticed that it may have forgotten votes.
     stale: Option<BTreeMap<PeerId, Acceptor>>,
-    /// The voters that told this incarnation what they remember.
+    /// The voters that have reported to this incarnation what they remember.
     told_by: BTreeSet<PeerId>,
-    /// The voters that say that they may have forgotten votes.
+    /// The voters that report that they may have forgotten votes.
     forgetful: BTreeSet<PeerId>,
 }
 
 impl Memories {
-    /// Of an incarnation whose file has this write counter.
+    /// Starts an incarnation whose file has this write counter.
     pub(super) fn new(writes: u64, forgotten: Option<u64>) -> Self {
         Self {
             since: writes,
@@ -42,7 +43,8 @@ impl Memories {
 }
 
 impl Seeded {
-    /// Whether this node's state file was lost or is an older copy, and it has not heard all other voters since it noticed.
+    /// Whether this node's state file was lost or is an older copy, and not all other voters have reported since it
+    /// noticed.
     pub fn is_stale(&self) -> bool {
         self.memories.stale.is_some()
     }
@@ -61,14 +63,14 @@ impl Seeded {
         Some((linked, *self.kept.others.get(peer)?))
     }
 
-    /// Whether votes of `peer` count: it knows all that its earlier incarnations gave, as far as this node knows.
+    /// Whether votes of `peer` count: it knows all votes of its earlier incarnations, as far as this node knows.
     pub(super) fn remembers_its_votes(&self, view: &View, peer: &PeerId) -> bool {
         let known = self.linked_and_known(view, peer);
         known.is_some_and(|(linked, known)| linked == known.incarnation)
             && !self.memories.forgetful.contains(peer)
     }
 
-    /// A voter shows its write counter. Of an incarnation that forgot votes it means nothing.
+    /// A voter shows its write counter. A counter of an incarnation that forgot votes means nothing.
     pub(super) fn writes_shown(&mut self, view: &View, peer: &PeerId, writes: u64) {
         if let Some((linked, known)) = self.linked_and_known(view, peer)
             && known.learns(linked, writes)
@@ -78,7 +80,7 @@ impl Seeded {
     }
 
     fn know(&mut self, peer: &PeerId, incarnation: Incarnation, writes: u64) {
-        // A member beside the roster counts no votes.
+        // A member that is not in the roster counts no votes.
         let counts_votes = self.is_voter(&self.me);
         if let Some(known) = self.kept.others.get_mut(peer).filter(|_| counts_votes) {
             known.incarnation = incarnation;
@@ -86,8 +88,8 @@ impl Seeded {
         }
     }
 
-    /// From which write counter on this node knows its votes; 0 while it may have forgotten some, or while a restart could
-    /// make it forget that it knows them again.
+    /// The write counter since which this node knows its votes; 0 while it may have forgotten some, or while a restart
+    /// could make it forget that it has recovered them.
     pub(super) fn knows_votes_since(&self) -> u64 {
         let safe = self.disk.safe().writes >= self.memories.since;
         if self.is_stale() || !safe {
@@ -97,7 +99,7 @@ impl Seeded {
         }
     }
 
-    /// What a heartbeat tells a voter.
+    /// The report for a voter in a heartbeat.
     pub(super) fn memory_of_voter(&self, view: &View, peer: &PeerId) -> Option<Memory> {
         if !self.is_voter(&self.me) || !self.is_voter(peer) {
             return None;
@@ -111,8 +113,8 @@ impl Seeded {
         })
     }
 
-    /// Whether all other voters have told what they remember, and none of it is news. One that lost its file, and was not
-    /// told yet, is not sure: nor can another one in the same case go by what it knows.
+    /// Whether all other voters have reported what they remember, and this node knew all of it. A voter that lost its
+    /// file and has not received a report is not sure; another voter in that state must not rely on it.
     fn is_sure_of_its_votes(&self) -> bool {
         let told = |voter: &PeerId| self.memories.told_by.contains(voter);
         !self.is_stale() && self.other_voters().all(told)
@@ -123,7 +125,7 @@ impl Seeded {
         voters.filter(|voter| **voter != self.me)
     }
 
-    /// What a voter's heartbeat, or its Hello, says of state files.
+    /// A voter's heartbeat or Hello reports on state files.
     pub(super) fn hear_memory(&mut self, now: Time, view: &View, from: &PeerId, beat: &Beat) {
         let Some((linked, known)) = self.linked_and_known(view, from) else {
             return;
@@ -153,8 +155,8 @@ impl Seeded {
         }
     }
 
-    /// Others know of votes that this node does not: until it knows them again, it neither votes nor campaigns, and what it
-    /// leads by votes ends.
+    /// Others know of votes that this node does not. Until it knows them again, it neither votes nor campaigns; a
+    /// leadership of it that depends on votes ends.
     fn has_forgotten(&mut self, now: Time, remembered: u64) {
         self.kept.forgotten = self.kept.forgotten.max(Some(remembered));
         if self.is_stale() {
@@ -167,7 +169,7 @@ impl Seeded {
         self.disk.forget_votes();
         self.campaign = None;
         self.led_up_to = self.led_up_to.max(self.decided());
-        // What it acknowledged it has forgotten, too.
+        // It has forgotten its acknowledgements, too.
         self.kept.acknowledged = None;
         self.grace_until = self.grace_until.max(now + self.intervals().ttl());
         if self.leading().is_some() {

@@ -1,8 +1,8 @@
-//! The seeded strategy: a cluster that has a leader in one part at most, and that members enter through seeds.
+//! The seeded strategy: a cluster that members enter through seeds, and that has a leader in at most one part.
 //!
-//! One leader changes the states of all members ([`members`]). It leads under a version that grows with every leader. Voters
-//! are those of the room's roster; a majority of them elects ([`paxos`]), and a leader that a majority does not
-//! acknowledge resigns. `docs/elections.md` explains the rules (A3) that comments here name.
+//! One leader changes the states of all members ([`members`]). It leads under a version that grows with every leader.
+//! The voters are the members of the room's roster: a majority of them elects ([`paxos`]), and a leader that a majority
+//! does not acknowledge resigns. `docs/elections.md` explains the rules (A3) that comments here name.
 
 use std::collections::BTreeMap;
 
@@ -45,14 +45,14 @@ use wire::{
     Based, Beat, Claim, Greeting, MAX_ADDRESS_BYTES, MAX_LISTED, Observation, SeededMessage,
 };
 
-/// What a linked peer says of itself.
+/// A linked peer, as its Hello describes it.
 #[derive(Debug, Clone)]
 struct Linked {
     is_seed: bool,
     address: String,
 }
 
-/// See the module's text.
+/// A node of the seeded strategy.
 #[derive(Debug)]
 pub struct Seeded {
     me: PeerId,
@@ -61,24 +61,24 @@ pub struct Seeded {
     rng: ChaCha8Rng,
     role: Role,
     members: Members,
-    /// What survives the process, as it is now.
+    /// The present state of what survives the process.
     kept: Kept,
     disk: Disk,
     memories: Memories,
     peers: BTreeMap<PeerId, Linked>,
-    /// Members that said farewell, and that the leader has not taken out yet.
+    /// Members that sent a leave notice, and that the leader has not removed yet.
     left: BoundedMap<PeerId, Incarnation, MAX_LISTED>,
     /// The leader whose cluster this node enters, if it has none.
     target: Option<Target>,
     campaign: Option<Campaign>,
     campaign_at: Time,
-    /// Attempts to have a leader elected since one was known.
+    /// Attempts to get a leader elected since one was known.
     campaigns: u32,
     probe_at: Time,
-    /// When a leader was known here last; before that, when this node started.
+    /// The last time at which a leader was known here; before that, the start of this node.
     led_at: Time,
-    /// Until then this voter takes part in no election and acknowledges no other leader: one that it acknowledged, before a
-    /// restart or before votes chose another, may count it.
+    /// Until then this voter takes part in no election and acknowledges no other leader: a leader that it acknowledged,
+    /// before a restart or before votes chose another, may count it.
     grace_until: Time,
     /// The version that this node shows while it has no leader.
     version: u64,
@@ -98,7 +98,7 @@ pub struct Seeded {
 }
 
 impl Seeded {
-    /// A node that starts now, with what an earlier incarnation kept.
+    /// A node that starts now, with the state that an earlier incarnation stored.
     pub fn new(
         me: PeerId,
         incarnation: Incarnation,
@@ -147,7 +147,7 @@ impl Seeded {
         seeded
     }
 
-    /// A node that starts now, by the options of its room.
+    /// A node that starts now, with the options of its room.
     ///
     /// # Errors
     /// [`NotItsState`].
@@ -186,7 +186,7 @@ impl Seeded {
         }
     }
 
-    /// Who leads under which version, as this node observes it.
+    /// The leader and its version, as this node observes them.
     pub fn observation(&self) -> Observation {
         match self.claim() {
             Some(claim) => claim.observation(),
@@ -197,7 +197,7 @@ impl Seeded {
         }
     }
 
-    /// The leadership that this node observes: its own, or that of the leader that it follows.
+    /// The leadership that this node observes: its own, or its leader's.
     pub fn claim(&self) -> Option<&Claim> {
         match &self.role {
             Role::Leader(leader) => Some(&leader.claim),
@@ -206,12 +206,12 @@ impl Seeded {
         }
     }
 
-    /// What this node keeps, written or not; for checks.
+    /// The state that this node keeps, written or not; for checks.
     pub fn kept(&self) -> &Kept {
         &self.kept
     }
 
-    /// Voters, this node included, that acknowledge it as leader; 0 if it does not lead.
+    /// The number of voters, this node included, that acknowledge it as leader; 0 if it does not lead.
     pub fn acknowledged_by(&self, now: Time) -> usize {
         self.leading()
             .map_or(0, |leader| self.acknowledging(now, leader))
@@ -238,14 +238,14 @@ impl Seeded {
         self.kept.acceptor.decided()
     }
 
-    /// A leader of `version` is known to somebody: nobody else leads under it, and votes are on the next one.
+    /// `version` has had a leader: no other member leads under it, and votes are on the next one.
     fn decide(&mut self, version: u64) {
         if self.kept.acceptor.decide(version) {
             self.refused_counter = 0;
         }
     }
 
-    /// Whether a leader is alive for this node, itself included.
+    /// Whether this node knows a living leader, itself included.
     fn lives_under_leader(&self, now: Time) -> bool {
         match &self.role {
             Role::Leader(_) => true,
@@ -256,7 +256,7 @@ impl Seeded {
         }
     }
 
-    /// What this node observes, of a leader that is alive.
+    /// This node's observation of a living leader.
     fn observation_of_living(&self, now: Time) -> Observation {
         if self.lives_under_leader(now) {
             self.observation()
@@ -283,14 +283,14 @@ impl Seeded {
                 to: to.clone(),
                 message: Based {
                     basis,
-                    writes: 0, // as it is on disk when this goes out
+                    writes: 0, // set to the counter on disk when this goes out
                     message,
                 },
             });
         }
     }
 
-    /// How long an answer of a linked peer may take before it is asked again.
+    /// The time after which an unanswered request to a linked peer is repeated.
     fn answer_timeout(&self, view: &View) -> Duration {
         let round_trips = view.voters.values().filter_map(|voter| voter.rtt);
         let longest = round_trips.max().unwrap_or_default();
@@ -302,7 +302,7 @@ impl Seeded {
         self.asked
     }
 
-    /// Asks for links to the seeds. Whoever dials knows which of them are linked already.
+    /// Asks for links to the seeds. The dialler knows which of them are linked already.
     fn dial_seeds(&mut self) {
         let own = &self.config.seeding.address;
         let seeds = self.config.seeding.seeds.iter();
@@ -312,19 +312,19 @@ impl Seeded {
         }
     }
 
-    /// Linked peers that say that they are seeds.
+    /// Linked peers that claim to be seeds.
     fn linked_seeds(&self) -> Vec<PeerId> {
         let seeds = self.peers.iter().filter(|(_, peer)| peer.is_seed);
         seeds.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Between nothing and `most`.
+    /// A random duration up to `most`.
     fn jitter(&mut self, most: Duration) -> Duration {
         let most = u64::try_from(most.as_micros()).unwrap_or(u64::MAX);
         Duration::from_micros(self.rng.random_range(0..=most))
     }
 
-    /// What other members say counts up to the bound that time sets (C4.8).
+    /// Checks a counter of another member against the bound that time sets (C4.8).
     fn heed(&self, now: Time, value: u64) -> Result<(), ElectionError> {
         let bound = self.config.clock.bound(now);
         if value > bound {
@@ -388,13 +388,13 @@ impl Seeded {
             | Local::SetPriority(_) => {
                 return Err(ElectionError::NotSupported { strategy: "seeded" });
             }
-            // Who votes is fixed, and what is asked for again has timers of its own.
+            // The voters are fixed, and repeated requests have timers of their own.
             Local::HeartbeatSent | Local::PeerEligible { .. } | Local::PeerIneligible { .. } => {}
         }
         Ok(())
     }
 
-    /// Looks what is due (A3.4).
+    /// Performs the actions that are due (A3.4).
     fn probe(&mut self, now: Time, view: &View) {
         self.probe_at = now + self.intervals().probe();
         self.probe_target(now, view);
@@ -434,7 +434,7 @@ impl Seeded {
             .following()
             .filter(|followed| followed.claim.leader == *peer);
         match followed.map(|followed| followed.incarnation == voter.incarnation) {
-            // It was started again, and leads no more.
+            // The leader was restarted, and no longer leads.
             Some(false) => self.lose_leader(now, LeaderReason::Lost),
             Some(true) => self.keep_alive_now(now, view),
             None => {}
@@ -460,7 +460,7 @@ impl Seeded {
     ) {
         self.peers.remove(peer);
         self.disk.forget(peer);
-        // Silence and closed links end nothing at once: that a leader is gone needs a majority's TTL (A3.4).
+        // Silence and closed links end nothing at once: the loss of a leader takes a majority's TTL (A3.4).
         if !matches!(why, Gone::Left { .. } | Gone::Removed) || self.leaving {
             return;
         }
@@ -474,13 +474,13 @@ impl Seeded {
             self.lose_leader(now, LeaderReason::Left);
         }
         if self.members.lists(peer, incarnation) {
-            // Each is listed, so that none is without room.
+            // Each of them is listed, so there is always room.
             let _ = self.left.insert(peer.clone(), incarnation);
             self.take_out_departed(view);
         }
     }
 
-    /// A heartbeat's part, or a Hello's.
+    /// The strategy's part of a heartbeat or Hello.
     fn beat(
         &mut self,
         now: Time,
@@ -501,7 +501,8 @@ impl Seeded {
                 Ok(())
             }
             None => {
-                // A leader that resigned says so under the version that it led; no other heartbeat of it shows that one.
+                // A leader that resigned shows that under the version of its leadership; no other heartbeat of it shows
+                // that version.
                 let resigned = self.following().is_some_and(|followed| {
                     followed.claim.leader == *from
                         && beat.observed.version == followed.claim.version
@@ -588,14 +589,14 @@ impl Seeded {
         Ok(())
     }
 
-    /// Whom the host is shown as leader: nobody whose link is lost.
+    /// The leader that the host sees; `None` if its link is lost.
     fn shown(&self, view: &View) -> Option<&PeerId> {
         let leader = &self.claim()?.leader;
         let shown = *leader == self.me || view.voters.contains_key(leader);
         shown.then_some(leader)
     }
 
-    /// Reports what an input changed.
+    /// Reports the changes of an input.
     fn settle(&mut self, now: Time, view: &View) {
         self.note_majority(now);
         self.valid_until = self.leads_until(now);
@@ -639,7 +640,7 @@ impl Election for Seeded {
     type Message = Based;
     type Pulse = Beat;
     type Hello = Greeting;
-    /// The leadership of the sender, or that which it follows.
+    /// The sender's leadership, or its leader's.
     type Token = Option<Claim>;
 
     fn handle(
@@ -735,7 +736,8 @@ impl Election for Seeded {
         claim.leader == *from && claim.elected && claim.version > self.led_up_to
     }
 
-    /// Only the leader that this node follows is heard; where it has none, any that is not older than those it had.
+    /// Only the leader that this node follows is accepted; without one, any leader at least as new as the ones that it
+    /// had.
     fn judge(
         &mut self,
         now: Time,

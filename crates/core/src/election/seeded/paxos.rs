@@ -1,7 +1,7 @@
 //! Votes on the leader of one version, without any clock: Paxos with a ballot per attempt.
 //!
-//! A version has at most one leader that votes chose. For that, three things must survive a restart: up to which
-//! version a leader is known, and of the version after it the highest ballot that was promised and the last candidate
+//! Votes choose at most one leader for a version. For that, three things must survive a restart: the version up to
+//! which a leader is known, and, for the version after it, the highest ballot that was promised and the last candidate
 //! that was accepted. [`Acceptor`] holds these. A [`Proposer`] counts the votes on one ballot of one version.
 //!
 //! The four rules of the algorithm (`docs/elections.md`, "The seeded election"):
@@ -17,25 +17,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::PeerId;
 
-/// Names one attempt to choose a leader. Larger ballots go before smaller ones.
+/// The identity of one attempt to choose a leader. Larger ballots go before smaller ones.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Ballot {
     /// Larger than every counter that the proposer has promised or used for this version.
     pub counter: u64,
-    /// Who proposes.
+    /// The proposer.
     pub proposer: PeerId,
 }
 
 /// A candidate that a voter accepted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Accepted {
-    /// In which ballot.
+    /// The ballot in which it was accepted.
     pub ballot: Ballot,
-    /// Who shall lead.
+    /// The proposed leader.
     pub candidate: PeerId,
 }
 
-/// How a voter answers a proposal.
+/// A voter's answer to a proposal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Vote {
     /// The voter refuses every smaller ballot of this version from now on. It names the last candidate that it accepted.
@@ -46,7 +46,7 @@ pub enum Vote {
     Refused(Ballot),
 }
 
-/// What a voter must not forget: see the module's text.
+/// The state that a voter must not forget.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Acceptor {
     decided: u64,
@@ -82,7 +82,7 @@ impl Acceptor {
         self.decided.max(promised).max(accepted)
     }
 
-    /// `version` has had a leader: there is nothing to vote on up to it (rule 3). Tells whether that is news.
+    /// `version` has had a leader: there is nothing to vote on up to it (rule 3). Returns whether that is new.
     pub fn decide(&mut self, version: u64) -> bool {
         if version <= self.decided {
             return false;
@@ -95,8 +95,8 @@ impl Acceptor {
         true
     }
 
-    /// Takes over the votes of all other voters, in place of votes that this one has forgotten: each of those was for a ballot
-    /// whose proposer had promised it, or for a candidate that its proposer had accepted.
+    /// Takes over the votes of all other voters, in place of votes that this one has forgotten: each forgotten vote was
+    /// for a ballot that its proposer had promised, or for a candidate that its proposer had accepted.
     pub fn recover<'a>(&mut self, others: impl Iterator<Item = &'a Self> + Clone) {
         for other in others.clone() {
             self.decide(other.decided);
@@ -108,7 +108,7 @@ impl Acceptor {
         }
     }
 
-    /// A ballot of `proposer` above all that were promised for the open version.
+    /// A ballot of `proposer` above all ballots that were promised for the open version.
     pub fn next_ballot(&self, proposer: &PeerId) -> Ballot {
         let promised = self.promised.as_ref().map_or(0, |ballot| ballot.counter);
         Ballot {
@@ -136,7 +136,7 @@ impl Acceptor {
         Some(Vote::Accepted)
     }
 
-    /// The same ballot again is the same message again.
+    /// A repeated ballot is a repeated message.
     fn promise(&mut self, version: u64, ballot: &Ballot) -> Option<Result<(), Ballot>> {
         if version != self.open_version() {
             return None;
@@ -151,7 +151,7 @@ impl Acceptor {
     }
 }
 
-/// What a proposer asks for.
+/// A proposer's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Stage {
     /// Promises, and the candidates that were accepted before.
@@ -160,7 +160,7 @@ pub enum Stage {
     Formal,
 }
 
-/// How the count stands after a vote.
+/// The state of the count after a vote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tally {
     /// Not decided.
@@ -200,7 +200,7 @@ impl Proposer {
         }
     }
 
-    /// On which version is voted.
+    /// The version that is voted on.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -210,23 +210,23 @@ impl Proposer {
         &self.ballot
     }
 
-    /// What is asked for now.
+    /// The present stage.
     pub fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// Who shall lead; in the first stage the proposer.
+    /// The proposed leader; in the first stage the proposer.
     pub fn candidate(&self) -> &PeerId {
         &self.candidate
     }
 
-    /// Who granted what is asked for now.
+    /// The voters that granted the present stage.
     pub fn granted(&self) -> impl Iterator<Item = &PeerId> {
         self.granted.keys()
     }
 
-    /// Counts a vote. Votes on other ballots, versions or stages, of others than the voters, and second votes of one voter
-    /// change nothing (rule 2).
+    /// Counts a vote. Nothing changes for votes on other ballots, versions or stages, votes from peers that are no
+    /// voters, and second votes of one voter (rule 2).
     pub fn count(&mut self, voter: &PeerId, version: u64, ballot: &Ballot, vote: &Vote) -> Tally {
         let mine = version == self.version && *ballot == self.ballot;
         if !mine || !self.voters.contains(voter) {

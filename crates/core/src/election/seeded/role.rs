@@ -12,7 +12,7 @@ use crate::election::ElectionOutput;
 use crate::id::{Incarnation, PeerId};
 use crate::time::Time;
 
-/// What a node is in its cluster.
+/// A node's role in its cluster.
 #[derive(Debug)]
 pub(super) enum Role {
     /// In no cluster: it looks for one.
@@ -27,9 +27,9 @@ pub(super) enum Role {
 #[derive(Debug, Clone)]
 pub(super) struct Followed {
     pub(super) claim: Claim,
-    /// Which incarnation leads.
+    /// The incarnation that leads.
     pub(super) incarnation: Incarnation,
-    /// When its last answer came, and what that said of its clock.
+    /// The time of its last answer, and its clock as shown in that answer.
     pub(super) acked_at: Time,
     pub(super) acked_us: Option<u64>,
     pub(super) keep_alive_at: Time,
@@ -50,7 +50,7 @@ impl Followed {
     }
 }
 
-/// What a leader heard of a member last.
+/// The last keep-alive of a member, as its leader keeps it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Heard {
     pub(super) at: Time,
@@ -60,9 +60,9 @@ pub(super) struct Heard {
 /// A keep-alive that shows an answer of the leader.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Acknowledged {
-    /// When it came.
+    /// The time at which it arrived.
     pub(super) at: Time,
-    /// When the leader sent that answer.
+    /// The time at which the leader sent that answer.
     pub(super) answered_at: Time,
 }
 
@@ -71,7 +71,8 @@ pub(super) struct Acknowledged {
 pub(super) struct Leader {
     pub(super) claim: Claim,
     pub(super) since: Time,
-    /// Whether a majority has acknowledged it. One that votes chose needs that, one that leads alone keeps it.
+    /// Whether a majority has acknowledged it. An elected leader needs a majority; one that leads alone needs it from
+    /// then on.
     pub(super) had_majority: bool,
     pub(super) heard: BoundedMap<PeerId, Heard, MAX_LISTED>,
     /// Counts the changes of the table.
@@ -124,21 +125,21 @@ impl Seeded {
         }
     }
 
-    /// The own leadership, once a restart cannot undo it.
+    /// This node's own leadership, once a restart cannot undo it.
     pub(super) fn safe_claim(&self) -> Option<&Claim> {
         let claim = &self.leading()?.claim;
         let safe = self.disk.safe().acceptor.decided() >= claim.version;
         safe.then_some(claim)
     }
 
-    /// In no cluster any more; shows this version until it is in one again.
+    /// Leaves the cluster; shows this version until this node is in one again.
     pub(super) fn become_joining(&mut self, now: Time, version: u64, reason: LeaderReason) {
         self.members.reset(&self.me);
         self.version = version;
         self.enter(Role::joining(now), reason);
     }
 
-    /// A member of this leader, or of none.
+    /// Becomes a member that follows this leader, or none.
     pub(super) fn become_follower(&mut self, followed: Option<Followed>, reason: LeaderReason) {
         match &followed {
             Some(followed) => {
@@ -154,7 +155,7 @@ impl Seeded {
         self.enter(Role::Follower(followed.map(Box::new)), reason);
     }
 
-    /// Leads under this claim, which nobody else holds: votes chose it, or a seed that may lead alone made it.
+    /// Leads under this claim, which no other member holds: votes chose it, or a seed that may lead alone made it.
     pub(super) fn become_leader(&mut self, now: Time, view: &View, claim: Claim) {
         assert_eq!(claim.leader, self.me, "a node leads under its own name");
         assert!(self.votes(), "only a voter leads");
@@ -171,14 +172,14 @@ impl Seeded {
         self.campaigns = 0;
         self.members
             .set(&self.me, self.incarnation, MemberState::Active);
-        // The members of the leader before have the whole time again.
+        // The members of the previous leader have the whole time again.
         let mut heard = BoundedMap::default();
         for member in self.members.ids().filter(|id| **id != self.me) {
             let silent = Heard {
                 at: now,
                 acknowledged: None,
             };
-            // There are no more members.
+            // No more members than that exist.
             let _ = heard.insert(member.clone(), silent);
         }
         let leader = Leader {
@@ -196,7 +197,8 @@ impl Seeded {
         self.probe_leader(now, view);
     }
 
-    /// The leader that this node acknowledged may lead on, and count it until a TTL after its last answer. It is not `next`.
+    /// The leader that this node acknowledged, and that is not `next`, may lead on and count this node until a TTL
+    /// after its last answer.
     pub(super) fn leave_living_leader(&mut self, next: Option<&PeerId>) {
         let ttl = self.intervals().ttl();
         let counted = self
@@ -224,7 +226,7 @@ impl Seeded {
         self.hint = Some(reason);
     }
 
-    /// What holds after every input.
+    /// Invariants that hold after every input.
     pub(super) fn check_role(&self) {
         let Observation { leader, version } = self.observation();
         assert!(

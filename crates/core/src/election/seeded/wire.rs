@@ -1,4 +1,4 @@
-//! What members of a seeded cluster say to each other: the opaque parts of their messages.
+//! Wire format of the seeded strategy: the opaque parts of its messages.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,34 +9,35 @@ use crate::id::{Incarnation, PeerId};
 
 /// Longest address text of a claim, in bytes.
 pub const MAX_ADDRESS_BYTES: usize = 255;
-/// Most members of one alignment.
+/// Maximum number of members in one alignment.
 pub const MAX_LISTED: usize = 512;
 
-/// Who leads, as a member sees it, and under which version.
+/// The leader and its version, as a member observes them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Observation {
     /// The leader, if there is one.
     pub leader: Option<PeerId>,
-    /// The version of the cluster; of members without a cluster 0, and in elections the largest that is known to have had
-    /// a leader.
+    /// The version of the cluster; 0 for members without a cluster, and in elections the largest version known to have
+    /// had a leader.
     pub version: u64,
 }
 
-/// A leadership, with what decides between two of them.
+/// A leadership, with the values that decide between two of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Who leads.
+    /// The leader.
     pub leader: PeerId,
-    /// Under which version.
+    /// Its version.
     pub version: u64,
     /// Whether votes chose it; else a seed leads by itself.
     pub elected: bool,
-    /// The leader's address as it says itself; compared as bytes.
+    /// The leader's address, as the leader itself gives it; compared as bytes.
     pub address: String,
 }
 
 impl Claim {
-    /// Whether this leadership stays when it meets `other`: the later version, then the elected one, then the larger address.
+    /// Whether this leadership stays in a conflict with `other`: the later version, then the elected one, then the
+    /// larger address.
     pub fn outranks(&self, other: &Self) -> bool {
         let rank = |claim: &Self| {
             let Self {
@@ -50,7 +51,7 @@ impl Claim {
         rank(self) > rank(other)
     }
 
-    /// What a member observes that follows it.
+    /// The observation of a member that follows it.
     pub fn observation(&self) -> Observation {
         Observation {
             leader: Some(self.leader.clone()),
@@ -66,24 +67,24 @@ pub struct Based {
     pub basis: Observation,
     /// The sender's write counter ([`Kept::writes`](super::Kept::writes)) as it is on disk.
     pub writes: u64,
-    /// What it says.
+    /// The content.
     pub message: SeededMessage,
 }
 
-/// What members say to each other. The basis is the sender's own observation where nothing else is said.
+/// A message between members. Unless stated otherwise, the basis is the sender's own observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SeededMessage {
-    /// "Who leads?" To seeds, from a member that is in no cluster.
+    /// To seeds, from a member that is in no cluster: asks for the leader.
     LeaderQuery {
         /// Counts the sender's queries.
         query: u64,
     },
-    /// The answer: the basis says who leads.
+    /// The answer: the basis names the leader.
     LeaderQueryResponse {
         /// The query answered.
         query: u64,
     },
-    /// "Take me in." The basis is the receiver's leadership.
+    /// Asks to be admitted. The basis is the receiver's leadership.
     JoinClusterRequest {
         /// Counts the sender's requests.
         request: u64,
@@ -99,20 +100,20 @@ pub enum SeededMessage {
     JoiningMember {
         /// Counts the changes of the leader's table.
         change: u64,
-        /// Who.
+        /// The member.
         member: PeerId,
-        /// Which incarnation.
+        /// Its incarnation.
         incarnation: Incarnation,
     },
     /// The leader changed the state of a member.
     MemberStatusUpdate {
         /// As above.
         change: u64,
-        /// Who.
+        /// The member.
         member: PeerId,
-        /// Which incarnation.
+        /// Its incarnation.
         incarnation: Incarnation,
-        /// Its state now.
+        /// Its new state.
         state: MemberState,
     },
     /// The leader's whole table.
@@ -122,9 +123,9 @@ pub enum SeededMessage {
         /// All members.
         members: Vec<Listed>,
     },
-    /// A sign of life for the leader.
+    /// A keep-alive for the leader.
     LeaderKeepAlive {
-        /// Of the sender's table.
+        /// The digest of the sender's table.
         digest: Digest,
         /// [`LeaderKeepAliveAck::sent_us`](Self::LeaderKeepAliveAck) of the last answer.
         acked_us: Option<u64>,
@@ -134,24 +135,24 @@ pub enum SeededMessage {
         /// The leader's clock.
         sent_us: u64,
     },
-    /// A sign of life for a seed: whoever meets another leader through it learns of it.
+    /// A keep-alive for a seed: it reveals another leader with the same seed.
     SeedKeepAlive {
         /// The sender's leadership.
         claim: Claim,
     },
     /// The seed's answer.
     SeedKeepAliveAck,
-    /// "Resign: another leadership outranks yours." The basis is the receiver's leadership.
+    /// Asks the receiver to resign: another leadership outranks its own. The basis is the receiver's leadership.
     LeaderRelieve {
-        /// The other one.
+        /// The other leadership.
         winner: Claim,
     },
-    /// A leader that was relieved sends its members to the other one.
+    /// Sent by a leader that was relieved: its members should enter the other cluster.
     ReJoinCluster {
-        /// The other one.
+        /// The other leadership.
         winner: Claim,
     },
-    /// "Is there a leader for you?" To voters, from one without a leader.
+    /// To voters, from a voter without a leader: asks whether they have one.
     LeaderStatusQuery {
         /// Counts the sender's queries.
         query: u64,
@@ -165,11 +166,11 @@ pub enum SeededMessage {
     },
     /// A proposal for the version after that of the basis.
     Proposal {
-        /// What is asked for.
+        /// The stage.
         stage: Stage,
-        /// Names it.
+        /// The ballot.
         ballot: Ballot,
-        /// Who shall lead.
+        /// The proposed leader.
         candidate: PeerId,
     },
     /// The answer; its basis is that of the proposal.
@@ -181,22 +182,22 @@ pub enum SeededMessage {
     },
     /// Votes chose a leader. The basis is its leadership.
     LeaderElected {
-        /// It.
+        /// The chosen leadership.
         claim: Claim,
     },
 }
 
-/// Why a leader takes a member not in.
+/// The reason why a leader does not admit a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rejection {
-    /// The one that was asked does not lead.
+    /// The receiver of the request does not lead.
     NotLeader,
     /// It leads under another version.
     OtherVersion,
 }
 
 impl Based {
-    /// Whether it is a vote, asks for one or follows from some.
+    /// Whether it is a vote, asks for one or follows from votes.
     pub(super) fn elects(&self) -> bool {
         use SeededMessage as M;
         matches!(
@@ -205,7 +206,7 @@ impl Based {
         )
     }
 
-    /// Whether members beside the roster say this, too: they join, and keep alive.
+    /// Whether members that are not in the roster send this, too: they join, and send keep-alives.
     pub(super) fn is_of_any_member(&self) -> bool {
         use SeededMessage as M;
         matches!(
@@ -254,7 +255,7 @@ impl Based {
         }
     }
 
-    /// Whether no part is longer than a member makes it.
+    /// Whether every part is within the length that a member produces.
     pub(super) fn is_bounded(&self) -> bool {
         let listed = match &self.message {
             SeededMessage::ClusterAlignment { members, .. } => members.len(),
@@ -263,7 +264,7 @@ impl Based {
         self.claim().is_none_or(Claim::is_bounded) && listed <= MAX_LISTED
     }
 
-    /// In the words of a trace.
+    /// Describes the message for a trace.
     pub(super) fn describe(&self) -> Description {
         use SeededMessage as M;
         let named = |id: &PeerId| Some(id.clone());
@@ -324,7 +325,7 @@ impl Claim {
 /// The strategy's part of a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beat {
-    /// What the sender observes.
+    /// The sender's observation.
     pub observed: Observation,
     /// Its own leadership, if it leads.
     pub claim: Option<Claim>,
@@ -338,15 +339,15 @@ pub struct Beat {
     pub memory: Option<Memory>,
 }
 
-/// What a voter tells another one of state files.
+/// A voter's report to another one about state files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// The largest write counter that an earlier incarnation of the receiver showed, of whose votes this one said nothing
-    /// yet; else 0.
+    /// The largest write counter that an earlier incarnation of the receiver showed, if the receiver has not shown yet
+    /// that it knows that incarnation's votes; else 0.
     pub remembered: u64,
-    /// Whether all other voters have told the sender what they remember of it, and it knows all its votes.
+    /// Whether all other voters have reported to the sender what they remember of it, and it knows all its votes.
     pub sure: bool,
-    /// What the sender voted, as it is on disk, if the receiver may have forgotten votes.
+    /// The sender's votes, as they are on disk, if the receiver may have forgotten votes.
     pub votes: Option<Acceptor>,
 }
 
@@ -362,7 +363,7 @@ impl Beat {
         versions.max(self.writes).max(self.since).max(memory)
     }
 
-    /// In the words of a trace.
+    /// Describes the part for a trace.
     pub(super) fn describe(&self) -> Description {
         let kind = match self.claim {
             Some(_) => "leader_heartbeat",
@@ -383,6 +384,6 @@ pub struct Greeting {
     pub beat: Beat,
     /// Whether the sender is a seed.
     pub is_seed: bool,
-    /// Where others reach it, as it says itself.
+    /// The sender's address, as the sender itself gives it.
     pub address: String,
 }
