@@ -17,7 +17,7 @@ pub enum Recovery {
     AutoElect,
 }
 
-/// How a node enters its room.
+/// Entry of a node into its room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Entry {
     /// It looks for members and leads when it finds none.
@@ -44,7 +44,7 @@ pub struct ElectionConfig {
     pub election_timeout_max: Duration,
     /// Whether this node campaigns by itself.
     pub auto_election: bool,
-    /// How this node enters; other than [`Entry::Any`] only where every member may come to lead by itself.
+    /// Entry of this node; other than [`Entry::Any`] only where every member may come to lead by itself.
     pub entry: Entry,
     /// Whether this node may vote and lead.
     pub eligible: bool,

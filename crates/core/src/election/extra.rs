@@ -85,7 +85,7 @@ pub enum LockEvent {
     },
 }
 
-/// The reason for which a call for a lock is refused; nothing has changed then.
+/// The reason why a call for a lock is refused; nothing has changed then.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LockRefusal {
     /// `ReleaseLock` names a lock that this node neither holds nor waits for.

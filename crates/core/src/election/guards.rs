@@ -14,7 +14,7 @@ macro_rules! guards {
         }
 
         impl Guards {
-            /// All of them: what every room has.
+            /// All of them, as in every room.
             pub const ALL: Self = Self {
                 $(#[cfg(feature = "laboratory")] $guard: true,)+
             };
@@ -43,7 +43,7 @@ guards! {
     pre_vote,
     /// G3: of two nodes, an answer that names a living leader stops an attempt.
     veto,
-    /// G4: no vote while the voter has heard a leader directly within its lease.
+    /// G4: no vote within the lease of a leader that was heard directly.
     lease,
     /// G5: the electorate of a campaign is fixed when it begins.
     frozen_electorate,

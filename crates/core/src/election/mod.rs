@@ -111,7 +111,7 @@ impl View {
     }
 }
 
-/// The reason for which a peer is gone.
+/// The reason why a peer is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gone {
     /// It sent a leave notice. A leader names its successor in it.
@@ -208,7 +208,7 @@ pub enum Local {
     /// campaign by itself ([`EnableAuto`](Self::EnableAuto)) or where the place is held for an assigned leader; its
     /// election ends that assignment.
     Transfer {
-        /// The new leader; `None` for the best-ranked voter.
+        /// The new leader; `None` for the voter that would be next.
         target: Option<PeerId>,
     },
     /// The host leaves: this node no longer campaigns.
@@ -275,10 +275,9 @@ pub enum LeaderReason {
     Transferred,
     /// The leader led before this node learned of it: this node joined, or two sides of a room merged.
     Found,
-    /// The previous leader fell silent, or its link was lost. The previous leader left, was removed, or may no longer
-    /// lead.
+    /// The previous leader fell silent, or its link was lost.
     Lost,
-    /// The leader said farewell, was removed, or may lead no longer.
+    /// The previous leader left, was removed, or may no longer lead.
     Left,
     /// The previous leader resigned: too few voters answered it, or a higher claim ended its own.
     Resigned,
@@ -297,7 +296,7 @@ pub enum AssignOutcome {
     Rejected,
 }
 
-/// The reason for which a strategy refuses an input. The refusal changes no state, except as
+/// The reason why a strategy refuses an input. The refusal changes no state, except as
 /// [`TooLarge`](Self::TooLarge) describes.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ElectionError {
@@ -313,7 +312,7 @@ pub enum ElectionError {
     /// Only the leader may transfer leadership, or call `SetLeader` where the room's rules restrict it to the leader.
     #[error("only the leader may do this")]
     NotLeader,
-    /// With a static quorum `SetLeader` asks the leader that this node hears, and it hears none.
+    /// With a static quorum `SetLeader` asks the leader whose heartbeats arrive here, and there is none.
     #[error(
         "with a static quorum SetLeader asks the leader to hand over, and this node hears no leader"
     )]
@@ -355,8 +354,8 @@ pub struct Leadership<'a> {
     pub leader: Option<&'a PeerId>,
     /// The key of a leader that is not linked, where the strategy knows it.
     pub leader_key: Option<Fingerprint>,
-    /// Whether the leader is known without a link to it: a linked member vouches for it (it hears the leader, or named
-    /// it last), or the external store that elects does.
+    /// Whether the leader is known without a link to it: a linked member vouches for it (it receives the leader's
+    /// heartbeats, or named it last), or the external store that elects does.
     pub is_vouched_for: bool,
     /// The reason for the last change of the leader.
     pub reason: LeaderReason,

@@ -6,7 +6,7 @@ use super::etcd::EtcdRules;
 use super::seeded::SeededRules;
 use crate::quorum::QuorumPolicy;
 
-/// How the room elects its leader.
+/// The election strategy of a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Strategy {
     /// Votes of the connected peers.
@@ -92,7 +92,7 @@ pub enum Topology {
 /// The rules that all members of a room share. Members with different rules do not link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RoomPolicy {
-    /// How the leader is elected.
+    /// The election strategy.
     pub strategy: Strategy,
     /// The voters that count for a majority.
     pub quorum: QuorumPolicy,

@@ -10,7 +10,7 @@ use crate::time::{Duration, Time};
 use super::calls::{Calls, Owner, Pace};
 use super::claim::{Claim, Outcome};
 
-/// The most locks that a member holds or waits for, and the most calls that wait for one.
+/// Maximum number of locks that a member holds or waits for, and of calls that wait for one.
 pub(super) const MAX_LOCKS: usize = 64;
 
 /// The locks that this node holds, waits for, or has not released yet.
@@ -234,8 +234,8 @@ impl Lock {
     }
 }
 
-/// Escapes a lock's name so that no slash in it ends a prefix: the keys of the lock "a" are not
-/// among those of "a/b".
+/// Escapes a lock's name so that no slash in it ends a prefix: no key of the lock
+/// "a/b" begins like those of the lock "a".
 fn escaped(name: &str) -> String {
     name.replace('%', "%25").replace('/', "%2F")
 }

@@ -18,8 +18,8 @@ use crate::time::{Duration, Time};
 pub const MIN_WINDOW: Duration = Duration::from_millis(1);
 /// Longest window; its multiples stay far below what a clock counts.
 pub const MAX_WINDOW: Duration = Duration::from_millis(u32::MAX as u64);
-/// The most declarations that a leader answers at once with its own within one declaration interval. Two leaders that
-/// merge need one; the limit is for a peer that declares without end.
+/// Maximum number of declarations that a leader answers at once with its own within one declaration interval. Two
+/// leaders whose parts merge need one; the limit is for a peer that declares without end.
 pub const MAX_ANSWERS: u32 = 64;
 
 /// The lengths of the windows. A change takes effect when the next window begins.
@@ -141,7 +141,7 @@ enum Phase {
 pub struct Machine<Id> {
     me: Id,
     windows: Windows,
-    /// Whether a follower without a known leader joins every election that it hears of, so that windows always overlap
+    /// Whether a follower without a known leader joins every election that it learns of, so that windows always overlap
     /// and the lowest id always wins.
     strict_lowest: bool,
     /// Whether this peer proposes itself.

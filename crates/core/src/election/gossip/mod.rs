@@ -213,7 +213,7 @@ impl<Id: Ord + Clone> Peer<Id> {
         true
     }
 
-    /// A member is gone. Its next incarnation begins anew, whatever its clock says.
+    /// A member is gone. Its next incarnation begins anew, whatever its clock shows.
     pub fn forget(&mut self, id: &Id) {
         self.store.forget(id);
         self.leads_no_longer(id);

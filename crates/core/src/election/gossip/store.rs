@@ -4,8 +4,8 @@ use super::Order;
 use crate::bounded::BoundedMap;
 use crate::time::{Duration, Time};
 
-/// The most senders whose newest message is remembered. Far more than a room has members; the limit is for members that
-/// come and go under ever new names.
+/// Maximum number of senders whose newest message is remembered. Far more than a room has members; the limit is for
+/// members that come and go under ever new names.
 pub const MAX_CREATORS: usize = 1024;
 
 /// The newest message of every sender, for as long as it may matter.

@@ -61,8 +61,8 @@ pub struct Leads {
 /// The gossip strategy of a room; see [`gossip`](super).
 ///
 /// It adds two things to the original. A leader declares itself to every newly linked peer, which ends the wait of
-/// newcomers and of two leaders that merge. Its heartbeats show when it no longer leads, which only changes the leader
-/// that others show.
+/// newcomers and of two leaders whose parts merge. Its heartbeats show when it no longer leads, which only changes the
+/// leader that others show.
 #[derive(Debug)]
 pub struct Gossip {
     me: PeerId,

@@ -59,8 +59,8 @@ impl Raft {
 
     /// The number of pre-votes that need no other answer. With a dynamic quorum, a majority of the voters linked now is
     /// enough only if it is a majority of the last leader's electors, too. Otherwise a bridge between two parts of a
-    /// room is counted with the smaller part, which elects a leader although the bridge hears the leader of the larger
-    /// one.
+    /// room is counted with the smaller part, which elects a leader although the bridge has a link to the leader of the
+    /// larger one.
     fn sure_votes(&self, open: &Campaign) -> usize {
         let all = open.electorate.len();
         match (&self.config.quorum, &self.electors) {

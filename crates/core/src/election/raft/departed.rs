@@ -5,7 +5,7 @@ use crate::bounded::BoundedMap;
 use crate::id::{Incarnation, PeerId};
 use crate::time::{Duration, Time};
 
-/// Number of incarnations that are remembered, and the time; later no member can believe in one any more.
+/// Maximum number of remembered incarnations, and for how long; later no member can still believe in one.
 const MAX_GONE: usize = 1024;
 const GONE_IS_REMEMBERED: Duration = Duration::from_secs(10);
 

@@ -39,7 +39,7 @@ pub(super) struct Heard {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) leader: PeerId,
-    /// The time at which the member that vouched for it last loses it, unless that member hears it again.
+    /// The time at which the member that vouched for it last loses it, unless that member receives its heartbeats again.
     pub(super) heard_until: Time,
     pub(super) key: Option<Fingerprint>,
     pub(super) until: Time,

@@ -165,7 +165,7 @@ impl Raft {
         }
     }
 
-    /// A peer reports with every heartbeat that it hears the leader of its record directly.
+    /// A peer reports with every heartbeat that it receives those of its record's leader.
     fn vouched(&mut self, now: Time, view: &View, record: &Record) {
         let Some(leader) = &record.leader else {
             return;
@@ -288,8 +288,9 @@ impl Raft {
         let target = record.leader.as_ref();
         let is_here = target.is_some_and(|target| view.voters.contains_key(target));
         if foreign_epoch && record.assigned && is_here && matches!(report, Report::None) {
-            // A SetLeader that has not reached this leader yet: no member hears its target so far, but going above it
-            // now would undo a host's fresh request (C4). One whose target is not connected here may be old.
+            // A SetLeader that has not reached this leader yet: no member receives its target's heartbeats so far, but
+            // going above it now would undo a host's fresh request (C4). One whose target is not connected here may be
+            // old.
             self.adopt_assignment(now, view, record);
             return;
         }

@@ -97,8 +97,8 @@ impl Raft {
         }
     }
 
-    /// The leader that this node hears or that others vouch for; not an assigned one that it only waits for. For
-    /// checks, too.
+    /// The leader whose heartbeats arrive here, or for which others vouch; not an assigned one that it only waits for.
+    /// For checks, too.
     pub fn followed(&self) -> Option<&PeerId> {
         let heard = self.heard().map(|heard| &heard.leader);
         heard.or_else(|| Some(&self.role.named()?.leader))

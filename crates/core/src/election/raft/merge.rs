@@ -75,7 +75,7 @@ impl Raft {
                         self.tell_leader(peer, ours, theirs);
                     }
                 } else if !we_win {
-                    // This side's host made the request, and its side ended: peers of the other side are not asked.
+                    // This side's host made the request, and its side ended: peers of the other side do not receive it.
                     self.finish_assignment(AssignOutcome::Superseded);
                     self.assigning.open = None;
                     self.follow_indirectly(now, view, &theirs.record.clone(), &live);
@@ -121,7 +121,7 @@ impl Raft {
         }
     }
 
-    /// A node without a leader shows the leader that another voter hears, unless its own record is newer.
+    /// A node without a leader shows the leader whose heartbeats another voter receives, unless its own record is newer.
     pub(super) fn show_leader_of(
         &mut self,
         now: Time,

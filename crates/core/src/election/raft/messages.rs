@@ -9,7 +9,7 @@ use crate::time::Time;
 
 /// Input from others.
 impl Raft {
-    /// C4.8: refuses a counter that is larger than time allows, whoever sent it. A counter that this node itself holds
+    /// C4.8: refuses a counter that is larger than time allows, from any sender. A counter that this node itself holds
     /// is accepted from others, too.
     pub(super) fn check_stamp(&self, now: Time, stamp: &Stamp) -> Result<(), ElectionError> {
         let own = &self.rules.record().stamp;

@@ -7,8 +7,8 @@ use crate::id::{Fingerprint, PeerId};
 use crate::time::Time;
 
 impl Raft {
-    /// Two sides link whose leaders cannot both stay. The lighter one yields, whatever their epochs: members of a
-    /// larger side would never see as many keys on the other.
+    /// Two sides meet, and only one of their leaders can stay. The lighter one yields, whatever their epochs: members
+    /// of a larger side would never see as many keys on the other.
     pub(super) fn meet_namesake(&mut self, ours: &Side, theirs: &Side, live: LiveLeader) {
         if rank(ours) < rank(theirs) {
             self.namesakes.meet((live.id, live.key));

@@ -77,7 +77,7 @@ impl Window {
         self.answered_at.insert(voter.clone(), now);
     }
 
-    /// A voter that left counts no more. A voter that is lost counts as silent for one more window: voters that fall
+    /// A voter that left no longer counts. A voter that is lost counts as silent for one more window: voters that fall
     /// silent together are lost one after the other, and a window may end in between.
     pub(super) fn lost(&mut self, voter: &PeerId, why: &Gone) {
         self.answered.remove(voter);

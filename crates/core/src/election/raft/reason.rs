@@ -7,7 +7,7 @@ use crate::time::{Duration, Time};
 /// Evidence in one input for the end or the beginning of a leadership.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Hints {
-    /// The reason for which the leader is gone, unless it is silence or this node's own end.
+    /// The reason why the leader is gone, unless it is silence or this node's own end.
     pub(super) ended: Option<LeaderReason>,
     /// The leader led before: beside the one that was followed here, or before this node started.
     pub(super) found: bool,

@@ -47,7 +47,7 @@ pub(super) struct Candidate {
     round_at: Time,
     /// The leader that asked for the campaign: it left, or transfers its leadership.
     pub(super) asked_by: Option<PeerId>,
-    /// That leader, if it leads until this campaign is won.
+    /// The asking leader, if it leads until this campaign is won.
     shown: Option<Named>,
 }
 
@@ -105,7 +105,7 @@ impl Role {
         }
     }
 
-    /// The linked peers that named the shown leader; `None` if the leader is heard directly, or there is none.
+    /// The linked peers that named the shown leader; `None` if its heartbeats arrive here, or there is no leader.
     pub(super) fn vouchers(&self) -> Option<&BTreeSet<PeerId>> {
         self.named_or_awaited().map(|named| &named.vouchers)
     }
@@ -241,7 +241,7 @@ impl Raft {
         self.set_shown(Some(named));
     }
 
-    /// Shows no leader any more, unless this node leads.
+    /// Clears the shown leader, unless this node leads.
     pub(super) fn lose_leader(&mut self) {
         self.set_shown(None);
     }

@@ -9,7 +9,7 @@ use crate::time::{Duration, Time};
 
 /// Strength of a leadership.
 impl Raft {
-    /// The leader that this node is, or hears directly.
+    /// This node itself if it leads, or the leader whose heartbeats it receives.
     pub(super) fn live(&self, now: Time, view: &View) -> Option<LiveLeader> {
         if let Some(leader) = self.leading().filter(|_| !self.has_lapsed(now)) {
             return Some(LiveLeader {
@@ -44,7 +44,7 @@ impl Raft {
         self.live(now, view).filter(|live| live.id != *peer)
     }
 
-    /// Whether this node hears its leader, and hears it under the present record if that is an assignment.
+    /// Whether its leader's heartbeats arrive here, and under the present record if that is an assignment.
     pub(super) fn hears_leader(&self, now: Time) -> bool {
         self.heard().is_some_and(|heard| {
             now < heard.at + self.config.heartbeat_timeout && !self.awaits_word_of(heard)

@@ -85,7 +85,7 @@ impl Raft {
     }
 
     /// The round has timed out: it is repeated (G14). Where one vote would be enough, silence is still no consent while
-    /// the link stands (G3): a node that hears no peer would take the silence of each in turn for consent, and the
+    /// the link stands (G3): a node that receives nothing would take the silence of each in turn for consent, and the
     /// others would still receive its claim (P14). A peer that is gone loses its link, and then this node is alone.
     pub(super) fn round_timeout(&mut self, now: Time, view: &View) {
         match self.role {

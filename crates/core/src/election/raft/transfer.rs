@@ -283,7 +283,7 @@ impl Raft {
         }
     }
 
-    /// The leader transfers its leadership. Only a message from the leader that this node itself hears counts, and only
+    /// The leader transfers its leadership. Only a message from the leader whose heartbeats arrive here counts, and only
     /// under the record that both follow. The target's vote request may arrive first.
     pub(super) fn timeout_now(
         &mut self,

@@ -57,7 +57,7 @@ impl Raft {
     /// G13: this node yields to a preferred peer that asks for its vote. If two nodes ask at the same time, one goes
     /// on; otherwise they would split the votes of one term after another. Once since a leader was heard, the preferred
     /// peer gets the time that its election takes, also from nodes that have not asked yet: in a large room with long
-    /// round trips most of them would ask everybody before they learn of its success. It happens only once, or a peer
+    /// round trips most of them would ask all others before they learn of its success. It happens only once, or a peer
     /// that cannot win would keep all others from leading.
     fn give_way(&mut self, now: Time, view: &View) {
         let asks = matches!(self.role, Role::PreCandidate(_));

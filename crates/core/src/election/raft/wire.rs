@@ -113,7 +113,7 @@ impl Beat {
 /// Content of a heartbeat about leadership.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pulse {
-    /// A peer that does not lead: the record that it follows, and whether it hears that record's leader directly.
+    /// A peer that does not lead: the record that it follows, and whether it receives that record's leader's heartbeats.
     Follows {
         /// The largest record that the sender has seen.
         record: Record,
@@ -126,7 +126,7 @@ pub enum Pulse {
         record: Record,
         /// Voters, itself included, that answered within the last heartbeat timeout.
         weight: u32,
-        /// How long it has led without interruption, in milliseconds.
+        /// Time led without interruption, in milliseconds.
         led_ms: u64,
         /// The shortest election timeout in force on its side, in milliseconds.
         election_timeout_min_ms: u32,
@@ -154,13 +154,14 @@ pub struct Memory {
 pub struct Side {
     /// The largest leadership record seen.
     pub record: Record,
-    /// The leader that is alive now: the sender itself, or one that it hears directly.
+    /// The leader that is alive now: the sender itself, or a leader whose heartbeats it receives.
     pub live: Option<LiveLeader>,
     /// Whether the sender has had no peer since its start.
     pub lone: bool,
     /// Where the quorum is static, [`Memory::since`] of the sender's heartbeats; else 0.
     pub since: u64,
-    /// Whether `record` is assigned and Hold binds a member that adopts it from the sender, which follows its leader, or did.
+    /// Whether `record` is assigned and Hold binds a member that adopts it from the sender, which follows its leader,
+    /// or did.
     pub hold_binds: bool,
 }
 
@@ -176,7 +177,7 @@ pub struct LiveLeader {
     /// Voters, the leader included, that answered the leader within the last heartbeat timeout; 0 if the sender has not
     /// heard the leader yet under the accompanying record, which assigns it.
     pub weight: u32,
-    /// How long it has led without interruption, in milliseconds.
+    /// Time led without interruption, in milliseconds.
     pub led_ms: u64,
     /// The remaining time for which the sender believes in the leader without hearing from it, in milliseconds.
     pub rest_ms: u32,
@@ -205,7 +206,7 @@ pub enum ElectionMessage {
         granted: bool,
         /// The largest record that the sender has seen.
         record: Record,
-        /// The leader that the sender hears directly, or is.
+        /// The leader whose heartbeats the sender receives, or the sender itself.
         live: Option<LiveLeader>,
     },
     /// "Vote for me." The term is in the stamp.
@@ -227,7 +228,7 @@ pub enum ElectionMessage {
         granted: bool,
         /// The largest record that the sender has seen.
         record: Record,
-        /// The leader that the sender hears directly, or is.
+        /// The leader whose heartbeats the sender receives, or the sender itself.
         live: Option<LiveLeader>,
     },
     /// `SetLeader` was called at the sender.
@@ -250,7 +251,7 @@ pub enum ElectionMessage {
     Nack {
         /// The largest record that the sender has seen.
         record: Record,
-        /// The leader that the sender hears directly, or is.
+        /// The leader whose heartbeats the sender receives, or the sender itself.
         live: Option<LiveLeader>,
     },
     /// A follower met a foreign side, and reports that side's description to its leader.

@@ -398,7 +398,7 @@ fn a_vote_that_may_have_been_given_is_given_to_nobody_else() {
 mod guards {
     use super::*;
 
-    /// Switches guards off to show what each prevents; all others stay on.
+    /// Rules with one guard off, to show the fault that it prevents; all others stay on.
     fn rules_without(change: impl FnOnce(&mut Guards)) -> Rules {
         let mut guards = Guards::ALL;
         change(&mut guards);

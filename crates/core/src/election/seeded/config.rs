@@ -49,7 +49,7 @@ impl Default for Intervals {
     }
 }
 
-/// The reason for which intervals cannot be used. Names the first field that is wrong.
+/// The reason why intervals cannot be used. Names the first field that is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum IntervalError {
     /// The interval is zero.
@@ -162,7 +162,7 @@ pub struct Seeding {
     pub seeds: Vec<Arc<str>>,
     /// Whether this node is one of them. Seeds are voters.
     pub is_seed: bool,
-    /// This node's address, as it names it itself. It decides between otherwise equal leaders.
+    /// This node's address, as this node itself gives it. It decides between otherwise equal leaders.
     pub address: String,
 }
 

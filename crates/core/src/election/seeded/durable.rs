@@ -17,7 +17,8 @@ use crate::id::PeerId;
 use crate::opaque::Opaque;
 use crate::time::Time;
 
-/// The most messages that wait for the disk; further ones are dropped. All of them are repeated or asked for again.
+/// Maximum number of messages that wait for the disk; further ones are dropped. All of them are repeated or asked for
+/// again.
 const MAX_HELD: usize = 4096;
 
 /// The state that must survive the process.

@@ -9,7 +9,7 @@ use super::{ElectionError, LeaderReason, Seeded, View};
 use crate::id::PeerId;
 use crate::time::Time;
 
-/// The most doublings of the spread of attempts.
+/// Maximum number of doublings of the spread of attempts.
 const MAX_DOUBLINGS: u32 = 5;
 
 /// An attempt of this node to get a leader elected.
@@ -108,7 +108,7 @@ impl Seeded {
         self.count_leaderless(now, view, self.me.clone());
     }
 
-    /// Whether this node takes part in an election: it votes, and no promise of it to a leader still holds.
+    /// Whether this node takes part in an election: it votes, and none of its promises to a leader still holds.
     fn answers_voters(&self, now: Time, from: &PeerId) -> bool {
         self.votes() && !self.is_stale() && self.is_voter(from) && now >= self.grace_until
     }

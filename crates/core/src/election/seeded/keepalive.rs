@@ -7,7 +7,7 @@ use super::{LeaderReason, Listed, MemberState, Seeded, View};
 use crate::id::{Incarnation, PeerId};
 use crate::time::Time;
 
-/// The most members whose states are sent one by one; for more, the leader sends its table.
+/// Maximum number of members whose states are sent one by one; for more, the leader sends its table.
 const MAX_UPDATES: usize = 4;
 
 /// The follower's part.

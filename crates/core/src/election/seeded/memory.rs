@@ -17,7 +17,7 @@ use crate::election::known::KnownVoter;
 use crate::id::{Fingerprint, Incarnation, PeerId};
 use crate::time::Time;
 
-/// A voter's knowledge of state files, its own and those of others.
+/// A voter's knowledge of state files, its own and others'.
 #[derive(Debug)]
 pub(super) struct Memories {
     /// This node knows all votes that it gave since this write counter.

@@ -9,7 +9,7 @@ use crate::id::{Incarnation, PeerId};
 
 /// Longest address text of a claim, in bytes.
 pub const MAX_ADDRESS_BYTES: usize = 255;
-/// The most members of one alignment.
+/// Maximum number of members in one alignment.
 pub const MAX_LISTED: usize = 512;
 
 /// The leader and its version, as a member observes them.
@@ -31,12 +31,13 @@ pub struct Claim {
     pub version: u64,
     /// Whether votes chose it; else a seed leads by itself.
     pub elected: bool,
-    /// The leader's address as it names it itself; compared as bytes.
+    /// The leader's address, as the leader itself gives it; compared as bytes.
     pub address: String,
 }
 
 impl Claim {
-    /// Whether this leadership stays when two merge: the later version, then the elected one, then the larger address.
+    /// Whether this leadership stays in a conflict with `other`: the later version, then the elected one, then the
+    /// larger address.
     pub fn outranks(&self, other: &Self) -> bool {
         let rank = |claim: &Self| {
             let Self {
@@ -134,7 +135,7 @@ pub enum SeededMessage {
         /// The leader's clock.
         sent_us: u64,
     },
-    /// A keep-alive for a seed, through which leaders find each other's claims.
+    /// A keep-alive for a seed: it reveals another leader with the same seed.
     SeedKeepAlive {
         /// The sender's leadership.
         claim: Claim,
@@ -186,7 +187,7 @@ pub enum SeededMessage {
     },
 }
 
-/// The reason for which a leader does not admit a member.
+/// The reason why a leader does not admit a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rejection {
     /// The receiver of the request does not lead.
@@ -383,6 +384,6 @@ pub struct Greeting {
     pub beat: Beat,
     /// Whether the sender is a seed.
     pub is_seed: bool,
-    /// The sender's address, as it names it itself.
+    /// The sender's address, as the sender itself gives it.
     pub address: String,
 }

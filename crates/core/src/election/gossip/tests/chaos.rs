@@ -1,11 +1,11 @@
-//! Whatever happens: callbacks alternate (the world asserts that at each of them), and once nothing more happens
-//! there is one leader. A failure names its seed; [`chaos`] with that seed replays it.
+//! Random faults: callbacks alternate (the world asserts that at each of them), and one leader remains once the faults
+//! stop. A failure names its seed; [`chaos`] with that seed replays it.
 
 use super::*;
 
 const SEEDS: u64 = 2_000;
 
-/// The longest delay, and the window lengths among which a seed chooses.
+/// The longest delay, and the window lengths that a seed chooses from.
 const DELAY: Duration = ms(20);
 const CHOICES: [(u64, u64); 3] = [(500, 500), (500, 250), (400, 300)];
 
@@ -25,7 +25,7 @@ fn choose(rng: &mut ChaCha8Rng) -> Settings {
     }
 }
 
-/// A room to which everything happens, until nothing more does.
+/// A room with random faults, run until they stop.
 fn chaos(seed: u64) -> World {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut world = World::new(seed, choose(&mut rng));
@@ -60,7 +60,7 @@ fn chaos(seed: u64) -> World {
             }
             8 => world.yield_leadership(id),
             9 => {
-                // One that sees less than there is.
+                // One peer sees fewer members than there are.
                 let gone = rng.random_range(0..peers);
                 world.station(id).view.remove(&gone);
             }
@@ -77,8 +77,8 @@ fn chaos(seed: u64) -> World {
     world
 }
 
-/// From when on there is one leader, after the last event. A peer that yields may be the only one that could
-/// lead; a proposal of one that crashed just before may have kept another from leading one more time.
+/// The time after the last fault by which there is one leader. A peer that yields may be the only one that could lead.
+/// A proposal of a peer that crashed just before may have kept another from leading one more time.
 fn settled_within(world: &World) -> Duration {
     let windows = world.settings.windows;
     let alive = || {
@@ -111,7 +111,7 @@ fn one_leader_is_left_when_the_views_are_equal_for_long_enough() {
             usize::from(alive),
             "seed {seed}: {leaders:?}"
         );
-        // It stays, and everybody shows it.
+        // It stays leader, and all peers show it.
         world.run_for(world.settings.windows.alive_threshold * 3);
         assert_eq!(world.leaders(), leaders, "seed {seed}");
         for id in world.ids() {

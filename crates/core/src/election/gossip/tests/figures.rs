@@ -1,11 +1,11 @@
-//! What follows from the windows: how long a room is without a leader, and who is the next one.
+//! Consequences of the windows: the time that a room is without a leader, and which peer leads next.
 
 use super::*;
 
 /// Trials of each figure.
 const TRIALS: u64 = 400;
 
-/// A leader is lost.
+/// The result of a leader's loss.
 struct Failover {
     took: Duration,
     /// Whether the survivor with the lowest id leads next.
@@ -54,7 +54,7 @@ fn trials(peers: u32, settings: Settings, spread: Duration) -> Vec<Failover> {
         .collect()
 }
 
-/// The shortest, the median, the ninth tenth and the longest, in seconds.
+/// The minimum, the median, the 90th percentile and the maximum, in seconds.
 fn spread_of(failovers: &[Failover]) -> [f64; 4] {
     let mut took: Vec<f64> = failovers.iter().map(|one| one.took.as_secs_f64()).collect();
     took.sort_by(f64::total_cmp);
@@ -78,8 +78,8 @@ fn a_lost_leader_is_replaced_after_ten_to_twenty_five_seconds_and_half_the_time_
     }
 }
 
-/// How far windows lie apart depends on how the peers started, and so does the share: all windows of peers that
-/// start in one instant overlap. These start within a second.
+/// The start times of the peers decide how far their windows lie apart, and so the share. All windows of peers that
+/// start in one instant overlap; these start within a second.
 #[test]
 fn the_lowest_survivor_wins_most_elections_that_are_shorter_than_the_threshold() {
     for (peers, share) in [(3, 96.0), (5, 90.0), (10, 78.0), (30, 74.0)] {

@@ -38,25 +38,25 @@ fn settings(windows: Windows) -> Settings {
     }
 }
 
-/// What a peer's host sees of it, and where it stands in the network.
+/// A peer as its host sees it, and its place in the network.
 #[derive(Debug)]
 struct Station {
     /// `None` after a crash.
     peer: Option<Peer<Id>>,
-    /// Its present life.
+    /// Its present incarnation.
     life: u64,
     view: BTreeSet<Id>,
-    /// Peers of one part hear each other.
+    /// Peers of one part receive each other's messages.
     part: u32,
     paused_until: Option<Time>,
-    /// What the callback was told, over all lives of the process that did not crash in between.
+    /// The calls of the callback, over all incarnations of the process without a crash in between.
     callbacks: Vec<bool>,
-    /// What the metric was told.
+    /// The calls of the metric.
     metrics: Vec<bool>,
-    /// When it declared itself, and when it proposed itself.
+    /// The times at which it declared itself, and at which it proposed itself.
     declared: Vec<Time>,
     proposed: Vec<Time>,
-    /// Messages that it took.
+    /// Messages that it accepted.
     taken: Vec<Message<Id>>,
 }
 
@@ -70,7 +70,7 @@ struct World {
     delay: (Duration, Duration),
     /// Probability of losing a message, in percent.
     loss: u32,
-    /// Directions that carry nothing.
+    /// Directions in which all messages are lost.
     cut: BTreeSet<(Id, Id)>,
 }
 
@@ -134,7 +134,7 @@ impl World {
         self.see_all();
     }
 
-    /// Who is alive, or starts at this moment, in the part of `id`.
+    /// The peers that are alive, or start now, in the part of `id`.
     fn reachable(&self, id: Id, fresh: &[Id]) -> BTreeSet<Id> {
         let part = self.stations[&id].part;
         self.stations
@@ -148,7 +148,7 @@ impl World {
             .collect()
     }
 
-    /// Every peer's view is what is alive in its part.
+    /// Sets every peer's view to the live peers of its part.
     fn see_all(&mut self) {
         for id in self.ids() {
             self.see(id);
@@ -173,7 +173,7 @@ impl World {
         self.see_all();
     }
 
-    /// Cuts the network into parts, or heals it; the views follow at once.
+    /// Partitions or heals the network; the views follow at once.
     fn part(&mut self, part_of: impl Fn(Id) -> u32) {
         for (id, station) in &mut self.stations {
             station.part = part_of(*id);
@@ -221,7 +221,7 @@ impl World {
         }
     }
 
-    /// Every callback is another one than before, and the first tells of a gain.
+    /// Asserts that callbacks alternate, and that the first reports a gain.
     fn callback(&mut self, id: Id, gained: bool) {
         let station = self.station(id);
         let before = station.callbacks.last().copied().unwrap_or(false);
@@ -263,7 +263,7 @@ impl World {
         )
     }
 
-    /// Runs until then, and everything that is due then.
+    /// Runs all events until `end`.
     fn run_until(&mut self, end: Time) {
         loop {
             let ticks = self
@@ -315,7 +315,7 @@ impl World {
         self.run_until(self.now + time);
     }
 
-    /// Runs until `done`, looked at every millisecond.
+    /// Runs while `going`, checked every millisecond.
     fn run_while(&mut self, limit: Duration, going: impl Fn(&Self) -> bool) {
         let end = self.now + limit;
         while going(self) {
@@ -338,12 +338,12 @@ impl World {
         &self.stations[&id].callbacks
     }
 
-    /// Whom `id` shows as leader.
+    /// The leader that `id` shows.
     fn shown(&self, id: Id) -> Option<Id> {
         self.peer(id).leader(&self.stations[&id].view).copied()
     }
 
-    /// How many messages were said so far, by anybody.
+    /// The number of messages that all peers have sent.
     fn said(&self) -> usize {
         let said = |station: &Station| station.declared.len() + station.proposed.len();
         self.stations.values().map(said).sum()

@@ -1,4 +1,4 @@
-//! What the public system tests of its election, by the ids of its rows, with its constants, in virtual time.
+//! The public system's tests of its election, named by the ids of its rows, with its constants, in virtual time.
 
 use super::*;
 
@@ -247,7 +247,7 @@ fn f23_of_two_leaders_the_higher_steps_down_and_the_lower_declares_itself_at_onc
 fn f24_a_declaration_early_in_a_followers_window_counts_at_its_end() {
     let mut world = World::of([0, 1], settings(SHORT));
     world.run_while(SETTLED, |world| world.stations[&1].taken.len() < 2);
-    // The next window of the follower begins; one declaration comes in it, and nothing more.
+    // The follower's next window begins; exactly one declaration arrives in it.
     let windows = |world: &World| world.stations[&1].metrics.len();
     let before = windows(&world);
     world.run_while(SETTLED, |world| windows(world) == before);
@@ -278,7 +278,7 @@ fn f25_with_an_election_shorter_than_the_threshold_a_higher_one_may_win_and_stay
     let winners: BTreeSet<Vec<Id>> = (0..10)
         .map(|step| {
             let mut world = World::of([0], settings(windows));
-            // The windows of the higher one end 250 ms before those of the lower one, which is more than an election.
+            // The higher one's windows end 250 ms before the lower one's: longer than an election.
             world.run_for(ms(500));
             world.start(2);
             world.run_for(ms(250));

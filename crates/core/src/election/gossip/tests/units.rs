@@ -1,4 +1,4 @@
-//! Single rules, by hand.
+//! Tests of single rules.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn peer(id: Id, settings: Settings, view: &BTreeSet<Id>) -> Peer<Id> {
     Peer::new(id, order(1, 0).incarnation, settings, Time::ZERO, view)
 }
 
-/// A peer that sees nobody else say anything, followed to its first act.
+/// A peer that receives no message, followed to its first output.
 fn led_by(id: Id, view: &BTreeSet<Id>) -> Peer<Id> {
     let mut peer = peer(id, settings(SHORT), view);
     while !peer.is_leader() {

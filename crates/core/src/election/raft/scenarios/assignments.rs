@@ -1,5 +1,5 @@
-//! Leaders that come, go and are set, with merges by the term alone: what the first tests of this library's
-//! rules showed (S7 to S14), asked of whole strategies.
+//! Leaders that come, go and are assigned, with merges by the term alone: the first tests of this library's rules (S7
+//! to S14), applied to whole strategies.
 
 use super::*;
 
@@ -94,7 +94,7 @@ fn s12_while_a_set_leader_lives_nobody_campaigns_and_elections_stay_off() {
     // A claim of the highest term that was merely elected is of an older epoch.
     group.hear("a", "c", Said::Pulse(leads("c", 10)));
     assert_eq!(group.shows("a"), Some("b"));
-    // Its place is kept when it has left, until a host allows elections again.
+    // Its place is held after it left, until a host allows elections again.
     group.dies("b", &Gone::Left { successor: None });
     group.live(ms(20_000));
     for name in ["a", "c"] {

@@ -1,4 +1,4 @@
-//! Whoever hears a leader does not help to replace it (G4).
+//! Leases: a node that receives its leader's heartbeats does not help to replace it (G4).
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn leased() -> Group {
     group
 }
 
-/// hashicorp/raft: pre-votes of the known leader and of another while it lives.
+/// hashicorp/raft: pre-votes for the known leader, and for another node while the leader lives.
 #[test]
 fn hc14_a_pre_vote_of_the_known_leader_is_granted_and_one_of_another_is_not() {
     let mut group = leased();
@@ -25,7 +25,7 @@ fn hc14_a_pre_vote_of_the_known_leader_is_granted_and_one_of_another_is_not() {
 fn r32_o10_a_refused_candidate_is_elected_when_the_voters_lease_is_over() {
     let mut group = Group::of(&everyone());
     group.elect("a");
-    // Only c, d and e still hear the leader when b's timer fires.
+    // Only c, d and e still receive the leader's heartbeats when b's timer fires.
     group.live(ms(2000));
     group.cut("a", "b");
     group.wait(MIN);
@@ -38,7 +38,7 @@ fn r32_o10_a_refused_candidate_is_elected_when_the_voters_lease_is_over() {
     group.deliver();
     assert_eq!((group.role("b"), group.term("b")), (RoleKind::Follower, 1));
     assert_eq!(group.shows("b"), Some("a"), "it was told who leads");
-    // Nobody hears the leader any more.
+    // No node receives the leader's heartbeats now.
     group.wait(MIN);
     for voter in ["c", "d", "e"] {
         group.loses(voter, "a", Gone::Silent);
@@ -60,7 +60,7 @@ fn r33_a_room_that_just_started_elects_though_no_lease_was_ever_held() {
     group.assert_led_by("c", 1);
 }
 
-/// etcd-io/raft: when the timers of all followers have run out, another one may lead.
+/// etcd-io/raft: when the timers of all followers have run out, another node may lead.
 #[test]
 fn r33_o2_when_all_leases_are_over_a_higher_term_takes_over_and_the_old_leader_follows() {
     let mut group = Group::of(&everyone());
@@ -83,8 +83,8 @@ fn r33_o2_when_all_leases_are_over_a_higher_term_takes_over_and_the_old_leader_f
     group.assert_led_by("b", 2);
 }
 
-/// An election that a host forces on a node with a living leader (here: its timer fires while everybody else
-/// hears the leader) is refused, and nobody's term grows.
+/// A node with a living leader is forced to campaign (here: its timer fires while the others hear the leader). The
+/// others refuse, and no term grows.
 #[test]
 fn r37_r46_o4_a_node_that_misses_a_heartbeat_does_not_disturb_the_others() {
     let mut group = Group::of(&["a", "b", "c", "d"]);
@@ -103,7 +103,7 @@ fn r37_r46_o4_a_node_that_misses_a_heartbeat_does_not_disturb_the_others() {
     group.assert_led_by("a", 1);
 }
 
-/// etcd-io/raft: as soon as enough nodes do not hear a living leader, they may replace it; fewer are told of it.
+/// etcd-io/raft: enough nodes without a living leader's heartbeats may replace it; fewer are pointed to it.
 #[test]
 fn r46_as_many_as_elect_replace_a_leader_that_they_do_not_hear() {
     let mut group = Group::of(&everyone());

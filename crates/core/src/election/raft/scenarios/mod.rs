@@ -1,5 +1,5 @@
-//! What public Raft libraries test, shown by a few strategies without links: a message takes no time, and is
-//! lost where the test cuts. Each test's name begins with the id of its row in `docs/scenarios.md`.
+//! Scenarios of public Raft libraries, shown by a few strategies without links: a message takes no time, and is lost
+//! where the test cuts. Each test's name begins with the id of its row in `docs/scenarios.md`.
 
 mod assignments;
 mod leases;
@@ -26,10 +26,10 @@ use crate::quorum::Quorum;
 const MIN: Duration = Duration::from_millis(1500);
 const MAX: Duration = Duration::from_millis(3000);
 const HEARTBEAT: Duration = Duration::from_millis(500);
-/// Inputs of one test, at most: more is a loop.
+/// Maximum number of inputs of one test: more indicate a loop.
 const MAX_DELIVERIES: usize = 100_000;
 
-/// A link to `peer` is up, with what both ends said of their sides.
+/// A link to `peer` is up, with both ends' descriptions of their sides.
 fn link_up(peer: PeerId, ours: Side, theirs: Side) -> InputOf<Raft> {
     ElectionInput::PeerUp {
         peer,
@@ -100,7 +100,7 @@ fn start(name: &str, incarnation: Incarnation) -> Start<Saved> {
     }
 }
 
-/// What goes from one to another.
+/// Content of a message between two nodes.
 #[derive(Debug, Clone)]
 enum Said {
     Message(Stamp, ElectionMessage),
@@ -117,15 +117,15 @@ struct One {
 struct Group {
     now: Time,
     members: BTreeMap<PeerId, One>,
-    /// Directions in which everything is lost.
+    /// Directions in which all messages are lost.
     cut: BTreeSet<(PeerId, PeerId)>,
     queue: VecDeque<(PeerId, PeerId, Said)>,
-    /// Everything that was said, lost or not.
+    /// All messages sent, lost or not.
     said: Vec<(PeerId, PeerId, Said)>,
 }
 
 impl Group {
-    /// All of `names`, linked with each other since their start at 0; nobody's timer has fired.
+    /// All of `names`, linked with each other since their start at 0; no timer has fired.
     fn of(names: &[&str]) -> Self {
         Self::with(names, |_, _| {})
     }
@@ -134,7 +134,7 @@ impl Group {
         Self::new(names, names, change)
     }
 
-    /// One alone, whose linked `others` are played by the test.
+    /// One node alone, whose linked `others` are played by the test.
     fn one(me: &str, others: &[&str]) -> Self {
         Self::new(&[me], &[&[me], others].concat(), |_, _| {})
     }
@@ -225,7 +225,7 @@ impl Group {
         self.raft(name).rules().voted_for()
     }
 
-    /// Whom it shows as leader.
+    /// The leader that `name` shows.
     fn shows(&self, name: &str) -> Option<&str> {
         self.raft(name).leader().map(PeerId::as_str)
     }
@@ -234,7 +234,7 @@ impl Group {
         self.members.keys().map(|id| id.to_string()).collect()
     }
 
-    /// Everybody shows `leader`, which leads, in this term.
+    /// Asserts that all nodes show `leader`, which leads, in this term.
     #[track_caller]
     fn assert_led_by(&self, leader: &str, at: u64) {
         for name in self.names() {
@@ -246,9 +246,9 @@ impl Group {
     }
 }
 
-/// What is done to them.
+/// Inputs.
 impl Group {
-    /// One input; what it sets off is queued.
+    /// Feeds one input; its outputs are queued.
     fn try_feed(
         &mut self,
         name: &str,
@@ -261,7 +261,7 @@ impl Group {
         result
     }
 
-    /// Queues what it says.
+    /// Queues its messages.
     fn carry_out(&mut self, name: &str) {
         let now = self.now;
         let one = self.members.get_mut(&id(name)).expect("it is played here");
@@ -295,7 +295,7 @@ impl Group {
         self.try_feed(name, input).expect("it is not refused");
     }
 
-    /// `to` hears this of `from`; what it answers is queued.
+    /// Delivers a message of `from` to `to`; the answers are queued.
     fn hear(&mut self, to: &str, from: &str, said: Said) {
         let from = id(from);
         let input = match said {
@@ -311,7 +311,7 @@ impl Group {
         self.feed(to, input);
     }
 
-    /// Delivers what was said, and what is said to it, until all is silent.
+    /// Delivers queued messages, and the answers to them, until none is left.
     fn deliver(&mut self) {
         for _ in 0..MAX_DELIVERIES {
             let Some((from, to, said)) = self.queue.pop_front() else {
@@ -323,7 +323,7 @@ impl Group {
         panic!("they never stop talking");
     }
 
-    /// A message arrives, unless it is cut off.
+    /// Delivers a message, unless its direction is cut.
     fn arrives(&mut self, from: PeerId, to: PeerId, said: Said) {
         let linked = self
             .members
@@ -334,7 +334,7 @@ impl Group {
         }
     }
 
-    /// Takes what was said so far, undelivered.
+    /// Takes the queued messages, undelivered.
     fn take_said(&mut self) -> Vec<(PeerId, PeerId, Said)> {
         self.queue.drain(..).collect()
     }
@@ -356,7 +356,7 @@ impl Group {
         }
     }
 
-    /// Time passes in silence: no heartbeats, and no timer is looked at.
+    /// Lets time pass without heartbeats and without timers.
     fn wait(&mut self, time: Duration) {
         self.now = self.now + time;
     }
@@ -365,7 +365,7 @@ impl Group {
         self.feed(name, Local::Tick);
     }
 
-    /// One heartbeat of everybody to everybody, twice, so that leaders know who follows.
+    /// Sends one heartbeat from each node to each, twice, so that leaders know their followers.
     fn heartbeats(&mut self) {
         for _ in 0..2 {
             for name in self.names() {
@@ -385,7 +385,7 @@ impl Group {
         }
     }
 
-    /// Time passes with heartbeats and with everybody's timers.
+    /// Lets time pass with heartbeats and with all timers.
     fn live(&mut self, time: Duration) {
         let until = self.now + time;
         let mut heartbeat_at = self.now;
@@ -412,7 +412,7 @@ impl Group {
         self.now = until;
     }
 
-    /// `name` notices that `peer` is silent: its link is given up.
+    /// `name` notices that `peer` is silent, and drops the link.
     fn loses(&mut self, name: &str, peer: &str, why: Gone) {
         let peer = id(peer);
         let one = self.members.get_mut(&id(name)).expect("it is played here");
@@ -428,7 +428,7 @@ impl Group {
         );
     }
 
-    /// Both ends have a link again, and said in their Hellos what they know.
+    /// Links two nodes again, with Hellos that show their sides.
     fn links(&mut self, one: &str, other: &str) {
         let sides = [one, other].map(|name| self.side(name));
         for (index, (name, peer)) in [(one, other), (other, one)].into_iter().enumerate() {
@@ -448,7 +448,7 @@ impl Group {
         }
     }
 
-    /// `peer` is dead: everybody else loses it.
+    /// `peer` is dead: all others lose it.
     fn dies(&mut self, peer: &str, why: &Gone) {
         self.members.remove(&id(peer));
         for name in self.names() {
@@ -456,9 +456,9 @@ impl Group {
         }
     }
 
-    /// The election timer of `name` fires; nothing is delivered yet. Time passes until then.
+    /// Lets time pass until the election timer of `name` fires; delivers nothing.
     fn times_out(&mut self, name: &str) {
-        // Once more where the first deadline is that of the grace of a node that just started.
+        // Once more if the first deadline is the end of a starting node's grace.
         for _ in 0..3 {
             let due = self.raft(name).next_deadline().expect("its timer runs");
             self.now = self.now.max(due);
@@ -470,7 +470,7 @@ impl Group {
         panic!("{name} does not campaign");
     }
 
-    /// `name` is elected by all who hear it.
+    /// All nodes that hear `name` elect it.
     fn elect(&mut self, name: &str) {
         self.times_out(name);
         self.deliver();
@@ -479,7 +479,7 @@ impl Group {
     }
 }
 
-/// What they are asked.
+/// Requests for votes, and their answers.
 impl Group {
     /// Whether `voter` gives `candidate` its vote in the term of `stamp`.
     fn asks_vote(
@@ -523,7 +523,7 @@ impl Group {
         granted.next().expect("it is answered")
     }
 
-    /// The answer of one that the test plays, to the open round of `candidate`.
+    /// The answer of a voter that the test plays, to the open round of `candidate`.
     fn answers(&mut self, candidate: &str, voter: &str, granted: bool) {
         let rules = self.raft(candidate).rules();
         let round = rules.campaign().expect("a round is open").round;
@@ -551,8 +551,8 @@ impl Group {
     }
 }
 
-/// `m`, linked to `a`, `b`, `c` and `d`, in each of its roles: a follower of `a` whose lease is over, one
-/// that asks for pre-votes, a candidate of term 1, a leader of term 1 that nobody answers any more.
+/// `m`, linked to `a`, `b`, `c` and `d`, in each of its roles: a follower of `a` whose lease is over, a pre-candidate,
+/// a candidate of term 1, a leader of term 1 without answers.
 fn in_every_role() -> [(RoleKind, Group); 4] {
     [
         RoleKind::Follower,

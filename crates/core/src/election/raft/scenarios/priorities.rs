@@ -1,8 +1,8 @@
-//! Priorities decide ranks: who campaigns first when the leader is lost.
+//! Priorities decide ranks: the order in which voters campaign when the leader is lost.
 
 use super::*;
 
-/// Who follows the leader `c` of five with these priorities, when it falls silent.
+/// The next leader of five with these priorities, when the leader `c` falls silent.
 fn successor(priorities: &[(&str, i32)]) -> String {
     let mut group = Group::with(&everyone(), |name, start| {
         let mine = priorities.iter().find(|(other, _)| *other == name);

@@ -1,9 +1,10 @@
-//! Fixed quorums: whom a leader needs, and what a restart may not forget (C2, C8). More is in `raft::tests`.
+//! Fixed quorums: the voters that a leader needs, and the state that a restart must not lose (C2, C8). `raft::tests`
+//! has more.
 
 use super::*;
 
-/// hashicorp/raft: a pair of which one is gone. With a fixed quorum of two the leader resigns; with that of
-/// who is connected it leads on.
+/// hashicorp/raft: one of a pair is gone. With a fixed quorum of two the leader resigns; with a quorum of the connected
+/// voters it leads on.
 #[test]
 fn hc2_the_survivor_of_a_pair_leads_on_unless_the_quorum_is_fixed() {
     for (quorum, leads_on) in [(Quorum::Dynamic, true), (Quorum::of(&["a", "b"]), false)] {
@@ -21,7 +22,7 @@ fn hc2_the_survivor_of_a_pair_leads_on_unless_the_quorum_is_fixed() {
     }
 }
 
-/// openraft: what a leader was before a restart gives it no place after it.
+/// openraft: a leader before a restart has no claim to lead after it.
 #[test]
 fn o14_a_restarted_leader_does_not_lead_on() {
     let saved = Saved {
@@ -47,7 +48,7 @@ fn o14_a_restarted_leader_does_not_lead_on() {
     assert_eq!((group.role("m"), group.term("m")), (RoleKind::Leader, 6));
 }
 
-/// A leader has asked its voters just now: who voted for it need not answer again in its first window.
+/// A leader has just asked its voters: they need not answer again in its first window.
 #[test]
 fn the_votes_of_a_campaign_are_the_answers_of_its_first_window() {
     let mut group = Group::one("m", &["a", "b", "c", "d"]);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// etcd-io/raft: whoever it is, and whatever went before, everybody can lead in turn.
+/// etcd-io/raft: every node can lead in turn, whatever went before.
 #[test]
 fn r2_everybody_campaigns_in_turn_wins_and_is_followed() {
     let mut group = Group::of(&everyone());
@@ -29,10 +29,10 @@ fn r2_everybody_campaigns_in_turn_wins_and_is_followed() {
     }
 }
 
-/// etcd-io/raft: how many of a room must live so that a campaign ends with a leader.
+/// etcd-io/raft: the number of live nodes with which a campaign ends with a leader.
 #[test]
 fn r1_a_candidate_leads_with_a_majority_and_else_stays_in_its_old_term() {
-    // (linked members, those that answer, whether one campaigns with success)
+    // (linked members, members that answer, whether a campaign succeeds)
     let table: &[(&[&str], &[&str], bool)] = &[
         (&["b", "c"], &["b", "c"], true),
         (&["b", "c"], &["b"], true),
@@ -62,7 +62,7 @@ fn r1_a_candidate_leads_with_a_majority_and_else_stays_in_its_old_term() {
     }
 }
 
-/// etcd-io/raft: the link between two that campaign is cut; the third hears both.
+/// etcd-io/raft: the link between two campaigning nodes is cut; the third has links to both.
 #[test]
 fn r5_of_two_that_campaign_apart_one_leads_and_the_other_does_not_disturb_it() {
     let mut group = Group::of(&["a", "b", "c"]);
@@ -79,8 +79,8 @@ fn r5_of_two_that_campaign_apart_one_leads_and_the_other_does_not_disturb_it() {
     group.assert_led_by("a", 1);
 }
 
-/// The same when both became candidates before either knew of the other: without pre-votes the loser would
-/// depose the winner one round later.
+/// etcd-io/raft: both became candidates before either knew of the other. Without pre-votes the loser would depose the
+/// winner one round later.
 #[test]
 fn r4_of_two_candidates_of_one_term_the_loser_does_not_depose_the_winner() {
     let mut group = Group::of(&["a", "b", "c"]);
@@ -114,7 +114,7 @@ fn r6_a_candidate_concedes_to_the_winner_of_its_term() {
     group.assert_led_by("c", 1);
 }
 
-/// What was said in pre-votes arrives; the vote requests that follow are still on their way.
+/// Delivers messages of pre-votes; the vote requests that follow are still on their way.
 fn deliver_pre_votes(group: &mut Group) {
     for _ in 0..MAX_DELIVERIES {
         let pre_vote = group.queue.iter().position(|(_, _, said)| {
@@ -142,7 +142,7 @@ fn r14_r41_a_candidate_with_a_higher_term_ends_in_the_leaders_term() {
     group.isolate("a");
     group.wait(MIN);
     group.loses("a", "c", Gone::Silent);
-    // It asked the one other, nobody objected, and it went above the room, twice.
+    // It asked the other one, no node objected, and it went above the room, twice.
     group.links("a", "b");
     for _ in 0..2 {
         group.hear("a", "b", forged_vote_request("b", group.term("a") + 1));
@@ -154,7 +154,7 @@ fn r14_r41_a_candidate_with_a_higher_term_ends_in_the_leaders_term() {
     group.deliver();
     group.heartbeats();
     group.assert_led_by("c", 4);
-    // And that was all.
+    // Nothing else follows.
     group.live(ms(10_000));
     group.assert_led_by("c", 4);
 }
@@ -175,7 +175,7 @@ fn r39_after_a_split_vote_the_next_round_has_a_winner() {
     group.elect("a");
     group.wait(MIN);
     group.dies("a", &Gone::Silent);
-    // Neither hears the other's question, so that neither lets the other go first.
+    // Neither receives the other's request, so neither lets the other go first.
     group.cut("b", "c");
     group.times_out("b");
     group.times_out("c");
@@ -187,7 +187,7 @@ fn r39_after_a_split_vote_the_next_round_has_a_winner() {
         );
     }
     group.mend();
-    // d hears b first, and e hears c.
+    // d receives b's request first, and e receives c's.
     group.cut("b", "e");
     group.cut("c", "d");
     group.deliver();
@@ -206,7 +206,7 @@ fn r39_after_a_split_vote_the_next_round_has_a_winner() {
     group.assert_led_by("b", 3);
 }
 
-/// etcd-io/raft and raft-rs: terms that differ after the leader's crash keep nobody from being elected.
+/// etcd-io/raft and raft-rs: different terms after the leader's crash keep no node from being elected.
 #[test]
 fn r77_after_a_crash_nodes_of_a_lower_term_answer_pre_votes_and_can_be_elected() {
     for candidate in ["b", "e"] {
@@ -221,7 +221,7 @@ fn r77_after_a_crash_nodes_of_a_lower_term_answer_pre_votes_and_can_be_elected()
         group.times_out(candidate);
         group.deliver();
         if candidate == "e" {
-            // Asked for a term that the others had already, it learns theirs and asks again.
+            // The others already had the term that it asked for: it learns their term and asks again.
             assert_eq!((group.role("e"), group.term("e")), (RoleKind::Follower, 1));
             group.times_out("e");
             group.deliver();

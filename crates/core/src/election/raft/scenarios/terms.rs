@@ -40,7 +40,7 @@ fn r10_what_is_said_in_an_older_term_changes_nothing() {
     assert_eq!(group.raft("m").next_deadline(), deadline);
 }
 
-/// Nobody becomes leader but by a round of its own (or an assignment), and no leader asks for its own place.
+/// A node becomes leader only by a round of its own (or an assignment), and no leader asks for its own place.
 #[test]
 fn r12_the_ways_between_the_roles() {
     let mut follower = Group::one("m", &["a", "b", "c", "d"]);
@@ -138,7 +138,7 @@ fn r23_a_candidate_follows_the_leader_of_its_own_or_of_a_higher_term() {
             (RoleKind::Follower, heard)
         );
         assert_eq!(group.shows("m"), Some("b"));
-        // The votes that come too late change nothing.
+        // Late votes change nothing.
         let vote = ElectionMessage::VoteResponse {
             round: 2,
             voter: id("a"),
@@ -151,8 +151,8 @@ fn r23_a_candidate_follows_the_leader_of_its_own_or_of_a_higher_term() {
     }
 }
 
-/// With merges by the term alone a leader ends when an answer shows it a higher one; with merges by size it
-/// goes above a claim that nobody lives by.
+/// With merges by the term alone a leader ends when an answer shows it a higher term. With merges by size it goes above
+/// a claim without a living leader.
 #[test]
 fn o11_a_leader_that_sees_a_higher_term_in_an_answer() {
     for merge in [MergePolicy::HighestTerm, MergePolicy::LargestSide] {
@@ -177,7 +177,7 @@ fn o11_a_leader_that_sees_a_higher_term_in_an_answer() {
     }
 }
 
-/// Only a leader claims to lead; who follows or campaigns says what it goes by.
+/// Only a leader claims to lead; a follower or candidate reports the record that it follows.
 #[test]
 fn r19_only_the_heartbeats_of_a_leader_claim_to_lead() {
     for (role, group) in in_every_role() {
@@ -186,7 +186,7 @@ fn r19_only_the_heartbeats_of_a_leader_claim_to_lead() {
         let claims = matches!(pulse, Pulse::Leads { .. });
         assert_eq!(claims, role == RoleKind::Leader, "{role:?}");
     }
-    // Its first heartbeat goes to everybody in the moment of its election.
+    // It sends its first heartbeat to all at the moment of its election.
     let mut group = Group::one("m", &["a", "b", "c"]);
     group.times_out("m");
     group.answers("m", "a", true);

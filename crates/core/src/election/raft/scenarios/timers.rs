@@ -1,5 +1,5 @@
-//! When timers fire. There is no common range from which all draw: each voter has a slot by its rank (G13),
-//! and a failed round is repeated after a random time (G14).
+//! Timers. Voters do not draw from a common range: each has a slot by its rank (G13), and a failed round is repeated
+//! after a random time (G14).
 
 use super::*;
 
@@ -7,8 +7,8 @@ use super::*;
 const SLOTS: u32 = 30;
 const SLOT: Duration = ms(50);
 
-/// How long after the last heartbeat of its leader `m` campaigns, in a room in which `before` voters have
-/// larger ids and `after` smaller ones.
+/// The time after the leader's last heartbeat at which `m` campaigns, in a room in which `before` voters have larger
+/// ids and `after` smaller ones.
 fn draw(seed: u64, before: usize, after: usize) -> Duration {
     let mut view = View::default();
     let larger = (0..before).map(|number| format!("z{number}"));
@@ -95,7 +95,7 @@ fn r24_r70_every_draw_lies_in_the_range_and_every_slot_occurs() {
     assert_eq!(slots.len(), SLOTS as usize);
 }
 
-/// The same of a candidate: a round that failed is repeated after one round trip and up to 400 ms.
+/// A candidate's timer: a failed round is repeated after one round trip and up to 400 ms.
 #[test]
 fn r24_the_times_of_a_repeated_round_are_random_too() {
     let mut tenths = BTreeSet::new();
@@ -106,7 +106,7 @@ fn r24_the_times_of_a_repeated_round_are_random_too() {
     assert!(tenths.len() >= 10, "only {tenths:?}");
 }
 
-/// How long a pre-candidate that nobody answers waits before it asks again, again and again.
+/// The times that a pre-candidate without answers waits before it asks again.
 fn repeated_rounds(count: usize) -> Vec<Duration> {
     let mut group = Group::one("m", &["a", "b"]);
     group.times_out("m");
@@ -153,7 +153,7 @@ fn o18_every_heartbeat_draws_the_timeout_anew() {
     group.now = at(5000);
     for _ in 0..20 {
         group.hear("m", "a", Said::Pulse(leads("a", 1)));
-        // The leader ends, and its link comes back: what was drawn is seen in between.
+        // The leader ends, and its link comes back: in between the drawn timeout can be read.
         let one = group.members.get_mut(&id("m")).expect("it is played here");
         let voters = one.view.voters.clone();
         group.loses("m", "a", Gone::Silent);
@@ -176,7 +176,7 @@ fn r20_hc13_a_follower_that_hears_nobody_campaigns_in_the_next_term() {
     let heard = at(5000);
     group.times_out("m");
     assert!((MIN..MAX).contains(&group.now.since(heard)));
-    // First it asks, once everybody, and its term is the old one.
+    // First it asks each voter once, in its old term.
     assert_eq!(
         (group.role("m"), group.term("m")),
         (RoleKind::PreCandidate, 4)

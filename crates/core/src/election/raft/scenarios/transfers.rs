@@ -1,4 +1,4 @@
-//! A leader hands over (more in `core::node::tests::handover`).
+//! Leadership transfers (`core::node::tests::handover` has more).
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn transfer(group: &mut Group, from: &str, to: &str) {
     group.feed(from, Local::Transfer { target });
 }
 
-/// etcd-io/raft: while the target does not answer, somebody else is elected; the hand-over is over then.
+/// etcd-io/raft: while the target does not answer, another node is elected; that ends the transfer.
 #[test]
 fn r56_a_higher_term_ends_a_hand_over_that_is_under_way() {
     let mut group = Group::of(&everyone());
@@ -27,7 +27,7 @@ fn r56_a_higher_term_ends_a_hand_over_that_is_under_way() {
         (RoleKind::Follower, Some("b"))
     );
     group.take_said();
-    // It is not named again, and when the old leader leads once more it does not go on with it.
+    // The target is not asked again, and the old leader does not resume the transfer when it leads once more.
     group.said.clear();
     group.mend();
     group.wait(MIN);

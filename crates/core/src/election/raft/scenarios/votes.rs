@@ -1,9 +1,9 @@
-//! What a voter answers, and what a candidate makes of the answers.
+//! A voter's answers, and a candidate's use of them.
 
 use super::*;
 use crate::election::rules::{Rules, Tally};
 
-/// etcd-io/raft: a vote request of the next term, whatever the receiver is doing.
+/// etcd-io/raft: a vote request of the next term, in every role of the receiver.
 #[test]
 fn r3_a_vote_request_of_the_next_term_is_granted_in_every_role() {
     for (role, mut group) in in_every_role() {
@@ -26,7 +26,7 @@ fn r3_o18_a_pre_vote_changes_nothing_in_any_role() {
     }
 }
 
-/// There is no log to compare: only the term, the vote given and the leader known decide.
+/// There is no log to compare: only the term, the vote given and the known leader decide.
 #[test]
 fn r11_o18_a_vote_is_given_for_a_higher_term_or_once_in_the_same() {
     // (role in term 1, or in term 0 while it asks for pre-votes; term asked; vote; pre-vote)
@@ -54,7 +54,7 @@ fn r11_o18_a_vote_is_given_for_a_higher_term_or_once_in_the_same() {
 
 #[test]
 fn r22_whoever_asks_first_gets_the_vote_and_may_ask_again() {
-    // (vote given before, who asks, granted)
+    // (vote given before, candidate, granted)
     let table = [
         (None, "a", true),
         (None, "b", true),
@@ -84,13 +84,13 @@ fn r59_hc7_who_is_not_linked_gets_no_vote() {
     assert!(!group.asks_vote("m", "stranger", term(1), None));
     assert!(!group.asks_vote("m", "stranger", term(1), Some("a")));
     assert_eq!((group.term("m"), group.voted_for("m")), (0, None));
-    // Nor one that was a member and is gone.
+    // Neither does a former member that is gone.
     group.loses("m", "a", Gone::Left { successor: None });
     assert!(!group.asks_vote("m", "a", term(1), None));
     assert!(group.asks_vote("m", "b", term(1), None));
 }
 
-/// A learner of other libraries answers vote requests; an observer here says no (P6).
+/// A learner of other libraries answers vote requests; an observer here refuses (P6).
 #[test]
 fn r48_r74_an_observer_answers_and_gives_no_vote_until_it_may_lead() {
     let observer = |name: &str, start: &mut Start<Saved>| start.config.eligible = name != "m";
@@ -108,7 +108,7 @@ fn r48_r74_an_observer_answers_and_gives_no_vote_until_it_may_lead() {
 
 #[test]
 fn r21_a_round_is_won_with_a_majority_of_yes_and_no_sooner() {
-    // (others, who says yes, who says no, whether it leads)
+    // (others, voters that grant, voters that refuse, whether it leads)
     type Case = (
         &'static [&'static str],
         &'static [&'static str],
@@ -152,7 +152,7 @@ fn r21_a_round_is_won_with_a_majority_of_yes_and_no_sooner() {
         let leads = group.role("m") == RoleKind::Leader;
         assert_eq!((leads, group.term("m")), (*expected, 1), "{case}");
         if !leads {
-            // It asks anew, first whether it would be elected; where nobody refused, it asks for the same term.
+            // It asks anew: for pre-votes, or, if no voter refused, for the same term.
             group.times_out("m");
             let again = if no.is_empty() {
                 RoleKind::Candidate
@@ -164,13 +164,13 @@ fn r21_a_round_is_won_with_a_majority_of_yes_and_no_sooner() {
     }
 }
 
-/// etcd-io/raft keeps its quorums in tables of votes: how each round stands after each answer.
+/// etcd-io/raft has tables of votes for its quorums: the state of a round after each answer.
 #[test]
 fn r29_a_round_is_pending_lost_or_won_exactly() {
     let dynamic = || Quorum::Dynamic;
     let fixed = |voters: usize| Quorum::of(&["m", "a", "b", "c", "d"][..voters]);
     use Tally::{Lost, Pending, Won};
-    // (quorum, others, their answers in turn, how it stands at first and after each)
+    // (quorum, others, their answers in turn, state of the round at first and after each)
     let table: &[(Quorum, &str, &str, &[Tally])] = &[
         (dynamic(), "", "", &[Won]),
         (dynamic(), "a", "", &[Won]), // of two, one vote is enough
@@ -187,7 +187,7 @@ fn r29_a_round_is_pending_lost_or_won_exactly() {
             &[Pending, Pending, Pending, Pending, Won],
         ),
         (dynamic(), "abcd", "nnn", &[Pending, Pending, Pending, Lost]),
-        // Of five voters that are fixed only three are there.
+        // Only three of the five fixed voters are linked.
         (fixed(5), "ab", "yy", &[Pending, Pending, Won]),
         (fixed(5), "ab", "n", &[Pending, Lost]),
         (fixed(5), "a", "y", &[Lost, Lost]),

@@ -1,4 +1,4 @@
-//! What waits for the disk, and in which order it goes out (C8).
+//! Messages that wait for the disk, and the order in which they go out (C8).
 
 use super::*;
 use crate::election::extra::Durable;
@@ -47,7 +47,7 @@ fn said(outputs: &[OutputOf<Raft>], peer: &str) -> Vec<&'static str> {
     kinds.collect()
 }
 
-/// The states that are to be kept, with their numbers.
+/// The states to store, with their numbers.
 fn states(outputs: &[OutputOf<Raft>]) -> impl Iterator<Item = (u64, Saved)> {
     outputs.iter().filter_map(|output| match output {
         ElectionOutput::Extra(Extra::Persist { number, state }) => {
@@ -64,7 +64,7 @@ fn writes(outputs: &[OutputOf<Raft>]) -> Vec<(u64, u64, Option<PeerId>)> {
         .collect()
 }
 
-/// To whom, about which round, and whether the vote was given.
+/// The receiver and the round of each answer, and whether the vote was given.
 fn answers(outputs: &[OutputOf<Raft>]) -> Vec<(PeerId, u64, bool)> {
     let answers = outputs.iter().filter_map(|output| match output {
         ElectionOutput::Send {
@@ -103,7 +103,7 @@ fn one_write_at_a_time_and_the_next_has_the_newest() {
     voting.persisted(1);
     let outputs = voting.outputs();
     assert_eq!(writes(&outputs), [(2, 5, Some(id("candidate")))]);
-    // The first answer has its write; of the others the candidate waits for the last one.
+    // The first answer has its write; of the others, only the last one to the candidate is kept.
     assert_eq!(answers(&outputs), [(id("candidate"), 2, true)]);
     voting.persisted(2);
     assert_eq!(answers(&voting.outputs()), [(id("candidate"), 5, true)]);
@@ -184,7 +184,7 @@ fn o14_a_restarted_voter_gives_no_second_vote() {
     assert_eq!(answers(&voting.outputs()), [(id("leader"), 2, true)]);
 }
 
-/// The write counter of each write, and who is known.
+/// The write counter and the number of known voters of each write.
 fn counters(outputs: &[OutputOf<Raft>]) -> Vec<(u64, usize)> {
     let writes = states(outputs);
     writes
@@ -192,7 +192,7 @@ fn counters(outputs: &[OutputOf<Raft>]) -> Vec<(u64, usize)> {
         .collect()
 }
 
-/// Two voters that write what they know of each other must not raise each other's counters for ever.
+/// Two voters that write their knowledge of each other must not raise each other's counters for ever.
 #[test]
 fn the_write_counter_rises_with_votes_and_not_with_what_is_known_of_others() {
     let mut voting = voting();
@@ -222,7 +222,7 @@ fn the_write_counter_rises_with_votes_and_not_with_what_is_known_of_others() {
     assert_eq!(voting.raft.writes(), 1, "it is not on disk yet");
     voting.persisted(2);
     assert_eq!(voting.raft.writes(), 2);
-    // A vote that was given already is no change.
+    // A vote that was already given is no change.
     voting.outputs();
     voting.request(2, "candidate");
     assert_eq!(counters(&voting.outputs()), []);
@@ -282,7 +282,7 @@ fn a_vote_that_waits_for_the_disk_is_not_given_by_an_observer() {
     assert_eq!(answers(&voting.outputs()), [(id("leader"), 2, false)]);
 }
 
-/// P14: its host has been told that nothing came of it.
+/// P14: its host already knows that the transfer failed.
 #[test]
 fn a_transfer_that_was_given_up_is_not_asked_for_when_the_disk_is_back() {
     for (written_at, asked) in [(12_900, vec!["transfer_request"]), (13_100, vec![])] {
@@ -301,7 +301,7 @@ fn a_transfer_that_was_given_up_is_not_asked_for_when_the_disk_is_back() {
     }
 }
 
-/// The same of a leader, which has not asked its successor yet.
+/// P14: a leader that has not asked its successor yet.
 #[test]
 fn a_leader_that_leads_on_asks_nobody_to_follow_it_when_the_disk_is_back() {
     for (cancels, asked) in [(false, vec!["timeout_now"]), (true, vec![])] {

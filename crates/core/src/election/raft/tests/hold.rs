@@ -1,4 +1,4 @@
-//! Whom Hold binds, and whom it does not (C4.5).
+//! The nodes that Hold binds, and the ones that it does not (C4.5).
 
 use super::*;
 use crate::election::raft::wire::{LiveLeader, Side};
@@ -7,7 +7,7 @@ use crate::election::record::Epoch;
 /// Longer than any wait of this node: for a target, for the election timeout, for answers.
 const LONG_MS: u64 = 20_000;
 
-/// What `SetLeader(leader)` of "assigner" makes, as its first call.
+/// The record of the first `SetLeader(leader)` of "assigner".
 fn assigned(leader: &str) -> Record {
     Record {
         leader_key: Some(Fingerprint([0; 32])),
@@ -92,7 +92,7 @@ impl Voting {
         self.meets(now, lone, theirs);
     }
 
-    /// The same, where Hold binds "candidate".
+    /// A new link to "candidate", which names no living leader. Hold binds it.
     fn is_linked_to_one_that_waits(&mut self, now: Time, lone: bool, record: Record) {
         let theirs = Side {
             record,
@@ -118,7 +118,7 @@ impl Voting {
         self.take(now, input);
     }
 
-    /// Whether its Hello says that Hold binds whoever takes its record.
+    /// Whether its Hello shows that Hold binds nodes that adopt its record.
     fn hands_hold_on(&self, now: Time) -> bool {
         self.raft.side(now, &self.view).hold_binds
     }
@@ -133,7 +133,7 @@ impl Voting {
         self.take(now, input);
     }
 
-    /// Whether it asks for votes within [`LONG_MS`] from `from_ms` on, if nobody says anything.
+    /// Whether it asks for votes within [`LONG_MS`] from `from_ms` on, if no message arrives.
     fn campaigns(&mut self, from_ms: u64) -> bool {
         let campaigning = |raft: &Raft| {
             matches!(
@@ -155,7 +155,7 @@ fn a_node_that_heard_the_named_leader_waits_for_a_host_when_it_is_lost() {
     voting.loses(at(11_500), "leader");
     assert_eq!(voting.raft.leader(), None);
     assert!(!voting.campaigns(11_500));
-    // The host's word holds under this record for good.
+    // The host's permission holds under this record for good.
     voting.take(at(32_000), Local::EnableAuto(true));
     assert!(voting.campaigns(32_000));
 }
@@ -182,7 +182,7 @@ fn a_node_that_was_shown_the_named_leader_waits_for_a_host_when_it_is_lost() {
     assert_eq!(voting.raft.leader(), None);
 }
 
-/// C4.6: it lives, but it may die without having heard of the assignment.
+/// C4.6: the leader lives, but may die without having received the assignment.
 #[test]
 fn a_named_leader_that_was_heard_under_an_older_record_only_is_not_waited_for() {
     let mut voting = Voting::new();
@@ -192,7 +192,7 @@ fn a_named_leader_that_was_heard_under_an_older_record_only_is_not_waited_for() 
     assert!(voting.campaigns(11_600));
 }
 
-/// The same, where the member that shows it has not heard it since it was named.
+/// C4.6: the member that reports the leader has not heard it since it was named.
 #[test]
 fn a_node_that_was_shown_a_leader_that_nobody_heard_under_its_record_campaigns() {
     let mut voting = Voting::new();
@@ -220,7 +220,7 @@ fn a_named_leader_is_vouched_for_when_it_was_heard_under_that_record() {
     voting.is_assigned(at(10_100), assigned("leader"));
     assert_eq!(voting.raft.leader(), Some(&id("leader")));
     assert_eq!(vouches(&voting, at(10_100)), (false, 0));
-    // A sign of life, and not of its leadership under that record.
+    // This shows that it lives, but not that it leads under that record.
     voting.hear_leader(at(10_200));
     assert_eq!(vouches(&voting, at(10_200)), (false, 0));
     voting.hears_leads(at(10_300), assigned("leader"));
@@ -266,7 +266,7 @@ fn a_leader_that_gave_way_to_a_record_whose_leader_nobody_hears_campaigns() {
     assert!(voting.campaigns(100));
 }
 
-/// G6: nobody answers it.
+/// G6: no voter answers it.
 #[test]
 fn the_named_leader_campaigns_after_it_resigned() {
     let mut voting = Voting::new();
@@ -290,7 +290,8 @@ fn a_node_without_a_leader_that_hears_of_the_assignment_in_a_hello_waits_for_a_h
     assert!(voting.hands_hold_on(at(20_100)));
 }
 
-/// Else a room would wait for ever whose members all took the record of one that gave its leader up for a dead member.
+/// Otherwise a room would wait for ever if all its members adopted the record from a member that gave its leader up for
+/// a dead member.
 #[test]
 fn a_node_that_hears_of_the_assignment_from_one_that_hold_does_not_bind_campaigns() {
     let mut voting = Voting::new();
@@ -351,7 +352,7 @@ fn whoever_followed_the_named_leader_says_so_in_its_hello() {
     voting.hears_leads(at(10_000), assigned("leader"));
     voting.loses(at(11_500), "leader");
     assert!(voting.hands_hold_on(at(11_500)));
-    // Under the next record it has heard nobody.
+    // Under the next record it has heard no leader.
     let mut next = assigned("candidate");
     next.stamp.epoch.override_seq = 2;
     voting.is_assigned(at(11_600), next);
@@ -361,7 +362,7 @@ fn whoever_followed_the_named_leader_says_so_in_its_hello() {
 #[test]
 fn a_node_with_a_leader_that_hears_of_the_assignment_in_a_hello_does_not() {
     let mut voting = Voting::new();
-    // Shown only, so that the Hello decides.
+    // The leader is only shown, so the Hello decides.
     voting.is_linked(
         at(100),
         true,
@@ -393,7 +394,7 @@ fn the_named_member_that_was_started_anew_waits_for_a_host_like_any_other() {
     assert!(!voting.campaigns(100));
 }
 
-/// Nothing has to be forgotten when the record changes: Hold is about one record.
+/// A change of the record needs no reset: Hold is about one record.
 #[test]
 fn hold_under_one_record_says_nothing_about_the_next() {
     let mut voting = Voting::new();

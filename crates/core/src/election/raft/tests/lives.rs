@@ -1,9 +1,9 @@
-//! Which incarnation of a leader is gone, and which one lives.
+//! Incarnations of a leader: which is gone, and which lives.
 
 use super::*;
 use crate::election::raft::wire::LiveLeader;
 
-/// Incarnation 5 of the leader ends, as its transport shows.
+/// Incarnation 5 of the leader ends, reported by its transport.
 fn sees_the_leader_end(voting: &mut Voting, now: Time) {
     let ended = Local::PeerDown {
         peer: id("leader"),
@@ -27,7 +27,7 @@ fn live(number: u64) -> LiveLeader {
     }
 }
 
-/// What a voter that saw incarnation 5 of its leader end makes of a report that this incarnation lives.
+/// The value of a report that incarnation `number` of the leader lives, to a voter that saw incarnation 5 end.
 fn believes(number: u64) -> bool {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
@@ -67,7 +67,7 @@ fn the_incarnation_that_ended_and_those_that_started_before_it_are_believed_to_b
     assert!(believes(6));
 }
 
-/// A clock may be set back between two starts: the link shows which one lives.
+/// A clock may be set back between two starts: the link shows which incarnation lives.
 #[test]
 fn an_incarnation_that_started_before_one_that_ended_is_back_with_its_link() {
     let mut voting = Voting::new();
@@ -85,7 +85,7 @@ fn an_incarnation_that_started_before_one_that_ended_is_back_with_its_link() {
     assert!(is_dead(&voting, 5));
 }
 
-/// P8: others may name for a while the incarnation that the linked one has replaced, whatever its clock shows.
+/// P8: others may still name an incarnation that the linked one has replaced, whatever its clock shows.
 #[test]
 fn an_incarnation_that_others_named_is_gone_when_another_one_is_linked() {
     let mut voting = Voting::new();
@@ -128,7 +128,7 @@ fn an_incarnation_that_others_named_is_gone_when_another_one_is_linked() {
     assert!(matches!(of(8), following::Report::Alive(_)));
 }
 
-/// An observer that heard the leader at 10 s, and lost it in silence at 11.5 s.
+/// An observer that heard the leader at 10 s, and lost it by silence at 11.5 s.
 fn lost_in_silence() -> Voting {
     let mut observer = Voting::with(|start| start.config.eligible = false);
     observer.hear_leader(at(10_000));
@@ -165,7 +165,7 @@ fn an_observer_is_told_of_a_silent_leader_again_when_others_still_hear_it_half_a
     assert_eq!(shown_at(12_251), Some(id("leader")));
 }
 
-/// P8: a report says for how long the leader will still be heard, and so when it last was.
+/// P8: a report shows for how long the leader will still be heard, and so when it last was.
 #[test]
 fn an_observer_is_told_of_a_silent_leader_again_by_who_heard_it_half_a_timeout_later() {
     let mut observer = lost_in_silence();
@@ -180,7 +180,7 @@ fn an_observer_is_told_of_a_silent_leader_again_by_who_heard_it_half_a_timeout_l
     assert_eq!(shown_after(651), Some(id("leader")));
 }
 
-/// An observer that only others' reports show the leader, which the reporter loses at 10.1 s.
+/// An observer that shows the leader only on others' reports, which the reporter loses at 10.1 s.
 fn lost_by_report() -> Voting {
     let mut observer = Voting::with(|start| start.config.eligible = false);
     observer.view.voters.remove(&id("leader"));
@@ -203,7 +203,7 @@ fn led_by(leader: &str) -> Record {
 }
 
 impl Voting {
-    /// Time goes on until nobody is shown.
+    /// Lets time pass until no leader is shown.
     fn expires(&mut self) -> Time {
         let mut now = Time::ZERO;
         while self.raft.leader().is_some() {
@@ -213,7 +213,7 @@ impl Voting {
         now
     }
 
-    /// Whom this node shows after a heartbeat of a follower that hears the leader.
+    /// The leader that this node shows after a heartbeat of a follower that receives the leader's.
     fn shows_after_voucher(&mut self, now: Time) -> Option<PeerId> {
         let pulse = Pulse::Follows {
             record: led_by("leader"),

@@ -1,4 +1,4 @@
-//! What voters of a static quorum remember of each other's write counters (C2).
+//! The voters' memory of each other's write counters in a static quorum (C2).
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl Voting {
             .expect("no violation");
     }
 
-    /// An incarnation of the candidate is linked, and knows its votes since that write counter.
+    /// Links an incarnation of the candidate that knows its votes since the write counter `since`.
     fn meets_in(&mut self, incarnation: u64, since: u64) {
         let voter = self.view.voters.get_mut(&id("candidate")).expect("linked");
         voter.incarnation = life(incarnation);
@@ -67,14 +67,14 @@ fn a_new_incarnation_counts_if_it_begins_above_what_the_last_one_showed() {
         assert_eq!(voting.counts_the_candidate(), counts, "{since}");
         let remembered = if counts { 0 } else { 7 };
         assert_eq!(voting.remembers_of_the_candidate(), remembered, "{since}");
-        // Of one that forgot votes later writes mean nothing.
+        // Later writes of an incarnation that forgot votes mean nothing.
         voting.shows(9);
         assert_eq!(voting.counts_the_candidate(), counts, "{since}");
         assert_eq!(voting.remembers_of_the_candidate(), remembered, "{since}");
     }
 }
 
-/// It neither votes nor leads, so that the others would wait for it in vain.
+/// A stale voter neither votes nor leads: the others would wait for it in vain.
 #[test]
 fn a_voter_that_forgot_votes_is_not_named_to_follow_the_leader() {
     for (since, first) in [(7, "leader"), (8, "candidate")] {

@@ -1,4 +1,4 @@
-//! What one voter answers, asked directly. How rooms behave is shown by `tests/sim`.
+//! The answers of a single voter. `tests/sim` shows how rooms behave.
 
 mod durable;
 mod hold;
@@ -169,7 +169,7 @@ fn o18_hc6_a_leader_that_hands_over_is_no_hindrance() {
     assert!(voting.asked(at(10_001), "candidate", Some("leader")));
 }
 
-/// P12: the target's heartbeat of its new term may be here between both.
+/// P12: the target's heartbeat of its new term may arrive in between.
 #[test]
 fn a_vote_that_the_leader_asks_for_is_given_whichever_word_comes_first() {
     let mut voting = Voting::with(|start| {
@@ -208,7 +208,8 @@ fn a_vote_that_the_leader_asks_for_is_given_whichever_word_comes_first() {
     assert_eq!(voting.raft.rules().voted_for(), Some(&id("candidate")));
 }
 
-/// P12: the leader says that it leads no more as soon as it has voted for its successor, whose votes are on their way.
+/// P12: the leader reports that it no longer leads as soon as it has voted for its successor, whose votes are on their
+/// way.
 #[test]
 fn a_leader_that_gave_way_to_its_successor_starts_no_other_campaign() {
     for (successor, waits) in [(None, false), (Some("candidate"), true)] {
@@ -243,7 +244,7 @@ fn a_leader_that_gave_way_to_its_successor_starts_no_other_campaign() {
     }
 }
 
-/// P2: each campaigns in place above a third record, and so both hold the same one, which names nobody.
+/// P2: each campaigns in place above a third record, so both hold the same record, which names no leader.
 #[test]
 fn of_two_leaders_that_campaign_in_place_in_one_term_the_lighter_gives_way() {
     let mut voting = Voting::new();
@@ -350,7 +351,7 @@ fn a_leader_that_was_elected_after_its_hello_gives_way_to_a_larger_side() {
     assert_eq!(voting.raft.rules().role(), RoleKind::Follower);
 }
 
-/// P14: the leader of a few named a successor that many can hear, who have a leader of their own.
+/// P14: the leader of a small side named a successor that many nodes can hear, which have a leader of their own.
 #[test]
 fn a_leader_of_another_side_hands_nothing_over_here() {
     let mut voting = Voting::new();

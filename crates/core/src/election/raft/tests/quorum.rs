@@ -3,7 +3,7 @@
 use super::*;
 use crate::election::raft::wire::LiveLeader;
 
-/// A leader among others, whose heartbeats a test sends as it likes.
+/// A leader among others, whose heartbeats the test sends.
 struct Leading {
     raft: Raft,
     view: View,
@@ -21,7 +21,7 @@ fn voter(number: u64, eligible: bool) -> Voter {
 }
 
 impl Leading {
-    /// It was assigned by itself at 10 s.
+    /// It assigned itself at 10 s.
     fn over(names: &[&str]) -> Self {
         let Voting { mut raft, mut view } = Voting::new();
         view.voters.clear();
@@ -85,7 +85,7 @@ impl Leading {
         });
     }
 
-    /// Time goes on to then; the `loyal` answer every half second.
+    /// Lets time pass until `ms`; the `loyal` answer every half second.
     fn until(&mut self, ms: u64, loyal: &[&str]) {
         while self.now < at(ms) {
             let next = self.now + Duration::from_millis(500);
@@ -156,7 +156,7 @@ fn who_is_lost_counts_for_one_timeout_and_who_left_does_not() {
         leading.until(24_000, &["a"]);
         assert_eq!(leading.leads(), stays, "{why:?}");
     }
-    // One after the other they make no majority at any time.
+    // Voters that are lost one after the other never make a majority of losses at one time.
     let mut leading = Leading::over(&["a", "b", "c", "d"]);
     leading.until(20_500, &["a", "b", "c", "d"]);
     leading.lost("d", Gone::Silent);
@@ -168,7 +168,7 @@ fn who_is_lost_counts_for_one_timeout_and_who_left_does_not() {
     assert!(leading.leads());
 }
 
-/// P13: they fall silent together, but are found lost one after the other.
+/// P13: voters that fall silent together are lost one after the other.
 #[test]
 fn the_end_of_a_window_between_two_losses_does_not_hide_one() {
     let mut leading = Leading::over(&["a", "b"]);
@@ -205,7 +205,7 @@ fn observers_are_not_counted() {
     assert!(leading.leads());
 }
 
-/// Of five, one answers, two are silent, and one more comes back.
+/// Of five voters, one answers, two are silent, and one comes back.
 #[test]
 fn a_voter_that_is_linked_anew_has_answered() {
     for comes_back in [true, false] {
@@ -227,14 +227,14 @@ fn a_check_is_late_from_a_tenth_of_a_second_on() {
         let mut leading = Leading::over(&["a", "b", "c", "d"]);
         leading.until(20_000, &["a", "b", "c", "d"]);
         leading.until(20_500, &[]);
-        // Nobody answered in the window that ends at 22 s.
+        // No voter answered in the window that ends at 22 s.
         leading.now = at(at_ms);
         leading.input(Local::Tick);
         assert_eq!(leading.leads(), is_late, "{at_ms}");
     }
 }
 
-/// The answers were held up with the process.
+/// The answers were delayed with the process.
 #[test]
 fn a_leader_that_was_paused_reads_first() {
     let mut leading = Leading::over(&["a", "b", "c", "d"]);
@@ -244,7 +244,7 @@ fn a_leader_that_was_paused_reads_first() {
     assert!(leading.leads());
     leading.until(60_000, &["a", "b"]);
     assert!(leading.leads());
-    // But it is not late for ever.
+    // It does not count as late for ever.
     for _ in 0..3 {
         leading.now = leading.now + Duration::from_secs(2);
         leading.input(Local::Tick);
@@ -264,7 +264,7 @@ fn told_timeout(leading: &Leading) -> u32 {
 
 #[test]
 fn a_leader_tells_four_round_trips_to_its_median_voter_and_five_seconds_at_most() {
-    // (round trips in ms, timeout told)
+    // (round trips in ms, timeout reported)
     let table: &[(&[u64], u32)] = &[
         (&[], 1500),
         (&[10, 20, 30], 1500),
@@ -316,7 +316,7 @@ fn round_trips_stretch_the_timeouts_of_nobody_but_a_leader() {
     }
 }
 
-/// G15, P13: what it measured before says nothing of how long it may lead without a majority now.
+/// G15, P13: earlier measurements do not extend the time for which it may lead without a majority now.
 #[test]
 fn a_window_of_long_round_trips_is_shortened_with_them() {
     let trips = |leading: &mut Leading, ms: u64| {
@@ -332,7 +332,7 @@ fn a_window_of_long_round_trips_is_shortened_with_them() {
     assert_eq!(told_timeout(&leading), 1500);
     leading.until(19_000, &[]);
     assert!(!leading.leads());
-    // Who has nobody left has measured nothing.
+    // A leader without voters has measured nothing.
     let mut leading = Leading::over(&["a", "b"]);
     trips(&mut leading, 1000);
     leading.until(16_000, &["a", "b"]);
@@ -345,7 +345,7 @@ fn a_window_of_long_round_trips_is_shortened_with_them() {
 
 #[test]
 fn followers_go_by_the_leaders_timeout_within_limits() {
-    // (told, the lease that follows)
+    // (reported, the lease that follows)
     for (told, lease) in [(0, 1500), (1500, 1500), (2400, 2400), (u32::MAX, 6500)] {
         let mut voting = Voting::new();
         voting.hear_leader_with(at(10_000), told);

@@ -1,4 +1,4 @@
-//! When a round of pre-votes or votes is won, repeated or left to another.
+//! Rounds of pre-votes and votes: when they are won, repeated or left to another node.
 
 use super::*;
 use crate::election::raft::round_trips::UNKNOWN_RTT;
@@ -31,7 +31,7 @@ impl Asker {
         Self { raft, view, now }
     }
 
-    /// The same as a follower of "leader", which says how many voters follow it.
+    /// A follower of "leader", which reports `weight` voters.
     fn led(peers: &[&str], weight: u32) -> Self {
         let mut asker = Self::linked_to(&[peers, &["leader"]].concat());
         let record = Record {
@@ -68,7 +68,7 @@ impl Asker {
         }
     }
 
-    /// The next of its deadlines.
+    /// Advances to its next deadline.
     fn waits(&mut self) {
         self.now = self.raft.next_deadline().expect("a timer runs");
         self.feed(Local::Tick);
@@ -95,7 +95,7 @@ impl Asker {
         self.hears_in(record, voter, granted, live);
     }
 
-    /// An answer to the open round by a voter that goes by `record`.
+    /// An answer to the open round by a voter that follows `record`.
     fn hears_in(&mut self, record: Record, voter: &str, granted: bool, live: Option<LiveLeader>) {
         let rules = self.raft.rules();
         let round = rules.campaign().expect("a round is open").round;
@@ -170,7 +170,7 @@ fn a_small_part_of_a_side_waits_for_the_one_that_still_hears_the_leader() {
     objected.hears("b", false, Some(living("leader")));
     assert_eq!(objected.role(), RoleKind::Follower);
     assert_eq!(objected.raft.leader(), Some(&id("leader")));
-    // Who refuses without a leader, and who says nothing, does not object.
+    // A voter that refuses without a leader, or does not answer, does not object.
     let mut refused = part();
     refused.hears("b", false, None);
     assert_eq!(refused.role(), RoleKind::Candidate);
@@ -219,7 +219,7 @@ fn of_two_that_ask_at_the_same_time_the_preferred_one_goes_on() {
         assert_eq!(asker.role(), RoleKind::PreCandidate);
         asker.is_asked_by(rival);
         assert_eq!(asker.role() == RoleKind::PreCandidate, goes_on, "{rival}");
-        // It asks again if nothing comes of that.
+        // It asks again if the round fails.
         asker.times_out();
         assert_eq!(asker.role(), RoleKind::PreCandidate, "{rival}");
     }
@@ -247,7 +247,7 @@ fn votes_that_come_late_are_of_the_same_term() {
     );
 }
 
-/// P5: somebody else may have asked for it with the number of this round.
+/// P5: another node may have asked for the vote with this round's number.
 #[test]
 fn a_vote_of_another_term_does_not_count() {
     for (term, role) in [

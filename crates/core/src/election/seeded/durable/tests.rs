@@ -1,4 +1,4 @@
-//! What goes to the disk, and what waits for it.
+//! Tests of the writes, and of the messages that wait for them.
 
 use super::*;
 use crate::election::seeded::wire::{Based, Claim};
@@ -7,7 +7,7 @@ fn id(name: &str) -> PeerId {
     PeerId::new(name).expect("a name")
 }
 
-/// A disk with a version that had a leader, and the state that is on it.
+/// A disk with a version that had a leader, and the state on that disk.
 fn led() -> (Disk, Kept) {
     let mut kept = Kept::default();
     kept.acceptor.decide(3);
@@ -29,12 +29,12 @@ fn send(version: u64, message: SeededMessage) -> OutputOf<Seeded> {
     }
 }
 
-/// A message that elects nobody.
+/// A message that does not elect.
 fn query(version: u64) -> OutputOf<Seeded> {
     send(version, SeededMessage::LeaderQuery { query: 1 })
 }
 
-/// "Votes chose this one", which is as good as a vote.
+/// A message that announces the chosen leader, which counts as a vote.
 fn elected(version: u64) -> OutputOf<Seeded> {
     let claim = Claim {
         leader: id("a"),
@@ -45,7 +45,7 @@ fn elected(version: u64) -> OutputOf<Seeded> {
     send(version, SeededMessage::LeaderElected { claim })
 }
 
-/// The number of the write that is asked for.
+/// The number of the requested write.
 fn write(disk: &mut Disk) -> Option<u64> {
     match disk.poll() {
         Some(ElectionOutput::Extra(Extra::Persist { number, .. })) => Some(number),
@@ -70,7 +70,7 @@ fn a_state_is_written_once() {
     assert_eq!(write(&mut disk), Some(2));
 }
 
-/// What goes out before the disk has the write that is under way, and what after.
+/// The outputs before the current write is on disk, and the ones after it.
 fn before_and_after(disk: &mut Disk) -> [Vec<OutputOf<Seeded>>; 2] {
     let number = write(disk).expect("the state has changed");
     let before = std::iter::from_fn(|| disk.poll()).collect();
@@ -78,7 +78,7 @@ fn before_and_after(disk: &mut Disk) -> [Vec<OutputOf<Seeded>>; 2] {
     [before, std::iter::from_fn(|| disk.poll()).collect()]
 }
 
-/// With the write counter that is on disk.
+/// Sets the write counter on disk in a message.
 fn after_writes(output: OutputOf<Seeded>, writes: u64) -> OutputOf<Seeded> {
     match output {
         ElectionOutput::Send { to, mut message } => {

@@ -1,4 +1,4 @@
-//! The four rules of the seed, and what a voter and a proposer do with one message.
+//! The four rules of the seed, and single messages to a voter and a proposer.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn proposer() -> Proposer {
     Proposer::new(1, ballot(1, "a"), voters.into())
 }
 
-/// The same, after "a", "b" and "c" have promised.
+/// A proposer to which "a", "b" and "c" have promised.
 fn formal() -> Proposer {
     let mut proposer = proposer();
     for voter in ["a", "b", "c"] {
@@ -42,7 +42,7 @@ fn rule_1_no_two_proposals_of_a_version_share_a_ballot() {
     acceptor.prepare(1, &first);
     assert!(acceptor.next_ballot(&id("a")) > first);
     assert!(acceptor.next_ballot(&id("a")) > of_another);
-    // What a proposer has asked for itself it has promised, and that survives a restart.
+    // The proposer promised its own requests, and the promise survives a restart.
     let kept = postcard::to_allocvec(&acceptor).expect("it encodes");
     let restarted: Acceptor = postcard::from_bytes(&kept).expect("it decodes");
     assert!(restarted.next_ballot(&id("a")) > first);
@@ -92,7 +92,7 @@ fn rule_3_a_new_leader_clears_its_version_and_those_before_it_alone() {
     assert_eq!(acceptor.prepare(1, &ballot(9, "c")), None);
 }
 
-/// There is no function that forgets by time: what an undecided version holds ends with its decision alone.
+/// No function forgets by time: the state of an undecided version ends only with its decision.
 #[test]
 fn rule_4_the_state_of_an_undecided_version_outlives_time_and_restarts() {
     let mut acceptor = Acceptor::default();
@@ -156,7 +156,7 @@ fn the_candidate_of_the_highest_accepted_ballot_is_proposed() {
     for (voter, accepted) in votes {
         proposer.count(&id(voter), 1, &own, &Vote::Promised(accepted));
     }
-    // The last answer knows of none.
+    // The last answer names no accepted candidate.
     let tally = proposer.count(&id("d"), 1, &own, &Vote::Promised(None));
     assert_eq!(tally, Tally::Propose(id("d")));
     assert_eq!(proposer.stage(), Stage::Formal);

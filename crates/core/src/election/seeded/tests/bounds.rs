@@ -1,14 +1,14 @@
-//! A voter that lies claims to be elected, and makes members up. Others keep no more than a cluster has, and elect another
-//! leader when it is found out.
+//! Limits on a voter that lies: it claims to be elected, and makes members up. Others keep no more members than a
+//! cluster has, and elect another leader when the lie is found out.
 
 use super::wire::MAX_LISTED;
 use super::*;
 use SeededMessage as M;
 
-/// More than anybody keeps.
+/// More members than any node keeps.
 const MANY: u64 = 20_000;
 
-/// "a" leads "b", "c" and "x", who is no voter, under version 1; then "c" lies that it was elected under version 2.
+/// "a" leads "b", "c" and "x", which is no voter, under version 1; then "c" lies that it was elected under version 2.
 fn with_liar() -> World {
     let mut world = World::new(1, &["a", "b", "c"], 2, &["x"]);
     world.start("a");
@@ -39,7 +39,7 @@ fn with_liar() -> World {
     world
 }
 
-/// What "c" says as the leader of version 2.
+/// A message of "c" as the leader of version 2.
 fn lie(world: &mut World, to: &str, message: SeededMessage) {
     let basis = Observation {
         leader: Some(id("c")),
@@ -108,7 +108,7 @@ fn a_table_full_of_made_up_members_has_places_for_the_voters() {
         };
         lie(&mut world, "b", status);
     }
-    // The liar goes, and its victim leads next: it counts the voters, and what was made up ends with its TTL.
+    // The liar goes, and its victim leads next: it counts the voters, and the made-up members end with their TTL.
     world.crash("c");
     world.run(secs(30));
     let (leader, version) = world.agreed().expect("a leader");

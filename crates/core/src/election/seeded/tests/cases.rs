@@ -1,4 +1,4 @@
-//! The four abnormal cases of the public system, conflicts, majorities and the rules below them.
+//! The four abnormal cases of the public system, conflicts, majorities, and the rules behind them.
 
 use super::paxos::Ballot;
 use super::role::{Acknowledged, Heard};
@@ -12,7 +12,7 @@ fn world(voters: &[&str], seeds: usize) -> World {
     world
 }
 
-/// Case 1: two members find the leader gone at once. The one that loses asked before the winner led: its election is on a
+/// Case 1: two members find the leader gone at once. The loser asked before the winner led: its election is on a
 /// version that is decided.
 #[test]
 fn case_1_an_election_is_on_the_version_after_that_of_its_query() {
@@ -28,7 +28,7 @@ fn case_1_an_election_is_on_the_version_after_that_of_its_query() {
     }
 }
 
-/// Case 2: system messages that overtake each other leave nothing that the next alignment does not mend.
+/// Case 2: the next alignment corrects everything that system messages out of order have left.
 #[test]
 fn case_2_messages_that_overtake_each_other_do_not_undo_a_state() {
     for seed in 0..50 {
@@ -51,13 +51,13 @@ fn case_2_messages_that_overtake_each_other_do_not_undo_a_state() {
 #[test]
 fn case_4_a_joiner_of_a_relieved_leader_enters_the_other_cluster_at_once() {
     let mut world = World::new(1, &["a", "b", "c"], 2, &["x"]);
-    // Two first starts apart.
+    // Two separate first starts.
     world.part(&["b", "x"], 1);
     world.start("a");
     world.start("b");
     world.run(secs(5));
     assert_eq!(world.leaders(), ["a", "b"]);
-    // "a" has the smaller address, and a joiner.
+    // "a" has the smaller address, and a joining member.
     world.part(&["x"], 0);
     world.start("x");
     world.run(ms(60));
@@ -135,7 +135,7 @@ fn a_leader_without_a_majority_resigns_and_the_majority_elects() {
     assert_eq!(version, 2);
 }
 
-/// The leader is heard, and hears nobody.
+/// Members receive from the leader, and it receives from none.
 #[test]
 fn a_leader_that_hears_nobody_resigns() {
     let mut world = world(&["a", "b", "c"], 1);
@@ -146,7 +146,7 @@ fn a_leader_that_hears_nobody_resigns() {
     assert!(!world.leaders().contains(&"a"));
 }
 
-/// The leader hears its members, and none of them hears it: their keep-alives show old answers.
+/// The leader receives from its members, and none of them from it: their keep-alives show old answers.
 #[test]
 fn a_leader_that_nobody_hears_resigns_before_a_ttl_ends() {
     let mut world = world(&["a", "b", "c"], 1);
@@ -188,7 +188,7 @@ fn below_a_majority_others_show_version_0_after_three_ttl() {
     world.run(secs(4));
     assert_eq!(world.member("c").observation(), Observation::default());
     assert_eq!(world.told("c", "c"), [S::Joining, S::Active, S::Init]);
-    // Its votes are not undone by that.
+    // Its votes are not undone.
     assert_eq!(world.member("c").decided(), 1);
 }
 
@@ -282,7 +282,7 @@ fn a_member_that_leaves_is_removed_at_once() {
     assert_eq!(world.agreed(), Ok((id("a"), 1)));
 }
 
-/// Members beside the roster join, and neither vote nor lead.
+/// Members that are not in the roster join, and neither vote nor lead.
 #[test]
 fn members_beside_the_roster_do_not_count() {
     let mut world = World::new(1, &["a", "b", "c"], 1, &["v", "w", "x", "y", "z"]);
@@ -301,7 +301,7 @@ fn members_beside_the_roster_do_not_count() {
     assert_eq!(version, 2);
 }
 
-/// Of two first starts apart each seed leads alone. A voter that is started again may have acknowledged the one just before.
+/// After two separate first starts each seed leads alone. A restarted voter may have acknowledged the previous leader.
 #[test]
 fn a_restarted_voter_acknowledges_another_leader_a_ttl_later() {
     let mut world = World::new(1, &["a", "b", "c"], 2, &[]);
@@ -334,7 +334,7 @@ fn a_restarted_voter_acknowledges_the_leader_that_it_had_at_once() {
     }
 }
 
-/// With answers as old as that a leader could count a voter whose TTL is nearly over.
+/// With answers that old, a leader could count a voter whose TTL is nearly over.
 #[test]
 fn a_keep_alive_that_shows_an_answer_older_than_the_heartbeat_timeout_acknowledges_nobody() {
     let mut world = world(&["a", "b", "c"], 1);

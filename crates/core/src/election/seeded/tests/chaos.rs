@@ -1,4 +1,4 @@
-//! Many short runs with every fault; what must hold at every moment is checked in [`World`].
+//! Many short runs with every fault; [`World`] checks the invariants at every moment.
 
 use super::*;
 

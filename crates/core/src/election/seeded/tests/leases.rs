@@ -1,4 +1,4 @@
-//! Until when the acknowledgements of a majority let a leader lead, whoever looks at the clock.
+//! The time until which the acknowledgements of a majority let a leader lead.
 
 use super::role::{Acknowledged, Heard};
 use super::*;
@@ -13,7 +13,8 @@ fn world() -> World {
 }
 
 impl World {
-    /// So long ago these voters showed an answer that "a" had sent so long ago.
+    /// Sets acknowledgements: (voter, time since it showed an answer, time since "a" sent that
+    /// answer), in milliseconds.
     fn acknowledged(&mut self, shown: &[(&str, u64, u64)]) {
         let now = self.now;
         let ago = |millis| Time::ZERO + now.since(Time::ZERO + ms(millis));
@@ -60,7 +61,7 @@ fn a_leader_leads_until_the_acknowledgements_of_a_majority_end() {
     }
 }
 
-/// Its voter waits for no longer than a TTL after that answer, and then chooses another leader.
+/// The voter waits for no longer than a TTL after that answer, and then chooses another leader.
 #[test]
 fn an_acknowledgement_ends_before_the_ttl_of_the_answer_that_it_shows() {
     let mut world = world();
@@ -104,7 +105,7 @@ fn a_seed_that_leads_alone_leads_without_an_end_until_it_had_a_majority() {
     assert!(until.is_some_and(|until| until > world.now));
 }
 
-/// The process was suspended: what waited for it arrives before its first tick.
+/// The process was suspended: messages that waited for it arrive before its first tick.
 #[test]
 fn a_leader_that_was_suspended_beyond_its_acknowledgements_leads_no_more_whatever_arrives_first() {
     let world = world();

@@ -1,4 +1,4 @@
-//! State files that are lost, or replaced by an older copy: a voter must not give a vote again that it has forgotten.
+//! State files that are lost, or replaced by an older copy: a voter must not give a forgotten vote again.
 
 use super::*;
 use crate::election::seeded::paxos::{Ballot, Stage, Vote};
@@ -58,7 +58,7 @@ impl World {
         );
     }
 
-    /// What a member says to a proposal of another one.
+    /// A member's votes in answer to a proposal of another one.
     fn answer(&mut self, name: &str, from: &str, message: Based) -> Vec<Vote> {
         let now = self.now;
         let station = self.station_mut(name);
@@ -104,7 +104,7 @@ fn a_voter_whose_file_is_lost_notices_with_the_first_heartbeat_and_votes_again_w
     assert_eq!(world.agreed(), Ok((id("a"), 1)));
 }
 
-/// Another leader may count what its earlier incarnation acknowledged.
+/// Another leader may count an acknowledgement of its earlier incarnation.
 #[test]
 fn a_voter_whose_file_is_lost_acknowledges_nobody_for_a_ttl() {
     let mut world = world();
@@ -220,7 +220,7 @@ fn an_older_copy_is_noticed_like_a_lost_file() {
     assert!(!world.is_stale("b"));
 }
 
-/// Nobody hears of a vote without the write counter that it raised: the member that counts it remembers that it was given.
+/// No vote is sent without the write counter that it raised: the member that counts it remembers that it was given.
 #[test]
 fn each_vote_raises_the_write_counter_and_its_receiver_remembers() {
     let mut world = world();
@@ -243,7 +243,7 @@ fn a_restarted_voter_knows_its_votes() {
     assert_eq!(world.member("b").kept().acceptor, votes);
 }
 
-/// What either voted, the other one may have forgotten, too.
+/// Either may have forgotten what the other one voted.
 #[test]
 fn two_voters_that_lost_their_files_do_not_recover_from_each_other() {
     let mut world = world();

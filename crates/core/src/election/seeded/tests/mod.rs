@@ -1,5 +1,5 @@
-//! Members in virtual time, over links that delay, cut and reorder. Everybody in one part of the network is linked with
-//! everybody else there, as introductions bring about in a room.
+//! Members in virtual time, over links that delay, cut and reorder. All members in one part of the network are linked
+//! with each other, as introductions link them in a room.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ const SHORT: Intervals = Intervals {
     ttl_timeout_ms: 3000,
     retry_interval_ms: 2000,
 };
-/// How often heartbeats of the room carry the strategy's part.
+/// Interval of the room's heartbeats, which carry the strategy's part.
 const BEAT: Duration = Duration::from_millis(500);
 
 fn id(name: &str) -> PeerId {
@@ -49,7 +49,7 @@ struct Station {
     part: u32,
     is_seed: bool,
     disk: Option<Kept>,
-    /// What the host is told: member states with versions, and leaders.
+    /// The host's events: member states with versions, and leaders.
     states: Vec<(PeerId, MemberState, u64)>,
     leaders: Vec<(Time, Option<PeerId>, u64)>,
     dials: u32,
@@ -102,21 +102,21 @@ struct World {
     rng: ChaCha8Rng,
     delay: (Duration, Duration),
     disk: (Duration, Duration),
-    /// When the last message of each direction arrives.
+    /// Arrival time of the last message in each direction.
     last: BTreeMap<(String, String), Time>,
     /// Share of messages that overtake others, in percent.
     strays: u32,
-    /// Directions that carry nothing.
+    /// Directions in which all messages are lost.
     cut: BTreeSet<(String, String)>,
-    /// Whom votes chose, by version.
+    /// The leaders that votes chose, by version.
     chosen: BTreeMap<u64, PeerId>,
     violations: Vec<String>,
-    /// What was sent, by kind.
+    /// Number of messages sent, by kind.
     sent: BTreeMap<&'static str, u64>,
 }
 
 impl World {
-    /// Voters and other members; the first `seeds` voters are seeds. Nobody runs yet.
+    /// Voters and other members; the first `seeds` voters are seeds. No member runs yet.
     fn new(seed: u64, voters: &[&str], seeds: usize, others: &[&str]) -> Self {
         let rules = SeededRules {
             intervals: SHORT,
@@ -224,12 +224,12 @@ impl World {
         self.stations.keys().cloned().collect()
     }
 
-    /// The process ends without a word. Its links close.
+    /// Ends the process without a leave notice. Its links close.
     fn crash(&mut self, name: &str) {
         self.end(name, &Gone::Closed);
     }
 
-    /// It says farewell.
+    /// Leaves with a leave notice.
     fn leave(&mut self, name: &str) {
         self.input(name, Local::Leave.into());
         self.end(name, &Gone::Left { successor: None });
@@ -257,7 +257,7 @@ impl World {
         self.input(name, input.into());
     }
 
-    /// Puts these members into a part of the network of their own; the links to others are lost a while later.
+    /// Moves these members into a part of the network of their own; the links to others are lost a while later.
     fn part(&mut self, names: &[&str], part: u32) {
         for name in names {
             self.station_mut(name).part = part;
@@ -573,7 +573,7 @@ impl World {
         }
     }
 
-    /// What holds at every moment.
+    /// Checks the invariants.
     fn check(&mut self, name: &str) {
         let majority = self.roster.len() / 2 + 1;
         let now = self.now;
@@ -647,7 +647,7 @@ impl World {
         Ok((leader, version))
     }
 
-    /// States that the host of `name` was told of `peer`.
+    /// States of `peer` that the host of `name` has received.
     fn told(&self, name: &str, peer: &str) -> Vec<MemberState> {
         let states = self.station(name).states.iter();
         states

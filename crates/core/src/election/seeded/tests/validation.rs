@@ -25,7 +25,7 @@ impl World {
         }
     }
 
-    /// What `to` does with a message of `from`: what it sends, and whether it changes.
+    /// The messages that `to` sends on a message of `from`, and whether `to` changes.
     fn deliver(
         &mut self,
         from: &str,
@@ -362,7 +362,7 @@ fn a_voter_that_leaves_a_living_leader_acknowledges_the_next_one_a_ttl_later() {
     assert_eq!(world.member("b").grace_until, acked_at + SHORT.ttl());
 }
 
-/// Members beside the roster ask to join and keep alive. Whatever else they say has no effect.
+/// Members that are not in the roster ask to join, and send keep-alives. Any other message of theirs has no effect.
 #[test]
 fn members_beside_the_roster_only_join_and_keep_alive() {
     let liar = || claim("x", 9, true);
@@ -436,12 +436,12 @@ fn an_answer_of_a_seed_counts_for_the_leader_that_counts_it_alone() {
     assert_eq!(world.deliver("b", "a", seen("a", 1), ack()), (vec![], true));
 }
 
-/// A member in no cluster goes by answers to its own questions, from those that it asked.
+/// A member in no cluster obeys only answers to its own questions, from the members that it asked.
 #[test]
 fn a_joiner_hears_the_leader_that_it_asked_alone() {
     let mut world = world();
     world.crash("x");
-    // It asks "a" to take it in, and the answer is lost.
+    // It asks "a" to admit it, and the answer is lost.
     world.cut.insert(("a".into(), "x".into()));
     world.start("x");
     world.run(ms(100));
@@ -503,7 +503,7 @@ fn a_change_of_the_table_that_a_later_one_has_passed_is_not_taken() {
     assert!(from_leader(next).1);
 }
 
-/// Case 4: one that asked this leader to take it in is in no table yet.
+/// Case 4: a member that asked this leader to admit it is in no table yet.
 #[test]
 fn a_relieved_leader_sends_joiners_on() {
     let mut world = world();
@@ -516,7 +516,7 @@ fn a_relieved_leader_sends_joiners_on() {
     assert_eq!(sent_on.count(), 3, "{sent:?}");
 }
 
-/// Case 4, at the other end.
+/// Case 4, at the joining member.
 #[test]
 fn a_joiner_goes_where_the_leader_sends_it_that_it_asked() {
     let sent_on_by = |leader: &str| {
@@ -536,7 +536,7 @@ fn a_joiner_goes_where_the_leader_sends_it_that_it_asked() {
     assert_eq!(sent_on_by("c"), (true, false));
 }
 
-/// What a voter answers to one that has lost its leader: whether its own lives, and under which leadership.
+/// A voter's answer to a voter that has lost its leader: whether its own leader lives, and under which leadership.
 #[test]
 fn a_voter_names_its_leader_as_long_as_that_lives() {
     let mut world = world();
