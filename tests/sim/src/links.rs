@@ -83,6 +83,8 @@ pub struct Link {
     ended: [bool; 2],
     /// What the end says to whatever still arrives after that.
     said_at_end: [LinkEnd; 2],
+    /// Whether the room of the end was over when it closed the link.
+    was_over_at_end: [bool; 2],
     /// From the end of that number to the other.
     pipes: [Pipe; 2],
     dial: u64,
@@ -679,6 +681,7 @@ impl World {
                 up: [false, false],
                 ended: [false, false],
                 said_at_end: [LinkEnd::Closed, LinkEnd::Closed],
+                was_over_at_end: [false, false],
                 pipes: [Pipe::default(), Pipe::default()],
                 dial,
                 said: hello.side.clone(),
@@ -864,6 +867,7 @@ impl World {
         if let Some(link) = self.links.get_mut(&id) {
             link.ended[end] = true;
             link.said_at_end[end] = why;
+            link.was_over_at_end[end] = is_over;
             self.send_close(id, end, why);
         }
     }
