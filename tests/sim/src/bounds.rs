@@ -14,6 +14,7 @@ use room_core::wire::Authority;
 
 use crate::chaos::{Run, ms, pairs};
 use crate::clock::slowest_clock;
+use crate::decoded;
 use crate::plan::Phase;
 
 /// C6 G1: time for which the others leave a leaving leader's successor alone.
@@ -157,7 +158,8 @@ impl Run<'_> {
     /// quorum allows that: the smaller side's leader yields as soon as it learns of the larger side. Its follower then lacks a
     /// leader, and may be linked to no more of the larger side than its own side has. Its majority is a majority of its view,
     /// which is right at that moment. Then two led sides merge again. The new one can be the heavier for a moment, and both may
-    /// yield.
+    /// yield. Both may also yield where the larger side's leader was elected just before the sides merge: its votes arrive one by
+    /// one, and a follower reports the weight of a moment before.
     fn parts_and_meets(&mut self, leader: usize) {
         let mut places = self.world.running();
         // Voters with an old file kept the leader, but cannot elect one (C2).
@@ -190,6 +192,10 @@ impl Run<'_> {
             let shows = |slot: &usize| self.world.node(*slot).and_then(Node::leader) == id;
             heavier.iter().all(shows)
         });
+        let weight_is_known = stays.is_some_and(|leader| {
+            self.world.settings.roster.is_some()
+                || self.all_know_weight(leader, heavier, ours.max(theirs))
+        });
         for (from, to) in &cuts {
             self.world.mend(*from, *to);
         }
@@ -207,7 +213,8 @@ impl Run<'_> {
             bound += slowest_clock(timeout);
         }
         self.world.sometimes.larger_sides += u64::from(clear);
-        self.world.sometimes.larger_sides_excused += u64::from(clear && newly_elected);
+        let is_excused = newly_elected || !weight_is_known;
+        self.world.sometimes.larger_sides_excused += u64::from(clear && is_excused);
         let from = self.world.now;
         self.within("P10", from, bound, "two sides have no one leader", |run| {
             run.world.agreed().is_some()
@@ -216,7 +223,7 @@ impl Run<'_> {
         // A newer `SetLeader` than the larger side's would win; no host called any since all agreed.
         let deposed = clear && now.is_some() && now != stays;
         self.world.sometimes.larger_sides_deposed += u64::from(deposed);
-        if clear && !newly_elected && self.world.violation.is_none() && now != stays {
+        if clear && !is_excused && self.world.violation.is_none() && now != stays {
             let name = |slot: Option<usize>| slot.map(|slot| self.world.slots[slot].id.clone());
             let text = format!(
                 "{:?} led the larger side, {:?} leads now; {:?} led before",
@@ -226,6 +233,18 @@ impl Run<'_> {
             );
             self.world.violate("P10", text);
         }
+    }
+
+    /// Whether all members of a side would state in a Hello now that at least so many follow their leader.
+    fn all_know_weight(&self, leader: usize, side: &[usize], weight: usize) -> bool {
+        let leader = &self.world.slots[leader].id;
+        let knows = |slot: &usize| {
+            let local = self.world.local(*slot);
+            let node = self.world.node(*slot)?;
+            let live = decoded::side(&node.side_in_answer(local, local))?.live?;
+            Some(live.id == *leader && live.weight as usize >= weight)
+        };
+        side.iter().all(|slot| knows(slot) == Some(true))
     }
 
     /// P11: a leader that leaves has a successor within 300 ms and 3 round trips. Not while an assigned leader's place is held.

@@ -15,13 +15,12 @@ impl World {
         }
     }
 
-    /// A member whose room is over has closed its link: its peers do not wait for its return.
+    /// A member has closed its link because its room is over: the peer does not wait for its return. One that closed the link
+    /// before, for silence, did not know of the end.
     pub(crate) fn check_end_is_final(&mut self, slot: usize, other: usize, events_before: usize) {
-        let process = self.slots[other].process.as_ref();
-        let is_over = process.is_some_and(|process| process.node.is_over());
         let lost = Event::Reconnecting(self.slots[other].id.clone());
-        let events = self.slots[slot].events.iter().skip(events_before);
-        if is_over && events.into_iter().any(|(_, event)| *event == lost) {
+        let mut events = self.slots[slot].events.iter().skip(events_before);
+        if events.any(|(_, event)| *event == lost) {
             let (me, peer) = (&self.slots[slot].id, &self.slots[other].id);
             let text = format!("{me} waits for the return of {peer}, whose room is over");
             self.violate("room end", text);

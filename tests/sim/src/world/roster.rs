@@ -40,7 +40,7 @@ pub enum Strike {
 pub(super) struct Tenure {
     since: Option<Time>,
     heard: BTreeMap<usize, Time>,
-    /// The longest of the shortest election timeouts by which it led.
+    /// The shortest election timeout in force there.
     window: Duration,
 }
 
@@ -258,9 +258,10 @@ impl World {
         }
     }
 
-    /// Records whether a node leads, and by which timeout.
+    /// Records whether a node leads, and by which timeout. The timeout grows with a measured round trip before the heartbeat that
+    /// carries it (G15).
     pub(super) fn note_tenure(&mut self, slot: usize) {
-        let (now, config) = (self.now, self.settings.election_timeout_min);
+        let now = self.now;
         let Some(process) = &mut self.slots[slot].process else {
             return;
         };
@@ -268,12 +269,9 @@ impl World {
             process.tenure.since = None;
             return;
         }
-        let said = process.election_timeout_min.unwrap_or(config).max(config);
-        let tenure = &mut process.tenure;
-        match tenure.since {
-            None => (tenure.since, tenure.window) = (Some(now), said),
-            Some(_) => tenure.window = tenure.window.max(said),
-        }
+        let raft = process.node.election().of::<Raft>();
+        process.tenure.window = raft.map_or(Duration::ZERO, Raft::election_timeout_min);
+        process.tenure.since.get_or_insert(now);
     }
 
     /// C2: from two shortest election timeouts after a cut on, only a side with a majority of the roster has a leader. The

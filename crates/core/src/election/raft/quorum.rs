@@ -175,7 +175,7 @@ impl Raft {
 /// Timeouts in force.
 impl Raft {
     /// Shortest election timeout: the configured one, or more where round trips are long.
-    pub(super) fn election_timeout_min(&self) -> Duration {
+    pub fn election_timeout_min(&self) -> Duration {
         self.config
             .election_timeout_min
             .saturating_add(self.stretch)
