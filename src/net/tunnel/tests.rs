@@ -17,6 +17,7 @@ use crate::net::identity::testing::in_time;
 use crate::net::identity::{
     Identity, SERVER_NAME, client_config, open_windows, peer_fingerprint, server_config,
 };
+use crate::net::rebinding;
 use crate::net::simulation::Simulation;
 use crate::net::socket;
 use crate::net::timers::Timers;
@@ -50,6 +51,7 @@ impl Node {
             simulation: Arc::clone(&simulation),
             tunnels: Arc::clone(&tunnels),
             seed: 1,
+            failed: rebinding::reports().0,
         };
         let transport = Arc::new(transport);
         let server = server_config(&identity, Arc::clone(&transport)).expect("a configuration");
