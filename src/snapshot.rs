@@ -52,6 +52,8 @@ pub struct Snapshot {
     pub peer_list: String,
     /// The same with those that are lost and waited for.
     pub member_list: String,
+    /// How many members of the room we have no link with, because one of both has reached its limit.
+    pub unlinked: usize,
     /// The leader, if one was known and not known to be gone; [`Snapshot::leader_at`] knows whether it still is it.
     pub leader: Option<PeerId>,
     /// Whether we were it; [`Snapshot::leads`] knows whether we still are.
