@@ -63,8 +63,8 @@ pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as passed to that call,
 /// `peer` the member that answered ("" if unknown). `success` and `code` are as in
 /// ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that
-/// the member that answered remembers, `reason` and `data` come from that host. Otherwise `data` may
-/// be a sentence: with MMN_POLICY_MISMATCH it names the rule and both values, with
+/// the member that answered remembers, `reason` and `data` come from that host. Otherwise `data` is a
+/// sentence for the player, with a remedy: with MMN_POLICY_MISMATCH it names the rule and both values, with
 /// MMN_MAX_CONNECTIONS_REACHED the limit, with MMN_RATE_LIMITED for how many seconds no attempt
 /// counts, with MMN_NAME_NOT_RESOLVED what the resolver answered, with MMN_TIMEOUT how far the dial
 /// came or who did not decide, with MMN_REJECTED which rule refused it.

@@ -381,7 +381,7 @@ pub enum CommandError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AdmissionRefusal {
     /// The dialler has the id of this node or of a linked member with another key.
-    #[error("the id {0} is taken in this room")]
+    #[error("the id {0} is taken in this room; choose another")]
     DuplicatePeerId(PeerId),
     /// The id is that of a voter of the static quorum, whose key is another.
     #[error(
@@ -389,7 +389,9 @@ pub enum AdmissionRefusal {
     )]
     VoterKey(PeerId),
     /// A linked member has the id with another key. It may be dead without anybody knowing yet.
-    #[error("the id {0} is bound to another key")]
+    #[error(
+        "another member has the id {0}; choose another, or try again in two seconds if it is that of a game that crashed"
+    )]
     Bound(PeerId),
     /// The room is full here.
     #[error(transparent)]
@@ -420,7 +422,9 @@ pub enum AdmissionRefusal {
     )]
     OtherRoom(PeerId),
     /// This node looks for a room, and so does the other end, as far as it shows.
-    #[error("this peer is also looking for a room")]
+    #[error(
+        "this peer is also looking for a room; dial the member that has created it, or a member of its room"
+    )]
     Looking,
     /// This node is leaving.
     #[error("the member that answered is leaving the room")]
