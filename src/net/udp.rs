@@ -34,6 +34,8 @@ use crate::simulated::SimulatedNetwork;
 /// How often the log repeats that a network is simulated, or that packets cannot be sent.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
+/// Reads in a row that find nothing although the system reports packets. One is usual; after a shutdown there is no end.
+const MAX_EMPTY_READS: u32 = 8;
 /// Turns of the network thread in which whoever waits for a socket that was closed lets it go.
 const MAX_TURNS_TO_CLOSE: u32 = 64;
 
@@ -458,7 +460,7 @@ impl Open {
         let Some(options) = options else {
             return self.poll_recv_one(cx, &mut bufs[0], &mut meta[0]);
         };
-        loop {
+        for _ in 0..MAX_EMPTY_READS {
             ready!(self.socket.poll_recv_ready(cx))?;
             let receive = || options.recv((&self.socket).into(), bufs, meta);
             match self.socket.try_io(Interest::READABLE, receive) {
@@ -466,6 +468,8 @@ impl Open {
                 result => return Poll::Ready(result),
             }
         }
+        let closed = "the system reports packets and has none: the socket is shut down";
+        Poll::Ready(Err(io::Error::new(ErrorKind::NotConnected, closed)))
     }
 
     fn poll_recv_one(
