@@ -581,10 +581,11 @@
  * `peer` the member that answered ("" if unknown). `success` and `code` are as in
  * ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason
  * that the member that answered remembers, `reason` and `data` come from that host. Otherwise
- * `data` may be a sentence. With MMN_POLICY_MISMATCH it names the rule and both values; with
- * MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of seconds for which no
- * attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with MMN_TIMEOUT how far the
- * dial came or which side did not decide; with MMN_REJECTED the rule that refused it.
+ * `data` is a sentence for the player, with a remedy. With MMN_POLICY_MISMATCH it names the rule
+ * and both values; with MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of
+ * seconds for which no attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with
+ * MMN_TIMEOUT how far the dial came or which side did not decide; with MMN_REJECTED the rule that
+ * refused it.
  */
 #define MMN_EVENT_CONNECTION_RESULT 13
 
@@ -1591,6 +1592,31 @@ typedef struct PeerStats {
    */
   uint32_t reserved2;
 } PeerStats;
+
+/**
+ * Statistics of the room at this member, from GetRoomStats. Since ABI version 11.
+ *
+ * Later versions only append fields. The caller sets `struct_size` to its own sizeof(RoomStats),
+ * and the library writes no more than that many bytes.
+ */
+typedef struct RoomStats {
+  /**
+   * Set by the caller: sizeof(RoomStats) as it was compiled, at least 16. GetRoomStats does not
+   * change it.
+   */
+  uint32_t struct_size;
+  /**
+   * Members of the room without a link to this member, because one of both has reached its
+   * `max_connections` (MMN_EVENT_UNLINKED_PEER): no broadcast of the one reaches the other.
+   */
+  uint32_t unlinked_peers;
+  /**
+   * Broadcasts that this member queued with success and that members without a link missed, one
+   * for each broadcast and each such member, since the room was opened. In a centralized room
+   * the leader counts those that it relays.
+   */
+  uint64_t missed_broadcasts;
+} RoomStats;
 
 /**
  * Receives a log record: `level` is MMN_LOG_ERROR to MMN_LOG_TRACE, and `message` is one line
@@ -2687,6 +2713,19 @@ int32_t GetMaxDatagramSize(const char *peer_id);
 int32_t GetPeerStats(const char *peer_id, struct PeerStats *stats);
 
 /**
+ * Writes statistics of the room to `stats`, whose `struct_size` the caller has set. Writes at most
+ * min(struct_size, the size that this library knows) bytes. Never waits for the network.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (`stats` is NULL, `struct_size` is below 16 or above 65536)
+ * or MMN_NOT_INITIALIZED.
+ *
+ * # Safety
+ * `stats` is NULL, or points to struct_size writable bytes, the first four of which are
+ * struct_size.
+ */
+int32_t GetRoomStats(struct RoomStats *stats);
+
+/**
  * Simulates a bad network, so that a developer can try a game on one machine under the players'
  * conditions. From now on each packet that this node sends waits `lag_ms` (0 to 10000) and a
  * random time up to `jitter_ms` (0 to 10000) more, so that packets overtake each other;
@@ -2844,6 +2883,7 @@ int32_t RegisterLogCallback(int32_t level, LogCallback callback, void *user_data
   X(int32_t, BroadcastEx, (const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags, const struct SendOptions *options)) \
   X(int32_t, GetMaxDatagramSize, (const char *peer_id)) \
   X(int32_t, GetPeerStats, (const char *peer_id, struct PeerStats *stats)) \
+  X(int32_t, GetRoomStats, (struct RoomStats *stats)) \
   X(int32_t, SetNetworkSimulation, (uint32_t lag_ms, uint32_t jitter_ms, uint32_t loss_permille)) \
   X(int32_t, EnableLogging, (uint8_t enabled)) \
   X(int32_t, SetLogLevel, (int32_t level)) \

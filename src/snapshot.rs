@@ -52,6 +52,8 @@ pub struct Snapshot {
     pub peer_list: String,
     /// The ids of the connected and the reconnecting ones, sorted, joined by `\n`.
     pub member_list: String,
+    /// Number of members of the room without a link to this node, because one of both has reached its limit.
+    pub unlinked: usize,
     /// The leader at the time of the snapshot; `None` if unknown or known to be gone. [`Snapshot::leader_at`] returns
     /// it for a later moment.
     pub leader: Option<PeerId>,

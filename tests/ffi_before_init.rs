@@ -210,6 +210,16 @@ fn arguments_are_checked_before_the_room() {
                 -3,
                 "loss_permille is 1001; at most 1000",
             );
+            let mut room_stats = RoomStats {
+                struct_size: 15,
+                ..RoomStats::default()
+            };
+            invalid(GetRoomStats(null_mut()), -3, "stats is NULL");
+            invalid(
+                GetRoomStats(&raw mut room_stats),
+                -3,
+                "stats.struct_size is 15; set it to sizeof(RoomStats), which is 16 or more",
+            );
             let mut stats = PeerStats {
                 struct_size: 7,
                 ..PeerStats::default()

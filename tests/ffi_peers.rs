@@ -16,6 +16,7 @@ use meta_mystia_network::ffi::lifecycle::*;
 use meta_mystia_network::ffi::members::*;
 use meta_mystia_network::ffi::options::*;
 use meta_mystia_network::ffi::peers::*;
+use meta_mystia_network::ffi::stats::*;
 use meta_mystia_network::ffi::values::{MMN_DISCOVERY_OFF, MMN_IDENTITY_KEY_BYTES, MMN_KICK_BAN};
 use meta_mystia_network::room::Room;
 
@@ -143,6 +144,32 @@ fn moderation_checks_its_arguments() {
     }
 }
 
+/// Alone, no member lacks a link; and nothing is written beyond what the caller or the library knows.
+fn room_statistics_stay_within_their_struct() {
+    #[repr(C)]
+    struct Later {
+        stats: RoomStats,
+        beyond: u64,
+    }
+    let mut later = Later {
+        stats: RoomStats {
+            struct_size: size_of::<Later>() as u32,
+            unlinked_peers: 7,
+            missed_broadcasts: 7,
+        },
+        beyond: 7,
+    };
+    // SAFETY: it has as many bytes as its size says.
+    assert_eq!(unsafe { GetRoomStats((&raw mut later).cast()) }, 0);
+    let RoomStats {
+        struct_size,
+        unlinked_peers,
+        missed_broadcasts,
+    } = later.stats;
+    assert_eq!(struct_size as usize, size_of::<Later>());
+    assert_eq!((unlinked_peers, missed_broadcasts, later.beyond), (0, 0, 7));
+}
+
 fn open(key: &[u8; KEY_BYTES]) {
     let mut options = NetworkOptions {
         identity_key: key.as_ptr(),
@@ -230,6 +257,7 @@ fn peers_have_numbers_addresses_and_keys() {
     }
 
     moderation_checks_its_arguments();
+    room_statistics_stay_within_their_struct();
 
     // The key identifies the member: with an equal key it is this member, with another key a new one.
     assert_eq!(ShutdownNetwork(), 0);

@@ -766,6 +766,13 @@ class Room {
     check(api_->GetPeerStats(text(peer), &figures));
     return figures;
   }
+  // Statistics of the room at this member: members without a link to it, and the broadcasts that they missed.
+  RoomStats room_stats() const {
+    RoomStats figures = {};
+    figures.struct_size = sizeof figures;
+    check(api_->GetRoomStats(&figures));
+    return figures;
+  }
   // Forwards on behalf of `from` to `to`, or to all others if that is empty. Leader only.
   void forward(const std::string& from, const std::string& to, std::string_view data, std::uint16_t type = first_user_type,
                std::uint8_t flags = 0) {

@@ -142,6 +142,17 @@ namespace MetaMystia.Network
         }
     }
 
+    public partial struct RoomStats
+    {
+        /// <summary>Statistics to be filled in, with their size set.</summary>
+        public static RoomStats Empty()
+        {
+            RoomStats stats = new RoomStats();
+            stats.StructSize = (uint)Marshal.SizeOf(typeof(RoomStats));
+            return stats;
+        }
+    }
+
     /// <summary>Text between .NET and the library, always UTF-8.</summary>
     public static class Utf8
     {

@@ -464,6 +464,10 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetPeerStats(byte[] peerId, ref PeerStats stats);
 
+        /// <summary>Writes statistics of the room to <c>stats</c>, whose <c>struct_size</c> the caller has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits for the network.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetRoomStats(ref RoomStats stats);
+
         /// <summary>Simulates a bad network, so that a developer can try a game on one machine under the players' conditions. From now on each packet that this node sends waits <c>lag_ms</c> (0 to 10000) and a random time up to <c>jitter_ms</c> (0 to 10000) more, so that packets overtake each other; <c>loss_permille</c> (0 to 1000) packets in a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real line. It does not affect discovery in the local network. While it is on, the log repeats that every minute, as a warning.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetNetworkSimulation(uint lagMs, uint jitterMs, uint lossPermille);
@@ -804,6 +808,18 @@ namespace MetaMystia.Network
         public uint Reserved2;
     }
 
+    /// <summary>Statistics of the room at this member, from GetRoomStats. Since ABI version 11.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct RoomStats
+    {
+        /// <summary>Set by the caller: sizeof(RoomStats) as it was compiled, at least 16. GetRoomStats does not change it.</summary>
+        public uint StructSize;
+        /// <summary>Members of the room without a link to this member, because one of both has reached its <c>max_connections</c> (MMN_EVENT_UNLINKED_PEER): no broadcast of the one reaches the other.</summary>
+        public uint UnlinkedPeers;
+        /// <summary>Broadcasts that this member queued with success and that members without a link missed, one for each broadcast and each such member, since the room was opened. In a centralized room the leader counts those that it relays.</summary>
+        public ulong MissedBroadcasts;
+    }
+
     /// <summary>The kind of a <see cref="NetworkEvent"/>.</summary>
     public static class EventKind
     {
@@ -831,7 +847,7 @@ namespace MetaMystia.Network
         public const uint JoinRequest = 11;
         /// <summary>NetworkEvent.kind: discovery found a member in the local network; <c>other</c> is its address for ConnectToPeer.</summary>
         public const uint Discovered = 12;
-        /// <summary>NetworkEvent.kind: a ConnectToPeer has ended. <c>other</c> is the address as passed to that call, <c>peer</c> the member that answered ("" if unknown). <c>success</c> and <c>code</c> are as in ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that the member that answered remembers, <c>reason</c> and <c>data</c> come from that host. Otherwise <c>data</c> may be a sentence. With MMN_POLICY_MISMATCH it names the rule and both values; with MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of seconds for which no attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with MMN_TIMEOUT how far the dial came or which side did not decide; with MMN_REJECTED the rule that refused it.</summary>
+        /// <summary>NetworkEvent.kind: a ConnectToPeer has ended. <c>other</c> is the address as passed to that call, <c>peer</c> the member that answered ("" if unknown). <c>success</c> and <c>code</c> are as in ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that the member that answered remembers, <c>reason</c> and <c>data</c> come from that host. Otherwise <c>data</c> is a sentence for the player, with a remedy. With MMN_POLICY_MISMATCH it names the rule and both values; with MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of seconds for which no attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with MMN_TIMEOUT how far the dial came or which side did not decide; with MMN_REJECTED the rule that refused it.</summary>
         public const uint ConnectionResult = 13;
         /// <summary>NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left <c>peer</c> out, because the queue to it is full. One event stands for all such broadcasts until the host receives it, and for those of the second after that. Since ABI version 9.</summary>
         public const uint SlowPeer = 14;

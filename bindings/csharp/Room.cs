@@ -860,6 +860,17 @@ namespace MetaMystia.Network
             return stats;
         }
 
+        /// <summary>Statistics of the room at this member: the members without a link to it, and the broadcasts that they missed.</summary>
+        public RoomStats Stats
+        {
+            get
+            {
+                RoomStats stats = RoomStats.Empty();
+                Check(NativeMethods.GetRoomStats(ref stats));
+                return stats;
+            }
+        }
+
         /// <summary>The longest unreliable message for a member, or (null) for a broadcast, in bytes; -1 when the member is not connected, or none is.</summary>
         public int MaxDatagramSize(string peerId = null)
         {

@@ -64,10 +64,11 @@ pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// `peer` the member that answered ("" if unknown). `success` and `code` are as in
 /// ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason
 /// that the member that answered remembers, `reason` and `data` come from that host. Otherwise
-/// `data` may be a sentence. With MMN_POLICY_MISMATCH it names the rule and both values; with
-/// MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of seconds for which no
-/// attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with MMN_TIMEOUT how far the
-/// dial came or which side did not decide; with MMN_REJECTED the rule that refused it.
+/// `data` is a sentence for the player, with a remedy. With MMN_POLICY_MISMATCH it names the rule
+/// and both values; with MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of
+/// seconds for which no attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with
+/// MMN_TIMEOUT how far the dial came or which side did not decide; with MMN_REJECTED the rule that
+/// refused it.
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
 /// NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left `peer` out, because the queue to
 /// it is full. One event stands for all such broadcasts until the host receives it, and for those

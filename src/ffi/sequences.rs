@@ -416,6 +416,10 @@ impl Host<'_> {
         self.struct_to_fill(1)
     }
 
+    fn room_stats_to_fill(&mut self) -> *mut RoomStats {
+        self.struct_to_fill(1)
+    }
+
     /// A struct of some size, a multiple of `unit` up to 255 of them, or NULL.
     fn struct_to_fill<T>(&mut self, unit: u32) -> *mut T {
         let size = u32::from(self.chance.byte()) * unit;

@@ -1,4 +1,4 @@
-//! Statistics of one peer.
+//! Statistics of one peer, and of the room.
 
 use std::ffi::c_char;
 use std::mem::offset_of;
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::arguments::peer_id as peer_id_argument;
 use super::failure::Failure;
+use super::growing::{self, Growing};
 use super::guard::{command, room};
 use crate::core::id::PeerId;
 use crate::core::path::{Carrier, Path};
@@ -113,6 +114,55 @@ pub unsafe extern "C" fn GetPeerStats(peer_id: *const c_char, stats: *mut PeerSt
             std::ptr::copy_nonoverlapping((&raw const figures).cast::<u8>(), stats.cast(), size);
         }
         Ok(())
+    })
+}
+
+/// Statistics of the room at this member, from GetRoomStats. Since ABI version 11.
+///
+/// Later versions only append fields. The caller sets `struct_size` to its own sizeof(RoomStats),
+/// and the library writes no more than that many bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RoomStats {
+    /// Set by the caller: sizeof(RoomStats) as it was compiled, at least 16. GetRoomStats does not
+    /// change it.
+    pub struct_size: u32,
+    /// Members of the room without a link to this member, because one of both has reached its
+    /// `max_connections` (MMN_EVENT_UNLINKED_PEER): no broadcast of the one reaches the other.
+    pub unlinked_peers: u32,
+    /// Broadcasts that this member queued with success and that members without a link missed, one
+    /// for each broadcast and each such member, since the room was opened. In a centralized room
+    /// the leader counts those that it relays.
+    pub missed_broadcasts: u64,
+}
+
+impl Growing for RoomStats {
+    const NAME: &'static str = "RoomStats";
+    const EARLIER: &'static [usize] = &[];
+}
+
+/// Writes statistics of the room to `stats`, whose `struct_size` the caller has set. Writes at most
+/// min(struct_size, the size that this library knows) bytes. Never waits for the network.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (`stats` is NULL, `struct_size` is below 16 or above 65536)
+/// or MMN_NOT_INITIALIZED.
+///
+/// # Safety
+/// `stats` is NULL, or points to struct_size writable bytes, the first four of which are
+/// struct_size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn GetRoomStats(stats: *mut RoomStats) -> i32 {
+    command("GetRoomStats", || {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { growing::struct_size("stats", stats) }?;
+        let room = room("GetRoomStats")?;
+        let figures = |struct_size| RoomStats {
+            struct_size,
+            unlinked_peers: short(room.snapshot().unlinked),
+            missed_broadcasts: room.missed_broadcasts(),
+        };
+        // SAFETY: the caller's promise, passed on.
+        unsafe { growing::fill("stats", stats, figures) }
     })
 }
 

@@ -176,6 +176,7 @@ variants!(messages, Message, |wild| {
     Disconnected => Message::Disconnected { code: wild.signed(), bytes: wild.reason() },
     JoinWithdrawn => Message::JoinWithdrawn { request: wild.number(1) },
     Unlinked => Message::Unlinked { peer: wild.id(), other: wild.id() },
+    UnlinkedLeft => Message::UnlinkedLeft { peer: wild.id() },
 });
 
 variants!(verdicts, Verdict, |wild| {

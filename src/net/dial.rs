@@ -241,10 +241,11 @@ impl Connector {
     /// The result for the host: `AlreadyConnected` if there is a link to that peer; `RateLimited` with a sentence
     /// if the address has no attempt left; `Timeout` with a sentence that names the step the dial reached.
     pub(crate) async fn dial(&self, request: DialRequest<'_>) -> Result<PeerId, Refused> {
+        let address = request.address;
         let dial = self.dial_without_limit(request);
         match request.progress.within(dial).await {
-            Ok(result) => result,
-            Err(overdue) => Err(no_answer(request.address, overdue)),
+            Ok(result) => result.map_err(|refused| with_sentence(address, refused)),
+            Err(overdue) => Err(no_answer(address, overdue)),
         }
     }
 
@@ -769,18 +770,57 @@ fn no_answer(address: SocketAddr, Overdue { step, after }: Overdue) -> Refused {
     let address = canonical(address);
     let seconds = after.as_secs_f32();
     let why = match step {
-        Step::Begun => format!("{address} did not answer within {seconds:.1} s"),
+        Step::Begun => format!(
+            "{address} did not answer within {seconds:.1} s; check the address and the port, and the firewalls of both machines"
+        ),
         Step::Connected => format!(
-            "{address} answered, but had not shown after {seconds:.1} s that it knows the room"
+            "{address} answered, but had not shown after {seconds:.1} s that it knows the room; try again, \
+             and check that it is the address of a member"
         ),
         Step::Proved => format!(
-            "{address} knows the room, but had not decided after {seconds:.1} s whether this member may enter"
+            "{address} knows the room, but had not decided after {seconds:.1} s whether this member may enter; \
+             ask the leader's player, and try again"
         ),
         Step::Greeted => format!(
-            "{address} let this member enter, but the link was not ready after {seconds:.1} s"
+            "{address} let this member enter, but the link was not ready after {seconds:.1} s; try again"
         ),
     };
     Refused::because(Code::Timeout, why)
+}
+
+/// A sentence for the player where the other end gave none.
+fn with_sentence(address: SocketAddr, refused: Refused) -> Refused {
+    let address = canonical(address);
+    if refused.reason != 0 || !refused.bytes.is_empty() {
+        return refused;
+    }
+    let why = match refused.code {
+        Code::SessionMismatch => format!(
+            "{address} is in a room of another name; compare the session ids of both ends, letter by letter: \
+             capitals and blanks count"
+        ),
+        Code::AuthenticationFailed => format!(
+            "{address} is in a room of another name, or with another secret; compare the session ids and the secrets \
+             of both ends, letter by letter"
+        ),
+        Code::VersionMismatch => {
+            format!("{address} uses another version of the protocol; update the older end")
+        }
+        Code::SerializationError => {
+            format!("no member of a room answers at {address}; check the address and the port")
+        }
+        Code::Timeout => format!("{address} ended the dial, since it took too long; try again"),
+        Code::ConnectionFailed => {
+            format!(
+                "{address} ended the dial, or is leaving its room; check the address, and try again"
+            )
+        }
+        _ => return refused,
+    };
+    Refused {
+        bytes: why.into(),
+        ..refused
+    }
 }
 
 /// Why an address is not dialled.

@@ -20,6 +20,7 @@ pub(crate) mod link;
 pub(crate) mod names;
 pub(crate) mod outbox;
 pub(crate) mod progress;
+pub(crate) mod rebinding;
 pub(crate) mod received;
 mod relay;
 pub(crate) mod simulation;

@@ -4,6 +4,8 @@
 //! ECN and for the "do not fragment" bit. This one then does without them.
 //!
 //! What is sent to a virtual address goes to [`Tunnels`], and what comes out of a tunnel comes out of this socket.
+//!
+//! A socket that gives nothing but errors for long is reported ([`Failed`]); [`super::rebinding`] replaces it.
 
 use std::fmt;
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -14,20 +16,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
 use room_transport::timers::Timers;
 use tokio::io::{Interest, ReadBuf};
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-use super::failures::Failures;
+use super::failures::{Failures, Row, is_about_a_destination, is_about_a_packet, is_too_long};
 use super::simulation::{Fate, Simulation, Waiting};
 use super::socket::canonical;
 use super::tunnel::{Tunnels, is_forged};
+use crate::fork::{self, ClosedInChildren};
 use crate::simulated::SimulatedNetwork;
 
-/// How often the log repeats that a network is simulated.
+/// How often the log repeats that a network is simulated, or that packets cannot be sent.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Reads in a row that find nothing although the system reports packets. One is usual; after a shutdown there is no end.
+const MAX_EMPTY_READS: u32 = 8;
+/// Turns of the network thread in which whoever waits for a socket that was closed lets it go.
+const MAX_TURNS_TO_CLOSE: u32 = 64;
 
 /// tokio, with this module's socket.
 #[derive(Debug)]
@@ -38,6 +48,40 @@ pub(crate) struct UdpRuntime {
     /// Of the losses and delays that it simulates.
     pub(crate) seed: u64,
     pub(crate) timers: Timers,
+    /// Receives each socket that has failed. One that is full has an earlier report of it.
+    pub(crate) failed: mpsc::Sender<Failed>,
+}
+
+/// A socket that has given nothing but errors for long.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    line: Weak<Line>,
+    pub(crate) error: io::Error,
+}
+
+impl Failed {
+    /// Closes the socket, so that its port is free. quinn may use it until it has another one: packets to it are lost.
+    pub(crate) async fn close(&self) {
+        let Some(line) = self.line.upgrade() else {
+            return;
+        };
+        let Some(open) = line.close() else {
+            return;
+        };
+        // Tasks that wait until it takes packets have it, too, until they run.
+        for _ in 0..MAX_TURNS_TO_CLOSE {
+            if open.strong_count() == 0 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Whether the socket is still the room's.
+    pub(crate) fn is_open(&self) -> bool {
+        let line = self.line.upgrade();
+        line.is_some_and(|line| line.open.load().is_some())
+    }
 }
 
 impl Runtime for UdpRuntime {
@@ -81,7 +125,10 @@ struct Udp {
 /// What sends and receives.
 #[derive(Debug)]
 struct Line {
-    socket: tokio::net::UdpSocket,
+    /// `None` once it is closed: what is sent is lost then.
+    open: ArcSwapOption<Open>,
+    closed: Notify,
+    local: SocketAddr,
     /// Whether the socket is one of IPv4 alone. quinn sees it as one of IPv6, because virtual addresses are: IPv4 addresses
     /// are mapped, as those of a dual-stack socket.
     is_v4: bool,
@@ -89,6 +136,17 @@ struct Line {
     options: Option<UdpSocketState>,
     waiting: Mutex<Waiting>,
     reading: Mutex<Reading>,
+    sending: Mutex<Sending>,
+    me: Weak<Line>,
+    failed: mpsc::Sender<Failed>,
+}
+
+/// The system's socket.
+#[derive(Debug)]
+struct Open {
+    socket: tokio::net::UdpSocket,
+    /// After the socket, so that it is dropped after it.
+    _known: ClosedInChildren,
 }
 
 /// How the socket is read.
@@ -96,6 +154,14 @@ struct Line {
 struct Reading {
     failures: Failures,
     pause: Option<Pin<Box<Sleep>>>,
+    row: Row,
+}
+
+/// How it sends.
+#[derive(Debug, Default)]
+struct Sending {
+    row: Row,
+    warned: Option<Instant>,
 }
 
 impl Udp {
@@ -105,13 +171,25 @@ impl Udp {
         runtime: &UdpRuntime,
     ) -> io::Result<Arc<Self>> {
         socket.set_nonblocking(true)?;
-        let line = Arc::new(Line {
-            is_v4: socket.local_addr()?.is_ipv4(),
+        let local = socket.local_addr()?;
+        let open = Open {
+            _known: fork::closed_in_children(&socket),
             socket: tokio::net::UdpSocket::from_std(socket)?,
+        };
+        let line = Arc::new_cyclic(|me| Line {
+            open: ArcSwapOption::from_pointee(open),
+            closed: Notify::new(),
+            local,
+            is_v4: local.is_ipv4(),
             options,
             waiting: Mutex::new(Waiting::new(runtime.seed)),
             reading: Mutex::default(),
+            sending: Mutex::default(),
+            me: Weak::clone(me),
+            failed: runtime.failed.clone(),
         });
+        #[cfg(test)]
+        lock(&tests::LINES).push(Arc::downgrade(&line));
         let simulation = Arc::clone(&runtime.simulation);
         tokio::spawn(send_what_waits(
             Arc::downgrade(&line),
@@ -189,7 +267,7 @@ impl AsyncUdpSocket for Udp {
 
     /// Of IPv6, as all that quinn sees.
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.line.mapped(self.line.socket.local_addr()?))
+        Ok(self.line.mapped(self.line.local))
     }
 
     fn max_transmit_segments(&self) -> usize {
@@ -217,7 +295,7 @@ impl AsyncUdpSocket for Udp {
 
 impl Line {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.waiting)
     }
 
     /// An IPv4 address as the IPv6 address that stands for it, where quinn would not expect it otherwise.
@@ -234,39 +312,19 @@ impl Line {
         bufs: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.open.load();
+        let Some(open) = &*open else {
+            return Poll::Pending; // quinn reads the next socket
+        };
+        let mut reading = lock(&self.reading);
         if let Some(pause) = &mut reading.pause {
             ready!(Future::poll(pause.as_mut(), cx));
             reading.pause = None;
         }
-        let received = match &self.options {
-            Some(options) => loop {
-                ready!(self.socket.poll_recv_ready(cx))?;
-                let receive = || options.recv((&self.socket).into(), bufs, meta);
-                match self.socket.try_io(Interest::READABLE, receive) {
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                    result => break result,
-                }
-            },
-            None => {
-                let mut packet = ReadBuf::new(&mut bufs[0]);
-                let from = ready!(self.socket.poll_recv_from(cx, &mut packet));
-                from.map(|addr| {
-                    let len = packet.filled().len();
-                    meta[0] = RecvMeta {
-                        addr,
-                        len,
-                        stride: len,
-                        ecn: None,
-                        dst_ip: None,
-                    };
-                    1
-                })
-            }
-        };
-        match received {
+        match ready!(open.poll_recv(cx, self.options.as_ref(), bufs, meta)) {
             Ok(count) => {
                 reading.failures.end();
+                reading.row.end();
                 for meta in &mut meta[..count] {
                     meta.addr = self.mapped(meta.addr);
                     if is_forged(meta.addr) {
@@ -277,22 +335,31 @@ impl Line {
             }
             // quinn would give the socket up. Some systems report here that an earlier packet did not arrive.
             Err(error) => {
-                tracing::debug!(%error, "the socket reports an error");
-                let next = reading.failures.add();
-                if next.warn {
-                    tracing::warn!(%error, "the socket receives nothing but errors; it is read less often until that ends");
-                }
-                if !next.pause.is_zero() {
-                    let mut pause = Box::pin(sleep(next.pause));
-                    if Future::poll(pause.as_mut(), cx).is_pending() {
-                        reading.pause = Some(pause);
-                        return Poll::Pending;
-                    }
-                }
-                cx.waker().wake_by_ref();
+                self.not_received(error, &mut reading, cx);
                 Poll::Pending
             }
         }
+    }
+
+    /// Has the socket read again, at once or after a pause.
+    fn not_received(&self, error: io::Error, reading: &mut Reading, cx: &mut Context<'_>) {
+        tracing::debug!(%error, "the socket reports an error");
+        let next = reading.failures.add();
+        // Of a socket that has failed there is a warning of its own.
+        if next.warn && is_about_a_packet(&error) {
+            tracing::warn!(%error, "the socket receives nothing but errors; it is read less often until that ends");
+        }
+        if !is_about_a_packet(&error) && reading.row.add(Instant::now()) {
+            self.report(error);
+        }
+        if !next.pause.is_zero() {
+            let mut pause = Box::pin(sleep(next.pause));
+            if Future::poll(pause.as_mut(), cx).is_pending() {
+                reading.pause = Some(pause);
+                return;
+            }
+        }
+        cx.waker().wake_by_ref();
     }
 
     /// [`ErrorKind::WouldBlock`] is the only error.
@@ -308,22 +375,64 @@ impl Line {
             tracing::debug!(destination = %transmit.destination, "the socket has IPv4 alone");
             return Ok(());
         }
-        let Some(options) = &self.options else {
-            let sent = self
-                .socket
-                .try_send_to(transmit.contents, transmit.destination);
-            return match sent {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => Err(error),
-                // As a packet that is lost on the way.
-                Err(error) => {
-                    tracing::debug!(%error, destination = %transmit.destination, "a packet was not sent");
-                    Ok(())
-                }
-                Ok(_) => Ok(()),
-            };
+        let open = self.open.load();
+        let Some(open) = &*open else {
+            return Ok(());
         };
-        let send = || options.send((&self.socket).into(), transmit);
-        self.socket.try_io(Interest::WRITABLE, send)
+        match open.try_send(self.options.as_ref(), transmit) {
+            Ok(()) => lock(&self.sending).row.end(),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(error),
+            Err(error) => self.not_sent(error, transmit.destination),
+        }
+        Ok(())
+    }
+
+    /// A packet is lost, as on the way.
+    fn not_sent(&self, error: io::Error, destination: SocketAddr) {
+        tracing::debug!(%error, %destination, "a packet was not sent");
+        let mut sending = lock(&self.sending);
+        let now = Instant::now();
+        let is_due = |at: Instant| now.saturating_duration_since(at) >= WARNING_INTERVAL;
+        // QUIC finds out what the path carries; and of a socket that has failed there is a warning of its own.
+        let is_news = is_about_a_destination(&error) && !is_too_long(&error);
+        if is_news && sending.warned.is_none_or(is_due) {
+            tracing::warn!(%error, %destination, "packets cannot be sent");
+            sending.warned = Some(now);
+        }
+        if !is_about_a_destination(&error) && sending.row.add(now) {
+            self.report(error);
+        }
+    }
+
+    fn report(&self, error: io::Error) {
+        let line = Weak::clone(&self.me);
+        // A report that waits is of this socket, or of the one before; this one fails again.
+        let _ = self.failed.try_send(Failed { line, error });
+    }
+
+    /// What is still open of the socket afterwards; `None` if it was closed before.
+    fn close(&self) -> Option<Weak<Open>> {
+        let open = self.open.swap(None)?;
+        self.closed.notify_waiters();
+        let left = Arc::downgrade(&open);
+        let is_ours = |local: io::Result<SocketAddr>| local.is_ok_and(|local| local == self.local);
+        if !is_ours(open.socket.local_addr()) {
+            // Somebody in this process has closed it, and what has its number now is another's.
+            std::mem::forget(open);
+        }
+        Some(left)
+    }
+
+    /// Waits until the socket takes packets, or is closed and loses them.
+    async fn writable(&self) -> io::Result<()> {
+        let closed = self.closed.notified();
+        let Some(open) = self.open.load_full() else {
+            return Ok(());
+        };
+        tokio::select! {
+            result = open.socket.writable() => result,
+            () = closed => Ok(()),
+        }
     }
 
     /// Sends every packet that is due, and returns when the next one is.
@@ -334,10 +443,85 @@ impl Line {
                 return self.waiting().due();
             };
             while self.try_send(&packet.transmit()).is_err() {
-                self.socket.writable().await.ok()?;
+                self.writable().await.ok()?;
             }
         }
     }
+}
+
+impl Open {
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        options: Option<&UdpSocketState>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let Some(options) = options else {
+            return self.poll_recv_one(cx, &mut bufs[0], &mut meta[0]);
+        };
+        for _ in 0..MAX_EMPTY_READS {
+            ready!(self.socket.poll_recv_ready(cx))?;
+            let receive = || options.recv((&self.socket).into(), bufs, meta);
+            match self.socket.try_io(Interest::READABLE, receive) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                result => return Poll::Ready(result),
+            }
+        }
+        let closed = "the system reports packets and has none: the socket is shut down";
+        Poll::Ready(Err(io::Error::new(ErrorKind::NotConnected, closed)))
+    }
+
+    fn poll_recv_one(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut IoSliceMut<'_>,
+        meta: &mut RecvMeta,
+    ) -> Poll<io::Result<usize>> {
+        let mut packet = ReadBuf::new(buf);
+        let addr = ready!(self.socket.poll_recv_from(cx, &mut packet))?;
+        let len = packet.filled().len();
+        *meta = RecvMeta {
+            addr,
+            len,
+            stride: len,
+            ecn: None,
+            dst_ip: None,
+        };
+        Poll::Ready(Ok(1))
+    }
+
+    fn try_send(
+        &self,
+        options: Option<&UdpSocketState>,
+        transmit: &Transmit<'_>,
+    ) -> io::Result<()> {
+        let Some(options) = options else {
+            let sent = self
+                .socket
+                .try_send_to(transmit.contents, transmit.destination);
+            return sent.map(drop);
+        };
+        let send = || options.try_send((&self.socket).into(), transmit);
+        self.socket.try_io(Interest::WRITABLE, send)
+    }
+}
+
+/// Shuts down the sockets of this process on a port, as far as tests opened them: they fail to send from now on.
+#[cfg(test)]
+pub(crate) fn shut_down(port: u16) {
+    for line in lock(&tests::LINES).iter().filter_map(Weak::upgrade) {
+        if let Some(open) = line.open.load_full()
+            && line.local.port() == port
+        {
+            // Linux does it, and reports that the socket is not connected.
+            let _ = socket2::SockRef::from(&open.socket).shutdown(std::net::Shutdown::Both);
+        }
+    }
+}
+
+fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sends each packet when it is due, and says in the log what is simulated. Ends with the socket.
@@ -391,7 +575,7 @@ impl UdpPoller for Writable {
         let line = Arc::clone(&self.line);
         let waits = self
             .waits
-            .get_or_insert_with(|| Box::pin(async move { line.socket.writable().await }));
+            .get_or_insert_with(|| Box::pin(async move { line.writable().await }));
         let result = ready!(waits.as_mut().poll(cx));
         self.waits = None;
         Poll::Ready(result)
@@ -413,9 +597,12 @@ mod tests {
     use super::*;
     use crate::core::id::Fingerprint;
     use crate::core::virtual_address::{is_virtual, virtual_address};
-    use crate::net::socket;
+    use crate::net::{rebinding, socket};
     use room_transport::identity::{Identity, client_config, server_config};
     use room_transport::quic::{open_windows, transport_config};
+
+    /// Every socket that a test opened.
+    pub(super) static LINES: Mutex<Vec<Weak<Line>>> = Mutex::new(Vec::new());
 
     /// An endpoint whose system takes none of the options.
     fn plain() -> Endpoint {
@@ -425,6 +612,7 @@ mod tests {
             simulation: Arc::default(),
             tunnels: Arc::new(Tunnels::new(identity.fingerprint())),
             seed: 1,
+            failed: rebinding::reports().0,
         };
         let transport = Arc::new(transport_config());
         let server = server_config(&identity, Arc::clone(&transport)).expect("a configuration");
@@ -474,6 +662,7 @@ mod tests {
             simulation: Arc::default(),
             tunnels: Arc::new(Tunnels::new(identity.fingerprint())),
             seed: 1,
+            failed: rebinding::reports().0,
         };
         let bound = socket::bind(Some(Ipv4Addr::LOCALHOST.into()), 0).expect("bound");
         let options = UdpSocketState::new((&bound).into()).expect("this system has them");
@@ -524,12 +713,13 @@ mod tests {
             let identity = Identity::generate().expect("an identity");
             let (udp, runtime) = bare(&identity);
             let own = udp.local_addr().expect("bound");
-            udp.line.socket.writable().await.expect("open");
+            let open = udp.line.open.load_full().expect("open");
+            open.socket.writable().await.expect("open");
             for _ in 0..PACKETS {
                 runtime.tunnels.arrive_for_test(b"tunnel");
                 udp.try_send(&packet(own, b"system")).expect("sent");
             }
-            udp.line.socket.readable().await.expect("open");
+            open.socket.readable().await.expect("open");
             let mut order = Vec::new();
             while order.len() < 2 * PACKETS {
                 let mut buffers = vec![[0; 2048]; room];

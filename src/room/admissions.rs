@@ -32,6 +32,8 @@ const MIN_PROBE: Duration = Duration::from_millis(500);
 const MAX_PROBE: Duration = Duration::from_secs(2);
 /// Interval between two of these probes, since one may be lost.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
+/// What a newcomer receives whose id was another's until just now.
+const STILL_TO_BE_TOLD: &str = "a host has not yet received that the player with this id left; try again in a few seconds, or choose another id";
 /// Kicks whose reasons are remembered, at most; a reason has at most 3 KiB.
 const MAX_KICK_REASONS: usize = 64;
 
@@ -197,8 +199,8 @@ impl Admissions {
             } else if dispute.applicant.asker.is_gone() {
                 // No asker waits for an answer.
             } else if frames_received(&dispute.holder) > dispute.arrived {
-                let taken = Err(Code::DuplicatePeerId.into());
-                settled.push(Settled::Answer(dispute.applicant.answer(taken)));
+                let taken = taken(&hello.peer_id);
+                settled.push(Settled::Answer(dispute.applicant.answer(Err(taken))));
             } else if now >= dispute.until {
                 let tickets = self.evict(&hello.peer_id.clone());
                 settled.push(Settled::Free(dispute.applicant, tickets));
@@ -242,7 +244,7 @@ impl Admissions {
         self.reserved
             .retain(|_, kept| kept.place.strong_count() > 0);
         if self.rival(peer, key, incarnation).is_some() {
-            return Err(Code::DuplicatePeerId.into());
+            return Err(taken(peer));
         }
         let is_new = |id: &PeerId| members.get(id).is_none();
         if is_new(peer) {
@@ -321,8 +323,8 @@ impl Admissions {
             if Instant::now() < question.until {
                 return None;
             }
-            let answer = self.end(ticket, Err(Code::DuplicatePeerId.into()));
-            return answer.map(Step::Answer);
+            let untold = explained(Code::DuplicatePeerId, STILL_TO_BE_TOLD);
+            return self.end(ticket, Err(untold)).map(Step::Answer);
         }
         match question.stage {
             Stage::Asked => None,
@@ -370,7 +372,10 @@ impl Admissions {
                 }
                 return None;
             }
-            Verdict::DuplicatePeerId => Code::DuplicatePeerId.into(),
+            Verdict::DuplicatePeerId => match self.questions.get(&ticket) {
+                Some(question) => taken(&question.applicant.hello.peer_id),
+                None => return None,
+            },
             Verdict::Full(no_place) => explained(Code::MaxConnectionsReached, no_place),
             Verdict::Rejected { reason, bytes } => Refused {
                 reason,
@@ -432,30 +437,30 @@ impl Answer {
     }
 }
 
-/// What the other end receives. A host whose settings are the reason receives the sentence.
+/// What the other end receives, with a sentence for its player.
 pub(super) fn refused_by(refusal: &AdmissionRefusal) -> Refused {
     let code = match refusal {
-        AdmissionRefusal::DuplicatePeerId(_) | AdmissionRefusal::Bound(_) => Code::DuplicatePeerId,
-        AdmissionRefusal::Full(no_place) => {
-            return explained(Code::MaxConnectionsReached, no_place);
-        }
-        AdmissionRefusal::VoterKey(_) => {
-            return explained(Code::DuplicatePeerId, refusal);
-        }
-        AdmissionRefusal::Policy { .. } => return explained(Code::PolicyMismatch, refusal),
-        AdmissionRefusal::Kicked(_) => {
-            return Refused {
-                kicked: true,
-                ..explained(Code::Rejected, refusal)
-            };
-        }
-        AdmissionRefusal::Banned(_) | AdmissionRefusal::OtherRoom(_) | AdmissionRefusal::Ended => {
-            return explained(Code::Rejected, refusal);
-        }
-        AdmissionRefusal::Leaving => return explained(Code::ConnectionFailed, refusal),
-        AdmissionRefusal::Looking => return explained(Code::LookingForRoom, refusal),
+        AdmissionRefusal::Full(_) => Code::MaxConnectionsReached,
+        AdmissionRefusal::DuplicatePeerId(_)
+        | AdmissionRefusal::Bound(_)
+        | AdmissionRefusal::VoterKey(_) => Code::DuplicatePeerId,
+        AdmissionRefusal::Policy { .. } => Code::PolicyMismatch,
+        AdmissionRefusal::Kicked(_)
+        | AdmissionRefusal::Banned(_)
+        | AdmissionRefusal::OtherRoom(_)
+        | AdmissionRefusal::Ended => Code::Rejected,
+        AdmissionRefusal::Leaving => Code::ConnectionFailed,
+        AdmissionRefusal::Looking => Code::LookingForRoom,
     };
-    code.into()
+    Refused {
+        kicked: matches!(refusal, AdmissionRefusal::Kicked(_)),
+        ..explained(code, refusal)
+    }
+}
+
+/// Another member has the id, or is entering under it.
+fn taken(id: &PeerId) -> Refused {
+    refused_by(&AdmissionRefusal::Bound(id.clone()))
 }
 
 /// The code with a sentence for the player that tried to enter.
@@ -480,14 +485,17 @@ impl KickReasons {
         self.reasons.push((peer.clone(), code, bytes));
     }
 
-    /// Gives the host of a kicked peer what the kick gave it, instead of the library's sentence.
+    /// Gives the host of a kicked peer what the kick gave it, instead of the library's sentence. A kick without bytes leaves
+    /// the sentence.
     pub(super) fn explain(&self, peer: &PeerId, mut refused: Refused) -> Refused {
         let known = self.reasons.iter().find(|(known, ..)| known == peer);
         if let Some((_, code, bytes)) = known
             && refused.kicked
         {
             refused.reason = *code;
-            refused.bytes = bytes.clone();
+            if !bytes.is_empty() {
+                refused.bytes = bytes.clone();
+            }
         }
         refused
     }

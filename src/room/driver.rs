@@ -365,6 +365,7 @@ impl Driver {
         let snapshot = snapshot(&self.node, self.admissions.reserved());
         if **published != snapshot {
             let snapshot = Arc::new(snapshot);
+            self.shared.outboxes.set_unlinked(snapshot.unlinked);
             self.shared.published.store(Arc::clone(&snapshot));
             self.shared.glance.show(&snapshot);
         }

@@ -427,6 +427,12 @@ impl Room {
         Ok(())
     }
 
+    /// Broadcasts of this node that members without a link to it did not get, one for each of them: one of both has reached
+    /// its `max_connections`.
+    pub fn missed_broadcasts(&self) -> u64 {
+        self.shared.outboxes.missed_broadcasts()
+    }
+
     /// Figures of the link to a peer and of the queue to it; `None` for a peer that is not known.
     pub fn peer_meter(&self, peer: &PeerId) -> Option<PeerMeter> {
         self.shared.outboxes.meter(peer)

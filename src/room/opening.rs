@@ -40,13 +40,14 @@ use crate::core::node::{Node, NodeConfig};
 use crate::core::time::Time;
 use crate::core::wire::{Opaque, RoomPolicy, Strategy};
 use crate::error::StartError;
-use crate::fork::{self, ClosedInChildren};
+use crate::fork;
 use crate::net::admission::RoomProof;
 use crate::net::dial::{Connector, DialLocks};
 use crate::net::discovery::{Discovery, DiscoveryConfig, Found};
 use crate::net::events::{EVENT_QUEUE, LinkContext};
 use crate::net::in_progress::InProgress;
 use crate::net::names::{self, Lookup, Names};
+use crate::net::rebinding::{self, rebind_what_fails};
 use crate::net::socket::{self, Bound};
 use crate::net::tries::{Direction, Tries};
 use crate::net::tunnel::{Tunnels, tunnel_transport_config};
@@ -84,8 +85,6 @@ where
     S: FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>,
 {
     fork::enter_own_thread();
-    // Dropped after the runtime, and so after the socket.
-    let mut socket = None;
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -99,7 +98,7 @@ where
     };
     let elects_elsewhere = shared.config.etcd.is_some();
     let limit = runtime.block_on(async {
-        match open(shared, commands, &mut socket, outside) {
+        match open(shared, commands, outside) {
             Ok((driver, opened)) => {
                 let _ = started.send(Ok(opened));
                 // A task of its own: waking the future that `block_on` runs takes a system call each time.
@@ -121,7 +120,6 @@ where
     } else {
         drop(runtime);
     }
-    drop(socket);
     match are_running || names::are_running() {
         true => Closed::ButForLookups,
         false => Closed::Entirely,
@@ -131,7 +129,6 @@ where
 fn open<S>(
     shared: Arc<Shared>,
     commands: mpsc::UnboundedReceiver<HostCommand>,
-    socket: &mut Option<ClosedInChildren>,
     outside: Outside<S>,
 ) -> Result<(Driver, Opened), StartError>
 where
@@ -160,7 +157,6 @@ where
             source,
         }
     })?;
-    *socket = Some(fork::closed_in_children(&udp));
     let bound = Bound {
         address: config.bind_address,
         port: udp
@@ -169,11 +165,13 @@ where
             .port(),
     };
     let tunnels = Arc::new(Tunnels::new(identity.fingerprint()));
+    let (failed, failures) = rebinding::reports();
     let runtime = UdpRuntime {
         timers: Timers::start(),
         simulation: Arc::clone(&shared.simulation),
         tunnels: Arc::clone(&tunnels),
         seed: draw()?,
+        failed,
     };
     #[cfg(test)]
     let runtime = CuttableRuntime(runtime);
@@ -184,6 +182,7 @@ where
         Arc::new(runtime),
     )
     .map_err(|source| StartError::Socket { source })?;
+    tokio::spawn(rebind_what_fails(endpoint.clone(), bound, failures));
 
     let wall_clock = since_1970();
     let core = Node::new(

@@ -59,6 +59,7 @@ pub(super) fn snapshot<'a>(
         connected,
         peer_list,
         member_list,
+        unlinked: node.unlinked_peers(),
         leader: node.leader().cloned(),
         is_leader: node.is_leader(),
         leads_until: leads_until.map(|until| live.moment(until)),

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use meta_mystia_network::config::Config;
 use meta_mystia_network::dispatch::{EndReason, Event};
 
-use crate::harness::{Member, TIMEOUT, eventually, id, quick, settled};
+use crate::harness::{Member, TIMEOUT, eventually, id, message, quick, settled};
 
 type Events = mpsc::Receiver<Event>;
 
@@ -94,4 +94,21 @@ fn a_limit_that_leaves_a_pair_without_a_link_is_an_event() {
     eventually("the others are linked", || {
         cid.room.snapshot().connected == 3 && dan.room.snapshot().connected == 2
     });
+    for member in [&ann, &bob, &cid, &dan] {
+        member.room.broadcast(message(b"to all")).expect("queued");
+    }
+    let missed = |member: &Member| {
+        let unlinked = member.room.snapshot().unlinked;
+        (unlinked, member.room.missed_broadcasts())
+    };
+    assert_eq!(
+        [&ann, &bob, &cid, &dan].map(missed),
+        [(0, 0), (1, 1), (0, 0), (1, 1)]
+    );
+    drop(dan);
+    eventually("nobody misses a broadcast of bob any more", || {
+        bob.room.snapshot().unlinked == 0
+    });
+    bob.room.broadcast(message(b"to all")).expect("queued");
+    assert_eq!(missed(&bob), (0, 1));
 }

@@ -1025,7 +1025,7 @@ internal static class Survive
     private static void Layout()
     {
         SortedSet<string> own = new SortedSet<string>(StringComparer.Ordinal);
-        foreach (Type type in new[] { typeof(NetworkConfig), typeof(NetworkOptions), typeof(NetworkEvent), typeof(PeerStats), typeof(SendOptions), typeof(SeededOptions), typeof(EtcdOptions) })
+        foreach (Type type in new[] { typeof(NetworkConfig), typeof(NetworkOptions), typeof(NetworkEvent), typeof(PeerStats), typeof(RoomStats), typeof(SendOptions), typeof(SeededOptions), typeof(EtcdOptions) })
         {
             string name = type == typeof(NetworkConfig) ? "NetworkConfigFFI" : type.Name;
             own.Add(name + " " + Marshal.SizeOf(type));

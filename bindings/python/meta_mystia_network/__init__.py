@@ -38,6 +38,7 @@ __all__ = [
     "NetworkOptions",
     "PeerStats",
     "Room",
+    "RoomStats",
     "SeededOptions",
     "SendOptions",
     "describe_error",
@@ -380,6 +381,12 @@ class _PeerStats(ctypes.Structure):
     reserved2: int
 
 
+class _RoomStats(ctypes.Structure):
+    struct_size: int
+    unlinked_peers: int
+    missed_broadcasts: int
+
+
 _NetworkConfig._fields_ = [
     ("reconnect_max_ms", ctypes.c_uint32),
     ("compression_threshold", ctypes.c_uint32),
@@ -515,6 +522,11 @@ _PeerStats._fields_ = [
     ("host_silent_ms", ctypes.c_uint32),
     ("reserved2", ctypes.c_uint32),
 ]
+_RoomStats._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("unlinked_peers", ctypes.c_uint32),
+    ("missed_broadcasts", ctypes.c_uint64),
+]
 
 ReceiveCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)
 LeaderChangedCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
@@ -620,6 +632,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "BroadcastEx": (ctypes.c_int32, (_BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8, ctypes.POINTER(_SendOptions))),
     "GetMaxDatagramSize": (ctypes.c_int32, (_TEXT,)),
     "GetPeerStats": (ctypes.c_int32, (_TEXT, ctypes.POINTER(_PeerStats))),
+    "GetRoomStats": (ctypes.c_int32, (ctypes.POINTER(_RoomStats),)),
     "SetNetworkSimulation": (ctypes.c_int32, (ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)),
     "EnableLogging": (ctypes.c_int32, (ctypes.c_uint8,)),
     "SetLogLevel": (ctypes.c_int32, (ctypes.c_int32,)),
@@ -842,6 +855,13 @@ class PeerStats(_PeerStats):
 
     def __init__(self) -> None:
         super().__init__(struct_size=ctypes.sizeof(PeerStats))
+
+
+class RoomStats(_RoomStats):
+    """`RoomStats`: statistics of the room at this member. Its size is set already."""
+
+    def __init__(self) -> None:
+        super().__init__(struct_size=ctypes.sizeof(RoomStats))
 
 
 class SendOptions(_SendOptions):
@@ -1228,6 +1248,12 @@ class _Calls:
         """Statistics of the link and the queue to a member."""
         figures = PeerStats()
         self._check(self._native.GetPeerStats(_encode(peer_id), ctypes.byref(figures)))
+        return figures
+
+    def room_stats(self) -> RoomStats:
+        """RoomStats: members without a link to this one, and the broadcasts that they missed."""
+        figures = RoomStats()
+        self._check(self._native.GetRoomStats(ctypes.byref(figures)))
         return figures
 
     def forward(self, sender: str, to: str | None, data: Bytes, type: int = FIRST_USER_TYPE, flags: int = 0) -> None:

@@ -484,6 +484,7 @@ def test_layout(_):
         "NetworkOptions": mmn.NetworkOptions,
         "NetworkEvent": mmn.NetworkEvent,
         "PeerStats": mmn.PeerStats,
+        "RoomStats": mmn.RoomStats,
         "SendOptions": mmn.SendOptions,
         "SeededOptions": mmn.SeededOptions,
         "EtcdOptions": mmn.EtcdOptions,

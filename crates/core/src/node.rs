@@ -649,6 +649,7 @@ impl Node {
             }
             Message::RoomRules(rules) => self.room_rules_received(now, from, rules),
             Message::Unlinked { peer, other } => self.unlinked_reported(from, peer, other),
+            Message::UnlinkedLeft { peer } => self.unlinked_left(from, &peer),
             Message::Standing {
                 eligible,
                 priority,

@@ -205,6 +205,11 @@ pub enum Message {
         /// The member whose limit is reached.
         other: PeerId,
     },
+    /// A member without a link to the receiver has left, the leader reports.
+    UnlinkedLeft {
+        /// The member that has left.
+        peer: PeerId,
+    },
 }
 
 impl From<Stamped> for Message {

@@ -207,6 +207,7 @@ impl Outboxes {
         if !has_room {
             return false;
         }
+        inner.count_missed();
         let packed = match &relay.packed {
             Some(packed) => OnceLock::from(Some(packed.clone())),
             None => OnceLock::new(),

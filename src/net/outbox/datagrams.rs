@@ -360,6 +360,7 @@ impl Inner {
         role: &DatagramRole,
         but: Option<&PeerId>,
     ) -> (usize, Dropped) {
+        self.count_missed();
         let mut queued = 0;
         let mut dropped = Vec::new();
         for (peer, outbox) in &mut self.open {

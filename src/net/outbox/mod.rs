@@ -193,6 +193,10 @@ struct Inner {
     open: BTreeMap<PeerId, Outbox>,
     central: Central,
     closed: bool,
+    /// Members of the room without a link to this node, because of a limit.
+    unlinked: usize,
+    /// Broadcasts that those did not get, one for each of them.
+    missed: u64,
 }
 
 #[derive(Debug)]
@@ -311,6 +315,16 @@ impl Outboxes {
         Ok(())
     }
 
+    /// As many members of the room have no link to this node from now on, because of a limit.
+    pub(crate) fn set_unlinked(&self, members: usize) {
+        self.lock_always().unlinked = members;
+    }
+
+    /// Broadcasts that members without a link did not get, one for each of them.
+    pub(crate) fn missed_broadcasts(&self) -> u64 {
+        self.lock_always().missed
+    }
+
     /// Queues `message` for every linked peer, or for none. Gives how many those are. A peer whose link is lost gets it as
     /// far as its queue has room; it makes nothing fail.
     ///
@@ -340,6 +354,7 @@ impl Outboxes {
         let len = message.payload.len();
         inner.check_sizes(len, None)?;
         let entry = Entry::new(Queued::new(message.clone()), SenderRole::Own, how);
+        inner.count_missed();
         let (mut took, mut full) = (0, Vec::new());
         for (peer, outbox) in inner.members_but_mut(None) {
             if outbox.paused {
@@ -681,6 +696,7 @@ impl Inner {
         if !full.is_empty() {
             return Err(SendError::QueueFull { peers: full });
         }
+        self.count_missed();
         let entry = Entry::new(Queued::new(message.clone()), role.clone(), how);
         let mut count = 0;
         for (_, outbox) in self.members_but_mut(but) {
@@ -692,6 +708,11 @@ impl Inner {
             }
         }
         Ok(count)
+    }
+
+    /// A broadcast is queued: members without a link do not get it.
+    fn count_missed(&mut self) {
+        self.missed += self.unlinked as u64;
     }
 
     fn check_sizes(&self, len: usize, but: Option<&PeerId>) -> Result<(), SendError> {

@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::core::path::Carrier;
 use crate::core::virtual_address::{is_virtual, virtual_address};
+use crate::net::rebinding;
 use crate::net::simulation::Simulation;
 use crate::net::socket;
 use crate::net::udp::UdpRuntime;
@@ -49,6 +50,7 @@ impl Node {
             simulation: Arc::clone(&simulation),
             tunnels: Arc::clone(&tunnels),
             seed: 1,
+            failed: rebinding::reports().0,
         };
         let transport = Arc::new(transport);
         let server = server_config(&identity, Arc::clone(&transport)).expect("a configuration");

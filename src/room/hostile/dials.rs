@@ -281,6 +281,52 @@ async fn a_banned_player_that_comes_back_receives_the_reason_of_the_kick_from_ea
 }
 
 #[tokio::test]
+async fn a_kick_with_a_code_and_without_data_leaves_the_player_a_sentence() {
+    let pair = Pair::settled("no reason").await;
+    let c = Host::open("c", "no reason");
+    assert_eq!(c.connect(&pair.a).await, (true, 0));
+    for host in [&pair.a, &pair.b] {
+        host.wait_for(joined("c"), 1).await;
+    }
+    let leads = |host: &&Host| host.room.snapshot().is_leader;
+    let leader = [&pair.a, &pair.b].into_iter().find(leads);
+    let kicked = leader.expect("one of both").room.kick(&id("c"), 7, b"");
+    kicked.expect("it leads");
+    for host in [&pair.a, &pair.b] {
+        host.wait_for(left("c"), 1).await;
+    }
+    drop(c);
+    let again = Host::open("c", "no reason");
+    let results = Results::of(&again);
+    again.connect_to(pair.a.address());
+    let result = results.whole(0).await;
+    assert_eq!((result.code, result.reason), (-18, 7));
+    assert_eq!(&*result.bytes, b"the leader has banned c from this room");
+}
+
+#[tokio::test]
+async fn another_room_name_and_a_taken_id_have_a_sentence_with_the_remedy() {
+    let host = Host::open("a", "tea");
+    let stranger = Host::open("b", "Tea");
+    let results = Results::of(&stranger);
+    stranger.connect_to(host.address());
+    let address = host.address();
+    let expected = format!(
+        "{address} is in a room of another name; compare the session ids of both ends, letter by letter: capitals and blanks count"
+    );
+    assert_eq!(results.nth(0).await, (-10, expected));
+    let namesake = Host::open("a", "tea");
+    let results = Results::of(&namesake);
+    namesake.connect_to(address);
+    let (code, sentence) = results.nth(0).await;
+    assert_eq!(code, -11);
+    assert!(
+        sentence.ends_with("; choose another") || sentence.contains("choose another, or"),
+        "{sentence}"
+    );
+}
+
+#[tokio::test]
 async fn an_end_that_has_not_proved_that_it_knows_the_room_speaks_for_no_member() {
     let host = Host::open("a", "unproved");
     for (code, seen) in [

@@ -13,6 +13,7 @@ mod names;
 mod offences;
 mod relays;
 mod set_back;
+mod sockets;
 mod star;
 mod strangers;
 mod wild;

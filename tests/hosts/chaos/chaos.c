@@ -529,6 +529,7 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(GetDefaultNetworkOptions, 1, default_options())                                                          \
     X(InitializeNetworkWithOptions, 6, open_with_options())                                                    \
     X(GetPeerStats, 4, stats())                                                                                \
+    X(GetRoomStats, 4, room_stats())                                                                           \
     X(GetLocalAddresses, 4, text(more.GetLocalAddresses(), 65536))                                             \
     X(GetMembers, 4, text(more.GetMembers(), 65536))                                                           \
     X(GetPeerAddress, 4, text(more.GetPeerAddress(any_peer()), 128))                                           \

@@ -264,6 +264,21 @@ static int stats(void)
     return accepted;
 }
 
+static int room_stats(void)
+{
+    union {
+        RoomStats stats;
+        uint8_t space[ROOMY];
+    } all;
+    memset(&all, 0xaa, sizeof all);
+    uint32_t size = all.stats.struct_size = any_size(sizeof(RoomStats));
+    int accepted = code(more.GetRoomStats(one_in(32) ? NULL : &all.stats));
+    if (all.stats.struct_size != size) fail("GetRoomStats changed struct_size");
+    for (size_t i = !accepted || size < 4 ? 4 : size; i < sizeof all; i++)
+        if (all.space[i] != 0xaa) fail("GetRoomStats wrote byte %zu of %u", i, size);
+    return accepted;
+}
+
 static int index_of_peer(void)
 {
     uint32_t index = more.GetPeerIndex(any_peer());

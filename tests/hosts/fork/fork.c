@@ -41,7 +41,7 @@ enum {
     X(GetElectionStrategy) X(GetLastErrorCode) X(GetLastErrorMessage) X(GetLeaderAliveThreshold)                  \
     X(GetLeaderEpoch) X(GetLeaderTerm) X(GetLocalAddr) X(GetLocalPeerId) X(GetPeerCount) X(GetPeerList)           \
     X(GenerateIdentityKey) X(GetIdentityFingerprint) X(GetMembers) X(GetPeerAddress) X(GetPeerFingerprint)        \
-    X(GetPeerIdByIndex) X(GetPeerIndex) X(GetPeerRTT) X(GetPeerStats) X(GetPeerStatus) X(GetSessionId) X(InitializeNetworkWithOptions)                \
+    X(GetPeerIdByIndex) X(GetPeerIndex) X(GetPeerRTT) X(GetPeerStats) X(GetPeerStatus) X(GetRoomStats) X(GetSessionId) X(InitializeNetworkWithOptions)                \
     X(IsAutoReconnectEnabled) X(IsCentralizedAutoForward) X(IsCentralizedMode) X(IsLeader) X(IsMdnsActive)        \
     X(IsNetworkInitialized) X(KickPeer) X(PollEvents) X(RegisterConnectionResultCallback) X(RegisterEventHandler) \
     X(RegisterLeaderChangedCallback) X(RegisterLeadershipCallback) X(RegisterLogCallback)                         \
@@ -189,8 +189,11 @@ static void answers_as_before_initialization(void)
 {
     const uint8_t data[3] = {1, 2, 3};
     struct PeerStats stats;
+    struct RoomStats room_stats;
     memset(&stats, 0, sizeof stats);
     stats.struct_size = sizeof stats;
+    memset(&room_stats, 0, sizeof room_stats);
+    room_stats.struct_size = sizeof room_stats;
     ANSWERS(0, net.IsNetworkInitialized());
     ANSWERS(-1, net.SetLeader("a"));
     ANSWERS(-1, net.GetLastErrorCode());
@@ -210,6 +213,7 @@ static void answers_as_before_initialization(void)
     ANSWERS(-1, net.GetPeerRTT("a"));
     ANSWERS(-1, net.GetPeerStats("a", &stats));
     ANSWERS(-1, net.GetPeerStatus("a"));
+    ANSWERS(-1, net.GetRoomStats(&room_stats));
     ANSWERS(0, net.IsAutoReconnectEnabled());
     ANSWERS(0, net.IsCentralizedAutoForward());
     ANSWERS(0, net.IsCentralizedMode());

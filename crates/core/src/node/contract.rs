@@ -388,7 +388,7 @@ pub enum CommandError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AdmissionRefusal {
     /// The dialler has the id of this node or of a linked member, but another key.
-    #[error("the id {0} is taken in this room")]
+    #[error("the id {0} is taken in this room; choose another")]
     DuplicatePeerId(PeerId),
     /// The id belongs to a voter of the static quorum with another key.
     #[error(
@@ -396,7 +396,9 @@ pub enum AdmissionRefusal {
     )]
     VoterKey(PeerId),
     /// A linked member has the id with another key. It may be dead without being detected yet.
-    #[error("the id {0} is bound to another key")]
+    #[error(
+        "another member has the id {0}; choose another, or try again in two seconds if it is that of a game that crashed"
+    )]
     Bound(PeerId),
     /// The room is full here.
     #[error(transparent)]
@@ -428,7 +430,9 @@ pub enum AdmissionRefusal {
     )]
     OtherRoom(PeerId),
     /// This node looks for a room, and so does the other end, according to its Hello.
-    #[error("this peer is also looking for a room")]
+    #[error(
+        "this peer is also looking for a room; dial the member that has created it, or a member of its room"
+    )]
     Looking,
     /// This node is leaving.
     #[error("the member that answered is leaving the room")]

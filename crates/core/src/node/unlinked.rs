@@ -1,6 +1,8 @@
 //! Pairs of members without a link, because one of both has reached its `max_connections`. Their broadcasts do not
 //! reach each other. Their hosts and the leader's host receive an event.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::bounded::BoundedMap;
 use crate::introductions::Source;
@@ -124,8 +126,44 @@ impl Node {
             .retain(|report, ()| report.from != *peer);
     }
 
+    /// Number of members without a link to this node, because one of both has reached its limit.
+    pub fn unlinked_peers(&self) -> usize {
+        self.without_link_to(&self.me).len()
+    }
+
+    fn without_link_to(&self, member: &PeerId) -> BTreeSet<PeerId> {
+        let pairs = self.unlinked.reported.keys();
+        let others = pairs.filter_map(|(one, other)| match member {
+            _ if one == member => Some(other),
+            _ if other == member => Some(one),
+            _ => None,
+        });
+        others.cloned().collect()
+    }
+
+    /// Reports the end of a member's session, at the leader, to the members without a link to it, which do not see it.
+    fn report_end_to_unlinked(&mut self, peer: &PeerId) {
+        if !self.is_leader() {
+            return;
+        }
+        for to in self.without_link_to(peer) {
+            if self.membership.elector(&to).is_some() {
+                let peer = peer.clone();
+                self.transmit(&to, Message::UnlinkedLeft { peer });
+            }
+        }
+    }
+
+    /// Handles the leader's report that a member without a link to this node has left.
+    pub(super) fn unlinked_left(&mut self, from: &PeerId, peer: &PeerId) {
+        if self.leader() == Some(from) && self.membership.get(peer).is_none() {
+            self.forget_pairs_of(peer);
+        }
+    }
+
     /// Dials waiting members after the end of a session: there is a place now.
     pub(super) fn place_is_free(&mut self, now: Time, peer: &PeerId) {
+        self.report_end_to_unlinked(peer);
         self.forget_pairs_of(peer);
         let room = self.membership.len() < self.config.max_connections;
         if !room || self.ended {

@@ -274,6 +274,10 @@ impl Tracer {
             Message::Unbanned(_) => plain("unbanned"),
             Message::Disconnected { .. } => plain("disconnected"),
             Message::Unlinked { .. } => plain("unlinked"),
+            Message::UnlinkedLeft { peer } => Description {
+                names: Some(peer.clone()),
+                ..plain("unlinked_left")
+            },
             Message::RoomRules(_) => plain("room_rules"),
             Message::Standing {
                 eligible,

@@ -95,6 +95,34 @@ fn the_next_leader_learns_of_unlinked_pairs() {
 }
 
 #[test]
+fn a_pair_counts_at_both_ends_until_one_of_them_leaves() {
+    let mut net = room_with_a_full_member();
+    let counts = |net: &Net| ["a", "b", "c", "d"].map(|name| net.node(name).unlinked_peers());
+    net.start("d");
+    net.enter("d", "a");
+    net.run(ms(1_000));
+    assert_eq!(counts(&net), [0, 1, 0, 1]);
+    net.order("d", Command::Leave);
+    net.run(ms(100));
+    net.kill("d", true);
+    net.run(ms(1_000));
+    assert_eq!(net.node("b").unlinked_peers(), 0);
+    assert_eq!(net.node("a").unlinked_peers(), 0);
+}
+
+#[test]
+fn only_the_leader_reports_that_a_member_has_left() {
+    let mut net = room_with_a_full_member();
+    net.start("d");
+    net.enter("d", "a");
+    net.run(ms(1_000));
+    let peer = id("d");
+    net.forge("c", "b", Message::UnlinkedLeft { peer });
+    net.run(ms(100));
+    assert_eq!(net.node("b").unlinked_peers(), 1);
+}
+
+#[test]
 fn a_pair_is_linked_as_soon_as_there_is_a_place() {
     let mut net = room_with_a_full_member();
     net.start("d");
@@ -106,6 +134,8 @@ fn a_pair_is_linked_as_soon_as_there_is_a_place() {
     net.wait("b and d are linked", |net| {
         net.has("b", "d") && net.has("d", "b")
     });
+    assert_eq!(net.node("b").unlinked_peers(), 0);
+    assert_eq!(net.node("d").unlinked_peers(), 0);
 }
 
 #[test]
