@@ -17,6 +17,7 @@ pub mod harm;
 pub mod held;
 pub mod liars;
 pub mod links;
+pub mod namesakes;
 pub mod page;
 pub mod plan;
 pub mod profile;

@@ -429,9 +429,9 @@ impl World {
             format_args!("{} dials {}", self.slots[from].id, dial.peer),
         );
         // Addresses stay with their places, and so do names.
-        let to = self
-            .slot_of(&dial.peer)
-            .filter(|to| dial.addresses.contains(&self.slots[*to].address));
+        let mut places = self.slots.iter();
+        let to = places
+            .position(|place| place.id == dial.peer && dial.addresses.contains(&place.address));
         let busy = |to: &usize| !self.dials.values().any(|d| d.from == from && d.to == *to);
         match to.filter(busy) {
             Some(to) => self.dial(from, to, Some(dial.key)),
@@ -786,9 +786,11 @@ impl World {
             ours,
             theirs,
         };
-        self.checker.linked(slot, &link.peer, life);
+        let peer = link.peer.clone();
+        self.checker.linked(slot, &peer, life);
         let _ = self.feed(slot, Input::LinkUp(Box::new(link)));
         if let Some(process) = &mut self.slots[slot].process {
+            process.last_linked.insert(peer, other);
             process.numbers.carry(other, key, hello.incarnation, agreed);
         }
     }
@@ -943,10 +945,17 @@ impl World {
         self.transmit(slot, &to, envelope, true);
     }
 
+    /// The link of a process with the member of that id. A namesake's link is there before the one that it replaces ends: the
+    /// older one is meant.
     fn session_with(&self, slot: usize, peer: &PeerId) -> Option<(u64, usize)> {
-        let other = self.slot_of(peer)?;
         let process = self.slots[slot].process.as_ref()?;
-        let id = *process.sessions.get(&other)?;
+        let id = if self.checker.namesakes.contains(peer) {
+            let its = process.sessions.iter();
+            let its = its.filter(|(other, _)| self.slots[**other].id == *peer);
+            its.map(|(_, id)| *id).min()?
+        } else {
+            *process.sessions.get(&self.slot_of(peer)?)?
+        };
         Some((id, self.links.get(&id)?.end_of(slot)))
     }
 
@@ -1062,7 +1071,7 @@ impl World {
         let Some((link, from)) = self.session_with(slot, to) else {
             return;
         };
-        let Some(other) = self.slot_of(to) else {
+        let Some(other) = self.links.get(&link).map(|link| link.slots[1 - from]) else {
             return;
         };
         if self.settings.hosts.talk

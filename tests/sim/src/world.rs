@@ -73,6 +73,8 @@ pub struct Process {
     pub host_dials: u32,
     /// The link of each peer, by slot.
     pub sessions: BTreeMap<usize, u64>,
+    /// The place that it was last linked to under each id.
+    pub(crate) last_linked: BTreeMap<PeerId, usize>,
     /// Which peers it was told may lead.
     may_lead: BTreeMap<PeerId, bool>,
     /// Peers that its host disconnected, or that were kicked.
@@ -521,6 +523,7 @@ impl World {
             leaving: false,
             host_dials: 0,
             sessions: BTreeMap::new(),
+            last_linked: BTreeMap::new(),
             may_lead: BTreeMap::new(),
             keeps_out: BTreeSet::new(),
             wake_at: None,
@@ -990,7 +993,7 @@ impl World {
         let (Event::Reconnecting(peer) | Event::Left(Left { peer, .. })) = event else {
             return;
         };
-        let other = self.slot_of(peer);
+        let other = self.peer_of(slot, peer);
         if let (Some(other), Some(process)) = (other, &mut self.slots[slot].process) {
             process.numbers.note(other, event);
         }

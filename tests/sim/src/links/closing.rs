@@ -22,9 +22,8 @@ impl World {
         let Some((id, end)) = self.session_with(slot, peer) else {
             return;
         };
-        let other = self.slot_of(peer);
-        if let (Some(process), Some(other)) = (&mut self.slots[slot].process, other) {
-            process.sessions.remove(&other);
+        if let Some(process) = &mut self.slots[slot].process {
+            process.sessions.retain(|_, session| *session != id);
         }
         if let Some(link) = self.links.get_mut(&id) {
             link.ended[end] = true;

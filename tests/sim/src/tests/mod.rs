@@ -16,6 +16,7 @@ mod hosted;
 mod hosts;
 mod laboratory;
 mod liars;
+mod namesakes;
 mod rooms;
 mod rows;
 mod runner;

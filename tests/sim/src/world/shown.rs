@@ -33,6 +33,13 @@ impl World {
             .or_else(|| self.slots.iter().position(|slot| slot.id == *id))
     }
 
+    /// The place of the process that a member knows by that id. An id may belong to two processes, with keys of their own.
+    pub(crate) fn peer_of(&self, slot: usize, id: &PeerId) -> Option<usize> {
+        let process = self.slots[slot].process.as_ref()?;
+        let linked = process.last_linked.get(id).copied();
+        linked.or_else(|| self.slot_of(id))
+    }
+
     /// What the clock of a running process shows.
     pub fn local(&self, slot: usize) -> Time {
         let process = self.slots[slot].process.as_ref();
