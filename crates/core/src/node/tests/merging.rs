@@ -285,3 +285,43 @@ fn rooms_that_parted_become_one_when_the_leader_that_kept_them_apart_is_gone() {
         net.describe()
     );
 }
+
+/// ann leads and bans zoe. Her kick reaches one member alone before she crashes; `told` the others that her process ended, or
+/// not. Of the members zoe is the next to lead.
+fn a_kick_that_one_member_alone_knows(member: &str, told: bool) -> Net {
+    let mut net = Net::room(&["ann", "bob", "cid", "zoe"]);
+    let kicked = Message::Kicked {
+        peer: id("zoe"),
+        key: net.place("zoe").life.key,
+        code: 7,
+        bytes: Vec::new(),
+        ban: Some((net.node("ann").record().stamp.clone(), 1)),
+    };
+    net.forge("ann", member, kicked);
+    net.run(ms(15));
+    net.kill("ann", told);
+    net.run(ms(60_000));
+    net
+}
+
+#[test]
+fn a_ban_that_one_member_alone_knows_holds_where_the_end_of_its_leader_is_known() {
+    for member in ["bob", "cid"] {
+        let net = a_kick_that_one_member_alone_knows(member, true);
+        assert_eq!(net.room_ended("zoe"), Some(EndReason::Kicked), "{member}");
+        assert_eq!(net.followers("cid"), ["bob", "cid"], "{member}");
+    }
+}
+
+/// The member that knows the ban does not follow the banned peer. Every other member received that member's report, if at all,
+/// while the leader of before still seemed to be here, which would have sent the kick itself.
+#[test]
+fn a_ban_that_one_member_alone_knows_parts_it_from_the_room_that_elects_the_banned_peer() {
+    for (member, other) in [("bob", "cid"), ("cid", "bob")] {
+        let net = a_kick_that_one_member_alone_knows(member, false);
+        assert_eq!(net.followers("zoe"), [other, "zoe"], "{member}");
+        assert_eq!(net.followers(member), [member]);
+        let parted = Event::Left(Left::new(id(member), LeftReason::Left));
+        assert!(net.events(other).contains(&parted), "{other}");
+    }
+}
