@@ -10,13 +10,13 @@ use crate::namesakes;
 use crate::trace::Trace;
 
 /// Meetings of one `make test`.
-const MEETINGS: u64 = 500;
+const MEETINGS: u64 = 300;
 /// From this number on, most meetings must have a link, and most of these leave one room.
 const ENOUGH: u64 = 200;
 const THREADS: usize = 2;
 
 #[test]
-fn simulations_of_namesakes_in_two_rooms_leave_one_room_or_two() {
+fn namesakes_in_two_rooms_leave_one_room_or_two() {
     let order = Order::of(MEETINGS);
     let number = AtomicU64::new(0);
     let found = Mutex::new((0, 0, 0, Vec::new()));
