@@ -784,14 +784,15 @@ impl Entry {
 }
 
 impl SenderRole {
-    /// As it goes over the wire; all broadcasts of this node before `relayed_before` have been relayed.
+    /// As it goes over the wire; all broadcasts of this node before `relayed_before` have been relayed. A broadcast that was
+    /// relayed may still go to a leader: the report came after it was queued.
     fn on_wire(&self, relayed_before: u64) -> MessageRole {
         match self {
             Self::Own => MessageRole::Peer,
             Self::Leader(token) => MessageRole::Leader(token.clone()),
             Self::Central { number, token } => MessageRole::Central {
                 origin_seq: *number,
-                relayed_before,
+                relayed_before: relayed_before.min(*number),
                 token: token.clone(),
             },
             Self::Relayed {
