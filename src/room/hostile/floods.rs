@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::wild::resident_bytes;
+use super::memory::resident_bytes;
 use super::*;
 use crate::core::id::Fingerprint;
 use crate::core::wire::{Ban, MAX_KICKED, RoomRules};
