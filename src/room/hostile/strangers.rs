@@ -1,6 +1,6 @@
 //! Whoever does not belong to the room, or is not what it says, gets a code and costs little.
 
-mod closers;
+pub(super) mod closers;
 mod crowds;
 
 use std::net::UdpSocket;
