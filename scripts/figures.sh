@@ -56,6 +56,9 @@ scripts/isolated.py python3 tests/hosts/life.py a_paused_process_is_back_by_itse
 # Rooms with a disturbing member: the leader stays in 20 of 20 of each kind, some rooms at a time.
 scripts/isolated.py python3 tests/hosts/stability.py disturbances_do_not_change_a_rooms_leader rounds=20 at_once=5 || missed=1
 
+# Memory of rooms under attack, each in a process of its own; docs/entering.md has the table.
+scripts/isolated.py cargo test --lib -- --ignored --nocapture figures_memory || missed=1
+
 # Leadership transfers through etcd beside those of etcd's own client.
 scripts/install-tools.sh --only protoc etcd etcdctl
 scripts/isolated.py cargo test --release --features etcd --test etcd -- --ignored --nocapture figures_ || missed=1

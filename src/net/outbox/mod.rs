@@ -809,14 +809,15 @@ impl Entry {
 
 impl SenderRole {
     /// The role as it goes over the wire; `relayed_before`: all broadcasts of this node before
-    /// this number have been relayed.
+    /// this number have been relayed. A broadcast that was relayed may still go to a leader: the
+    /// report came after it was queued.
     fn on_wire(&self, relayed_before: u64) -> MessageRole {
         match self {
             Self::Own => MessageRole::Peer,
             Self::Leader(token) => MessageRole::Leader(token.clone()),
             Self::Central { number, token } => MessageRole::Central {
                 origin_seq: *number,
-                relayed_before,
+                relayed_before: relayed_before.min(*number),
                 token: token.clone(),
             },
             Self::Relayed {

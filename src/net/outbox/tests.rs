@@ -567,6 +567,26 @@ fn the_next_leader_gets_what_the_last_did_not_relay() {
 }
 
 #[test]
+fn a_broadcast_that_goes_again_is_not_before_itself() {
+    let outboxes = outboxes(&["a", "b"]);
+    outboxes.follow(under("a", 1), 0);
+    for _ in 0..2 {
+        outboxes
+            .broadcast_central(&message(1), Reliable::default())
+            .expect("room");
+    }
+    assert_eq!(broadcasts(&taken(&outboxes, "a")), [(0, 0), (1, 0)]);
+    outboxes.follow(under("b", 2), 0);
+    // The last leader reports one before it goes to the next leader.
+    assert!(outboxes.relayed(&id("a"), 0, 1));
+    assert_eq!(broadcasts(&taken(&outboxes, "b")), [(0, 0), (1, 1)]);
+    // The leader asks again, and reports both before the second copies go.
+    outboxes.carry_again(&id("b"));
+    assert!(outboxes.relayed(&id("b"), 0, 2));
+    assert_eq!(broadcasts(&taken(&outboxes, "b")), [(1, 1)]);
+}
+
+#[test]
 fn a_leader_whose_session_begins_anew_gets_the_log_when_it_is_linked() {
     let outboxes = outboxes(&["a"]);
     outboxes.follow(under("a", 1), 0);

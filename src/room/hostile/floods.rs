@@ -5,7 +5,7 @@ use std::time::Instant;
 use room_transport::identity::client_config;
 use room_transport::quic::{RECEIVE_WINDOW_BYTES, transport_config};
 
-use super::wild::resident_bytes;
+use super::memory::resident_bytes;
 use super::*;
 use crate::core::id::Fingerprint;
 use crate::core::wire::{Ban, MAX_KICKED, RoomRules};

@@ -9,6 +9,7 @@ mod hearsay;
 mod killed;
 mod links;
 mod members;
+mod memory;
 mod names;
 mod offences;
 mod relays;

@@ -1,6 +1,6 @@
 //! Strangers: a process that does not belong to the room, or makes a false claim, gets a code and costs little.
 
-mod closers;
+pub(super) mod closers;
 mod crowds;
 
 use std::net::UdpSocket;

@@ -15,7 +15,7 @@ use crate::room::hostile::*;
 const PACKET_BYTES: usize = 1200;
 
 /// The first packet of a dial, with a CONNECTION_CLOSE and padding (RFC 9000 sections 17.2.2 and 19.19).
-fn only_a_close(config: &quinn::ServerConfig, number: u32) -> Vec<u8> {
+pub(in crate::room::hostile) fn only_a_close(config: &quinn::ServerConfig, number: u32) -> Vec<u8> {
     let name = [number.to_be_bytes(), [7; 4]].concat();
     let keys = config.crypto.initial_keys(1, &ConnectionId::new(&name));
     let Ok(keys) = keys else { panic!("version 1") };
@@ -39,6 +39,14 @@ fn only_a_close(config: &quinn::ServerConfig, number: u32) -> Vec<u8> {
     packet
 }
 
+/// Sockets with three addresses: each address has a limited number of the places.
+pub(in crate::room::hostile) fn sockets() -> [UdpSocket; 3] {
+    [1, 2, 3].map(|host| {
+        let address = SocketAddr::from((IpAddr::from([127, 0, 0, host]), 0));
+        UdpSocket::bind(address).expect("bound")
+    })
+}
+
 /// Sends for 8 s of real time: it takes that long to fill the places again and again, until more linger than the bound.
 #[tokio::test]
 async fn connections_that_a_close_opens_are_bounded_and_soon_over() {
@@ -46,10 +54,7 @@ async fn connections_that_a_close_opens_are_bounded_and_soon_over() {
     let process = Process::start();
     let config = server_config(&process.identity, Arc::new(transport_config()));
     let config = config.expect("a configuration");
-    let sockets = [1, 2, 3].map(|host| {
-        let address = SocketAddr::from((IpAddr::from([127, 0, 0, host]), 0));
-        UdpSocket::bind(address).expect("bound")
-    });
+    let sockets = sockets();
     let (began, mut number, mut most) = (Instant::now(), 0, 0);
     while began.elapsed() < Duration::from_secs(8) {
         for socket in &sockets {

@@ -1,0 +1,205 @@
+//! Members that send everything that can be sent, and come back when they are put out.
+
+use super::carrier::Carrier;
+use super::leader::Leader;
+use super::link::{Common, WildLink, answer};
+use super::voter::Voter;
+use super::*;
+
+/// The role of an attacker, beside that of a member.
+#[derive(Debug)]
+pub(super) enum Conduct {
+    Member,
+    /// It leads by records that it makes up.
+    Leads(Leader),
+    /// It claims that the voters of a roster elected it.
+    Elected(Voter),
+}
+
+impl Conduct {
+    /// The most actions of a session. Leading takes its time.
+    fn max_actions(&self) -> usize {
+        match self {
+            Self::Member => MAX_ACTIONS,
+            Self::Leads(_) | Self::Elected(_) => 4 * MAX_ACTIONS,
+        }
+    }
+
+    fn begin(&mut self) {
+        match self {
+            Self::Member => {}
+            Self::Leads(leader) => leader.begin(),
+            Self::Elected(voter) => voter.begin(),
+        }
+    }
+
+    async fn step(&mut self, wild: &mut Wild<'_>, heard: Record, links: &mut [WildLink]) {
+        match self {
+            Self::Member => {
+                let stamp = Record::undecided(heard.stamp);
+                wild.record = wild.record.clone().max(stamp);
+            }
+            Self::Leads(leader) => leader.step(wild, heard, links).await,
+            Self::Elected(voter) => voter.step(wild, heard, links).await,
+        }
+    }
+}
+
+/// One wild member after the other.
+pub(super) struct Attack {
+    pub(super) prefix: &'static str,
+    /// A voter of a roster has one name and one key.
+    pub(super) is_voter: bool,
+    /// It always keeps to what does not cost a member its link at once.
+    pub(super) is_tame: bool,
+    /// In which of its steps it sends anything.
+    pub(super) acts_in_one_of: usize,
+    pub(super) eligible: bool,
+    pub(super) conduct: Conduct,
+    pub(super) carrier: Option<Arc<Carrier>>,
+    pub(super) session: String,
+    pub(super) targets: Vec<SocketAddr>,
+    pub(super) policy: RoomPolicy,
+    /// The honest members, as soon as they were seen.
+    pub(super) honest: Vec<Known>,
+    pub(super) chance: Chance<'static>,
+}
+
+impl Attack {
+    pub(super) async fn run(mut self, until: Instant) -> Deeds {
+        let mut deeds = Deeds::default();
+        let mut attacker = None;
+        for n in 0_u64.. {
+            if Instant::now() >= until {
+                break;
+            }
+            // Now and then under the same name and key, which may be banned.
+            if attacker.is_none() || (!self.is_voter && self.chance.flip()) {
+                let name = match self.is_voter {
+                    true => self.prefix.to_owned(),
+                    false => format!("{}{n}", self.prefix),
+                };
+                attacker = Some(Attacker::new(&name, &self.session));
+            }
+            if let Some(attacker) = &attacker {
+                deeds.sessions += 1;
+                self.session(attacker, n, until, &mut deeds).await;
+            }
+        }
+        deeds
+    }
+
+    async fn session(&mut self, attacker: &Attacker, n: u64, until: Instant, deeds: &mut Deeds) {
+        let me = Known {
+            id: id(&attacker.name),
+            key: attacker.proof.own_key,
+            incarnation: Incarnation {
+                started_us: match self.chance.below(8) {
+                    0 => u64::MAX,
+                    1 => 0,
+                    _ => n,
+                },
+                random: n,
+            },
+        };
+        let mut wild = Wild {
+            chance: std::mem::replace(&mut self.chance, Chance::seeded(0)),
+            me,
+            others: self.honest.clone(),
+            record: Record::default(),
+            policy: self.policy,
+            addresses: vec![attacker.process.address()],
+            beats: 0,
+            tame: false,
+            usurps: !self.eligible && self.policy.authority == Authority::LeaderOnly,
+        };
+        wild.addresses.extend(self.targets.iter().copied());
+        wild.tame = self.is_tame || wild.chance.flip();
+        let mut hello = wild.hello(self.eligible);
+        if wild.chance.flip() {
+            hello.listen_port = attacker.process.address().port();
+        }
+        let common = Common {
+            strategy: self.policy.strategy,
+            heard: Arc::default(),
+            carrier: self.carrier.clone(),
+        };
+        self.conduct.begin();
+        let mut links = Vec::new();
+        for target in self.targets.clone() {
+            let entering = self.enter(attacker, target, &hello, &common);
+            match timeout(BRIEFLY, entering).await.ok().flatten() {
+                Some(Ok(link)) => links.push(link),
+                Some(Err(code)) => *deeds.refused.entry(code).or_default() += 1,
+                None => *deeds.refused.entry(1).or_default() += 1,
+            }
+        }
+        deeds.links += u32::try_from(links.len()).expect("three");
+        let actions = match wild.chance.flip() {
+            true => 1 + wild.chance.below(20),
+            false => 1 + wild.chance.below(self.conduct.max_actions()),
+        };
+        wild.others.clone_from(&self.honest);
+        for _ in 0..actions {
+            links.retain(|link| link.connection.close_reason().is_none());
+            if links.is_empty() || Instant::now() >= until {
+                break;
+            }
+            let step = self.conduct.step(&mut wild, common.newest(), &mut links);
+            let _ = timeout(BRIEFLY, step).await;
+            let acts = wild.chance.one_in(self.acts_in_one_of);
+            for link in links.iter_mut().filter(|_| acts) {
+                deeds.actions += 1;
+                // It may be closed, or not be read any further.
+                let _ = timeout(Duration::from_millis(200), link.act(&mut wild)).await;
+            }
+            tokio::select! {
+                () = sleep(PACE) => {}
+                Some(incoming) = attacker.process.endpoint.accept() => {
+                    let link = answer(attacker, incoming, &mut wild, self.eligible, &common);
+                    if let Some(link) = timeout(BRIEFLY, link).await.ok().flatten() {
+                        links.push(link);
+                    }
+                }
+            }
+        }
+        self.chance = wild.chance;
+    }
+
+    /// Dials and says Hello.
+    async fn enter(
+        &mut self,
+        attacker: &Attacker,
+        target: SocketAddr,
+        hello: &Hello,
+        common: &Common,
+    ) -> Option<Result<WildLink, i32>> {
+        let config = attacker.process.client(None, ALPN);
+        let connecting = attacker
+            .process
+            .endpoint
+            .connect_with(config, target, "mmn");
+        let connection = connecting.ok()?.await.ok()?;
+        let (mut send, mut recv) = dial_pake(&connection, &attacker.proof).await.ok()?;
+        // One that is too long is not written.
+        write_hello(&mut send, hello).await.ok()?;
+        let ack = read_hello_ack(&mut recv).await.ok()?;
+        let key = peer_fingerprint(&connection)?;
+        if !self
+            .honest
+            .iter()
+            .any(|known| known.id == ack.hello.peer_id)
+        {
+            self.honest.push(Known {
+                id: ack.hello.peer_id.clone(),
+                key,
+                incarnation: ack.hello.incarnation,
+            });
+        }
+        if ack.code != 0 {
+            return Some(Err(ack.code));
+        }
+        send.write_all(&first_words()).await.ok()?;
+        Some(Ok(WildLink::start(connection, send, recv, common)))
+    }
+}
