@@ -200,12 +200,12 @@ impl Scene {
     fn quorum(self) -> Quorum {
         let wild = (self.role == Role::Voter).then_some(VOTER);
         match self.strategy {
-            _ => Quorum::Dynamic,
             Strategy::Seeded(_) => {
                 let voters = HONEST.into_iter().chain(wild);
                 let voters = voters.map(|name| (id(name), None));
                 Quorum::Static(Roster::new(voters).expect("names"))
             }
+            _ => Quorum::Dynamic,
         }
     }
 
@@ -214,8 +214,8 @@ impl Scene {
             strategy: self.strategy,
             quorum: self.quorum().policy(),
             authority: match self.strategy {
-                _ => Authority::Anyone,
                 Strategy::Gossip { .. } => Authority::LeaderOnly,
+                _ => Authority::Anyone,
             },
             ..RoomPolicy::default()
         }

@@ -193,7 +193,11 @@ impl Node {
         }
         let end = match holder.0 == key {
             true => SessionEnd::Restarted,
-            false => SessionEnd::Superseded,
+            false => {
+                // The leader may have the replaced holder as a member: then the new one yields to it again.
+                self.note_replaced(now, peer, key);
+                SessionEnd::Superseded
+            }
         };
         self.replace(now, peer, end);
         // The link itself follows. It takes the place of the one before.

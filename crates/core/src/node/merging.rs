@@ -263,14 +263,21 @@ impl Node {
 
     /// Notes that the peer with that key replaces a member. The replaced one is a namesake now, introduced by all
     /// members that introduced no other one.
-    fn note_replaced(&mut self, now: Time, peer: &PeerId, key: Fingerprint) {
-        let Some(replaced) = self.membership.get(peer) else {
+    pub(super) fn note_replaced(&mut self, now: Time, peer: &PeerId, key: Fingerprint) {
+        let linked = self
+            .membership
+            .get(peer)
+            .map(|member| entry_of((peer, member)));
+        let lost = self.absent.get(peer).filter(|absent| !absent.ended);
+        let lost = lost.map(|absent| PeerEntry {
+            id: peer.clone(),
+            key: absent.key,
+            addresses: absent.address.into_iter().collect(),
+        });
+        let Some(entry) = linked.or(lost) else {
             return;
         };
-        let namesake = Namesake {
-            entry: entry_of((peer, replaced)),
-            since: now,
-        };
+        let namesake = Namesake { entry, since: now };
         let mut namesakes = self.merging.namesakes.remove(peer).unwrap_or_default();
         for (from, _) in self.membership.iter().filter(|(from, _)| *from != peer) {
             namesakes
