@@ -375,7 +375,7 @@ fn another_roster_at_the_next_start_gives_no_room() {
 }
 
 #[test]
-fn set_leader_asks_the_leader_to_hand_over() {
+fn set_leader_asks_the_leader_for_a_transfer() {
     let directory = Directory::new("transfer");
     let alone = directory.open("a", "transfer");
     let refused = alone.room.set_leader(&id("a"));

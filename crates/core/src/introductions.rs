@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_is_dialled_once_in_two_seconds_whoever_is_said_to_be_there() {
+    fn one_address_is_dialled_once_in_two_seconds_under_any_name() {
         let mut introductions = introductions_at_0();
         for name in ["b", "c", "d"] {
             introductions.introduce(

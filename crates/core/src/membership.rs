@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn s18_m19_a_sign_of_life_starts_the_timeout_anew() {
+    fn s18_m19_a_sign_of_life_restarts_the_timeout() {
         let id = PeerId::new("p").expect("valid");
         let mut membership = Membership::new(INTERVAL, TIMEOUT);
         membership.insert(id.clone(), member());

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_list_is_named() {
+    fn the_error_names_the_fault_in_a_list() {
         let many: Vec<String> = (0..65).map(|number| format!("p{number}\n")).collect();
         for (text, says) in [
             ("", "names no voter"),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_says_how_many_voters_there_are_and_who() {
+    fn a_hello_carries_the_number_and_ids_of_the_voters() {
         assert_eq!(Quorum::Dynamic.policy(), QuorumPolicy::Dynamic);
         let expected = QuorumPolicy::Static {
             voters: 3,

@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_tells_how_much_it_keeps() {
+    fn a_log_reports_its_size() {
         let mut log = CentralLog::default();
         assert!(log.is_empty());
         log.push((), 60);

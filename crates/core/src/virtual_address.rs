@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_virtual_address_follows_from_the_key_and_is_told_from_all_others() {
+    fn a_virtual_address_follows_from_the_key_and_is_recognised() {
         let mut key = Fingerprint([7; 32]);
         let address = virtual_address(key);
         assert_eq!(

@@ -327,7 +327,7 @@ async fn another_room_name_and_a_taken_id_have_a_sentence_with_the_remedy() {
 }
 
 #[tokio::test]
-async fn an_end_that_has_not_proved_that_it_knows_the_room_speaks_for_no_member() {
+async fn a_peer_that_has_not_proved_that_it_knows_the_room_cannot_act_as_a_member() {
     let host = Host::open("a", "unproved");
     for (code, seen) in [
         (-18, -4),
@@ -350,7 +350,7 @@ async fn an_end_that_has_not_proved_that_it_knows_the_room_speaks_for_no_member(
 }
 
 #[tokio::test]
-async fn two_of_one_name_that_find_each_other_receive_that_the_name_is_taken() {
+async fn two_members_of_one_name_that_connect_receive_that_the_name_is_taken() {
     let refused = Arc::new(Mutex::new(Vec::new()));
     let mut hosts = Vec::new();
     for _ in 0..2 {

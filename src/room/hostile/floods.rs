@@ -181,7 +181,7 @@ async fn the_answers_that_a_member_does_not_read_are_bounded_in_number() {
 }
 
 #[tokio::test]
-async fn a_flood_of_valid_control_messages_keeps_nobody_from_working() {
+async fn a_flood_of_valid_control_messages_stops_no_member() {
     let pair = Pair::settled("flood").await;
     let mut member = Attacker::new("m", "flood").join(&pair.a).await;
     let mut recv = std::mem::replace(&mut member.recv, {

@@ -104,7 +104,7 @@ async fn lost_once_and_found(pair: &Pair) {
 }
 
 #[tokio::test]
-async fn members_that_a_cut_cable_parted_find_each_other_when_it_is_mended() {
+async fn members_behind_a_cut_cable_reconnect_when_it_is_mended() {
     let pair = Pair::settled("cut").await;
     pair.undisturbed("nothing yet").await;
     cut_both(&pair.a, &pair.b);
@@ -173,7 +173,7 @@ async fn every_channel_goes_on_over_the_next_link_where_it_stopped() {
 }
 
 #[tokio::test]
-async fn who_is_kicked_behind_a_cut_cable_is_told_when_it_is_mended() {
+async fn a_member_that_is_kicked_behind_a_cut_cable_is_notified_when_it_is_mended() {
     let pair = Pair::settled("kicked away").await;
     let (leader, other) = match pair.a.room.snapshot().is_leader {
         true => (&pair.a, &pair.b),
@@ -219,7 +219,7 @@ async fn a_cable_that_is_cut_in_one_direction_parts_both() {
 }
 
 #[tokio::test]
-async fn where_one_end_declares_the_loss_first_both_agree_on_the_next_session() {
+async fn both_ends_agree_on_the_next_session_if_one_declares_the_loss_first() {
     for (session, impatient) in [("first a", 0), ("first b", 1)] {
         let config = |index: usize| Config {
             heartbeat_timeout_multiplier: if index == impatient { 6 } else { 100 },
@@ -246,7 +246,7 @@ async fn where_one_end_declares_the_loss_first_both_agree_on_the_next_session() 
 }
 
 #[tokio::test]
-async fn a_cut_that_ends_in_time_loses_no_message_and_nobody() {
+async fn a_cut_that_ends_in_time_loses_neither_a_message_nor_a_member() {
     let config = Config {
         heartbeat_timeout_multiplier: 100,
         ..quick()
@@ -265,7 +265,7 @@ async fn a_cut_that_ends_in_time_loses_no_message_and_nobody() {
 }
 
 #[tokio::test]
-async fn whom_a_host_disconnects_stays_away_until_one_of_both_connects() {
+async fn a_disconnected_peer_stays_away_until_one_of_both_connects() {
     let [a, b, c] = ["a", "b", "c"].map(|name| Host::open(name, "disconnect"));
     assert_eq!(b.connect(&a).await, (true, 0));
     assert_eq!(c.connect(&a).await, (true, 0));
@@ -365,7 +365,7 @@ async fn a_dial_that_began_before_disconnect_peer_does_not_lift_it() {
 }
 
 #[tokio::test]
-async fn a_room_that_is_flooded_closes_in_time_and_its_peers_are_told_once() {
+async fn a_flooded_room_closes_in_time_and_its_peers_are_notified_once() {
     let hub = Host::open("hub", "closing");
     let peers = ["x", "y", "z"].map(|name| Host::open(name, "closing"));
     for peer in &peers {

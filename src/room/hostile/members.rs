@@ -43,7 +43,7 @@ async fn claim_until_believed(member: &mut Member, victim: &Host, name: &str, fi
 
 /// A member may have received this number from a third one, so it is not a violation.
 #[tokio::test]
-async fn a_counter_that_runs_away_costs_nobody_anything() {
+async fn a_counter_that_runs_away_costs_no_member_anything() {
     let pair = Pair::settled("runaway").await;
     let mut member = Attacker::new("m", "runaway").join_to_lead(&pair.a).await;
     let (a, b) = (leader_of(&pair.a), leader_of(&pair.b));
@@ -119,7 +119,7 @@ async fn three_liars_in_a_row_cost_no_member_another_and_no_newcomer_its_place()
 
 /// One of the two is made to adopt a term that the other never received.
 #[tokio::test]
-async fn three_claims_to_one_victim_cost_it_nobody() {
+async fn three_claims_to_one_victim_cost_it_no_link() {
     let pair = Pair::settled("victim").await;
     let mut member = Attacker::new("m", "victim").join_to_lead(&pair.a).await;
     for n in 1..=2 {
@@ -138,7 +138,7 @@ async fn three_claims_to_one_victim_cost_it_nobody() {
 /// Acknowledgements of the trailers reveal the loss of the frame before them. Every other test of links shows
 /// that an end may send them.
 #[tokio::test]
-async fn what_cannot_wait_is_followed_by_empty_datagrams() {
+async fn empty_datagrams_follow_urgent_messages() {
     let pair = Pair::settled("trailers").await;
     let member = Attacker::new("m", "trailers").join(&pair.a).await;
     pair.a.room.set_priority(3).expect("it elects");
@@ -149,7 +149,7 @@ async fn what_cannot_wait_is_followed_by_empty_datagrams() {
 }
 
 #[tokio::test]
-async fn some_addresses_are_never_dialled_whoever_names_them() {
+async fn some_addresses_are_never_dialled_at_any_peers_request() {
     let pair = Pair::settled("addresses").await;
     let mut member = Attacker::new("m", "addresses").join(&pair.a).await;
     let bad = [
@@ -209,7 +209,7 @@ async fn a_thousand_bogus_introductions_are_dialled_a_few_at_a_time() {
 }
 
 #[tokio::test]
-async fn who_goes_by_another_name_than_introduced_does_not_stay_in_dialling() {
+async fn a_peer_with_another_name_than_introduced_does_not_stay_in_dialling() {
     let pair = Pair::settled("ghost").await;
     let mut member = Attacker::new("m", "ghost").join(&pair.a).await;
     let other = Attacker::new("other", "ghost");
@@ -258,7 +258,7 @@ async fn introduced_while_it_dials(pair: &Pair, session: &str) -> (Attacker, Con
 }
 
 #[tokio::test]
-async fn who_is_dialling_already_is_not_dialled_back() {
+async fn a_peer_that_is_dialling_is_not_dialled_back() {
     let pair = Pair::settled("both").await;
     let (z, begun, _member) = introduced_while_it_dials(&pair, "both").await;
     let admitted = in_time(dial_pake(&begun, &z.proof)).await;
@@ -274,7 +274,7 @@ async fn who_is_dialling_already_is_not_dialled_back() {
 }
 
 #[tokio::test]
-async fn who_begins_to_dial_and_falls_silent_is_dialled_back_a_little_later() {
+async fn a_peer_that_begins_to_dial_and_falls_silent_is_dialled_back_a_little_later() {
     let pair = Pair::settled("half").await;
     let start = Instant::now();
     let (z, _begun, _member) = introduced_while_it_dials(&pair, "half").await;
@@ -336,7 +336,7 @@ async fn members_that_come_and_go_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn members_that_come_and_go_do_not_fill_the_memory_of_a_host_that_looks_away() {
+async fn members_that_come_and_go_do_not_fill_the_memory_of_a_host_that_takes_no_events() {
     let pair = Pair::settled("looks away").await;
     let (look_up, looks_away) = blocking::channel::<()>();
     let looks_away = std::sync::Mutex::new(looks_away);

@@ -364,7 +364,7 @@ fn offences() -> Vec<(&'static str, Offence)> {
 }
 
 #[tokio::test]
-async fn each_offence_costs_the_offender_its_link_and_nobody_else_anything() {
+async fn each_violation_costs_only_the_violators_link() {
     let pair = Pair::settled("offences").await;
     let mut expected = vec![joined("b")];
     for (n, (what, offence)) in offences().into_iter().enumerate() {

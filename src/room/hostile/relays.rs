@@ -59,7 +59,7 @@ fn leader_of(host: &Host) -> Option<String> {
 }
 
 #[tokio::test]
-async fn who_does_not_lead_speaks_for_nobody() {
+async fn a_member_that_does_not_lead_relays_for_no_other() {
     let pair = Pair::settled("impostor").await;
     let mut member = Attacker::new("m", "impostor").join(&pair.a).await;
     let leader = leader_of(&pair.a).expect("settled");
@@ -90,7 +90,7 @@ async fn who_does_not_lead_speaks_for_nobody() {
 }
 
 #[tokio::test]
-async fn a_leader_speaks_for_others_but_not_for_the_receiver_and_each_broadcast_counts_once() {
+async fn a_leader_relays_for_others_but_not_for_the_receiver_and_each_broadcast_counts_once() {
     let pair = Pair::settled("speaker").await;
     let mut member = Attacker::new("m", "speaker").join_to_lead(&pair.a).await;
     // A newer record in its own name makes it the leader in the receiver's view.
@@ -250,7 +250,7 @@ async fn b_is_heard_again(pair: &Pair) {
 }
 
 #[tokio::test]
-async fn a_leader_that_makes_up_the_life_of_another_does_not_silence_it() {
+async fn a_leader_that_invents_an_incarnation_of_another_does_not_silence_it() {
     let (pair, mut member) = led_for_a_moment("made up incarnation").await;
     let record = usurped(&pair, &member);
     let last = |random| Incarnation {
@@ -279,7 +279,7 @@ async fn a_leader_that_makes_up_the_life_of_another_does_not_silence_it() {
 }
 
 #[tokio::test]
-async fn a_leader_that_makes_up_numbers_of_another_does_not_silence_it() {
+async fn a_leader_that_invents_numbers_of_another_does_not_silence_it() {
     let (pair, mut member) = led_for_a_moment("made up numbers").await;
     let record = usurped(&pair, &member);
     let incarnation = life_of_b(&pair, "made up numbers").await;
@@ -343,7 +343,7 @@ async fn numbers_that_a_former_leader_uses_up_cost_the_origin_nothing() {
 }
 
 #[tokio::test]
-async fn a_former_leader_speaks_for_others_for_a_moment_only() {
+async fn a_former_leader_may_relay_for_a_moment_only() {
     let (pair, mut member) = led_for_a_moment("a moment").await;
     let record = usurped(&pair, &member);
     deposed(&pair, &mut member, &record).await;

@@ -52,7 +52,7 @@ fn die_after_joining(key: &[u8], session: &str, host: &Host) {
 }
 
 #[tokio::test]
-async fn a_member_whose_clock_was_set_back_takes_over_from_its_dead_life() {
+async fn a_member_whose_clock_was_set_back_replaces_its_dead_incarnation() {
     let pair = Pair::settled_with("set-back", patient()).await;
     let key = new_key();
     die_after_joining(&key, "set-back", &pair.a);
@@ -74,7 +74,7 @@ async fn a_member_whose_clock_was_set_back_takes_over_from_its_dead_life() {
 }
 
 #[tokio::test]
-async fn an_older_life_under_the_key_of_a_living_member_is_refused() {
+async fn an_older_incarnation_under_the_key_of_a_living_member_is_refused() {
     let pair = Pair::settled_with("older", patient()).await;
     let key = new_key();
     let (present, hello) = latest(&key, "older");

@@ -102,7 +102,7 @@ async fn no_message_to_a_guest_holds_another_guests_address() {
 }
 
 #[tokio::test]
-async fn what_no_member_sends_through_a_tunnel_costs_only_its_sender_the_link() {
+async fn invalid_tunnel_packets_cost_only_their_sender_the_link() {
     let session = "tunnels";
     let host = Host::open_with("h", session, star(HostMode::Host));
     let one = guest("one", session, &host).await;

@@ -23,7 +23,7 @@ async fn close_of(connection: &Connection) -> i32 {
 }
 
 #[tokio::test]
-async fn udp_garbage_disturbs_nobody() {
+async fn udp_garbage_disturbs_no_member() {
     let pair = Pair::settled("garbage").await;
     let socket = UdpSocket::bind("127.0.0.1:0").expect("bound");
     let mut seed = 7_u64;
@@ -116,7 +116,7 @@ async fn a_client_without_a_key_is_turned_away_by_tls() {
 }
 
 #[tokio::test]
-async fn another_protocol_version_is_told_so() {
+async fn another_protocol_version_is_reported() {
     let pair = Pair::settled("version").await;
     let stranger = Process::start();
     let config = stranger.client(None, b"mmn/999");
@@ -126,7 +126,7 @@ async fn another_protocol_version_is_told_so() {
 }
 
 #[tokio::test]
-async fn what_is_no_pake_ends_the_admission_at_once() {
+async fn an_invalid_pake_ends_the_admission_at_once() {
     let pair = Pair::settled("no pake").await;
     let random = vec![0xa5; 2000];
     let huge = u32::MAX.to_le_bytes().to_vec();
@@ -175,7 +175,7 @@ async fn fall_silent(stranger: &Attacker, to: &Host, phase: Phase) -> Connection
 }
 
 #[tokio::test]
-async fn whoever_falls_silent_is_given_up_in_time_and_its_place_is_free_again() {
+async fn a_silent_newcomer_times_out_and_its_place_is_free_again() {
     let config = Config {
         handshake_timeout: Duration::from_secs(2),
         ..quick()
@@ -370,7 +370,7 @@ async fn a_malformed_hello_is_refused() {
 }
 
 #[tokio::test]
-async fn a_full_room_says_so() {
+async fn a_full_room_reports_that_it_is_full() {
     let config = Config {
         max_connections: 1,
         ..quick()

@@ -495,7 +495,7 @@ fn held_its_role(
 
 /// Found by the above: it ended the room of every dialler.
 #[tokio::test]
-async fn a_lost_member_that_is_dialled_ends_nobodys_room_by_its_word() {
+async fn a_lost_member_that_is_dialled_ends_no_room_by_its_answer() {
     let pair = Pair::settled("its word").await;
     let attacker = Attacker::new("z", "its word");
     let hello = Hello {

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn leaders_that_were_elected_after_the_sides_met_are_compared_by_keys_that_follow_them() {
+    fn leaders_elected_after_a_merge_are_compared_by_keys_that_follow_them() {
         let (own, other) = (leader("player", 1), leader("player", 2));
         let mut namesakes = Namesakes::default();
         let long = Time::ZERO + COMPARED_AFTER;

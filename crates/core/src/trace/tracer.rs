@@ -679,7 +679,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_applications_say_is_not_in_a_trace() {
+    fn payloads_of_applications_are_not_in_a_trace() {
         let command = Command::Kick {
             peer: id("b"),
             code: 4,

@@ -72,7 +72,7 @@ async fn guess_by_dialling(address: SocketAddr, heard: Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn of_250_ports_that_dial_and_guess_five_are_heard_and_honest_ones_get_in() {
+async fn five_of_250_guessing_ports_are_served_and_honest_ones_get_in() {
     const SESSION: &str = "dialled by guessers";
     let pair = Pair::settled(SESSION).await;
     let member = Attacker::new("member", SESSION);
@@ -223,7 +223,7 @@ async fn of_forty_dials_at_once_five_show_a_silent_acceptor_whether_it_guessed()
 }
 
 #[tokio::test]
-async fn silent_strangers_at_one_address_leave_a_place_for_somebody_elsewhere() {
+async fn silent_strangers_at_one_address_leave_a_place_for_another_address() {
     let pair = Pair::settled("places").await;
     let stranger = Process::start();
     let mut dials = JoinSet::new();
@@ -326,7 +326,7 @@ async fn futures_in_order<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
 }
 
 #[tokio::test]
-async fn thirty_two_members_on_one_address_that_find_each_other_form_a_mesh() {
+async fn thirty_two_members_on_one_address_form_a_mesh() {
     let hosts = open_many(32, "found crowd", &crowded(on_the_network(25_402)));
     form_a_mesh(&hosts).await;
     close(&hosts);

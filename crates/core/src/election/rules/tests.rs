@@ -385,7 +385,7 @@ fn a_leader_that_was_assigned_does_not_get_the_vote_of_its_own_term() {
 }
 
 #[test]
-fn a_vote_that_may_have_been_given_is_given_to_nobody_else() {
+fn a_vote_that_may_have_been_given_is_kept_from_other_candidates() {
     let mut rules = rules_of("m");
     rules.adopt(&Record::undecided(term(5)), true);
     rules.spend_vote();

@@ -63,7 +63,7 @@ fn keep_together(net: &mut Net, names: &[&str]) {
 }
 
 #[test]
-fn three_claims_of_a_liar_to_one_victim_cost_the_victim_nobody() {
+fn three_claims_of_a_liar_to_one_victim_cost_the_victim_no_link() {
     let mut net = Net::room(&["a", "b", "c", "m"]);
     for _ in 0..3 {
         claims(&mut net, "m", "c", LEAP);
@@ -206,7 +206,7 @@ fn leader_only() -> Net {
 }
 
 #[test]
-fn an_assignment_that_nobody_made_leaves_a_room_without_a_leader_for_no_longer_than_an_election() {
+fn an_invented_assignment_costs_a_room_its_leader_no_longer_than_an_election() {
     let mut net = leader_only();
     net.fill(&["a", "b", "c", "m"]);
     for victim in ["a", "b", "c"] {
@@ -225,7 +225,7 @@ fn an_assignment_that_nobody_made_leaves_a_room_without_a_leader_for_no_longer_t
 
 /// If only the leader may assign, no member could end a Hold.
 #[test]
-fn where_only_the_leader_assigns_an_assigned_leader_that_is_lost_is_replaced() {
+fn a_lost_assigned_leader_is_replaced_if_only_the_leader_assigns() {
     let mut net = leader_only();
     net.fill(&["a", "b", "c"]);
     net.order("a", Command::SetLeader(id("b")));
@@ -289,7 +289,7 @@ fn a_room_that_was_pushed_to_the_bound_goes_on_from_there() {
 }
 
 #[test]
-fn what_is_above_the_bound_is_dropped_and_counts_as_a_sign_of_life() {
+fn a_counter_above_the_bound_is_dropped_and_counts_as_a_sign_of_life() {
     let mut net = room_with_clocks(Duration::ZERO);
     let before = net.node("a").record().clone();
     let above = |net: &Net, by: u64| Stamp {
@@ -396,7 +396,7 @@ fn a_clock_that_is_set_counts_from_then_on() {
 
 /// Only the record that a node follows, and the answers to its own assignments, raise its next number (C4.3, C4.8).
 #[test]
-fn an_override_number_that_is_only_heard_of_is_not_gone_above() {
+fn a_leader_does_not_go_above_a_reported_override_number() {
     let mut net = Net::room(&["a", "b", "m"]);
     let record = Record {
         leader_key: None,

@@ -13,7 +13,7 @@ fn answer(request: u64, verdict: Verdict) -> Command {
 }
 
 #[test]
-fn a_contact_asks_the_leader_and_everybody_is_told_who_was_let_in() {
+fn a_contact_asks_the_leader_and_all_members_learn_of_the_admission() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.start("d");
     net.enter("d", "b");
@@ -143,7 +143,7 @@ fn when_the_only_other_member_is_lost_the_contact_decides() {
 }
 
 #[test]
-fn one_that_does_not_lead_decides_for_nobody_else_and_is_asked_again_when_it_leads() {
+fn a_member_that_does_not_lead_decides_nothing_and_is_asked_again_when_it_leads() {
     let mut net = Net::room(&["a", "b", "c"]);
     let ticket = net.ask("d", "b");
     // The answer of a leader that does not know yet that it leads.
@@ -166,7 +166,7 @@ fn one_that_does_not_lead_decides_for_nobody_else_and_is_asked_again_when_it_lea
 }
 
 #[test]
-fn a_member_that_does_not_lead_says_so_when_it_is_asked() {
+fn a_member_that_does_not_lead_reports_that_to_the_asker() {
     let mut net = Net::room(&["a", "b", "c"]);
     let candidate = |name: &str| Candidate {
         entry: PeerEntry {
@@ -197,7 +197,7 @@ fn a_member_that_does_not_lead_says_so_when_it_is_asked() {
 }
 
 #[test]
-fn whom_a_member_vouches_for_enters_without_a_question() {
+fn a_vouched_for_newcomer_enters_without_a_question() {
     let mut net = asking(Net::room(&["a", "b", "c"]), "a");
     let someone = life(77, 5);
     let entry = PeerEntry {
@@ -215,7 +215,7 @@ fn whom_a_member_vouches_for_enters_without_a_question() {
 }
 
 #[test]
-fn whoever_has_left_is_asked_about_again() {
+fn asks_again_about_a_member_that_left() {
     let mut net = asking(Net::room(&["a", "b"]), "a");
     net.start("c");
     for entered in 0..2 {
@@ -257,7 +257,7 @@ fn a_question_that_waits_for_a_host_is_withdrawn_when_another_leads() {
 }
 
 #[test]
-fn an_id_whose_holder_is_alive_is_taken_and_told_so_at_its_first_sign_of_life() {
+fn an_id_is_taken_once_its_holder_shows_a_sign_of_life() {
     let mut net = Net::room(&["a", "b"]);
     let asked_at = net.now;
     let ticket = net.ask_as("b", life(200, u64::MAX), "a");
@@ -300,7 +300,7 @@ fn an_id_whose_holder_is_dead_is_free_after_half_a_second() {
 }
 
 #[test]
-fn whoever_is_replaced_when_a_heartbeat_is_due_is_told_nothing_after_that() {
+fn a_replaced_incarnation_gets_no_heartbeat_that_was_due() {
     let mut net = Net::room(&["a", "b"]);
     net.mute("b", true);
     // It does not answer, so every heartbeat repeats the message.
@@ -430,7 +430,7 @@ fn a_limit_does_not_count_the_leader_out() {
 }
 
 #[test]
-fn whoever_takes_the_leaders_name_is_still_put_to_the_host() {
+fn a_newcomer_with_the_leaders_name_is_still_put_to_the_host() {
     let mut net = asking(room_with_an_old_limit_at_c(), "c");
     let ticket = net.ask_as("a", life(200, 1), "c");
     assert_eq!(net.verdict("c", ticket), None);
@@ -641,7 +641,7 @@ fn open_questions_are_bounded_and_one_member_cannot_take_all_places() {
 }
 
 #[test]
-fn what_a_member_that_is_gone_asked_about_is_forgotten() {
+fn questions_of_a_departed_member_are_forgotten() {
     let mut net = asking(Net::room(&["a", "b", "c"]), "a");
     net.ask("d", "b");
     net.run(ms(20));
@@ -657,7 +657,7 @@ fn what_a_member_that_is_gone_asked_about_is_forgotten() {
 }
 
 #[test]
-fn answers_that_nobody_asked_for_change_nothing_and_long_ones_are_violations() {
+fn unexpected_answers_change_nothing_and_long_ones_are_violations() {
     let mut net = asking(Net::room(&["a", "b", "c"]), "a");
     let ticket = net.ask("d", "b");
     let Some(Message::JoinRequest { request, .. }) = net.heard_from("b", "a").first().cloned()

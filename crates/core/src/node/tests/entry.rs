@@ -125,7 +125,7 @@ fn the_host_of_a_joiner_is_not_asked_who_may_enter() {
 }
 
 #[test]
-fn a_joiner_keeps_what_its_host_says_of_its_standing_until_it_is_in() {
+fn a_joiner_keeps_its_hosts_settings_until_it_is_in() {
     for eligible in [true, false] {
         let mut net = Net::new();
         net.open("j", Entry::Join, Strategy::Raft);

@@ -65,7 +65,7 @@ fn a_lone_node_leads_after_one_sample_and_one_election() {
 }
 
 #[test]
-fn a_newcomer_is_told_the_leader_with_its_first_link() {
+fn a_newcomer_receives_the_leader_with_its_first_link() {
     let mut net = gossiping(false);
     net.start("b");
     net.wait("it leads", |net| net.leads("b"));
@@ -96,7 +96,7 @@ fn the_lowest_follows_a_leader_that_is_lost() {
 }
 
 #[test]
-fn a_farewell_ends_what_is_shown_and_no_window() {
+fn a_leave_ends_the_shown_leader_and_no_window() {
     let mut net = room(&["a", "b", "c"]);
     net.order("a", Command::Leave);
     let took = net.wait("b leads", |net| {
@@ -107,7 +107,7 @@ fn a_farewell_ends_what_is_shown_and_no_window() {
 }
 
 #[test]
-fn who_yields_is_shown_no_longer_and_another_leads() {
+fn a_yielding_leader_is_no_longer_shown_and_another_leads() {
     let mut net = room(&["a", "b", "c"]);
     net.order("a", Command::YieldLeadership);
     assert!(!net.leads("a"));
@@ -139,7 +139,7 @@ fn a_lone_leader_that_yields_leads_again() {
 }
 
 #[test]
-fn a_stranger_enters_while_nobody_leads() {
+fn a_stranger_enters_a_room_without_a_leader() {
     let mut net = room(&["a", "b", "c"]);
     net.order("a", Command::YieldLeadership);
     net.start("d");
@@ -163,7 +163,7 @@ fn two_leaders_that_are_linked_are_one_a_delay_later() {
 }
 
 #[test]
-fn what_only_votes_can_do_is_refused_and_changes_nothing() {
+fn requests_that_need_votes_are_refused_and_change_nothing() {
     let mut net = room(&["a", "b"]);
     let before = net.node("a").record().clone();
     for command in [
@@ -181,7 +181,7 @@ fn what_only_votes_can_do_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn f18_who_may_not_propose_itself_never_leads() {
+fn f18_a_node_that_may_not_propose_itself_never_leads() {
     let mut net = gossiping(true);
     net.config.election.auto_election = false;
     net.start("a");
@@ -294,7 +294,7 @@ fn a_leaders_message_may_come_before_its_declaration() {
 }
 
 #[test]
-fn the_next_incarnation_of_a_leader_is_heard_whatever_its_clock_says() {
+fn the_next_incarnation_of_a_leader_counts_at_any_clock() {
     let mut net = room(&["a", "b", "c"]);
     net.kill("a", true);
     net.wait("b leads", |net| shows(net, "c", "b"));
@@ -361,7 +361,7 @@ fn f18_a_fixed_host_leads_and_does_not_yield() {
 }
 
 #[test]
-fn whoever_is_thrown_out_leads_nobody() {
+fn a_node_that_was_thrown_out_leads_no_member() {
     let mut net = room(&["a", "b", "c"]);
     net.order(
         "a",

@@ -49,7 +49,7 @@ fn r50_the_target_leads_within_two_round_trips_and_can_hand_back() {
 }
 
 #[test]
-fn r51_a_handover_passes_the_leases_of_all_and_everybody_is_told_why() {
+fn r51_a_transfer_passes_all_leases_and_all_receive_its_reason() {
     let mut net = Net::room(&["a", "b", "c", "d", "e"]);
     transfer(&mut net, "a", "d");
     net.wait("d leads", |net| agrees_on(net, "d"));
@@ -68,7 +68,7 @@ fn r51_a_handover_passes_the_leases_of_all_and_everybody_is_told_why() {
 
 /// As in etcd: the target has not received the request yet, and it does not receive it later.
 #[test]
-fn a_leader_that_hands_over_to_itself_cancels_what_is_pending() {
+fn a_transfer_to_the_leader_itself_cancels_the_pending_one() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.mute("b", true);
     transfer(&mut net, "a", "b");
@@ -96,7 +96,7 @@ fn of_two_the_other_leads_after_one_trip() {
 }
 
 #[test]
-fn r53_who_cannot_be_handed_the_room_is_refused() {
+fn r53_transfers_to_unsuitable_targets_are_refused() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.order("c", Command::SetEligible(false));
     net.run(ms(1000));
@@ -140,7 +140,7 @@ fn hc12_a_leader_yields_to_the_highest_priority_and_then_to_the_largest_id() {
 }
 
 #[test]
-fn hc12_who_is_alone_cannot_yield() {
+fn hc12_a_lone_leader_cannot_yield() {
     let mut net = Net::new();
     net.start("a");
     net.wait("it leads", |net| net.leads("a"));
@@ -152,7 +152,7 @@ fn hc12_who_is_alone_cannot_yield() {
 }
 
 #[test]
-fn r57_a_target_that_crashes_or_leaves_ends_the_handover() {
+fn r57_a_crash_or_leave_of_the_target_ends_the_transfer() {
     for polite in [false, true] {
         let mut net = Net::room(&["a", "b", "c", "d"]);
         if polite {
@@ -169,7 +169,7 @@ fn r57_a_target_that_crashes_or_leaves_ends_the_handover() {
 }
 
 #[test]
-fn hc12_a_target_that_hears_nothing_leaves_everything_as_it_was_and_is_not_asked_later() {
+fn hc12_an_unreachable_target_changes_nothing_and_is_not_asked_later() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.mute("c", true);
     transfer(&mut net, "a", "c");
@@ -204,7 +204,7 @@ fn hc12_a_second_target_replaces_the_first_and_the_same_changes_nothing() {
 }
 
 #[test]
-fn an_assigned_leader_hands_over_and_its_assignment_ends() {
+fn an_assigned_leader_transfers_and_its_assignment_ends() {
     let mut net = Net::new();
     net.config.election.recovery = Recovery::Hold;
     net.fill(&["a", "b", "c"]);
@@ -227,7 +227,7 @@ fn a_node_that_does_not_campaign_by_itself_does_so_when_the_leader_asks() {
 }
 
 #[test]
-fn r57_a_target_that_may_not_lead_any_more_lets_the_handover_pass() {
+fn r57_a_target_that_may_no_longer_lead_lets_the_transfer_pass() {
     let mut net = Net::room(&["a", "b", "c"]);
     transfer(&mut net, "a", "c");
     net.order("c", Command::SetEligible(false));
@@ -237,7 +237,7 @@ fn r57_a_target_that_may_not_lead_any_more_lets_the_handover_pass() {
 
 /// Only a request of the followed leader counts.
 #[test]
-fn r59_nobody_else_can_make_a_member_campaign() {
+fn r59_only_the_leader_makes_a_member_campaign() {
     let mut net = Net::room(&["a", "b", "c"]);
     let target = id("c");
     net.forge("b", "c", ElectionMessage::TimeoutNow { target });
@@ -247,7 +247,7 @@ fn r59_nobody_else_can_make_a_member_campaign() {
 }
 
 #[test]
-fn a_word_under_an_older_record_does_not_count() {
+fn a_transfer_message_under_an_older_record_does_not_count() {
     let mut net = Net::room(&["a", "b", "c"]);
     let old = net.node("a").record().stamp.clone();
     transfer(&mut net, "a", "b");
@@ -265,7 +265,7 @@ fn a_word_under_an_older_record_does_not_count() {
 
 /// A leader knows which member it asked. If only the leader may name a leader, all members must know it.
 #[test]
-fn a_campaign_that_nobody_asked_for_does_not_pass_as_a_handover() {
+fn a_campaign_without_a_request_is_no_transfer() {
     for authority in [Authority::Anyone, Authority::LeaderOnly] {
         let mut net = Net::new();
         net.config.election.policy.authority = authority;
@@ -298,7 +298,7 @@ fn a_campaign_that_nobody_asked_for_does_not_pass_as_a_handover() {
 
 /// The vote request may arrive before the leader's notice, which takes another path.
 #[test]
-fn where_only_the_leader_names_a_leader_an_early_vote_request_waits_for_its_word() {
+fn an_early_vote_request_waits_for_the_leaders_message_if_only_the_leader_assigns() {
     let mut net = Net::new();
     net.config.election.policy.authority = Authority::LeaderOnly;
     net.fill(&["a", "b", "c"]);
@@ -323,7 +323,7 @@ fn where_only_the_leader_names_a_leader_an_early_vote_request_waits_for_its_word
 }
 
 #[test]
-fn hc12_a_leader_that_hands_over_and_leaves_names_its_target() {
+fn hc12_a_leader_that_transfers_and_leaves_names_its_target() {
     let mut net = Net::room(&["a", "b", "c", "d"]);
     net.mute("b", true);
     transfer(&mut net, "a", "b");

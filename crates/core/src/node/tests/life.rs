@@ -157,7 +157,7 @@ fn the_places_of_lost_members_are_bounded_and_the_oldest_is_given_up() {
 }
 
 #[test]
-fn lost_members_keep_their_places_within_the_leader_s_limit_but_not_within_the_own() {
+fn lost_members_keep_their_places_within_the_leaders_limit_but_not_within_the_members_own() {
     let mut net = Net::room(&["a", "b"]);
     net.dials_work = false;
     net.order("a", Command::SetMaxPeers(2));
@@ -192,7 +192,7 @@ fn lost_members_keep_their_places_within_the_leader_s_limit_but_not_within_the_o
 }
 
 #[test]
-fn whoever_was_let_in_has_a_place_until_it_is_linked_or_too_late() {
+fn an_admitted_member_has_a_place_until_it_is_linked_or_too_late() {
     let mut net = Net::room(&["a"]);
     net.order("a", Command::SetMaxPeers(1));
     let first = net.ask("b", "a");
@@ -256,7 +256,7 @@ fn a_violation_bars_the_key_for_a_minute_and_twice_as_long_each_time_after() {
 }
 
 #[test]
-fn a_violation_bars_the_key_that_committed_it_and_nobody_else_under_that_id() {
+fn a_violation_bans_its_key_and_no_other_under_that_id() {
     let mut net = Net::room(&["a", "b"]);
     net.dials_work = false;
     let honest = net.place("b").life;

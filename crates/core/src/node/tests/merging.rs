@@ -129,7 +129,7 @@ fn a_member_whose_id_another_has_in_the_room_that_stays_is_left_behind() {
 }
 
 #[test]
-fn where_gossip_elects_of_two_leaders_with_one_id_one_stays() {
+fn one_of_two_leaders_with_one_id_stays_under_gossip() {
     let mut net = Net::new();
     net.config.election.policy.strategy = crate::wire::Strategy::Gossip {
         strict_lowest: false,
@@ -149,7 +149,7 @@ fn where_gossip_elects_of_two_leaders_with_one_id_one_stays() {
 }
 
 #[test]
-fn one_process_moves_nobody_to_a_namesake_whatever_size_it_claims() {
+fn one_process_moves_no_member_to_a_namesake_at_any_claimed_size() {
     let mut net = Net::rooms(&["player", "ann", "bob", "mal"], &["player'"]);
     net.run(ms(2_000));
     let victim = net.place("player'").life;

@@ -40,7 +40,7 @@ fn a_leader_that_the_host_disconnected_is_not_shown_whatever_others_vouch_for() 
 }
 
 #[test]
-fn a_leader_is_shown_no_longer_than_somebody_vouches_for_it() {
+fn a_leader_is_shown_only_while_a_member_vouches_for_it() {
     let mut net = out_of_reach_of_the_leader();
     net.unlink("b", "c", LinkEnd::Silent);
     assert_eq!(net.node("b").leader(), None);
@@ -55,7 +55,7 @@ fn a_leader_is_shown_no_longer_than_somebody_vouches_for_it() {
 }
 
 #[test]
-fn a_voucher_that_hears_the_leader_no_longer_is_none() {
+fn a_member_without_messages_from_the_leader_cannot_vouch_for_it() {
     let mut net = out_of_reach_of_the_leader();
     net.unlink("a", "c", LinkEnd::Silent);
     net.wait("c's next heartbeat takes its word back", |net| {

@@ -416,19 +416,19 @@ fn play(seeds: Vec<u64>, merge: impl Fn(u64) -> Merge) {
 }
 
 #[test]
-fn random_rooms_that_meet_become_one_or_stay_apart() {
+fn random_rooms_that_merge_become_one_or_stay_apart() {
     let first = 0..number("MMN_MERGES").unwrap_or(SEEDS);
     play(first.chain(FOUND).collect(), Merge::new);
 }
 
 #[test]
-fn a_liar_among_random_rooms_that_meet_parts_nobody_else() {
+fn a_liar_among_merging_random_rooms_separates_no_honest_members() {
     let first = 0..number("MMN_MERGES").unwrap_or(SEEDS);
     play(first.chain(FOUND_WITH_LIAR).collect(), Merge::with_liar);
 }
 
 #[test]
-fn random_rooms_that_meet_while_they_begin_become_one_or_stay_apart() {
+fn random_rooms_that_merge_while_they_begin_become_one_or_stay_apart() {
     let first = 0..number("MMN_MERGES").unwrap_or(SEEDS);
     play(first.collect(), Merge::early);
 }

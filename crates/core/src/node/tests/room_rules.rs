@@ -35,7 +35,7 @@ fn somebody(n: usize) -> (PeerId, Fingerprint) {
 }
 
 #[test]
-fn r76_only_the_leader_kicks_and_nobody_itself_or_a_stranger() {
+fn r76_only_the_leader_kicks_and_neither_itself_nor_a_stranger() {
     let mut net = Net::room(&["a", "b"]);
     assert_eq!(
         net.try_order("b", kick("a", 0, b"")),
@@ -57,7 +57,7 @@ fn r76_only_the_leader_kicks_and_nobody_itself_or_a_stranger() {
 }
 
 #[test]
-fn m19_whoever_is_kicked_is_told_why_and_all_members_drop_it() {
+fn m19_a_kicked_member_receives_the_reason_and_all_members_drop_it() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.order("a", kick("c", 42, b"cheating"));
     net.run(ms(100));
@@ -77,7 +77,7 @@ fn m19_whoever_is_kicked_is_told_why_and_all_members_drop_it() {
 }
 
 #[test]
-fn neither_the_id_nor_the_key_of_a_kicked_peer_gets_in_again_whoever_leads() {
+fn neither_the_id_nor_the_key_of_a_kicked_peer_gets_in_again_under_any_leader() {
     let mut net = Net::room(&["a", "b", "c"]);
     let its = net.place("c").life;
     net.order("a", kick("c", 1, b""));
@@ -115,7 +115,7 @@ fn m18_a_lost_member_can_be_kicked() {
 }
 
 #[test]
-fn whoever_hears_of_its_kick_from_a_member_first_is_told_the_leaders_reason() {
+fn a_member_that_learns_of_its_kick_from_a_member_receives_the_leaders_reason() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.dials_work = false;
     net.unlink("a", "c", LinkEnd::Silent);
@@ -125,7 +125,7 @@ fn whoever_hears_of_its_kick_from_a_member_first_is_told_the_leaders_reason() {
 }
 
 #[test]
-fn the_word_of_a_kick_counts_from_the_leader_alone() {
+fn a_kick_counts_from_the_leader_alone() {
     let mut net = Net::room(&["a", "b", "c"]);
     let key = net.place("b").life.key;
     let word = |bytes: usize| Message::Kicked {
@@ -146,7 +146,7 @@ fn the_word_of_a_kick_counts_from_the_leader_alone() {
 }
 
 #[test]
-fn a_kick_by_somebody_who_is_not_known_to_lead_yet_holds_as_soon_as_it_is() {
+fn a_kick_by_a_leader_that_is_not_known_yet_holds_once_it_is() {
     let mut net = Net::room(&["a", "b", "c", "d"]);
     // The new leader kicks before the others know that it leads.
     net.order("b", Command::SetLeader(id("b")));
@@ -186,7 +186,7 @@ fn a_member_that_its_new_leader_kicked_before_shows_no_leader_and_its_host_knows
 }
 
 #[test]
-fn where_members_may_not_name_leaders_they_set_no_room_rules_either() {
+fn members_that_may_not_name_leaders_set_no_room_rules_either() {
     let mut net = Net::new();
     net.config.election.policy.authority = Authority::LeaderOnly;
     net.fill(&["a", "b", "c"]);
@@ -272,7 +272,7 @@ fn of_two_limits_of_leaders_before_the_newer_holds_in_whatever_order_they_come()
 }
 
 #[test]
-fn a_limit_of_a_lost_leader_is_taken_over_for_ten_seconds_from_whoever_followed_it() {
+fn a_lost_leaders_limit_is_adopted_from_its_followers_for_ten_seconds() {
     let mut net = Net::room(&["a", "b", "c"]);
     let (a, stamp) = (net.decider("a"), net.node("a").record().stamp.clone());
     let at = |count| limit_of(&a, (stamp.clone(), count), 30);
@@ -416,7 +416,7 @@ fn the_leader_s_limit_holds_at_every_contact_and_under_the_next_leader() {
 }
 
 #[test]
-fn the_next_leader_learns_and_tells_what_the_lost_one_could_not_tell_all() {
+fn the_next_leader_learns_and_spreads_rules_that_the_lost_one_could_not() {
     for next in ["b", "c"] {
         let mut net = Net::room(&["a", "b", "c", "d"]);
         // Before it is lost, it reaches one member, which may or may not be the next leader.
@@ -438,7 +438,7 @@ fn the_next_leader_learns_and_tells_what_the_lost_one_could_not_tell_all() {
 }
 
 #[test]
-fn a_new_leader_answers_a_limit_that_it_heard_before_it_led() {
+fn a_new_leader_answers_a_limit_from_before_its_term() {
     let mut net = Net::room(&["a", "b", "c"]);
     let unknown = net.node("a").record().stamp.clone();
     let unknown = Stamp {
@@ -457,7 +457,7 @@ fn a_new_leader_answers_a_limit_that_it_heard_before_it_led() {
 }
 
 #[test]
-fn of_two_limits_of_the_leader_the_one_that_it_says_last_holds() {
+fn the_later_of_two_limits_of_the_leader_holds() {
     let limit = |max_peers| word((Stamp::default(), 1), max_peers, Vec::new());
     for order in [[3, 5], [5, 3]] {
         let mut net = Net::room(&["a", "b"]);
@@ -569,7 +569,7 @@ fn names_that_a_leader_for_a_moment_makes_up_do_not_keep_the_next_from_kicking()
 }
 
 #[test]
-fn a_member_s_word_of_kicks_counts_for_sixteen_that_were_members_and_for_no_other() {
+fn a_members_report_of_kicks_counts_for_sixteen_former_members_and_no_other() {
     let mut net = Net::new();
     net.fill(&["a", "b", "c"]);
     let stamp = leads_for_a_moment(&mut net, "b");
@@ -618,7 +618,7 @@ fn a_member_s_word_of_kicks_counts_for_sixteen_that_were_members_and_for_no_othe
 
 /// A former leader's report waits at a member for the present leader, which decides.
 #[test]
-fn a_reported_ban_excludes_nobody_before_a_leader_takes_it_over() {
+fn a_reported_ban_excludes_no_peer_before_a_leader_adopts_it() {
     let mut net = Net::room(&["a", "b", "c", "d", "e"]);
     let stamp = leads_for_a_moment(&mut net, "b");
     net.settle();
@@ -661,7 +661,7 @@ fn assert_enforced_after_resigning(net: &mut Net, leader: &str, banned: &(PeerId
 
 /// A list may ban this member and others: the room ends before the departures of the others.
 #[test]
-fn the_own_ban_on_a_list_ends_the_room_before_the_others_count() {
+fn a_ban_of_the_reader_on_a_list_ends_the_room_before_the_others_count() {
     for by_leader in [true, false] {
         let mut net = Net::room(&["a", "b", "c", "d", "e"]);
         let stamp = leads_for_a_moment(&mut net, "b");
@@ -741,7 +741,7 @@ fn a_limit_counts_from_the_leader_alone_and_any_count_of_it_is_overtaken() {
 }
 
 #[test]
-fn a_flood_of_room_rules_gives_few_lists_and_nobody_hears_more_than_the_newest() {
+fn a_flood_of_room_rules_gives_few_lists_and_members_get_only_the_newest() {
     let mut net = Net::room(&["a", "b", "c"]);
     let (a, stamp) = (net.decider("a"), net.node("a").record().stamp.clone());
     // The leader has gone away, so reports of its limits may count.

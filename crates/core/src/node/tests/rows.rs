@@ -81,7 +81,7 @@ fn events(outputs: &[Output]) -> Vec<Event> {
 
 /// A leader sends its claim to all peers every interval; a follower's heartbeat claims nothing.
 #[test]
-fn r19_a_leader_tells_everybody_once_in_an_interval() {
+fn r19_a_leader_sends_to_all_members_once_in_an_interval() {
     let mut lone = Lone::new();
     lone.run(ms(3100));
     assert!(lone.node.is_leader());
@@ -138,7 +138,7 @@ fn r19_a_leader_tells_everybody_once_in_an_interval() {
 /// The next heartbeat replaces a lost one. A newcomer can do without the list, and with the standing of its Hello, for
 /// as long as QUIC needs to repeat them. Every other message is urgent.
 #[test]
-fn only_heartbeats_and_the_first_words_to_who_enters_may_wait() {
+fn only_heartbeats_and_the_first_messages_to_a_newcomer_may_wait() {
     let urgency = |outputs: Vec<Output>| -> Vec<bool> {
         let urgent = outputs.into_iter().filter_map(|output| match output {
             Output::Transmit { urgent, .. } => Some(urgent),
@@ -335,7 +335,7 @@ fn m1_an_answered_probe_keeps_a_silent_member() {
 }
 
 #[test]
-fn m10_m12_a_loss_and_an_end_are_told_once_however_often_they_are_reported() {
+fn m10_m12_a_loss_and_an_end_are_reported_once_to_the_host() {
     let mut lone = Lone::new();
     lone.link("a", 1);
     let why = LinkEnd::Silent;
@@ -383,7 +383,7 @@ fn m12_m7_messages_of_another_incarnation_are_dropped() {
 /// memberlist merges the tables of two members: a member that is in one only is dialled, and one that is missing in the
 /// other is not lost by that.
 #[test]
-fn m14_lists_of_two_members_are_merged_and_take_nobody_away() {
+fn m14_merging_two_members_lists_removes_no_member() {
     let mut lone = Lone::new();
     lone.link("a", 1);
     lone.link("b", 2);

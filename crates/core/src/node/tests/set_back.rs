@@ -61,7 +61,7 @@ fn an_older_incarnation_takes_over_from_a_lost_one_at_once() {
 }
 
 #[test]
-fn an_older_incarnation_is_refused_at_the_first_sign_of_life_of_the_present_one() {
+fn an_older_incarnation_is_refused_once_the_present_one_shows_a_sign_of_life() {
     let mut net = Net::room(&["a", "b", "c"]);
     let older = set_back(&net, "c");
     let ticket = net.ask_as("c", older, "b");

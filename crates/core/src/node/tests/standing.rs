@@ -109,7 +109,7 @@ fn a_host_that_returns_leads_on() {
 }
 
 #[test]
-fn the_room_ends_at_once_when_the_host_says_farewell() {
+fn the_room_ends_at_once_when_the_host_leaves() {
     let mut net = hosted(&["a", "b"]);
     net.order("h", Command::Leave);
     net.run(ms(50));
@@ -231,7 +231,7 @@ fn a_host_that_was_started_anew_leads_in_another_term_than_before() {
 
 /// A guest that keeps to no rule names itself, or a friend, in every message about leaders.
 #[test]
-fn no_word_of_a_guest_moves_a_fixed_host() {
+fn no_message_of_a_guest_moves_a_fixed_host() {
     for merge in [MergePolicy::LargestSide, MergePolicy::HighestTerm] {
         let mut net = Net::new();
         net.config.election.policy.merge = merge;
@@ -342,7 +342,7 @@ fn ends_told(net: &Net, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_guest_hears_how_its_room_ended() {
+fn a_guest_receives_the_end_of_its_room() {
     let mut net = hosted(&["a", "b"]);
     net.order("h", disconnect(id("a"), 0, b""));
     net.run(ms(100));
@@ -416,7 +416,7 @@ fn a_guest_hears_how_its_room_ended() {
 }
 
 #[test]
-fn nobody_may_set_another_leader_than_the_host() {
+fn no_member_may_set_another_leader_than_the_host() {
     let mut net = hosted(&["a", "b"]);
     for caller in ["h", "a", "b"] {
         for target in ["a", "b"] {
@@ -437,7 +437,7 @@ fn nobody_may_set_another_leader_than_the_host() {
 }
 
 #[test]
-fn a_guest_that_says_that_it_may_lead_is_not_believed() {
+fn a_guest_that_claims_to_be_eligible_is_not_believed() {
     let mut net = hosted(&["a", "b"]);
     let standing = Message::Standing {
         eligible: true,
@@ -504,7 +504,7 @@ fn an_observer_never_leads_and_counts_for_no_majority() {
 }
 
 #[test]
-fn r60_a_leader_that_may_lead_no_longer_hands_over_at_once() {
+fn r60_a_leader_that_may_no_longer_lead_transfers_at_once() {
     let mut net = Net::room(&["a", "b", "c", "d"]);
     net.order("a", Command::SetEligible(false));
     assert!(!net.leads("a"));
@@ -535,7 +535,7 @@ fn r60_a_leader_that_may_lead_no_longer_hands_over_at_once() {
 }
 
 #[test]
-fn an_observer_that_may_lead_again_takes_over_when_nobody_else_can() {
+fn an_observer_that_may_lead_again_takes_over_if_no_other_can() {
     let mut net = Net::room(&["a", "b"]);
     net.order("a", Command::SetEligible(false));
     net.wait("b leads", |net| net.is_settled() && net.leads("b"));
@@ -562,7 +562,7 @@ fn an_assignment_that_crosses_a_withdrawal_makes_no_leader_of_an_observer() {
 }
 
 #[test]
-fn m7_what_changed_between_the_hellos_and_the_link_is_told() {
+fn m7_changes_between_the_hellos_and_the_link_are_reported() {
     let mut net = Net::room(&["a", "b"]);
     net.start("c");
     // Its Hello claims that it may lead; before the link is up that changes.

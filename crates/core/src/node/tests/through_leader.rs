@@ -59,7 +59,7 @@ fn members_without_a_path_have_no_part_in_each_others_elections() {
 }
 
 #[test]
-fn a_handover_to_another_that_both_reach_disturbs_nobody() {
+fn a_transfer_to_a_member_that_both_reach_disturbs_no_member() {
     let mut net = walled();
     net.order("a", Command::TransferLeadership(id("d")));
     net.wait("d leads", |net| net.leads("d") && net.is_settled());
@@ -156,7 +156,7 @@ fn a_member_beyond_the_leader_leaves_and_is_kicked_as_any_other() {
 }
 
 #[test]
-fn a_member_beyond_the_leader_is_told_why_it_is_disconnected() {
+fn a_member_beyond_the_leader_receives_the_reason_of_its_disconnection() {
     let mut net = walled();
     net.order(
         "b",
@@ -179,7 +179,7 @@ fn a_member_beyond_the_leader_is_told_why_it_is_disconnected() {
 }
 
 #[test]
-fn what_only_linked_members_say_is_no_offence_beyond_the_leader() {
+fn messages_of_linked_members_are_no_violation_beyond_the_leader() {
     let mut net = walled();
     let incarnation = net.place("b").life.incarnation;
     for message in [
@@ -234,7 +234,7 @@ pub(super) fn star(guests: &[&str]) -> Net {
 }
 
 #[test]
-fn the_guests_of_a_star_meet_through_the_host_and_know_no_addresses() {
+fn the_guests_of_a_star_connect_through_the_host_and_know_no_addresses() {
     let net = star(&["b", "c", "d", "e", "f", "g"]);
     for guest in ["b", "c", "d", "e", "f", "g"] {
         let voters: Vec<_> = net.node(guest).view.voters.keys().cloned().collect();
@@ -246,7 +246,7 @@ fn the_guests_of_a_star_meet_through_the_host_and_know_no_addresses() {
 }
 
 #[test]
-fn a_star_whose_host_is_silent_for_a_while_meets_again() {
+fn a_star_whose_host_is_silent_for_a_while_connects_again() {
     let mut net = star(&["b", "c"]);
     net.mute("h", true);
     net.wait("all are lost", |net| {

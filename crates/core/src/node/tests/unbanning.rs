@@ -58,7 +58,7 @@ fn is_out(net: &Net, name: &str) -> bool {
 }
 
 #[test]
-fn only_the_leader_lifts_bans_and_only_of_whom_is_banned() {
+fn only_the_leader_lifts_bans_and_only_of_banned_peers() {
     let (mut net, key) = without_d();
     let refused = Err(CommandError::NotLeader);
     assert_eq!(net.try_order("b", unban("d")), refused);
@@ -119,7 +119,7 @@ fn a_ban_is_lifted_with_its_keys_under_every_name() {
 }
 
 #[test]
-fn more_bans_are_lifted_at_once_than_lists_are_told() {
+fn more_bans_are_lifted_at_once_than_a_list_holds() {
     let mut net = Net::room(&["a", "b"]);
     for n in 0..40 {
         let name = format!("k{n}");
@@ -206,7 +206,7 @@ fn a_leader_that_missed_it_does_not_bring_the_ban_back() {
 
 /// Only one member knows of it when the leader has gone away.
 #[test]
-fn the_next_leader_learns_of_a_lifted_ban_from_whom_the_last_one_told() {
+fn the_next_leader_learns_of_a_lifted_ban_from_a_member_that_the_last_one_notified() {
     let (mut net, key) = without_d();
     net.dials_work = false;
     net.unlink("a", "b", LinkEnd::Silent);
@@ -222,7 +222,7 @@ fn the_next_leader_learns_of_a_lifted_ban_from_whom_the_last_one_told() {
 }
 
 #[test]
-fn what_a_deposed_leader_lifts_its_successor_s_ban_outlives() {
+fn a_successors_ban_outlives_its_lifting_by_a_deposed_leader() {
     let (mut net, key) = without_d();
     let stamp = net.node("a").record().stamp.clone();
     net.order("b", Command::SetLeader(id("b")));
@@ -257,7 +257,7 @@ fn what_a_deposed_leader_lifts_its_successor_s_ban_outlives() {
 }
 
 #[test]
-fn who_is_kicked_again_is_out_again() {
+fn a_member_that_is_kicked_again_is_out_again() {
     let (mut net, key) = without_d();
     for _ in 0..3 {
         net.order("a", unban("d"));
@@ -406,7 +406,7 @@ fn too_long_a_list_and_too_long_a_reason_are_violations() {
 }
 
 #[test]
-fn who_is_kicked_without_a_ban_may_come_back() {
+fn a_member_that_is_kicked_without_a_ban_may_come_back() {
     let mut net = Net::room(&["a", "b", "c"]);
     let key = net.place("c").life.key;
     net.order("a", kick("c", false));
@@ -436,7 +436,7 @@ fn who_is_kicked_without_a_ban_may_come_back() {
 }
 
 #[test]
-fn a_disconnected_peer_is_told_why() {
+fn a_disconnected_peer_receives_the_reason() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.order("b", disconnect(id("c"), -9, b"too slow"));
     net.run(ms(100));

@@ -26,7 +26,8 @@ fn room_with_a_full_member() -> Net {
 }
 
 #[test]
-fn a_pair_that_a_member_s_own_limit_leaves_unlinked_is_told_to_both_hosts_and_the_leader_s_once() {
+fn a_pair_that_a_members_own_limit_leaves_unlinked_is_reported_once_to_both_hosts_and_the_leaders()
+{
     let mut net = room_with_a_full_member();
     net.start("d");
     net.enter("d", "a");

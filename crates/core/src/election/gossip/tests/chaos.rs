@@ -145,7 +145,7 @@ fn parts(seed: u64) -> (World, Vec<Id>) {
 }
 
 #[test]
-fn the_lowest_of_the_leaders_is_left_within_half_a_threshold_and_two_delays_after_the_parts_meet() {
+fn the_lowest_leader_remains_within_half_a_threshold_and_two_delays_after_the_parts_merge() {
     for seed in 0..SEEDS {
         let (mut world, leaders) = parts(seed);
         world.part(|_| 0);

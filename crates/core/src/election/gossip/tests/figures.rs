@@ -92,7 +92,7 @@ fn the_lowest_survivor_wins_most_elections_that_are_shorter_than_the_threshold()
 }
 
 #[test]
-fn where_the_lowest_is_wanted_it_wins_every_election() {
+fn the_lowest_wins_every_election_if_the_lowest_is_required() {
     for peers in [3, 5, 10, 30] {
         let settings = Settings {
             windows: Windows::default(),

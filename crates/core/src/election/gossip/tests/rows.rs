@@ -49,7 +49,7 @@ fn f3_of_those_that_start_one_after_another_the_first_leads_though_it_is_the_hig
 }
 
 #[test]
-fn f4_stopped_peers_say_nothing_more() {
+fn f4_stopped_peers_send_nothing() {
     let mut world = World::of(0..4, settings(SHORT));
     world.run_for(SETTLED);
     assert_eq!(world.leaders(), [0]);
@@ -63,7 +63,7 @@ fn f4_stopped_peers_say_nothing_more() {
 }
 
 #[test]
-fn f5_two_groups_that_meet_keep_the_lower_leader() {
+fn f5_two_groups_that_merge_keep_the_lower_leader() {
     let mut world = World::new(1, settings(SHORT));
     world.start_all(0..4, 1);
     world.start_all(4..8, 2);
@@ -95,7 +95,7 @@ fn f6_when_the_leader_stops_the_lowest_takes_over_where_windows_overlap() {
 }
 
 #[test]
-fn f7_a_leader_that_yields_is_told_once_and_another_leads_for_good() {
+fn f7_a_leader_that_yields_is_notified_once_and_another_leads_for_good() {
     let mut world = World::of(0..6, settings(SHORT));
     world.run_for(SETTLED);
     assert_eq!(world.leaders(), [0]);
@@ -184,7 +184,7 @@ fn f20_the_other_of_two_leads_within_a_minute_when_the_leader_yields() {
 }
 
 #[test]
-fn f21_who_is_not_in_the_view_is_not_heard() {
+fn f21_messages_from_outside_the_view_are_ignored() {
     let mut world = World::of(1..3, settings(SHORT));
     world.run_for(SETTLED);
     assert_eq!(world.leaders(), [1]);
@@ -297,7 +297,7 @@ fn f25_with_an_election_shorter_than_the_threshold_a_higher_one_may_win_and_stay
 }
 
 #[test]
-fn f26_a_leader_that_is_stopped_tells_nothing_and_still_says_that_it_leads() {
+fn f26_a_stopped_leader_sends_nothing_and_still_shows_itself_as_leader() {
     let mut world = World::of([1, 2], settings(SHORT));
     world.run_for(SETTLED);
     world.stop(1);

@@ -118,7 +118,7 @@ fn a_declaration_ends_the_wait_for_a_stable_membership_at_the_next_sample() {
 }
 
 #[test]
-fn a_proposal_that_came_before_the_own_election_in_this_window_counts() {
+fn a_proposal_from_before_its_own_election_in_this_window_counts() {
     let view = BTreeSet::from([1]);
     let mut peer = peer(2, settings(SHORT), &view);
     assert!(peer.receive(at(10), &said(1, 1, Claim::Proposal), &view));
@@ -143,7 +143,7 @@ fn a_declaration_ends_an_election() {
 }
 
 #[test]
-fn whoever_declares_itself_without_end_is_answered_a_limited_number_of_times() {
+fn answers_to_endless_declarations_are_limited() {
     let view = BTreeSet::from([7]);
     let mut peer = led_by(1, &view);
     let now = peer.next_deadline().expect("leads") - ms(10);
@@ -168,7 +168,7 @@ fn whoever_declares_itself_without_end_is_answered_a_limited_number_of_times() {
 }
 
 #[test]
-fn a_yielding_peer_that_hears_another_lead_may_propose_again() {
+fn a_yielding_peer_may_propose_again_once_another_leads() {
     let view = BTreeSet::from([7]);
     let mut peer = led_by(1, &view);
     let now = peer.next_deadline().expect("leads") - ms(100);
@@ -202,7 +202,7 @@ fn a_disabled_peer_does_not_propose_and_a_leader_that_is_disabled_goes_on() {
 }
 
 #[test]
-fn who_may_lead_no_longer_stops_at_once_and_does_not_propose() {
+fn a_peer_that_may_no_longer_lead_stops_at_once_and_does_not_propose() {
     let view = BTreeSet::new();
     let mut peer = led_by(1, &view);
     peer.set_eligible(false);
@@ -263,8 +263,7 @@ fn follower(strict_lowest: bool, silence: Duration) -> (Peer<Id>, Time, BTreeSet
 }
 
 #[test]
-fn a_strict_follower_joins_an_election_when_no_leader_was_heard_for_three_quarters_of_the_threshold()
- {
+fn a_strict_follower_joins_an_election_after_three_quarters_of_the_threshold_without_a_leader() {
     for (strict, silence, joins) in [(true, 374, false), (true, 375, true), (false, 400, false)] {
         let (mut peer, now, view) = follower(strict, ms(silence));
         peer.receive(now, &said(1, 1, Claim::Proposal), &view);

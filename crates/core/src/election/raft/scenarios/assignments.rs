@@ -26,7 +26,7 @@ impl Group {
 }
 
 #[test]
-fn s7_whoever_is_set_leads_in_the_next_term_and_the_others_follow() {
+fn s7_the_set_leader_leads_in_the_next_term_and_the_others_follow() {
     for target in ["a", "b"] {
         let mut group = by_term(&["a", "b", "c"]);
         group.set_leader("a", target);
@@ -36,7 +36,7 @@ fn s7_whoever_is_set_leads_in_the_next_term_and_the_others_follow() {
 }
 
 #[test]
-fn s9_when_the_leader_leaves_nobody_is_shown_until_the_next_one_leads() {
+fn s9_no_leader_is_shown_between_a_leave_and_the_next_election() {
     let mut group = by_term(&["a", "b", "c", "d"]);
     group.elect("a");
     group.dies("a", &Gone::Left { successor: None });
@@ -77,7 +77,7 @@ fn s10_of_two_leaders_of_one_term_the_larger_id_stays() {
 }
 
 #[test]
-fn s12_while_a_set_leader_lives_nobody_campaigns_and_elections_stay_off() {
+fn s12_no_member_campaigns_while_a_set_leader_lives_and_elections_stay_off() {
     let mut group = by_term(&["a", "b", "c"]);
     group.set_leader("a", "b");
     for name in ["a", "c"] {

@@ -105,7 +105,7 @@ fn r37_r46_o4_a_node_that_misses_a_heartbeat_does_not_disturb_the_others() {
 
 /// etcd-io/raft: enough nodes without a living leader's heartbeats may replace it; fewer are pointed to it.
 #[test]
-fn r46_as_many_as_elect_replace_a_leader_that_they_do_not_hear() {
+fn r46_a_majority_without_a_link_to_the_leader_replaces_it() {
     let mut group = Group::of(&everyone());
     group.elect("a");
     group.live(ms(2000));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn r18_s1_a_node_starts_as_a_follower_of_nobody() {
+fn r18_s1_a_node_starts_as_a_follower_without_a_leader() {
     let group = Group::of(&["a", "b", "c"]);
     for name in group.names() {
         assert_eq!(
@@ -15,7 +15,7 @@ fn r18_s1_a_node_starts_as_a_follower_of_nobody() {
 }
 
 #[test]
-fn r10_what_is_said_in_an_older_term_changes_nothing() {
+fn r10_messages_of_an_older_term_change_nothing() {
     let mut group = Group::one("m", &["a", "b", "c"]);
     group.now = at(3000);
     group.hear("m", "a", Said::Pulse(leads("a", 5)));

@@ -166,7 +166,7 @@ fn o18_every_heartbeat_draws_the_timeout_anew() {
 }
 
 #[test]
-fn r20_hc13_a_follower_that_hears_nobody_campaigns_in_the_next_term() {
+fn r20_hc13_a_follower_without_messages_campaigns_in_the_next_term() {
     let mut group = Group::one("m", &["a", "b", "leader"]);
     group.now = at(5000);
     group.hear("m", "leader", Said::Pulse(leads("leader", 4)));
@@ -206,7 +206,7 @@ fn r20_hc13_a_follower_that_hears_nobody_campaigns_in_the_next_term() {
 }
 
 #[test]
-fn r20_a_candidate_that_nobody_answers_begins_a_new_election() {
+fn r20_a_candidate_without_answers_begins_a_new_election() {
     let mut group = in_role(RoleKind::Candidate);
     let began = group.now;
     group.times_out("m");

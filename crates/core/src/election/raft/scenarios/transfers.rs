@@ -9,7 +9,7 @@ fn transfer(group: &mut Group, from: &str, to: &str) {
 
 /// etcd-io/raft: while the target does not answer, another node is elected; that ends the transfer.
 #[test]
-fn r56_a_higher_term_ends_a_hand_over_that_is_under_way() {
+fn r56_a_higher_term_ends_a_transfer_that_is_under_way() {
     let mut group = Group::of(&everyone());
     group.elect("a");
     group.live(ms(2000));

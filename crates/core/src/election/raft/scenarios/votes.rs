@@ -53,7 +53,7 @@ fn r11_o18_a_vote_is_given_for_a_higher_term_or_once_in_the_same() {
 }
 
 #[test]
-fn r22_whoever_asks_first_gets_the_vote_and_may_ask_again() {
+fn r22_the_first_candidate_gets_the_vote_and_may_ask_again() {
     // (vote given before, candidate, granted)
     let table = [
         (None, "a", true),
@@ -77,7 +77,7 @@ fn r22_whoever_asks_first_gets_the_vote_and_may_ask_again() {
 }
 
 #[test]
-fn r59_hc7_who_is_not_linked_gets_no_vote() {
+fn r59_hc7_an_unlinked_candidate_gets_no_vote() {
     let mut group = Group::one("m", &["a", "b", "c"]);
     group.now = at(3000);
     assert!(!group.asks_pre_vote("m", "stranger", 1));
@@ -224,7 +224,7 @@ fn r28_o8_a_leader_has_nothing_to_campaign_for() {
 }
 
 #[test]
-fn r28_who_may_not_lead_never_campaigns() {
+fn r28_an_ineligible_node_never_campaigns() {
     let observer = |name: &str, start: &mut Start<Saved>| start.config.eligible = name != "m";
     let mut group = Group::new(&["m"], &["m", "a", "b"], observer);
     group.now = at(3000);
@@ -239,7 +239,7 @@ fn r28_who_may_not_lead_never_campaigns() {
 }
 
 #[test]
-fn r7_o18_a_voter_alone_leads_at_once_and_asks_nobody() {
+fn r7_o18_a_voter_alone_leads_at_once_and_asks_no_other() {
     let mut group = Group::one("m", &[]);
     group.times_out("m");
     assert_eq!((group.role("m"), group.term("m")), (RoleKind::Leader, 1));

@@ -110,7 +110,7 @@ fn one_write_at_a_time_and_the_next_has_the_newest() {
 }
 
 #[test]
-fn what_waits_for_one_write_keeps_its_order_and_each_peer_has_its_own() {
+fn messages_that_wait_for_a_write_keep_their_order_for_each_peer() {
     let mut voting = voting();
     voting.request(2, "leader");
     voting.request(2, "candidate");
@@ -121,7 +121,7 @@ fn what_waits_for_one_write_keeps_its_order_and_each_peer_has_its_own() {
 }
 
 #[test]
-fn what_waits_for_a_link_that_is_gone_is_not_sent_on_the_next() {
+fn messages_queued_for_a_lost_link_are_not_sent_on_the_next() {
     let mut voting = voting();
     voting.request(2, "candidate");
     voting.outputs();
@@ -303,7 +303,7 @@ fn a_transfer_that_was_given_up_is_not_asked_for_when_the_disk_is_back() {
 
 /// P14: a leader that has not asked its successor yet.
 #[test]
-fn a_leader_that_leads_on_asks_nobody_to_follow_it_when_the_disk_is_back() {
+fn a_leader_that_leads_on_asks_no_other_to_follow_it_when_the_disk_is_back() {
     for (cancels, asked) in [(false, vec!["timeout_now"]), (true, vec![])] {
         let mut voting = voting();
         voting.hear_leader(at(10_000));

@@ -149,7 +149,7 @@ impl Voting {
 }
 
 #[test]
-fn a_node_that_heard_the_named_leader_waits_for_a_host_when_it_is_lost() {
+fn a_node_that_received_from_the_named_leader_waits_for_a_host_after_its_loss() {
     let mut voting = Voting::new();
     voting.hears_leads(at(10_000), assigned("leader"));
     voting.loses(at(11_500), "leader");
@@ -184,7 +184,7 @@ fn a_node_that_was_shown_the_named_leader_waits_for_a_host_when_it_is_lost() {
 
 /// C4.6: the leader lives, but may die without having received the assignment.
 #[test]
-fn a_named_leader_that_was_heard_under_an_older_record_only_is_not_waited_for() {
+fn a_named_leader_known_only_from_an_older_record_is_not_waited_for() {
     let mut voting = Voting::new();
     voting.is_assigned(at(10_000), assigned("leader"));
     voting.hear_leader(at(10_100));
@@ -194,7 +194,7 @@ fn a_named_leader_that_was_heard_under_an_older_record_only_is_not_waited_for() 
 
 /// C4.6: the member that reports the leader has not heard it since it was named.
 #[test]
-fn a_node_that_was_shown_a_leader_that_nobody_heard_under_its_record_campaigns() {
+fn a_node_that_was_shown_an_unconfirmed_leader_campaigns() {
     let mut voting = Voting::new();
     let unheard = LiveLeader {
         key: Fingerprint([0; 32]),
@@ -207,7 +207,7 @@ fn a_node_that_was_shown_a_leader_that_nobody_heard_under_its_record_campaigns()
 }
 
 #[test]
-fn a_named_leader_is_vouched_for_when_it_was_heard_under_that_record() {
+fn a_member_that_received_from_the_named_leader_under_that_record_vouches_for_it() {
     let mut voting = Voting::new();
     let vouches = |voting: &Voting, now: Time| {
         let pulse = voting.raft.own_pulse(now, &voting.view);
@@ -228,7 +228,7 @@ fn a_named_leader_is_vouched_for_when_it_was_heard_under_that_record() {
 }
 
 #[test]
-fn a_node_that_made_the_assignment_and_never_heard_the_target_campaigns() {
+fn a_node_that_made_the_assignment_and_never_received_from_the_target_campaigns() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
     let target = id("candidate");
@@ -238,7 +238,7 @@ fn a_node_that_made_the_assignment_and_never_heard_the_target_campaigns() {
 }
 
 #[test]
-fn a_follower_that_gave_its_leader_up_for_a_target_that_it_never_heard_campaigns() {
+fn a_follower_that_gave_up_its_leader_for_an_unreachable_target_campaigns() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
     voting.is_assigned(at(10_100), assigned("candidate"));
@@ -246,7 +246,7 @@ fn a_follower_that_gave_its_leader_up_for_a_target_that_it_never_heard_campaigns
 }
 
 #[test]
-fn a_leader_that_gave_way_to_a_record_whose_leader_nobody_hears_campaigns() {
+fn a_leader_that_yielded_to_a_record_of_an_unreachable_leader_campaigns() {
     let mut voting = Voting::new();
     voting.take(
         at(0),
@@ -282,7 +282,7 @@ fn the_named_leader_campaigns_after_it_resigned() {
 }
 
 #[test]
-fn a_node_without_a_leader_that_hears_of_the_assignment_in_a_hello_waits_for_a_host() {
+fn a_node_without_a_leader_that_receives_the_assignment_in_a_hello_waits_for_a_host() {
     let mut voting = Voting::new();
     voting.is_linked_to_one_that_waits(at(100), true, assigned("unlinked"));
     assert_eq!(*voting.raft.leadership().record, assigned("unlinked"));
@@ -293,7 +293,7 @@ fn a_node_without_a_leader_that_hears_of_the_assignment_in_a_hello_waits_for_a_h
 /// Otherwise a room would wait for ever if all its members adopted the record from a member that gave its leader up for
 /// a dead member.
 #[test]
-fn a_node_that_hears_of_the_assignment_from_one_that_hold_does_not_bind_campaigns() {
+fn a_node_that_receives_the_assignment_from_an_unbound_peer_campaigns() {
     let mut voting = Voting::new();
     voting.is_linked(at(100), true, assigned("unlinked"), None);
     assert_eq!(*voting.raft.leadership().record, assigned("unlinked"));
@@ -302,7 +302,7 @@ fn a_node_that_hears_of_the_assignment_from_one_that_hold_does_not_bind_campaign
 }
 
 #[test]
-fn a_node_that_hears_of_the_assignment_twice_waits_if_one_of_the_two_does() {
+fn a_node_that_receives_the_assignment_twice_waits_if_one_of_the_senders_does() {
     let mut voting = Voting::new();
     voting.is_linked(at(100), true, assigned("unlinked"), None);
     voting.is_linked_to_one_that_waits(at(200), false, assigned("unlinked"));
@@ -335,7 +335,7 @@ fn a_node_that_has_no_path_to_its_leader_waits_with_one_that_waits() {
 }
 
 #[test]
-fn a_node_that_asks_already_stops_when_it_hears_of_one_that_waits() {
+fn a_node_that_asks_for_votes_stops_when_a_peer_waits_for_a_host() {
     let mut voting = Voting::new();
     voting.is_linked(at(100), true, assigned("unlinked"), None);
     assert!(voting.campaigns(100));
@@ -346,7 +346,7 @@ fn a_node_that_asks_already_stops_when_it_hears_of_one_that_waits() {
 }
 
 #[test]
-fn whoever_followed_the_named_leader_says_so_in_its_hello() {
+fn the_hello_of_a_follower_of_the_named_leader_shows_that_hold_binds_it() {
     let mut voting = Voting::new();
     assert!(!voting.hands_hold_on(at(9_000)));
     voting.hears_leads(at(10_000), assigned("leader"));
@@ -360,7 +360,7 @@ fn whoever_followed_the_named_leader_says_so_in_its_hello() {
 }
 
 #[test]
-fn a_node_with_a_leader_that_hears_of_the_assignment_in_a_hello_does_not() {
+fn a_node_with_a_leader_that_receives_the_assignment_in_a_hello_does_not_wait() {
     let mut voting = Voting::new();
     // The leader is only shown, so the Hello decides.
     voting.is_linked(
@@ -396,7 +396,7 @@ fn the_named_member_that_was_started_anew_waits_for_a_host_like_any_other() {
 
 /// A change of the record needs no reset: Hold is about one record.
 #[test]
-fn hold_under_one_record_says_nothing_about_the_next() {
+fn hold_under_one_record_does_not_bind_under_the_next() {
     let mut voting = Voting::new();
     voting.hears_leads(at(10_000), assigned("leader"));
     let mut next = assigned("candidate");

@@ -147,7 +147,7 @@ fn lost_in_silence() -> Voting {
 
 /// P8: the others lose a leader that crashed when this node does, or a little later.
 #[test]
-fn an_observer_is_told_of_a_silent_leader_again_when_others_still_hear_it_half_a_timeout_later() {
+fn an_observer_gets_a_silent_leader_back_while_others_receive_from_it_half_a_timeout_later() {
     let mut observer = lost_in_silence();
     let record = observer.raft.leadership().record.clone();
     let mut shown_at = |now| {
@@ -167,7 +167,7 @@ fn an_observer_is_told_of_a_silent_leader_again_when_others_still_hear_it_half_a
 
 /// P8: a report shows for how long the leader will still be heard, and so when it last was.
 #[test]
-fn an_observer_is_told_of_a_silent_leader_again_by_who_heard_it_half_a_timeout_later() {
+fn an_observer_gets_a_silent_leader_back_from_a_member_that_received_half_a_timeout_later() {
     let mut observer = lost_in_silence();
     let record = observer.raft.leadership().record.clone();
     let mut shown_after = |rest_ms| {
@@ -227,7 +227,7 @@ impl Voting {
 
 /// P8: a heartbeat that was sent before the reporter lost the leader may arrive later.
 #[test]
-fn an_observer_that_lost_a_reported_leader_waits_for_a_member_that_heard_it_later() {
+fn an_observer_that_lost_a_reported_leader_waits_for_a_member_with_a_later_message() {
     let mut observer = lost_by_report();
     assert_eq!(observer.shows_after_voucher(at(10_200)), None);
     assert_eq!(observer.shows_after_voucher(at(10_850)), None);
@@ -247,7 +247,7 @@ fn an_observer_that_lost_a_reported_leader_waits_for_a_member_that_heard_it_late
 
 /// The members that vouched for it were only out of reach for a moment.
 #[test]
-fn an_observer_believes_at_once_that_a_leader_lives_for_which_nobody_vouched_for_a_while() {
+fn an_observer_believes_at_once_in_a_leader_that_was_not_vouched_for_lately() {
     let mut observer = Voting::with(|start| start.config.eligible = false);
     observer.view.voters.remove(&id("leader"));
     let shown = observer.shows_after_voucher(at(10_000));

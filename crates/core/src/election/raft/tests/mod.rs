@@ -149,7 +149,7 @@ impl Voting {
 }
 
 #[test]
-fn r32_o10_no_vote_is_given_while_a_leader_was_heard_directly() {
+fn r32_o10_a_voter_with_a_living_leader_grants_no_vote() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
     let before = voting.raft.leadership().record.clone();
@@ -163,7 +163,7 @@ fn r32_o10_no_vote_is_given_while_a_leader_was_heard_directly() {
 }
 
 #[test]
-fn o18_hc6_a_leader_that_hands_over_is_no_hindrance() {
+fn o18_hc6_a_leader_that_transfers_does_not_block_its_target() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
     assert!(voting.asked(at(10_001), "candidate", Some("leader")));
@@ -171,7 +171,7 @@ fn o18_hc6_a_leader_that_hands_over_is_no_hindrance() {
 
 /// P12: the target's heartbeat of its new term may arrive in between.
 #[test]
-fn a_vote_that_the_leader_asks_for_is_given_whichever_word_comes_first() {
+fn a_voter_grants_the_vote_that_the_leader_asks_for_in_any_order_of_messages() {
     let mut voting = Voting::with(|start| {
         start.config.quorum = Quorum::of(&["voter", "candidate", "leader"]);
     });

@@ -142,7 +142,7 @@ fn a_leader_of_one_other_needs_no_answer() {
 }
 
 #[test]
-fn who_is_lost_counts_for_one_timeout_and_who_left_does_not() {
+fn a_lost_voter_counts_for_one_timeout_and_one_that_left_does_not() {
     for (why, stays) in [
         (Gone::Silent, false),
         (Gone::Closed, false),
@@ -263,7 +263,7 @@ fn told_timeout(leading: &Leading) -> u32 {
 }
 
 #[test]
-fn a_leader_tells_four_round_trips_to_its_median_voter_and_five_seconds_at_most() {
+fn a_leader_reports_four_round_trips_of_its_median_voter_capped_at_five_seconds() {
     // (round trips in ms, timeout reported)
     let table: &[(&[u64], u32)] = &[
         (&[], 1500),
@@ -288,7 +288,7 @@ fn a_leader_tells_four_round_trips_to_its_median_voter_and_five_seconds_at_most(
 }
 
 #[test]
-fn round_trips_stretch_the_timeouts_of_nobody_but_a_leader() {
+fn round_trips_stretch_only_a_leaders_timeouts() {
     let far = |view: &mut View| {
         for voter in view.voters.values_mut() {
             voter.rtt = Some(Duration::from_millis(600));
@@ -344,7 +344,7 @@ fn a_window_of_long_round_trips_is_shortened_with_them() {
 }
 
 #[test]
-fn followers_go_by_the_leaders_timeout_within_limits() {
+fn followers_adopt_the_leaders_timeout_within_limits() {
     // (reported, the lease that follows)
     for (told, lease) in [(0, 1500), (1500, 1500), (2400, 2400), (u32::MAX, 6500)] {
         let mut voting = Voting::new();

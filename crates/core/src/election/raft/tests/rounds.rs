@@ -151,7 +151,7 @@ fn living(leader: &str) -> LiveLeader {
 }
 
 #[test]
-fn a_small_part_of_a_side_waits_for_the_one_that_still_hears_the_leader() {
+fn a_small_part_of_a_side_waits_for_the_member_with_a_living_leader() {
     // Five voters; this one lost the leader and half of the others.
     let part = || {
         let mut asker = Asker::led(&["a", "b", "c"], 5);
@@ -182,7 +182,7 @@ fn a_small_part_of_a_side_waits_for_the_one_that_still_hears_the_leader() {
 }
 
 #[test]
-fn after_a_crash_a_majority_of_those_who_are_left_needs_nobody_else() {
+fn a_majority_of_the_remaining_members_suffices_after_a_crash() {
     let mut asker = Asker::led(&["a", "b", "c"], 5);
     asker.loses(&["leader"]);
     asker.times_out();
@@ -193,7 +193,7 @@ fn after_a_crash_a_majority_of_those_who_are_left_needs_nobody_else() {
 }
 
 #[test]
-fn where_the_leader_gave_way_everybody_is_asked() {
+fn a_candidate_asks_all_members_after_the_leader_yielded() {
     let mut asker = Asker::led(&["a", "b"], 2);
     let record = asker.raft.leadership().record.clone();
     asker.feed(ElectionInput::Pulse {

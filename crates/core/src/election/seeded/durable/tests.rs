@@ -135,7 +135,7 @@ fn messages_that_wait_are_bounded() {
 }
 
 #[test]
-fn what_waits_for_a_lost_link_is_forgotten_and_nothing_else_is() {
+fn only_messages_that_wait_for_a_lost_link_are_forgotten() {
     let to_c = |version| match query(version) {
         ElectionOutput::Send { message, .. } => ElectionOutput::Send {
             to: id("c"),

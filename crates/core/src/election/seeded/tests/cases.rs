@@ -137,7 +137,7 @@ fn a_leader_without_a_majority_resigns_and_the_majority_elects() {
 
 /// Members receive from the leader, and it receives from none.
 #[test]
-fn a_leader_that_hears_nobody_resigns() {
+fn a_leader_without_messages_resigns() {
     let mut world = world(&["a", "b", "c"], 1);
     for name in ["b", "c"] {
         world.cut.insert((name.to_owned(), "a".to_owned()));
@@ -148,7 +148,7 @@ fn a_leader_that_hears_nobody_resigns() {
 
 /// The leader receives from its members, and none of them from it: their keep-alives show old answers.
 #[test]
-fn a_leader_that_nobody_hears_resigns_before_a_ttl_ends() {
+fn a_leader_without_acknowledgements_resigns_before_a_ttl_ends() {
     let mut world = world(&["a", "b", "c"], 1);
     for name in ["b", "c"] {
         world.cut.insert(("a".to_owned(), name.to_owned()));
@@ -336,7 +336,7 @@ fn a_restarted_voter_acknowledges_the_leader_that_it_had_at_once() {
 
 /// With answers that old, a leader could count a voter whose TTL is nearly over.
 #[test]
-fn a_keep_alive_that_shows_an_answer_older_than_the_heartbeat_timeout_acknowledges_nobody() {
+fn a_keep_alive_with_an_answer_older_than_the_heartbeat_timeout_is_no_acknowledgement() {
     let mut world = world(&["a", "b", "c"], 1);
     let now = world.now;
     for (age, acknowledged) in [(ms(1900), 2), (ms(2100), 1)] {

@@ -86,8 +86,7 @@ impl World {
 }
 
 #[test]
-fn a_voter_whose_file_is_lost_notices_with_the_first_heartbeat_and_votes_again_when_all_have_told()
-{
+fn a_voter_with_a_lost_file_notices_with_the_first_heartbeat_and_votes_after_all_reports() {
     let mut world = world();
     world.crash("b");
     world.station_mut("b").disk = None;
@@ -106,7 +105,7 @@ fn a_voter_whose_file_is_lost_notices_with_the_first_heartbeat_and_votes_again_w
 
 /// Another leader may count an acknowledgement of its earlier incarnation.
 #[test]
-fn a_voter_whose_file_is_lost_acknowledges_nobody_for_a_ttl() {
+fn a_voter_with_a_lost_file_acknowledges_no_leader_for_a_ttl() {
     let mut world = world();
     world.crash("b");
     world.station_mut("b").disk = None;

@@ -143,7 +143,7 @@ fn t13_t15_followers_that_stop_change_no_version_and_leaders_count_it_up() {
 }
 
 #[test]
-fn t14_below_a_majority_nobody_leads() {
+fn t14_below_a_majority_there_is_no_leader() {
     let names = ["a", "b", "c", "d", "e"];
     let mut world = World::new(1, &names, 1, &[]);
     world.rules.never_alone = true;

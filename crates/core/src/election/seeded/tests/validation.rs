@@ -130,7 +130,7 @@ fn a_join_request_for_another_leadership_is_rejected() {
 }
 
 #[test]
-fn a_join_response_that_nobody_waits_for_changes_nothing() {
+fn an_unexpected_join_response_changes_nothing() {
     let mut world = world();
     for answer in [Ok(claim("c", 2, true)), Err(Rejection::NotLeader)] {
         let response = M::JoinClusterResponse { request: 1, answer };
@@ -258,7 +258,7 @@ fn a_leader_is_relieved_of_the_leadership_that_it_has_alone() {
 }
 
 #[test]
-fn members_rejoin_at_the_word_of_their_leader_alone() {
+fn members_rejoin_only_at_their_leaders_request() {
     let mut world = world();
     let winner = claim("c", 9, false);
     let rejoin = M::ReJoinCluster { winner };
@@ -438,7 +438,7 @@ fn an_answer_of_a_seed_counts_for_the_leader_that_counts_it_alone() {
 
 /// A member in no cluster obeys only answers to its own questions, from the members that it asked.
 #[test]
-fn a_joiner_hears_the_leader_that_it_asked_alone() {
+fn a_joiner_accepts_answers_only_from_the_leader_that_it_asked() {
     let mut world = world();
     world.crash("x");
     // It asks "a" to admit it, and the answer is lost.
@@ -462,7 +462,7 @@ fn a_joiner_hears_the_leader_that_it_asked_alone() {
 }
 
 #[test]
-fn a_joiner_hears_the_seeds_that_it_asked_alone() {
+fn a_joiner_accepts_answers_only_from_the_seeds_that_it_asked() {
     let mut world = world();
     world.crash("x");
     world.part(&["c", "x"], 1);
@@ -569,7 +569,7 @@ fn a_voter_names_its_leader_as_long_as_that_lives() {
 
 /// It asks for an election again and again, and no ballot is opened.
 #[test]
-fn a_voter_that_alone_lost_its_leader_proposes_nobody() {
+fn a_voter_that_alone_lost_its_leader_proposes_no_candidate() {
     let mut world = world();
     for (one, other) in [("a", "c"), ("c", "a")] {
         world.cut.insert((one.into(), other.into()));

@@ -138,7 +138,7 @@ fn led_by_one_that_does_not_know_who_forgot() -> Net {
 /// It neither votes nor leads, and announces that: no leader names it as its successor or accepts it as the target of a
 /// `SetLeader`.
 #[test]
-fn a_voter_that_forgot_its_votes_says_that_it_may_not_lead() {
+fn a_voter_that_forgot_its_votes_reports_that_it_may_not_lead() {
     let mut net = led_by_one_that_does_not_know_who_forgot();
     for caller in ["l", "s"] {
         let target = ElectionError::StaleTarget(id("s"));
@@ -159,7 +159,7 @@ fn a_voter_that_forgot_its_votes_says_that_it_may_not_lead() {
 /// A voter's report that another one forgot its votes may be a lie. It costs the other no more than a round of
 /// heartbeats.
 #[test]
-fn a_voter_that_is_wrongly_told_to_have_forgotten_its_votes_goes_on() {
+fn a_voter_ignores_a_false_report_that_it_forgot_its_votes() {
     let names = ["a", "b", "c"];
     let mut net = static_room(&names);
     let first = leader(&net);
@@ -191,7 +191,7 @@ fn a_voter_that_is_wrongly_told_to_have_forgotten_its_votes_goes_on() {
 
 /// The target may not lead any more; another voter's lost file does not matter.
 #[test]
-fn a_handover_ends_when_its_target_shows_that_it_forgot_votes_and_with_nobody_else() {
+fn a_transfer_ends_only_when_its_target_shows_that_it_forgot_votes() {
     let names = ["a", "b", "c", "d", "e"];
     for target_forgets in [false, true] {
         let mut net = static_room(&names);
@@ -242,7 +242,7 @@ fn a_node_refuses_a_state_that_is_not_its_strategys() {
 }
 
 #[test]
-fn the_next_incarnation_is_newer_whatever_the_clock_says() {
+fn the_next_incarnation_is_newer_at_any_clock() {
     let saved = life(1, 500).incarnation;
     let of = |started| life(1, started).incarnation.after(saved);
     assert!(of(400) > saved);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn without_a_majority_of_all_voters_nobody_leads_and_no_term_is_spent() {
+fn without_a_majority_of_all_voters_there_is_no_leader_and_no_term_is_spent() {
     for present in [&["a"][..], &["a", "b"]] {
         let mut net = static_net(&["a", "b", "c", "d"]);
         for name in present {
@@ -112,7 +112,7 @@ fn the_lost_are_voters_for_ever() {
 
 /// All may enter, but no member outside the roster votes or leads, whatever it or its host claims.
 #[test]
-fn who_is_not_on_the_roster_is_an_observer() {
+fn a_member_beside_the_roster_is_an_observer() {
     let mut net = static_room(&["a", "b", "c"]);
     net.start("d");
     assert_eq!(net.check("d", "a"), Ok(()));
@@ -141,7 +141,7 @@ fn who_is_not_on_the_roster_is_an_observer() {
 
 /// An observer's election messages have no effect.
 #[test]
-fn what_an_observer_says_raises_nothing() {
+fn messages_of_an_observer_raise_nothing() {
     let mut net = static_room(&["a", "b", "c"]);
     net.start("o");
     net.enter("o", "a");
@@ -360,7 +360,7 @@ fn a_voter_keeps_its_key_for_the_session() {
 
 /// A contact that never had a link with the voter asks the leader, which had one.
 #[test]
-fn the_leader_knows_the_keys_of_voters_that_a_contact_never_met() {
+fn the_leader_knows_the_keys_of_voters_that_a_contact_was_never_linked_to() {
     let mut net = static_room(&["a", "b", "c"]);
     let gone = others(&["a", "b", "c"], &leader(&net))[0];
     net.order(gone, Command::Leave);

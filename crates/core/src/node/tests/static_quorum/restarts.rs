@@ -105,7 +105,7 @@ fn a_restarted_voter_refuses_votes_for_the_shortest_timeout() {
 }
 
 #[test]
-fn no_vote_and_no_claim_is_said_before_it_is_on_disk() {
+fn no_vote_and_no_claim_is_sent_before_it_is_on_disk() {
     let mut net = static_net(&["a", "b", "c"]);
     net.write_time = None;
     for name in ["a", "b", "c"] {
@@ -185,7 +185,7 @@ fn a_leader_stamps_nothing_before_its_record_is_on_disk() {
 
 /// P9: only a leader could lift the limit, and only votes make a leader.
 #[test]
-fn a_limit_keeps_no_voter_out_where_nobody_leads() {
+fn a_limit_keeps_no_voter_out_of_a_room_without_a_leader() {
     let names = ["a", "b", "c", "d", "e"];
     let mut net = static_room(&names);
     let first = leader(&net);

@@ -13,7 +13,7 @@ fn outcomes(net: &Net, name: &str) -> Vec<AssignOutcome> {
 
 /// C2: only votes make a leader. Any member asks the leader for a transfer, and is notified when the target leads.
 #[test]
-fn set_leader_asks_the_leader_to_hand_over() {
+fn set_leader_asks_the_leader_for_a_transfer() {
     let mut net = static_room(&["a", "b", "c"]);
     let first = leader(&net);
     let [caller, target] = others(&["a", "b", "c"], &first)[..] else {
@@ -82,7 +82,7 @@ fn set_leader_makes_no_leader_of_a_member_that_is_cut_off() {
 }
 
 #[test]
-fn a_leader_refuses_to_hand_over_to_whom_it_cannot_reach() {
+fn a_leader_refuses_a_transfer_to_an_unreachable_target() {
     let names = ["a", "b", "c", "d"];
     let mut net = static_room(&names);
     let first = leader(&net);
@@ -120,7 +120,7 @@ fn a_target_that_does_not_answer_leaves_the_leader_in_its_place() {
 }
 
 #[test]
-fn where_only_the_leader_may_name_a_leader_nobody_else_asks_it() {
+fn only_the_leader_makes_a_transfer_if_only_it_may_name_a_leader() {
     let mut net = static_net(&["a", "b", "c"]);
     net.config.election.policy.authority = Authority::LeaderOnly;
     for name in ["a", "b", "c"] {
