@@ -248,7 +248,7 @@ class Host:
         self.members = {}  # member: round-trip time in ms, None while it is not measured
         self.members_leader = None  # from the last list of members
         self.members_at = 0.0
-        self.heard_at = {}  # member: time of its last message
+        self.received_at = {}  # member: time of its last message
         self.places = {}  # member: its player's place in the lists of members, and the time of the list
         self.state = None
         self.confirmed = []  # commands, in order
@@ -327,7 +327,7 @@ class Host:
             self.leader = match[1]
             self.leader_times[match[1]] = now
         elif match := re.fullmatch(r"from ([^:]+): .*", text):
-            self.heard_at[match[1]] = now
+            self.received_at[match[1]] = now
         elif match := re.fullmatch(
             r"state: (-?\d+), (\d+) lines, version (\d+)\.(\d+), digest (\w+), (\d+) unconfirmed", text
         ):
@@ -456,7 +456,7 @@ def disagreement(hosts, since):
             return f"{host.name} names the leader {host.leader}, but {hosts[0].name} names {hosts[0].leader}"
         agreed_at = max(since, host.leader_times[host.leader])
         for other in names - {host.name}:
-            if host.heard_at.get(other, 0.0) <= agreed_at:
+            if host.received_at.get(other, 0.0) <= agreed_at:
                 return f"{host.name} received no message of {other} under the leader {host.leader}"
     return None
 

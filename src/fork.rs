@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_process_has_a_value_of_its_own_made_from_that_of_its_parent() {
+    fn each_process_inherits_its_own_value() {
         let numbers = PerProcess::new(Number(7));
         assert_eq!(numbers.of(0).0, 7);
         assert_eq!(numbers.of(1).0, 71);

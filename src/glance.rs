@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leadership_that_time_ends_is_asked_of_the_snapshot() {
+    fn timed_leadership_is_read_from_the_snapshot() {
         let glance = Glance::new();
         glance.attach(|| encode(&snapshot(false, 1)));
         let lease = Snapshot {

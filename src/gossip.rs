@@ -25,7 +25,7 @@ pub mod memory;
 mod service;
 
 pub use crate::core::election::gossip::{
-    Claim, MAX_ANSWERS, MAX_CREATORS, MAX_WINDOW, MIN_WINDOW, Order, WindowError, Windows,
+    Claim, MAX_CREATORS, MAX_RESULTS, MAX_WINDOW, MIN_WINDOW, Order, WindowError, Windows,
 };
 pub use service::{Handle, LeaderElectionService, MetricsReporter, Settings, StartError};
 

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn no_number_is_given_twice() {
+    fn assigns_no_index_twice() {
         let indices = Indices::default();
         assert_eq!((indices.of("a"), indices.peer(0)), (0, None));
         indices.assign(&peer("b"));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_sessions_of_one_peer_queries_have_the_newer_and_events_the_older() {
+    fn queries_return_the_newer_session_and_events_the_older() {
         let indices = Indices::default();
         for _ in 0..2 {
             indices.assign(&peer("b"));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_last_number_there_is_none() {
+    fn assigns_no_index_after_the_last() {
         let indices = Indices::default();
         let full = Table {
             last: u32::MAX - 1,

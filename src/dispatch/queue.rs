@@ -392,12 +392,12 @@ impl Queue {
         }
         if let Some(listener) = listener {
             self.deliveries.extend(first);
-            self.tell_present(place, listener);
+            self.deliver_present(place, listener);
             self.deliveries.extend(last);
         }
     }
 
-    fn tell_present(&mut self, place: Place, listener: &Arc<dyn Listener>) {
+    fn deliver_present(&mut self, place: Place, listener: &Arc<dyn Listener>) {
         let told = &self.slots[place as usize].told;
         for event in listener.present(&self.room, told) {
             let batch = self.next_batch();
@@ -459,11 +459,11 @@ impl Queue {
         self.deliveries
             .iter()
             .take_while(|delivery| delivery.batch == self.last_batch)
-            .any(|delivery| self.is_for_somebody(delivery))
+            .any(|delivery| self.has_receiver(delivery))
     }
 
     /// Whether a handler is registered that has yet to receive it.
-    fn is_for_somebody(&self, delivery: &Delivery) -> bool {
+    fn has_receiver(&self, delivery: &Delivery) -> bool {
         delivery.to.iter().zip(&self.slots).any(|(to, slot)| {
             let hears =
                 |listener: &Arc<dyn Listener>| listener.hears(&delivery.event, delivery.about);
@@ -477,7 +477,7 @@ impl Queue {
             return;
         };
         let is_waited_for =
-            |other: &Delivery| other.about.index == about.index && self.is_for_somebody(other);
+            |other: &Delivery| other.about.index == about.index && self.has_receiver(other);
         if matches!(**event, Event::Left(_)) && !self.deliveries.iter().any(is_waited_for) {
             self.indices.release(about.index);
         }
@@ -580,7 +580,7 @@ impl Queue {
         let slot = &mut self.slots[place as usize];
         slot.waits = false;
         if let Some(listener) = slot.listener.clone() {
-            self.tell_present(place, &listener);
+            self.deliver_present(place, &listener);
         }
     }
 

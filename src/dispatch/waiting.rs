@@ -17,7 +17,7 @@ use crate::core::id::PeerId;
 /// host received its loss counts as never lost, so that a flapping link fills no memory.
 const MAX_LOSSES: usize = 64;
 /// Limit of undelivered results of `SetLeader`; the oldest are dropped.
-const MAX_ANSWERS: usize = 256;
+const MAX_RESULTS: usize = 256;
 /// Limit of undelivered join requests. The oldest are dropped: their newcomers have waited the longest.
 const MAX_REQUESTS: usize = 64;
 /// Limit of undelivered refusals of members that were found. The oldest are dropped: lasting ones are reported again.
@@ -86,7 +86,7 @@ enum Bound {
 impl Bound {
     fn of(event: &Event) -> Self {
         match event {
-            Event::SetLeaderResult { .. } => Self::Newest(MAX_ANSWERS),
+            Event::SetLeaderResult { .. } => Self::Newest(MAX_RESULTS),
             Event::JoinRequest { .. } | Event::JoinWithdrawn { .. } => Self::Newest(MAX_REQUESTS),
             Event::Discovered { .. } => Self::Newest(MAX_ANNOUNCEMENTS),
             Event::DiscoveryRefused(_) => Self::Newest(MAX_REFUSALS),

@@ -8,7 +8,7 @@ use tonic::{Code, Status};
 use crate::core::election::engine::FailureKind;
 
 /// Limit of a server's message, in bytes, as passed on.
-const MAX_WORDS_BYTES: usize = 300;
+const MAX_MESSAGE_BYTES: usize = 300;
 
 /// Why one attempt at one endpoint failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,8 @@ pub(super) struct Fault {
 impl Fault {
     pub(super) fn new(kind: FailureKind, words: impl Into<String>) -> Self {
         let mut words: String = words.into();
-        let end = (0..=MAX_WORDS_BYTES.min(words.len())).rfind(|end| words.is_char_boundary(*end));
+        let end =
+            (0..=MAX_MESSAGE_BYTES.min(words.len())).rfind(|end| words.is_char_boundary(*end));
         words.truncate(end.unwrap_or(0));
         Self {
             kind,

@@ -215,7 +215,7 @@ fn a_watch_ends_with_its_reason() {
 }
 
 #[test]
-fn words_of_a_server_are_cut() {
+fn cuts_a_servers_message() {
     let fault = Fault::unreachable("é".repeat(1000));
     assert_eq!(fault.words, "é".repeat(150));
 }

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_values_and_those_of_another_delivery_are_refused_by_name() {
+    fn refuses_unknown_values_and_values_of_another_delivery() {
         let refused = |change: fn(&mut SendOptions)| {
             let mut options = SendOptions::default();
             change(&mut options);

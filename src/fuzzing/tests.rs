@@ -191,7 +191,7 @@ fn each_target_has_a_program_and_inputs() {
 
 /// A target that refuses every input at once would find nothing.
 #[test]
-fn runs_of_a_node_get_somewhere() {
+fn runs_of_a_node_reach_every_outcome() {
     let mut seen = std::collections::BTreeMap::new();
     for (_, input) in inputs("node") {
         for (what, times) in node::watched(&input) {

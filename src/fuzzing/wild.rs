@@ -1082,7 +1082,7 @@ mod tests {
     }
 
     #[test]
-    fn every_variant_comes_by_chance_in_each_strategy() {
+    fn random_choice_reaches_every_variant_in_each_strategy() {
         for seed in 0..3 {
             let mut wild = wild(seed);
             let mut seen = std::collections::BTreeSet::new();

@@ -190,7 +190,7 @@ mod tests {
     }
 
     /// The number of these incompressible messages that are tried.
-    fn tried_in_vain(patience: &mut Patience, msg_type: u16, messages: usize) -> usize {
+    fn attempts_without_saving(patience: &mut Patience, msg_type: u16, messages: usize) -> usize {
         let tries = |_: &usize| {
             let tries = patience.tries(msg_type);
             if tries {
@@ -204,17 +204,17 @@ mod tests {
     #[test]
     fn a_stream_that_becomes_no_shorter_is_tried_ever_less_and_never_given_up() {
         let mut patience = Patience::default();
-        assert_eq!(tried_in_vain(&mut patience, 300, 4), 4);
-        assert_eq!(tried_in_vain(&mut patience, 300, 4), 0);
-        let later = tried_in_vain(&mut patience, 300, 1_000_000);
+        assert_eq!(attempts_without_saving(&mut patience, 300, 4), 4);
+        assert_eq!(attempts_without_saving(&mut patience, 300, 4), 0);
+        let later = attempts_without_saving(&mut patience, 300, 1_000_000);
         assert!((15_000..16_000).contains(&later), "{later}");
         // Another type has a state of its own.
-        assert_eq!(tried_in_vain(&mut patience, 301, 4), 4);
+        assert_eq!(attempts_without_saving(&mut patience, 301, 4), 4);
         // After a success every message is tried again; the success comes after 64 messages at most.
         let next = (0..65).position(|_| patience.tries(300));
         assert!(next.is_some());
         patience.tried(300, true);
-        assert_eq!(tried_in_vain(&mut patience, 300, 4), 4);
+        assert_eq!(attempts_without_saving(&mut patience, 300, 4), 4);
     }
 
     #[test]

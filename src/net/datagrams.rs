@@ -16,7 +16,7 @@ use super::frame::{DatagramHeader, DatagramRole, MESSAGE_DATAGRAM, OWN_FLAG};
 use super::intake::Asker;
 use super::lane::FIRST_MESSAGE_TYPE;
 use super::outbox::{DEFAULT_PRIORITY, Dropped, Loose, LooseRelay, OutMessage, Outboxes};
-use super::relay::{ask_hearing, ask_leading};
+use super::relay::{ask_delivery, ask_leading};
 use super::tunnel::Tunnels;
 use crate::core::event::{Delivery, Direction, Event};
 use crate::core::id::{Incarnation, PeerId};
@@ -164,7 +164,7 @@ impl DatagramReader {
                 ttl,
                 key: sequence.map(|sequence| sequence.key),
             };
-            let dropped = context.outboxes.relay_loose(&relay, &message, how);
+            let dropped = context.outboxes.relay_datagram(&relay, &message, how);
             report_dropped(&context.dispatch, dropped);
         }
         let delivery = match sequence {
@@ -181,7 +181,7 @@ impl DatagramReader {
     /// Asks about a sender without waiting: a datagram neither waits nor blocks.
     async fn hearing(&self, origin: &PeerId, incarnation: Incarnation, token: &Opaque) -> Hearing {
         let at_once = (false, Duration::ZERO);
-        ask_hearing(&self.asker, origin, Some(incarnation), at_once, token).await
+        ask_delivery(&self.asker, origin, Some(incarnation), at_once, token).await
     }
 
     /// The sender to report to the host, and the relay record if this node forwards the message. `None`

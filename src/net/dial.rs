@@ -283,7 +283,7 @@ impl Connector {
             .map_err(|error| said(DialError::from(error).code()))?;
         let connection = connecting
             .await
-            .map_err(|error| said_by_stranger(DialError::from(error).code()))?;
+            .map_err(|error| stranger_failure_code(DialError::from(error).code()))?;
         let guard = CloseOnDrop::new(&connection);
         progress.reached(Step::Connected);
         let key = peer_fingerprint(&connection).ok_or(Code::ConnectionFailed)?;
@@ -379,8 +379,8 @@ impl Connector {
             .map_err(Refused::from)
             .and_then(|checked| checked)
             .map_err(Refusal::Ours)?;
-        say_ready(&mut send).await?;
-        hear_ready(&mut recv).await?;
+        write_ready(&mut send).await?;
+        read_ready(&mut recv).await?;
         Ok((send, recv, ack.hello, reservation))
     }
 
@@ -572,8 +572,8 @@ impl Connector {
         };
         // The time of the room's answer does not count.
         progress.reached(Step::Greeted);
-        say_ready(&mut send).await?;
-        hear_ready(&mut recv).await?;
+        write_ready(&mut send).await?;
+        read_ready(&mut recv).await?;
         self.attach(Attach {
             link: Admitted {
                 connection: connection.clone(),
@@ -668,7 +668,7 @@ impl From<FrameError> for Refusal {
     }
 }
 
-async fn say_ready(send: &mut SendStream) -> Result<(), Refusal> {
+async fn write_ready(send: &mut SendStream) -> Result<(), Refusal> {
     let mut buffer = BytesMut::new();
     put_value(&mut buffer, &ControlFrame::Ready).map_err(|error| log_internal(&error))?;
     let written = send.write_all(&buffer).await;
@@ -676,7 +676,7 @@ async fn say_ready(send: &mut SendStream) -> Result<(), Refusal> {
     Ok(())
 }
 
-async fn hear_ready(recv: &mut RecvStream) -> Result<(), Refusal> {
+async fn read_ready(recv: &mut RecvStream) -> Result<(), Refusal> {
     let frame = read_frame(recv, MAX_READY_BYTES).await?;
     match postcard::take_from_bytes(&frame) {
         Ok((ControlFrame::Ready, [])) => Ok(()),
@@ -861,7 +861,7 @@ fn said(value: i32) -> Code {
 /// The error of a dial that the other end closed.
 fn closed_by_other(address: SocketAddr, code: i32, reason: &[u8], step: Step) -> Refused {
     let code = match step < Step::Proved {
-        true => said_by_stranger(code),
+        true => stranger_failure_code(code),
         false => said(code),
     };
     match code {
@@ -871,7 +871,7 @@ fn closed_by_other(address: SocketAddr, code: i32, reason: &[u8], step: Step) ->
 }
 
 /// [`said`] for an end that has not proved that it knows the room: it cannot speak for a member.
-fn said_by_stranger(value: i32) -> Code {
+fn stranger_failure_code(value: i32) -> Code {
     match said(value) {
         code @ (Code::SessionMismatch
         | Code::AuthenticationFailed

@@ -107,7 +107,7 @@ pub(crate) enum Found {
     Refused(SocketAddr, Refused),
 }
 
-/// Discovery that runs. [`Discovery::say_goodbye`] ends it.
+/// Discovery that runs. [`Discovery::withdraw`] ends it.
 pub(crate) struct Discovery {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Option<Ending>>,
@@ -148,7 +148,7 @@ impl Discovery {
     }
 
     /// Withdraws the announcement and begins to shut down; the caller waits for the returned ending.
-    pub(crate) async fn say_goodbye(self) -> Option<Ending> {
+    pub(crate) async fn withdraw(self) -> Option<Ending> {
         // The task may have ended already.
         let _ = self.stop.send(());
         self.task.await.ok().flatten()
@@ -398,7 +398,7 @@ impl Runner {
 
     fn dial_those_due(&mut self) {
         if self.mode != DiscoveryMode::Connect {
-            return self.finds.dial_nobody();
+            return self.finds.dial_none();
         }
         let now = Instant::now();
         let tries = Arc::clone(&self.gate.tries_out);

@@ -69,7 +69,7 @@ pub(crate) const UNORDERED_LANE: u16 = 256;
 /// The lane of unordered broadcasts to the leader. It is ordered: the leader relays a sequence without gaps.
 pub(crate) const UNORDERED_RELAY_LANE: u16 = 257;
 /// Unordered messages in flight to one peer, at most; each has a stream.
-pub(crate) const MAX_UNORDERED_ON_THE_WAY: usize = 128;
+pub(crate) const MAX_UNORDERED_IN_FLIGHT: usize = 128;
 /// Largest span from the first unordered message that a peer has not taken to the newest one.
 pub(crate) const MAX_UNORDERED_SPAN: u64 = 1 << 16;
 /// Numbers in one [`ControlFrame::AckUnordered`], at most.

@@ -90,7 +90,7 @@ pub(crate) struct Limiter {
     turns: VecDeque<Source>,
     next_paced: Option<Instant>,
     /// When the excess of failures in all was last reported: their number hovers about the limit while guesses go on.
-    told_of_all: Option<Instant>,
+    excess_reported_at: Option<Instant>,
     asked: u64,
 }
 
@@ -171,10 +171,10 @@ impl Limiter {
         let at = now;
         self.failures.push_back(Failure { at, source, key });
         let is_old = |told: Instant| now.saturating_duration_since(told) >= WINDOW;
-        let too_many_in_all =
-            self.failures.len() >= MAX_FAILURES_IN_ALL && self.told_of_all.is_none_or(is_old);
+        let too_many_in_all = self.failures.len() >= MAX_FAILURES_IN_ALL
+            && self.excess_reported_at.is_none_or(is_old);
         if too_many_in_all {
-            self.told_of_all = Some(now);
+            self.excess_reported_at = Some(now);
         }
         Some(Consequence {
             closed_until: self.closed(source),

@@ -248,7 +248,7 @@ impl Link {
     }
 
     /// Whether anything authenticated by QUIC arrived since the last probe was sent.
-    pub(crate) fn was_heard_since_probe(&mut self) -> bool {
+    pub(crate) fn received_since_probe(&mut self) -> bool {
         let Some(before) = self.frames_at_probe else {
             return false;
         };

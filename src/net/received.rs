@@ -44,8 +44,8 @@ impl Received {
     }
 
     /// Records since when another member than this peer is known to lead; `None` if no other is known to.
-    pub(crate) fn another_leads(&self, since: Option<Instant>) {
-        lock(&self.stops).another_leads(since);
+    pub(crate) fn note_other_leader(&self, since: Option<Instant>) {
+        lock(&self.stops).note_other_leader(since);
     }
 
     /// Records that this host took nothing from that lane for a while.
@@ -72,20 +72,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Messages that the peer sent earlier as leader may have arrived in that time.
 #[derive(Debug, Default)]
 struct Stops {
-    another_leads_since: Option<Instant>,
+    other_leader_since: Option<Instant>,
     lanes: BTreeMap<u16, Duration>,
 }
 
 impl Stops {
-    fn another_leads(&mut self, since: Option<Instant>) {
-        if since.is_none() || self.another_leads_since.is_none() {
-            self.another_leads_since = since;
+    fn note_other_leader(&mut self, since: Option<Instant>) {
+        if since.is_none() || self.other_leader_since.is_none() {
+            self.other_leader_since = since;
             self.lanes.clear();
         }
     }
 
     fn note(&mut self, lane: u16, from: Instant, until: Instant) {
-        if let Some(since) = self.another_leads_since {
+        if let Some(since) = self.other_leader_since {
             let stopped = until.saturating_duration_since(from.max(since));
             *self.lanes.entry(lane).or_default() += stopped;
         }
@@ -202,8 +202,8 @@ mod tests {
         let received = Received::default();
         received.stopped(3, begin, end);
         assert_eq!(received.stopped_for(3), Duration::ZERO, "it leads itself");
-        received.another_leads(Some(change));
-        received.another_leads(Some(end));
+        received.note_other_leader(Some(change));
+        received.note_other_leader(Some(end));
         received.stopped(3, begin, end);
         received.stopped(3, end, end + Duration::from_millis(5));
         assert_eq!(
@@ -211,7 +211,7 @@ mod tests {
             end - change + Duration::from_millis(5)
         );
         assert_eq!(received.stopped_for(4), Duration::ZERO);
-        received.another_leads(None);
+        received.note_other_leader(None);
         assert_eq!(received.stopped_for(3), Duration::ZERO, "it leads again");
     }
 

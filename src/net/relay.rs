@@ -67,11 +67,11 @@ impl RelayedReader {
             return Err(RUNS_OUT);
         }
         let (origin, incarnation) = (&broadcast.origin, broadcast.incarnation);
-        let mut hearing = ask_hearing_on(intake, origin, Some(incarnation), false, &token).await;
+        let mut hearing = ask_delivery_on(intake, origin, Some(incarnation), false, &token).await;
         if hearing == Hearing::NotYet && !self.unknown_incarnations.contains(origin, incarnation) {
             // Acknowledge the earlier messages first. Then the sender waits, because nothing more is read.
             intake.ack().await;
-            let waits = ask_hearing_on(intake, origin, Some(incarnation), true, &token);
+            let waits = ask_delivery_on(intake, origin, Some(incarnation), true, &token);
             let from = Instant::now();
             hearing = waits.await;
             if let Hearing::Yes { .. } = hearing {
@@ -104,12 +104,12 @@ pub(super) async fn take_forwarded(
     message: OutMessage,
     channel: u8,
 ) {
-    if ask_hearing_on(intake, &origin, None, false, &token).await != Hearing::No {
+    if ask_delivery_on(intake, &origin, None, false, &token).await != Hearing::No {
         intake.deliver(origin, message, channel).await;
     }
 }
 
-async fn ask_hearing_on(
+async fn ask_delivery_on(
     intake: &Intake,
     origin: &PeerId,
     incarnation: Option<Incarnation>,
@@ -117,7 +117,7 @@ async fn ask_hearing_on(
     token: &Opaque,
 ) -> Hearing {
     let stopped = intake.asker.received.stopped_for(intake.lane);
-    ask_hearing(
+    ask_delivery(
         &intake.asker,
         origin,
         incarnation,
@@ -129,7 +129,7 @@ async fn ask_hearing_on(
 
 /// Asks whether a message on behalf of another member may be delivered. With `may_wait` the answer may wait
 /// for the incarnation of the origin. `stopped` is how long this host took nothing from the lane.
-pub(super) async fn ask_hearing(
+pub(super) async fn ask_delivery(
     asker: &Asker,
     origin: &PeerId,
     incarnation: Option<Incarnation>,

@@ -191,10 +191,7 @@ impl Udp {
         #[cfg(test)]
         lock(&tests::LINES).push(Arc::downgrade(&line));
         let simulation = Arc::clone(&runtime.simulation);
-        tokio::spawn(send_what_waits(
-            Arc::downgrade(&line),
-            Arc::clone(&simulation),
-        ));
+        tokio::spawn(send_delayed(Arc::downgrade(&line), Arc::clone(&simulation)));
         Ok(Arc::new(Self {
             line,
             simulation,
@@ -525,7 +522,7 @@ fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Sends each packet when it is due, and says in the log what is simulated. Ends with the socket.
-async fn send_what_waits(line: Weak<Line>, simulation: Arc<Simulation>) {
+async fn send_delayed(line: Weak<Line>, simulation: Arc<Simulation>) {
     let mut warned: Option<(SimulatedNetwork, Instant)> = None;
     while let Some(line) = line.upgrade() {
         let network = simulation.network();

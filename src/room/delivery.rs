@@ -32,7 +32,7 @@ impl Room {
                 Ok(())
             }
             How::Loose(how) => {
-                let dropped = shared.outboxes.send_loose(peer, &message, how)?;
+                let dropped = shared.outboxes.send_unreliable(peer, &message, how)?;
                 report_dropped(&shared.dispatch, dropped);
                 Ok(())
             }
@@ -64,14 +64,17 @@ impl Room {
             match how {
                 How::Reliable(how) => outboxes.broadcast_central(message, how)?,
                 How::Loose(how) => {
-                    report_dropped(dispatch, outboxes.broadcast_loose_central(message, how)?);
+                    report_dropped(
+                        dispatch,
+                        outboxes.broadcast_unreliable_central(message, how)?,
+                    );
                 }
             }
             return Ok(0);
         }
         match how {
             How::Loose(how) => {
-                let (took, dropped) = outboxes.broadcast_loose(message, how)?;
+                let (took, dropped) = outboxes.broadcast_unreliable(message, how)?;
                 report_dropped(dispatch, dropped);
                 Ok(took)
             }
@@ -92,7 +95,7 @@ impl Room {
         let max = self
             .shared
             .outboxes
-            .max_loose(peer, peer.is_none() && self.is_centralized());
+            .max_unreliable(peer, peer.is_none() && self.is_centralized());
         max.map(|max| max.min(self.max_message_size()))
     }
 }

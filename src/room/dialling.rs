@@ -235,7 +235,7 @@ pub(super) fn core_dial_ended(
             }
             // The peer's own dial was faster, and that link is lost again by now.
             let once_more = refused.code == Code::AlreadyConnected && is_lost();
-            is_hopeless(refused.code) && !once_more
+            is_permanent(refused.code) && !once_more
         }
         Ok(_) if node.membership().get(&peer).is_some() => return None,
         // The key's holder has another id than introduced, or is gone again.
@@ -307,14 +307,14 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
         match ended {
             Ok(peer) => return Ok(peer),
             // Over a carrier the same refusal would follow.
-            Err(refused) if is_hopeless(refused.code) && is_direct && direct == 0 => {
+            Err(refused) if is_permanent(refused.code) && is_direct && direct == 0 => {
                 return Err(refused);
             }
             // Another process may have answered at that address: another try may still succeed.
-            Err(refused) if is_hopeless(refused.code) && attempts.is_empty() => {
+            Err(refused) if is_permanent(refused.code) && attempts.is_empty() => {
                 result = Err(refused);
             }
-            Err(refused) if !is_hopeless(refused.code) => result = Err(refused),
+            Err(refused) if !is_permanent(refused.code) => result = Err(refused),
             Err(_) => {}
         }
     }
@@ -433,7 +433,7 @@ fn nothing_listens(address: SocketAddr) -> Refused {
 }
 
 /// Whether another dial would fail in the same way.
-fn is_hopeless(code: Code) -> bool {
+fn is_permanent(code: Code) -> bool {
     matches!(
         code,
         Code::SessionMismatch

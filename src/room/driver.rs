@@ -59,18 +59,18 @@ const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 /// Longest duration of leaving.
 const LEAVE_LIMIT: Duration = Duration::from_secs(2);
 /// Shortest wait for the answers to a leave.
-const MIN_FAREWELL: Duration = Duration::from_millis(250);
+const MIN_LEAVE_WAIT: Duration = Duration::from_millis(250);
 /// Shortest wait if an external store elects: a leader resigns and returns its lease there.
-const MIN_STORE_FAREWELL: Duration = Duration::from_secs(1);
+const MIN_STORE_LEAVE_WAIT: Duration = Duration::from_secs(1);
 /// Longest wait for closed connections to send their close.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 /// Interval for polling whether the host has received a departure that an admission waits for.
 const HOST_POLL: Duration = Duration::from_millis(5);
 /// Shortest interval between reports to the core of how long the host has taken no events.
-const HOST_LOOK_INTERVAL: Duration = Duration::from_millis(50);
+const HOST_REPORT_INTERVAL: Duration = Duration::from_millis(50);
 /// Departures that the host has not received yet, at most. Beyond that no peer is admitted, so that members
 /// that come and go do not fill the memory of a host that takes no events.
-const MAX_UNTOLD_DEPARTURES: usize = 256;
+const MAX_PENDING_DEPARTURES: usize = 256;
 
 /// Reports to an admission whether its link is part of the room.
 type AttachAnswer = oneshot::Sender<Result<(), Code>>;
@@ -141,7 +141,7 @@ impl Driver {
 
     /// Waits for the next event and handles it. Cancel safe while it waits.
     async fn step(&mut self) {
-        self.look_again();
+        self.retry_waiting();
         self.set_timers();
         let deadline = self.timers.next();
         let (began, timer_began) = (Moment::now(), Instant::now());
@@ -224,7 +224,7 @@ impl Driver {
     }
 
     fn tick(&mut self) {
-        self.hear_probed();
+        self.report_probed();
         self.look_at_host();
         if let Some(shows) = self.node.wall_clock_set() {
             self.feed(Input::WallClock(shows));
@@ -233,8 +233,8 @@ impl Driver {
     }
 
     /// Notifies the core which peers have shown a sign of life since they were probed.
-    fn hear_probed(&mut self) {
-        for peer in self.sessions.heard_since_probe() {
+    fn report_probed(&mut self) {
+        for peer in self.sessions.responded_since_probe() {
             self.feed(Input::Heard { peer });
         }
     }
@@ -242,7 +242,7 @@ impl Driver {
     /// Notifies the core how long the host has taken no events; its heartbeats report that to the others. The
     /// input that follows carries out the outputs.
     fn look_at_host(&mut self) {
-        if self.host_seen_at.elapsed() < HOST_LOOK_INTERVAL {
+        if self.host_seen_at.elapsed() < HOST_REPORT_INTERVAL {
             return;
         }
         self.host_seen_at = Instant::now();
@@ -313,7 +313,7 @@ impl Driver {
             self.sessions.say(&peer, ControlFrame::BroadcastAgain);
         }
         self.sessions.follow(self.node.core.leader());
-        self.lay_tunnels();
+        self.route_tunnels();
         if events.is_empty() && self.publishes_later {
             self.is_unpublished = true;
         } else {
@@ -337,7 +337,7 @@ impl Driver {
     }
 
     /// Routes tunnels through the leader, which carries links of members that reach only it.
-    fn lay_tunnels(&self) {
+    fn route_tunnels(&self) {
         // A node that leaves no longer follows a leader, and its last messages are on their way.
         if self.leave_asked {
             return;
@@ -680,7 +680,7 @@ impl Driver {
             }
         }
         self.end_outlived_session(hello, key);
-        if self.sessions.untold_departures() >= MAX_UNTOLD_DEPARTURES {
+        if self.sessions.pending_departures() >= MAX_PENDING_DEPARTURES {
             let why =
                 "a host has not yet received that earlier players left; try again in a few seconds";
             return Err(explained(Code::MaxConnectionsReached, why));
@@ -723,7 +723,7 @@ impl Driver {
             .is_some_and(|holder| holder != key)
         {
             // The id's holder may have shown a sign of life since it was asked for one.
-            self.hear_probed();
+            self.report_probed();
         }
         let said = Count {
             generation: attach.our_generation,
@@ -827,7 +827,7 @@ impl Driver {
         self.queues.discovered.close();
         let mut discovery = None;
         if let Some(running) = self.discovery.take() {
-            discovery = running.say_goodbye().await;
+            discovery = running.withdraw().await;
         }
         let flushed = self.flush(Instant::now() + FLUSH_LIMIT).await;
         self.sessions.end_lanes(flushed);
@@ -837,14 +837,14 @@ impl Driver {
             .max()
             .unwrap_or_default();
         let least = match &self.store {
-            Some(_) => MIN_STORE_FAREWELL,
-            None => MIN_FAREWELL,
+            Some(_) => MIN_STORE_LEAVE_WAIT,
+            None => MIN_LEAVE_WAIT,
         };
         self.feed(Input::Command(Command::Leave));
-        let farewell_limit = limit.min(Instant::now() + least.max(slowest * 3));
-        while !self.departed && Instant::now() < farewell_limit {
+        let leave_wait_limit = limit.min(Instant::now() + least.max(slowest * 3));
+        while !self.departed && Instant::now() < leave_wait_limit {
             // The loop checks its condition however the wait ends.
-            let _ = timeout(farewell_limit - Instant::now(), self.step()).await;
+            let _ = timeout(leave_wait_limit - Instant::now(), self.step()).await;
         }
         self.gate.endpoint.close(close::DONE, b"left");
         let rest = limit

@@ -143,7 +143,7 @@ impl Broadcasts {
     }
 
     /// [`Broadcasts::hear`] for a relay that has left: its lanes are read to their end, and nothing waits any more.
-    pub(super) fn hear_departing(
+    pub(super) fn answer_departing(
         &self,
         node: &Node,
         message: InAnothersName,

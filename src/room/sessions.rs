@@ -70,7 +70,7 @@ struct Session {
     /// Messages of the peer's host in this session that this host will not get.
     missed: u64,
     /// Number of those that the host was notified of.
-    missed_told: u64,
+    missed_reported: u64,
     /// Whether the peer's return is still to be reported; the report follows with the number of missed messages.
     returns: bool,
     close_code: VarInt,
@@ -202,7 +202,7 @@ impl Sessions {
     }
 
     /// Number of departures that the host has not received yet. It receives them in order.
-    pub(super) fn untold_departures(&mut self) -> usize {
+    pub(super) fn pending_departures(&mut self) -> usize {
         while let Some(oldest) = self.undelivered_departures.front() {
             if self.context.dispatch.has_undelivered_left(oldest) {
                 break;
@@ -213,12 +213,12 @@ impl Sessions {
     }
 
     /// Peers from which anything arrived since they were probed.
-    pub(super) fn heard_since_probe(&mut self) -> Vec<PeerId> {
+    pub(super) fn responded_since_probe(&mut self) -> Vec<PeerId> {
         self.sessions
             .iter_mut()
             .filter_map(|(peer, session)| {
                 let link = &mut session.current.as_mut()?.link;
-                link.was_heard_since_probe().then(|| peer.clone())
+                link.received_since_probe().then(|| peer.clone())
             })
             .collect()
     }
@@ -271,7 +271,7 @@ impl Sessions {
         let now = Instant::now();
         for (peer, session) in &self.sessions {
             let is_former = Some(peer) != leader;
-            session.received.another_leads(is_former.then_some(now));
+            session.received.note_other_leader(is_former.then_some(now));
         }
     }
 
@@ -379,7 +379,7 @@ impl Sessions {
                     key,
                     received: Arc::default(),
                     missed: 0,
-                    missed_told: 0,
+                    missed_reported: 0,
                     returns: false,
                     close_code: close::DONE,
                     close_reason: "",
@@ -432,10 +432,10 @@ impl Sessions {
         if !std::mem::take(&mut session.returns) {
             return Ok(None);
         }
-        let told = std::mem::replace(&mut session.missed_told, missed);
+        let told = std::mem::replace(&mut session.missed_reported, missed);
         Ok(Some(Returned {
             peer: peer.clone(),
-            undelivered: self.context.outboxes.tell_missed(peer),
+            undelivered: self.context.outboxes.take_missed(peer),
             missed: missed - told,
         }))
     }
@@ -580,7 +580,7 @@ impl Sessions {
         }
         left.undelivered = undelivered;
         let Some(session) = self.sessions.remove(peer) else {
-            return self.tell_left(left);
+            return self.deliver_left(left);
         };
         self.count_ended(session.key, session.count.generation.saturating_add(1));
         for (id, link) in session.retired {
@@ -588,7 +588,7 @@ impl Sessions {
             self.owners.remove(&id);
         }
         let Some(Current { id, link, .. }) = session.current else {
-            return self.tell_left(left);
+            return self.deliver_left(left);
         };
         match left.why {
             LeftReason::Left => {
@@ -602,7 +602,7 @@ impl Sessions {
             }
             LeftReason::Kicked => {
                 self.owners.remove(&id);
-                self.tell_left(left);
+                self.deliver_left(left);
                 // The peer closes the link itself, after it has received the kick.
                 self.linger(link, close::DONE);
             }
@@ -613,7 +613,7 @@ impl Sessions {
                     && (left.code, left.bytes.as_slice()) != (0, &[]) =>
             {
                 self.owners.remove(&id);
-                self.tell_left(left);
+                self.deliver_left(left);
                 self.linger(link, close::DISCONNECTED);
             }
             _ => {
@@ -621,7 +621,7 @@ impl Sessions {
                 link.close(session.close_code, session.close_reason);
                 // Dropping the link stops its reader: no message of this peer follows.
                 drop(link);
-                self.tell_left(left);
+                self.deliver_left(left);
             }
         }
     }
@@ -633,7 +633,7 @@ impl Sessions {
         self.ended.insert(key, ended);
     }
 
-    fn tell_left(&mut self, left: Left) {
+    fn deliver_left(&mut self, left: Left) {
         self.undelivered_departures.push_back(left.peer.clone());
         self.context.dispatch.push(Event::Left(left));
     }
@@ -655,7 +655,7 @@ impl Sessions {
     pub(super) fn departed(&mut self, id: LinkId) {
         if let Some(departing) = self.departing.remove(&id) {
             self.owners.remove(&id);
-            self.tell_left(departing.left);
+            self.deliver_left(departing.left);
             // The leaver closes the connection; it may still wait for our answer.
             self.linger(departing.link, close::DONE);
         }

@@ -9,7 +9,7 @@ use crate::core::wire::Opaque;
 use crate::net::events::{LinkEvent, LinkId, RelayEvent};
 
 /// Members remembered after a vain wait for the confirmation of their leadership, at most.
-const MAX_IN_VAIN: usize = 256;
+const MAX_VAIN_WAITS: usize = 256;
 
 /// Waiting messages: one per lane, which is not read meanwhile.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Unjudged {
             return true;
         }
         tracing::warn!(%peer, "a member leads by its own account, and etcd does not say so: what it sends as leader is dropped; it lies, or this node does not reach etcd");
-        if self.in_vain.len() >= MAX_IN_VAIN {
+        if self.in_vain.len() >= MAX_VAIN_WAITS {
             self.in_vain.clear();
         }
         self.in_vain.insert(peer.clone(), token.clone());

@@ -256,11 +256,11 @@ fn does_not_vote_before_it_has_met_all(directory: &Directory, session: &str, sta
     let c = directory.open("c", session);
     c.connect_to(&a);
     settled(&[&a, &b, &c]);
-    hand_over_to("b", [&a, &b, &c]);
+    transfer_to("b", [&a, &b, &c]);
 }
 
 /// Requests it again and again: a voter that does not vote yet is not elected.
-fn hand_over_to(name: &str, members: [&Member; 3]) {
+fn transfer_to(name: &str, members: [&Member; 3]) {
     eventually("it leads", || {
         // Refused while there is no leader.
         let _ = members[0].room.set_leader(&id(name));
@@ -273,7 +273,7 @@ fn hand_over_to(name: &str, members: [&Member; 3]) {
 /// Elections in which `b` votes or is elected, so that its state file changes.
 fn elect_again(members: [&Member; 3]) {
     for name in ["b", "a", "b", "c"] {
-        hand_over_to(name, members);
+        transfer_to(name, members);
     }
 }
 

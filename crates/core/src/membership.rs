@@ -72,7 +72,7 @@ pub struct Member {
     pub host_silent: Duration,
     /// Whether this node's host has received an event about that silence.
     pub silence_reported: bool,
-    last_heard: Time,
+    last_sign_of_life: Time,
     open: VecDeque<(u64, Time)>,
     newest: Option<(u64, Time)>,
     /// The newest heartbeat that arrived over an earlier link of this session.
@@ -100,7 +100,7 @@ impl Member {
             rtt: RttEstimator::default(),
             host_silent: Duration::ZERO,
             silence_reported: false,
-            last_heard: now,
+            last_sign_of_life: now,
             open: VecDeque::new(),
             newest: None,
             newest_before: None,
@@ -111,13 +111,13 @@ impl Member {
     }
 
     /// Whether a sign of life arrived after `at`.
-    pub fn was_heard_after(&self, at: Time) -> bool {
-        self.last_heard > at
+    pub fn had_sign_of_life_after(&self, at: Time) -> bool {
+        self.last_sign_of_life > at
     }
 
     /// Notes an authenticated sign of life.
     pub fn heard(&mut self, now: Time) {
-        self.last_heard = self.last_heard.max(now);
+        self.last_sign_of_life = self.last_sign_of_life.max(now);
         self.probes_sent = 0;
         self.failed_probe = false;
     }
@@ -193,7 +193,7 @@ impl Member {
     }
 
     fn lost_at(&self, timeout: Duration) -> Time {
-        self.last_heard + timeout
+        self.last_sign_of_life + timeout
     }
 
     /// The time of the next probe. The six probes are a little over a round trip apart, so that even the last can be
@@ -208,7 +208,7 @@ impl Member {
         }
         let rtt = self.rtt.smoothed().unwrap_or(MIN_PROBE_LEAD);
         let lead = MIN_PROBE_LEAD.max(rtt * (PROBES + 1));
-        Some((self.lost_at(timeout) - lead).max(self.last_heard + interval))
+        Some((self.lost_at(timeout) - lead).max(self.last_sign_of_life + interval))
     }
 }
 

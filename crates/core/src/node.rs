@@ -52,7 +52,7 @@ pub use contract::{
 };
 
 /// Minimum interval between reports of messages that were dropped for a counter.
-const DROPS_ARE_TOLD_EVERY: Duration = Duration::from_secs(10);
+const DROP_REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A member of a room; see the module's text.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct Node {
     config: NodeConfig,
     clock: WallClock,
     /// Time of the last report of a dropped message.
-    drop_told_at: Option<Time>,
+    drop_reported_at: Option<Time>,
     election: AnyElection,
     membership: Membership,
     absent: BTreeMap<PeerId, Absent>,
@@ -93,7 +93,7 @@ pub struct Node {
     news: BTreeSet<PeerId>,
     /// The time of the next news, if any.
     news_at: Option<Time>,
-    told_leader: Option<PeerId>,
+    reported_leader: Option<PeerId>,
     probes: u64,
     unanswered_leaves: Option<BTreeSet<PeerId>>,
     /// Whether the room is over for this node.
@@ -145,7 +145,7 @@ impl Node {
         let mut node = Self {
             election,
             clock,
-            drop_told_at: None,
+            drop_reported_at: None,
             me,
             incarnation,
             membership: Membership::new(
@@ -172,7 +172,7 @@ impl Node {
             heartbeats: 0,
             news: BTreeSet::new(),
             news_at: None,
-            told_leader: None,
+            reported_leader: None,
             probes: 0,
             unanswered_leaves: None,
             ended: false,
@@ -269,13 +269,15 @@ impl Node {
 
     /// Whether this node refuses links with any peer of that id and key, regardless of introductions.
     fn keeps_out(&self, peer: &PeerId, key: Option<Fingerprint>) -> bool {
-        let is_key_out = |key| {
+        let is_key_blocked = |key| {
             let lost = self.absent.get(peer);
             self.is_kicked(peer, key)
-                || self.bans.is_barred(key)
+                || self.bans.is_undialled_violator(key)
                 || lost.is_some_and(|lost| lost.key != key)
         };
-        self.bans.is_disconnected(peer) || self.is_name_kicked(peer) || key.is_some_and(is_key_out)
+        self.bans.is_disconnected(peer)
+            || self.is_name_kicked(peer)
+            || key.is_some_and(is_key_blocked)
     }
 
     /// Whether this node leads.
@@ -502,7 +504,7 @@ impl Node {
         self.take_election_outputs(now);
         // Messages that arrived from the new leader before it was known to lead can end this room, and with it the
         // leadership.
-        while self.leader() != self.told_leader.as_ref() {
+        while self.leader() != self.reported_leader.as_ref() {
             let new = self.leader().cloned();
             let leadership = self.election.leadership();
             let stamp = &leadership.record.stamp;
@@ -512,17 +514,17 @@ impl Node {
                 false => LeaderReason::Lost,
             };
             let change = LeaderChange {
-                old: std::mem::replace(&mut self.told_leader, new.clone()),
+                old: std::mem::replace(&mut self.reported_leader, new.clone()),
                 new,
                 term: stamp.term,
                 epoch: stamp.epoch.override_seq,
                 reason,
             };
             self.note_arrival(now, &change);
-            self.leader_learns_of_unlinked();
+            self.report_unlinked_to_leader();
             self.event(Event::LeaderChanged(change));
             self.room_found(now);
-            self.decider_changed(now);
+            self.redirect_requests(now);
             self.share_room_rules(now);
             self.take_election_outputs(now);
         }
@@ -606,7 +608,7 @@ impl Node {
         }
         member.heard(now);
         let path = member.path;
-        self.binding_lives(from);
+        self.binding_confirmed(from);
         if !may_travel(&envelope.message, path) {
             return;
         }
@@ -672,13 +674,13 @@ impl Node {
                 pulse: heartbeat.pulse,
             };
             self.elect_for(now, from, input);
-            self.decider_heard(from);
+            self.ask_decider_again(from);
         }
         self.note_host(from);
         if answer {
             self.heartbeat(now, from, false);
         }
-        self.beat_with(now, from);
+        self.join_pacemaker(now, from);
     }
 
     fn datagram(&mut self, now: Time, from: &PeerId, probe: Probe) {
@@ -698,7 +700,7 @@ impl Node {
         if let Some(member) = self.membership.get_mut(peer) {
             member.heard(now);
         }
-        self.binding_lives(peer);
+        self.binding_confirmed(peer);
     }
 
     fn command(&mut self, now: Time, command: Command) -> Result<(), CommandError> {
@@ -821,18 +823,18 @@ impl Node {
     fn punish(&mut self, now: Time, peer: &PeerId, error: ElectionError) {
         match error {
             ElectionError::Violation(what) => self.violation(now, peer, what),
-            ElectionError::TooLarge { value, bound } => self.tell_drop(now, peer, value, bound),
+            ElectionError::TooLarge { value, bound } => self.report_drop(now, peer, value, bound),
             other => debug_assert!(false, "a peer's message gave {other}"),
         }
     }
 
     /// Reports a dropped message of `peer`, with the counter that was too large.
-    fn tell_drop(&mut self, now: Time, peer: &PeerId, value: u64, bound: u64) {
-        let told = self.drop_told_at;
-        if told.is_some_and(|at| now.since(at) < DROPS_ARE_TOLD_EVERY) {
+    fn report_drop(&mut self, now: Time, peer: &PeerId, value: u64, bound: u64) {
+        let told = self.drop_reported_at;
+        if told.is_some_and(|at| now.since(at) < DROP_REPORT_INTERVAL) {
             return;
         }
-        self.drop_told_at = Some(now);
+        self.drop_reported_at = Some(now);
         self.outputs.push_back(Output::Dropped {
             from: peer.clone(),
             value,

@@ -135,13 +135,13 @@ impl Runs {
             (false, false) => {
                 self.runs.insert(at, (number, number + 1));
                 if self.runs.len() > MAX_RUNS {
-                    self.forget_the_shortest_but(at);
+                    self.forget_shortest_except(at);
                 }
             }
         }
     }
 
-    fn forget_the_shortest_but(&mut self, kept: usize) {
+    fn forget_shortest_except(&mut self, kept: usize) {
         let runs = self.runs.iter().enumerate();
         let others = runs.filter(|(index, _)| *index != kept);
         let shortest = others.min_by_key(|(_, (start, end))| end - start);

@@ -98,7 +98,7 @@ fn beyond_256_only_the_newest_state_of_each_member_and_the_newest_loss_of_each_l
 }
 
 #[test]
-fn of_ever_new_members_and_locks_the_newest_1024_wait() {
+fn keeps_the_newest_1024_members_and_locks() {
     for event in [state, lock_lost] {
         let (dispatch, seen) = host();
         for n in 0..MANY {

@@ -313,7 +313,7 @@ fn wait_for(told: &Mutex<Vec<Event>>, count: usize) -> Vec<Event> {
 }
 
 #[test]
-fn the_oldest_datagrams_make_way_and_take_no_room_of_messages() {
+fn drops_the_oldest_datagrams_without_using_the_messages_capacity() {
     let (dispatch, told, go) = stopped();
     for number in 0..10 {
         dispatch.push_datagram(message(number, 4), None);

@@ -178,7 +178,7 @@ fn the_struct_of_the_seeded_strategy_has_none_either() {
 }
 
 #[test]
-fn the_defaults_are_those_of_a_room_without_options_but_without_discovery() {
+fn defaults_equal_a_room_without_options_except_discovery() {
     let expected = Config {
         discovery: DiscoveryMode::Off,
         ..Config::default()
@@ -310,7 +310,7 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
 }
 
 #[test]
-fn entry_and_yielding_are_refused_where_they_mean_nothing() {
+fn refuses_entry_and_yielding_without_meaning() {
     for entry in [MMN_ENTRY_CREATE, MMN_ENTRY_JOIN] {
         let with = |rule: &str| {
             format!(

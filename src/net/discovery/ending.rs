@@ -52,7 +52,7 @@ impl Ending {
         let waits = events.and_then(|events| register(events, &Waker::from(Arc::new(planter))));
         Self {
             began: Instant::now(),
-            returns: tell_to_end(&daemon),
+            returns: request_shutdown(&daemon),
             waits,
             ended,
             shown_at,
@@ -110,7 +110,7 @@ fn register(
 }
 
 /// Retries until there is room in the responder's queue; `None` if the thread has ended already.
-fn tell_to_end(daemon: &ServiceDaemon) -> Option<Receiver<DaemonStatus>> {
+fn request_shutdown(daemon: &ServiceDaemon) -> Option<Receiver<DaemonStatus>> {
     let until = Instant::now() + LIMIT;
     loop {
         match daemon.shutdown() {

@@ -163,7 +163,7 @@ impl Finds {
     }
 
     /// Marks all finds as not to be dialled.
-    pub(super) fn dial_nobody(&mut self) {
+    pub(super) fn dial_none(&mut self) {
         for find in self.finds.values_mut() {
             find.permanent = true;
         }

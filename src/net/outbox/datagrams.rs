@@ -202,7 +202,7 @@ impl Outboxes {
     ///
     /// # Errors
     /// [`SendError`], but never because a queue is full; nothing was queued then.
-    pub(crate) fn send_loose(
+    pub(crate) fn send_unreliable(
         &self,
         peer: &PeerId,
         message: &OutMessage,
@@ -221,25 +221,25 @@ impl Outboxes {
         Ok(some(peer, dropped).into_iter().collect())
     }
 
-    /// [`Outboxes::send_loose`] to every peer. Also returns the number of recipients.
+    /// [`Outboxes::send_unreliable`] to every peer. Also returns the number of recipients.
     ///
     /// # Errors
-    /// As [`Outboxes::send_loose`].
-    pub(crate) fn broadcast_loose(
+    /// As [`Outboxes::send_unreliable`].
+    pub(crate) fn broadcast_unreliable(
         &self,
         message: &OutMessage,
         how: Loose,
     ) -> Result<(usize, Dropped), SendError> {
         let mut inner = self.lock()?;
         inner.check_datagrams(message.payload.len(), false)?;
-        Ok(inner.push_loose(message, how, &DatagramRole::Peer, None))
+        Ok(inner.push_unreliable(message, how, &DatagramRole::Peer, None))
     }
 
     /// Queues an unreliable broadcast for the leader to relay. If this node leads, it goes to every linked peer.
     ///
     /// # Errors
-    /// As [`Outboxes::send_loose`].
-    pub(crate) fn broadcast_loose_central(
+    /// As [`Outboxes::send_unreliable`].
+    pub(crate) fn broadcast_unreliable_central(
         &self,
         message: &OutMessage,
         how: Loose,
@@ -250,7 +250,9 @@ impl Outboxes {
             Lead::Peer(leader, token) => (leader.clone(), token.clone()),
             Lead::Myself { .. } => {
                 inner.check_datagrams(message.payload.len(), true)?;
-                return Ok(inner.push_loose(message, how, &DatagramRole::Peer, None).1);
+                return Ok(inner
+                    .push_unreliable(message, how, &DatagramRole::Peer, None)
+                    .1);
             }
         };
         inner.check_datagrams(message.payload.len(), true)?;
@@ -263,7 +265,7 @@ impl Outboxes {
 
     /// Queues another member's datagram for every linked peer but its origin. Peers whose link does not
     /// carry its length are skipped.
-    pub(crate) fn relay_loose(
+    pub(crate) fn relay_datagram(
         &self,
         relay: &LooseRelay,
         message: &OutMessage,
@@ -275,7 +277,9 @@ impl Outboxes {
             token: relay.token.clone(),
         };
         let mut inner = self.lock_always();
-        inner.push_loose(message, how, &role, Some(&relay.origin)).1
+        inner
+            .push_unreliable(message, how, &role, Some(&relay.origin))
+            .1
     }
 
     /// The next datagram for the link to a peer, and how many expired before it. If there is none, the next
@@ -316,7 +320,7 @@ impl Outboxes {
 
     /// The longest unreliable message to a peer, or to every linked peer for `None`; through the leader if
     /// `is_central`. Without linked peers it is the limit of a new link. `None` if there is no such peer.
-    pub(crate) fn max_loose(&self, peer: Option<&PeerId>, is_central: bool) -> Option<usize> {
+    pub(crate) fn max_unreliable(&self, peer: Option<&PeerId>, is_central: bool) -> Option<usize> {
         let mut inner = self.lock_always();
         let open = inner.open.iter_mut();
         let linked =
@@ -326,7 +330,7 @@ impl Outboxes {
                 if let Some(max) = outbox.meter.max_datagram() {
                     outbox.datagrams.max_bytes = max;
                 }
-                outbox.max_loose(is_central)
+                outbox.max_unreliable(is_central)
             })
             .min();
         let alone = || max_payload(LEAST_DATAGRAM_BYTES, is_central);
@@ -353,7 +357,7 @@ impl Inner {
         }
     }
 
-    fn push_loose(
+    fn push_unreliable(
         &mut self,
         message: &OutMessage,
         how: Loose,
@@ -381,13 +385,13 @@ impl Inner {
 }
 
 impl super::Outbox {
-    fn max_loose(&self, is_central: bool) -> usize {
+    fn max_unreliable(&self, is_central: bool) -> usize {
         let max = self.datagrams.max_payload(is_central);
         max.min(self.max_message_size)
     }
 
     fn check_datagram(&self, peer: &PeerId, len: usize, is_central: bool) -> Result<(), SendError> {
-        let max = self.max_loose(is_central);
+        let max = self.max_unreliable(is_central);
         if len > max {
             return Err(SendError::DatagramTooLarge {
                 len,
@@ -418,19 +422,19 @@ mod tests {
             messages: 10,
             bytes: 1 << 20,
         });
-        let most = outboxes.max_loose(None, false).expect("a limit");
+        let most = outboxes.max_unreliable(None, false).expect("a limit");
         assert!((1100..=LEAST_DATAGRAM_BYTES).contains(&most), "{most}");
         let how = Loose::default();
-        let alone = outboxes.broadcast_loose(&message(most), how);
+        let alone = outboxes.broadcast_unreliable(&message(most), how);
         assert_eq!(alone, Ok((0, Vec::new())));
         for len in [most + 1, 3000] {
-            let refused = outboxes.broadcast_loose(&message(len), how);
+            let refused = outboxes.broadcast_unreliable(&message(len), how);
             let too_large = SendError::DatagramTooLargeAlone { len, max: most };
             assert_eq!(refused, Err(too_large));
         }
-        let central = outboxes.max_loose(None, true).expect("a limit");
+        let central = outboxes.max_unreliable(None, true).expect("a limit");
         assert!((850..most).contains(&central), "{central}");
         let nobody = PeerId::new("nobody").expect("an id");
-        assert_eq!(outboxes.max_loose(Some(&nobody), false), None);
+        assert_eq!(outboxes.max_unreliable(Some(&nobody), false), None);
     }
 }

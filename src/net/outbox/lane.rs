@@ -7,13 +7,13 @@ use room_transport::quic::{RECEIVE_WINDOW_BYTES, SEND_WINDOW_BYTES, STREAM_RECEI
 use tokio::sync::Notify;
 
 use super::{Entry, SenderRole};
-use crate::net::frame::{MAX_UNORDERED_ON_THE_WAY, MAX_UNORDERED_SPAN, UNORDERED_LANE};
+use crate::net::frame::{MAX_UNORDERED_IN_FLIGHT, MAX_UNORDERED_SPAN, UNORDERED_LANE};
 
 /// Numbered messages of a lane.
 #[derive(Debug)]
 pub(super) struct Lane {
     /// Messages in flight, at most.
-    most_on_the_way: usize,
+    max_in_flight: usize,
     /// An acknowledged unordered message leaves a gap (`None`) until the ones before it are acknowledged. The
     /// first entry is never a gap.
     entries: VecDeque<Option<Entry>>,
@@ -24,9 +24,9 @@ pub(super) struct Lane {
     /// Number of entries that the present link has taken.
     taken: usize,
     /// Number of those that the peer has not acknowledged.
-    on_the_way: usize,
+    in_flight: usize,
     /// Their cost in bytes.
-    bytes_on_the_way: usize,
+    bytes_in_flight: usize,
     /// The number after the last message that any link of this session has taken.
     pub(super) sent_until: u64,
     /// The number after the last broadcast sent here to be relayed.
@@ -45,14 +45,14 @@ const MESSAGE_COST_BYTES: usize = 64;
 const MAX_MESSAGE_COST_BYTES: usize = STREAM_RECEIVE_WINDOW_BYTES as usize + MESSAGE_COST_BYTES;
 /// Limit of bytes in flight on all lanes to the peer. Messages beyond it wait here: in QUIC they would delay
 /// the control stream and other lanes.
-const MAX_BYTES_ON_THE_WAY: usize = 4 << 20;
+const MAX_BYTES_IN_FLIGHT: usize = 4 << 20;
 /// A lane with no more than this in flight may continue despite bulk on other lanes,
 const SMALL_LANE_BYTES: usize = 64 << 10;
 /// until this much is in flight on all lanes.
 const MAX_BYTES_WITH_SMALL_LANES: usize = 7 << 20;
 // Bulk leaves room for small lanes, and both leave room for the control stream.
 const _: () = {
-    assert!(MAX_BYTES_ON_THE_WAY + MAX_MESSAGE_COST_BYTES < MAX_BYTES_WITH_SMALL_LANES);
+    assert!(MAX_BYTES_IN_FLIGHT + MAX_MESSAGE_COST_BYTES < MAX_BYTES_WITH_SMALL_LANES);
     assert!(MAX_BYTES_WITH_SMALL_LANES + SMALL_LANE_BYTES < SEND_WINDOW_BYTES as usize);
     assert!(SEND_WINDOW_BYTES <= RECEIVE_WINDOW_BYTES as u64);
 };
@@ -85,16 +85,16 @@ fn cost(entry: &Entry) -> usize {
 impl Lane {
     pub(super) fn new(lane: u16) -> Self {
         Self {
-            most_on_the_way: match lane {
-                UNORDERED_LANE => MAX_UNORDERED_ON_THE_WAY,
+            max_in_flight: match lane {
+                UNORDERED_LANE => MAX_UNORDERED_IN_FLIGHT,
                 _ => usize::MAX,
             },
             entries: VecDeque::new(),
             queued: Load::default(),
             first_seq: 0,
             taken: 0,
-            on_the_way: 0,
-            bytes_on_the_way: 0,
+            in_flight: 0,
+            bytes_in_flight: 0,
             sent_until: 0,
             central_until: 0,
             writer: None,
@@ -139,16 +139,16 @@ impl Lane {
     /// Prepares for a new link with a writer of its own.
     pub(super) fn restart(&mut self) {
         self.taken = 0;
-        self.on_the_way = 0;
-        self.bytes_on_the_way = 0;
+        self.in_flight = 0;
+        self.bytes_in_flight = 0;
         self.writer = None;
         self.writer_waits = false;
         self.held = false;
     }
 
     /// Cost of the messages that the present link has taken and the peer has not acknowledged.
-    pub(super) fn bytes_on_the_way(&self) -> usize {
-        self.bytes_on_the_way
+    pub(super) fn bytes_in_flight(&self) -> usize {
+        self.bytes_in_flight
     }
 
     /// Whether the next message may be sent with this many bytes in flight on other lanes.
@@ -157,11 +157,11 @@ impl Lane {
             return false;
         };
         let cost = next.as_ref().map_or(0, cost);
-        let max = match self.bytes_on_the_way + cost <= SMALL_LANE_BYTES {
+        let max = match self.bytes_in_flight + cost <= SMALL_LANE_BYTES {
             true => MAX_BYTES_WITH_SMALL_LANES,
-            false => MAX_BYTES_ON_THE_WAY,
+            false => MAX_BYTES_IN_FLIGHT,
         };
-        on_other_lanes + self.bytes_on_the_way < max && self.on_the_way < self.most_on_the_way
+        on_other_lanes + self.bytes_in_flight < max && self.in_flight < self.max_in_flight
     }
 
     pub(super) fn push(&mut self, entry: Entry) {
@@ -194,8 +194,8 @@ impl Lane {
             let Some(entry) = entry else {
                 continue; // acknowledged on an earlier link
             };
-            self.on_the_way += 1;
-            self.bytes_on_the_way += cost(&entry);
+            self.in_flight += 1;
+            self.bytes_in_flight += cost(&entry);
             self.sent_until = self.sent_until.max(seq + 1);
             if let SenderRole::Central { number, .. } = entry.role {
                 self.central_until = self.central_until.max(number + 1);
@@ -234,8 +234,8 @@ impl Lane {
             if let Some(entry) = entry {
                 gone.count(&entry);
                 if index < self.taken {
-                    self.on_the_way -= 1;
-                    self.bytes_on_the_way -= cost(&entry);
+                    self.in_flight -= 1;
+                    self.bytes_in_flight -= cost(&entry);
                 }
             }
         }
@@ -260,8 +260,8 @@ impl Lane {
         if let Some(entry) = self.entries.get_mut(index).and_then(Option::take) {
             gone.count(&entry);
             if index < self.taken {
-                self.on_the_way -= 1;
-                self.bytes_on_the_way -= cost(&entry);
+                self.in_flight -= 1;
+                self.bytes_in_flight -= cost(&entry);
             }
         }
         self.queued.subtract(gone);
@@ -312,10 +312,10 @@ impl Lane {
         let queued_until = self.first_seq + self.entries.len() as u64;
         debug_assert!(taken_until <= self.sent_until, "taken, but not sent");
         debug_assert!(self.sent_until <= queued_until, "sent, but not queued");
-        debug_assert!(self.on_the_way <= self.taken, "on the way, but not taken");
+        debug_assert!(self.in_flight <= self.taken, "on the way, but not taken");
         debug_assert!(
-            self.on_the_way * MESSAGE_COST_BYTES <= self.bytes_on_the_way
-                && (self.on_the_way > 0 || self.bytes_on_the_way == 0),
+            self.in_flight * MESSAGE_COST_BYTES <= self.bytes_in_flight
+                && (self.in_flight > 0 || self.bytes_in_flight == 0),
             "bytes on the way of other messages"
         );
         debug_assert!(

@@ -214,7 +214,7 @@ struct Outbox {
     /// Messages of this session that the peer will not get.
     missed: u64,
     /// Number of those that this host was notified of.
-    missed_told: u64,
+    missed_reported: u64,
     /// Whether the session is about to end: queued messages are still sent, and nothing is added.
     finishing: bool,
     /// Notified when a lane without a writer has something to write.
@@ -400,7 +400,7 @@ impl Outboxes {
             paused: false,
             has_gap: false,
             missed: 0,
-            missed_told: 0,
+            missed_reported: 0,
             finishing: false,
             opener: Arc::default(),
             meter: Meter::default(),
@@ -409,13 +409,13 @@ impl Outboxes {
     }
 
     /// Closes the queue to a peer whose session ended. Returns the number of undelivered reliable messages:
-    /// those that the peer has not taken, and skipped ones that [`Outboxes::tell_missed`] has not returned.
+    /// those that the peer has not taken, and skipped ones that [`Outboxes::take_missed`] has not returned.
     pub(crate) fn close(&self, peer: &PeerId) -> u64 {
         let closed = self.lock_always().open.remove(peer);
         self.drained.notify_waiters();
         self.room.notify_waiters();
         closed.map_or(0, |outbox| {
-            outbox.queued.messages as u64 + outbox.missed - outbox.missed_told
+            outbox.queued.messages as u64 + outbox.missed - outbox.missed_reported
         })
     }
 
@@ -462,12 +462,12 @@ impl Outboxes {
 
     /// The number of messages that the peer will not get, counted since the last call: the caller
     /// reports them to this host.
-    pub(crate) fn tell_missed(&self, peer: &PeerId) -> u64 {
+    pub(crate) fn take_missed(&self, peer: &PeerId) -> u64 {
         let mut inner = self.lock_always();
         let Some(outbox) = inner.open.get_mut(peer) else {
             return 0;
         };
-        let told = std::mem::replace(&mut outbox.missed_told, outbox.missed);
+        let told = std::mem::replace(&mut outbox.missed_reported, outbox.missed);
         outbox.missed - told
     }
 
@@ -523,11 +523,11 @@ impl Outboxes {
             let Some(outbox) = inner.open.get_mut(peer) else {
                 return Ok(None);
             };
-            let on_all_lanes = outbox.bytes_on_the_way();
+            let on_all_lanes = outbox.bytes_in_flight();
             let Some(queue) = outbox.lanes.get_mut(&lane) else {
                 return Ok(None);
             };
-            let on_other_lanes = on_all_lanes - queue.bytes_on_the_way();
+            let on_other_lanes = on_all_lanes - queue.bytes_in_flight();
             let mut bytes = 0;
             while bytes < max_bytes
                 && let Some((seq, entry)) = queue.next(on_other_lanes)
@@ -778,15 +778,15 @@ impl Outbox {
         }
     }
 
-    fn bytes_on_the_way(&self) -> usize {
-        self.lanes.values().map(Lane::bytes_on_the_way).sum()
+    fn bytes_in_flight(&self) -> usize {
+        self.lanes.values().map(Lane::bytes_in_flight).sum()
     }
 
     /// Wakes held writers if fewer bytes are in flight.
     fn wake_held(&mut self) {
-        let on_all_lanes = self.bytes_on_the_way();
+        let on_all_lanes = self.bytes_in_flight();
         for lane in self.lanes.values_mut() {
-            lane.wake_if_held(on_all_lanes - lane.bytes_on_the_way());
+            lane.wake_if_held(on_all_lanes - lane.bytes_in_flight());
         }
     }
 

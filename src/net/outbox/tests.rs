@@ -322,8 +322,8 @@ fn a_lost_peers_queue_takes_what_fits_and_nothing_after_the_first_miss() {
         outboxes.meter(&id("a")).map(|meter| meter.reconnects),
         Some(1)
     );
-    assert_eq!(outboxes.tell_missed(&id("a")), 1);
-    assert_eq!(outboxes.tell_missed(&id("a")), 0);
+    assert_eq!(outboxes.take_missed(&id("a")), 1);
+    assert_eq!(outboxes.take_missed(&id("a")), 0);
     outboxes.pause(&id("a"));
     assert_eq!(outboxes.resume(&id("a")), 1, "of the whole session");
 }
@@ -357,7 +357,7 @@ fn messages_that_a_lost_peer_misses_count_until_they_are_reported() {
         assert_eq!(broadcast(&outboxes, 1), Ok(0));
     }
     assert_eq!(outboxes.resume(&id("a")), 6);
-    assert_eq!(outboxes.tell_missed(&id("a")), 6);
+    assert_eq!(outboxes.take_missed(&id("a")), 6);
     outboxes.pause(&id("a"));
     assert_eq!(broadcast(&outboxes, 1), Ok(0));
     assert_eq!(outboxes.close(&id("a")), 3 + 1, "queued and missed since");
@@ -958,18 +958,18 @@ fn numbered(number: u8, len: usize) -> OutMessage {
     }
 }
 
-fn send_loose(outboxes: &Outboxes, number: u8, how: Loose) -> Result<Dropped, SendError> {
-    outboxes.send_loose(&id("a"), &numbered(number, 1), how)
+fn send_unreliable(outboxes: &Outboxes, number: u8, how: Loose) -> Result<Dropped, SendError> {
+    outboxes.send_unreliable(&id("a"), &numbered(number, 1), how)
 }
 
 #[test]
 fn the_oldest_datagrams_make_way_and_are_counted() {
     let outboxes = outboxes(&["a"]);
     for number in 0..=255 {
-        assert_eq!(send_loose(&outboxes, number, loose(0)), Ok(Vec::new()));
+        assert_eq!(send_unreliable(&outboxes, number, loose(0)), Ok(Vec::new()));
     }
     for number in 0..3 {
-        let dropped = send_loose(&outboxes, number, loose(3));
+        let dropped = send_unreliable(&outboxes, number, loose(3));
         assert_eq!(
             dropped,
             Ok(vec![(id("a"), 1)]),
@@ -980,7 +980,7 @@ fn the_oldest_datagrams_make_way_and_are_counted() {
     assert_eq!((taken.len(), dropped), (256, 0));
     assert_eq!(taken[..4], [0, 1, 2, 3], "the higher priority first");
     for _ in 0..200 {
-        let long = outboxes.send_loose(&id("a"), &numbered(1, 1000), loose(1));
+        let long = outboxes.send_unreliable(&id("a"), &numbered(1, 1000), loose(1));
         long.expect("they have the length of a datagram");
     }
     assert_eq!(taken_datagrams(&outboxes).0.len(), 131, "128 KiB");
@@ -993,27 +993,27 @@ fn a_datagram_whose_time_is_over_is_not_sent() {
         ttl: Some(std::time::Duration::ZERO),
         ..loose(1)
     };
-    send_loose(&outboxes, 1, brief).expect("taken");
-    send_loose(&outboxes, 2, loose(1)).expect("taken");
+    send_unreliable(&outboxes, 1, brief).expect("taken");
+    send_unreliable(&outboxes, 2, loose(1)).expect("taken");
     assert_eq!(taken_datagrams(&outboxes), (vec![2], 1));
 }
 
 #[test]
 fn droppable_messages_are_dropped_and_counted_while_the_link_is_lost() {
     let outboxes = outboxes(&["a"]);
-    send_loose(&outboxes, 1, loose(1)).expect("taken");
+    send_unreliable(&outboxes, 1, loose(1)).expect("taken");
     assert_eq!(outboxes.pause(&id("a")), 1);
     assert_eq!(
-        send_loose(&outboxes, 2, loose(1)),
+        send_unreliable(&outboxes, 2, loose(1)),
         Ok(vec![(id("a"), 1)]),
         "no error"
     );
-    let cast = outboxes.broadcast_loose(&numbered(3, 1), loose(1));
+    let cast = outboxes.broadcast_unreliable(&numbered(3, 1), loose(1));
     assert_eq!(cast, Ok((0, vec![(id("a"), 1)])));
     outboxes.resume(&id("a"));
     outboxes.attach(&id("a"));
     assert_eq!(taken_datagrams(&outboxes), (Vec::new(), 0));
-    send_loose(&outboxes, 4, loose(1)).expect("taken");
+    send_unreliable(&outboxes, 4, loose(1)).expect("taken");
     assert_eq!(taken_datagrams(&outboxes).0, [4]);
     assert_eq!(outboxes.close(&id("a")), 0, "they never count");
 }

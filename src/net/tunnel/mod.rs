@@ -42,7 +42,7 @@ const TUNNEL_MTU: u16 = 1200;
 
 const MALFORMED: &str = "a malformed datagram of a tunnel";
 const TO_ITSELF: &str = "a packet through a tunnel to its own sender";
-const IN_OUR_NAME: &str = "a packet through a tunnel in the receiver's name";
+const FORGED_ORIGIN: &str = "a packet through a tunnel in the receiver's name";
 const NESTED: &str = "a tunnel through a tunnel";
 
 /// Transport settings of links through a tunnel: the usual ones, with packets of one size. A larger packet
@@ -81,7 +81,7 @@ struct Routes {
 
 impl Routes {
     /// Whether packets of others are accepted through that member.
-    fn may_come_through(&self, member: VirtualId) -> bool {
+    fn accepts_through(&self, member: VirtualId) -> bool {
         let last = self.last_relay.filter(|(last, _)| *last == member);
         self.relay == Some(member)
             || last.is_some_and(|(_, ceased)| ceased.elapsed() < LAST_RELAY_COUNTS_FOR)
@@ -251,8 +251,8 @@ impl Tunnels {
                 self.forward(sender, target, piece);
                 Ok(())
             }
-            Way::From(origin) if origin == self.own => Err(IN_OUR_NAME),
-            Way::From(_) if !self.routes().may_come_through(sender) => {
+            Way::From(origin) if origin == self.own => Err(FORGED_ORIGIN),
+            Way::From(_) if !self.routes().accepts_through(sender) => {
                 self.counters.drop_packets(1);
                 Ok(())
             }

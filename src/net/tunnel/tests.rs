@@ -470,7 +470,7 @@ async fn packets_that_no_member_sends_are_violations() {
         (piece(to_b, b"").slice(..HEADER_BYTES - 1), MALFORMED),
         (unknown_kind.into(), MALFORMED),
         (piece(to_a, b"packet"), TO_ITSELF),
-        (piece(from_leader, b"packet"), IN_OUR_NAME),
+        (piece(from_leader, b"packet"), FORGED_ORIGIN),
     ] {
         let taken = leader
             .tunnels

@@ -25,7 +25,7 @@ impl Driver {
             self.publishes_later = matches!(event, LinkEvent::Control(_));
             self.link_event(id, event, until);
             self.publishes_later = false;
-            self.look_again();
+            self.retry_waiting();
             left -= 1;
             next = match left {
                 0 => None,
@@ -38,7 +38,7 @@ impl Driver {
     }
 
     /// Handles waiting events for which the core has its information by now.
-    pub(super) fn look_again(&mut self) {
+    pub(super) fn retry_waiting(&mut self) {
         self.broadcasts.answer_waiting(&self.node.core);
         for (id, event, until) in self.unjudged.take() {
             self.link_event(id, event, until);
@@ -54,7 +54,7 @@ impl Driver {
             return self.departing_event(id, &peer, event);
         }
         if let Some(token) = unjudged::token(&event)
-            && self.node.core.awaits_leadership(&peer, token)
+            && self.node.core.awaits_leadership_proof(&peer, token)
             && self.unjudged.waits(&peer, token, until)
         {
             return self.unjudged.push(id, event, until);
@@ -163,13 +163,13 @@ impl Driver {
             LinkEvent::Stamped(token, answer) => {
                 // It sent this as leader before it left; the record known since then decides.
                 let named = core.record().leader.as_ref();
-                let accepted =
-                    named.is_none_or(|id| id == peer) && core.led_or_leads(now, peer, &token);
+                let accepted = named.is_none_or(|id| id == peer)
+                    && core.has_or_had_leadership(now, peer, &token);
                 let _ = answer.send(accepted);
             }
             LinkEvent::Relay(RelayEvent::InAnothersName(message)) => {
                 let speaker = core.speaker(now, peer, &message.token, message.stopped);
-                self.broadcasts.hear_departing(core, message, speaker);
+                self.broadcasts.answer_departing(core, message, speaker);
             }
             LinkEvent::Relay(RelayEvent::ToRelay(_, answer)) => drop(answer.send(None)),
             LinkEvent::Relay(RelayEvent::Relayed(lane, next)) => {

@@ -131,18 +131,18 @@ impl AnyElection {
         each!(self, election => election.named_in(&hello.decode().ok()?))
     }
 
-    /// As [`Election::hear_followed`].
+    /// As [`Election::adopt_followed`].
     ///
     /// # Errors
     /// As [`handle`](Self::handle).
-    pub fn hear_followed(
+    pub fn adopt_followed(
         &mut self,
         now: Time,
         view: &View,
         token: &Opaque,
     ) -> Result<(), ElectionError> {
         const MALFORMED: &str = "the token of a broadcast is malformed";
-        each!(self, election => election.hear_followed(now, view, part(token, MALFORMED)?))
+        each!(self, election => election.adopt_followed(now, view, part(token, MALFORMED)?))
     }
 
     /// As [`Election::may_supersede`]; `false` if the bytes are no token.

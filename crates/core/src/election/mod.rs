@@ -489,7 +489,7 @@ pub trait Election: fmt::Debug {
     ///
     /// # Errors
     /// [`ElectionError::TooLarge`] for a counter above the bound; the call then changes nothing.
-    fn hear_followed(
+    fn adopt_followed(
         &mut self,
         _now: Time,
         _view: &View,

@@ -70,7 +70,7 @@ pub enum HostMode {
 impl HostMode {
     /// Whether members of these two modes may share a room: one fixed host and guests, or no fixed
     /// host at all.
-    fn goes_with(self, other: Self) -> bool {
+    fn is_compatible_with(self, other: Self) -> bool {
         match (self, other) {
             (Self::Host, Self::Host) => false,
             (Self::Off, other) | (other, Self::Off) => other == Self::Off,
@@ -126,6 +126,6 @@ impl RoomPolicy {
             };
         }
         compare!(strategy, quorum, merge, authority, topology);
-        (!self.host_mode.goes_with(other.host_mode)).then(|| said!(host_mode))
+        (!self.host_mode.is_compatible_with(other.host_mode)).then(|| said!(host_mode))
     }
 }

@@ -79,7 +79,7 @@ impl Record {
     }
 
     /// Clears `assigned` where the epoch names no assigner, whatever the sender claims (C4.5).
-    pub fn disbelieve_assignment_by_nobody(&mut self) {
+    pub fn clear_assignment_without_assigner(&mut self) {
         self.assigned &= self.stamp.epoch.assigner.is_some();
     }
 }

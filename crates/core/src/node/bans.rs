@@ -75,7 +75,7 @@ impl Bans {
     }
 
     /// Whether the holder of `key` broke the protocol and was not dialled since.
-    pub(super) fn is_barred(&self, key: Fingerprint) -> bool {
+    pub(super) fn is_undialled_violator(&self, key: Fingerprint) -> bool {
         self.violators
             .get(&key)
             .is_some_and(|one| one.entry.is_some())
@@ -98,7 +98,7 @@ impl Node {
     }
 
     /// Bans a peer, linked or lost, that broke the protocol.
-    pub(super) fn bar_violator(&mut self, now: Time, peer: &PeerId) {
+    pub(super) fn ban_violator(&mut self, now: Time, peer: &PeerId) {
         self.introductions.forget(peer);
         let linked = self.membership.get(peer);
         let addresses = linked.map(|member| member.addresses.clone());

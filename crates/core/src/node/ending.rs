@@ -120,7 +120,7 @@ impl Node {
         self.past_incarnations.note(peer, incarnation);
         self.recent_leaders.link_changed(now, peer, false);
         self.view.voters.remove(peer);
-        self.asker_gone(peer);
+        self.drop_requests_of(peer);
         self.unvouch(peer, key);
         self.room_rules_unlinked(peer);
         let (why, gone) = (end.reason(), end.gone());
@@ -132,7 +132,7 @@ impl Node {
             ..Left::new(peer.clone(), why)
         }));
         if had_a_part {
-            self.elect_without(now, peer, incarnation, gone);
+            self.report_peer_down(now, peer, incarnation, gone);
         }
         if ends {
             self.empty_room(now);
@@ -140,7 +140,7 @@ impl Node {
         if why == LeftReason::RoomEnded {
             self.room_over_for_member(now);
         }
-        self.place_is_free(now, peer);
+        self.dial_waiting_members(now, peer);
     }
 
     /// Ends the room after the session of its fixed host. If the host was restarted, the room continues with it.

@@ -9,9 +9,9 @@ use crate::wire::Strategy;
 /// Time without taking events after which a host is reported to the other hosts.
 const SILENT_AFTER: Duration = Duration::from_secs(5);
 /// Multiple of its own limit within which a node yields once at most.
-const YIELD_PAUSE: u32 = 10;
+const YIELD_INTERVAL_FACTOR: u32 = 10;
 /// Part of the limit within which the host of a target has taken events.
-const TARGET_PART: u32 = 2;
+const TARGET_LIMIT_PART: u32 = 2;
 
 /// This node's host.
 #[derive(Debug, Default)]
@@ -64,19 +64,19 @@ impl Node {
         };
         let strategy = self.config.election.policy.strategy;
         let may = self.is_leader() && !self.is_fixed() && !matches!(strategy, Strategy::Seeded(_));
-        let pause = limit.saturating_mul(YIELD_PAUSE);
+        let pause = limit.saturating_mul(YIELD_INTERVAL_FACTOR);
         let has_yielded = self.host.yielded_at.is_some_and(|at| now.since(at) < pause);
         if !may || has_yielded || self.host_silence(now) < limit {
             return;
         }
-        let targets = self.lively_members(limit / TARGET_PART);
+        let targets = self.responsive_members(limit / TARGET_LIMIT_PART);
         if self.yield_to(now, targets) {
             self.host.yielded_at = Some(now);
         }
     }
 
     /// Members that may lead and whose hosts have been silent for less than `limit`, the preferred ones first.
-    fn lively_members(&self, limit: Duration) -> Vec<PeerId> {
+    fn responsive_members(&self, limit: Duration) -> Vec<PeerId> {
         let is_lively = |id: &PeerId| {
             let member = self.membership.elector(id);
             member.is_some_and(|member| member.host_silent < limit)

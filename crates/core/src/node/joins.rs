@@ -19,7 +19,7 @@ const MAX_CONSIDERED_PER_MEMBER: usize = 4;
 const MAX_VOUCHED: usize = 1024;
 const VOUCHED_FOR: Duration = Duration::from_secs(120);
 /// Part of the handshake timeout before its end at which a host that has taken no events is given up.
-const HOST_LOOK_PART: u32 = 4;
+const HOST_CHECK_PART: u32 = 4;
 /// Longest time for which an old link is probed before its id goes to another peer.
 const MAX_BINDING_PROBE: Duration = Duration::from_millis(500);
 /// Time between two probes of it: one may be lost.
@@ -119,19 +119,19 @@ impl Joins {
             Waits::Leader { .. } | Waits::Turn => open.until,
         };
         let next = self.open.values().map(until).min();
-        let grants = self.granted.values().filter(|_| self.somebody_waits());
+        let grants = self.granted.values().filter(|_| self.has_waiting());
         next.into_iter()
             .chain(grants.map(|grant| grant.until))
             .min()
     }
 
     /// Whether a request waits for its turn.
-    fn somebody_waits(&self) -> bool {
+    fn has_waiting(&self) -> bool {
         self.open.values().any(|open| open.waits == Waits::Turn)
     }
 
     /// Whether the limit of considered requests of one member is reached, without request `number`.
-    fn are_many_considered(&self, asker: &Asker, number: u64) -> bool {
+    fn reaches_considered_limit(&self, asker: &Asker, number: u64) -> bool {
         let of_it = |other: &&Open| {
             other.asker.member() == asker.member()
                 && matches!(other.waits, Waits::Host { .. } | Waits::Binding { .. })
@@ -282,7 +282,7 @@ impl Node {
             _ if self.config.ask_host && !invited && self.looking.is_none() => {
                 let waits = Waits::Host {
                     asked: now,
-                    look_at: Some(until - self.config.handshake_timeout / HOST_LOOK_PART),
+                    look_at: Some(until - self.config.handshake_timeout / HOST_CHECK_PART),
                 };
                 self.set_waits(number, waits);
                 let open = self.joins.open.get_mut(&number);
@@ -348,7 +348,7 @@ impl Node {
         let Some(member) = asker.member() else {
             return false;
         };
-        if self.joins.are_many_considered(asker, number) {
+        if self.joins.reaches_considered_limit(asker, number) {
             return true;
         }
         self.joins.granted.retain(|_, grant| now < grant.until);
@@ -361,7 +361,7 @@ impl Node {
 
     /// Considers the requests that waited for others of the same member, as far as it is their turn.
     pub(super) fn take_turns(&mut self, now: Time) {
-        if !self.joins.somebody_waits() {
+        if !self.joins.has_waiting() {
             return;
         }
         let waiting = self.joins.open.iter();
@@ -390,7 +390,7 @@ impl Node {
     }
 
     /// Closes a request. If the host was asked and has not answered, it receives a withdrawal.
-    fn close_question(&mut self, number: u64) -> Option<Open> {
+    fn close_request(&mut self, number: u64) -> Option<Open> {
         let open = self.joins.open.remove(&number)?;
         if open.is_put {
             let (request, peer) = (number, open.candidate.entry.id.clone());
@@ -422,7 +422,7 @@ impl Node {
                     asked: true,
                 },
             ..
-        }) = self.close_question(number)
+        }) = self.close_request(number)
         {
             self.take_back(&leader, number);
         }
@@ -488,7 +488,7 @@ impl Node {
     }
 
     fn answer(&mut self, number: u64, verdict: Verdict) {
-        if let Some(open) = self.close_question(number) {
+        if let Some(open) = self.close_request(number) {
             self.answer_asker(&open.asker, verdict);
         }
     }
@@ -599,7 +599,7 @@ impl Node {
     }
 
     /// Handles a sign of life of a peer: an id that another peer wants is in use.
-    pub(super) fn binding_lives(&mut self, peer: &PeerId) {
+    pub(super) fn binding_confirmed(&mut self, peer: &PeerId) {
         let disputed: Vec<_> = self
             .joins
             .open
@@ -670,7 +670,7 @@ impl Node {
     }
 
     /// Moves open requests to the new leader, if any.
-    pub(super) fn decider_changed(&mut self, now: Time) {
+    pub(super) fn redirect_requests(&mut self, now: Time) {
         let numbers: Vec<_> = self.joins.open.keys().copied().collect();
         for number in numbers {
             match self.joins.open.get(&number).map(|open| &open.waits) {
@@ -683,7 +683,7 @@ impl Node {
     }
 
     /// Asks the leader again after a sign of life: it may accept requests that it refused before.
-    pub(super) fn decider_heard(&mut self, leader: &PeerId) {
+    pub(super) fn ask_decider_again(&mut self, leader: &PeerId) {
         if self.joins.open.is_empty() || self.leader() != Some(leader) {
             return;
         }
@@ -714,12 +714,12 @@ impl Node {
     }
 
     /// Drops the requests of a member that has gone away.
-    pub(super) fn asker_gone(&mut self, peer: &PeerId) {
+    pub(super) fn drop_requests_of(&mut self, peer: &PeerId) {
         self.joins.invited.remove(peer);
         let open = self.joins.open.iter();
         let its = open.filter(|(_, open)| open.asker.member() == Some(peer));
         for number in its.map(|(number, _)| *number).collect::<Vec<_>>() {
-            self.close_question(number);
+            self.close_request(number);
         }
     }
 

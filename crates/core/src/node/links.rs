@@ -164,11 +164,11 @@ impl Node {
             },
         );
         // First: a peer that may enter again is on the list that follows.
-        self.tell_room_rules(now, &peer);
+        self.send_room_rules_if_any(now, &peer);
         self.introduce_to(&peer, known);
         self.introduce_to_others(now, [peer.clone()]);
         // It may have changed since the Hello.
-        self.tell_standing_to(&peer);
+        self.send_standing_to(&peer);
         let violation = self.try_elect(
             now,
             ElectionInput::PeerUp {
@@ -211,7 +211,7 @@ impl Node {
 
     /// Introduces the new members to the others. It batches them: otherwise a room of n that forms would send n times
     /// as many lists.
-    pub(super) fn tell_news(&mut self, now: Time) {
+    pub(super) fn send_news(&mut self, now: Time) {
         if self.news_at.is_none_or(|at| now < at) {
             return;
         }
@@ -249,7 +249,7 @@ impl Node {
                 self.introductions.forget(peer);
                 self.bans.disconnect(peer);
             }
-            LinkEnd::Violation(_) => self.bar_violator(now, peer),
+            LinkEnd::Violation(_) => self.ban_violator(now, peer),
             _ => {}
         }
         let end = match why {
@@ -281,7 +281,7 @@ impl Node {
             self.transmit(peer, Message::Disconnected { code, bytes });
         }
         if self.is_star() && self.is_host() {
-            self.report_thrown_out(peer, code, &bytes);
+            self.notify_guests_of_removal(peer, code, &bytes);
         }
         self.close(peer, LinkEnd::Disconnected);
         self.end_session(now, peer, SessionEnd::Disconnected { code, bytes });
@@ -289,7 +289,7 @@ impl Node {
 
     /// Notifies the other guests of a star that its host has disconnected a guest, and so removed it from the room:
     /// they do not wait for its return.
-    fn report_thrown_out(&mut self, peer: &PeerId, code: i32, bytes: &[u8]) {
+    fn notify_guests_of_removal(&mut self, peer: &PeerId, code: i32, bytes: &[u8]) {
         let Some((key, _)) = self.id_holder(peer) else {
             return;
         };
@@ -381,7 +381,7 @@ impl Node {
             },
         );
         if member.path.counts_in_elections() {
-            self.elect_without(now, peer, member.incarnation, gone);
+            self.report_peer_down(now, peer, member.incarnation, gone);
         }
         if self.absent.len() > self.config.max_connections {
             // Not the host, with which the room would end.
@@ -395,7 +395,7 @@ impl Node {
         }
     }
 
-    pub(super) fn elect_without(
+    pub(super) fn report_peer_down(
         &mut self,
         now: Time,
         peer: &PeerId,
@@ -506,7 +506,7 @@ impl Node {
             };
             self.introductions.introduce(now, &self.me, entry, source);
         } else {
-            self.has_no_link_for(entry);
+            self.note_without_place(entry);
         }
     }
 

@@ -15,17 +15,17 @@ use crate::wire::{Ban, MAX_KICKED, RoomRules};
 
 /// Time after a move within which this node closes links with banned members as one that moved; also the time after its
 /// host asked for a link with the leader of another room within which that leader's bans can move this node.
-const ARRIVES_FOR: Duration = Duration::from_secs(10);
+const ARRIVAL_WINDOW: Duration = Duration::from_secs(10);
 
 /// Time after a change of the leader for which this node keeps bans that the new one does not have. It reports them
 /// meanwhile.
-const BANS_ARE_WEIGHED_FOR: Duration = Duration::from_secs(3);
+const BAN_REVIEW_DELAY: Duration = Duration::from_secs(3);
 
 /// Time for which this node keeps a link with a member of another room whose leader it cannot follow.
-const MEETS_FOR: Duration = Duration::from_secs(10);
+const FOREIGN_LINK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time after which this node dials such a member again: its leader may have changed as the link ended.
-const PARTED_FOR: Duration = Duration::from_secs(10);
+const PARTED_REDIAL_DELAY: Duration = Duration::from_secs(10);
 
 /// Most members of other rooms that this node remembers after it has parted from them.
 const MAX_PARTED: usize = 512;
@@ -73,7 +73,7 @@ pub(super) struct Merging {
     /// Members of this room that yield their ids to other processes, and the keys of these processes.
     making_way: BTreeMap<PeerId, Fingerprint>,
     /// The time until which the last move of this node is recent.
-    arrives_until: Option<Time>,
+    arrival_until: Option<Time>,
     /// The time at which this node drops the bans that the leader does not have.
     bans_due: Option<Time>,
     /// Banned peers, by the members that introduced them. This node dials them when it drops their bans.
@@ -148,7 +148,7 @@ impl Node {
             if self.is_kicked(&entry.id, entry.key) || self.ended {
                 continue;
             }
-            let makes_way = is_leaders && self.was_heard_after(&entry.id, since);
+            let makes_way = is_leaders && self.had_sign_of_life_after(&entry.id, since);
             if makes_way {
                 let making_way = &mut self.merging.making_way;
                 making_way.insert(entry.id.clone(), entry.key);
@@ -162,9 +162,9 @@ impl Node {
 
     /// Whether this node's member of that id is alive. A dead one may be an earlier process of that id; its link ends
     /// by timeout.
-    fn was_heard_after(&self, id: &PeerId, since: Time) -> bool {
+    fn had_sign_of_life_after(&self, id: &PeerId, since: Time) -> bool {
         let member = self.membership.get(id);
-        member.is_some_and(|member| member.was_heard_after(since))
+        member.is_some_and(|member| member.had_sign_of_life_after(since))
     }
 
     /// Notes a change of the leader. If the new one led before, in another room, this node has moved.
@@ -173,7 +173,7 @@ impl Node {
         for (_, parted) in self.merging.parted.iter_mut() {
             parted.dial_at = Some(now);
         }
-        if change.new.as_ref() == Some(&self.me) && self.has_arrived_lately(now) {
+        if change.new.as_ref() == Some(&self.me) && self.has_moved_lately(now) {
             // Members that introduced others before this node led do not know which of two namesakes stays.
             self.introduce_to_others(now, self.membership.ids());
         }
@@ -181,15 +181,15 @@ impl Node {
             return;
         }
         if change.reason == LeaderReason::Found {
-            self.merging.arrives_until = Some(now + ARRIVES_FOR);
+            self.merging.arrival_until = Some(now + ARRIVAL_WINDOW);
             self.settle_namesakes(now);
         }
-        self.merging.bans_due = Some(now + BANS_ARE_WEIGHED_FOR);
+        self.merging.bans_due = Some(now + BAN_REVIEW_DELAY);
     }
 
     /// Whether this node has moved lately.
-    pub(super) fn has_arrived_lately(&self, now: Time) -> bool {
-        self.merging.arrives_until.is_some_and(|until| now < until)
+    pub(super) fn has_moved_lately(&self, now: Time) -> bool {
+        self.merging.arrival_until.is_some_and(|until| now < until)
     }
 
     /// Notes a banned peer that a member introduced. It does not change the introductions of others.
@@ -226,7 +226,7 @@ impl Node {
         let dropped = self.drop_bans_unknown_to(&leader);
         if !dropped.is_empty() {
             // If this node leads later, its members do not enforce the dropped bans.
-            self.tell_all_room_rules(now);
+            self.send_room_rules_to_all(now);
         }
         for peer in dropped {
             let leader = leader.clone();
@@ -257,7 +257,7 @@ impl Node {
         self.note_replaced(now, peer, key);
         self.give_up(now, peer, Conflict::DuplicateId);
         if is_leader {
-            self.merging.arrives_until = Some(now + ARRIVES_FOR);
+            self.merging.arrival_until = Some(now + ARRIVAL_WINDOW);
         }
     }
 
@@ -313,7 +313,7 @@ impl Node {
         let is_alone = self.membership.is_empty() && self.absent.is_empty();
         let left_behind = self.merging.left_behind.take_if(|_| is_alone);
         if let Some((at, why)) = left_behind
-            && now.since(at) < ARRIVES_FOR
+            && now.since(at) < ARRIVAL_WINDOW
             && self.announce_end(why.end_of_room(), 0, Vec::new())
         {
             self.empty_room(now);
@@ -335,7 +335,7 @@ impl Node {
             changed_at.is_some_and(|at| now.since(at) < self.config.heartbeat_interval * 2);
         let overdue = since
             .iter()
-            .filter(|(_, met_at)| !is_new && now.since(**met_at) >= MEETS_FOR);
+            .filter(|(_, met_at)| !is_new && now.since(**met_at) >= FOREIGN_LINK_TIMEOUT);
         for peer in overdue.map(|(peer, _)| peer.clone()).collect::<Vec<_>>() {
             self.close(&peer, LinkEnd::OtherRoom);
             self.parted(now, &peer);
@@ -346,7 +346,7 @@ impl Node {
     pub(super) fn parted(&mut self, now: Time, peer: &PeerId) {
         if let Some(member) = self.membership.get(peer) {
             let (key, entry) = (member.key, entry_of((peer, member)));
-            let dial_at = Some(now + PARTED_FOR);
+            let dial_at = Some(now + PARTED_REDIAL_DELAY);
             let one = Parted {
                 entry,
                 since: now,
@@ -442,7 +442,7 @@ impl Node {
             return false;
         }
         let invited_at = self.joins.invited_at(from, to.1);
-        let asked_for = invited_at.is_some_and(|at| now.since(at) < ARRIVES_FOR);
+        let asked_for = invited_at.is_some_and(|at| now.since(at) < ARRIVAL_WINDOW);
         asked_for || 1 + self.keys_that_name(&to) >= 2 + self.keys_that_name(&own)
     }
 

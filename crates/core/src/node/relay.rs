@@ -164,8 +164,8 @@ impl RecentLeaders {
 
 /// Minimum time for which messages of a former leader count after another leader is known; and that time in round
 /// trips.
-const FORMER_COUNTS_FOR: Duration = Duration::from_secs(2);
-const FORMER_COUNTS_FOR_ROUND_TRIPS: u32 = 4;
+const FORMER_LEADER_WINDOW: Duration = Duration::from_secs(2);
+const FORMER_LEADER_ROUND_TRIPS: u32 = 4;
 /// Longest round trip that counts: a member can make its own look longer.
 const MAX_COUNTED_ROUND_TRIP: Duration = Duration::from_millis(2500);
 
@@ -231,18 +231,18 @@ impl Node {
         let linked = self.membership.get(from);
         let round_trip = linked.and_then(|member| member.rtt.smoothed());
         let round_trip = round_trip.unwrap_or_default().min(MAX_COUNTED_ROUND_TRIP);
-        let round_trips = round_trip * FORMER_COUNTS_FOR_ROUND_TRIPS;
-        let counts_for = FORMER_COUNTS_FOR.max(round_trips) + stopped;
+        let round_trips = round_trip * FORMER_LEADER_ROUND_TRIPS;
+        let counts_for = FORMER_LEADER_WINDOW.max(round_trips) + stopped;
         self.recent_leaders.speaker(now, from, token, counts_for)
     }
 
     /// Whether messages of `from` with this token wait for an external store to show whether it leads.
-    pub fn awaits_leadership(&self, from: &PeerId, token: &Opaque) -> bool {
+    pub fn awaits_leadership_proof(&self, from: &PeerId, token: &Opaque) -> bool {
         self.election.awaits(from, token)
     }
 
     /// Whether `from` led with this token not long ago, or leads with a token that this node does not know yet.
-    pub fn led_or_leads(&self, now: Time, from: &PeerId, token: &Opaque) -> bool {
+    pub fn has_or_had_leadership(&self, now: Time, from: &PeerId, token: &Opaque) -> bool {
         self.speaker(now, from, token, Duration::ZERO).is_some()
             || self.election.may_supersede(from, token)
     }
@@ -272,7 +272,7 @@ impl Node {
         if self.membership.get(from).is_none() {
             return false;
         }
-        if let Err(error) = self.election.hear_followed(now, &self.view, token) {
+        if let Err(error) = self.election.adopt_followed(now, &self.view, token) {
             self.punish(now, from, error);
         }
         self.after(now);
@@ -326,7 +326,7 @@ mod tests {
         let contains = |term, leader| {
             let (record, token) = led(term, leader);
             let leader = record.leader.expect("named");
-            recent.speaker(NOW, &leader, &token, FORMER_COUNTS_FOR)
+            recent.speaker(NOW, &leader, &token, FORMER_LEADER_WINDOW)
         };
         assert_eq!(contains(12, "a"), Some(Speaker::Leader), "it leads still");
         assert_eq!(contains(11, "a"), None);
@@ -367,7 +367,7 @@ mod tests {
         let a = first.0.leader.clone().expect("named");
         let speaks = |recent: &RecentLeaders, ms: u64| {
             let now = NOW + Duration::from_millis(ms);
-            recent.speaker(now, &a, &first.1, FORMER_COUNTS_FOR)
+            recent.speaker(now, &a, &first.1, FORMER_LEADER_WINDOW)
         };
         let at = |ms| NOW + Duration::from_millis(ms);
         assert_eq!(speaks(&recent, 2000), Some(Speaker::FormerLeader));

@@ -18,11 +18,11 @@ use crate::wire::{Authority, Ban, BanVersion, Decider, MAX_KICKED, MAX_REASON_BY
 /// Most kicks that count on the report of one member that does not lead.
 const MAX_HEARSAY: usize = 16;
 /// Largest count in a version from another member: it leaves room for newer versions of this node.
-const MAX_HEARD_COUNT: u32 = 1 << 31;
+const MAX_REPORTED_COUNT: u32 = 1 << 31;
 /// Most peers that were members here and are remembered.
 const MAX_SEEN: usize = 1024;
 /// Time after the start of its leadership within which a leader adopts the limit of a former one.
-const TAKES_OVER_FOR: Duration = Duration::from_secs(10);
+const ADOPTION_WINDOW: Duration = Duration::from_secs(10);
 /// RoomRules that are sent to one member, and accepted from one, at once; after these, one per [`ROOM_RULES_INTERVAL`],
 /// the newest. A list may be 100 kB long and goes to all members when it changes.
 const ROOM_RULES_BURST: u32 = 8;
@@ -93,7 +93,7 @@ impl Kicks {
         }
     }
 
-    fn as_leader_says(&self, kicked: &Kicked) -> KickedBy {
+    fn leader_source(&self, kicked: &Kicked) -> KickedBy {
         if self.seen.contains_key(kicked) {
             KickedBy::Leader
         } else {
@@ -156,7 +156,7 @@ fn room_rules_pace(now: Time) -> Pace {
     Pace::new(now, ROOM_RULES_BURST, ROOM_RULES_INTERVAL)
 }
 
-fn peers_where<T>(of: &BTreeMap<PeerId, T>, is_so: impl Fn(&T) -> bool) -> Vec<PeerId> {
+fn filter_peers<T>(of: &BTreeMap<PeerId, T>, is_so: impl Fn(&T) -> bool) -> Vec<PeerId> {
     let those = of.iter().filter(|(_, value)| is_so(value));
     those.map(|(peer, _)| peer.clone()).collect()
 }
@@ -295,9 +295,9 @@ impl Node {
     }
 
     /// Bounds a version from another member: it cannot belong to a leadership that has not begun.
-    fn heard_version(&self, (stamp, count): BanVersion) -> BanVersion {
+    fn bounded_version(&self, (stamp, count): BanVersion) -> BanVersion {
         let stamp = stamp.min(self.record().stamp.clone());
-        (stamp, count.min(MAX_HEARD_COUNT))
+        (stamp, count.min(MAX_REPORTED_COUNT))
     }
 
     pub(super) fn kick(
@@ -342,7 +342,7 @@ impl Node {
         self.out(now, peer, code, bytes);
         if ban {
             // For members that do not know this node as the leader yet.
-            self.tell_all_room_rules(now);
+            self.send_room_rules_to_all(now);
         }
         Ok(())
     }
@@ -379,7 +379,7 @@ impl Node {
         for member in self.membership.ids() {
             self.transmit(&member, Message::Unbanned(lifted.clone()));
         }
-        self.tell_all_room_rules(now);
+        self.send_room_rules_to_all(now);
         Ok(())
     }
 
@@ -430,9 +430,9 @@ impl Node {
             return;
         }
         if let Some(version) = &ban {
-            let by = self.kicks.as_leader_says(&(peer.clone(), key));
+            let by = self.kicks.leader_source(&(peer.clone(), key));
             let ban = Ban {
-                version: self.heard_version(version.clone()),
+                version: self.bounded_version(version.clone()),
                 by: self.decider_of(from),
                 ..Ban::new(peer.clone(), key)
             };
@@ -460,7 +460,7 @@ impl Node {
             self.transmit(peer, Message::RoomRules(self.room_rules.clone()));
         }
         // A member of the room that this node left does not follow this leader.
-        let why = match self.has_arrived_lately(now) {
+        let why = match self.has_moved_lately(now) {
             true => LinkEnd::Moved(Conflict::Banned),
             false => LinkEnd::Kicked,
         };
@@ -481,25 +481,25 @@ impl Node {
         };
         self.room_rules.set_by = Some(self.decider());
         self.room_rules.max_peers = max_peers;
-        self.tell_all_room_rules(now);
+        self.send_room_rules_to_all(now);
         Ok(())
     }
 
-    pub(super) fn tell_all_room_rules(&mut self, now: Time) {
+    pub(super) fn send_room_rules_to_all(&mut self, now: Time) {
         for peer in self.membership.ids() {
-            self.tell_room_rules(now, &peer);
+            self.send_room_rules_if_any(now, &peer);
         }
     }
 
     /// Sends a member the room rules if there are any, or if it has received others.
-    pub(super) fn tell_room_rules(&mut self, now: Time, peer: &PeerId) {
+    pub(super) fn send_room_rules_if_any(&mut self, now: Time, peer: &PeerId) {
         if self.room_rules != RoomRules::default() || self.deliveries.contains_key(peer) {
-            self.say_room_rules(now, peer);
+            self.send_room_rules(now, peer);
         }
     }
 
     /// Sends a member the room rules: now, or the newest ones as soon as its pace allows.
-    fn say_room_rules(&mut self, now: Time, peer: &PeerId) {
+    fn send_room_rules(&mut self, now: Time, peer: &PeerId) {
         let delivery = self.deliveries.entry(peer.clone());
         let delivery = delivery.or_insert_with(|| Delivery {
             pace: room_rules_pace(now),
@@ -519,11 +519,11 @@ impl Node {
     }
 
     pub(super) fn room_rules_due(&mut self, now: Time) {
-        for peer in peers_where(&self.rules_of, |said| said.is_new) {
+        for peer in filter_peers(&self.rules_of, |said| said.is_new) {
             self.take_room_rules(now, &peer);
         }
-        for peer in peers_where(&self.deliveries, |delivery| delivery.is_due) {
-            self.say_room_rules(now, &peer);
+        for peer in filter_peers(&self.deliveries, |delivery| delivery.is_due) {
+            self.send_room_rules(now, &peer);
         }
     }
 
@@ -567,16 +567,16 @@ impl Node {
         said.is_new = false;
         let rules = said.rules.clone();
         if self.leader() == Some(from) {
-            self.set_limit(&rules);
+            self.adopt_limit(&rules);
             self.adopt_kicks_of_leader(now, from, rules.bans);
         } else {
             self.weigh_bans(now);
-            self.hear_room_rules(now, from, rules);
+            self.adopt_reported_rules(now, from, rules);
         }
     }
 
     /// Handles the report of a member that does not lead, where such reports count.
-    fn hear_room_rules(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
+    fn adopt_reported_rules(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
         if self.config.election.policy.authority != Authority::Anyone || self.is_fixed() {
             return;
         }
@@ -584,7 +584,7 @@ impl Node {
         self.adopt_hearsay(now, from, rules);
         if self.is_leader() && says != self.room_rules.max_peers {
             // It has the limit of a leader that this one does not follow; it needs the present limit, or none.
-            self.say_room_rules(now, from);
+            self.send_room_rules(now, from);
         }
     }
 
@@ -599,17 +599,17 @@ impl Node {
             let stamp = self.record().stamp.clone();
             self.led_first.get_or_insert(stamp);
             self.enforce_bans(now);
-            self.tell_all_room_rules(now);
-            self.hear_room_rules_again(now);
+            self.send_room_rules_to_all(now);
+            self.readopt_reported_rules(now);
         } else if self.membership.get(&leader).is_some() {
-            self.tell_room_rules(now, &leader);
+            self.send_room_rules_if_any(now, &leader);
         }
         // Rules that the leader sent before it was known to lead.
         if let Some(said) = self.rules_of.get_mut(&leader) {
             said.is_new = false;
             let rules = said.rules.clone();
             if rules.version > self.room_rules.version {
-                self.set_limit(&rules);
+                self.adopt_limit(&rules);
             }
             self.adopt_kicks_of_leader(now, &leader, rules.bans);
         }
@@ -632,19 +632,19 @@ impl Node {
 
     /// Processes reported rules again: this node leads now. Members that took it for the leader before it led do not
     /// repeat their reports.
-    fn hear_room_rules_again(&mut self, now: Time) {
+    fn readopt_reported_rules(&mut self, now: Time) {
         let said = self.rules_of.iter();
         let said = said.map(|(peer, said)| (peer.clone(), said.rules.clone()));
         for (peer, rules) in said.collect::<Vec<_>>() {
             if self.membership.get(&peer).is_some() && !self.ended {
-                self.hear_room_rules(now, &peer, rules);
+                self.adopt_reported_rules(now, &peer, rules);
             }
         }
     }
 
     /// Sets the leader's limit, regardless of the versions that others gave theirs. A version cannot belong to a
     /// leadership that has not begun.
-    fn set_limit(&mut self, rules: &RoomRules) {
+    fn adopt_limit(&mut self, rules: &RoomRules) {
         let (stamp, count) = rules.version.clone();
         let stamp = stamp.min(self.record().stamp.clone());
         self.room_rules.version = (stamp, count);
@@ -655,19 +655,19 @@ impl Node {
     /// Removes every peer that the leader has kicked, unless a newer version is known here.
     fn adopt_kicks_of_leader(&mut self, now: Time, leader: &PeerId, mut bans: Vec<Ban>) {
         for ban in &mut bans {
-            ban.version = self.heard_version(ban.version.clone());
+            ban.version = self.bounded_version(ban.version.clone());
         }
         bans.retain(|ban| !self.is_outdated(ban));
         // This node's own ban ends the room, before the departures that the other bans cause.
         let is_mine = |ban: &Ban| ban.peer == self.me || ban.key == self.config.key;
         if bans.iter().any(|ban| !ban.lifted && is_mine(ban)) {
-            self.out_myself(now, leader);
+            self.end_room_by_ban(now, leader);
             return;
         }
         for ban in bans {
             let (peer, key, lifted) = (ban.peer.clone(), ban.key, ban.lifted);
             let is_new = !self.is_kicked(&peer, key);
-            let by = self.kicks.as_leader_says(&name_of(&ban));
+            let by = self.kicks.leader_source(&name_of(&ban));
             if self.put_on_list(ban, by) && is_new && !lifted {
                 self.out(now, &peer, 0, Vec::new());
             }
@@ -678,7 +678,7 @@ impl Node {
     fn adopt_hearsay(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
         let mut changed = false;
         if self.is_leader() && self.is_credible(now, from, &rules) {
-            self.set_limit(&rules);
+            self.adopt_limit(&rules);
             changed = true;
         }
         let mut bans = rules.bans;
@@ -686,7 +686,7 @@ impl Node {
         // This node's own ban ends the room, before the departures that the other bans cause.
         let is_mine = |ban: &Ban| ban.is_about(&self.me, self.config.key);
         if bans.iter().any(|ban| !ban.lifted && is_mine(ban)) {
-            self.out_myself(now, from);
+            self.end_room_by_ban(now, from);
             return;
         }
         for ban in bans.into_iter().rev() {
@@ -696,19 +696,19 @@ impl Node {
             return;
         }
         if self.is_leader() {
-            self.tell_all_room_rules(now);
+            self.send_room_rules_to_all(now);
         } else if let Some(leader) = self.leader().cloned()
             && leader != *from
             && self.membership.get(&leader).is_some()
         {
             // The member that had it may have no link with the leader, which sends it to all.
-            self.tell_room_rules(now, &leader);
+            self.send_room_rules_if_any(now, &leader);
         }
     }
 
     /// Adopts a ban, or its lifting, that a member may report. Returns whether that changed anything.
     fn adopt_reported_ban(&mut self, now: Time, from: &PeerId, ban: Ban) -> bool {
-        let version = self.heard_version(ban.version.clone());
+        let version = self.bounded_version(ban.version.clone());
         let ban = Ban { version, ..ban };
         let known = self.known_ban(&ban);
         if known.is_some_and(|known| !ban.is_newer_than(known) || self.stands(known, &ban)) {
@@ -750,7 +750,7 @@ impl Node {
 
     /// Whether a limit may belong to a leader before this one.
     fn is_credible(&self, now: Time, from: &PeerId, rules: &RoomRules) -> bool {
-        now.since(self.leads_since) < TAKES_OVER_FOR
+        now.since(self.leads_since) < ADOPTION_WINDOW
             && rules.version > self.room_rules.version
             && self.may_report(from, &rules.version.0, rules.set_by.as_ref())
     }
@@ -777,7 +777,7 @@ impl Node {
         }
     }
 
-    fn out_myself(&mut self, now: Time, from: &PeerId) {
+    fn end_room_by_ban(&mut self, now: Time, from: &PeerId) {
         let passed_on = self.reason_passed_on.take();
         let passed_on = passed_on.filter(|(member, ..)| member == from);
         let (_, code, bytes) = passed_on.unwrap_or((from.clone(), 0, Vec::new()));
@@ -837,25 +837,25 @@ impl Node {
         let counts = eligible && self.config.election.quorum.admits(&self.me);
         self.try_elect(now, Local::SetEligible(counts))?;
         self.config.election.eligible = eligible;
-        self.tell_standing(successor);
+        self.send_standing_to_all(successor);
         Ok(())
     }
 
     pub(super) fn set_priority(&mut self, now: Time, priority: i32) -> Result<(), CommandError> {
         self.try_elect(now, Local::SetPriority(priority))?;
         self.config.election.priority = priority;
-        self.tell_standing(None);
+        self.send_standing_to_all(None);
         Ok(())
     }
 
-    fn tell_standing(&mut self, successor: Option<PeerId>) {
+    fn send_standing_to_all(&mut self, successor: Option<PeerId>) {
         for peer in self.membership.ids() {
             self.transmit(&peer, self.standing_with(successor.clone()));
         }
     }
 
     /// Sends a newcomer this node's standing. It is not urgent: the newcomer has the standing of the Hello.
-    pub(super) fn tell_standing_to(&mut self, newcomer: &PeerId) {
+    pub(super) fn send_standing_to(&mut self, newcomer: &PeerId) {
         self.transmit_with(newcomer, self.standing_with(None), false);
     }
 

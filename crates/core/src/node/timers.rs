@@ -9,7 +9,7 @@ use crate::membership::Due;
 use crate::time::Time;
 
 /// Part of the interval by which a node waits longer for its pacemaker's heartbeat.
-const PATIENCE_PART: u32 = 16;
+const PACEMAKER_WAIT_PART: u32 = 16;
 
 /// The timers. A tick serves them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Node {
                 self.take_election_outputs(now);
             }
             Timer::Heartbeat => {}
-            Timer::News => self.tell_news(now),
+            Timer::News => self.send_news(now),
             Timer::Dial => {
                 let ways = self.ways();
                 let dials = self.introductions.due(now, ways);
@@ -102,7 +102,7 @@ impl Node {
     fn beat(&mut self, now: Time) {
         let interval = self.config.heartbeat_interval;
         let patience = match self.pacemaker() {
-            Some(_) => interval / PATIENCE_PART,
+            Some(_) => interval / PACEMAKER_WAIT_PART,
             None => Duration::ZERO,
         };
         self.heartbeat_at = now + interval + patience;
@@ -126,7 +126,7 @@ impl Node {
 
     /// Handles a peer's heartbeat. This node sends its own with its pacemaker's, but not before half of the interval has
     /// passed: a peer that floods it with heartbeats does not make it flood others.
-    pub(super) fn beat_with(&mut self, now: Time, peer: &PeerId) {
+    pub(super) fn join_pacemaker(&mut self, now: Time, peer: &PeerId) {
         let due_in = self.heartbeat_at.since(now);
         if self.pacemaker() == Some(peer) && due_in < self.config.heartbeat_interval / 2 {
             self.beat(now);

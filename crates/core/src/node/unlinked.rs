@@ -33,7 +33,7 @@ pub(super) struct Report {
 
 impl Node {
     /// Notes an introduced member for which this node has no place.
-    pub(super) fn has_no_link_for(&mut self, entry: &PeerEntry) {
+    pub(super) fn note_without_place(&mut self, entry: &PeerEntry) {
         let waiting = &mut self.unlinked.waiting;
         let is_known = waiting.contains_key(&entry.id);
         if is_known || waiting.insert(entry.id.clone(), entry.clone()).is_err() {
@@ -64,7 +64,7 @@ impl Node {
     }
 
     /// Reports all pairs to a new leader.
-    pub(super) fn leader_learns_of_unlinked(&mut self) {
+    pub(super) fn report_unlinked_to_leader(&mut self) {
         for peer in self.unlinked.waiting.keys().cloned().collect::<Vec<_>>() {
             self.report_unlinked(&peer);
         }
@@ -162,7 +162,7 @@ impl Node {
     }
 
     /// Dials waiting members after the end of a session: there is a place now.
-    pub(super) fn place_is_free(&mut self, now: Time, peer: &PeerId) {
+    pub(super) fn dial_waiting_members(&mut self, now: Time, peer: &PeerId) {
         self.report_end_to_unlinked(peer);
         self.forget_pairs_of(peer);
         let room = self.membership.len() < self.config.max_connections;

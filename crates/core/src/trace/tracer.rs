@@ -217,7 +217,7 @@ impl Tracer {
             }
             Output::JoinAnswer { ticket, verdict } => What::JoinAnswer {
                 ticket: *ticket,
-                verdict: verdict_word(verdict),
+                verdict: verdict_name(verdict),
             },
             Output::Event(event) => match told(event) {
                 Some(what) => what,
@@ -478,7 +478,7 @@ fn leader_reason(reason: LeaderReason) -> Word {
     .into()
 }
 
-fn verdict_word(verdict: &Verdict) -> Word {
+fn verdict_name(verdict: &Verdict) -> Word {
     match verdict {
         Verdict::Accepted => "accepted",
         Verdict::DuplicatePeerId => "duplicate_peer_id",

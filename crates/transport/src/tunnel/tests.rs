@@ -109,7 +109,7 @@ proptest! {
         fortunes in prop::collection::vec((0..3_usize, 0..6_usize), 80),
         max in HEADER_BYTES + MAX_PACKET_BYTES / 2..HEADER_BYTES + MAX_PACKET_BYTES + 10,
     ) {
-        let mut on_the_way = Vec::new();
+        let mut in_flight = Vec::new();
         let mut sent = BTreeMap::new();
         let mut certain = Vec::new();
         let mut fortunes = fortunes.into_iter().map(|(copies, delay)| Fortune { copies, delay });
@@ -126,7 +126,7 @@ proptest! {
                 let fortune = fortunes.next().expect("enough");
                 copies = copies.min(fortune.copies);
                 for copy in 0..fortune.copies {
-                    on_the_way.push((on_the_way.len() + fortune.delay * (copy + 1), datagram.clone()));
+                    in_flight.push((in_flight.len() + fortune.delay * (copy + 1), datagram.clone()));
                 }
             }
             if is_whole && copies > 0 {
@@ -134,10 +134,10 @@ proptest! {
             }
             sent.insert(number, (from, bytes));
         }
-        on_the_way.sort_by_key(|(at, _)| *at);
+        in_flight.sort_by_key(|(at, _)| *at);
         let mut halves = Halves::default();
         let mut arrived = BTreeMap::<u16, usize>::new();
-        for (_, datagram) in on_the_way {
+        for (_, datagram) in in_flight {
             let (way, piece) = decode(datagram).expect("well-formed");
             let number = piece.number;
             let Way::From(from) = way else { panic!("turned around") };

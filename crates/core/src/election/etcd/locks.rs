@@ -134,14 +134,14 @@ impl Locks {
         let Some(lock) = lock else {
             return Err(LockRefusal::NotHeld(Arc::clone(name)));
         };
-        lock.give_back(name, told);
+        lock.release_claim(name, told);
         Ok(())
     }
 
     /// The host leaves: releases all locks.
     pub(super) fn release_all(&mut self, told: &mut Vec<LockEvent>) {
         for (name, lock) in &mut self.locks {
-            lock.give_back(name, told);
+            lock.release_claim(name, told);
         }
     }
 
@@ -189,7 +189,7 @@ impl Locks {
 }
 
 impl Lock {
-    fn give_back(&mut self, name: &Arc<str>, told: &mut Vec<LockEvent>) {
+    fn release_claim(&mut self, name: &Arc<str>, told: &mut Vec<LockEvent>) {
         for Waiting { request, .. } in self.waiting.drain(..) {
             told.push(LockEvent::Result {
                 request,

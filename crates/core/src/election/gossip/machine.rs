@@ -20,7 +20,7 @@ pub const MIN_WINDOW: Duration = Duration::from_millis(1);
 pub const MAX_WINDOW: Duration = Duration::from_millis(u32::MAX as u64);
 /// Maximum number of declarations that a leader answers at once with its own within one declaration interval. Two
 /// leaders whose parts merge need one; the limit is for a peer that declares without end.
-pub const MAX_ANSWERS: u32 = 64;
+pub const MAX_RESULTS: u32 = 64;
 
 /// The lengths of the windows. A change takes effect when the next window begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl<Id: Ord + Clone> Machine<Id> {
             leads: false,
             leader_exists: false,
             yields_until: None,
-            answers: MAX_ANSWERS,
+            answers: MAX_RESULTS,
             acts: VecDeque::new(),
         }
     }
@@ -281,7 +281,7 @@ impl<Id: Ord + Clone> Machine<Id> {
             }
             Phase::Electing { until } if now >= until => self.decide(now),
             Phase::Leading { until } if now >= until => {
-                self.answers = MAX_ANSWERS;
+                self.answers = MAX_RESULTS;
                 self.turn(now);
             }
             Phase::Following { until } if now >= until => self.turn(now),
@@ -377,7 +377,7 @@ impl<Id: Ord + Clone> Machine<Id> {
     fn gain(&mut self) {
         self.leader_exists = true;
         self.leads = true;
-        self.answers = MAX_ANSWERS;
+        self.answers = MAX_RESULTS;
         self.acts.push_back(Act::Gained);
     }
 

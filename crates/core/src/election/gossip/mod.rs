@@ -13,7 +13,7 @@ mod machine;
 mod store;
 mod strategy;
 
-pub use machine::{Act, Claim, MAX_ANSWERS, MAX_WINDOW, MIN_WINDOW, Machine, WindowError, Windows};
+pub use machine::{Act, Claim, MAX_RESULTS, MAX_WINDOW, MIN_WINDOW, Machine, WindowError, Windows};
 pub use store::{MAX_CREATORS, Store};
 pub use strategy::{Claimed, Gossip, GossipConfig, Leads};
 
@@ -228,8 +228,8 @@ impl<Id: Ord + Clone> Peer<Id> {
     pub fn is_leaderless(&self, now: Time, members: &impl Members<Id>) -> bool {
         let believed = self.machine.windows().alive_threshold * 3 / 4;
         match &self.declarer {
-            Some((declarer, heard_at)) => {
-                !members.hears(declarer) || now.since(*heard_at) >= believed
+            Some((declarer, received_at)) => {
+                !members.hears(declarer) || now.since(*received_at) >= believed
             }
             None => true,
         }

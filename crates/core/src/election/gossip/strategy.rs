@@ -157,7 +157,7 @@ impl Gossip {
                 self.namesakes
                     .note(now, &from, leads.or_else(|| pulse.follows.clone()));
                 if let Some(leader) = pulse.follows {
-                    self.meet_namesake(view, leader);
+                    self.compare_namesake(view, leader);
                 }
             }
             ElectionInput::Local(input) => return self.apply_local(now, view, input),
@@ -210,7 +210,7 @@ impl Gossip {
 
     /// A peer follows `leader`. If that leader has the id of another member here, only one side can stay: the side of
     /// the lower leader, or with equal ids the one of the lower key.
-    fn meet_namesake(&mut self, view: &View, leader: NamedLeader) {
+    fn compare_namesake(&mut self, view: &View, leader: NamedLeader) {
         let bound_to = view.bound_key((&self.me, self.key), &leader.0);
         let is_namesake = bound_to.is_some_and(|key| key != leader.1);
         if is_namesake && self.named_leader(view).is_none_or(|own| leader < own) {

@@ -6,12 +6,12 @@ use crate::id::{Incarnation, PeerId};
 use crate::time::{Duration, Time};
 
 /// Maximum number of remembered incarnations, and for how long; later no member can still believe in one.
-const MAX_GONE: usize = 1024;
-const GONE_IS_REMEMBERED: Duration = Duration::from_secs(10);
+const MAX_DEPARTED: usize = 1024;
+const DEPARTED_RETENTION: Duration = Duration::from_secs(10);
 
 /// Incarnations whose links have ended.
 #[derive(Debug, Default)]
-pub(super) struct Departures(BoundedMap<(PeerId, Incarnation), Departed, MAX_GONE>);
+pub(super) struct Departures(BoundedMap<(PeerId, Incarnation), Departed, MAX_DEPARTED>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Departed {
@@ -26,7 +26,7 @@ impl Departed {
     /// Whether it ended, and others may not know it yet.
     fn is_gone(&self, now: Time) -> bool {
         self.ended_at
-            .is_some_and(|at| now < at + GONE_IS_REMEMBERED)
+            .is_some_and(|at| now < at + DEPARTED_RETENTION)
     }
 }
 
@@ -84,7 +84,7 @@ impl Departures {
     /// As [`is_gone`](Self::is_gone), of one incarnation. While no later incarnation of the peer was linked here, one
     /// that started before the one that is gone is gone, too. Otherwise two incarnations cannot be ordered, because
     /// clocks may be set back.
-    pub(super) fn is_gone_in(&self, now: Time, peer: &PeerId, incarnation: Incarnation) -> bool {
+    pub(super) fn has_ended_in(&self, now: Time, peer: &PeerId, incarnation: Incarnation) -> bool {
         self.of(peer).any(|(gone, departed)| {
             let ended = gone == incarnation || (gone > incarnation && !departed.succeeded);
             ended && departed.is_gone(now)

@@ -40,7 +40,7 @@ pub(super) struct Heard {
 pub(super) struct Named {
     pub(super) leader: PeerId,
     /// The time at which the member that vouched for it last loses it, unless that member receives its heartbeats again.
-    pub(super) heard_until: Time,
+    pub(super) vouched_until: Time,
     pub(super) key: Option<Fingerprint>,
     pub(super) until: Time,
     /// The linked peers that named it. Without any there is no path to it: this node believes in it, but does not show
@@ -154,7 +154,7 @@ impl Raft {
     /// Adopts a larger record, with its consequences for role and timers. The caller decides which leader this node
     /// shows, unless the record assigns this node itself.
     pub(super) fn take_over(&mut self, now: Time, view: &View, record: &Record) {
-        if !self.rules.is_newer(record) || self.is_bare_term_beside_roster(record) {
+        if !self.rules.is_newer(record) || self.is_bare_term_outside_roster(record) {
             return;
         }
         self.rules.adopt(record, self.config.eligible);
@@ -168,7 +168,7 @@ impl Raft {
 
     /// Voters ignore the answers of a member that is not in the roster. If it adopted the term of a candidate, it could
     /// not inform the leader of that term, whose own record it would refuse for good.
-    fn is_bare_term_beside_roster(&self, record: &Record) -> bool {
+    fn is_bare_term_outside_roster(&self, record: &Record) -> bool {
         record.leader.is_none() && !self.config.quorum.admits(&self.me)
     }
 
@@ -209,7 +209,7 @@ impl Raft {
         &self,
         leader: &PeerId,
         key: Option<Fingerprint>,
-        heard_until: Time,
+        vouched_until: Time,
         until: Time,
     ) -> Named {
         let before = self.role.vouchers();
@@ -219,7 +219,7 @@ impl Raft {
         vouchers.extend(self.speaker.clone().filter(|speaker| speaker != leader));
         Named {
             leader: leader.clone(),
-            heard_until,
+            vouched_until,
             key,
             until,
             vouchers,
@@ -251,7 +251,11 @@ impl Raft {
             {
                 Report::Dead
             }
-            Some(live) if self.departures.is_gone_in(now, &live.id, live.incarnation) => {
+            Some(live)
+                if self
+                    .departures
+                    .has_ended_in(now, &live.id, live.incarnation) =>
+            {
                 Report::Dead
             }
             Some(live) => Report::Alive(live),

@@ -40,22 +40,22 @@ impl Raft {
                 match &record.leader {
                     _ if !self.counts(view, from) => {} // P6: it may not lead
                     Some(_) => {
-                        self.leader_heard(now, view, from, &record, weight, led_ms);
+                        self.receive_leader_heartbeat(now, view, from, &record, weight, led_ms);
                         self.adopt_timeout(now, view, from, election_timeout_min_ms);
                     }
-                    None => self.campaigning_leader_heard(now, view, from),
+                    None => self.receive_campaigning_heartbeat(now, view, from),
                 }
             }
             Pulse::Follows { record, live } => {
                 let record = self.heed(now, &record)?;
-                self.follower_heard(now, view, from, &record, live);
+                self.receive_follower_heartbeat(now, view, from, &record, live);
             }
         }
         Ok(())
     }
 
     /// A heartbeat of a peer that leads.
-    pub(super) fn leader_heard(
+    pub(super) fn receive_leader_heartbeat(
         &mut self,
         now: Time,
         view: &View,
@@ -91,7 +91,7 @@ impl Raft {
     }
 
     /// The leader campaigns in place: it is alive, but holds no lease meanwhile.
-    pub(super) fn campaigning_leader_heard(&mut self, now: Time, view: &View, from: &PeerId) {
+    pub(super) fn receive_campaigning_heartbeat(&mut self, now: Time, view: &View, from: &PeerId) {
         if let Role::Follower(Following::Direct(heard)) = &mut self.role
             && heard.leader == *from
         {
@@ -101,7 +101,7 @@ impl Raft {
     }
 
     /// A heartbeat of a peer that does not lead.
-    pub(super) fn follower_heard(
+    pub(super) fn receive_follower_heartbeat(
         &mut self,
         now: Time,
         view: &View,
@@ -158,7 +158,7 @@ impl Raft {
                     self.lease_until = now;
                 }
                 if self.config.guards.succession() {
-                    let waits = self.wait_for_heir(now, view, from);
+                    let waits = self.successor_wait(now, view, from);
                     self.election_at = now + waits + self.up_to(SUCCESSION_GRACE);
                 }
             }
@@ -195,11 +195,11 @@ impl Raft {
         self.saw_leader(now, &leader, if beside { u64::MAX } else { 0 });
         let shown = self.role.named();
         // The heartbeat does not carry for how long the peer will hear the leader.
-        let heard_until = shown.map_or(now, |named| named.heard_until.max(now));
+        let vouched_until = shown.map_or(now, |named| named.vouched_until.max(now));
         let shown_until = shown.map_or(now, |named| named.until);
         let until = shown_until.max(now + self.draw_timeout(view));
         self.take_over(now, view, record);
-        let named = self.named(&leader, record.leader_key, heard_until, until);
+        let named = self.named(&leader, record.leader_key, vouched_until, until);
         self.show(named);
         self.election_at = until;
     }
@@ -226,7 +226,7 @@ impl Raft {
         }
         if self.config.quorum.is_static() {
             self.outranked(now, view, record);
-            self.show_leader_of(now, view, record, live);
+            self.show_voters_leader(now, view, record, live);
             return;
         }
         let is_namesake = |live: &&LiveLeader| self.is_namesake(view, &live.id, live.key);
@@ -250,7 +250,7 @@ impl Raft {
             }
             return;
         };
-        if self.lets_pass(now, record) {
+        if self.tolerates(now, record) {
             if let Report::Alive(live) = &report
                 && record.leader.as_ref() == Some(&live.id)
             {
@@ -262,7 +262,7 @@ impl Raft {
         let assigned_to_me = record.assigned && self.names_me(record) && foreign_epoch;
         let stays = match (&report, self.config.policy.merge) {
             // This is the transfer that this leader asked for.
-            (Report::Alive(live), _) if leader.hands_over_to(&live.id) => false,
+            (Report::Alive(live), _) if leader.transfers_to(&live.id) => false,
             (_, MergePolicy::HighestTerm) => false,
             (Report::Alive(live), MergePolicy::LargestSide) => {
                 let own = (

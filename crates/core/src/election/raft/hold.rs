@@ -70,7 +70,7 @@ impl Raft {
     }
 
     /// Whether Hold binds members with that setting that adopt the present record from this node (C4.5).
-    pub(super) fn hands_hold_on(&self) -> bool {
+    pub(super) fn propagates_hold(&self) -> bool {
         self.held.under.as_ref() == Some(self.rules.record())
     }
 

@@ -49,7 +49,7 @@ impl Raft {
     }
 
     /// A link to a voter is up. The first key that it shows is its key for the session.
-    pub(super) fn voter_met(
+    pub(super) fn register_voter(
         &mut self,
         now: Time,
         view: &View,
@@ -83,7 +83,7 @@ impl Raft {
         self.check_counter(now, since, known.writes)?;
         if since == 0 {
             self.forgetful.insert(peer.clone());
-            self.end_handover(|handover| handover.target == *peer);
+            self.end_transfer(|handover| handover.target == *peer);
         } else {
             self.forgetful.remove(peer);
         }
@@ -145,7 +145,7 @@ impl Raft {
     }
 
     /// A voter's heartbeat reports on state files. Its record was handled just before.
-    pub(super) fn memory_told(
+    pub(super) fn receive_memory(
         &mut self,
         now: Time,
         view: &View,

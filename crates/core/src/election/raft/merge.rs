@@ -21,7 +21,7 @@ impl Raft {
         theirs: &Side,
     ) {
         if self.config.quorum.is_static() {
-            self.meet_voter(now, view, peer, theirs);
+            self.compare_voter(now, view, peer, theirs);
             return;
         }
         let leads = self.leads();
@@ -57,7 +57,7 @@ impl Raft {
                 if higher && leads {
                     self.challenged(now, view, theirs, false);
                 } else if higher {
-                    self.tell_leader(peer, ours, theirs);
+                    self.report_side(peer, ours, theirs);
                 }
             }
             (Some(mine), Some(live)) if mine.id == live.id => {
@@ -72,7 +72,7 @@ impl Raft {
                 };
                 if !leads {
                     if !we_win || higher {
-                        self.tell_leader(peer, ours, theirs);
+                        self.report_side(peer, ours, theirs);
                     }
                 } else if !we_win {
                     // This side's host made the request, and its side ended: peers of the other side do not receive it.
@@ -100,17 +100,17 @@ impl Raft {
     }
 
     /// Two voters of a static quorum link. The weights of sides do not count; the higher record holds.
-    fn meet_voter(&mut self, now: Time, view: &View, peer: &PeerId, theirs: &Side) {
+    fn compare_voter(&mut self, now: Time, view: &View, peer: &PeerId, theirs: &Side) {
         if self.heeds(peer) {
             self.outranked(now, view, &theirs.record);
-            self.show_leader_of(now, view, &theirs.record, theirs.live.clone());
+            self.show_voters_leader(now, view, &theirs.record, theirs.live.clone());
         }
     }
 
     /// With a static quorum a higher record ends every role at once: no leader campaigns in place (C2).
     pub(super) fn outranked(&mut self, now: Time, view: &View, record: &Record) {
         let leads = self.leads();
-        if !self.rules.is_newer(record) || (leads && self.lets_pass(now, record)) {
+        if !self.rules.is_newer(record) || (leads && self.tolerates(now, record)) {
             return;
         }
         self.take_over(now, view, record);
@@ -122,7 +122,7 @@ impl Raft {
     }
 
     /// A node without a leader shows the leader whose heartbeats another voter receives, unless its own record is newer.
-    pub(super) fn show_leader_of(
+    pub(super) fn show_voters_leader(
         &mut self,
         now: Time,
         view: &View,
@@ -186,7 +186,7 @@ impl Raft {
         }
     }
 
-    pub(super) fn tell_leader(&mut self, peer: &PeerId, ours: &Side, theirs: &Side) {
+    pub(super) fn report_side(&mut self, peer: &PeerId, ours: &Side, theirs: &Side) {
         if let Some(heard) = self.heard() {
             let to = heard.leader.clone();
             let message = ElectionMessage::ForeignSide {
@@ -211,7 +211,7 @@ impl Raft {
             leader.window.lost(peer, &why);
         }
         self.assigning.is_not_due_to(peer);
-        self.end_handover(|handover| handover.target == *peer);
+        self.end_transfer(|handover| handover.target == *peer);
         self.forget_held(peer);
         self.forgetful.remove(peer);
         if !view.voters.contains_key(peer) {

@@ -41,7 +41,7 @@ impl Raft {
         self.check_stamp(now, &record.stamp)?;
         let mut record = record.clone();
         if self.config.guards.record_order() {
-            record.disbelieve_assignment_by_nobody();
+            record.clear_assignment_without_assigner();
         }
         Ok(record)
     }

@@ -263,7 +263,7 @@ impl Election for Raft {
         input: InputOf<Self>,
     ) -> Result<(), ElectionError> {
         self.begin_input(now);
-        self.speaker = speaker_of(&input).cloned();
+        self.speaker = sender_of(&input).cloned();
         self.end_lapsed_leadership(now, view);
         let sighting = self.sighting(view, &input);
         let result = self.apply(now, view, input);
@@ -372,7 +372,7 @@ impl Election for Raft {
     }
 
     /// Where only the leader may assign, this node waits for the assigner's own message.
-    fn hear_followed(
+    fn adopt_followed(
         &mut self,
         now: Time,
         view: &View,
@@ -429,7 +429,7 @@ impl Election for Raft {
 }
 
 /// The sender of a message, or the peer of a new link.
-fn speaker_of(input: &InputOf<Raft>) -> Option<&PeerId> {
+fn sender_of(input: &InputOf<Raft>) -> Option<&PeerId> {
     match input {
         ElectionInput::PeerUp { peer, .. } => Some(peer),
         ElectionInput::Message { from, .. } | ElectionInput::Pulse { from, .. } => Some(from),
@@ -484,7 +484,7 @@ impl Raft {
             },
             _ => Pulse::Follows {
                 record,
-                live: self.is_safe() && self.hears_leader(now),
+                live: self.is_safe() && self.has_direct_leader(now),
             },
         }
     }
@@ -500,7 +500,7 @@ impl Raft {
                 .disk
                 .as_ref()
                 .map_or(0, |disk| self.knows_votes_since(disk)),
-            hold_binds: self.hands_hold_on(),
+            hold_binds: self.propagates_hold(),
         }
     }
 }
@@ -519,7 +519,7 @@ impl Raft {
                 let namesake = self.namesake(view, &theirs);
                 let heeded = self
                     .heed_side(now, &mut theirs)
-                    .and_then(|()| self.voter_met(now, view, &peer, key, theirs.since));
+                    .and_then(|()| self.register_voter(now, view, &peer, key, theirs.since));
                 if heeded.is_err() {
                     // The link stands, as if the Hello carried nothing. All later messages of the peer show the record
                     // that it follows.
@@ -531,7 +531,7 @@ impl Raft {
                 self.is_back(now, view, &peer);
                 let ours = self.own_side_since(now, view, ours);
                 match namesake {
-                    Some(live) if heeded.is_ok() => self.meet_namesake(&ours, &theirs, live),
+                    Some(live) if heeded.is_ok() => self.compare_namesake(&ours, &theirs, live),
                     _ => self.meet(now, view, &peer, &ours, &theirs),
                 }
                 self.leader_was_found();
@@ -559,7 +559,7 @@ impl Raft {
                 self.note_named(now, view, &from, &pulse);
                 let heeded = self.pulse_received(now, view, &from, pulse);
                 if let Some(memory) = memory {
-                    self.memory_told(now, view, &from, memory)?;
+                    self.receive_memory(now, view, &from, memory)?;
                 }
                 heeded?;
             }
@@ -578,7 +578,7 @@ impl Raft {
             } => self.peer_down(now, view, &peer, incarnation, why),
             Local::HeartbeatSent => {
                 self.repeat_assignment();
-                self.repeat_handover();
+                self.repeat_transfer();
             }
             Local::SetLeader { target } => self.set_leader(now, view, &target)?,
             Local::EnableAuto(enabled) => self.enable_auto(now, view, enabled),

@@ -9,7 +9,7 @@ use crate::time::Time;
 impl Raft {
     /// Two sides meet, and only one of their leaders can stay. The lighter one yields, whatever their epochs: members
     /// of a larger side would never see as many keys on the other.
-    pub(super) fn meet_namesake(&mut self, ours: &Side, theirs: &Side, live: LiveLeader) {
+    pub(super) fn compare_namesake(&mut self, ours: &Side, theirs: &Side, live: LiveLeader) {
         if rank(ours) < rank(theirs) {
             self.namesakes.meet((live.id, live.key));
         }

@@ -170,7 +170,7 @@ impl Leader {
         }
     }
 
-    pub(super) fn hands_over_to(&self, peer: &PeerId) -> bool {
+    pub(super) fn transfers_to(&self, peer: &PeerId) -> bool {
         let handover = self.handover.as_ref();
         handover.is_some_and(|handover| handover.target == *peer)
     }

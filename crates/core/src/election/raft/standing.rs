@@ -24,7 +24,7 @@ impl Raft {
         let heard = self.heard()?;
         let rest = (heard.at + self.config.heartbeat_timeout).since(now);
         let voter = view.voters.get(&heard.leader)?;
-        let weight = if self.awaits_word_of(heard) {
+        let weight = if self.is_unconfirmed(heard) {
             0
         } else {
             heard.weight
@@ -45,15 +45,15 @@ impl Raft {
     }
 
     /// Whether its leader's heartbeats arrive here, and under the present record if that is an assignment.
-    pub(super) fn hears_leader(&self, now: Time) -> bool {
+    pub(super) fn has_direct_leader(&self, now: Time) -> bool {
         self.heard().is_some_and(|heard| {
-            now < heard.at + self.config.heartbeat_timeout && !self.awaits_word_of(heard)
+            now < heard.at + self.config.heartbeat_timeout && !self.is_unconfirmed(heard)
         })
     }
 
     /// Whether the leader was named after it was last heard (C4.6). It may have died before, and others would wait for
     /// a host when it is lost (C4.5): no member vouches for it under a record under which it never led.
-    fn awaits_word_of(&self, heard: &Heard) -> bool {
+    fn is_unconfirmed(&self, heard: &Heard) -> bool {
         let record = self.rules.record();
         record.assigned && record.leader.as_ref() == Some(&heard.leader) && *record != heard.record
     }

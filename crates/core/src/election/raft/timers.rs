@@ -12,7 +12,7 @@ use crate::time::{Duration, Time};
 impl Raft {
     pub(super) fn tick(&mut self, now: Time, view: &View) {
         if let Some(named) = self.role.named().filter(|named| now >= named.until) {
-            self.fell_silent = Some((named.leader.clone(), named.heard_until));
+            self.fell_silent = Some((named.leader.clone(), named.vouched_until));
             self.lose_leader();
         }
         if let Following::Awaited(named) = self.following()
@@ -24,8 +24,8 @@ impl Raft {
         if self.assigning.deadline().is_some_and(|at| now >= at) {
             self.finish_assignment(AssignOutcome::Timeout);
         }
-        self.end_handover(|handover| now >= handover.until);
-        self.ask_heir(now, view);
+        self.end_transfer(|handover| now >= handover.until);
+        self.ask_target(now, view);
         self.measure_round_trips(now, view);
         self.check_quorum(now, view);
         if self.role.round_at().is_some_and(|at| now >= at) {
@@ -140,13 +140,13 @@ impl Raft {
         let leader = self.role.shown();
         let before = view
             .eligible()
-            .filter(|(id, _)| Some(*id) != leader && self.goes_before(view, id))
+            .filter(|(id, _)| Some(*id) != leader && self.is_preferred(view, id))
             .count();
         u32::try_from(before).unwrap_or(u32::MAX)
     }
 
     /// Whether `peer` is preferred to this node.
-    pub(super) fn goes_before(&self, view: &View, peer: &PeerId) -> bool {
+    pub(super) fn is_preferred(&self, view: &View, peer: &PeerId) -> bool {
         view.voters
             .get(peer)
             .is_some_and(|voter| (voter.priority, peer) > (self.config.priority, &self.me))

@@ -82,7 +82,7 @@ impl Raft {
             _ => return Err(ElectionError::NoLeader),
         };
         if leads {
-            self.hand_over_to(now, view, target)?;
+            self.transfer_to(now, view, target)?;
         }
         self.finish_request(AssignOutcome::Superseded);
         self.transfers.requests += 1;
@@ -105,14 +105,14 @@ impl Raft {
     }
 
     /// The leader names itself to end an open transfer.
-    fn hand_over_to(
+    fn transfer_to(
         &mut self,
         now: Time,
         view: &View,
         target: &PeerId,
     ) -> Result<(), ElectionError> {
         if *target == self.me {
-            self.end_handover(|_| true);
+            self.end_transfer(|_| true);
             return Ok(());
         }
         self.transfer(now, view, Some(target.clone()))
@@ -129,7 +129,7 @@ impl Raft {
         let obeys =
             self.config.quorum.is_static() && self.config.policy.authority == Authority::Anyone;
         let leads = self.leads();
-        if !obeys || !leads || self.hand_over_to(now, view, target).is_err() {
+        if !obeys || !leads || self.transfer_to(now, view, target).is_err() {
             self.send(from, ElectionMessage::TransferRefused { seq });
         }
     }
@@ -180,7 +180,7 @@ impl Raft {
         };
         let target = target.ok_or(ElectionError::NoSuccessor)?;
         if target == self.me {
-            self.end_handover(|_| true); // as in etcd
+            self.end_transfer(|_| true); // as in etcd
             return Ok(());
         }
         match view.voters.get(&target) {
@@ -199,13 +199,13 @@ impl Raft {
                 asked: None,
             });
             self.expect_successor(now, &target);
-            self.ask_heir(now, view);
+            self.ask_target(now, view);
         }
         Ok(())
     }
 
     /// Asks the target, once in each term: a leader that campaigns in place has no record to transfer.
-    pub(super) fn ask_heir(&mut self, now: Time, view: &View) {
+    pub(super) fn ask_target(&mut self, now: Time, view: &View) {
         let stamp = self.rules.record().stamp.clone();
         let campaigns = self.rules.campaigning();
         let timeout = self.transfer_timeout(view);
@@ -246,7 +246,7 @@ impl Raft {
 
     /// Whether `record` belongs to the campaign that this leader asked for: followers' reports of that are no reason to
     /// go above it.
-    pub(super) fn lets_pass(&self, now: Time, record: &Record) -> bool {
+    pub(super) fn tolerates(&self, now: Time, record: &Record) -> bool {
         let handover = self.handover();
         handover.is_some_and(|handover| {
             let Some((stamp, until)) = &handover.asked else {
@@ -266,7 +266,7 @@ impl Raft {
     }
 
     /// Asks the target again with every heartbeat: it may not have heard this leader directly before.
-    pub(super) fn repeat_handover(&mut self) {
+    pub(super) fn repeat_transfer(&mut self) {
         let handover = self.handover().cloned();
         if let Some(Handover { target, .. }) = handover
             && !self.rules.campaigning()
@@ -276,7 +276,7 @@ impl Raft {
     }
 
     /// Ends the transfer: its target is gone or had its time, or the leader's host cancels it.
-    pub(super) fn end_handover(&mut self, ended: impl Fn(&Handover) -> bool) {
+    pub(super) fn end_transfer(&mut self, ended: impl Fn(&Handover) -> bool) {
         let leader = self.leading_mut();
         if leader.is_some_and(|leader| leader.handover.take_if(|open| ended(open)).is_some()) {
             self.take_back(|_, message| matches!(message, ElectionMessage::TimeoutNow { .. }));
@@ -311,9 +311,9 @@ impl Raft {
             self.campaign(now, view, Some(from));
             if matches!(self.role, Role::Candidate(_)) {
                 // It leads until this campaign is won.
-                let heard_until = now + self.config.heartbeat_timeout;
+                let vouched_until = now + self.config.heartbeat_timeout;
                 let until = now + self.election_timeout_max();
-                let named = self.named(from, None, heard_until, until);
+                let named = self.named(from, None, vouched_until, until);
                 self.show(named);
             }
         }
@@ -336,7 +336,7 @@ impl Raft {
 
     /// The time for which this node leaves the successor of `leader` alone after `leader` yielded to it (G1): its votes
     /// and its first heartbeat are on their way.
-    pub(super) fn wait_for_heir(&self, now: Time, view: &View, leader: &PeerId) -> Duration {
+    pub(super) fn successor_wait(&self, now: Time, view: &View, leader: &PeerId) -> Duration {
         let named = self
             .transfers
             .successor

@@ -49,8 +49,8 @@ impl Raft {
             live: self.live_to(now, view, from),
         };
         self.send(from, answer);
-        if granted && self.goes_before(view, from) {
-            self.give_way(now, view);
+        if granted && self.is_preferred(view, from) {
+            self.yield_to_preferred(now, view);
         }
     }
 
@@ -59,7 +59,7 @@ impl Raft {
     /// peer gets the time that its election takes, also from nodes that have not asked yet: in a large room with long
     /// round trips most of them would ask all others before they learn of its success. It happens only once, or a peer
     /// that cannot win would keep all others from leading.
-    fn give_way(&mut self, now: Time, view: &View) {
+    fn yield_to_preferred(&mut self, now: Time, view: &View) {
         let asks = matches!(self.role, Role::PreCandidate(_));
         let first = !self.yielded;
         if !self.config.guards.rivals_yield() || !(asks || (first && self.awaits_election())) {

@@ -109,7 +109,7 @@ impl Seeded {
     }
 
     /// A peer is linked: the open attempt may need it.
-    pub(super) fn joining_met(&mut self, view: &View, peer: &PeerId) {
+    pub(super) fn join_through(&mut self, view: &View, peer: &PeerId) {
         let is_seed = self.peers.get(peer).is_some_and(|peer| peer.is_seed);
         let observed = self.observation();
         if let Role::Joining(joining) = &mut self.role

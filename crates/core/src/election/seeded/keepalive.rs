@@ -137,7 +137,7 @@ impl Seeded {
     }
 
     /// A linked peer claims to lead: by a heartbeat, a Hello or a message to all.
-    pub(super) fn hear_claim(&mut self, now: Time, view: &View, from: &PeerId, claim: &Claim) {
+    pub(super) fn receive_claim(&mut self, now: Time, view: &View, from: &PeerId, claim: &Claim) {
         if !self.is_voter(from) || *from != claim.leader {
             return;
         }

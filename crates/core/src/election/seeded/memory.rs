@@ -50,7 +50,7 @@ impl Seeded {
     }
 
     /// A link to a voter is up. The first key that it shows is its key for the session.
-    pub(super) fn voter_met(&mut self, view: &View, peer: &PeerId, key: Fingerprint) {
+    pub(super) fn register_voter(&mut self, view: &View, peer: &PeerId, key: Fingerprint) {
         let Some(linked) = view.voters.get(peer).filter(|_| self.is_voter(peer)) else {
             return;
         };
@@ -126,7 +126,13 @@ impl Seeded {
     }
 
     /// A voter's heartbeat or Hello reports on state files.
-    pub(super) fn hear_memory(&mut self, now: Time, view: &View, from: &PeerId, beat: &Beat) {
+    pub(super) fn receive_beat_memory(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        beat: &Beat,
+    ) {
         let Some((linked, known)) = self.linked_and_known(view, from) else {
             return;
         };

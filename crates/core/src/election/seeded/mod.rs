@@ -425,7 +425,7 @@ impl Seeded {
         if address.len() > MAX_ADDRESS_BYTES {
             return Err(ElectionError::Violation("a Hello's address is too long"));
         }
-        self.voter_met(view, peer, key);
+        self.register_voter(view, peer, key);
         self.peers.insert(peer.clone(), Linked { is_seed, address });
         if self.leaving {
             return Ok(());
@@ -443,7 +443,7 @@ impl Seeded {
         let heard = self
             .heed(now, beat.largest_version())
             .and_then(|()| self.beat(now, view, peer, beat));
-        self.joining_met(view, peer);
+        self.join_through(view, peer);
         if self.leading().is_some() && is_seed {
             self.seed_keep_alive_to(view, peer);
         }
@@ -490,14 +490,14 @@ impl Seeded {
     ) -> Result<(), ElectionError> {
         if self.is_voter(from) {
             self.decide(beat.decided);
-            self.hear_memory(now, view, from, &beat);
+            self.receive_beat_memory(now, view, from, &beat);
         }
         match beat.claim {
             Some(claim) if claim.leader != *from || !claim.is_bounded() => Err(
                 ElectionError::Violation("a heartbeat claims another's leadership"),
             ),
             Some(claim) => {
-                self.hear_claim(now, view, from, &claim);
+                self.receive_claim(now, view, from, &claim);
                 Ok(())
             }
             None => {
@@ -755,7 +755,7 @@ impl Election for Seeded {
             return Err(ElectionError::Violation("a leader's token is too long"));
         }
         if !self.leaving {
-            self.hear_claim(now, view, from, claim);
+            self.receive_claim(now, view, from, claim);
             self.settle(now, view);
         }
         Ok(match self.claim() {

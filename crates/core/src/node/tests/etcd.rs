@@ -206,11 +206,11 @@ fn only_a_leadership_that_etcd_has_shown_is_believed() {
     asking.feed(NOW, Input::Command(Command::SetEligible(false)));
     let (peer, claimed) = (id("peer"), token("peer", 50));
     let node = &mut asking.node;
-    assert!(node.awaits_leadership(&peer, &claimed));
+    assert!(node.awaits_leadership_proof(&peer, &claimed));
     assert!(!node.accept_leader_message(NOW, &peer, &claimed));
     let speaker = node.accept_relay(NOW, &peer, &claimed, Duration::ZERO);
     assert_eq!(speaker, None);
-    assert!(!node.led_or_leads(NOW, &peer, &claimed));
+    assert!(!node.has_or_had_leadership(NOW, &peer, &claimed));
     assert!(node.membership().get(&peer).is_some(), "it may be true");
 }
 
@@ -223,13 +223,16 @@ fn a_leaders_message_that_is_ahead_of_etcd_waits_for_it() {
         asking
     };
     let asking = observer(entry("other", 9));
-    let awaits = |token| asking.node.awaits_leadership(&peer, &token);
+    let awaits = |token| asking.node.awaits_leadership_proof(&peer, &token);
     assert!(awaits(stamped.clone()));
     assert!(!awaits(token("peer", 8)), "an older one");
     assert!(!awaits(token("other", 12)), "a lie");
     let mut asking = observer(entry("peer", 12));
     let node = &mut asking.node;
-    assert!(!node.awaits_leadership(&peer, &stamped), "it was shown");
+    assert!(
+        !node.awaits_leadership_proof(&peer, &stamped),
+        "it was shown"
+    );
     assert!(node.accept_leader_message(NOW, &peer, &stamped));
     let speaker = node.accept_relay(NOW, &peer, &stamped, Duration::ZERO);
     assert_eq!(speaker, Some(Speaker::Leader));

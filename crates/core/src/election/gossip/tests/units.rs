@@ -154,7 +154,7 @@ fn answers_to_endless_declarations_are_limited() {
         let said = |act: &&Act| **act == Act::Say(Claim::Declaration);
         acts.iter().filter(said).count()
     };
-    assert_eq!(declared(acts(&mut peer)), MAX_ANSWERS as usize);
+    assert_eq!(declared(acts(&mut peer)), MAX_RESULTS as usize);
     let next = peer.next_deadline().expect("leads");
     assert_eq!(next, now + SHORT.declaration_interval());
     peer.tick(next, &view);

@@ -322,13 +322,13 @@ fn a_leader_that_leads_on_asks_no_other_to_follow_it_when_the_disk_is_back() {
         let message = Stamped::new(stamp(2), vote);
         voting.take(at(10_000), ElectionInput::Message { from, message });
         assert_eq!(voting.raft.rules().role(), RoleKind::Leader);
-        let hands_over_to = |target| Local::Transfer {
+        let transfers_to = |target| Local::Transfer {
             target: Some(id(target)),
         };
-        voting.take(at(10_000), hands_over_to("candidate"));
+        voting.take(at(10_000), transfers_to("candidate"));
         let mut outputs = voting.outputs();
         if cancels {
-            voting.take(at(10_000), hands_over_to("voter"));
+            voting.take(at(10_000), transfers_to("voter"));
         }
         for number in 1..4 {
             voting.persisted(number);

@@ -119,7 +119,7 @@ impl Voting {
     }
 
     /// Whether its Hello shows that Hold binds nodes that adopt its record.
-    fn hands_hold_on(&self, now: Time) -> bool {
+    fn propagates_hold(&self, now: Time) -> bool {
         self.raft.side(now, &self.view).hold_binds
     }
 
@@ -287,7 +287,7 @@ fn a_node_without_a_leader_that_receives_the_assignment_in_a_hello_waits_for_a_h
     voting.is_linked_to_one_that_waits(at(100), true, assigned("unlinked"));
     assert_eq!(*voting.raft.leadership().record, assigned("unlinked"));
     assert!(!voting.campaigns(100));
-    assert!(voting.hands_hold_on(at(20_100)));
+    assert!(voting.propagates_hold(at(20_100)));
 }
 
 /// Otherwise a room would wait for ever if all its members adopted the record from a member that gave its leader up for
@@ -297,7 +297,7 @@ fn a_node_that_receives_the_assignment_from_an_unbound_peer_campaigns() {
     let mut voting = Voting::new();
     voting.is_linked(at(100), true, assigned("unlinked"), None);
     assert_eq!(*voting.raft.leadership().record, assigned("unlinked"));
-    assert!(!voting.hands_hold_on(at(100)));
+    assert!(!voting.propagates_hold(at(100)));
     assert!(voting.campaigns(100));
 }
 
@@ -348,15 +348,15 @@ fn a_node_that_asks_for_votes_stops_when_a_peer_waits_for_a_host() {
 #[test]
 fn the_hello_of_a_follower_of_the_named_leader_shows_that_hold_binds_it() {
     let mut voting = Voting::new();
-    assert!(!voting.hands_hold_on(at(9_000)));
+    assert!(!voting.propagates_hold(at(9_000)));
     voting.hears_leads(at(10_000), assigned("leader"));
     voting.loses(at(11_500), "leader");
-    assert!(voting.hands_hold_on(at(11_500)));
+    assert!(voting.propagates_hold(at(11_500)));
     // Under the next record it has heard no leader.
     let mut next = assigned("candidate");
     next.stamp.epoch.override_seq = 2;
     voting.is_assigned(at(11_600), next);
-    assert!(!voting.hands_hold_on(at(11_600)));
+    assert!(!voting.propagates_hold(at(11_600)));
 }
 
 #[test]
