@@ -354,7 +354,7 @@ impl fmt::Debug for Dispatch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wake {
     Owed,
-    NotOwed,
+    NotNeeded,
 }
 
 /// A handler that was replaced or removed, and may still be running.
@@ -527,12 +527,12 @@ impl Shared {
             // A dispatcher that is awake checks the queue again before it sleeps.
             Offer::Queued => match queue.consumer_waits {
                 true => Ok(Wake::Owed),
-                false => Ok(Wake::NotOwed),
+                false => Ok(Wake::NotNeeded),
             },
             Offer::Discarded(message) => {
                 drop(queue);
                 drop(message);
-                Ok(Wake::NotOwed)
+                Ok(Wake::NotNeeded)
             }
             Offer::NoRoom(message) => Err(message),
         }

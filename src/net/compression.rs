@@ -57,7 +57,7 @@ pub(crate) fn pack(payload: &[u8]) -> Option<Bytes> {
 /// an attempt costs as much as sending. After several failures in a row it skips messages between attempts:
 /// at first [`FIRST_PAUSE`], later up to [`LONGEST_PAUSE`].
 #[derive(Debug, Default)]
-pub(crate) struct Patience {
+pub(crate) struct CompressionBackoff {
     kinds: [Kind; KINDS],
 }
 
@@ -77,7 +77,7 @@ struct Kind {
     pause: u32,
 }
 
-impl Patience {
+impl CompressionBackoff {
     /// Whether to try to compress the next message of this type.
     pub(crate) fn tries(&mut self, msg_type: u16) -> bool {
         let kind = self.kind(msg_type);
@@ -190,7 +190,11 @@ mod tests {
     }
 
     /// The number of these incompressible messages that are tried.
-    fn attempts_without_saving(patience: &mut Patience, msg_type: u16, messages: usize) -> usize {
+    fn attempts_without_saving(
+        patience: &mut CompressionBackoff,
+        msg_type: u16,
+        messages: usize,
+    ) -> usize {
         let tries = |_: &usize| {
             let tries = patience.tries(msg_type);
             if tries {
@@ -203,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_becomes_no_shorter_is_tried_ever_less_and_never_given_up() {
-        let mut patience = Patience::default();
+        let mut patience = CompressionBackoff::default();
         assert_eq!(attempts_without_saving(&mut patience, 300, 4), 4);
         assert_eq!(attempts_without_saving(&mut patience, 300, 4), 0);
         let later = attempts_without_saving(&mut patience, 300, 1_000_000);

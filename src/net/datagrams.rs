@@ -11,11 +11,11 @@ use room_transport::identity::peer_fingerprint;
 use room_transport::tunnel::packet::TUNNEL_DATAGRAM;
 use tokio::sync::{Notify, mpsc, watch};
 
-use super::events::{Hearing, LinkEvent, LinkId};
+use super::events::{LinkEvent, LinkId, SpeakerVerdict};
 use super::frame::{DatagramHeader, DatagramRole, MESSAGE_DATAGRAM, OWN_FLAG};
 use super::intake::Asker;
 use super::lane::FIRST_MESSAGE_TYPE;
-use super::outbox::{DEFAULT_PRIORITY, Dropped, Loose, LooseRelay, OutMessage, Outboxes};
+use super::outbox::{DEFAULT_PRIORITY, DatagramRelay, Dropped, Loose, OutMessage, Outboxes};
 use super::relay::{ask_delivery, ask_leading};
 use super::tunnel::Tunnels;
 use crate::core::event::{Delivery, Direction, Event};
@@ -179,20 +179,25 @@ impl DatagramReader {
     }
 
     /// Asks about a sender without waiting: a datagram neither waits nor blocks.
-    async fn hearing(&self, origin: &PeerId, incarnation: Incarnation, token: &Opaque) -> Hearing {
+    async fn hearing(
+        &self,
+        origin: &PeerId,
+        incarnation: Incarnation,
+        token: &Opaque,
+    ) -> SpeakerVerdict {
         let at_once = (false, Duration::ZERO);
         ask_delivery(&self.asker, origin, Some(incarnation), at_once, token).await
     }
 
     /// The sender to report to the host, and the relay record if this node forwards the message. `None`
     /// if the message is dropped.
-    async fn sender(&self, role: DatagramRole) -> Option<(PeerId, Option<LooseRelay>)> {
+    async fn sender(&self, role: DatagramRole) -> Option<(PeerId, Option<DatagramRelay>)> {
         let asker = &self.asker;
         match role {
             DatagramRole::Peer => Some((asker.peer.clone(), None)),
             DatagramRole::Central { token } => {
                 let leading = ask_leading(asker, token).await?;
-                let relay = leading.forward.then(|| LooseRelay {
+                let relay = leading.forward.then(|| DatagramRelay {
                     origin: asker.peer.clone(),
                     incarnation: leading.incarnation,
                     token: leading.token,
@@ -204,9 +209,9 @@ impl DatagramReader {
                 incarnation,
                 token,
             } => match self.hearing(&origin, incarnation, &token).await {
-                Hearing::Yes { .. } => Some((origin, None)),
-                Hearing::No => None,
-                Hearing::NotYet => {
+                SpeakerVerdict::Yes { .. } => Some((origin, None)),
+                SpeakerVerdict::No => None,
+                SpeakerVerdict::NotYet => {
                     asker.context.relaying.count_dropped();
                     None
                 }

@@ -53,7 +53,7 @@ pub(crate) enum LinkEvent {
 #[derive(Debug)]
 pub(crate) enum RelayEvent {
     /// A message on behalf of another member waits for the answer whether it may be delivered.
-    InAnothersName(InAnothersName),
+    OnBehalf(OnBehalf),
     /// A broadcast of the peer waits to be relayed. The token is of the leadership that the peer follows.
     ToRelay(Opaque, oneshot::Sender<Option<Leading>>),
     /// The peer has relayed every broadcast of this node on a lane before this number.
@@ -64,7 +64,7 @@ pub(crate) enum RelayEvent {
 
 /// A message on behalf of another member, as described by its relay.
 #[derive(Debug)]
-pub(crate) struct InAnothersName {
+pub(crate) struct OnBehalf {
     pub(crate) origin: PeerId,
     /// The incarnation of the origin that sent it, if the relay names one.
     pub(crate) incarnation: Option<Incarnation>,
@@ -74,12 +74,12 @@ pub(crate) struct InAnothersName {
     pub(crate) token: Opaque,
     /// Time in which this host took nothing from the lane, since another leader is known.
     pub(crate) stopped: Duration,
-    pub(crate) answer: oneshot::Sender<Hearing>,
+    pub(crate) answer: oneshot::Sender<SpeakerVerdict>,
 }
 
 /// Decision about a message on behalf of another member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hearing {
+pub(crate) enum SpeakerVerdict {
     /// Deliver it.
     Yes {
         /// Whether it comes from the present incarnation of a member.

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::budget::{Reserved, Share};
-use super::compression::{Patience, unpack, unpacked_len};
+use super::compression::{CompressionBackoff, unpack, unpacked_len};
 use super::control::Queued;
 use super::events::LinkEvent;
 use super::frame::{
@@ -180,7 +180,7 @@ impl LaneWriter {
         if frames.put_value(&header).is_err() || write_all(send, &mut frames).await.is_err() {
             return;
         }
-        let mut patience = Patience::default();
+        let mut patience = CompressionBackoff::default();
         let mut priority_now = None;
         loop {
             let Some(priority) = self.take(&mut frames, &mut patience).await else {
@@ -201,7 +201,7 @@ impl LaneWriter {
     async fn write_unordered(&self, connection: &Connection) {
         // Dropping the set stops the writes.
         let mut writes = JoinSet::new();
-        let mut patience = Patience::default();
+        let mut patience = CompressionBackoff::default();
         loop {
             let mut frames = Frames::default();
             let header = LaneHeader { lane: self.lane };
@@ -227,7 +227,7 @@ impl LaneWriter {
     }
 
     /// Waits for the next messages; returns the highest of their priorities.
-    async fn take(&self, frames: &mut Frames, patience: &mut Patience) -> Option<u8> {
+    async fn take(&self, frames: &mut Frames, patience: &mut CompressionBackoff) -> Option<u8> {
         let Self {
             peer,
             outboxes,

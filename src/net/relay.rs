@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::events::{Hearing, InAnothersName, Leading, LinkEvent, RelayEvent};
+use super::events::{Leading, LinkEvent, OnBehalf, RelayEvent, SpeakerVerdict};
 use super::intake::{Asker, Intake};
 use super::outbox::{DEFAULT_PRIORITY, OutMessage, Relay, Reliable};
 use crate::core::bounded::Newest;
@@ -68,29 +68,31 @@ impl RelayedReader {
         }
         let (origin, incarnation) = (&broadcast.origin, broadcast.incarnation);
         let mut hearing = ask_delivery_on(intake, origin, Some(incarnation), false, &token).await;
-        if hearing == Hearing::NotYet && !self.unknown_incarnations.contains(origin, incarnation) {
+        if hearing == SpeakerVerdict::NotYet
+            && !self.unknown_incarnations.contains(origin, incarnation)
+        {
             // Acknowledge the earlier messages first. Then the sender waits, because nothing more is read.
             intake.ack().await;
             let waits = ask_delivery_on(intake, origin, Some(incarnation), true, &token);
             let from = Instant::now();
             hearing = waits.await;
-            if let Hearing::Yes { .. } = hearing {
+            if let SpeakerVerdict::Yes { .. } = hearing {
                 // Only the wait for a known incarnation counts; a wait for one that no member has is
                 // at the expense of its relay.
                 let received = &intake.asker.received;
                 received.stopped(intake.lane, from, Instant::now());
             }
-            if hearing == Hearing::NotYet {
+            if hearing == SpeakerVerdict::NotYet {
                 self.unknown_incarnations.note(origin.clone(), incarnation);
             }
         }
         match hearing {
-            Hearing::Yes {
+            SpeakerVerdict::Yes {
                 is_bound,
                 by_leader,
             } => deliver_once(intake, broadcast, (is_bound, by_leader), message).await,
-            Hearing::No => {}
-            Hearing::NotYet => intake.asker.context.relaying.count_dropped(),
+            SpeakerVerdict::No => {}
+            SpeakerVerdict::NotYet => intake.asker.context.relaying.count_dropped(),
         }
         Ok(())
     }
@@ -104,7 +106,7 @@ pub(super) async fn take_forwarded(
     message: OutMessage,
     channel: u8,
 ) {
-    if ask_delivery_on(intake, &origin, None, false, &token).await != Hearing::No {
+    if ask_delivery_on(intake, &origin, None, false, &token).await != SpeakerVerdict::No {
         intake.deliver(origin, message, channel).await;
     }
 }
@@ -115,7 +117,7 @@ async fn ask_delivery_on(
     incarnation: Option<Incarnation>,
     may_wait: bool,
     token: &Opaque,
-) -> Hearing {
+) -> SpeakerVerdict {
     let stopped = intake.asker.received.stopped_for(intake.lane);
     ask_delivery(
         &intake.asker,
@@ -135,9 +137,9 @@ pub(super) async fn ask_delivery(
     incarnation: Option<Incarnation>,
     (may_wait, stopped): (bool, Duration),
     token: &Opaque,
-) -> Hearing {
+) -> SpeakerVerdict {
     let event = |answer| {
-        LinkEvent::Relay(RelayEvent::InAnothersName(InAnothersName {
+        LinkEvent::Relay(RelayEvent::OnBehalf(OnBehalf {
             origin: origin.clone(),
             incarnation,
             may_wait,
@@ -146,7 +148,7 @@ pub(super) async fn ask_delivery(
             answer,
         }))
     };
-    asker.ask(event).await.unwrap_or(Hearing::No)
+    asker.ask(event).await.unwrap_or(SpeakerVerdict::No)
 }
 
 async fn deliver_once(

@@ -27,7 +27,7 @@ use super::shared::{Disconnection, HostCommand, Shared};
 use super::state_file::StateWriter;
 use super::store::Store;
 use super::timers::{Timer, TimerTable};
-use super::unjudged::Unjudged;
+use super::unconfirmed::Unconfirmed;
 use super::view::{log, log_result, snapshot};
 use crate::clock::Moment;
 use crate::core::election::engine::{Answer as StoreAnswer, Call};
@@ -87,7 +87,7 @@ pub(super) struct Driver {
     pub(super) refusals: Refusals,
     pub(super) dialling: Dialling,
     pub(super) broadcasts: Broadcasts,
-    pub(super) unjudged: Unjudged,
+    pub(super) unconfirmed: Unconfirmed,
     pub(super) timers: TimerTable,
     pub(super) queues: Queues,
     /// Sender of [`Queues::disconnects`].
@@ -191,7 +191,7 @@ impl Driver {
                     set.or_else(|| Some(Instant::now() + HOST_POLL))
                 }
                 Timer::Origin => self.broadcasts.next_deadline(),
-                Timer::Leadership => self.unjudged.next_deadline(),
+                Timer::Leadership => self.unconfirmed.next_deadline(),
             };
             self.timers.set(timer, deadline);
         }

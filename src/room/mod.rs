@@ -22,7 +22,7 @@ mod state_file;
 mod store;
 mod timers;
 mod trace;
-mod unjudged;
+mod unconfirmed;
 mod view;
 
 use std::net::SocketAddr;

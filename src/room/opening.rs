@@ -28,7 +28,7 @@ use super::state_file::{StateFile, StateWriter, new_incarnation, take_member};
 use super::store::{Answers, Store};
 use super::timers::TimerTable;
 use super::trace::Trace;
-use super::unjudged::Unjudged;
+use super::unconfirmed::Unconfirmed;
 use crate::clock::Moment;
 use crate::config::{Config, DiscoveryMode, EtcdSettings, ManualOverrideRecovery};
 use crate::core::election::etcd::EtcdConfig;
@@ -274,7 +274,7 @@ where
             dial_done,
         ),
         broadcasts: Broadcasts::new(centralized, Arc::clone(&shared.outboxes)),
-        unjudged: Unjudged::default(),
+        unconfirmed: Unconfirmed::default(),
         timers: TimerTable::default(),
         queues: Queues {
             commands,

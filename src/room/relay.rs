@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::node::{Node, OriginIncarnation, Speaker};
-use crate::net::events::{Hearing, InAnothersName, Leading, Relaying};
+use crate::net::events::{Leading, OnBehalf, Relaying, SpeakerVerdict};
 use crate::net::outbox::{Lead, Outboxes};
 
 /// Origins to ask again when this node leads, at most.
@@ -54,7 +54,7 @@ struct Waiting {
     incarnation: Incarnation,
     speaker: Option<Speaker>,
     until: Instant,
-    answer: oneshot::Sender<Hearing>,
+    answer: oneshot::Sender<SpeakerVerdict>,
 }
 
 impl Broadcasts {
@@ -118,11 +118,11 @@ impl Broadcasts {
     pub(super) fn hear(
         &mut self,
         node: &Node,
-        message: InAnothersName,
+        message: OnBehalf,
         speaker: Option<Speaker>,
         until: Instant,
     ) {
-        let InAnothersName {
+        let OnBehalf {
             origin,
             incarnation,
             may_wait,
@@ -131,7 +131,7 @@ impl Broadcasts {
         } = message;
         let hearing = hearing(node, &origin, incarnation, speaker);
         match (hearing, incarnation) {
-            (Hearing::NotYet, Some(incarnation)) if may_wait => self.waiting.push(Waiting {
+            (SpeakerVerdict::NotYet, Some(incarnation)) if may_wait => self.waiting.push(Waiting {
                 origin,
                 incarnation,
                 speaker,
@@ -146,11 +146,11 @@ impl Broadcasts {
     pub(super) fn answer_departing(
         &self,
         node: &Node,
-        message: InAnothersName,
+        message: OnBehalf,
         speaker: Option<Speaker>,
     ) {
         let hearing = match hearing(node, &message.origin, message.incarnation, speaker) {
-            Hearing::NotYet => Hearing::No,
+            SpeakerVerdict::NotYet => SpeakerVerdict::No,
             hearing => hearing,
         };
         self.answer(hearing, message.answer);
@@ -181,8 +181,8 @@ impl Broadcasts {
         leading
     }
 
-    fn answer(&self, hearing: Hearing, answer: oneshot::Sender<Hearing>) {
-        if hearing == Hearing::No {
+    fn answer(&self, hearing: SpeakerVerdict, answer: oneshot::Sender<SpeakerVerdict>) {
+        if hearing == SpeakerVerdict::No {
             self.centralized.relaying.count_dropped();
         }
         // The asker may be gone.
@@ -205,7 +205,7 @@ impl Broadcasts {
             if one.answer.is_closed() {
                 continue;
             }
-            if hearing == Hearing::NotYet && now < one.until {
+            if hearing == SpeakerVerdict::NotYet && now < one.until {
                 self.waiting.push(one);
             } else {
                 self.answer(hearing, one.answer);
@@ -220,12 +220,12 @@ fn hearing(
     origin: &PeerId,
     incarnation: Option<Incarnation>,
     speaker: Option<Speaker>,
-) -> Hearing {
+) -> SpeakerVerdict {
     // No member speaks for this node to itself.
     let Some(speaker) = speaker.filter(|_| origin != node.id()) else {
-        return Hearing::No;
+        return SpeakerVerdict::No;
     };
-    let yes = |is_bound| Hearing::Yes {
+    let yes = |is_bound| SpeakerVerdict::Yes {
         is_bound,
         by_leader: speaker == Speaker::Leader,
     };
@@ -235,7 +235,7 @@ fn hearing(
     match node.origin_incarnation(origin, incarnation) {
         OriginIncarnation::Present => yes(true),
         OriginIncarnation::NoMember => yes(false),
-        OriginIncarnation::Past => Hearing::No,
-        OriginIncarnation::Unknown => Hearing::NotYet,
+        OriginIncarnation::Past => SpeakerVerdict::No,
+        OriginIncarnation::Unknown => SpeakerVerdict::NotYet,
     }
 }

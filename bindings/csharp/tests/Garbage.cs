@@ -17,7 +17,7 @@ internal static class Garbage
 {
     private const int WarmUp = 2000, Counted = 20000, Window = 256, PayloadBytes = 48, TimeoutMs = 50000;
     private const byte Echoed = 2; // a flag: bit 0 is the library's
-    private const int NobodyTookIt = -1; // result of a send that returns the number of recipients
+    private const int NoRecipient = -1; // result of a send that returns the number of recipients
     private const long CopyCosts = 100; // at least, in bytes: a smaller result means that the counter does not count
 
     private static readonly byte[] Data = new byte[PayloadBytes + 32];
@@ -205,8 +205,8 @@ internal static class Garbage
                 Named("Broadcast(byte[])", () => { room.Broadcast(Data); return 0; }),
                 Named("TryBroadcast(part)", () => room.TryBroadcast(new Payload(Data, 16, PayloadBytes))),
                 Named("TryBroadcast(unreliable)", () => room.TryBroadcast(part, Delivery.Unreliable(3))),
-                Named("BroadcastPartial", () => room.BroadcastPartial(part, Delivery.ReliableOrdered(5)) + NobodyTookIt),
-                Named("BroadcastExcept(self)", () => room.BroadcastExcept("main", part) + NobodyTookIt),
+                Named("BroadcastPartial", () => room.BroadcastPartial(part, Delivery.ReliableOrdered(5)) + NoRecipient),
+                Named("BroadcastExcept(self)", () => room.BroadcastExcept("main", part) + NoRecipient),
                 Named("BroadcastExcept(partner)", () => room.BroadcastExcept("partner", part)),
                 Named("TrySendToLeader", () => room.TrySendToLeader(part)),
                 Named("MaxDatagramSize", () => room.MaxDatagramSize("partner") > 0 ? 0 : ErrorCode.PeerNotFound),
@@ -250,7 +250,7 @@ internal static class Garbage
                     spent += GC.GetAllocatedBytesForCurrentThread() - before;
                     calls++;
                 }
-                Must(code == ErrorCode.Ok || code == ErrorCode.SendQueueFull || code == NobodyTookIt, what + " was answered " + code);
+                Must(code == ErrorCode.Ok || code == ErrorCode.SendQueueFull || code == NoRecipient, what + " was answered " + code);
                 number += code == ErrorCode.Ok ? 1 : 0;
             }
             catch (NetworkException exception)

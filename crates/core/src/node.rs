@@ -24,8 +24,8 @@ use std::net::SocketAddr;
 use super::election::bound::WallClock;
 use super::election::record::{Record, Stamp};
 use super::election::{
-    AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, LeaderReason, Local,
-    NotItsState, OpaqueInput, Start, View, Voter,
+    AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, InvalidSavedState,
+    LeaderReason, Local, OpaqueInput, Start, View, Voter,
 };
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::introductions::Introductions;
@@ -114,14 +114,14 @@ impl Node {
     /// A fixed host leads at once: poll the outputs of that with [`Node::poll_output`].
     ///
     /// # Errors
-    /// [`NotItsState`] if `config.saved` is not a state of the room's strategy.
+    /// [`InvalidSavedState`] if `config.saved` is not a state of the room's strategy.
     pub fn new(
         me: PeerId,
         incarnation: Incarnation,
         mut config: NodeConfig,
         seed: u64,
         now: Time,
-    ) -> Result<Self, NotItsState> {
+    ) -> Result<Self, InvalidSavedState> {
         config.election = config.election.with_effective_timeouts();
         config.election.policy.quorum = config.election.quorum.policy();
         config.election.eligible &= config.election.policy.host_mode != HostMode::Guest;

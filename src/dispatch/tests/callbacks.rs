@@ -363,7 +363,7 @@ fn a_leadership_that_ended_before_its_event_is_not_reported() {
 fn a_new_leadership_handler_receives_the_present_if_this_node_leads() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
-    let told_to = |name: &'static str, change: Option<&str>| {
+    let events_for = |name: &'static str, change: Option<&str>| {
         if let Some(change) = change {
             dispatch.push(led_by(change));
         }
@@ -371,12 +371,12 @@ fn a_new_leadership_handler_receives_the_present_if_this_node_leads() {
         drain(&dispatch.shared);
         seen.try_iter().collect::<Vec<_>>()
     };
-    assert_eq!(told_to("a ", None), Vec::<String>::new());
-    assert_eq!(told_to("b ", Some("me")), ["b leads true"]);
-    assert_eq!(told_to("c ", None), ["c leads true"]);
+    assert_eq!(events_for("a ", None), Vec::<String>::new());
+    assert_eq!(events_for("b ", Some("me")), ["b leads true"]);
+    assert_eq!(events_for("c ", None), ["c leads true"]);
     // The loss fell between the two.
-    assert_eq!(told_to("d ", Some("x")), ["d leads false"]);
-    assert_eq!(told_to("e ", None), Vec::<String>::new());
+    assert_eq!(events_for("d ", Some("x")), ["d leads false"]);
+    assert_eq!(events_for("e ", None), Vec::<String>::new());
     dispatch.push(led_by("me"));
     dispatch.register::<Leadership>(None);
     drain(&dispatch.shared);

@@ -165,7 +165,7 @@ fn one_of_many_wakes_no_sleeping_dispatcher_and_the_wake_stays_pending_until_it_
     dispatch.wake();
     assert_eq!(next(&begins), 0);
     // It is awake, and checks the queue again before it sleeps.
-    assert_eq!(push(2), Wake::NotOwed);
+    assert_eq!(push(2), Wake::NotNeeded);
     drop(go);
     assert_eq!(next(&begins), 1);
     assert_eq!(next(&begins), 2);

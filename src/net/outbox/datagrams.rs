@@ -47,7 +47,7 @@ pub struct Loose {
 
 /// Another member's datagram that this node relays as leader.
 #[derive(Debug, Clone)]
-pub(crate) struct LooseRelay {
+pub(crate) struct DatagramRelay {
     pub(crate) origin: PeerId,
     pub(crate) incarnation: Incarnation,
     pub(crate) token: Opaque,
@@ -267,7 +267,7 @@ impl Outboxes {
     /// carry its length are skipped.
     pub(crate) fn relay_datagram(
         &self,
-        relay: &LooseRelay,
+        relay: &DatagramRelay,
         message: &OutMessage,
         how: Loose,
     ) -> Dropped {

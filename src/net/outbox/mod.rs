@@ -20,7 +20,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::compression::{Patience, pack};
+use super::compression::{CompressionBackoff, pack};
 use super::frame::{
     CLASSIC_LANE, Frames, MessageHeader, MessageRole, OWN_FLAG, UNORDERED_LANE,
     UNORDERED_RELAY_LANE,
@@ -33,7 +33,7 @@ use central::Central;
 pub(crate) use central::{Lead, Relay};
 use datagrams::Datagrams;
 pub use datagrams::Loose;
-pub(crate) use datagrams::{Dropped, LooseRelay};
+pub(crate) use datagrams::{DatagramRelay, Dropped};
 use lane::{Lane, Load};
 use meter::Meter;
 pub use meter::PeerMeter;
@@ -252,7 +252,7 @@ impl Queued {
     }
 
     /// The bytes to send, with their flags.
-    fn body(&self, threshold: usize, patience: &mut Patience) -> (&Bytes, u8) {
+    fn body(&self, threshold: usize, patience: &mut CompressionBackoff) -> (&Bytes, u8) {
         let OutMessage { payload, flags, .. } = &self.message;
         if payload.len() > threshold
             && let Some(packed) = self.packed(patience)
@@ -263,7 +263,7 @@ impl Queued {
     }
 
     /// The compressed form, if there is one or an attempt seems worthwhile.
-    fn packed(&self, patience: &mut Patience) -> Option<&Bytes> {
+    fn packed(&self, patience: &mut CompressionBackoff) -> Option<&Bytes> {
         let OutMessage {
             payload, msg_type, ..
         } = &self.message;
@@ -511,7 +511,7 @@ impl Outboxes {
         peer: &PeerId,
         lane: u16,
         frames: &mut Frames,
-        patience: &mut Patience,
+        patience: &mut CompressionBackoff,
         max_bytes: usize,
     ) -> Result<Option<u8>, postcard::Error> {
         // Messages are cheap to clone. Encoding and compressing happen outside of the lock, for which host threads wait.

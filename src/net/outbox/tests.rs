@@ -40,7 +40,7 @@ fn taken_seqs(outboxes: &Outboxes, peer: &str) -> Vec<u64> {
 
 /// The frames that the writer of a lane writes next.
 fn next_frames(outboxes: &Outboxes, peer: &str, lane: u16) -> Option<BytesMut> {
-    let (mut frames, mut patience) = (Frames::default(), Patience::default());
+    let (mut frames, mut patience) = (Frames::default(), CompressionBackoff::default());
     let taken = outboxes.take(&id(peer), lane, &mut frames, &mut patience, 1);
     taken.expect("encodes")?;
     Some(frames.take().concat().as_slice().into())

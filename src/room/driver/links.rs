@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use super::super::sessions::Role;
-use super::super::unjudged;
+use super::super::unconfirmed;
 use super::super::view::log;
 use super::Driver;
 use crate::core::id::PeerId;
@@ -40,7 +40,7 @@ impl Driver {
     /// Handles waiting events for which the core has its information by now.
     pub(super) fn retry_waiting(&mut self) {
         self.broadcasts.answer_waiting(&self.node.core);
-        for (id, event, until) in self.unjudged.take() {
+        for (id, event, until) in self.unconfirmed.take() {
             self.link_event(id, event, until);
         }
     }
@@ -53,11 +53,11 @@ impl Driver {
         if role == Role::Departing {
             return self.departing_event(id, &peer, event);
         }
-        if let Some(token) = unjudged::token(&event)
+        if let Some(token) = unconfirmed::token(&event)
             && self.node.core.awaits_leadership_proof(&peer, token)
-            && self.unjudged.waits(&peer, token, until)
+            && self.unconfirmed.waits(&peer, token, until)
         {
-            return self.unjudged.push(id, event, until);
+            return self.unconfirmed.push(id, event, until);
         }
         match event {
             LinkEvent::Control(Envelope {
@@ -124,7 +124,7 @@ impl Driver {
     fn relay_event(&mut self, peer: PeerId, event: RelayEvent) {
         let now = self.node.now();
         match event {
-            RelayEvent::InAnothersName(message) => {
+            RelayEvent::OnBehalf(message) => {
                 let core = &mut self.node.core;
                 // No member speaks for this node to itself.
                 let speaker = match message.origin == self.shared.peer_id {
@@ -167,7 +167,7 @@ impl Driver {
                     && core.has_or_had_leadership(now, peer, &token);
                 let _ = answer.send(accepted);
             }
-            LinkEvent::Relay(RelayEvent::InAnothersName(message)) => {
+            LinkEvent::Relay(RelayEvent::OnBehalf(message)) => {
                 let speaker = core.speaker(now, peer, &message.token, message.stopped);
                 self.broadcasts.answer_departing(core, message, speaker);
             }

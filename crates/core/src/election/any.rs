@@ -13,8 +13,8 @@ use super::policy::Strategy;
 use super::raft::Raft;
 use super::seeded::Seeded;
 use super::{
-    Description, Election, ElectionError, ElectionInput, ElectionOutput, Leadership, NamedLeader,
-    NotItsState, OpaqueInput, OpaqueOutput, Role, Start, View,
+    Description, Election, ElectionError, ElectionInput, ElectionOutput, InvalidSavedState,
+    Leadership, NamedLeader, OpaqueInput, OpaqueOutput, Role, Start, View,
 };
 use crate::id::{Fingerprint, PeerId};
 use crate::opaque::Opaque;
@@ -76,8 +76,8 @@ impl AnyElection {
     /// Starts the strategy that the room's rules name, for a node without peers.
     ///
     /// # Errors
-    /// [`NotItsState`] where the strategy keeps a state, and `start.saved` is none of its own.
-    pub fn start(now: Time, start: Start) -> Result<Self, NotItsState> {
+    /// [`InvalidSavedState`] where the strategy keeps a state, and `start.saved` is none of its own.
+    pub fn start(now: Time, start: Start) -> Result<Self, InvalidSavedState> {
         Ok(match start.config.policy.strategy {
             Strategy::Raft => Self::Raft(Raft::start(now, start)?),
             Strategy::Gossip { strict_lowest } => {

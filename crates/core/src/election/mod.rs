@@ -345,7 +345,7 @@ pub enum ElectionError {
 /// The stored bytes ([`Extra::Persist`]) are no state of the strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("what was kept is no state of this election strategy")]
-pub struct NotItsState;
+pub struct InvalidSavedState;
 
 /// The leader and its record, as a strategy sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

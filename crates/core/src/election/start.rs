@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use super::bound::WallClock;
-use super::{ElectionConfig, NotItsState};
+use super::{ElectionConfig, InvalidSavedState};
 use crate::id::{Fingerprint, Incarnation, PeerId};
 use crate::opaque::Opaque;
 
@@ -31,15 +31,15 @@ impl Start {
     /// Decodes the saved state as an `S`.
     ///
     /// # Errors
-    /// [`NotItsState`].
-    pub(super) fn decoded<S: DeserializeOwned>(self) -> Result<Start<S>, NotItsState> {
+    /// [`InvalidSavedState`].
+    pub(super) fn decoded<S: DeserializeOwned>(self) -> Result<Start<S>, InvalidSavedState> {
         let saved = self.saved.map(|saved| saved.decode()).transpose();
         Ok(Start {
             me: self.me,
             key: self.key,
             incarnation: self.incarnation,
             config: self.config,
-            saved: saved.map_err(|_| NotItsState)?,
+            saved: saved.map_err(|_| InvalidSavedState)?,
             clock: self.clock,
             seed: self.seed,
         })

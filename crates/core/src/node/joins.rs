@@ -60,7 +60,7 @@ struct Open {
     asker: Asker,
     invited: bool,
     /// Whether this host was asked and has neither answered nor received a withdrawal.
-    is_put: bool,
+    host_asked: bool,
     waits: Waits,
     until: Time,
 }
@@ -90,9 +90,9 @@ enum Waits {
     Binding { until: Time, ping_at: Time },
     /// Waits for the leader's answer.
     Leader { leader: PeerId, asked: bool },
-    /// Waits for this host's answer. A host that has taken no events between `asked` and `look_at` does not know of the
+    /// Waits for this host's answer. A host that has taken no events between `asked` and `check_at` does not know of the
     /// request.
-    Host { asked: Time, look_at: Option<Time> },
+    Host { asked: Time, check_at: Option<Time> },
     /// Waits for other requests of the same member, or for the places that were granted to those.
     Turn,
 }
@@ -115,7 +115,7 @@ impl Joins {
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let until = |open: &Open| match open.waits {
             Waits::Binding { until, ping_at } => ping_at.min(until).min(open.until),
-            Waits::Host { look_at, .. } => look_at.map_or(open.until, |at| at.min(open.until)),
+            Waits::Host { check_at, .. } => check_at.map_or(open.until, |at| at.min(open.until)),
             Waits::Leader { .. } | Waits::Turn => open.until,
         };
         let next = self.open.values().map(until).min();
@@ -201,7 +201,7 @@ impl Node {
                 candidate,
                 asker,
                 invited,
-                is_put: false,
+                host_asked: false,
                 waits: Waits::Leader {
                     leader: self.me.clone(),
                     asked: false,
@@ -282,12 +282,12 @@ impl Node {
             _ if self.config.ask_host && !invited && self.looking.is_none() => {
                 let waits = Waits::Host {
                     asked: now,
-                    look_at: Some(until - self.config.handshake_timeout / HOST_CHECK_PART),
+                    check_at: Some(until - self.config.handshake_timeout / HOST_CHECK_PART),
                 };
                 self.set_waits(number, waits);
                 let open = self.joins.open.get_mut(&number);
                 let candidate = open.map(|open| {
-                    open.is_put = true;
+                    open.host_asked = true;
                     open.candidate.clone()
                 });
                 if let Some(Candidate { entry, payload, .. }) = candidate {
@@ -380,7 +380,7 @@ impl Node {
         let Some(open) = self.joins.open.get_mut(&number) else {
             return;
         };
-        let is_over = !matches!(waits, Waits::Host { .. }) && std::mem::take(&mut open.is_put);
+        let is_over = !matches!(waits, Waits::Host { .. }) && std::mem::take(&mut open.host_asked);
         let peer = open.candidate.entry.id.clone();
         open.waits = waits;
         if is_over {
@@ -392,7 +392,7 @@ impl Node {
     /// Closes a request. If the host was asked and has not answered, it receives a withdrawal.
     fn close_request(&mut self, number: u64) -> Option<Open> {
         let open = self.joins.open.remove(&number)?;
-        if open.is_put {
+        if open.host_asked {
             let (request, peer) = (number, open.candidate.entry.id.clone());
             self.event(Event::JoinWithdrawn { request, peer });
         }
@@ -569,7 +569,7 @@ impl Node {
         let holder = self.id_holder(&entry.id).map(|(key, _)| key);
         let is_bound = holder.is_some_and(|key| key != entry.key);
         if self.introduces(from) && !is_bound {
-            self.told_of(now, from, entry);
+            self.introduced_by(now, from, entry);
         }
     }
 
@@ -582,7 +582,7 @@ impl Node {
     ) -> Result<(), CommandError> {
         let newcomer = match self.joins.open.get_mut(&request) {
             Some(open) if matches!(open.waits, Waits::Host { .. }) => {
-                open.is_put = false;
+                open.host_asked = false;
                 open.candidate.entry.id.clone()
             }
             _ => return Err(CommandError::UnknownRequest(request)),
@@ -624,7 +624,7 @@ impl Node {
             match open.waits {
                 Waits::Host {
                     asked,
-                    look_at: Some(at),
+                    check_at: Some(at),
                 } if now >= at => self.look_at_host(number, asked),
                 _ if now >= open.until => {
                     let undecided = match open.waits {
@@ -663,7 +663,7 @@ impl Node {
                 number,
                 Waits::Host {
                     asked,
-                    look_at: None,
+                    check_at: None,
                 },
             ),
         }

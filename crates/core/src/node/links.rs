@@ -11,7 +11,7 @@ pub(super) struct Absent {
     pub(super) incarnation: Incarnation,
     pub(super) key: Fingerprint,
     /// The address at which it accepted links.
-    address: Option<SocketAddr>,
+    pub(super) address: Option<SocketAddr>,
     pub(super) is_host: bool,
     newest_heartbeat: Option<u64>,
     hold_until: Time,
@@ -459,13 +459,13 @@ impl Node {
                     merge_addresses(&mut member.addresses, &entry.addresses);
                 }
             } else {
-                self.told_of(now, from, &entry);
+                self.introduced_by(now, from, &entry);
             }
         }
     }
 
     /// Handles a member's introduction of a peer.
-    pub(super) fn told_of(&mut self, now: Time, from: &PeerId, entry: &PeerEntry) {
+    pub(super) fn introduced_by(&mut self, now: Time, from: &PeerId, entry: &PeerEntry) {
         if entry.id == self.me || entry.key == self.config.key {
             return;
         }

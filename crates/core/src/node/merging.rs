@@ -135,7 +135,7 @@ impl Node {
         });
         self.merging.namesakes = known;
         for (from, namesake) in free {
-            self.told_of(now, &from, &namesake.entry);
+            self.introduced_by(now, &from, &namesake.entry);
         }
         let leader = self.leader().cloned();
         self.merging.making_way.clear();
@@ -234,7 +234,7 @@ impl Node {
         }
         for (from, entries) in std::mem::take(&mut self.merging.kept_out) {
             for entry in entries.values() {
-                self.told_of(now, &from, entry);
+                self.introduced_by(now, &from, entry);
             }
         }
     }

@@ -21,7 +21,7 @@ enum Fate {
     Twice,
     Late,
     Changed,
-    InAnothersName,
+    OnBehalf,
     BesideNoise,
 }
 
@@ -86,7 +86,7 @@ impl Carrier {
                 changed[at] ^= 1 << chance.below(8);
                 self.send(to, encode(header, &changed));
             }
-            Fate::InAnothersName => {
+            Fate::OnBehalf => {
                 header.way = Way::From([chance.byte(); VIRTUAL_ID_BYTES]);
                 self.send(to, encode(header, &bytes));
             }
@@ -117,7 +117,7 @@ fn fate(chance: &mut Chance<'_>) -> Fate {
         1 | 2 => Fate::Twice,
         3 | 4 => Fate::Late,
         5 => Fate::Changed,
-        6 => Fate::InAnothersName,
+        6 => Fate::OnBehalf,
         7 | 8 => Fate::BesideNoise,
         _ => Fate::Forwarded,
     }

@@ -14,8 +14,8 @@ use super::engine::{Answer, Call, Entry, Lease, Revision};
 use super::extra::{self, Durable, StoreClient};
 use super::record::{Record, Stamp};
 use super::{
-    Description, Election, ElectionError, ElectionInput, Extra, InputOf, LeaderReason, Leadership,
-    Local, LockEvent, LockRefusal, NotItsState, OutputOf, Role, Start, View,
+    Description, Election, ElectionError, ElectionInput, Extra, InputOf, InvalidSavedState,
+    LeaderReason, Leadership, Local, LockEvent, LockRefusal, OutputOf, Role, Start, View,
 };
 use crate::id::PeerId;
 use crate::opaque::Opaque;
@@ -89,8 +89,12 @@ impl Etcd {
     /// A node that starts now.
     ///
     /// # Errors
-    /// [`NotItsState`].
-    pub(super) fn start(now: Time, start: Start, rules: EtcdRules) -> Result<Self, NotItsState> {
+    /// [`InvalidSavedState`].
+    pub(super) fn start(
+        now: Time,
+        start: Start,
+        rules: EtcdRules,
+    ) -> Result<Self, InvalidSavedState> {
         let start = start.decoded::<Kept>()?;
         let kept = start.saved.filter(|kept| kept.rules == rules);
         let kept = kept.unwrap_or(Kept { lease: None, rules });

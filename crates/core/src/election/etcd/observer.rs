@@ -38,7 +38,7 @@ enum Step {
         at: Option<Revision>,
     },
     /// Asks whether the store answers again.
-    Knocking(Call),
+    Probing(Call),
     Watching(Call),
 }
 
@@ -106,7 +106,7 @@ impl Observer {
             }
             Again::Knock => {
                 let at = None;
-                Step::Knocking(calls.ask(&Owner::Observer, Request::First { prefix, at }))
+                Step::Probing(calls.ask(&Owner::Observer, Request::First { prefix, at }))
             }
             Again::Watch => {
                 // Without a first key, the next key that is written becomes the first.
@@ -130,7 +130,7 @@ impl Observer {
     ) {
         let asked = match self.step {
             Step::Asking { call: open, at } if open == call => Again::Ask(at),
-            Step::Knocking(open) if open == call => Again::Knock,
+            Step::Probing(open) if open == call => Again::Knock,
             Step::Watching(open) if open == call => Again::Watch,
             _ => return,
         };

@@ -44,7 +44,7 @@ impl Departures {
 
     /// Other members named `incarnation` of `peer`. If the peer is linked now in another incarnation, this one has
     /// ended.
-    pub(super) fn hear_of(&mut self, peer: &PeerId, incarnation: Incarnation) {
+    pub(super) fn note_report(&mut self, peer: &PeerId, incarnation: Incarnation) {
         if self.0.contains_key(&(peer.clone(), incarnation)) {
             return;
         }

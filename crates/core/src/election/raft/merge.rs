@@ -267,7 +267,7 @@ impl Raft {
     /// `peer` is linked now. A peer has one incarnation at a time, so another one that others named before has ended.
     pub(super) fn note_believed(&mut self, peer: &PeerId) {
         if let Some((_, incarnation)) = self.believed.take_if(|(named, _)| named == peer) {
-            self.departures.hear_of(peer, incarnation);
+            self.departures.note_report(peer, incarnation);
         }
     }
 }

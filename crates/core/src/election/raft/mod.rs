@@ -14,8 +14,8 @@ use super::record::Record;
 use super::rules::Rules;
 use super::{
     AssignOutcome, Description, Election, ElectionConfig, ElectionError, ElectionInput,
-    ElectionOutput, Extra, Gone, InputOf, LeaderReason, Leadership, Local, NotItsState, OutputOf,
-    Recovery, Start, View, Voter,
+    ElectionOutput, Extra, Gone, InputOf, InvalidSavedState, LeaderReason, Leadership, Local,
+    OutputOf, Recovery, Start, View, Voter,
 };
 mod assign;
 mod campaign;
@@ -141,8 +141,8 @@ impl Raft {
     /// A node that starts now, with the state that the incarnation before it stored.
     ///
     /// # Errors
-    /// [`NotItsState`].
-    pub(super) fn start(now: Time, start: Start) -> Result<Self, NotItsState> {
+    /// [`InvalidSavedState`].
+    pub(super) fn start(now: Time, start: Start) -> Result<Self, InvalidSavedState> {
         let mut start = start.decoded()?;
         start.saved = Some(Saved::of_next_incarnation(start.saved));
         Ok(Self::new(now, start))

@@ -58,7 +58,7 @@ impl Raft {
             Some(leader) => {
                 let assigned = record.assigned && record.leader.as_ref() == Some(leader);
                 match () {
-                    () if !assigned && self.is_heir(now, leader) => LeaderReason::Transferred,
+                    () if !assigned && self.is_successor(now, leader) => LeaderReason::Transferred,
                     () if self.hints.found => LeaderReason::Found,
                     () if assigned => LeaderReason::Assigned,
                     () => LeaderReason::Elected,

@@ -11,7 +11,7 @@ use tracing::trace;
 
 use super::following::{Following, Named};
 use super::quorum::Window;
-use super::transfer::Handover;
+use super::transfer::Transfer;
 use super::{ElectionOutput, Raft};
 use crate::election::record::{Record, Stamp};
 use crate::election::rules::{RoleKind, Tally};
@@ -64,7 +64,7 @@ pub(super) struct Leader {
     /// The other leader that this one went above last, and the number of times in a row.
     rival: Option<(PeerId, u32)>,
     /// The open leadership transfer.
-    pub(super) handover: Option<Handover>,
+    pub(super) handover: Option<Transfer>,
     pub(super) window: Window,
 }
 

@@ -11,7 +11,7 @@ use crate::time::{Duration, Time};
 
 /// An open transfer that the leader's host asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Handover {
+pub(super) struct Transfer {
     pub(super) target: PeerId,
     /// The time at which the transfer has failed, and this node leads on as before.
     pub(super) until: Time,
@@ -191,9 +191,9 @@ impl Raft {
             Some(_) if !stands => return Err(ElectionError::StaleTarget(target)),
             Some(_) => {}
         }
-        let same = |handover: &Handover| handover.target == target;
+        let same = |handover: &Transfer| handover.target == target;
         if !leader.handover.as_ref().is_some_and(same) {
-            leader.handover = Some(Handover {
+            leader.handover = Some(Transfer {
                 target: target.clone(),
                 until,
                 asked: None,
@@ -240,7 +240,7 @@ impl Raft {
     }
 
     /// The open transfer that this leader's host asked for.
-    fn handover(&self) -> Option<&Handover> {
+    fn handover(&self) -> Option<&Transfer> {
         self.leading()?.handover.as_ref()
     }
 
@@ -268,7 +268,7 @@ impl Raft {
     /// Asks the target again with every heartbeat: it may not have heard this leader directly before.
     pub(super) fn repeat_transfer(&mut self) {
         let handover = self.handover().cloned();
-        if let Some(Handover { target, .. }) = handover
+        if let Some(Transfer { target, .. }) = handover
             && !self.rules.campaigning()
         {
             self.send(&target.clone(), ElectionMessage::TimeoutNow { target });
@@ -276,7 +276,7 @@ impl Raft {
     }
 
     /// Ends the transfer: its target is gone or had its time, or the leader's host cancels it.
-    pub(super) fn end_transfer(&mut self, ended: impl Fn(&Handover) -> bool) {
+    pub(super) fn end_transfer(&mut self, ended: impl Fn(&Transfer) -> bool) {
         let leader = self.leading_mut();
         if leader.is_some_and(|leader| leader.handover.take_if(|open| ended(open)).is_some()) {
             self.take_back(|_, message| matches!(message, ElectionMessage::TimeoutNow { .. }));
@@ -327,7 +327,7 @@ impl Raft {
         });
     }
 
-    pub(super) fn is_heir(&self, now: Time, peer: &PeerId) -> bool {
+    pub(super) fn is_successor(&self, now: Time, peer: &PeerId) -> bool {
         self.transfers
             .successor
             .as_ref()
@@ -367,14 +367,14 @@ impl Raft {
                 let own = self.role.shown();
                 own.is_none_or(|own| own == leader)
             }
-            None => self.is_heir(now, candidate),
+            None => self.is_successor(now, candidate),
         }
     }
 
     /// The successor's vote request arrived before the leader's message: it is answered now.
     pub(super) fn answer_early_request(&mut self, now: Time, view: &View) {
         if let Some(early) = self.transfers.early_request.take()
-            && self.is_heir(now, &early.candidate)
+            && self.is_successor(now, &early.candidate)
             && self.counts(view, &early.candidate)
         {
             let (from, asked_by) = (&early.candidate, Some(&early.asked_by));

@@ -13,7 +13,7 @@ use super::extra::Cluster;
 use super::record::{Record, Stamp};
 use super::{
     Description, Election, ElectionError, ElectionInput, ElectionOutput, Extra, Gone, InputOf,
-    LeaderReason, Leadership, Local, NotItsState, OutputOf, Start, View,
+    InvalidSavedState, LeaderReason, Leadership, Local, OutputOf, Start, View,
 };
 use crate::bounded::BoundedMap;
 use crate::id::{Fingerprint, Incarnation, PeerId};
@@ -150,12 +150,12 @@ impl Seeded {
     /// A node that starts now, with the options of its room.
     ///
     /// # Errors
-    /// [`NotItsState`].
+    /// [`InvalidSavedState`].
     pub(in crate::election) fn start(
         now: Time,
         start: Start,
         rules: SeededRules,
-    ) -> Result<Self, NotItsState> {
+    ) -> Result<Self, InvalidSavedState> {
         let start = start.decoded()?;
         Ok(Self::new(
             start.me.clone(),

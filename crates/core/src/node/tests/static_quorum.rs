@@ -8,7 +8,7 @@ mod set_leader;
 use super::*;
 use crate::election::raft::wire::{Memory, Side};
 use crate::election::record::Epoch;
-use crate::election::{AssignOutcome, LeaderReason, NotItsState};
+use crate::election::{AssignOutcome, InvalidSavedState, LeaderReason};
 use crate::quorum::Roster;
 use crate::wire::Authority;
 

@@ -237,7 +237,7 @@ fn a_node_refuses_a_state_that_is_not_its_strategys() {
         |state: &Option<Opaque>| state.as_ref()?.decode().ok().map(|kept: Saved| kept.writes);
     assert_eq!((writes(&first), writes(&next)), (Some(1), Some(2)));
     for foreign in [Opaque::default(), Opaque::of(&0_u8)] {
-        assert_eq!(start(Some(foreign)).err(), Some(NotItsState));
+        assert_eq!(start(Some(foreign)).err(), Some(InvalidSavedState));
     }
 }
 

@@ -13,11 +13,11 @@ const MAX_VAIN_WAITS: usize = 256;
 
 /// Waiting messages: one per lane, which is not read meanwhile.
 #[derive(Debug, Default)]
-pub(super) struct Unjudged {
+pub(super) struct Unconfirmed {
     waiting: Vec<Waiting>,
     /// The token of each member that waited in vain. Further messages with that token do not wait: a node
     /// that does not reach the store reads the leader's messages at full speed, and drops them.
-    in_vain: BTreeMap<PeerId, Opaque>,
+    vain_waits: BTreeMap<PeerId, Opaque>,
 }
 
 #[derive(Debug)]
@@ -27,20 +27,20 @@ struct Waiting {
     until: Instant,
 }
 
-impl Unjudged {
+impl Unconfirmed {
     /// Whether a message of `peer` with this token must wait, at most until `until`.
     pub(super) fn waits(&mut self, peer: &PeerId, token: &Opaque, until: Instant) -> bool {
-        if self.in_vain.get(peer) == Some(token) {
+        if self.vain_waits.get(peer) == Some(token) {
             return false;
         }
         if Instant::now() < until {
             return true;
         }
         tracing::warn!(%peer, "a member leads by its own account, and etcd does not say so: what it sends as leader is dropped; it lies, or this node does not reach etcd");
-        if self.in_vain.len() >= MAX_VAIN_WAITS {
-            self.in_vain.clear();
+        if self.vain_waits.len() >= MAX_VAIN_WAITS {
+            self.vain_waits.clear();
         }
-        self.in_vain.insert(peer.clone(), token.clone());
+        self.vain_waits.insert(peer.clone(), token.clone());
         false
     }
 
@@ -65,7 +65,7 @@ impl Unjudged {
 pub(super) fn token(event: &LinkEvent) -> Option<&Opaque> {
     match event {
         LinkEvent::Stamped(token, _) => Some(token),
-        LinkEvent::Relay(RelayEvent::InAnothersName(message)) => Some(&message.token),
+        LinkEvent::Relay(RelayEvent::OnBehalf(message)) => Some(&message.token),
         _ => None,
     }
 }
@@ -83,24 +83,27 @@ mod tests {
         let (peer, other) = (PeerId::new("a").expect("an id"), Opaque::of(&2));
         let claimed = Opaque::of(&1);
         let (past, later) = (Instant::now(), Instant::now() + Duration::from_secs(60));
-        let mut unjudged = Unjudged::default();
-        assert!(unjudged.waits(&peer, &claimed, later));
-        assert!(!unjudged.waits(&peer, &claimed, past));
-        assert!(!unjudged.waits(&peer, &claimed, later), "in vain before");
-        assert!(unjudged.waits(&peer, &other, later), "another leadership");
+        let mut unconfirmed = Unconfirmed::default();
+        assert!(unconfirmed.waits(&peer, &claimed, later));
+        assert!(!unconfirmed.waits(&peer, &claimed, past));
+        assert!(!unconfirmed.waits(&peer, &claimed, later), "in vain before");
+        assert!(
+            unconfirmed.waits(&peer, &other, later),
+            "another leadership"
+        );
     }
 
     #[test]
     fn waiting_messages_are_checked_again_until_their_time_is_up() {
-        let mut unjudged = Unjudged::default();
-        assert_eq!(unjudged.next_deadline(), None);
+        let mut unconfirmed = Unconfirmed::default();
+        assert_eq!(unconfirmed.next_deadline(), None);
         let until = Instant::now();
         let event = LinkEvent::Stamped(Opaque::of(&1), oneshot::channel().0);
         assert_eq!(token(&event), Some(&Opaque::of(&1)));
-        unjudged.push(LinkId(3), event, until);
-        assert_eq!(unjudged.next_deadline(), Some(until));
-        let taken: Vec<_> = unjudged.take().map(|(link, _, at)| (link, at)).collect();
+        unconfirmed.push(LinkId(3), event, until);
+        assert_eq!(unconfirmed.next_deadline(), Some(until));
+        let taken: Vec<_> = unconfirmed.take().map(|(link, _, at)| (link, at)).collect();
         assert_eq!(taken, [(LinkId(3), until)]);
-        assert_eq!(unjudged.next_deadline(), None);
+        assert_eq!(unconfirmed.next_deadline(), None);
     }
 }
