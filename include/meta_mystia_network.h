@@ -1613,7 +1613,7 @@ typedef struct RoomStats {
   /**
    * Broadcasts that this member queued with success and that members without a link missed, one
    * for each broadcast and each such member, since the room was opened. In a centralized room
-   * the leader counts those that it relays.
+   * the leader counts the broadcasts that it relays.
    */
   uint64_t missed_broadcasts;
 } RoomStats;

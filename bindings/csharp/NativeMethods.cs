@@ -816,7 +816,7 @@ namespace MetaMystia.Network
         public uint StructSize;
         /// <summary>Members of the room without a link to this member, because one of both has reached its <c>max_connections</c> (MMN_EVENT_UNLINKED_PEER): no broadcast of the one reaches the other.</summary>
         public uint UnlinkedPeers;
-        /// <summary>Broadcasts that this member queued with success and that members without a link missed, one for each broadcast and each such member, since the room was opened. In a centralized room the leader counts those that it relays.</summary>
+        /// <summary>Broadcasts that this member queued with success and that members without a link missed, one for each broadcast and each such member, since the room was opened. In a centralized room the leader counts the broadcasts that it relays.</summary>
         public ulong MissedBroadcasts;
     }
 

@@ -132,7 +132,7 @@ pub struct RoomStats {
     pub unlinked_peers: u32,
     /// Broadcasts that this member queued with success and that members without a link missed, one
     /// for each broadcast and each such member, since the room was opened. In a centralized room
-    /// the leader counts those that it relays.
+    /// the leader counts the broadcasts that it relays.
     pub missed_broadcasts: u64,
 }
 
