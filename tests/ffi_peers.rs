@@ -159,7 +159,7 @@ fn room_statistics_stay_within_their_struct() {
         },
         beyond: 7,
     };
-    // SAFETY: it has as many bytes as its size says.
+    // SAFETY: `later` has the number of bytes in its `struct_size`.
     assert_eq!(unsafe { GetRoomStats((&raw mut later).cast()) }, 0);
     let RoomStats {
         struct_size,

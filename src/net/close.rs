@@ -1,4 +1,4 @@
-//! Application close codes below those that carry an ABI code.
+//! Application close codes below the codes that carry an ABI code.
 
 use quinn::VarInt;
 

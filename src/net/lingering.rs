@@ -53,7 +53,7 @@ impl Lingering {
         })
     }
 
-    /// Whether so many linger that a dialler must prove its address first.
+    /// Whether enough linger that a dialler must prove its address first.
     pub(super) fn are_many(&self) -> bool {
         self.all.available_permits() < FOR_ALL
     }

@@ -77,7 +77,7 @@ impl Drop for Tunnelling {
 }
 
 impl Link {
-    /// Starts the control tasks of an admitted link. The first frame tells the peer how many messages it `missed`.
+    /// Starts the control tasks of an admitted link. The first frame names the number of messages that the peer `missed`.
     pub(crate) fn start(
         id: LinkId,
         admitted: Admitted,

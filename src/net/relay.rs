@@ -1,4 +1,4 @@
-//! Relayed messages in a lane reader: those that a leader relays to this node, and those that this node relays as leader.
+//! Relayed messages in a lane reader: messages that a leader relays to this node, or that this node relays as leader.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;

@@ -36,14 +36,14 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Reads in a row that find nothing although the system reports packets. One is usual; after a shutdown there is no end.
 const MAX_EMPTY_READS: u32 = 8;
-/// Turns of the network thread in which whoever waits for a socket that was closed lets it go.
+/// Turns of the network thread within which tasks that wait for a closed socket drop it.
 const MAX_TURNS_TO_CLOSE: u32 = 64;
 
 /// tokio, with this module's socket.
 #[derive(Debug)]
 pub(crate) struct UdpRuntime {
     pub(crate) simulation: Arc<Simulation>,
-    /// Those of the room: they carry what is sent to virtual addresses.
+    /// Tunnels of the room, which carry packets to virtual addresses.
     pub(crate) tunnels: Arc<Tunnels>,
     /// Of the losses and delays that it simulates.
     pub(crate) seed: u64,
@@ -122,7 +122,7 @@ struct Udp {
     tunnels_next: AtomicBool,
 }
 
-/// What sends and receives.
+/// The socket, open or closed.
 #[derive(Debug)]
 struct Line {
     /// `None` once it is closed: what is sent is lost then.
@@ -407,14 +407,14 @@ impl Line {
         let _ = self.failed.try_send(Failed { line, error });
     }
 
-    /// What is still open of the socket afterwards; `None` if it was closed before.
+    /// Closes the socket; returns the part that other tasks may still hold, or `None` if it was closed before.
     fn close(&self) -> Option<Weak<Open>> {
         let open = self.open.swap(None)?;
         self.closed.notify_waiters();
         let left = Arc::downgrade(&open);
         let is_ours = |local: io::Result<SocketAddr>| local.is_ok_and(|local| local == self.local);
         if !is_ours(open.socket.local_addr()) {
-            // Somebody in this process has closed it, and what has its number now is another's.
+            // Other code in this process has closed it, and its number belongs to another file now.
             std::mem::forget(open);
         }
         Some(left)
@@ -521,7 +521,7 @@ fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sends each packet when it is due, and says in the log what is simulated. Ends with the socket.
+/// Sends each packet when it is due, and logs the simulated settings. Ends with the socket.
 async fn send_delayed(line: Weak<Line>, simulation: Arc<Simulation>) {
     let mut warned: Option<(SimulatedNetwork, Instant)> = None;
     while let Some(line) = line.upgrade() {
@@ -681,7 +681,7 @@ mod tests {
     async fn packets_to_a_virtual_address_never_reach_the_system() {
         let identity = Identity::generate().expect("an identity");
         let (udp, runtime) = bare(&identity);
-        // What goes to the system waits here.
+        // Packets to the system wait here.
         runtime.simulation.set(SimulatedNetwork {
             lag: Duration::from_secs(3600),
             jitter: Duration::ZERO,

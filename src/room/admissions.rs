@@ -32,7 +32,7 @@ const MIN_PROBE: Duration = Duration::from_millis(500);
 const MAX_PROBE: Duration = Duration::from_secs(2);
 /// Interval between two of these probes, since one may be lost.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
-/// What a newcomer receives whose id was another's until just now.
+/// Sentence for a newcomer whose id another player had until just now.
 const STILL_TO_BE_TOLD: &str = "a host has not yet received that the player with this id left; try again in a few seconds, or choose another id";
 /// Kicks whose reasons are remembered, at most; a reason has at most 3 KiB.
 const MAX_KICK_REASONS: usize = 64;
@@ -437,7 +437,7 @@ impl Answer {
     }
 }
 
-/// What the other end receives, with a sentence for its player.
+/// The refusal that the other end receives, with a sentence for its player.
 pub(super) fn refused_by(refusal: &AdmissionRefusal) -> Refused {
     let code = match refusal {
         AdmissionRefusal::Full(_) => Code::MaxConnectionsReached,

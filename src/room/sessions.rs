@@ -69,7 +69,7 @@ struct Session {
     received: Arc<Received>,
     /// Messages of the peer's host in this session that this host will not get.
     missed: u64,
-    /// Number of those that the host was notified of.
+    /// Number of them that the host was notified of.
     missed_reported: u64,
     /// Whether the peer's return is still to be reported; the report follows with the number of missed messages.
     returns: bool,

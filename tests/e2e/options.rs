@@ -219,7 +219,7 @@ fn a_member_that_keeps_its_key_comes_back_under_its_id_and_another_key_does_not_
     let b = Member::open_with("b", "keys", own.clone());
     assert_eq!(dialled(&b, &target), (true, 0));
     settled(&[&a, &b]);
-    // The same id with another key, while the id's holder is present.
+    // A dial with b's id and another key, while b is present.
     let stranger = Member::open_with("b", "keys", key());
     let code = Code::DuplicatePeerId.value();
     assert_eq!(dialled(&stranger, &target), (false, code));

@@ -326,7 +326,7 @@ async fn an_attacker_that_relays_the_admission_between_two_links_is_not_admitted
     assert_eq!(dialled.expect_err("relayed").code(), -10);
 }
 
-/// Here the keys of both links are equal, so that only the exporter tells the links apart.
+/// Here the keys of both links are equal, so that only the exporter distinguishes the links.
 #[tokio::test]
 async fn a_confirmation_is_worth_nothing_on_another_link_of_the_same_two_keys() {
     let (d, first, a, _at_acceptor) = pair().await;
@@ -345,7 +345,7 @@ async fn a_confirmation_is_worth_nothing_on_another_link_of_the_same_two_keys() 
     }
 }
 
-/// Here the exporter is equal, so that only the keys tell the links apart.
+/// Here the exporter is equal, so that only the keys distinguish the links.
 #[test]
 fn ends_that_see_other_keys_share_no_confirmation() {
     let room = RoomProof {

@@ -1,4 +1,4 @@
-//! Broadcasts through the leader: those of this node that no leader has relayed yet, and those that
+//! Broadcasts through the leader: this node's own that no leader has relayed yet, and others' that
 //! this node relays as leader.
 
 use std::collections::BTreeMap;

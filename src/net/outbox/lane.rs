@@ -23,7 +23,7 @@ pub(super) struct Lane {
     first_seq: u64,
     /// Number of entries that the present link has taken.
     taken: usize,
-    /// Number of those that the peer has not acknowledged.
+    /// Number of them without an acknowledgement of the peer.
     in_flight: usize,
     /// Their cost in bytes.
     bytes_in_flight: usize,

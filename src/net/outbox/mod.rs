@@ -213,7 +213,7 @@ struct Outbox {
     has_gap: bool,
     /// Messages of this session that the peer will not get.
     missed: u64,
-    /// Number of those that this host was notified of.
+    /// Number of them that this host was notified of.
     missed_reported: u64,
     /// Whether the session is about to end: queued messages are still sent, and nothing is added.
     finishing: bool,
@@ -409,7 +409,7 @@ impl Outboxes {
     }
 
     /// Closes the queue to a peer whose session ended. Returns the number of undelivered reliable messages:
-    /// those that the peer has not taken, and skipped ones that [`Outboxes::take_missed`] has not returned.
+    /// messages that the peer has not taken, and skipped ones that [`Outboxes::take_missed`] has not returned.
     pub(crate) fn close(&self, peer: &PeerId) -> u64 {
         let closed = self.lock_always().open.remove(peer);
         self.drained.notify_waiters();

@@ -621,7 +621,7 @@ fn a_leader_that_asks_again_and_again_gets_no_more_than_one_unsent_copy() {
     let messages = taken(&outboxes, "a");
     assert_eq!(messages.iter().map(|m| m.0).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(broadcasts(&messages), [(0, 0), (1, 0)]);
-    // Only now there is a second copy, behind those that were sent.
+    // Only now there is a second copy, behind the messages that were sent.
     outboxes.carry_again(&id("a"));
     let messages = taken(&outboxes, "a");
     assert_eq!(messages.iter().map(|m| m.0).collect::<Vec<_>>(), [3, 4]);

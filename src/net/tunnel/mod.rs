@@ -56,7 +56,7 @@ pub(crate) fn tunnel_transport_config() -> TransportConfig {
     transport
 }
 
-/// The tunnels of a room: those that end here, and those that lead through here.
+/// The tunnels of a room that end at this node or lead through it.
 #[derive(Debug)]
 pub(crate) struct Tunnels {
     own: VirtualId,

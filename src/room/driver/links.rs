@@ -15,7 +15,7 @@ use crate::net::events::{LinkEvent, LinkId, RelayEvent};
 const EVENTS_IN_A_TURN: usize = 64;
 
 impl Driver {
-    /// Handles an event of a link, and those that have arrived meanwhile. Round trips, which heartbeats change
+    /// Handles an event of a link, and the events that have arrived meanwhile. Round trips, which heartbeats change
     /// without an event, are published once for all of them: the cost of a snapshot grows with the room.
     pub(super) fn link_events(&mut self, first: (LinkId, LinkEvent)) {
         let until = Instant::now() + self.shared.config.handshake_timeout;

@@ -1,4 +1,4 @@
-//! Links: two at once, lost ones that return, and those that a host ends.
+//! Links: two at once, lost ones that return, and links that a host ends.
 
 use std::sync::Mutex;
 use std::time::Instant;

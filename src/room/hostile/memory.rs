@@ -14,7 +14,7 @@ use super::*;
 /// Memory of QUIC, the runtime and the attacker, which is in the same process, beside the bounded state.
 const BESIDE_BYTES: u64 = 8 << 20;
 
-/// Resident memory of this process, where the system tells it.
+/// Resident memory of this process, where the system reports it.
 pub(super) fn resident_bytes() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = pages.split(' ').nth(1)?.parse().ok()?;

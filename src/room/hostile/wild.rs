@@ -57,7 +57,7 @@ const ALLOWED_GROWTH_BYTES: u64 = 32 << 20;
 const AFTERMATH: Duration = Duration::from_secs(20);
 /// A lost member is dialled again within this time.
 const REDIALLED: Duration = Duration::from_secs(60);
-/// What each link of a wild member gets, in actions and their distance.
+/// Most actions of a wild member on each link.
 const MAX_ACTIONS: usize = 400;
 const PACE: Duration = Duration::from_millis(5);
 /// Nothing that a wild member waits for takes longer, or it does something else.
@@ -230,7 +230,7 @@ impl Scene {
             quorum: self.quorum(),
             state_directory: seeded.then(|| directory.0.clone()),
             seeding: match seeded {
-                // The test links them; nobody listens there.
+                // The test links them; no process listens there.
                 true => Seeding {
                     seeds: vec!["127.0.0.1:9".into()],
                     is_seed: name == HONEST[0],
@@ -284,12 +284,12 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What is left in the temporary directory disturbs nobody.
+        // Remains in the temporary directory disturb no other test.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// What the wild members of a room did, to show that they did something.
+/// Counts of the wild members' actions, to show that they acted.
 #[derive(Debug, Default)]
 struct Deeds {
     sessions: u32,

@@ -235,7 +235,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether all members of a side would state in a Hello now that at least so many follow their leader.
+    /// Whether all members of a side would report in a Hello now that at least `weight` members follow their leader.
     fn all_know_weight(&self, leader: usize, side: &[usize], weight: usize) -> bool {
         let leader = &self.world.slots[leader].id;
         let knows = |slot: &usize| {

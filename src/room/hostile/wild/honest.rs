@@ -3,7 +3,7 @@
 use super::*;
 use crate::core::path::Path;
 
-/// What went wrong, each kind of it once, with how often.
+/// Faults by kind, with the number of each.
 #[derive(Debug, Default)]
 pub(super) struct Findings(pub(super) Mutex<BTreeMap<String, u32>>);
 
@@ -14,7 +14,7 @@ impl Findings {
     }
 }
 
-/// What an honest host has taken of the others' numbered messages: the next number of each, on each of two ways.
+/// Next expected number of each other member's messages, on each of two ways.
 type Taken = Arc<Mutex<BTreeMap<(String, u8), u32>>>;
 
 /// An honest member that remembers only what matters, so that the memory of its process is the library's.
@@ -26,7 +26,7 @@ pub(super) struct Honest {
     wild_leaders: Arc<AtomicU32>,
 }
 
-/// Nobody else can write it: what an honest member sent says so.
+/// A message that only an honest member can write: it holds the secret.
 fn numbered(secret: u64, way: u8, number: u32) -> Vec<u8> {
     [
         &secret.to_le_bytes()[..],
@@ -221,7 +221,7 @@ pub(super) async fn aftermath(
     for host in hosts {
         let _ = host.room.set_max_peers(0);
     }
-    // What becomes of it is asked for below: in the end it is kicked.
+    // Its end is checked below: it is kicked.
     let its_own = Arc::default();
     let newcomer = Honest::open("n", session, newcomer, secret, &its_own);
     newcomer.connect_to(&hosts[0]);

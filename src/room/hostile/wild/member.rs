@@ -166,7 +166,7 @@ impl Attack {
         self.chance = wild.chance;
     }
 
-    /// Dials and says Hello.
+    /// Dials and sends its Hello.
     async fn enter(
         &mut self,
         attacker: &Attacker,

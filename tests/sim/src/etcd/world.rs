@@ -345,7 +345,7 @@ impl World {
         })
     }
 
-    /// What others are to read of a member while it leads.
+    /// Sets the text that others read of a member while it leads.
     pub fn proclaim(&mut self, slot: usize, value: &str) {
         self.note(format_args!("member-{slot} proclaims {value:?}"));
         self.ask(slot, (), |machine, now| {

@@ -128,7 +128,7 @@ impl World {
         self.at(at, Happening::Wire(Wire::Data(Box::new(data))));
     }
 
-    /// Arrival time of the last host message, except those that wait for a link.
+    /// Arrival time of the last host message, except messages that wait for a link.
     pub fn data_until(&self) -> Time {
         self.last_data_at.max(self.now)
     }
