@@ -730,7 +730,7 @@ impl Report {
                 let (world, concerned) = story(room, seed);
                 let undisturbed = (0..nodes)
                     .filter(|slot| !concerned.contains(slot))
-                    .all(|slot| world.slots[slot].told.is_empty());
+                    .all(|slot| world.slots[slot].reported.is_empty());
                 undisturbed && world.agreed().is_some()
             });
             let kept = kept.into_iter().filter(|kept| *kept).count() as u64;
@@ -758,13 +758,13 @@ impl Report {
                 run(&mut world, Duration::from_secs(4));
             }
         }
-        let told: usize = (0..100)
+        let reported: usize = (0..100)
             .filter(|slot| !flappers.contains(slot))
-            .map(|slot| world.slots[slot].told.len())
+            .map(|slot| world.slots[slot].reported.len())
             .sum();
-        let verdict = self.verdict(told == 0);
+        let verdict = self.verdict(reported == 0);
         self.line(&format!(
-            "| {minutes} minutes of {}, ten of them flapping together (4 s cut, 4 s linked) | {told} changes seen by the hosts of the other 90 | {verdict} |",
+            "| {minutes} minutes of {}, ten of them flapping together (4 s cut, 4 s linked) | {reported} changes seen by the hosts of the other 90 | {verdict} |",
             room.describe()
         ));
     }
@@ -772,7 +772,7 @@ impl Report {
 
 fn forget(world: &mut World) {
     for slot in &mut world.slots {
-        slot.told.clear();
+        slot.reported.clear();
     }
 }
 

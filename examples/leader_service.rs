@@ -160,7 +160,7 @@ impl Member {
 /// When the services do not start and stop in the expected order, or not in time.
 pub(crate) fn show(
     pace: u32,
-    mut say: impl FnMut(&str),
+    mut emit: impl FnMut(&str),
 ) -> Result<Vec<&'static str>, Box<dyn Error>> {
     let network = Network::default();
     let (reports, heard) = mpsc::channel();
@@ -179,7 +179,7 @@ pub(crate) fn show(
 
     let mut expect = |expected: Report, who: Option<&str>| {
         let (peer, found) = heard.recv_timeout(TIMEOUT)?;
-        say(&format!("{peer}: {found:?}"));
+        emit(&format!("{peer}: {found:?}"));
         if found != expected || who.is_some_and(|who| who != peer) {
             return Err::<&'static str, Box<dyn Error>>(
                 format!("{expected:?} of {who:?} was expected").into(),

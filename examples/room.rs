@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let room = join(name, session, contact, |line| println!("{line}"))?;
     println!("others can join at {}", room.local_address());
     for line in std::io::stdin().lock().lines() {
-        say(&room, &line?)?;
+        send(&room, &line?)?;
     }
     room.close();
     Ok(())
@@ -45,40 +45,40 @@ pub(crate) fn join(
     name: &str,
     session: &str,
     contact: Option<&str>,
-    tell: impl Fn(String) + Send + Sync + 'static,
+    notify: impl Fn(String) + Send + Sync + 'static,
 ) -> Result<Room, Box<dyn Error>> {
     let config = Config {
         discovery: DiscoveryMode::Off,
         ..Config::default()
     };
     let room = Room::open(PeerId::new(name)?, SessionId::new(session)?, config)?;
-    let tell = Arc::new(tell);
+    let notify = Arc::new(notify);
     let handlers = room.dispatch();
     handlers.register::<kind::PeerStatus>(Some(Arc::new({
-        let tell = Arc::clone(&tell);
+        let notify = Arc::clone(&notify);
         move |(peer, status): (&PeerId, PeerStatus)| match status {
-            PeerStatus::Connected => tell(format!("{peer} is here")),
-            _ => tell(format!("{peer} is gone")),
+            PeerStatus::Connected => notify(format!("{peer} is here")),
+            _ => notify(format!("{peer} is gone")),
         }
     })));
     handlers.register::<kind::LeaderChanged>(Some(Arc::new({
-        let tell = Arc::clone(&tell);
+        let notify = Arc::clone(&notify);
         move |leader: Option<&PeerId>| match leader {
-            Some(leader) => tell(format!("{leader} leads")),
-            None => tell("nobody leads".into()),
+            Some(leader) => notify(format!("{leader} leads")),
+            None => notify("nobody leads".into()),
         }
     })));
     handlers.register::<kind::ConnectionResult>(Some(Arc::new({
-        let tell = Arc::clone(&tell);
+        let notify = Arc::clone(&notify);
         move |result: &ConnectionResult| {
             if !result.success {
-                tell(format!("{}: error {}", result.target, result.code));
+                notify(format!("{}: error {}", result.target, result.code));
             }
         }
     })));
     handlers.register::<kind::Receive>(Some(Arc::new(move |message: &Incoming| {
         let text = String::from_utf8_lossy(&message.payload);
-        tell(format!("{}: {text}", message.from));
+        notify(format!("{}: {text}", message.from));
     })));
     if let Some(contact) = contact {
         room.connect(contact, parse_target(contact)?)?;
@@ -87,7 +87,7 @@ pub(crate) fn join(
 }
 
 /// Sends a line to all members, reliably and in order.
-pub(crate) fn say(room: &Room, line: &str) -> Result<(), Box<dyn Error>> {
+pub(crate) fn send(room: &Room, line: &str) -> Result<(), Box<dyn Error>> {
     room.broadcast(OutMessage {
         payload: Bytes::copy_from_slice(line.as_bytes()),
         msg_type: CHAT,

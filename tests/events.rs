@@ -36,7 +36,7 @@ type Said = (u32, String, Vec<u8>);
 
 /// The object behind a host's user data. Leaked, so that a call after the last one is noticed and does not crash.
 struct Host {
-    said: Sender<Said>,
+    sender: Sender<Said>,
     calls_inside: AtomicUsize,
     dropped: AtomicUsize,
     /// Run inside the next event.
@@ -46,15 +46,15 @@ struct Host {
 }
 
 fn host() -> (&'static Host, Receiver<Said>) {
-    let (said, says) = channel();
+    let (sender, events) = channel();
     let host = Host {
-        said,
+        sender,
         calls_inside: AtomicUsize::new(0),
         dropped: AtomicUsize::new(0),
         inside: Mutex::new(None),
         at_drop: Mutex::new(None),
     };
-    (Box::leak(Box::new(host)), says)
+    (Box::leak(Box::new(host)), events)
 }
 
 impl Host {
@@ -97,7 +97,7 @@ extern "C" fn on_event(user_data: *mut c_void, event: *const NetworkEvent) {
     // SAFETY: never NULL, and `length` bytes long.
     let data = unsafe { std::slice::from_raw_parts(event.data, length) };
     let _ = host
-        .said
+        .sender
         .send((event.kind, text(event.peer), data.to_vec()));
     let inside = host.inside.lock().expect("not poisoned").take();
     if let Some(run) = inside {
@@ -137,17 +137,17 @@ fn initialize_polled() {
     runtime::initialize(peer, session, config).expect("a room");
 }
 
-fn say_to_myself(what: &str) -> i32 {
+fn send_to_myself(what: &str) -> i32 {
     let length = i32::try_from(what.len()).expect("short");
     // SAFETY: the id has a NUL, and the data its length.
     unsafe { SendToPeer(c"me".as_ptr(), what.as_ptr(), length, 0x100, 0) }
 }
 
-fn wait_for(says: &Receiver<Said>, kind: u32) -> Said {
+fn wait_for(events: &Receiver<Said>, kind: u32) -> Said {
     loop {
-        let said = says.recv_timeout(TIMEOUT).expect("an event in time");
-        if said.0 == kind {
-            return said;
+        let sender = events.recv_timeout(TIMEOUT).expect("an event in time");
+        if sender.0 == kind {
+            return sender;
         }
     }
 }
@@ -155,15 +155,15 @@ fn wait_for(says: &Receiver<Said>, kind: u32) -> Said {
 /// Polls until `done`; returns the number of events.
 fn poll_until(mut done: impl FnMut() -> bool) -> i32 {
     let started = std::time::Instant::now();
-    let mut told = 0;
+    let mut reported = 0;
     while !done() {
         assert!(started.elapsed() < TIMEOUT, "it never came so far");
         let now = PollEvents(100);
         assert!(now >= 0, "{now}");
-        told += now;
+        reported += now;
         thread::yield_now();
     }
-    told
+    reported
 }
 
 fn last_error() -> String {
@@ -173,16 +173,16 @@ fn last_error() -> String {
 #[test]
 fn a_handler_that_is_registered_before_the_room_receives_its_first_event() {
     let _alone = alone();
-    let (host, says) = host();
+    let (host, events) = host();
     assert_eq!(host.register(), 0);
     assert_eq!(initialize(), 0);
-    let first = says.recv_timeout(TIMEOUT).expect("an event");
+    let first = events.recv_timeout(TIMEOUT).expect("an event");
     assert_eq!(first, (MMN_EVENT_LEADER_CHANGED, "me".into(), vec![]));
-    let second = says.recv_timeout(TIMEOUT).expect("an event");
+    let second = events.recv_timeout(TIMEOUT).expect("an event");
     assert_eq!(second.0, MMN_EVENT_LEADERSHIP_GAINED);
     // It takes messages, too: none waits for a Receive callback.
-    assert_eq!(say_to_myself("hello"), 0);
-    let message = wait_for(&says, MMN_EVENT_MESSAGE);
+    assert_eq!(send_to_myself("hello"), 0);
+    let message = wait_for(&events, MMN_EVENT_MESSAGE);
     assert_eq!(message.1, "me");
     assert_eq!(message.2, b"hello");
     assert_eq!(host.dropped(), 0);
@@ -198,7 +198,7 @@ fn a_handler_that_is_registered_before_the_room_receives_its_first_event() {
 fn a_fixed_host_is_notified_of_its_leadership_when_it_can_act_on_it() {
     let _alone = alone();
     for _ in 0..20 {
-        let (host, says) = host();
+        let (host, events) = host();
         let (answers, answered) = channel();
         host.inside_next(move || {
             // SAFETY: no bytes.
@@ -216,9 +216,9 @@ fn a_fixed_host_is_notified_of_its_leadership_when_it_can_act_on_it() {
         runtime::initialize(me.expect("an id"), session.expect("an id"), config).expect("a room");
         assert_eq!(IsLeader(), 1);
         assert_eq!(answered.recv_timeout(TIMEOUT), Ok((1, 0, 0)));
-        let (_, leader, _) = wait_for(&says, MMN_EVENT_LEADER_CHANGED);
+        let (_, leader, _) = wait_for(&events, MMN_EVENT_LEADER_CHANGED);
         assert_eq!(leader, "me");
-        wait_for(&says, MMN_EVENT_LEADERSHIP_GAINED);
+        wait_for(&events, MMN_EVENT_LEADERSHIP_GAINED);
         assert_eq!(ShutdownNetwork(), 0);
     }
 }
@@ -280,14 +280,14 @@ fn a_handler_that_removes_itself_is_dropped_after_its_call() {
 #[test]
 fn a_handler_survives_an_initialization_that_fails() {
     let _alone = alone();
-    let (host, says) = host();
+    let (host, events) = host();
     host.register();
     // SAFETY: NULL is allowed.
     assert_eq!(unsafe { InitializeNetwork(null(), null()) }, -3);
     assert_eq!(host.dropped(), 0);
     assert_eq!(initialize(), 0);
     assert_eq!(initialize(), -2);
-    wait_for(&says, MMN_EVENT_LEADERSHIP_GAINED);
+    wait_for(&events, MMN_EVENT_LEADERSHIP_GAINED);
     assert_eq!(ShutdownNetwork(), 0);
     assert_eq!(host.dropped(), 1);
 }
@@ -295,7 +295,7 @@ fn a_handler_survives_an_initialization_that_fails() {
 #[test]
 fn a_handler_registered_while_the_room_closes_is_for_the_next_one() {
     let _alone = alone();
-    let ((old, _), (new, says)) = (host(), host());
+    let ((old, _), (new, events)) = (host(), host());
     static ANSWERS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
     *old.at_drop.lock().expect("not poisoned") = Some(Box::new(|| {
         let answers = [
@@ -313,7 +313,7 @@ fn a_handler_registered_while_the_room_closes_is_for_the_next_one() {
     // The drop function runs under the rules of a callback.
     assert_eq!(*ANSWERS.lock().expect("not poisoned"), [0, -15, -2, -1]);
     assert_eq!(initialize(), 0);
-    wait_for(&says, MMN_EVENT_LEADERSHIP_GAINED);
+    wait_for(&events, MMN_EVENT_LEADERSHIP_GAINED);
     assert_eq!(ShutdownNetwork(), 0);
     assert_eq!(new.dropped(), 1);
 }
@@ -328,7 +328,7 @@ fn many_threads_register_and_each_handler_is_dropped_once() {
             scope.spawn(move || {
                 for host in part {
                     assert_eq!(host.register(), 0);
-                    let _ = say_to_myself("hello");
+                    let _ = send_to_myself("hello");
                 }
             });
         }
@@ -353,10 +353,10 @@ fn polling_runs_everything_on_the_callers_thread() {
     assert!(last_error().contains("Poll"), "{}", last_error());
     assert_eq!(ShutdownNetwork(), 0);
 
-    let (host, says) = host();
+    let (host, events) = host();
     host.register();
     initialize_polled();
-    poll_until(|| matches!(says.try_recv(), Ok((MMN_EVENT_LEADERSHIP_GAINED, ..))));
+    poll_until(|| matches!(events.try_recv(), Ok((MMN_EVENT_LEADERSHIP_GAINED, ..))));
     assert_eq!(PollEvents(100), 0);
     static CLASSIC: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn on_message(_: *const c_char, _: *const u8, _: i32, _: u16, _: u8) {
@@ -364,16 +364,16 @@ fn polling_runs_everything_on_the_callers_thread() {
     }
     assert_eq!(RegisterReceiveCallback(Some(on_message)), 0);
     for what in ["a", "b", "c"] {
-        assert_eq!(say_to_myself(what), 0);
+        assert_eq!(send_to_myself(what), 0);
     }
-    assert!(says.try_recv().is_err());
+    assert!(events.try_recv().is_err());
     assert_eq!(PollEvents(2), 2);
     assert_eq!(CLASSIC.load(Ordering::SeqCst), 2);
-    assert_eq!(says.try_iter().count(), 2);
+    assert_eq!(events.try_iter().count(), 2);
     // A shutdown drops queued events without delivering them, and still releases the handler.
     assert_eq!(ShutdownNetwork(), 0);
     assert_eq!(host.dropped(), 1);
-    assert_eq!(says.try_iter().count(), 0);
+    assert_eq!(events.try_iter().count(), 0);
     assert_eq!(PollEvents(1), -1);
 }
 
@@ -411,7 +411,7 @@ fn a_second_poller_is_refused_and_a_shutdown_waits_for_the_first() {
         loop {
             match PollEvents(1) {
                 0 => thread::yield_now(),
-                told => return told,
+                reported => return reported,
             }
         }
     });
@@ -441,7 +441,7 @@ extern "C" fn on_log(user_data: *mut c_void, level: i32, message: *const c_char)
     // SAFETY: the registration below gives a leaked sender.
     let sender = unsafe { &*user_data.cast::<Sender<Logged>>() };
     let message = text(message);
-    let answers = [say_to_myself("x"), ShutdownNetwork(), SetLogLevel(9)];
+    let answers = [send_to_myself("x"), ShutdownNetwork(), SetLogLevel(9)];
     let id = GetLocalPeerId();
     let id = if id.is_null() {
         String::new()

@@ -142,12 +142,12 @@ fn every_other_function_has_its_answer_without_a_room() {
                 assert_eq!(number, expected, "{name}");
                 let (code, sentence) = last();
                 assert_eq!(code, -1, "{name}");
-                let says = if name == "ShutdownNetwork" {
+                let states = if name == "ShutdownNetwork" {
                     "nothing to shut down"
                 } else {
                     " needs a room"
                 };
-                assert!(sentence.contains(says), "{name}: {sentence}");
+                assert!(sentence.contains(states), "{name}: {sentence}");
             }
             Answer::Flag(flag) => assert_eq!(flag, 0, "{name}"),
             Answer::Text(text) => assert_eq!(text, None, "{name}"),
@@ -642,7 +642,7 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
         refused(-3, "quorum_roster is set, but", &|o| {
             o.quorum_roster = c"a".as_ptr();
         });
-        for (roster, says) in [
+        for (roster, states) in [
             (c"", "quorum_roster cannot be used: it names no voter"),
             (c"a\nb\na", "it names \"a\" twice"),
             (
@@ -655,7 +655,7 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
                 "quorum_voters is 3, but quorum_roster names 4 voters;",
             ),
         ] {
-            refused(-3, says, &|o| {
+            refused(-3, states, &|o| {
                 (o.quorum_policy, o.quorum_voters) = (MMN_QUORUM_STATIC, 3);
                 o.quorum_roster = roster.as_ptr();
             });

@@ -79,7 +79,7 @@ fn a_program_of_the_first_version_opens_its_room() {
 }
 
 /// Part of the one test of this program.
-fn a_room_elects_as_its_options_say() {
+fn a_room_elects_as_its_options_ask() {
     for (strategy, strategy_flags) in [
         (MMN_STRATEGY_RAFT, 0),
         (MMN_STRATEGY_GOSSIP, 0),
@@ -103,10 +103,10 @@ fn a_room_without_etcd_has_neither_tokens_nor_locks() {
     let mut request = 7;
     let long = std::ffi::CString::new("x".repeat(129)).expect("no NUL");
     let longer = std::ffi::CString::new("x".repeat(4097)).expect("no NUL");
-    let refused = |answer: i32, code: i32, says: &str| {
-        assert_eq!(answer, code, "{says}");
+    let refused = |answer: i32, code: i32, expected: &str| {
+        assert_eq!(answer, code, "{expected}");
         let sentence = last_message();
-        assert!(sentence.contains(says), "{sentence}");
+        assert!(sentence.contains(expected), "{sentence}");
     };
     // SAFETY: every string has a NUL, and the number can be written.
     unsafe {
@@ -234,7 +234,7 @@ fn a_fixed_address_and_port_are_the_rooms_own_and_are_named_when_they_are_taken(
     );
     assert_eq!(ShutdownNetwork(), 0);
     a_program_of_the_first_version_opens_its_room();
-    a_room_elects_as_its_options_say();
+    a_room_elects_as_its_options_ask();
     a_seeded_room_knows_its_members_and_refuses_what_others_decide();
     a_room_without_etcd_has_neither_tokens_nor_locks();
 }

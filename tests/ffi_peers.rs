@@ -118,23 +118,23 @@ fn moderation_checks_its_arguments() {
         assert_eq!(answer, code, "{sentence}");
         assert_eq!(last(), (code, sentence.to_owned()));
     };
-    let (nobody, long) = (c"nobody".as_ptr(), [0_u8; 16_385]);
+    let (unknown, long) = (c"nobody".as_ptr(), [0_u8; 16_385]);
     eventually("it leads alone", || IsLeader() == 1);
     // SAFETY: the strings have a NUL, and the data is as long as it is said to be.
     unsafe {
         let flags = "flags is 6; 0 and MMN_KICK_BAN (1) are allowed";
-        refused(KickPeerEx(nobody, 6, 0, null(), 0), -3, flags);
+        refused(KickPeerEx(unknown, 6, 0, null(), 0), -3, flags);
         let absent = "the peer \"nobody\" is neither connected nor reconnecting";
-        refused(KickPeerEx(nobody, MMN_KICK_BAN, 0, null(), 0), -5, absent);
-        refused(KickPeerEx(nobody, 0, 0, null(), 0), -5, absent);
+        refused(KickPeerEx(unknown, MMN_KICK_BAN, 0, null(), 0), -5, absent);
+        refused(KickPeerEx(unknown, 0, 0, null(), 0), -5, absent);
         let kick =
             "length is 3073; a peer that is removed or rejected can be sent at most 3072 bytes";
-        refused(KickPeerEx(nobody, 0, 0, long.as_ptr(), 3073), -3, kick);
+        refused(KickPeerEx(unknown, 0, 0, long.as_ptr(), 3073), -3, kick);
         let not_banned = "no peer \"nobody\" is banned from this room";
-        refused(UnbanPeer(nobody), -5, not_banned);
+        refused(UnbanPeer(unknown), -5, not_banned);
         let end = "length is 3073; a peer that is disconnected can be sent at most 3072 bytes";
-        refused(DisconnectPeerEx(nobody, 0, long.as_ptr(), 3073), -3, end);
-        assert_eq!(DisconnectPeerEx(nobody, 0, long.as_ptr(), 3072), 0);
+        refused(DisconnectPeerEx(unknown, 0, long.as_ptr(), 3073), -3, end);
+        assert_eq!(DisconnectPeerEx(unknown, 0, long.as_ptr(), 3072), 0);
         let payload = "length is 16385; a join payload has at most 16384 bytes";
         refused(SetJoinPayload(long.as_ptr(), 16_385), -3, payload);
         assert_eq!(SetJoinPayload(long.as_ptr(), 16_384), 0);

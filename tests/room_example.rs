@@ -12,25 +12,25 @@ use meta_mystia_network::room::Room;
 /// A member, and its output so far.
 struct Member {
     room: Room,
-    told: Receiver<String>,
+    reported: Receiver<String>,
     lines: Vec<String>,
 }
 
 impl Member {
     fn new(name: &str, contact: Option<&str>) -> Self {
-        let (tell, told) = channel();
+        let (notify, reported) = channel();
         let room = example::join(name, "example", contact, move |line| {
-            let _ = tell.send(line);
+            let _ = notify.send(line);
         });
         Self {
             room: room.expect("a room"),
-            told,
+            reported,
             lines: Vec::new(),
         }
     }
 
     fn wait_for(&mut self, line: &str) {
-        self.wait_until(line, |lines| lines.iter().any(|told| told == line));
+        self.wait_until(line, |lines| lines.iter().any(|reported| reported == line));
     }
 
     fn wait_for_leader(&mut self, name: &str) {
@@ -45,7 +45,7 @@ impl Member {
         let deadline = Instant::now() + Duration::from_secs(30);
         while !is_there(&self.lines) {
             let left = deadline.saturating_duration_since(Instant::now());
-            match self.told.recv_timeout(left) {
+            match self.reported.recv_timeout(left) {
                 Ok(line) => self.lines.push(line),
                 Err(_) => panic!("{wanted:?} did not come, only {:?}", self.lines),
             }
@@ -59,8 +59,8 @@ fn two_programs_in_rust_connect_elect_and_talk() {
     let mut bob = Member::new("bob", Some(&alice.room.local_address().to_string()));
     alice.wait_for("bob is here");
     bob.wait_for("alice is here");
-    example::say(&alice.room, "hello").expect("it is sent");
-    example::say(&bob.room, "good morning").expect("it is sent");
+    example::send(&alice.room, "hello").expect("it is sent");
+    example::send(&bob.room, "good morning").expect("it is sent");
     alice.wait_for("bob: good morning");
     bob.wait_for("alice: hello");
     alice.room.close();

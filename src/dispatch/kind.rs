@@ -72,9 +72,9 @@ pub trait Kind: 'static {
     type Told<'a>;
 
     /// The argument of its handlers for `event`, at the node `me`; `None` if they do not receive it.
-    fn told<'a>(event: &'a Event, about: About, me: &PeerId) -> Option<Self::Told<'a>>;
+    fn reported<'a>(event: &'a Event, about: About, me: &PeerId) -> Option<Self::Told<'a>>;
 
-    /// The first events of a new handler, in a room with the state `now`. `told` is the state that the handlers before
+    /// The first events of a new handler, in a room with the state `now`. `reported` is the state that the handlers before
     /// it have received, if it replaces one directly.
     fn present(_now: &View, _told: &View, _me: &PeerId) -> Vec<Event> {
         Vec::new()
@@ -93,7 +93,7 @@ impl Kind for Receive {
     const TAKES_MESSAGES: bool = true;
     type Told<'a> = &'a Incoming;
 
-    fn told<'a>(event: &'a Event, _: About, _: &PeerId) -> Option<&'a Incoming> {
+    fn reported<'a>(event: &'a Event, _: About, _: &PeerId) -> Option<&'a Incoming> {
         match event {
             Event::Message(message) => Some(message),
             _ => None,
@@ -112,16 +112,16 @@ impl Kind for LeaderChanged {
     const TAKEOVER: Takeover = Takeover::InTurn;
     type Told<'a> = Option<&'a PeerId>;
 
-    fn told<'a>(event: &'a Event, _: About, _: &PeerId) -> Option<Option<&'a PeerId>> {
+    fn reported<'a>(event: &'a Event, _: About, _: &PeerId) -> Option<Option<&'a PeerId>> {
         match event {
             Event::LeaderChanged(change) => Some(change.new.as_ref()),
             _ => None,
         }
     }
 
-    fn present(now: &View, told: &View, _: &PeerId) -> Vec<Event> {
+    fn present(now: &View, reported: &View, _: &PeerId) -> Vec<Event> {
         // "No leader" is new only to a host that has received a leader.
-        let news = now.leader.new.is_some() || told.leader.new.is_some();
+        let news = now.leader.new.is_some() || reported.leader.new.is_some();
         let change = news.then(|| Event::LeaderChanged(now.leader.clone()));
         change.into_iter().collect()
     }
@@ -139,16 +139,16 @@ impl Kind for Leadership {
     const TAKEOVER: Takeover = Takeover::InTurn;
     type Told<'a> = bool;
 
-    fn told(event: &Event, _: About, me: &PeerId) -> Option<bool> {
+    fn reported(event: &Event, _: About, me: &PeerId) -> Option<bool> {
         match event {
             Event::LeaderChanged(change) => change.leadership_of(me),
             _ => None,
         }
     }
 
-    fn present(now: &View, told: &View, me: &PeerId) -> Vec<Event> {
+    fn present(now: &View, reported: &View, me: &PeerId) -> Vec<Event> {
         let leads = now.leader.new.as_ref() == Some(me);
-        let old = told.leader.new.clone().filter(|_| !leads);
+        let old = reported.leader.new.clone().filter(|_| !leads);
         vec![Event::LeaderChanged(LeaderChange {
             old,
             ..now.leader.clone()
@@ -169,7 +169,7 @@ impl Kind for PeerStatus {
     const TAKEOVER: Takeover = Takeover::InTurn;
     type Told<'a> = (&'a PeerId, Status);
 
-    fn told<'a>(event: &'a Event, about: About, _: &PeerId) -> Option<(&'a PeerId, Status)> {
+    fn reported<'a>(event: &'a Event, about: About, _: &PeerId) -> Option<(&'a PeerId, Status)> {
         match event {
             Event::Joined(peer) | Event::Returned(Returned { peer, .. }) => {
                 Some((peer, Status::Connected))
@@ -182,8 +182,8 @@ impl Kind for PeerStatus {
         }
     }
 
-    fn present(now: &View, told: &View, _: &PeerId) -> Vec<Event> {
-        let lost = told.connected().filter(|peer| !now.is_connected(peer));
+    fn present(now: &View, reported: &View, _: &PeerId) -> Vec<Event> {
+        let lost = reported.connected().filter(|peer| !now.is_connected(peer));
         // This kind reports every loss alike; [`Everything`] reports the reason.
         let lost = lost.map(|peer| Event::Left(Left::new(peer.clone(), LeftReason::Lost)));
         let connected = now.connected().map(|peer| Event::Joined(peer.clone()));
@@ -199,7 +199,7 @@ impl Kind for Reconnect {
     const PLACE: Place = Place::Reconnect;
     type Told<'a> = (&'a PeerId, ReconnectStatus);
 
-    fn told<'a>(
+    fn reported<'a>(
         event: &'a Event,
         about: About,
         _: &PeerId,
@@ -223,7 +223,7 @@ impl Kind for ConnectionResult {
     const PLACE: Place = Place::ConnectionResult;
     type Told<'a> = &'a event::ConnectionResult;
 
-    fn told<'a>(event: &'a Event, _: About, _: &PeerId) -> Option<&'a event::ConnectionResult> {
+    fn reported<'a>(event: &'a Event, _: About, _: &PeerId) -> Option<&'a event::ConnectionResult> {
         match event {
             Event::ConnectionResult(result) => Some(result),
             _ => None,
@@ -244,7 +244,7 @@ impl Kind for Everything {
     const TAKES_MESSAGES: bool = true;
     type Told<'a> = Told<'a>;
 
-    fn told<'a>(event: &'a Event, about: About, _: &PeerId) -> Option<Told<'a>> {
+    fn reported<'a>(event: &'a Event, about: About, _: &PeerId) -> Option<Told<'a>> {
         Some(Told {
             event,
             peer_index: about.index,
@@ -366,11 +366,11 @@ impl Inherited {
 /// A registered handler, whatever its kind.
 pub(super) trait Listener: Send + Sync {
     /// Whether it receives `event`.
-    fn hears(&self, event: &Event, about: About) -> bool;
+    fn accepts(&self, event: &Event, about: About) -> bool;
     /// Calls it, if it receives the event.
     fn call(&self, event: &Event, about: About);
     /// [`Kind::present`].
-    fn present(&self, now: &View, told: &View) -> Vec<Event>;
+    fn present(&self, now: &View, reported: &View) -> Vec<Event>;
     /// [`Kind::TAKES_MESSAGES`].
     fn takes_messages(&self) -> bool;
 }
@@ -382,18 +382,18 @@ pub(super) struct Listening<K: Kind> {
 }
 
 impl<K: Kind> Listener for Listening<K> {
-    fn hears(&self, event: &Event, about: About) -> bool {
-        K::told(event, about, &self.me).is_some()
+    fn accepts(&self, event: &Event, about: About) -> bool {
+        K::reported(event, about, &self.me).is_some()
     }
 
     fn call(&self, event: &Event, about: About) {
-        if let Some(told) = K::told(event, about, &self.me) {
-            (self.handler)(told);
+        if let Some(reported) = K::reported(event, about, &self.me) {
+            (self.handler)(reported);
         }
     }
 
-    fn present(&self, now: &View, told: &View) -> Vec<Event> {
-        K::present(now, told, &self.me)
+    fn present(&self, now: &View, reported: &View) -> Vec<Event> {
+        K::present(now, reported, &self.me)
     }
 
     fn takes_messages(&self) -> bool {

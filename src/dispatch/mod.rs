@@ -150,8 +150,8 @@ impl Dispatch {
         }
         queue.poller = Some(thread::current().id());
         queue.polled_at = Instant::now();
-        let mut told = 0;
-        while told < max {
+        let mut reported = 0;
+        while reported < max {
             let Some((locked, ran)) = self.shared.run_one(queue) else {
                 return Err(PollError::Forked);
             };
@@ -160,7 +160,7 @@ impl Dispatch {
                 break;
             }
             if !queue.batch_goes_on() {
-                told += 1;
+                reported += 1;
             }
         }
         queue.poller = None;
@@ -168,7 +168,7 @@ impl Dispatch {
         if queue.end_waiters > 0 {
             self.shared.call_ended.notify_all();
         }
-        Ok(told)
+        Ok(reported)
     }
 
     /// Queues a state event. Never waits, never refuses. Messages are for [`Dispatch::try_push_message`].
@@ -296,7 +296,7 @@ impl Dispatch {
     /// [`Dispatch::register`] for a handler of all events that needs no indices of peers.
     pub fn register_event_handler(&self, handler: Option<PlainEventHandler>) {
         self.register::<Everything>(
-            handler.map(|handler| Arc::new(move |told: Told<'_>| handler(told.event)) as _),
+            handler.map(|handler| Arc::new(move |reported: Told<'_>| handler(reported.event)) as _),
         );
     }
 

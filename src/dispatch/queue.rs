@@ -43,7 +43,7 @@ struct Slot {
     /// Its [`Entry::Takeover`] is still queued: it does not receive the events before that.
     waits: bool,
     /// The room as known to this handler and to the handlers that it replaced directly.
-    told: View,
+    reported: View,
 }
 
 impl Slot {
@@ -344,7 +344,7 @@ impl Queue {
         }
         let place = K::PLACE;
         if listener.is_none() {
-            self.slots[place as usize].told = View::default();
+            self.slots[place as usize].reported = View::default();
         } else if K::TAKES_MESSAGES {
             self.release_held();
         }
@@ -398,8 +398,8 @@ impl Queue {
     }
 
     fn deliver_present(&mut self, place: Place, listener: &Arc<dyn Listener>) {
-        let told = &self.slots[place as usize].told;
-        for event in listener.present(&self.room, told) {
+        let reported = &self.slots[place as usize].reported;
+        for event in listener.present(&self.room, reported) {
             let batch = self.next_batch();
             self.deliver(batch, event, None, only(place));
         }
@@ -426,8 +426,8 @@ impl Queue {
                 let Some(listener) = slot.active().cloned() else {
                     continue;
                 };
-                slot.told.note(&delivery.event);
-                if !listener.hears(&delivery.event, delivery.about) {
+                slot.reported.note(&delivery.event);
+                if !listener.accepts(&delivery.event, delivery.about) {
                     continue;
                 }
                 self.last_batch = delivery.batch;
@@ -465,9 +465,9 @@ impl Queue {
     /// Whether a handler is registered that has yet to receive it.
     fn has_receiver(&self, delivery: &Delivery) -> bool {
         delivery.to.iter().zip(&self.slots).any(|(to, slot)| {
-            let hears =
-                |listener: &Arc<dyn Listener>| listener.hears(&delivery.event, delivery.about);
-            *to && slot.active().is_some_and(hears)
+            let accepts =
+                |listener: &Arc<dyn Listener>| listener.accepts(&delivery.event, delivery.about);
+            *to && slot.active().is_some_and(accepts)
         })
     }
 
@@ -632,8 +632,9 @@ impl Queue {
     /// Whether the queue, or a handler's view, still refers to `peer`.
     #[cfg(test)]
     pub(super) fn remembers(&self, peer: &PeerId) -> bool {
-        let told = self.slots.iter().map(|slot| &slot.told);
-        told.chain([&self.room])
+        let reported = self.slots.iter().map(|slot| &slot.reported);
+        reported
+            .chain([&self.room])
             .any(|view| view.peers.contains_key(peer))
     }
 

@@ -88,10 +88,10 @@ impl Store {
         let answers = self.answers.clone();
         if let Request::Watch { range, from } = request {
             self.watches.retain(|_, watch| !watch.is_finished());
-            let told = watch::run(endpoints, range, from, move |answer| {
+            let reported = watch::run(endpoints, range, from, move |answer| {
                 let _ = answers.send((call, answer));
             });
-            let task = self.tasks.spawn_on(told, &self.runtime);
+            let task = self.tasks.spawn_on(reported, &self.runtime);
             self.watches.insert(call, task);
             return;
         }

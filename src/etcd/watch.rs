@@ -9,12 +9,12 @@ use super::fault::Fault;
 use super::requests::{describe, entry};
 use crate::core::election::engine::{Answer, Change, FailureKind, Range, Request, Revision};
 
-/// Watches, and answers through `tell`, until the watch fails.
+/// Watches, and answers through `notify`, until the watch fails.
 pub(super) async fn run(
     endpoints: Arc<Endpoints>,
     range: Range,
     from: Revision,
-    tell: impl Fn(Answer),
+    notify: impl Fn(Answer),
 ) {
     let begin = |client| begin(client, range.clone(), from);
     let what = describe(&Request::Watch {
@@ -25,14 +25,14 @@ pub(super) async fn run(
     let begun = endpoints.ask(&what, deadline, Vec::new(), begin).await;
     let (stream, connection) = match begun {
         Ok(begun) => begun,
-        Err(failure) => return tell(Answer::Failed(failure)),
+        Err(failure) => return notify(Answer::Failed(failure)),
     };
-    let fault = follow(stream, &connection, &tell).await;
+    let fault = follow(stream, &connection, &notify).await;
     if fault.kind == FailureKind::Unreachable {
         endpoints.give_up(&connection);
     }
     let tried = [(connection.endpoint(), fault)];
-    tell(Answer::Failed(endpoints.failure(&what, &tried)));
+    notify(Answer::Failed(endpoints.failure(&what, &tried)));
 }
 
 async fn begin(mut client: Client, range: Range, from: Revision) -> Result<WatchStream, Fault> {
@@ -54,7 +54,11 @@ async fn begin(mut client: Client, range: Range, from: Revision) -> Result<Watch
 }
 
 /// Reports changes until the watch ends. Returns the reason of the end.
-async fn follow(mut stream: WatchStream, connection: &Connection, tell: &impl Fn(Answer)) -> Fault {
+async fn follow(
+    mut stream: WatchStream,
+    connection: &Connection,
+    notify: &impl Fn(Answer),
+) -> Fault {
     loop {
         let message = tokio::select! {
             message = stream.message() => message,
@@ -67,7 +71,7 @@ async fn follow(mut stream: WatchStream, connection: &Connection, tell: &impl Fn
             Ok(Some(message)) => {
                 let changes: Vec<_> = message.events().iter().filter_map(change).collect();
                 if !changes.is_empty() {
-                    tell(Answer::Changes(changes));
+                    notify(Answer::Changes(changes));
                 }
             }
             Ok(None) => return Fault::unreachable("the server has ended the watch"),

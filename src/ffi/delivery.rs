@@ -12,7 +12,7 @@ use super::values::{
     MMN_DELIVERY_RELIABLE_ORDERED, MMN_DELIVERY_RELIABLE_UNORDERED, MMN_DELIVERY_SEQUENCED,
     MMN_DELIVERY_UNRELIABLE, MMN_MAX_PRIORITY, MMN_SEND_PARTIAL,
 };
-use crate::room::{DEFAULT_PRIORITY, How, Loose, Reliable};
+use crate::room::{DEFAULT_PRIORITY, Reliable, SendMode, Unreliable};
 
 /// Delivery of a message by SendToPeerEx or BroadcastEx. NULL instead of it means the classic send:
 /// the default of every field.
@@ -202,7 +202,7 @@ unsafe fn read_options(options: *const SendOptions) -> Result<SendOptions, Failu
 }
 
 /// The delivery in the options, and whether the send is partial.
-fn how(options: &SendOptions) -> Result<(How, bool), Failure> {
+fn how(options: &SendOptions) -> Result<(SendMode, bool), Failure> {
     let SendOptions {
         struct_size: _,
         delivery,
@@ -244,13 +244,13 @@ fn how(options: &SendOptions) -> Result<(How, bool), Failure> {
     }
     let ttl = (ttl_ms > 0).then(|| Duration::from_millis(ttl_ms.into()));
     let how = match delivery {
-        MMN_DELIVERY_UNRELIABLE | MMN_DELIVERY_SEQUENCED => How::Loose(Loose {
+        MMN_DELIVERY_UNRELIABLE | MMN_DELIVERY_SEQUENCED => SendMode::Unreliable(Unreliable {
             channel,
             priority,
             ttl,
             key: (delivery == MMN_DELIVERY_SEQUENCED).then_some(key),
         }),
-        _ => How::Reliable(Reliable {
+        _ => SendMode::Reliable(Reliable {
             ordered: delivery != MMN_DELIVERY_RELIABLE_UNORDERED,
             channel,
             priority,
@@ -298,7 +298,7 @@ mod tests {
         let (how, is_partial) = how(&options)
             .map_err(|failure| failure.sentence)
             .expect("allowed");
-        assert_eq!((how, is_partial), (How::default(), false));
+        assert_eq!((how, is_partial), (SendMode::default(), false));
     }
 
     #[test]

@@ -222,13 +222,13 @@ unsafe fn acquire(
     }
     let room = room(function)?;
     let number = room.next_lock_request();
-    let tell = |number: u64| {
+    let notify = |number: u64| {
         // SAFETY: not NULL, so the caller guarantees it. Hosts that build it by hand may not align it.
         unsafe { request.write_unaligned(number) }
     };
     // The event may precede the return of the call.
-    tell(number);
+    notify(number);
     room.acquire_lock(number, name, wait)
-        .inspect_err(|_| tell(0))?;
+        .inspect_err(|_| notify(0))?;
     Ok(())
 }

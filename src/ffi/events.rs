@@ -296,8 +296,8 @@ pub unsafe extern "C" fn RegisterEventHandler(
     command("RegisterEventHandler", || {
         runtime::register_event_handler(callback.map(|callback| {
             let user_data = UserData::new(user_data, drop_fn);
-            let handler = move |told: Told<'_>| {
-                tell(told, |event| callback(user_data.pointer(), event));
+            let handler = move |reported: Told<'_>| {
+                notify(reported, |event| callback(user_data.pointer(), event));
             };
             Arc::new(handler) as _
         }));
@@ -325,14 +325,14 @@ pub extern "C" fn PollEvents(max: i32) -> i32 {
             .ok_or_else(|| {
                 Failure::invalid(format!("max is {max}; give 1 or more events to run"))
             })?;
-        let told = room("PollEvents")?.dispatch().poll(most)?;
+        let reported = room("PollEvents")?.dispatch().poll(most)?;
         // At most `max`.
-        Ok(i32::try_from(told).unwrap_or(i32::MAX))
+        Ok(i32::try_from(reported).unwrap_or(i32::MAX))
     })
 }
 
-/// Writes `told` as a `NetworkEvent`, and runs `call` on it.
-fn tell(told: Told<'_>, call: impl FnOnce(*const NetworkEvent)) {
+/// Writes `reported` as a `NetworkEvent`, and runs `call` on it.
+fn notify(reported: Told<'_>, call: impl FnOnce(*const NetworkEvent)) {
     let mut event = NetworkEvent {
         // The struct has a few hundred bytes.
         struct_size: size_of::<NetworkEvent>() as u32,
@@ -351,12 +351,12 @@ fn tell(told: Told<'_>, call: impl FnOnce(*const NetworkEvent)) {
         flags: 0,
         success: 0,
         missed: 0,
-        peer_index: told.peer_index,
+        peer_index: reported.peer_index,
         channel: 0,
         delivery: 0,
         found_by: 0,
     };
-    let (peer, other, data) = fill_in(&mut event, told.event);
+    let (peer, other, data) = fill_in(&mut event, reported.event);
     let peer = peer.map(IdText::new);
     if let Some(peer) = &peer {
         event.peer = peer.as_ptr();
@@ -374,7 +374,7 @@ fn tell(told: Told<'_>, call: impl FnOnce(*const NetworkEvent)) {
 /// Sets the numbers of `event`, and returns its peer, its other text and its bytes.
 fn fill_in<'a>(
     event: &mut NetworkEvent,
-    told: &'a Event,
+    reported: &'a Event,
 ) -> (Option<&'a PeerId>, Cow<'a, str>, &'a [u8]) {
     let none = Cow::Borrowed("");
     let leadership = |event: &mut NetworkEvent, kind, change: &'a LeaderChange| {
@@ -397,7 +397,7 @@ fn fill_in<'a>(
         let target = Cow::Borrowed(result.target.as_str());
         (result.peer.as_ref(), target, &result.bytes[..])
     };
-    match told {
+    match reported {
         Event::Joined(peer) => about_peer(event, MMN_EVENT_JOINED, peer),
         Event::Reconnecting(peer) => about_peer(event, MMN_EVENT_RECONNECTING, peer),
         Event::Returned(returned) => {
@@ -607,7 +607,7 @@ mod tests {
 
     fn seen(event: &Event) -> Seen {
         let mut seen = None;
-        tell(indexed(event, 0), |event| {
+        notify(indexed(event, 0), |event| {
             // SAFETY: it is valid during the call.
             let event = unsafe { *event };
             assert_eq!(event.struct_size as usize, size_of::<NetworkEvent>());
@@ -678,7 +678,7 @@ mod tests {
             reason: LeaderReason::Left,
         };
         let led = [4, 5, 0, 0, MMN_LEADER_LEFT.into(), 0, 0, 0, 0];
-        for (told, expected) in [
+        for (reported, expected) in [
             (
                 Event::Joined(id("琪露诺")),
                 expected(1, "琪露诺", "", b"", none),
@@ -862,7 +862,7 @@ mod tests {
                 expected(21, "", "seed:1", b"why", [0, 0, 0, 0, 0, -20, 0, 0, 0]),
             ),
         ] {
-            assert_eq!(seen(&told), expected);
+            assert_eq!(seen(&reported), expected);
         }
     }
 
@@ -882,7 +882,7 @@ mod tests {
                 channel: 255,
                 delivery,
             });
-            tell(indexed(&message, 7), |event| {
+            notify(indexed(&message, 7), |event| {
                 // SAFETY: it is valid during the call.
                 let event = unsafe { *event };
                 assert_eq!((event.channel, event.delivery), (255, delivery as u8));
@@ -908,7 +908,7 @@ mod tests {
                     bytes: Bytes::new(),
                 },
             });
-            tell(indexed(&refused, 0), |event| {
+            notify(indexed(&refused, 0), |event| {
                 // SAFETY: it is valid during the call.
                 assert_eq!(i32::from(unsafe { (*event).found_by }), number);
             });

@@ -152,9 +152,9 @@ fn calls_in_any_order_get_their_answers() {
 #[ignore = "the test above runs it in a process of its own"]
 fn calls() {
     // A panic of a library thread is as bad as one here.
-    let tell = std::panic::take_hook();
+    let notify = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        tell(panic);
+        notify(panic);
         std::process::abort();
     }));
     replay("abi", MUTATIONS_OF_CALLS);
@@ -276,11 +276,11 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                     seeds.push(core(&mut wild, message));
                 }
                 for n in 0..elections::NAMES.len() {
-                    let says = elections::nth(n, &mut wild);
-                    let message = Message::from(Stamped::new(Stamp::default(), says));
+                    let messages = elections::nth(n, &mut wild);
+                    let message = Message::from(Stamped::new(Stamp::default(), messages));
                     seeds.push(core(&mut wild, message));
                 }
-                let says = (0..seeded_messages::NAMES.len())
+                let messages = (0..seeded_messages::NAMES.len())
                     .map(|n| seeded_messages::nth(n, &mut wild))
                     .collect::<Vec<_>>();
                 let votes = (0..votes::NAMES.len())
@@ -289,7 +289,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                         vote: votes::nth(n, &mut wild),
                     })
                     .collect::<Vec<_>>();
-                for message in says.into_iter().chain(votes) {
+                for message in messages.into_iter().chain(votes) {
                     let based = Based {
                         basis: Observation::default(),
                         writes: 1,

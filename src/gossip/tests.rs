@@ -62,7 +62,7 @@ impl Party {
             let inbox = adapter.accept();
             let callbacks = Log::default();
             let metrics = Log::default();
-            let (told, reported) = (Arc::clone(&callbacks), Arc::clone(&metrics));
+            let (notified, reported) = (Arc::clone(&callbacks), Arc::clone(&metrics));
             let settings = Settings {
                 metrics: Some(Box::new(move |channel, value| {
                     let mut reported = reported.lock().expect("no panic");
@@ -70,7 +70,7 @@ impl Party {
                 })),
                 ..settings("room")
             };
-            let callback = move |leads| told.lock().expect("no panic").push(leads);
+            let callback = move |leads| notified.lock().expect("no panic").push(leads);
             let elector = Elector::new((*id).into(), callback, settings).expect("valid");
             party.members.push(Member {
                 adapter,
@@ -246,12 +246,12 @@ fn f15_a_message_comes_to_each_of_the_others_once() {
 fn f16_the_metric_is_one_for_a_leader_and_zero_for_others_with_its_channel() {
     let mut party = Party::of(&["p0", "p1"]);
     party.run_for(ms(600));
-    let told = |party: &Party, index: usize| logged(&party.members[index].metrics);
-    assert_eq!(told(&party, 0), [("room".to_owned(), 1)]);
-    assert_eq!(told(&party, 1), [("room".to_owned(), 0)]);
+    let notified = |party: &Party, index: usize| logged(&party.members[index].metrics);
+    assert_eq!(notified(&party, 0), [("room".to_owned(), 1)]);
+    assert_eq!(notified(&party, 1), [("room".to_owned(), 0)]);
     party.yield_leadership(0);
     party.run_for(ms(250));
-    assert_eq!(told(&party, 0).last(), Some(&("room".to_owned(), 0)));
+    assert_eq!(notified(&party, 0).last(), Some(&("room".to_owned(), 0)));
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn a_full_channel_drops_messages_and_reports_it() {
 fn alone(
     mut callback: impl FnMut(bool) + Send + 'static,
 ) -> (LeaderElectionService, mpsc::Receiver<bool>) {
-    let (told, hears) = mpsc::channel();
+    let (notified, receives) = mpsc::channel();
     let adapter = Network::default().enter("a", "org").expect("free");
     let settings = Settings {
         windows: Windows {
@@ -282,31 +282,31 @@ fn alone(
     };
     let callback = move |leads| {
         // The test may have dropped the receiver.
-        let _ = told.send(leads);
+        let _ = notified.send(leads);
         callback(leads);
     };
     let service = LeaderElectionService::start(adapter, "a", callback, settings);
-    (service.expect("starts"), hears)
+    (service.expect("starts"), receives)
 }
 
 #[test]
 fn a_service_leads_yields_and_leads_again() {
-    let (service, hears) = alone(|_| {});
-    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
+    let (service, receives) = alone(|_| {});
+    assert_eq!(receives.recv_timeout(TIMEOUT), Ok(true));
     service.yield_leadership();
-    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(false));
-    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
+    assert_eq!(receives.recv_timeout(TIMEOUT), Ok(false));
+    assert_eq!(receives.recv_timeout(TIMEOUT), Ok(true));
     assert!(service.is_leader());
 }
 
 #[test]
 fn f26_a_stopped_leader_receives_nothing_and_still_shows_itself_as_leader() {
-    let (service, hears) = alone(|_| {});
-    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
+    let (service, receives) = alone(|_| {});
+    assert_eq!(receives.recv_timeout(TIMEOUT), Ok(true));
     service.stop();
     service.stop();
     // The thread has ended, and dropped its end of the channel.
-    assert_eq!(hears.try_recv(), Err(mpsc::TryRecvError::Disconnected));
+    assert_eq!(receives.try_recv(), Err(mpsc::TryRecvError::Disconnected));
     assert!(service.is_leader());
     service.yield_leadership();
     assert!(service.is_leader());
@@ -318,7 +318,7 @@ fn a_callback_may_yield_and_may_stop_its_own_service() {
     let inside = Arc::clone(&handle);
     let (let_go, wait) = mpsc::channel::<()>();
     let mut calls = 0;
-    let (service, hears) = alone(move |leads| {
+    let (service, receives) = alone(move |leads| {
         calls += 1;
         if calls == 1 {
             wait.recv().expect("let go");
@@ -333,10 +333,10 @@ fn a_callback_may_yield_and_may_stop_its_own_service() {
     let service = Arc::new(service);
     *handle.lock().expect("no panic") = Some(Arc::clone(&service));
     let_go.send(()).expect("waited for");
-    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
-    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(false));
+    assert_eq!(receives.recv_timeout(TIMEOUT), Ok(true));
+    assert_eq!(receives.recv_timeout(TIMEOUT), Ok(false));
     assert_eq!(
-        hears.recv_timeout(TIMEOUT),
+        receives.recv_timeout(TIMEOUT),
         Err(mpsc::RecvTimeoutError::Disconnected)
     );
     service.stop();
@@ -346,14 +346,14 @@ fn a_callback_may_yield_and_may_stop_its_own_service() {
 #[test]
 fn a_callback_that_panics_on_gain_makes_the_peer_yield_and_the_service_go_on() {
     let mut first = true;
-    let (service, hears) = alone(move |leads| {
+    let (service, receives) = alone(move |leads| {
         if leads && std::mem::take(&mut first) {
             panic!("wanted: the leader's work does not start");
         }
     });
-    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
-    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(false));
-    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
+    assert_eq!(receives.recv_timeout(TIMEOUT), Ok(true));
+    assert_eq!(receives.recv_timeout(TIMEOUT), Ok(false));
+    assert_eq!(receives.recv_timeout(TIMEOUT), Ok(true));
     assert_eq!(service.panics(), 1);
 }
 
@@ -386,7 +386,7 @@ impl LeaderElectionAdapter for Broken {
 }
 
 fn broken(panics_on_declaration: bool) -> (LeaderElectionService, mpsc::Receiver<bool>) {
-    let (told, hears) = mpsc::channel();
+    let (notified, receives) = mpsc::channel();
     let adapter = Broken {
         creator: MessageCreator::new("a".into()),
         panics_on_declaration,
@@ -401,19 +401,19 @@ fn broken(panics_on_declaration: bool) -> (LeaderElectionService, mpsc::Receiver
     };
     let callback = move |leads| {
         // The test may have dropped the receiver.
-        let _ = told.send(leads);
+        let _ = notified.send(leads);
     };
     let service = LeaderElectionService::start(adapter, "a", callback, settings);
-    (service.expect("starts"), hears)
+    (service.expect("starts"), receives)
 }
 
 #[test]
 fn a_panic_of_the_adapter_ends_the_leadership_with_a_notification() {
-    let (service, hears) = broken(true);
-    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
-    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(false));
+    let (service, receives) = broken(true);
+    assert_eq!(receives.recv_timeout(TIMEOUT), Ok(true));
+    assert_eq!(receives.recv_timeout(TIMEOUT), Ok(false));
     assert_eq!(
-        hears.recv_timeout(TIMEOUT),
+        receives.recv_timeout(TIMEOUT),
         Err(mpsc::RecvTimeoutError::Disconnected)
     );
     assert!(!service.is_leader());
@@ -422,8 +422,8 @@ fn a_panic_of_the_adapter_ends_the_leadership_with_a_notification() {
 
 #[test]
 fn a_service_whose_adapter_has_no_messages_to_give_leads_alone() {
-    let (service, hears) = broken(false);
-    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
+    let (service, receives) = broken(false);
+    assert_eq!(receives.recv_timeout(TIMEOUT), Ok(true));
     service.stop();
     assert!(service.is_leader());
 }

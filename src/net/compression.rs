@@ -191,14 +191,14 @@ mod tests {
 
     /// The number of these incompressible messages that are tried.
     fn attempts_without_saving(
-        patience: &mut CompressionBackoff,
+        backoff: &mut CompressionBackoff,
         msg_type: u16,
         messages: usize,
     ) -> usize {
         let tries = |_: &usize| {
-            let tries = patience.tries(msg_type);
+            let tries = backoff.tries(msg_type);
             if tries {
-                patience.tried(msg_type, false);
+                backoff.tried(msg_type, false);
             }
             tries
         };
@@ -207,18 +207,18 @@ mod tests {
 
     #[test]
     fn a_stream_that_becomes_no_shorter_is_tried_ever_less_and_never_given_up() {
-        let mut patience = CompressionBackoff::default();
-        assert_eq!(attempts_without_saving(&mut patience, 300, 4), 4);
-        assert_eq!(attempts_without_saving(&mut patience, 300, 4), 0);
-        let later = attempts_without_saving(&mut patience, 300, 1_000_000);
+        let mut backoff = CompressionBackoff::default();
+        assert_eq!(attempts_without_saving(&mut backoff, 300, 4), 4);
+        assert_eq!(attempts_without_saving(&mut backoff, 300, 4), 0);
+        let later = attempts_without_saving(&mut backoff, 300, 1_000_000);
         assert!((15_000..16_000).contains(&later), "{later}");
         // Another type has a state of its own.
-        assert_eq!(attempts_without_saving(&mut patience, 301, 4), 4);
+        assert_eq!(attempts_without_saving(&mut backoff, 301, 4), 4);
         // After a success every message is tried again; the success comes after 64 messages at most.
-        let next = (0..65).position(|_| patience.tries(300));
+        let next = (0..65).position(|_| backoff.tries(300));
         assert!(next.is_some());
-        patience.tried(300, true);
-        assert_eq!(attempts_without_saving(&mut patience, 300, 4), 4);
+        backoff.tried(300, true);
+        assert_eq!(attempts_without_saving(&mut backoff, 300, 4), 4);
     }
 
     #[test]
@@ -262,7 +262,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_is_refused_or_has_the_declared_length(
+        fn every_input_is_refused_or_has_the_declared_length(
             bytes in proptest::collection::vec(any::<u8>(), 0..200), len in 0_u32..5000,
         ) {
             if let Ok(payload) = unpack(&framed(len, &bytes), 4000) {

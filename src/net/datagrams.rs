@@ -15,7 +15,7 @@ use super::events::{LinkEvent, LinkId, SpeakerVerdict};
 use super::frame::{DatagramHeader, DatagramRole, MESSAGE_DATAGRAM, OWN_FLAG};
 use super::intake::Asker;
 use super::lane::FIRST_MESSAGE_TYPE;
-use super::outbox::{DEFAULT_PRIORITY, DatagramRelay, Dropped, Loose, OutMessage, Outboxes};
+use super::outbox::{DEFAULT_PRIORITY, DatagramRelay, Dropped, OutMessage, Outboxes, Unreliable};
 use super::relay::{ask_delivery, ask_leading};
 use super::tunnel::Tunnels;
 use crate::core::event::{Delivery, Direction, Event};
@@ -158,7 +158,7 @@ impl DatagramReader {
         }
         let context = &self.asker.context;
         if let Some(relay) = relays {
-            let how = Loose {
+            let how = Unreliable {
                 channel,
                 priority: DEFAULT_PRIORITY,
                 ttl,

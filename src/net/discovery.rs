@@ -367,8 +367,8 @@ impl Runner {
     }
 
     fn is_of_the_room(&self, service: &ResolvedService) -> bool {
-        let says = |key| service.txt_properties.get_property_val_str(key);
-        says(VERSION_KEY) == Some(VERSION) && says(TAG_KEY) == Some(&self.tag)
+        let property = |key| service.txt_properties.get_property_val_str(key);
+        property(VERSION_KEY) == Some(VERSION) && property(TAG_KEY) == Some(&self.tag)
     }
 
     /// The addresses of the service to dial, best first. Anyone may announce any address: only neighbours on

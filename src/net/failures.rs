@@ -173,7 +173,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn errors_of_single_packets_say_nothing_about_the_socket() {
+    fn errors_of_single_packets_do_not_count_against_the_socket() {
         let of = |number: i32| io::Error::from_raw_os_error(number);
         for number in [
             libc::ECONNREFUSED,

@@ -44,12 +44,12 @@ impl Asker {
         event: impl FnOnce(oneshot::Sender<T>) -> LinkEvent,
     ) -> Option<T> {
         let (answer, answered) = oneshot::channel();
-        self.tell(event(answer)).await;
+        self.notify(event(answer)).await;
         answered.await.ok()
     }
 
     /// Sends an event to the room.
-    pub(super) async fn tell(&self, event: LinkEvent) {
+    pub(super) async fn notify(&self, event: LinkEvent) {
         // Fails only without a room.
         let _ = self.context.events.send((self.link, event)).await;
     }
@@ -141,13 +141,13 @@ impl Intake {
         self.acked = next;
         self.bytes = 0;
         let lane = self.lane;
-        self.say(ControlFrame::Ack { lane, next }).await;
+        self.emit(ControlFrame::Ack { lane, next }).await;
         if let Some(next) = self.relayed.take() {
-            self.say(ControlFrame::Relayed { lane, next }).await;
+            self.emit(ControlFrame::Relayed { lane, next }).await;
         }
     }
 
-    async fn say(&mut self, frame: ControlFrame) {
+    async fn emit(&mut self, frame: ControlFrame) {
         // Without a writer the link has ended.
         if let Err(TrySendError::Full(frame)) = self.control.try_send(frame.into()) {
             self.wake();
@@ -348,7 +348,7 @@ mod tests {
             hold: TIMEOUT,
         };
         let dispatch = Dispatch::start(limits, id("me"), DispatchMode::Thread).expect("a thread");
-        let (heard, hears) = channel();
+        let (heard, receives) = channel();
         dispatch.register_event_handler(Some(Arc::new(move |event| {
             if let Event::Message(message) = event {
                 let _ = heard.send(message.payload[0]);
@@ -379,8 +379,12 @@ mod tests {
             context,
             received: Arc::default(),
         };
-        let (control, told) = mpsc::channel(16);
-        (Intake::new(asker, CLASSIC_LANE, control), hears, told)
+        let (control, reported) = mpsc::channel(16);
+        (
+            Intake::new(asker, CLASSIC_LANE, control),
+            receives,
+            reported,
+        )
     }
 
     /// Takes `count` messages of the peer, each of `wire_len` bytes.
@@ -396,51 +400,52 @@ mod tests {
         }
     }
 
-    fn acks(told: &mut mpsc::Receiver<Queued>) -> Vec<u64> {
-        let acks = std::iter::from_fn(|| told.try_recv().ok()).map(|queued| match queued.frame {
-            ControlFrame::Ack { next, .. } => next,
-            frame => panic!("{frame:?}"),
-        });
+    fn acks(reported: &mut mpsc::Receiver<Queued>) -> Vec<u64> {
+        let acks =
+            std::iter::from_fn(|| reported.try_recv().ok()).map(|queued| match queued.frame {
+                ControlFrame::Ack { next, .. } => next,
+                frame => panic!("{frame:?}"),
+            });
         acks.collect()
     }
 
     #[tokio::test]
     async fn messages_that_are_here_together_are_acknowledged_together() {
-        let (mut intake, _hears, mut told) = lane();
+        let (mut intake, _hears, mut reported) = lane();
         take(&mut intake, 40, 1).await;
-        assert_eq!(acks(&mut told), [0; 0]);
+        assert_eq!(acks(&mut reported), [0; 0]);
         intake.pause().await;
-        assert_eq!(acks(&mut told), [40]);
+        assert_eq!(acks(&mut reported), [40]);
         // This few wait for more, or for the delay.
         take(&mut intake, 15, 1).await;
         intake.pause().await;
-        assert_eq!(acks(&mut told), [0; 0]);
+        assert_eq!(acks(&mut reported), [0; 0]);
         assert!(!intake.is_acked());
         // This many bytes are acknowledged before the last message.
         take(&mut intake, 100, 1).await;
-        assert_eq!(acks(&mut told), [104]);
+        assert_eq!(acks(&mut reported), [104]);
         intake.pause().await;
-        assert_eq!(acks(&mut told), [155]);
+        assert_eq!(acks(&mut reported), [155]);
     }
 
     #[tokio::test]
     async fn a_stopped_reader_delivers_every_message_to_the_host() {
-        let (mut intake, hears, _told) = lane();
+        let (mut intake, receives, _told) = lane();
         take(&mut intake, 3, 1).await;
         let _dispatch = Arc::clone(&intake.asker.context.dispatch);
         drop(intake);
         for number in 0..3 {
-            assert_eq!(hears.recv_timeout(TIMEOUT), Ok(number));
+            assert_eq!(receives.recv_timeout(TIMEOUT), Ok(number));
         }
     }
 
     #[tokio::test]
     async fn a_reader_that_waits_for_its_peer_leaves_none_either() {
-        let (mut intake, hears, told) = lane();
+        let (mut intake, receives, reported) = lane();
         // The peer reads nothing, and the frames for it fill the queue.
         let mut waits = Box::pin(async {
             for _ in 0..16 {
-                intake.say(ControlFrame::Ready).await;
+                intake.emit(ControlFrame::Ready).await;
             }
             take(&mut intake, 3, ACK_EVERY_BYTES / 2).await;
         });
@@ -450,9 +455,9 @@ mod tests {
             () = std::future::ready(()) => {}
         }
         for number in 0..2 {
-            assert_eq!(hears.recv_timeout(TIMEOUT), Ok(number));
+            assert_eq!(receives.recv_timeout(TIMEOUT), Ok(number));
         }
-        drop((waits, told));
+        drop((waits, reported));
     }
 
     #[test]

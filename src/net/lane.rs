@@ -180,10 +180,10 @@ impl LaneWriter {
         if frames.put_value(&header).is_err() || write_all(send, &mut frames).await.is_err() {
             return;
         }
-        let mut patience = CompressionBackoff::default();
+        let mut backoff = CompressionBackoff::default();
         let mut priority_now = None;
         loop {
-            let Some(priority) = self.take(&mut frames, &mut patience).await else {
+            let Some(priority) = self.take(&mut frames, &mut backoff).await else {
                 return;
             };
             if priority_now != Some(priority) {
@@ -201,14 +201,14 @@ impl LaneWriter {
     async fn write_unordered(&self, connection: &Connection) {
         // Dropping the set stops the writes.
         let mut writes = JoinSet::new();
-        let mut patience = CompressionBackoff::default();
+        let mut backoff = CompressionBackoff::default();
         loop {
             let mut frames = Frames::default();
             let header = LaneHeader { lane: self.lane };
             if frames.put_value(&header).is_err() {
                 return;
             }
-            let Some(priority) = self.take(&mut frames, &mut patience).await else {
+            let Some(priority) = self.take(&mut frames, &mut backoff).await else {
                 return;
             };
             let Ok(mut send) = connection.open_uni().await else {
@@ -227,7 +227,7 @@ impl LaneWriter {
     }
 
     /// Waits for the next messages; returns the highest of their priorities.
-    async fn take(&self, frames: &mut Frames, patience: &mut CompressionBackoff) -> Option<u8> {
+    async fn take(&self, frames: &mut Frames, backoff: &mut CompressionBackoff) -> Option<u8> {
         let Self {
             peer,
             outboxes,
@@ -235,7 +235,7 @@ impl LaneWriter {
             ..
         } = self;
         loop {
-            match outboxes.take(peer, *lane, frames, patience, WRITE_BATCH_BYTES) {
+            match outboxes.take(peer, *lane, frames, backoff, WRITE_BATCH_BYTES) {
                 Ok(Some(priority)) => return Some(priority),
                 Ok(None) => self.notice.notified().await,
                 Err(error) => {
@@ -326,7 +326,7 @@ impl Readers {
             }
             self.tasks.spawn(self.shared.clone().read(recv));
         }
-        self.shared.asker.tell(LinkEvent::LaneDone).await;
+        self.shared.asker.notify(LinkEvent::LaneDone).await;
     }
 }
 
@@ -350,10 +350,10 @@ impl Shared {
             Err(end) => (UNORDERED_LANE, end),
         };
         if let LaneEnd::Violation(what) = end {
-            asker.tell(LinkEvent::Violation(what)).await;
+            asker.notify(LinkEvent::Violation(what)).await;
         }
         if lane == CLASSIC_LANE {
-            asker.tell(LinkEvent::LaneDone).await;
+            asker.notify(LinkEvent::LaneDone).await;
         }
     }
 

@@ -170,7 +170,7 @@ impl Limiter {
         }
         let at = now;
         self.failures.push_back(Failure { at, source, key });
-        let is_old = |told: Instant| now.saturating_duration_since(told) >= WINDOW;
+        let is_old = |reported: Instant| now.saturating_duration_since(reported) >= WINDOW;
         let too_many_in_all = self.failures.len() >= MAX_FAILURES_IN_ALL
             && self.excess_reported_at.is_none_or(is_old);
         if too_many_in_all {
@@ -487,13 +487,13 @@ mod tests {
     #[test]
     fn however_many_fail_no_more_than_the_limit_is_remembered() {
         let mut world = World::new();
-        let (mut failed, mut told) = (0, 0);
+        let (mut failed, mut reported) = (0, 0);
         for n in 0..200_000_u32 {
             let ms = u64::from(n);
             if world.begin(ms, numbered(n)) == Answer::Go {
                 let consequence = world.end(ms, numbered(n), true).expect("it failed");
                 failed += 1;
-                told += usize::from(consequence.too_many_in_all);
+                reported += usize::from(consequence.too_many_in_all);
             }
             assert!(world.limiter.failures.len() <= MAX_REMEMBERED / 2);
             assert!(world.limiter.turns.len() <= MAX_REMEMBERED);
@@ -501,7 +501,7 @@ mod tests {
         assert!(world.limiter.held.is_empty() && world.limiter.waiting.is_empty());
         // Sixty at once, then one a second.
         assert!((200..=300).contains(&failed), "{failed}");
-        assert_eq!(told, 4, "once a minute");
+        assert_eq!(reported, 4, "once a minute");
     }
 
     #[test]

@@ -146,7 +146,7 @@ pub(crate) async fn refused(address: SocketAddr) {
     if is_virtual(address) {
         return std::future::pending().await; // nothing is ever sent there
     }
-    let told: io::Result<()> = async {
+    let reported: io::Result<()> = async {
         let any: IpAddr = match address {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -170,7 +170,7 @@ pub(crate) async fn refused(address: SocketAddr) {
                 | io::ErrorKind::NetworkUnreachable
         )
     };
-    if !told.is_err_and(|error| is_refusal(&error)) {
+    if !reported.is_err_and(|error| is_refusal(&error)) {
         std::future::pending::<()>().await;
     }
 }
@@ -394,8 +394,8 @@ mod tests {
         assert!(waits.await.is_err());
         drop(listens);
         let limit = std::time::Duration::from_secs(30);
-        let told = tokio::time::timeout(limit, refused(there)).await;
-        told.expect("the system tells");
+        let reported = tokio::time::timeout(limit, refused(there)).await;
+        reported.expect("the system tells");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{How, OutMessage, Room};
+use super::{OutMessage, Room, SendMode};
 use crate::clock::Moment;
 use crate::core::id::PeerId;
 use crate::dispatch::{Delivery, Event};
@@ -15,13 +15,18 @@ impl Room {
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
-    pub fn send_with(&self, peer: &PeerId, message: OutMessage, how: How) -> Result<(), SendError> {
+    pub fn send_with(
+        &self,
+        peer: &PeerId,
+        message: OutMessage,
+        how: SendMode,
+    ) -> Result<(), SendError> {
         let shared = &self.shared;
         let to_myself = *peer == shared.peer_id;
         match how {
-            How::Reliable(how) if to_myself => self.deliver_here(peer, message, how),
-            How::Reliable(how) => shared.outboxes.send(peer, message, SenderRole::Own, how),
-            How::Loose(how) if to_myself => {
+            SendMode::Reliable(how) if to_myself => self.deliver_here(peer, message, how),
+            SendMode::Reliable(how) => shared.outboxes.send(peer, message, SenderRole::Own, how),
+            SendMode::Unreliable(how) if to_myself => {
                 let delivery = match how.key {
                     Some(_) => Delivery::Sequenced,
                     None => Delivery::Unreliable,
@@ -31,7 +36,7 @@ impl Room {
                 shared.dispatch.push_datagram(message, until);
                 Ok(())
             }
-            How::Loose(how) => {
+            SendMode::Unreliable(how) => {
                 let dropped = shared.outboxes.send_unreliable(peer, &message, how)?;
                 report_dropped(&shared.dispatch, dropped);
                 Ok(())
@@ -48,7 +53,7 @@ impl Room {
     pub fn broadcast_with(
         &self,
         message: &OutMessage,
-        how: How,
+        how: SendMode,
         partial: bool,
     ) -> Result<usize, SendError> {
         let outboxes = &self.shared.outboxes;
@@ -62,8 +67,8 @@ impl Room {
                 return Err(SendError::NoLeader);
             }
             match how {
-                How::Reliable(how) => outboxes.broadcast_central(message, how)?,
-                How::Loose(how) => {
+                SendMode::Reliable(how) => outboxes.broadcast_central(message, how)?,
+                SendMode::Unreliable(how) => {
                     report_dropped(
                         dispatch,
                         outboxes.broadcast_unreliable_central(message, how)?,
@@ -73,19 +78,19 @@ impl Room {
             return Ok(0);
         }
         match how {
-            How::Loose(how) => {
+            SendMode::Unreliable(how) => {
                 let (took, dropped) = outboxes.broadcast_unreliable(message, how)?;
                 report_dropped(dispatch, dropped);
                 Ok(took)
             }
-            How::Reliable(how) if partial => {
+            SendMode::Reliable(how) if partial => {
                 let (took, full) = outboxes.broadcast_partial(message, how)?;
                 for peer in full {
                     dispatch.push(Event::SlowPeer(peer));
                 }
                 Ok(took)
             }
-            How::Reliable(how) => outboxes.broadcast(message, &SenderRole::Own, how),
+            SendMode::Reliable(how) => outboxes.broadcast(message, &SenderRole::Own, how),
         }
     }
 

@@ -310,7 +310,7 @@ impl Driver {
             }
         }
         for peer in self.broadcasts.follow_leader(&self.node.core) {
-            self.sessions.say(&peer, ControlFrame::BroadcastAgain);
+            self.sessions.send(&peer, ControlFrame::BroadcastAgain);
         }
         self.sessions.follow(self.node.core.leader());
         self.route_tunnels();
@@ -320,7 +320,7 @@ impl Driver {
             self.publish();
         }
         for event in events {
-            self.tell(event);
+            self.notify(event);
         }
         for (ticket, verdict) in answers {
             self.join_answered(ticket, verdict);
@@ -371,7 +371,7 @@ impl Driver {
         }
     }
 
-    fn tell(&mut self, event: Event) {
+    fn notify(&mut self, event: Event) {
         match &event {
             // Reported to the host once the number of missed messages is known.
             Event::Returned(returned) => return self.sessions.returns(&returned.peer),
@@ -463,7 +463,7 @@ impl Driver {
     /// Reports a find of discovery to the host.
     fn found(&mut self, found: Found) {
         match found {
-            Found::Member(address) => self.tell(Event::Discovered {
+            Found::Member(address) => self.notify(Event::Discovered {
                 address: address.to_string(),
             }),
             Found::Refused(address, refused) => {
@@ -478,7 +478,7 @@ impl Driver {
         if self.refusals.is_news(now, &address, &refused) {
             let result = connection_result(address, Err(refused));
             let refused = DiscoveryRefused { found_by, result };
-            self.tell(Event::DiscoveryRefused(refused));
+            self.notify(Event::DiscoveryRefused(refused));
         }
     }
 }

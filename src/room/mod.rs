@@ -59,7 +59,9 @@ use opening::{Opened, Outside};
 use shared::{Disconnection, HostCommand, Shared};
 use store::{Answers, Store};
 
-pub use crate::net::outbox::{DEFAULT_PRIORITY, How, Loose, OutMessage, PeerMeter, Reliable};
+pub use crate::net::outbox::{
+    DEFAULT_PRIORITY, OutMessage, PeerMeter, Reliable, SendMode, Unreliable,
+};
 pub use locks::{MAX_LOCK_NAME_BYTES, MAX_PROCLAIMED_BYTES};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use state_file::check as check_state_file;
@@ -443,7 +445,7 @@ impl Room {
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn broadcast(&self, message: OutMessage) -> Result<(), SendError> {
-        self.broadcast_with(&message, How::default(), false)?;
+        self.broadcast_with(&message, SendMode::default(), false)?;
         Ok(())
     }
 
@@ -452,7 +454,7 @@ impl Room {
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn send_to(&self, peer: &PeerId, message: OutMessage) -> Result<(), SendError> {
-        self.send_with(peer, message, How::default())
+        self.send_with(peer, message, SendMode::default())
     }
 
     /// Queues `message` for the leader; if this node leads, it is delivered locally.

@@ -115,7 +115,7 @@ impl Broadcasts {
 
     /// Answers whether a message on behalf of another member may be delivered, at once or by `until`.
     /// `speaker` is the capacity in which its relay may speak for others, if it may.
-    pub(super) fn hear(
+    pub(super) fn receive(
         &mut self,
         node: &Node,
         message: OnBehalf,
@@ -142,7 +142,7 @@ impl Broadcasts {
         }
     }
 
-    /// [`Broadcasts::hear`] for a relay that has left: its lanes are read to their end, and nothing waits any more.
+    /// [`Broadcasts::receive`] for a relay that has left: its lanes are read to their end, and nothing waits any more.
     pub(super) fn answer_departing(
         &self,
         node: &Node,

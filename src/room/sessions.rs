@@ -243,7 +243,7 @@ impl Sessions {
     }
 
     /// Sends a control frame that is not of the core to a linked peer.
-    pub(super) fn say(&self, to: &PeerId, frame: ControlFrame) {
+    pub(super) fn send(&self, to: &PeerId, frame: ControlFrame) {
         let current = self
             .sessions
             .get(to)
@@ -432,11 +432,11 @@ impl Sessions {
         if !std::mem::take(&mut session.returns) {
             return Ok(None);
         }
-        let told = std::mem::replace(&mut session.missed_reported, missed);
+        let reported = std::mem::replace(&mut session.missed_reported, missed);
         Ok(Some(Returned {
             peer: peer.clone(),
             undelivered: self.context.outboxes.take_missed(peer),
-            missed: missed - told,
+            missed: missed - reported,
         }))
     }
 
@@ -708,20 +708,20 @@ mod tests {
 
     #[test]
     fn only_a_peers_own_close_ends_its_incarnation() {
-        let says = |error_code| {
+        let end_of = |error_code| {
             link_end(&ConnectionError::ApplicationClosed(ApplicationClose {
                 error_code,
                 reason: Default::default(),
             }))
         };
-        assert_eq!(says(close::DONE), LinkEnd::Closed);
-        assert_eq!(says(close::DISCONNECTED), LinkEnd::Disconnected);
-        assert_eq!(says(close::ROOM_ENDED), LinkEnd::RoomEnded);
-        assert_eq!(says(close::OTHER_ROOM), LinkEnd::OtherRoom);
-        assert_eq!(says(close::LOST), LinkEnd::Silent);
-        assert_eq!(says(close::SUPERSEDED), LinkEnd::Silent);
-        assert_eq!(says(close::VIOLATION), LinkEnd::Silent);
-        assert_eq!(says(VarInt::from_u32(77)), LinkEnd::Silent);
+        assert_eq!(end_of(close::DONE), LinkEnd::Closed);
+        assert_eq!(end_of(close::DISCONNECTED), LinkEnd::Disconnected);
+        assert_eq!(end_of(close::ROOM_ENDED), LinkEnd::RoomEnded);
+        assert_eq!(end_of(close::OTHER_ROOM), LinkEnd::OtherRoom);
+        assert_eq!(end_of(close::LOST), LinkEnd::Silent);
+        assert_eq!(end_of(close::SUPERSEDED), LinkEnd::Silent);
+        assert_eq!(end_of(close::VIOLATION), LinkEnd::Silent);
+        assert_eq!(end_of(VarInt::from_u32(77)), LinkEnd::Silent);
         // A suspended process sees this: the others gave it up meanwhile.
         assert_eq!(link_end(&ConnectionError::Reset), LinkEnd::Silent);
         assert_eq!(link_end(&ConnectionError::TimedOut), LinkEnd::Silent);

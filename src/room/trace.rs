@@ -147,8 +147,8 @@ impl Running {
             Ok(()) => self.dropped = 0,
             Err(TrySendError::Full(batch)) => {
                 // The entry about dropped ones is not one of the node's.
-                let told = usize::from(missing > 0);
-                self.dropped = missing + (batch.len() - told) as u64;
+                let reported = usize::from(missing > 0);
+                self.dropped = missing + (batch.len() - reported) as u64;
             }
             // The writer has logged why it gave up.
             Err(TrySendError::Disconnected(_)) => self.queue = None,

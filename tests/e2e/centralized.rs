@@ -79,7 +79,7 @@ fn all_broadcast(members: &[Member], count: u32) {
     });
 }
 
-fn everybody_heard_everybody(members: &[Member], count: u32) {
+fn all_received_from_all(members: &[Member], count: u32) {
     for member in members {
         for origin in members {
             let expected = if name(member) == name(origin) {
@@ -99,14 +99,14 @@ fn everybody_heard_everybody(members: &[Member], count: u32) {
 fn broadcasts_of_three_arrive_once_in_order_and_in_their_origins_names() {
     let members = centralized(&["a", "b", "c"], "three");
     all_broadcast(&members, 500);
-    everybody_heard_everybody(&members, 500);
+    all_received_from_all(&members, 500);
 }
 
 #[test]
 fn broadcasts_of_four_arrive_once_in_order_and_in_their_origins_names() {
     let members = centralized(&["a", "b", "c", "d"], "four");
     all_broadcast(&members, 300);
-    everybody_heard_everybody(&members, 300);
+    all_received_from_all(&members, 300);
     for member in &members {
         assert_eq!(member.room.dropped_relays(), 0);
     }
@@ -164,11 +164,11 @@ fn only_the_leader_forwards_and_only_for_who_is_there() {
     assert_eq!(forward(leader, x_id, Some(y_id)), Ok(()));
     assert_eq!(forward(leader, x_id, Some(leader_id)), Ok(()));
     assert_eq!(forward(leader, leader_id, None), Ok(()));
-    let told = |from: &Member| (name(from).to_owned(), b"fwd".to_vec());
+    let reported = |from: &Member| (name(from).to_owned(), b"fwd".to_vec());
     eventually("what was forwarded", || {
-        y.messages() == [told(x), told(leader)]
-            && x.messages() == [told(leader)]
-            && leader.messages() == [told(x)]
+        y.messages() == [reported(x), reported(leader)]
+            && x.messages() == [reported(leader)]
+            && leader.messages() == [reported(x)]
     });
 }
 
@@ -224,7 +224,7 @@ fn a_leader_that_leaves_during_broadcasts_loses_and_repeats_nothing() {
         });
         leader.room.close();
     });
-    everybody_heard_everybody(&members, COUNT);
+    all_received_from_all(&members, COUNT);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use meta_mystia_network::config::Config;
 use meta_mystia_network::dispatch::{Delivery, Direction, Event};
 use meta_mystia_network::error::{Code, Coded, SendError};
-use meta_mystia_network::room::{DEFAULT_PRIORITY, How, Loose, Reliable};
+use meta_mystia_network::room::{DEFAULT_PRIORITY, Reliable, SendMode, Unreliable};
 use meta_mystia_network::simulated::SimulatedNetwork;
 
 use crate::harness::{Member, eventually, id, message, quick, settled};
@@ -17,23 +17,23 @@ use crate::harness::{Member, eventually, id, message, quick, settled};
 type Got = Arc<Mutex<Vec<(u8, Delivery, Vec<u8>)>>>;
 type Events = Arc<Mutex<Vec<Event>>>;
 
-fn ordered(channel: u8) -> How {
-    How::Reliable(Reliable {
+fn ordered(channel: u8) -> SendMode {
+    SendMode::Reliable(Reliable {
         channel,
         ..Reliable::default()
     })
 }
 
-fn unordered(channel: u8) -> How {
-    How::Reliable(Reliable {
+fn unordered(channel: u8) -> SendMode {
+    SendMode::Reliable(Reliable {
         ordered: false,
         channel,
         ..Reliable::default()
     })
 }
 
-fn loose(channel: u8, key: Option<u64>) -> How {
-    How::Loose(Loose {
+fn loose(channel: u8, key: Option<u64>) -> SendMode {
+    SendMode::Unreliable(Unreliable {
         channel,
         priority: DEFAULT_PRIORITY,
         ttl: None,
@@ -42,7 +42,7 @@ fn loose(channel: u8, key: Option<u64>) -> How {
 }
 
 /// One send of each delivery, each on a channel of its own.
-fn every_way() -> [(How, Delivery, u8); 4] {
+fn every_way() -> [(SendMode, Delivery, u8); 4] {
     [
         (ordered(5), Delivery::ReliableOrdered, 5),
         (unordered(6), Delivery::ReliableUnordered, 6),
@@ -81,7 +81,7 @@ fn pair(session: &str) -> (Member, Member, Got) {
 }
 
 /// Sends, and tries again while the queue is full.
-fn send(from: &Member, to: &str, payload: &[u8], how: How) {
+fn send(from: &Member, to: &str, payload: &[u8], how: SendMode) {
     loop {
         match from.room.send_with(&id(to), message(payload), how) {
             Ok(()) => return,
@@ -243,7 +243,7 @@ fn a_host_that_takes_nothing_loses_the_oldest_datagrams_and_no_reliable_message(
     eventually("the reliable one is taken", || {
         a.room.peer_meter(&id("b")).expect("linked").queue_messages == 0
     });
-    let told = || {
+    let reported = || {
         let events = events.lock().expect("not poisoned");
         let drops = events
             .iter()
@@ -251,7 +251,7 @@ fn a_host_that_takes_nothing_loses_the_oldest_datagrams_and_no_reliable_message(
         drops.count()
     };
     // The report of drops may come before the host blocks in its first message.
-    let told_early = told();
+    let reported_early = reported();
     drop(gate);
     eventually("the reliable one is delivered", || {
         let got = got.lock().expect("not poisoned");
@@ -269,7 +269,7 @@ fn a_host_that_takes_nothing_loses_the_oldest_datagrams_and_no_reliable_message(
         got.iter()
             .any(|(_, _, payload)| *payload == 1999_u32.to_le_bytes())
     );
-    assert_eq!(told() - told_early, 1, "{events:?}");
+    assert_eq!(reported() - reported_early, 1, "{events:?}");
 }
 
 #[test]
@@ -452,9 +452,9 @@ fn a_message_whose_time_is_over_is_dropped_from_the_hosts_queue_and_counted() {
         let queue = a.room.peer_meter(&id("b")).expect("linked");
         (queue.queue_messages, b.room.dispatch().queued_messages()) == (0, (0, 0))
     });
-    let brief = How::Loose(Loose {
+    let brief = SendMode::Unreliable(Unreliable {
         ttl: Some(Duration::from_millis(50)),
-        ..Loose::default()
+        ..Unreliable::default()
     });
     send(&a, "b", b"brief", brief);
     send(&a, "b", b"lasting", loose(0, None));

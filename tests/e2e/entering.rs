@@ -153,7 +153,7 @@ fn a_newcomer_without_an_answer_is_refused_in_time() {
 #[test]
 fn a_kicked_member_receives_the_reason_and_no_member_takes_it_back() {
     let members = room_of(&["a", "b", "c"], "kick");
-    let told: Vec<_> = members.iter().map(Events::of).collect();
+    let reported: Vec<_> = members.iter().map(Events::of).collect();
     let refused = members[1]
         .room
         .kick(&id("c"), 0, b"")
@@ -164,13 +164,13 @@ fn a_kicked_member_receives_the_reason_and_no_member_takes_it_back() {
         .kick(&id("c"), 9, b"cheating")
         .expect("it leads");
     let why = (LeftReason::Kicked, 9, b"cheating".to_vec());
-    assert_eq!(told[0].left("c"), why);
-    assert_eq!(told[1].left("c"), why);
+    assert_eq!(reported[0].left("c"), why);
+    assert_eq!(reported[1].left("c"), why);
     let end = (EndReason::Kicked, 9, b"cheating".to_vec());
-    assert_eq!(told[2].room_ended(), end);
+    assert_eq!(reported[2].room_ended(), end);
     for member in ["a", "b"] {
         let why = (LeftReason::RoomEnded, 0, Vec::new());
-        assert_eq!(told[2].left(member), why, "after the end of the room");
+        assert_eq!(reported[2].left(member), why, "after the end of the room");
     }
     for member in &members[..2] {
         assert_eq!(
@@ -227,9 +227,9 @@ fn a_room_with_a_fixed_host_has_one_and_ends_with_it() {
         let other = Member::open_with(name, "hosted", with_mode(mode));
         assert_eq!(dial(&other, &host), Code::PolicyMismatch.value(), "{name}");
     }
-    let told: Vec<_> = guests.iter().map(Events::of).collect();
+    let reported: Vec<_> = guests.iter().map(Events::of).collect();
     host.room.close();
-    for events in told {
+    for events in reported {
         assert_eq!(events.room_ended(), (EndReason::HostLeft, 0, Vec::new()));
     }
 }
@@ -271,9 +271,9 @@ fn a_fixed_host_leads_as_soon_as_its_room_is_open() {
         for member in [&host, &guest] {
             // The callback may come after the query shows the change.
             member.wait_for(&Told::Leader("h".into()));
-            let told = member.told().into_iter();
-            let leaders: Vec<_> = told
-                .filter(|told| matches!(told, Told::Leader(_)))
+            let reported = member.reported().into_iter();
+            let leaders: Vec<_> = reported
+                .filter(|reported| matches!(reported, Told::Leader(_)))
                 .collect();
             assert_eq!(leaders, [Told::Leader("h".into())]);
         }
@@ -311,7 +311,7 @@ fn rules_that_differ_keep_members_apart() {
     };
     let b = Member::open_with("b", "rules differ", strict);
     assert_eq!(dial(&b, &a), Code::PolicyMismatch.value());
-    assert!(!a.told().contains(&Told::Joined("b".into())));
+    assert!(!a.reported().contains(&Told::Joined("b".into())));
 }
 
 /// As `docs/entering.md` promises: each answer restarts the timeout of a dial.

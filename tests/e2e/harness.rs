@@ -26,13 +26,13 @@ pub(crate) enum Told {
 
 #[derive(Default)]
 struct Log {
-    told: Mutex<Vec<Told>>,
+    reported: Mutex<Vec<Told>>,
     changed: Condvar,
 }
 
 impl Log {
-    fn push(&self, told: Told) {
-        self.told.lock().expect("not poisoned").push(told);
+    fn push(&self, reported: Told) {
+        self.reported.lock().expect("not poisoned").push(reported);
         self.changed.notify_all();
     }
 }
@@ -166,43 +166,43 @@ impl Member {
         self.connect(&format!("127.0.0.1:{}", other.port()));
     }
 
-    pub(crate) fn told(&self) -> Vec<Told> {
-        self.log.told.lock().expect("not poisoned").clone()
+    pub(crate) fn reported(&self) -> Vec<Told> {
+        self.log.reported.lock().expect("not poisoned").clone()
     }
 
     /// Waits until `find` returns a value for the recorded events.
     pub(crate) fn wait<T>(&self, what: &str, find: impl Fn(&[Told]) -> Option<T>) -> T {
         let limit = Instant::now() + TIMEOUT;
-        let mut told = self.log.told.lock().expect("not poisoned");
+        let mut reported = self.log.reported.lock().expect("not poisoned");
         loop {
-            if let Some(found) = find(&told) {
+            if let Some(found) = find(&reported) {
                 return found;
             }
             let left = limit.saturating_duration_since(Instant::now());
             assert!(
                 !left.is_zero(),
-                "{} was not told of {what}; it was told {told:#?}",
+                "{} was not told of {what}; it was told {reported:#?}",
                 self.room.peer_id()
             );
-            told = self
+            reported = self
                 .log
                 .changed
-                .wait_timeout(told, left)
+                .wait_timeout(reported, left)
                 .expect("not poisoned")
                 .0;
         }
     }
 
     pub(crate) fn wait_for(&self, expected: &Told) {
-        self.wait(&format!("{expected:?}"), |told| {
-            told.contains(expected).then_some(())
+        self.wait(&format!("{expected:?}"), |reported| {
+            reported.contains(expected).then_some(())
         });
     }
 
     pub(crate) fn messages(&self) -> Vec<(String, Vec<u8>)> {
-        self.told()
+        self.reported()
             .into_iter()
-            .filter_map(|told| match told {
+            .filter_map(|reported| match reported {
                 Told::Message(from, payload) => Some((from, payload)),
                 _ => None,
             })

@@ -17,8 +17,8 @@ fn entering(name: &str, session: &str, entry: Entry) -> Member {
 
 fn result(member: &Member, other: &Member) -> i32 {
     let address = format!("127.0.0.1:{}", other.port());
-    member.wait("the result of a dial", |told| {
-        told.iter().rev().find_map(|told| match told {
+    member.wait("the result of a dial", |reported| {
+        reported.iter().rev().find_map(|reported| match reported {
             Told::Connection(target, _, code) if *target == address => Some(*code),
             _ => None,
         })
@@ -60,11 +60,11 @@ fn a_leader_that_is_not_polled_yields_and_is_reported() {
     };
     let leader = Member::open_deaf("a", "unpolled", silent);
     let other = Member::open("b", "unpolled");
-    let told = other.events();
+    let reported = other.events();
     other.connect_to(&leader);
     other.wait_for(&Told::Leader("a".into()));
     other.wait_for(&Told::Leader("b".into()));
-    let Event::HostSilent { peer, silent } = next(&told) else {
+    let Event::HostSilent { peer, silent } = next(&reported) else {
         panic!("its host is back before it was silent");
     };
     assert_eq!(peer, id("a"));
@@ -73,7 +73,7 @@ fn a_leader_that_is_not_polled_yields_and_is_reported() {
     let shown = shown.peer("a").expect("connected");
     assert!(shown.host_silent >= Duration::from_secs(5));
     leader.room.dispatch().poll(100).expect("poll mode");
-    assert_eq!(next(&told), Event::HostBack(id("a")));
+    assert_eq!(next(&reported), Event::HostBack(id("a")));
     eventually("the silence is over", || {
         let shown = other.room.snapshot();
         // Each poll clears the state, and the next occurrence is far off.

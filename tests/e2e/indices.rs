@@ -12,16 +12,16 @@ use crate::harness::{Member, TIMEOUT, eventually, id, message, settled};
 fn numbers(member: &Member) -> Receiver<(&'static str, String, u32)> {
     let (sender, receiver) = channel();
     let dispatch = member.room.dispatch();
-    dispatch.register::<kind::Everything>(Some(std::sync::Arc::new(move |told: Told<'_>| {
-        let what = match told.event {
+    dispatch.register::<kind::Everything>(Some(std::sync::Arc::new(move |reported: Told<'_>| {
+        let what = match reported.event {
             Event::Joined(_) => "joined",
             Event::Left(_) => "left",
             Event::Message(_) => "message",
             _ => return,
         };
-        let peer = told.event.names().map_or("", PeerId::as_str).to_owned();
+        let peer = reported.event.names().map_or("", PeerId::as_str).to_owned();
         // The receiver is gone at the end of a test.
-        let _ = sender.send((what, peer, told.peer_index));
+        let _ = sender.send((what, peer, reported.peer_index));
     })));
     receiver
 }
@@ -37,19 +37,19 @@ fn view(member: &Member, peer: &str) -> Option<PeerView> {
 #[test]
 fn every_session_has_a_number_of_its_own_and_its_events_carry_it() {
     let a = Member::open("a", "numbers");
-    let told = numbers(&a);
+    let reported = numbers(&a);
     let indices = || a.room.dispatch().indices();
     for session in 1..=3 {
         let b = Member::open("b", "numbers");
         b.connect_to(&a);
-        assert_eq!(next(&told), ("joined", "b".into(), session));
+        assert_eq!(next(&reported), ("joined", "b".into(), session));
         assert_eq!(indices().of("b"), session);
         assert_eq!(indices().peer(session), Some(id("b")));
         eventually("b knows a", || b.room.snapshot().connected == 1);
         b.room.broadcast(message(b"hello")).expect("linked");
-        assert_eq!(next(&told), ("message", "b".into(), session));
+        assert_eq!(next(&reported), ("message", "b".into(), session));
         b.room.close();
-        assert_eq!(next(&told), ("left", "b".into(), session));
+        assert_eq!(next(&reported), ("left", "b".into(), session));
         eventually("the number is free", || indices().of("b") == 0);
         assert_eq!(indices().peer(session), None);
     }

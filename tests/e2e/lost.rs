@@ -8,7 +8,7 @@ use meta_mystia_network::config::Config;
 use meta_mystia_network::core::path::Path;
 use meta_mystia_network::dispatch::{Event, Incoming, Left};
 use meta_mystia_network::error::SendError;
-use meta_mystia_network::room::{How, Reliable};
+use meta_mystia_network::room::{Reliable, SendMode};
 use meta_mystia_network::simulated::{ALL_LOST, SimulatedNetwork};
 use meta_mystia_network::snapshot::PeerStatus;
 
@@ -159,10 +159,10 @@ fn heal(a: &Member, b: &Member) {
 fn pair(session: &str, config: &Config) -> ((Member, Arc<Record>), (Member, Arc<Record>)) {
     let a = Member::open_with("a", session, config.clone());
     let b = Member::open_with("b", session, config.clone());
-    let (told_a, told_b) = (Record::of(&a), Record::of(&b));
+    let (reported_a, reported_b) = (Record::of(&a), Record::of(&b));
     b.connect_to(&a);
     settled(&[&a, &b]);
-    ((a, told_a), (b, told_b))
+    ((a, reported_a), (b, reported_b))
 }
 
 fn broadcast(member: &Member, number: u32) {
@@ -175,27 +175,27 @@ fn broadcast(member: &Member, number: u32) {
 
 #[test]
 fn messages_to_a_lost_member_arrive_when_it_returns() {
-    let ((a, told_a), (b, told_b)) = pair("away", &config(200));
+    let ((a, reported_a), (b, reported_b)) = pair("away", &config(200));
     lose(&a, &b);
     for number in 0..50 {
         broadcast(&a, 2 * number);
         let message = message(&(2 * number + 1).to_le_bytes());
         a.room.send_to(&id("b"), message).expect("queued");
     }
-    assert_eq!(told_b.numbers("a"), Vec::<u32>::new());
+    assert_eq!(reported_b.numbers("a"), Vec::<u32>::new());
     heal(&a, &b);
-    assert_eq!(told_a.returns("b", 1), (0, 0));
-    assert_eq!(told_b.returns("a", 1), (0, 0));
+    assert_eq!(reported_a.returns("b", 1), (0, 0));
+    assert_eq!(reported_b.returns("a", 1), (0, 0));
     broadcast(&a, LAST);
-    assert_eq!(told_b.all_numbers("a"), (0..100).collect::<Vec<_>>());
+    assert_eq!(reported_b.all_numbers("a"), (0..100).collect::<Vec<_>>());
 }
 
 #[test]
 fn messages_that_do_not_fit_are_one_gap_that_both_ends_count() {
-    let ((a, told_a), (b, told_b)) = pair("gap", &config(10));
+    let ((a, reported_a), (b, reported_b)) = pair("gap", &config(10));
     // No message is under way.
     broadcast(&a, 0);
-    told_b.wait("message", |events| {
+    reported_b.wait("message", |events| {
         (!numbers(events, "a").is_empty()).then_some(())
     });
     eventually("an empty queue", || {
@@ -223,24 +223,24 @@ fn messages_that_do_not_fit_are_one_gap_that_both_ends_count() {
     ] {
         let sent = a
             .room
-            .send_with(&id("b"), message(b"late"), How::Reliable(how));
+            .send_with(&id("b"), message(b"late"), SendMode::Reliable(how));
         assert_eq!(sent, Err(full.clone()));
     }
     broadcast(&b, 7);
     heal(&a, &b);
-    assert_eq!(told_a.returns("b", 1), (40, 0));
-    assert_eq!(told_b.returns("a", 1), (0, 40));
+    assert_eq!(reported_a.returns("b", 1), (40, 0));
+    assert_eq!(reported_b.returns("a", 1), (0, 40));
     for number in [51, LAST] {
         eventually("room again", || {
             a.room.broadcast(message(&number.to_le_bytes())).is_ok()
         });
     }
     let expected: Vec<u32> = (0..=10).chain([51]).collect();
-    assert_eq!(told_b.all_numbers("a"), expected);
+    assert_eq!(reported_b.all_numbers("a"), expected);
     broadcast(&b, LAST);
-    assert_eq!(told_a.all_numbers("b"), [7]);
-    let told = told_b.events.lock().expect("not poisoned");
-    let at = |find: &dyn Fn(&Event) -> bool| told.iter().position(find).expect("told");
+    assert_eq!(reported_a.all_numbers("b"), [7]);
+    let reported = reported_b.events.lock().expect("not poisoned");
+    let at = |find: &dyn Fn(&Event) -> bool| reported.iter().position(find).expect("told");
     let returned = at(&|event| counts(event, "a").is_some());
     let second = at(
         &|event| matches!(event, Event::Message(message) if *message.payload == 1_u32.to_le_bytes()),
@@ -254,17 +254,17 @@ fn the_departure_of_a_lost_member_counts_what_it_missed() {
         member_hold: Duration::from_secs(3),
         ..config(10)
     };
-    let ((a, told_a), (b, _)) = pair("given up", &config);
+    let ((a, reported_a), (b, _)) = pair("given up", &config);
     lose(&a, &b);
     for number in 0..50 {
         broadcast(&a, number);
     }
-    assert_eq!(told_a.left("b"), 50);
+    assert_eq!(reported_a.left("b"), 50);
 }
 
 #[test]
 fn ten_losses_beside_streams_are_counted_exactly_at_both_ends() {
-    let ((a, told_a), (b, told_b)) = pair("flapping", &config(16));
+    let ((a, reported_a), (b, reported_b)) = pair("flapping", &config(16));
     let mut sent = BTreeMap::from([("a", Vec::new()), ("b", Vec::new())]);
     let mut next = 0;
     let mut stream_until = |what: &str, done: &dyn Fn() -> bool| {
@@ -305,7 +305,10 @@ fn ten_losses_beside_streams_are_counted_exactly_at_both_ends() {
             member.room.broadcast(message(&LAST.to_le_bytes())).is_ok()
         });
     }
-    for (name, from, to) in [("a", &told_a, &told_b), ("b", &told_b, &told_a)] {
+    for (name, from, to) in [
+        ("a", &reported_a, &reported_b),
+        ("b", &reported_b, &reported_a),
+    ] {
         let other = if name == "a" { "b" } else { "a" };
         let arrived = to.all_numbers(name);
         // Every loss was reported: the next return counts the ones that a quick second loss swallows.

@@ -35,10 +35,10 @@ fn a_leader_that_leaves_has_a_successor_and_all_are_notified_once() {
     assert_ne!(next, leader);
     for member in rest {
         member.wait_for(&Told::Left(leader.clone()));
-        let told = member.told();
-        let times = told
+        let reported = member.reported();
+        let times = reported
             .iter()
-            .filter(|told| **told == Told::Left(leader.clone()));
+            .filter(|reported| **reported == Told::Left(leader.clone()));
         assert_eq!(times.count(), 1);
     }
 }

@@ -89,12 +89,12 @@ fn a_ban_holds_for_a_kept_key_until_it_is_lifted() {
         let c = open("c");
         c.connect_to(&members[1]);
         settled(&[&members[0], &members[1], &c]);
-        let told = c.events();
+        let reported = c.events();
         members[0]
             .room
             .kick_with(&id("c"), code, b"out", ban)
             .expect("the leader");
-        assert_eq!(ended(&told), (EndReason::Kicked, code, b"out".to_vec()));
+        assert_eq!(ended(&reported), (EndReason::Kicked, code, b"out".to_vec()));
     }
     // Under another name, with the same key.
     let d = open("d");
@@ -125,7 +125,7 @@ fn a_ban_holds_for_a_kept_key_until_it_is_lifted() {
 #[test]
 fn the_other_end_receives_the_reason_of_a_disconnection() {
     let members = led_by_first(&["a", "b", "c"], "reasons");
-    let told = [&members[1], &members[2]].map(Member::events);
+    let reported = [&members[1], &members[2]].map(Member::events);
     let (longest, too_long) = (vec![7; 3072], vec![7; 3073]);
     let refused = members[1].room.disconnect_with(&id("c"), 1, &too_long);
     let sentence = refused.expect_err("too long").to_string();
@@ -138,15 +138,18 @@ fn the_other_end_receives_the_reason_of_a_disconnection() {
         .disconnect_with(&id("c"), -5, &longest)
         .expect("another");
     let expected = (LeftReason::Disconnected, -5, longest);
-    assert_eq!(left(&told[0], "c"), expected);
-    assert_eq!(left(&told[1], "b"), expected);
+    assert_eq!(left(&reported[0], "c"), expected);
+    assert_eq!(left(&reported[1], "b"), expected);
     assert_eq!(members[0].room.snapshot().connected, 2);
     // A dial by hand links them again, and the host can disconnect them again.
     assert_eq!(dial(&members[2], &members[1]).0, 0);
     settled(&members.iter().collect::<Vec<_>>());
-    let told = members[2].events();
+    let reported = members[2].events();
     members[1].room.disconnect(&id("c")).expect("another");
-    assert_eq!(left(&told, "b"), (LeftReason::Disconnected, 0, Vec::new()));
+    assert_eq!(
+        left(&reported, "b"),
+        (LeftReason::Disconnected, 0, Vec::new())
+    );
 }
 
 #[test]
@@ -161,12 +164,12 @@ fn a_guest_receives_the_reason_of_its_rooms_end() {
         guest.connect_to(&host);
     }
     settled(&[&host, &guests[0], &guests[1]]);
-    let told = guests.each_ref().map(Member::events);
+    let reported = guests.each_ref().map(Member::events);
     host.room
         .disconnect_with(&id("a"), 11, b"afk")
         .expect("a guest");
     assert_eq!(
-        ended(&told[0]),
+        ended(&reported[0]),
         (EndReason::Disconnected, 11, b"afk".to_vec())
     );
     // The guest ends the link itself, and the host receives its reason.
@@ -176,7 +179,7 @@ fn a_guest_receives_the_reason_of_its_rooms_end() {
         .disconnect_with(&id("host"), 12, b"bye")
         .expect("the host");
     assert_eq!(
-        ended(&told[1]),
+        ended(&reported[1]),
         (EndReason::Disconnected, 12, b"bye".to_vec())
     );
     assert_eq!(

@@ -28,8 +28,8 @@ fn with_secret(secret: &[u8]) -> Config {
 /// Result of the dial of `text`.
 fn dialled(member: &Member, text: &str) -> (bool, i32) {
     member.connect(text);
-    member.wait(&format!("the end of the dial of {text}"), |told| {
-        told.iter().find_map(|told| match told {
+    member.wait(&format!("the end of the dial of {text}"), |reported| {
+        reported.iter().find_map(|reported| match reported {
             Told::Connection(target, success, code) if target == text => Some((*success, *code)),
             _ => None,
         })

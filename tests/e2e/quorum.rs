@@ -81,8 +81,8 @@ fn states(directory: &Directory) -> Vec<PathBuf> {
 fn dialled(member: &Member, other: &Member) -> (bool, i32) {
     let text = format!("127.0.0.1:{}", other.port());
     member.connect(&text);
-    member.wait("the end of the dial", |told| {
-        told.iter().find_map(|told| match told {
+    member.wait("the end of the dial", |reported| {
+        reported.iter().find_map(|reported| match reported {
             Told::Connection(target, success, code) if *target == text => Some((*success, *code)),
             _ => None,
         })
@@ -233,9 +233,13 @@ fn an_outsider_makes_no_majority_for_a_voter_that_started_again() {
     d.connect_to(&b);
     d.wait_for(&Told::Joined("b".into()));
     let_them_campaign();
-    let led = |told: &Told| matches!(told, Told::Leader(name) if !name.is_empty());
+    let led = |reported: &Told| matches!(reported, Told::Leader(name) if !name.is_empty());
     for member in [&b, &d] {
-        assert!(!member.told().iter().any(led), "{:?}", member.told());
+        assert!(
+            !member.reported().iter().any(led),
+            "{:?}",
+            member.reported()
+        );
     }
     assert_eq!(settled(&[&a, &c]), leader);
     let term = a.room.snapshot().term;
@@ -391,9 +395,9 @@ fn set_leader_asks_the_leader_for_a_transfer() {
     let target = target.expect("a follower");
     let name = target.room.peer_id().to_string();
     let term = target.room.snapshot().term;
-    let told = target.events();
+    let reported = target.events();
     target.room.set_leader(&id(&name)).expect("asked");
-    assert_eq!(outcome(&told), (name.clone(), AssignOutcome::Done));
+    assert_eq!(outcome(&reported), (name.clone(), AssignOutcome::Done));
     eventually("all follow it", || {
         members
             .iter()
@@ -424,10 +428,13 @@ fn set_leader_asks_the_leader_for_a_transfer() {
         .disconnect(apart.room.peer_id())
         .expect("linked");
     target.wait_for(&Told::Left(apart.room.peer_id().to_string()));
-    let told = asks.events();
+    let reported = asks.events();
     asks.room.set_leader(apart.room.peer_id()).expect("asked");
     let rejected = AssignOutcome::Rejected;
-    assert_eq!(outcome(&told), (apart.room.peer_id().to_string(), rejected));
+    assert_eq!(
+        outcome(&reported),
+        (apart.room.peer_id().to_string(), rejected)
+    );
     assert_eq!(target.leader(), Some(name), "it leads on");
 }
 

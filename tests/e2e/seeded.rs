@@ -65,7 +65,7 @@ type States = Arc<Mutex<Vec<(String, MemberState, u64)>>>;
 /// Member states that a host receives from now on.
 fn states(member: &Member) -> States {
     let states = States::default();
-    let tell = Arc::clone(&states);
+    let notify = Arc::clone(&states);
     let handler = move |event: &Event| {
         if let Event::MemberState {
             peer,
@@ -73,8 +73,8 @@ fn states(member: &Member) -> States {
             version,
         } = event
         {
-            let told = (peer.to_string(), *state, *version);
-            tell.lock().expect("not poisoned").push(told);
+            let reported = (peer.to_string(), *state, *version);
+            notify.lock().expect("not poisoned").push(reported);
         }
     };
     let dispatch = member.room.dispatch();
@@ -89,14 +89,14 @@ fn members_connect_through_a_seed_and_elect_while_a_majority_is_present() {
     let a = Member::open_with("a", "seeded", directory.config("127.0.0.1:9", true));
     let seed = format!("127.0.0.1:{}", a.port());
     let b = Member::open_with("b", "seeded", directory.config(&seed, false));
-    let told = states(&b);
+    let reported = states(&b);
     let c = Member::open_with("c", "seeded", directory.config(&seed, false));
     let x = Member::open_with("x", "seeded", directory.config(&seed, false));
     assert_eq!(settled(&[&a, &b, &c, &x]), "a");
     assert_eq!(b.room.snapshot().term, 1);
     eventually("every step of another member", || {
-        let told = told.lock().expect("not poisoned");
-        let of_c: Vec<_> = told.iter().filter(|(peer, ..)| peer == "c").collect();
+        let reported = reported.lock().expect("not poisoned");
+        let of_c: Vec<_> = reported.iter().filter(|(peer, ..)| peer == "c").collect();
         let steps = [MemberState::Joining, MemberState::Active];
         of_c.iter().map(|(_, state, _)| *state).eq(steps)
     });
@@ -106,8 +106,8 @@ fn members_connect_through_a_seed_and_elect_while_a_majority_is_present() {
     assert!(["b", "c"].contains(&leader.as_str()), "{leader} leads");
     assert_eq!(x.room.snapshot().term, 2);
     eventually("the removal of the leader before", || {
-        let told = told.lock().expect("not poisoned");
-        let last = told.iter().rfind(|(peer, ..)| peer == "a");
+        let reported = reported.lock().expect("not poisoned");
+        let last = reported.iter().rfind(|(peer, ..)| peer == "a");
         last.is_some_and(|(_, state, version)| (*state, *version) == (MemberState::Removed, 2))
     });
 
@@ -131,7 +131,7 @@ fn t18_megabytes_between_two_change_nothing_in_the_cluster() {
     let seed = format!("127.0.0.1:{}", a.port());
     let b = Member::open_with("b", "megabytes", large(&seed, false));
     assert_eq!(settled(&[&a, &b]), "a");
-    let told = [states(&a), states(&b)];
+    let reported = [states(&a), states(&b)];
     let payload = vec![7; 1_000_000];
     for _ in 0..MESSAGES {
         for (from, to) in [(&a, "b"), (&b, "a")] {
@@ -145,14 +145,16 @@ fn t18_megabytes_between_two_change_nothing_in_the_cluster() {
         }
     }
     for member in [&a, &b] {
-        member.wait("all messages", |told| {
-            let all = told.iter().filter(|told| matches!(told, Told::Message(..)));
+        member.wait("all messages", |reported| {
+            let all = reported
+                .iter()
+                .filter(|reported| matches!(reported, Told::Message(..)));
             (all.count() == MESSAGES).then_some(())
         });
         assert_eq!(member.leader().as_deref(), Some("a"));
         assert_eq!(member.room.snapshot().term, 1);
     }
-    for told in told {
-        assert_eq!(*told.lock().expect("not poisoned"), []);
+    for reported in reported {
+        assert_eq!(*reported.lock().expect("not poisoned"), []);
     }
 }

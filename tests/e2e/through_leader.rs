@@ -6,7 +6,7 @@ use std::time::Duration;
 use meta_mystia_network::config::Config;
 use meta_mystia_network::core::path::Path;
 use meta_mystia_network::core::wire::{HostMode, Topology};
-use meta_mystia_network::room::{How, Loose, OutMessage, Reliable};
+use meta_mystia_network::room::{OutMessage, Reliable, SendMode, Unreliable};
 use meta_mystia_network::snapshot::PeerStatus;
 
 use crate::harness::{Member, Told, eventually, id, message, quick, settled};
@@ -65,11 +65,11 @@ fn members_without_a_path_exchange_every_kind_of_message() {
     let long = vec![7; 200_000];
     exchange(&four, &six, &long);
     for how in [
-        How::Reliable(Reliable {
+        SendMode::Reliable(Reliable {
             channel: 9,
             ..Reliable::default()
         }),
-        How::Reliable(Reliable {
+        SendMode::Reliable(Reliable {
             ordered: false,
             ..Reliable::default()
         }),
@@ -83,7 +83,7 @@ fn members_without_a_path_exchange_every_kind_of_message() {
         all.iter().filter(|(_, payload)| payload == b"each").count() == 2
     });
     eventually("a datagram arrives", || {
-        let how = How::Loose(Loose {
+        let how = SendMode::Unreliable(Unreliable {
             channel: 0,
             priority: 1,
             ttl: None,
@@ -92,7 +92,7 @@ fn members_without_a_path_exchange_every_kind_of_message() {
         four.room
             .send_with(&id("six"), message(b"loose"), how)
             .expect("sent");
-        six.told()
+        six.reported()
             .contains(&Told::Message("four".into(), b"loose".to_vec()))
     });
     // The leader carries the messages and reads none.
@@ -123,8 +123,8 @@ fn when_the_leader_that_carries_them_goes_the_next_one_does() {
     eventually("a is gone", || four.room.snapshot().peer("a").is_none());
     exchange(&four, &six, b"still through b");
     for (member, peer) in [(&four, "six"), (&six, "four")] {
-        let told = member.told();
-        assert!(!told.contains(&Told::Left(peer.into())), "{told:?}");
+        let reported = member.reported();
+        assert!(!reported.contains(&Told::Left(peer.into())), "{reported:?}");
     }
 }
 

@@ -196,8 +196,10 @@ fn a_member_that_loses_every_packet_is_lost_and_returns() {
     let off = SimulatedNetwork::default();
     a.room.simulate_network(off).expect("within limits");
     settled(&[&a, &b]);
-    let again = |told: &[Told]| {
-        let joined = told.iter().filter(|one| **one == Told::Joined("a".into()));
+    let again = |reported: &[Told]| {
+        let joined = reported
+            .iter()
+            .filter(|one| **one == Told::Joined("a".into()));
         (joined.count() == 2).then_some(())
     };
     b.wait("its return", again);

@@ -50,7 +50,7 @@ impl Server {
     }
 
     /// Waits for a line that contains this, and returns it.
-    fn says(&self, what: &str) -> String {
+    fn prints(&self, what: &str) -> String {
         let deadline = Instant::now() + WITHIN;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -82,27 +82,27 @@ fn two_servers_of_the_example_write_one_world_one_after_the_other() {
     let (cluster, directory) = (Cluster::start(1), Directory::new());
     let store = directory.path().join("world.db");
     let one = Server::start("one", &cluster, &store);
-    one.says("counted to 3 ");
+    one.prints("counted to 3 ");
     let two = Server::start("two", &cluster, &store);
-    two.says("leader is one");
+    two.prints("leader is one");
 
     // Stopped for longer than its lease.
     one.pause();
-    let line = two.says("counted to ");
+    let line = two.prints("counted to ");
     assert!(
         number(&line, "to") > 3,
         "it goes on where the other stopped: {line}"
     );
     let token = number(&line, "token");
     one.resume();
-    one.says("leader is two");
+    one.prints("leader is two");
     while let Ok(line) = one.lines.recv_timeout(Duration::from_millis(500)) {
         assert!(!line.contains("counted"), "{line}");
     }
 
     // Killed.
     drop(two);
-    let line = one.says("counted to ");
+    let line = one.prints("counted to ");
     assert!(number(&line, "token") > token, "{line}");
 }
 

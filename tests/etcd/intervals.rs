@@ -87,8 +87,8 @@ fn an_overlap_is_found_and_a_leadership_change_is_none() {
         token,
         after,
     };
-    let handover = [sample(10, 1, 11), sample(20, 1, 21), sample(22, 2, 23)];
-    assert_eq!(overlap(&handover), None);
+    let transfer = [sample(10, 1, 11), sample(20, 1, 21), sample(22, 2, 23)];
+    assert_eq!(overlap(&transfer), None);
     // A process that was stopped in the middle of its call may have answered earlier.
     let stopped = [sample(10, 1, 90), sample(22, 2, 23)];
     assert_eq!(overlap(&stopped), None);

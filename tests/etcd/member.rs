@@ -211,7 +211,7 @@ impl Member {
     }
 
     /// Waits for a matching line, past or future.
-    pub(crate) fn says(&self, what: impl Fn(&Said) -> bool) -> Said {
+    pub(crate) fn prints(&self, what: impl Fn(&Said) -> bool) -> Said {
         let deadline = Instant::now() + WITHIN;
         let mut said = self.said.0.lock().expect("nobody panicked");
         loop {
@@ -232,7 +232,7 @@ impl Member {
 
     /// Waits until it shows that leader, at this time or later.
     pub(crate) fn shows(&self, leader: &str, since: u64) -> Said {
-        self.says(|said| said.at >= since && said.leader() == Some(leader))
+        self.prints(|said| said.at >= since && said.leader() == Some(leader))
     }
 
     /// The last leader that it has shown since that time.
@@ -322,7 +322,10 @@ fn open(settings: &Settings) {
     let (id, session) = (text(&settings.id), text(&settings.session));
     // SAFETY: all pointers refer to live data, and strings end with a NUL; the handler lives for ever.
     unsafe {
-        assert_eq!(RegisterEventHandler(Some(told), ptr::null_mut(), None), 0);
+        assert_eq!(
+            RegisterEventHandler(Some(reported), ptr::null_mut(), None),
+            0
+        );
         let opened =
             InitializeNetworkWithOptions(id.as_ptr(), session.as_ptr(), &raw const options);
         assert_eq!(opened, 0, "{:?}", last_error());
@@ -374,7 +377,7 @@ fn obey(words: &[&str]) {
     println!("{}\tdid\t{}\t{result}\t{request}", now(), words[0]);
 }
 
-extern "C" fn told(_: *mut c_void, event: *const NetworkEvent) {
+extern "C" fn reported(_: *mut c_void, event: *const NetworkEvent) {
     let at = now();
     let read = |text: *const c_char| {
         // SAFETY: events have no NULL strings, and they live as long as the handler runs.

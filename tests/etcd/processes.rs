@@ -167,7 +167,7 @@ fn e20_there_is_no_leader_without_servers_and_one_again_with_them() {
     // Calls do not wait for etcd.
     let asked = Instant::now();
     members[0].order("proclaim\tanything");
-    members[0].says(|said| said.words[0] == "did");
+    members[0].prints(|said| said.words[0] == "did");
     assert!(
         asked.elapsed() < Duration::from_millis(500),
         "{:?}",
@@ -211,7 +211,7 @@ fn pauses(times: usize) {
         std::thread::sleep(Duration::from_millis(200));
         let resumed = now();
         leader.resume();
-        let first = leader.says(|said| said.at >= resumed);
+        let first = leader.prints(|said| said.at >= resumed);
         assert_eq!(first.leader(), Some(""), "the first that it says");
         leader.shows(&other.settings.id, resumed);
         let acted = leader
@@ -252,7 +252,7 @@ fn rounds(times: usize, seed: u64) {
         })
     };
     let mut members: Vec<_> = (0..IDS.len()).map(start).collect();
-    members[0].says(|said| said.leader().is_some_and(|id| !id.is_empty()));
+    members[0].prints(|said| said.leader().is_some_and(|id| !id.is_empty()));
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     println!("rounds from seed {seed}");
     for _ in 0..times {
@@ -386,7 +386,7 @@ fn e15_e16_locks_are_held_by_one_process_at_a_time() {
     let (cluster, fleet) = (Cluster::start(1), Fleet::new());
     let mut members = fleet.start(&cluster, &["a", "b"]);
     let lock = |member: &Member, request: &str| {
-        member.says(|said| said.words[0] == "lock" && said.words[2] == request)
+        member.prints(|said| said.words[0] == "lock" && said.words[2] == request)
     };
     members[0].order("acquire\tgate\t0");
     let held = lock(&members[0], "1");
@@ -426,19 +426,19 @@ fn members_of_one_room_receive_etcds_leader() {
     a.shows("a", 0);
     let mut b = start("b", "test/room");
     b.shows("a", 0);
-    let address = a.says(|said| said.words[0] == "open").words[1].clone();
+    let address = a.prints(|said| said.words[0] == "open").words[1].clone();
     let connect = format!("connect\t{address}");
     b.order(&connect);
-    assert_eq!(b.says(|said| said.words[0] == "connected").words[1], OK);
+    assert_eq!(b.prints(|said| said.words[0] == "connected").words[1], OK);
     // The dialled end adopts the link last.
-    a.says(|said| said.words[..] == ["joined", "b"]);
+    a.prints(|said| said.words[..] == ["joined", "b"]);
     a.order("say\tone");
-    let heard = b.says(|said| said.words[0] == "said");
+    let heard = b.prints(|said| said.words[0] == "said");
     assert_eq!(heard.words[1..], ["a", "one"]);
     // A member that does not lead cannot send as leader.
     b.order("say\ttwo");
     assert_eq!(
-        b.says(|said| said.words[0] == "did" && said.words[1] == "say")
+        b.prints(|said| said.words[0] == "did" && said.words[1] == "say")
             .words[2],
         NOT_LEADER
     );
@@ -446,14 +446,14 @@ fn members_of_one_room_receive_etcds_leader() {
     let mut other = start("c", "test/other");
     other.shows("c", 0);
     other.order(&connect);
-    let refused = other.says(|said| said.words[0] == "connected");
+    let refused = other.prints(|said| said.words[0] == "connected");
     assert_eq!(refused.words[1], POLICY_MISMATCH);
     // The leader leaves; the next one sends.
     let left = now();
     a.leave();
     b.shows("b", left);
     b.order("say\tthree");
-    b.says(|said| said.words[0] == "did" && said.at > left && said.words[2] == OK);
+    b.prints(|said| said.words[0] == "did" && said.at > left && said.words[2] == OK);
 }
 
 /// Waits until it has acted as leader for some samples since that time. A leadership change may take a few milliseconds: without

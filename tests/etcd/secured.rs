@@ -85,8 +85,8 @@ async fn e8_users_have_their_prefixes_and_no_others() {
 async fn a_wrong_password_and_a_missing_user_are_refused() {
     let cluster = with_users();
     let mut wrong = as_user(&cluster, "ada", "secret-bob");
-    let mut nobody = Client::new(cluster.endpoints());
-    for client in [&mut wrong, &mut nobody] {
+    let mut absent = Client::new(cluster.endpoints());
+    for client in [&mut wrong, &mut absent] {
         for request in [get("a/1"), watch("a/", 1)] {
             let refused = client.fails(request).await;
             assert_eq!(refused.kind, FailureKind::Denied, "{refused}");

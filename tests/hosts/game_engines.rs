@@ -45,15 +45,15 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
 
     // A client that returns is the same connection, whichever end closed the previous one.
     let bobs = server.id_of("bob");
-    bob.tell("disconnect");
+    bob.notify("disconnect");
     bob.next("disconnected");
     server.next(&format!("client {bobs} gone"));
-    bob.tell("connect");
+    bob.notify("connect");
     bob.next("connected to server");
     server.next(&format!("client {bobs} bob"));
-    server.tell(&format!("drop {bobs}"));
+    server.notify(&format!("drop {bobs}"));
     bob.next("disconnected");
-    bob.tell("connect");
+    bob.notify("connect");
     bob.next("connected to server");
     bob.next("echoed ");
 
@@ -67,7 +67,7 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
     costs_nothing(&host.next("served "));
 
     // A newcomer reaches the host through any member.
-    client.tell("address");
+    client.notify("address");
     let address = client.next("address ");
     let mut carl = player("carl", Some(&address));
     assert_eq!(carl.next("connected to "), host.id);
@@ -75,7 +75,7 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
 
     // A host that stops serving transfers its leadership, and becomes a client.
     let former = host.id;
-    host.tell("stop");
+    host.notify("stop");
     let mut others = vec![client, carl];
     let mut next = take_host(&mut others);
     let mut last = others.pop().expect("the other");
@@ -94,16 +94,16 @@ fn a_mirror_player_without_a_host_can_host() {
     let program = compile_csharp(&MIRROR, "MirrorEchoAlone.exe");
     let command = [Path::new("mono"), &program];
     let session = format!("mirror-alone-{}", std::process::id());
-    let nobody = Some("127.0.0.1:9");
-    let mut ann = Player::start(&command, "ann", &session, nobody);
-    let mut bob = Player::start(&command, "bob", &session, nobody);
+    let unknown = Some("127.0.0.1:9");
+    let mut ann = Player::start(&command, "ann", &session, unknown);
+    let mut bob = Player::start(&command, "bob", &session, unknown);
     for player in [&mut ann, &mut bob] {
         player.next("error ");
         player.next("disconnected");
     }
-    ann.tell("serve");
+    ann.notify("serve");
     let address = ann.next("address ");
-    bob.tell(&format!("connect {address}"));
+    bob.notify(&format!("connect {address}"));
     bob.next("connected to ann");
     costs_nothing(&bob.next("echoed "));
     // Both others leave: the remaining one has no host to connect to, and may serve.
@@ -169,7 +169,7 @@ impl Player {
         }
     }
 
-    fn tell(&mut self, command: &str) {
+    fn notify(&mut self, command: &str) {
         let input = self.process.stdin.as_mut().expect("piped");
         writeln!(input, "{command}").expect("it listens");
     }

@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 use super::election::bound::WallClock;
 use super::election::record::{Record, Stamp};
 use super::election::{
-    AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, InvalidSavedState,
+    AnyElection, DownReason, ElectionError, ElectionInput, ElectionOutput, InvalidSavedState,
     LeaderReason, Local, OpaqueInput, Start, View, Voter,
 };
 use super::id::{Fingerprint, Incarnation, PeerId};
@@ -830,8 +830,8 @@ impl Node {
 
     /// Reports a dropped message of `peer`, with the counter that was too large.
     fn report_drop(&mut self, now: Time, peer: &PeerId, value: u64, bound: u64) {
-        let told = self.drop_reported_at;
-        if told.is_some_and(|at| now.since(at) < DROP_REPORT_INTERVAL) {
+        let reported = self.drop_reported_at;
+        if reported.is_some_and(|at| now.since(at) < DROP_REPORT_INTERVAL) {
             return;
         }
         self.drop_reported_at = Some(now);
@@ -900,8 +900,8 @@ fn entry_of((id, member): (&PeerId, &Member)) -> PeerEntry {
 }
 
 /// Adds a member's addresses according to itself to the ones at which it was seen.
-fn merge_addresses(known: &mut Vec<SocketAddr>, told: &[SocketAddr]) {
-    for address in told {
+fn merge_addresses(known: &mut Vec<SocketAddr>, reported: &[SocketAddr]) {
+    for address in reported {
         if known.len() < MAX_PEER_ADDRESSES && !known.contains(address) {
             known.push(*address);
         }

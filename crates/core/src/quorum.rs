@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn the_error_names_the_fault_in_a_list() {
         let many: Vec<String> = (0..65).map(|number| format!("p{number}\n")).collect();
-        for (text, says) in [
+        for (text, states) in [
             ("", "names no voter"),
             ("\n \r\n", "names no voter"),
             (&many.concat(), "names 65 voters; at most 64"),
@@ -328,7 +328,7 @@ mod tests {
             ),
         ] {
             let error = Roster::parse(text).expect_err(text).to_string();
-            assert!(error.contains(says), "{error}");
+            assert!(error.contains(states), "{error}");
         }
         assert_eq!(Roster::parse(&many[..64].concat()).expect("64").len(), 64);
     }

@@ -60,8 +60,8 @@ fn changes_of_the_leader_coalesce_across_datagrams_and_never_across_reliable_mes
         .try_push_message(message(MANY + 1, 4))
         .expect("room");
     drain(&dispatch.shared);
-    let told: Vec<_> = seen.try_iter().collect();
-    let rest: Vec<_> = told
+    let reported: Vec<_> = seen.try_iter().collect();
+    let rest: Vec<_> = reported
         .iter()
         .map(String::as_str)
         .filter(|line| !line.starts_with("DataDropped"))
@@ -89,11 +89,11 @@ fn beyond_256_only_the_newest_state_of_each_member_and_the_newest_loss_of_each_l
         }
         assert_eq!(waiting(&dispatch), 256);
         drain(&dispatch.shared);
-        let told: Vec<_> = seen.try_iter().collect();
-        assert_eq!(told.len(), 256);
+        let reported: Vec<_> = seen.try_iter().collect();
+        assert_eq!(reported.len(), 256);
         // Each subject remains with its last event, in the order in which these came.
         let last: Vec<_> = (MANY - 3..MANY).map(|n| event(n % 3, n.into())).collect();
-        assert_eq!(told[253..], last);
+        assert_eq!(reported[253..], last);
     }
 }
 
@@ -106,9 +106,9 @@ fn keeps_the_newest_1024_members_and_locks() {
             assert!(waiting(&dispatch) <= 1024);
         }
         drain(&dispatch.shared);
-        let told: Vec<_> = seen.try_iter().collect();
-        assert_eq!(told.len(), 1024);
-        assert_eq!(told[1023], event(MANY - 1, (MANY - 1).into()));
+        let reported: Vec<_> = seen.try_iter().collect();
+        assert_eq!(reported.len(), 1024);
+        assert_eq!(reported[1023], event(MANY - 1, (MANY - 1).into()));
     }
 }
 
@@ -122,19 +122,19 @@ fn dropped_data_and_slow_peers_are_reported_once_a_second() {
         dispatch.push(Event::SlowPeer(peer("b")));
         drain(&dispatch.shared);
     }
-    let told: Vec<_> = seen.try_iter().collect();
+    let reported: Vec<_> = seen.try_iter().collect();
     let expected = [
         Event::Joined(peer("b")),
         dropped(1),
         Event::SlowPeer(peer("b")),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     // The other counts come before its LEFT.
     dispatch.push(left("b"));
     drain(&dispatch.shared);
-    let told: Vec<_> = seen.try_iter().collect();
+    let reported: Vec<_> = seen.try_iter().collect();
     let expected = [Event::SlowPeer(peer("b")), dropped(19), left("b")];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 /// Waits for a second of real time: the interval between two reports.

@@ -186,27 +186,27 @@ fn a_handler_that_is_unregistered_while_it_receives_the_present_gets_no_more() {
 fn undelivered_leader_changes_coalesce_to_the_newest() {
     let dispatch = manual(wide());
     let seen = log_all(&dispatch);
-    let told = |ids: &[&str]| {
+    let reported = |ids: &[&str]| {
         for id in ids {
             dispatch.push(led_by(id));
         }
         drain(&dispatch.shared);
         seen.try_iter().collect::<Vec<_>>()
     };
-    assert_eq!(told(&["a", "b", "", "c"]), ["leader c"]);
-    assert!(told(&["c"]).is_empty());
-    assert!(told(&["d", "c"]).is_empty());
-    assert_eq!(told(&["d", ""]), ["leader "]);
+    assert_eq!(reported(&["a", "b", "", "c"]), ["leader c"]);
+    assert!(reported(&["c"]).is_empty());
+    assert!(reported(&["d", "c"]).is_empty());
+    assert_eq!(reported(&["d", ""]), ["leader "]);
     // A state event does not keep an older leader alive; a message does.
     dispatch.push(led_by("a"));
     dispatch.push(Event::Joined(peer("x")));
-    assert_eq!(told(&["b"]), ["status x 0", "leader b"]);
+    assert_eq!(reported(&["b"]), ["status x 0", "leader b"]);
     dispatch.push(led_by("a"));
     dispatch.try_push_message(message(1, 4)).expect("room");
-    assert_eq!(told(&["c", "b"]), ["leader a", "message 1", "leader b"]);
+    assert_eq!(reported(&["c", "b"]), ["leader a", "message 1", "leader b"]);
     dispatch.push(led_by("a"));
     dispatch.try_push_message(message(2, 4)).expect("room");
-    assert_eq!(told(&["c", "a"]), ["leader a", "message 2"]);
+    assert_eq!(reported(&["c", "a"]), ["leader a", "message 2"]);
 }
 
 #[test]
@@ -355,8 +355,8 @@ fn a_leadership_that_ended_before_its_event_is_not_reported() {
     dispatch.try_push_message(message(1, 4)).expect("room");
     dispatch.push(led_by("b"));
     drain(&dispatch.shared);
-    let told: Vec<_> = seen.try_iter().collect();
-    assert_eq!(told, ["leads true", "message 1", "leads false"]);
+    let reported: Vec<_> = seen.try_iter().collect();
+    assert_eq!(reported, ["leads true", "message 1", "leads false"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::snapshot::PeerStatus as Status;
 
-fn told(seen: &Receiver<String>) -> Vec<String> {
+fn reported(seen: &Receiver<String>) -> Vec<String> {
     seen.try_iter().collect()
 }
 
@@ -48,7 +48,7 @@ fn a_loss_is_reported_once_and_its_outcome_follows() {
     ] {
         dispatch.push(event.clone());
         drain(&dispatch.shared);
-        assert_eq!(told(&seen), expected, "{event:?}");
+        assert_eq!(reported(&seen), expected, "{event:?}");
     }
 }
 
@@ -62,10 +62,10 @@ fn a_new_status_handler_receives_no_lost_peer_until_it_is_back() {
     let (sender, seen) = channel();
     dispatch.register::<PeerStatus>(Some(status(&sender, "")));
     drain(&dispatch.shared);
-    assert_eq!(told(&seen), ["status a 0"]);
+    assert_eq!(reported(&seen), ["status a 0"]);
     dispatch.push(Event::Returned(Returned::new(peer("b"))));
     drain(&dispatch.shared);
-    assert_eq!(told(&seen), ["status b 0"]);
+    assert_eq!(reported(&seen), ["status b 0"]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn one_handler_receives_everything_after_the_classic_one() {
     });
     drain(&dispatch.shared);
     assert_eq!(
-        told(&seen),
+        reported(&seen),
         [
             "classic status b 0",
             "joined b",
@@ -130,7 +130,7 @@ fn changes_of_the_leader_name_the_last_reported_one_and_whether_it_is_us() {
             dispatch.push(led_by(id));
         }
         drain(&dispatch.shared);
-        told(&seen)
+        reported(&seen)
     };
     assert_eq!(after(&["a"]), ["leader >a"]);
     // Undelivered changes are skipped, and the change still starts from the leader that the host
@@ -157,7 +157,7 @@ fn a_new_event_handler_receives_the_present_and_then_every_entry() {
     dispatch.register_event_handler(Some(events(&sender, "")));
     drain(&dispatch.shared);
     assert_eq!(
-        told(&seen),
+        reported(&seen),
         [
             "leader >me",
             "gained 0",
@@ -182,7 +182,7 @@ fn events_that_an_event_handler_missed_go_to_its_replacement() {
     }
     dispatch.push(led_by("b"));
     drain(&dispatch.shared);
-    told(&seen);
+    reported(&seen);
     // Each classic callback replaces the event handler, which has not received this entry yet.
     let replace = {
         let (dispatch, sender) = (Arc::downgrade(&dispatch), sender.clone());
@@ -198,14 +198,14 @@ fn events_that_an_event_handler_missed_go_to_its_replacement() {
     dispatch.push(led_by(""));
     dispatch.push(left("b"));
     drain(&dispatch.shared);
-    assert_eq!(told(&seen), ["1 leader b>", "1 left b 1"]);
+    assert_eq!(reported(&seen), ["1 leader b>", "1 left b 1"]);
     dispatch.try_push_message(message(1, 4)).expect("room");
     drain(&dispatch.shared);
-    assert_eq!(told(&seen), ["2 joined a", "2 message 1"]);
+    assert_eq!(reported(&seen), ["2 joined a", "2 message 1"]);
     dispatch.push(Event::Joined(peer("b")));
     dispatch.push(led_by("b"));
     drain(&dispatch.shared);
-    told(&seen);
+    reported(&seen);
     dispatch.register::<LeaderChanged>(Some(Arc::new({
         let replace = replace.clone();
         move |leader| {
@@ -216,7 +216,7 @@ fn events_that_an_event_handler_missed_go_to_its_replacement() {
     })));
     dispatch.push(led_by(""));
     drain(&dispatch.shared);
-    assert_eq!(told(&seen), ["2 leader b>", "2 joined a", "2 joined b"]);
+    assert_eq!(reported(&seen), ["2 leader b>", "2 joined a", "2 joined b"]);
     dispatch.register::<PeerStatus>(Some(Arc::new(move |(_, status)| {
         if status == Status::Disconnected {
             replace();
@@ -225,7 +225,7 @@ fn events_that_an_event_handler_missed_go_to_its_replacement() {
     drain(&dispatch.shared);
     dispatch.push(left("b"));
     drain(&dispatch.shared);
-    assert_eq!(told(&seen), ["2 left b 1", "2 joined a"]);
+    assert_eq!(reported(&seen), ["2 left b 1", "2 joined a"]);
 }
 
 #[test]
@@ -328,12 +328,17 @@ fn events_without_a_handler_do_not_grow_without_bound() {
     let (sender, seen) = channel();
     dispatch.register_event_handler(Some(events(&sender, "")));
     drain(&dispatch.shared);
-    let told = told(&seen);
-    let of = |what: &str| told.iter().filter(|line| line.starts_with(what)).count();
+    let reported = reported(&seen);
+    let of = |what: &str| {
+        reported
+            .iter()
+            .filter(|line| line.starts_with(what))
+            .count()
+    };
     assert_eq!((of("request"), of("set"), of("discovered")), (64, 256, 256));
     assert_eq!(of("refused"), 64);
-    assert!(told.contains(&"refused host:1999".to_owned()));
-    assert!(told.contains(&"request 1999".to_owned()));
+    assert!(reported.contains(&"refused host:1999".to_owned()));
+    assert!(reported.contains(&"request 1999".to_owned()));
     assert_eq!(of("reconnecting"), of("returned"));
     assert_eq!(of("reconnecting"), 64);
 }
@@ -350,8 +355,8 @@ fn a_loss_whose_return_came_too_late_is_still_reported() {
     dispatch.push(Event::Returned(Returned::new(peer("p0"))));
     dispatch.register_event_handler(Some(events(&sender, "")));
     drain(&dispatch.shared);
-    let told = told(&seen);
-    assert!(!told.contains(&"reconnecting p0".to_owned()));
-    assert!(told.ends_with(&["left p99 1".to_owned(), "joined p99".to_owned()]));
-    assert_eq!(told.len(), 101);
+    let reported = reported(&seen);
+    assert!(!reported.contains(&"reconnecting p0".to_owned()));
+    assert!(reported.ends_with(&["left p99 1".to_owned(), "joined p99".to_owned()]));
+    assert_eq!(reported.len(), 101);
 }

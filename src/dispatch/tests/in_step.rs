@@ -95,33 +95,33 @@ proptest! {
             }
         }
         drain(&dispatch.shared);
-        let mut told = Known::default();
+        let mut reported = Known::default();
         let mut messages = 0;
         for line in seen.try_iter() {
             if let Some(number) = line.strip_prefix("message ") {
                 prop_assert_eq!(number, messages.to_string());
-                prop_assert!(replaced || told == at_message[messages].classic());
+                prop_assert!(replaced || reported == at_message[messages].classic());
                 messages += 1;
             } else {
-                let changed = told.learn(&line);
+                let changed = reported.learn(&line);
                 prop_assert!(replaced || changed, "{}", line);
             }
         }
         prop_assert_eq!(messages, at_message.len());
-        prop_assert_eq!(told, now.classic());
+        prop_assert_eq!(reported, now.classic());
 
-        let mut told = Known::default();
+        let mut reported = Known::default();
         let mut messages = 0;
         for line in events_seen.try_iter() {
             if line.starts_with("message ") {
-                prop_assert_eq!(&told, &at_message[messages]);
+                prop_assert_eq!(&reported, &at_message[messages]);
                 messages += 1;
             } else {
-                told.learn_event(&line);
+                reported.learn_event(&line);
             }
         }
         prop_assert_eq!(messages, at_message.len());
-        prop_assert_eq!(told, now);
+        prop_assert_eq!(reported, now);
     }
 }
 

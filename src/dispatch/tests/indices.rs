@@ -9,13 +9,15 @@ type Numbered = (String, u32, u32, Option<String>);
 fn numbers(dispatch: &Arc<Dispatch>, name: &'static str) -> Receiver<Numbered> {
     let (sender, receiver) = channel();
     let room = Arc::downgrade(dispatch);
-    dispatch.register::<Everything>(Some(Arc::new(move |told: Told<'_>| {
+    dispatch.register::<Everything>(Some(Arc::new(move |reported: Told<'_>| {
         let dispatch = room.upgrade().expect("the test holds it");
         let indices = dispatch.indices();
-        let peer = told.event.names().map_or("", PeerId::as_str).to_owned();
+        let peer = reported.event.names().map_or("", PeerId::as_str).to_owned();
         let present = indices.of(&peer);
-        let named = indices.peer(told.peer_index).map(|peer| peer.to_string());
-        let _ = sender.send((format!("{name}{peer}"), told.peer_index, present, named));
+        let named = indices
+            .peer(reported.peer_index)
+            .map(|peer| peer.to_string());
+        let _ = sender.send((format!("{name}{peer}"), reported.peer_index, present, named));
     })));
     receiver
 }

@@ -226,10 +226,10 @@ fn waiting_pushes_are_served_in_turn_and_none_is_lost() {
             reader.await.expect("no panic");
         }
     });
-    let mut told = vec![0; READERS as usize];
+    let mut reported = vec![0; READERS as usize];
     for _ in 0..READERS * EACH {
         let number = next(&seen);
-        let of_reader = &mut told[(number / EACH) as usize];
+        let of_reader = &mut reported[(number / EACH) as usize];
         assert_eq!(
             *of_reader,
             number % EACH,
@@ -237,8 +237,11 @@ fn waiting_pushes_are_served_in_turn_and_none_is_lost() {
         );
         *of_reader += 1;
         // Fair: no sender is ahead of another by more than the queue and a turn each.
-        let (least, most) = (told.iter().min(), told.iter().max());
-        assert!(most <= least.map(|least| least + 8).as_ref(), "{told:?}");
+        let (least, most) = (reported.iter().min(), reported.iter().max());
+        assert!(
+            most <= least.map(|least| least + 8).as_ref(),
+            "{reported:?}"
+        );
     }
 }
 
@@ -247,23 +250,23 @@ fn stopped() -> (Arc<Dispatch>, Arc<Mutex<Vec<Event>>>, Sender<()>) {
     let dispatch = started(limits(3, 1000, FOREVER));
     let (go, gate) = channel::<()>();
     let gate = Mutex::new(gate);
-    let told = Arc::<Mutex<Vec<Event>>>::default();
-    let keep = Arc::clone(&told);
+    let reported = Arc::<Mutex<Vec<Event>>>::default();
+    let keep = Arc::clone(&reported);
     dispatch.register_event_handler(Some(Arc::new(move |event: &Event| {
         keep.lock().expect("not poisoned").push(event.clone());
         // It ends when the sender is dropped.
         let _ = gate.lock().expect("not poisoned").recv();
     })));
     dispatch.push(Event::Joined(peer("sender")));
-    while told.lock().expect("not poisoned").is_empty() {
+    while reported.lock().expect("not poisoned").is_empty() {
         thread::yield_now();
     }
-    (dispatch, told, go)
+    (dispatch, reported, go)
 }
 
 #[test]
 fn alternating_reports_about_a_host_withdraw_each_other() {
-    let (dispatch, told, go) = stopped();
+    let (dispatch, reported, go) = stopped();
     let silent = || Event::HostSilent {
         peer: peer("sender"),
         silent: Duration::from_secs(5),
@@ -281,7 +284,7 @@ fn alternating_reports_about_a_host_withdraw_each_other() {
     dispatch.push(silent());
     dispatch.push(back());
     drop(go);
-    let events = wait_for(&told, 4);
+    let events = wait_for(&reported, 4);
     assert_eq!(events[1], silent());
     assert_eq!(events[2], Event::Reconnecting(peer("sender")));
     assert_eq!(events.len(), 4);
@@ -300,10 +303,10 @@ fn a_host_is_silent_while_one_of_its_callbacks_runs() {
     }
 }
 
-fn wait_for(told: &Mutex<Vec<Event>>, count: usize) -> Vec<Event> {
+fn wait_for(reported: &Mutex<Vec<Event>>, count: usize) -> Vec<Event> {
     let limit = Instant::now() + TIMEOUT;
     loop {
-        let events = told.lock().expect("not poisoned").clone();
+        let events = reported.lock().expect("not poisoned").clone();
         if events.len() >= count {
             return events;
         }
@@ -314,7 +317,7 @@ fn wait_for(told: &Mutex<Vec<Event>>, count: usize) -> Vec<Event> {
 
 #[test]
 fn drops_the_oldest_datagrams_without_using_the_messages_capacity() {
-    let (dispatch, told, go) = stopped();
+    let (dispatch, reported, go) = stopped();
     for number in 0..10 {
         dispatch.push_datagram(message(number, 4), None);
     }
@@ -324,7 +327,7 @@ fn drops_the_oldest_datagrams_without_using_the_messages_capacity() {
             .expect("a room of its own");
     }
     drop(go);
-    let numbers: Vec<_> = wait_for(&told, 8)
+    let numbers: Vec<_> = wait_for(&reported, 8)
         .into_iter()
         .map(|event| match event {
             Event::Message(message) => u64::from(number(&message)),
@@ -343,7 +346,7 @@ fn drops_the_oldest_datagrams_without_using_the_messages_capacity() {
 
 #[test]
 fn slow_peers_and_dropped_data_are_reported_once_and_not_after_left() {
-    let (dispatch, told, go) = stopped();
+    let (dispatch, reported, go) = stopped();
     let dropped = |count| Event::DataDropped {
         peer: peer("sender"),
         direction: Direction::Sent,
@@ -361,7 +364,7 @@ fn slow_peers_and_dropped_data_are_reported_once_and_not_after_left() {
         bytes: Vec::new(),
     });
     drop(go);
-    let events = wait_for(&told, 5);
+    let events = wait_for(&reported, 5);
     assert_eq!(events.len(), 5);
     assert_eq!(events[1..3], [Event::SlowPeer(peer("sender")), dropped(10)]);
     assert!(matches!(events[3], Event::Left(_)));

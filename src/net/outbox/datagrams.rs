@@ -34,7 +34,7 @@ const _: () = {
 
 /// Delivery options of an unreliable message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Loose {
+pub struct Unreliable {
     /// The sender's channel.
     pub channel: u8,
     /// 0 to 3; the highest is sent first.
@@ -111,7 +111,7 @@ impl Datagrams {
     }
 
     /// Queues a datagram; returns how many were dropped for it.
-    fn push(&mut self, message: &OutMessage, how: Loose, role: DatagramRole) -> u64 {
+    fn push(&mut self, message: &OutMessage, how: Unreliable, role: DatagramRole) -> u64 {
         let since = Instant::now();
         let sequence = how.key.map(|key| {
             self.next_number += 1;
@@ -206,7 +206,7 @@ impl Outboxes {
         &self,
         peer: &PeerId,
         message: &OutMessage,
-        how: Loose,
+        how: Unreliable,
     ) -> Result<Dropped, SendError> {
         let mut inner = self.lock()?;
         let unknown = || SendError::PeerNotFound { id: peer.clone() };
@@ -228,7 +228,7 @@ impl Outboxes {
     pub(crate) fn broadcast_unreliable(
         &self,
         message: &OutMessage,
-        how: Loose,
+        how: Unreliable,
     ) -> Result<(usize, Dropped), SendError> {
         let mut inner = self.lock()?;
         inner.check_datagrams(message.payload.len(), false)?;
@@ -242,7 +242,7 @@ impl Outboxes {
     pub(crate) fn broadcast_unreliable_central(
         &self,
         message: &OutMessage,
-        how: Loose,
+        how: Unreliable,
     ) -> Result<Dropped, SendError> {
         let mut inner = self.lock()?;
         let (leader, token) = match &inner.central.lead {
@@ -269,7 +269,7 @@ impl Outboxes {
         &self,
         relay: &DatagramRelay,
         message: &OutMessage,
-        how: Loose,
+        how: Unreliable,
     ) -> Dropped {
         let role = DatagramRole::Relayed {
             origin: relay.origin.clone(),
@@ -360,7 +360,7 @@ impl Inner {
     fn push_unreliable(
         &mut self,
         message: &OutMessage,
-        how: Loose,
+        how: Unreliable,
         role: &DatagramRole,
         but: Option<&PeerId>,
     ) -> (usize, Dropped) {
@@ -424,7 +424,7 @@ mod tests {
         });
         let most = outboxes.max_unreliable(None, false).expect("a limit");
         assert!((1100..=LEAST_DATAGRAM_BYTES).contains(&most), "{most}");
-        let how = Loose::default();
+        let how = Unreliable::default();
         let alone = outboxes.broadcast_unreliable(&message(most), how);
         assert_eq!(alone, Ok((0, Vec::new())));
         for len in [most + 1, 3000] {
@@ -434,7 +434,7 @@ mod tests {
         }
         let central = outboxes.max_unreliable(None, true).expect("a limit");
         assert!((850..most).contains(&central), "{central}");
-        let nobody = PeerId::new("nobody").expect("an id");
-        assert_eq!(outboxes.max_unreliable(Some(&nobody), false), None);
+        let absent = PeerId::new("nobody").expect("an id");
+        assert_eq!(outboxes.max_unreliable(Some(&absent), false), None);
     }
 }

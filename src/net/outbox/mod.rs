@@ -32,7 +32,7 @@ use crate::error::SendError;
 use central::Central;
 pub(crate) use central::{Lead, Relay};
 use datagrams::Datagrams;
-pub use datagrams::Loose;
+pub use datagrams::Unreliable;
 pub(crate) use datagrams::{DatagramRelay, Dropped};
 use lane::{Lane, Load};
 use meter::Meter;
@@ -141,14 +141,14 @@ impl Reliable {
 
 /// Delivery of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum SendMode {
     /// Exactly once, unless its receiver leaves or its session ends.
     Reliable(Reliable),
     /// At most once.
-    Loose(Loose),
+    Unreliable(Unreliable),
 }
 
-impl Default for How {
+impl Default for SendMode {
     /// The delivery of the classic sends.
     fn default() -> Self {
         Self::Reliable(Reliable::default())
@@ -252,10 +252,10 @@ impl Queued {
     }
 
     /// The bytes to send, with their flags.
-    fn body(&self, threshold: usize, patience: &mut CompressionBackoff) -> (&Bytes, u8) {
+    fn body(&self, threshold: usize, backoff: &mut CompressionBackoff) -> (&Bytes, u8) {
         let OutMessage { payload, flags, .. } = &self.message;
         if payload.len() > threshold
-            && let Some(packed) = self.packed(patience)
+            && let Some(packed) = self.packed(backoff)
         {
             return (packed, flags | OWN_FLAG);
         }
@@ -263,13 +263,13 @@ impl Queued {
     }
 
     /// The compressed form, if there is one or an attempt seems worthwhile.
-    fn packed(&self, patience: &mut CompressionBackoff) -> Option<&Bytes> {
+    fn packed(&self, backoff: &mut CompressionBackoff) -> Option<&Bytes> {
         let OutMessage {
             payload, msg_type, ..
         } = &self.message;
-        if self.packed.get().is_none() && patience.tries(*msg_type) {
+        if self.packed.get().is_none() && backoff.tries(*msg_type) {
             let packed = self.packed.get_or_init(|| pack(payload));
-            patience.tried(*msg_type, packed.is_some());
+            backoff.tried(*msg_type, packed.is_some());
         }
         self.packed.get()?.as_ref()
     }
@@ -467,8 +467,8 @@ impl Outboxes {
         let Some(outbox) = inner.open.get_mut(peer) else {
             return 0;
         };
-        let told = std::mem::replace(&mut outbox.missed_reported, outbox.missed);
-        outbox.missed - told
+        let reported = std::mem::replace(&mut outbox.missed_reported, outbox.missed);
+        outbox.missed - reported
     }
 
     /// Attaches a new link: it sends everything unacknowledged again. The returned notice is triggered when there
@@ -511,7 +511,7 @@ impl Outboxes {
         peer: &PeerId,
         lane: u16,
         frames: &mut Frames,
-        patience: &mut CompressionBackoff,
+        backoff: &mut CompressionBackoff,
         max_bytes: usize,
     ) -> Result<Option<u8>, postcard::Error> {
         // Messages are cheap to clone. Encoding and compressing happen outside of the lock, for which host threads wait.
@@ -545,7 +545,7 @@ impl Outboxes {
         let threshold = self.compression_threshold.load(Ordering::Relaxed);
         frames.reserve(batch.iter().map(|(_, entry)| entry.message.len()));
         for (seq, entry) in &batch {
-            let (body, flags) = entry.message.body(threshold, patience);
+            let (body, flags) = entry.message.body(threshold, backoff);
             let header = MessageHeader {
                 seq: *seq,
                 msg_type: entry.message.message.msg_type,

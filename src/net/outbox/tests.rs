@@ -40,8 +40,8 @@ fn taken_seqs(outboxes: &Outboxes, peer: &str) -> Vec<u64> {
 
 /// The frames that the writer of a lane writes next.
 fn next_frames(outboxes: &Outboxes, peer: &str, lane: u16) -> Option<BytesMut> {
-    let (mut frames, mut patience) = (Frames::default(), CompressionBackoff::default());
-    let taken = outboxes.take(&id(peer), lane, &mut frames, &mut patience, 1);
+    let (mut frames, mut backoff) = (Frames::default(), CompressionBackoff::default());
+    let taken = outboxes.take(&id(peer), lane, &mut frames, &mut backoff, 1);
     taken.expect("encodes")?;
     Some(frames.take().concat().as_slice().into())
 }
@@ -851,7 +851,7 @@ fn bulk_that_fills_the_queue_leaves_room_to_a_lane_that_holds_little() {
 }
 
 /// Whether the notice was triggered.
-fn is_told(notice: &Notify) -> bool {
+fn is_reported(notice: &Notify) -> bool {
     let mut context = Context::from_waker(Waker::noop());
     pin!(notice.notified()).poll(&mut context).is_ready()
 }
@@ -890,9 +890,9 @@ fn bulk_waits_here_and_not_in_quic_while_a_small_lane_goes_on() {
     assert_eq!(lane_seqs(&outboxes, 200), [0]);
     assert!(small.is_some());
 
-    assert!(!notices.iter().any(|notice| is_told(notice)));
+    assert!(!notices.iter().any(|notice| is_reported(notice)));
     assert!(outboxes.acked(&peer, 0, 3), "the peer takes all of one");
-    assert!(is_told(&notices[63]), "those that were held back go on");
+    assert!(is_reported(&notices[63]), "those that were held back go on");
     assert_eq!(taken_bytes(&outboxes, 0), 0);
     assert!(taken_bytes(&outboxes, 63) > 1 << 20);
     // A message of any size may be sent when nothing else is in flight.
@@ -927,14 +927,14 @@ fn a_lane_goes_on_after_held_messages_are_withdrawn() {
     }
     assert!(outboxes.acked(&peer, 0, 2));
     send_on(&outboxes, Reliable::default()).expect("room");
-    assert!(is_told(&notice));
+    assert!(is_reported(&notice));
     assert_eq!(lane_seqs(&outboxes, 0), [2]);
 }
 
-fn loose(priority: u8) -> Loose {
-    Loose {
+fn loose(priority: u8) -> Unreliable {
+    Unreliable {
         priority,
-        ..Loose::default()
+        ..Unreliable::default()
     }
 }
 
@@ -958,7 +958,7 @@ fn numbered(number: u8, len: usize) -> OutMessage {
     }
 }
 
-fn send_unreliable(outboxes: &Outboxes, number: u8, how: Loose) -> Result<Dropped, SendError> {
+fn send_unreliable(outboxes: &Outboxes, number: u8, how: Unreliable) -> Result<Dropped, SendError> {
     outboxes.send_unreliable(&id("a"), &numbered(number, 1), how)
 }
 
@@ -989,7 +989,7 @@ fn the_oldest_datagrams_make_way_and_are_counted() {
 #[test]
 fn a_datagram_whose_time_is_over_is_not_sent() {
     let outboxes = outboxes(&["a"]);
-    let brief = Loose {
+    let brief = Unreliable {
         ttl: Some(std::time::Duration::ZERO),
         ..loose(1)
     };

@@ -304,7 +304,7 @@ impl Tunnels {
     /// Takes a packet from quinn if it is for a virtual address. Packets without room are lost, as on a line.
     pub(super) fn take(&self, transmit: &Transmit<'_>) -> bool {
         let Some(target) = id_at(transmit.destination) else {
-            self.departures.tell(transmit.destination);
+            self.departures.notify(transmit.destination);
             return false;
         };
         let len = transmit.contents.len();

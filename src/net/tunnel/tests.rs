@@ -256,7 +256,7 @@ async fn arrives(from: &Connection, to: &Connection, sent: &[u8]) {
 
 /// A question and its answer.
 async fn echoes(dialled: &Connection, accepted: &Connection) {
-    let (mut ask, mut hear) = in_time(dialled.open_bi()).await.expect("a stream");
+    let (mut ask, mut receive) = in_time(dialled.open_bi()).await.expect("a stream");
     ask.write_all(b"question").await.expect("written");
     ask.finish().expect("open");
     let (mut answer, mut asked) = in_time(accepted.accept_bi()).await.expect("a stream");
@@ -264,7 +264,7 @@ async fn echoes(dialled: &Connection, accepted: &Connection) {
     answer.write_all(&question).await.expect("written");
     answer.finish().expect("open");
     assert_eq!(
-        in_time(hear.read_to_end(64)).await.expect("read"),
+        in_time(receive.read_to_end(64)).await.expect("read"),
         b"question"
     );
 }

@@ -134,7 +134,7 @@ impl Driver {
                 self.carry_out();
                 let until = Instant::now() + self.shared.config.handshake_timeout;
                 let core = &self.node.core;
-                self.broadcasts.hear(core, message, speaker, until);
+                self.broadcasts.receive(core, message, speaker, until);
             }
             RelayEvent::ToRelay(token, answer) => {
                 let relays = self.node.core.may_relay(now, &peer, &token);

@@ -30,13 +30,13 @@ async fn datagrams_that_come_before_joined_wait_and_follow_it_and_at_most_64_do(
     }
     send.write_all(&first_words()).await.expect("written");
     pair.a.wait_for(joined("m"), 1).await;
-    pair.a.wait_for(told("m", &[99]), 1).await;
-    let told = pair.a.told.borrow().clone();
-    let joined_at = told.iter().position(|event| *event == joined("m"));
-    let first = told
+    pair.a.wait_for(reported("m", &[99]), 1).await;
+    let reported = pair.a.reported.borrow().clone();
+    let joined_at = reported.iter().position(|event| *event == joined("m"));
+    let first = reported
         .iter()
         .position(|event| matches!(event, Told::Message(from, _) if from == "m"));
-    assert!(joined_at < first, "{told:?}");
+    assert!(joined_at < first, "{reported:?}");
     pair.undisturbed("early datagrams").await;
 }
 
@@ -45,9 +45,9 @@ async fn datagrams_that_come_after_the_last_message_of_one_that_left_are_dropped
     let pair = Pair::settled("late").await;
     let mut member = Attacker::new("m", "late").join(&pair.a).await;
     member.send(0, b"last").await;
-    pair.a.wait_for(told("m", b"last"), 1).await;
+    pair.a.wait_for(reported("m", b"last"), 1).await;
     member.lane.take().expect("open").finish().expect("open");
-    member.tell_core(Message::Leave { successor: None }).await;
+    member.notify_core(Message::Leave { successor: None }).await;
     pair.a.wait_for(left("m"), 1).await;
     for _ in 0..20 {
         // The link lingers until the member closes it.
@@ -55,10 +55,10 @@ async fn datagrams_that_come_after_the_last_message_of_one_that_left_are_dropped
         sleep(Duration::from_millis(5)).await;
     }
     pair.undisturbed("late datagrams").await;
-    let told = pair.a.told.borrow().clone();
+    let reported = pair.a.reported.borrow().clone();
     assert!(
-        !told.contains(&Told::Message("m".into(), b"late".to_vec())),
-        "{told:?}"
+        !reported.contains(&Told::Message("m".into(), b"late".to_vec())),
+        "{reported:?}"
     );
 }
 
@@ -75,7 +75,7 @@ async fn an_unordered_message_that_comes_again_is_delivered_once() {
         let frame = message_frame(n, 0x100, 0, MessageRole::Peer, &[n as u8]);
         stream.write_all(&frame).await.expect("written");
         stream.finish().expect("open");
-        pair.a.wait_for(told("m", &[n as u8]), 1).await;
+        pair.a.wait_for(reported("m", &[n as u8]), 1).await;
     }
     pair.undisturbed("repeated unordered messages").await;
     let mut payloads = pair.a.messages_from("m");

@@ -20,8 +20,8 @@ impl Results {
     pub(super) fn of(host: &Host) -> Self {
         let results = Arc::new(Mutex::new(Vec::new()));
         let into = Arc::clone(&results);
-        let handler = move |told: kind::Told<'_>| {
-            if let Event::ConnectionResult(result) = told.event {
+        let handler = move |notified: kind::Told<'_>| {
+            if let Event::ConnectionResult(result) = notified.event {
                 let mut results = into.lock().unwrap_or_else(PoisonError::into_inner);
                 results.push(result.clone());
             }
@@ -356,8 +356,8 @@ async fn two_members_of_one_name_that_connect_receive_that_the_name_is_taken() {
     for _ in 0..2 {
         let host = Host::open_with("player", "found", on_the_network(25_411));
         let into = Arc::clone(&refused);
-        let handler = move |told: kind::Told<'_>| {
-            if let Event::DiscoveryRefused(event) = told.event {
+        let handler = move |notified: kind::Told<'_>| {
+            if let Event::DiscoveryRefused(event) = notified.event {
                 let mut refused = into.lock().unwrap_or_else(PoisonError::into_inner);
                 refused.push(event.clone());
             }

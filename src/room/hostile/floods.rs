@@ -18,8 +18,8 @@ async fn parts_of_long_messages_hold_a_bounded_number_of_bytes() {
     let pair = Pair::settled("unread").await;
     let mut member = Attacker::new("m", "unread").join(&pair.a).await;
     member.send(0, b"on the lane").await;
-    let told = Told::Message("m".into(), b"on the lane".to_vec());
-    pair.a.wait_for(told, 1).await;
+    let reported = Told::Message("m".into(), b"on the lane".to_vec());
+    pair.a.wait_for(reported, 1).await;
     // Each begins a message of maximum length, and sends all but its last bytes.
     let len = (256 << 10) as u32;
     let mut part = len.to_le_bytes().to_vec();
@@ -122,7 +122,7 @@ async fn join_with_window(attacker: &Attacker, to: &Host, window: u32) -> Member
         lane: None,
         beats: 0,
     };
-    member.say_bytes(&first_words()).await;
+    member.send_bytes(&first_words()).await;
     to.wait_for(joined(&attacker.name), 1).await;
     member
 }
@@ -139,7 +139,7 @@ async fn demand_answers(member: &mut Member, candidate: &str, pace: Duration) {
             term: 1,
         };
         member
-            .tell_core(Message::from(Stamped::new(Stamp::default(), request)))
+            .notify_core(Message::from(Stamped::new(Stamp::default(), request)))
             .await;
         if !pace.is_zero() {
             sleep(pace).await;
@@ -195,7 +195,7 @@ async fn a_flood_of_valid_control_messages_stops_no_member() {
                 record: Record::default(),
                 live: false,
             };
-            member.tell_core(heartbeat(follows)).await;
+            member.notify_core(heartbeat(follows)).await;
         }
     };
     let work = async {
@@ -223,7 +223,7 @@ async fn a_flood_of_room_rules_costs_no_honest_member_its_link_and_the_leader_no
         bans: made_up.collect(),
         ..RoomRules::default()
     };
-    member.tell_core(Message::RoomRules(list)).await;
+    member.notify_core(Message::RoomRules(list)).await;
     for count in 0..20_000 {
         let limit = RoomRules {
             version: (Stamp::default(), count),
@@ -231,7 +231,7 @@ async fn a_flood_of_room_rules_costs_no_honest_member_its_link_and_the_leader_no
             max_peers: 1,
             bans: Vec::new(),
         };
-        member.tell_core(Message::RoomRules(limit)).await;
+        member.notify_core(Message::RoomRules(limit)).await;
     }
     pair.undisturbed("a flood of room rules").await;
     assert!(leader.has("m"), "it was not heard, no more");

@@ -64,15 +64,15 @@ async fn messages_for_a_lost_member_survive_reports_about_it() {
             pair.b.send("a", &[n]).await;
         }
         for report in reports_on_b(key, member.incarnation) {
-            member.tell_core(report).await;
+            member.notify_core(report).await;
         }
         member.send(0, b"behind").await;
-        pair.a.wait_for(told("m", b"behind"), 1).await;
+        pair.a.wait_for(reported("m", b"behind"), 1).await;
         for (from, to) in [(&pair.a, &pair.b), (&pair.b, &pair.a)] {
             heal(from.port(), to.port());
         }
         for (from, to) in [("a", &pair.b), ("b", &pair.a)] {
-            to.wait_for(told(from, &[9]), 1).await;
+            to.wait_for(reported(from, &[9]), 1).await;
             let all: Vec<_> = (0..10).map(|n| vec![n]).collect();
             assert_eq!(to.messages_from(from), all, "{leader} led");
         }

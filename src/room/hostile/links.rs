@@ -10,7 +10,7 @@ use super::cut::{cut, heal};
 use super::*;
 use crate::dispatch::{EndReason, Event, kind};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
-use crate::room::{How, Loose, Reliable};
+use crate::room::{Reliable, SendMode, Unreliable};
 
 /// Sends `count` numbered messages from one host to the other as soon as they are linked.
 async fn send_numbered(from: &Host, to: &Host, count: u32) {
@@ -20,7 +20,7 @@ async fn send_numbered(from: &Host, to: &Host, count: u32) {
     }
 }
 
-async fn hears_in_order(host: &Host, from: &Host, count: u32) {
+async fn receives_in_order(host: &Host, from: &Host, count: u32) {
     let last = Told::Message(from.name.clone(), (count - 1).to_le_bytes().to_vec());
     host.wait_for(last, 1).await;
     let expected: Vec<_> = (0..count).map(|n| n.to_le_bytes().to_vec()).collect();
@@ -53,8 +53,8 @@ async fn t22_two_that_dial_each_other_at_once_end_with_one_link_and_lose_nothing
             send_numbered(&a, &b, MESSAGES),
             send_numbered(&b, &a, MESSAGES)
         );
-        hears_in_order(&a, &b, MESSAGES).await;
-        hears_in_order(&b, &a, MESSAGES).await;
+        receives_in_order(&a, &b, MESSAGES).await;
+        receives_in_order(&b, &a, MESSAGES).await;
         for (host, other) in [(&a, &b), (&b, &a)] {
             everything_is_acknowledged(host).await;
             eventually("one connection", || {
@@ -62,17 +62,17 @@ async fn t22_two_that_dial_each_other_at_once_end_with_one_link_and_lose_nothing
                 (census.connections, census.links, census.sessions) == (1, 1, 1)
             })
             .await;
-            host.wait("a connection result", |told| {
-                let result = told
+            host.wait("a connection result", |reported| {
+                let result = reported
                     .iter()
-                    .find(|told| matches!(told, Told::Connection(..)));
+                    .find(|reported| matches!(reported, Told::Connection(..)));
                 result.cloned()
             })
             .await;
-            let told = host.told.borrow().clone();
-            let results: Vec<_> = told
+            let reported = host.reported.borrow().clone();
+            let results: Vec<_> = reported
                 .iter()
-                .filter(|told| matches!(told, Told::Connection(..)))
+                .filter(|reported| matches!(reported, Told::Connection(..)))
                 .collect();
             assert_eq!(results.len(), 1);
             assert!(matches!(results[0], Told::Connection(true, 0 | -14)));
@@ -133,21 +133,24 @@ async fn every_channel_goes_on_over_the_next_link_where_it_stopped() {
     let send = async |n: u8| {
         for how in ways {
             let payload = message(&[how.channel, n]);
-            let sent = pair.a.room.send_with(&id("b"), payload, How::Reliable(how));
+            let sent = pair
+                .a
+                .room
+                .send_with(&id("b"), payload, SendMode::Reliable(how));
             sent.expect("room in the queue");
         }
     };
     for n in 0..10 {
         send(n).await;
     }
-    pair.b.wait_for(told("a", &[255, 9]), 1).await;
+    pair.b.wait_for(reported("a", &[255, 9]), 1).await;
     cut_both(&pair.a, &pair.b);
     for n in 10..20 {
         send(n).await;
     }
     pair.a.wait_for(left("b"), 1).await;
     pair.b.wait_for(left("a"), 1).await;
-    let loose = How::Loose(Loose::default());
+    let loose = SendMode::Unreliable(Unreliable::default());
     let sent = pair.a.room.send_with(&id("b"), message(b"late"), loose);
     assert_eq!(sent, Ok(()), "dropped, and no error");
     heal_both(&pair.a, &pair.b);
@@ -155,8 +158,10 @@ async fn every_channel_goes_on_over_the_next_link_where_it_stopped() {
     for n in 20..30 {
         send(n).await;
     }
-    let all = |told: &[Told]| {
-        let messages = told.iter().filter(|told| matches!(told, Told::Message(..)));
+    let all = |reported: &[Told]| {
+        let messages = reported
+            .iter()
+            .filter(|reported| matches!(reported, Told::Message(..)));
         (messages.count() >= 30 * ways.len()).then_some(())
     };
     pair.b.wait("every message", all).await;
@@ -259,8 +264,8 @@ async fn a_cut_that_ends_in_time_loses_neither_a_message_nor_a_member() {
     }
     sleep(Duration::from_millis(700)).await;
     heal_both(&pair.a, &pair.b);
-    hears_in_order(&pair.a, &pair.b, 100).await;
-    hears_in_order(&pair.b, &pair.a, 100).await;
+    receives_in_order(&pair.a, &pair.b, 100).await;
+    receives_in_order(&pair.b, &pair.a, 100).await;
     pair.undisturbed("a short cut").await;
 }
 
@@ -335,8 +340,8 @@ async fn a_dial_that_began_before_disconnect_peer_does_not_lift_it() {
             host.room.disconnect(&id("p")).expect("open");
         }
         let joins = host.times(&joined("p"));
-        let result = host.wait("a connection result", |told| {
-            told.iter().find_map(|told| match told {
+        let result = host.wait("a connection result", |reported| {
+            reported.iter().find_map(|reported| match reported {
                 Told::Connection(success, code) => Some((*success, *code)),
                 _ => None,
             })

@@ -28,7 +28,7 @@ fn leader_of(host: &Host) -> Option<String> {
 async fn claim_until_believed(member: &mut Member, victim: &Host, name: &str, first_term: u64) {
     let claims = async {
         for term in first_term.. {
-            member.tell_core(claim(name, term)).await;
+            member.notify_core(claim(name, term)).await;
             for _ in 0..20 {
                 sleep(Duration::from_millis(5)).await;
                 if leader_of(victim).as_deref() == Some(name) {
@@ -61,12 +61,12 @@ async fn a_counter_that_runs_away_costs_no_member_anything() {
             max_peers: 1,
             bans: Vec::new(),
         };
-        member.tell_core(claim("m", term)).await;
-        member.tell_core(heartbeat(follows)).await;
+        member.notify_core(claim("m", term)).await;
+        member.notify_core(heartbeat(follows)).await;
         member
-            .tell_core(Message::from(Stamped::new(stamp, nack)))
+            .notify_core(Message::from(Stamped::new(stamp, nack)))
             .await;
-        member.tell_core(Message::RoomRules(rules)).await;
+        member.notify_core(Message::RoomRules(rules)).await;
     }
     let far = MessageRole::Leader(Opaque::of(&led_by("m", u64::MAX)));
     member.send_as(0, 0x100, far, b"dropped").await;
@@ -110,8 +110,8 @@ async fn three_liars_in_a_row_cost_no_member_another_and_no_newcomer_its_place()
     .await;
     for host in [&pair.a, &pair.b] {
         c.send(&host.name, b"here to stay").await;
-        let told = Told::Message("c".to_owned(), b"here to stay".to_vec());
-        host.wait_for(told, 1).await;
+        let reported = Told::Message("c".to_owned(), b"here to stay".to_vec());
+        host.wait_for(reported, 1).await;
         assert_eq!((host.times(&left("c")), c.times(&left(&host.name))), (0, 0));
     }
     pair.undisturbed("a newcomer").await;
@@ -123,7 +123,7 @@ async fn three_claims_to_one_victim_cost_it_no_link() {
     let pair = Pair::settled("victim").await;
     let mut member = Attacker::new("m", "victim").join_to_lead(&pair.a).await;
     for n in 1..=2 {
-        member.tell_core(claim("m", n << 20)).await;
+        member.notify_core(claim("m", n << 20)).await;
     }
     claim_until_believed(&mut member, &pair.a, "m", 3 << 20).await;
     drop(member);
@@ -163,7 +163,9 @@ async fn some_addresses_are_never_dialled_at_any_peers_request() {
         let address = address.parse().expect("an address");
         entry(&format!("x{n}"), vec![address])
     });
-    member.tell_core(Message::PeerList(entries.collect())).await;
+    member
+        .notify_core(Message::PeerList(entries.collect()))
+        .await;
     pair.undisturbed("bad addresses").await;
     // a is the smaller id, so it would dial at once.
     let views = pair.a.room.snapshot().peers.len();
@@ -188,7 +190,9 @@ async fn a_thousand_bogus_introductions_are_dialled_a_few_at_a_time() {
             let address = SocketAddr::from(([127, 1, list, n], port));
             entry(&format!("x{list}-{n}"), vec![address])
         });
-        member.tell_core(Message::PeerList(entries.collect())).await;
+        member
+            .notify_core(Message::PeerList(entries.collect()))
+            .await;
     }
     let start = Instant::now();
     let mut dials = std::collections::BTreeSet::new();
@@ -218,7 +222,7 @@ async fn a_peer_with_another_name_than_introduced_does_not_stay_in_dialling() {
         key: other.process.identity.fingerprint(),
         addresses: vec![other.process.address()],
     };
-    member.tell_core(Message::PeerList(vec![ghost])).await;
+    member.notify_core(Message::PeerList(vec![ghost])).await;
     let connection = other.process.accept().await.expect("dialled");
     let admitted = in_time(accept_pake(&connection, &other.proof)).await;
     let (mut send, mut recv) = admitted.expect("the room is known");
@@ -249,7 +253,7 @@ async fn introduced_while_it_dials(pair: &Pair, session: &str) -> (Attacker, Con
     let addresses = vec![z.process.address()];
     let id = id("z");
     let entry = PeerEntry { id, key, addresses };
-    member.tell_core(Message::PeerList(vec![entry])).await;
+    member.notify_core(Message::PeerList(vec![entry])).await;
     eventually("z is introduced", || {
         pair.a.room.snapshot().peer("z").is_some()
     })
@@ -323,7 +327,7 @@ async fn members_that_come_and_go_leave_nothing_behind() {
         let name = format!("m{n}");
         let mut member = Attacker::new(&name, "come and go").join(&pair.a).await;
         // It leaves, but neither ends its lane nor closes.
-        member.tell_core(Message::Leave { successor: None }).await;
+        member.notify_core(Message::Leave { successor: None }).await;
         assert!(pair.a.census().departing <= 65);
     }
     pair.a.wait_for(left("m99"), 1).await;

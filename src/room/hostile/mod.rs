@@ -67,7 +67,7 @@ fn left(name: &str) -> Told {
     Told::Left(name.to_owned())
 }
 
-fn told(from: &str, payload: &[u8]) -> Told {
+fn reported(from: &str, payload: &[u8]) -> Told {
     Told::Message(from.to_owned(), payload.to_vec())
 }
 
@@ -144,7 +144,7 @@ async fn eventually(what: &str, condition: impl Fn() -> bool) {
 struct Host {
     name: String,
     room: Arc<Room>,
-    told: Arc<watch::Sender<Vec<Told>>>,
+    reported: Arc<watch::Sender<Vec<Told>>>,
 }
 
 impl Host {
@@ -178,19 +178,19 @@ impl Host {
 
     /// The host of a room; it takes no messages until [`Host::listen`].
     fn of(name: &str, room: Room) -> Self {
-        let told = Arc::new(watch::Sender::new(Vec::new()));
-        let tell = Arc::clone(&told);
+        let reported = Arc::new(watch::Sender::new(Vec::new()));
+        let notify = Arc::clone(&reported);
         let status = move |(peer, status): (&PeerId, PeerStatus)| {
             let event = match status {
                 PeerStatus::Connected => joined(peer.as_str()),
                 _ => left(peer.as_str()),
             };
-            tell.send_modify(|told| told.push(event));
+            notify.send_modify(|reported| reported.push(event));
         };
-        let tell = Arc::clone(&told);
+        let notify = Arc::clone(&reported);
         let result = move |result: &ConnectionResult| {
             let event = Told::Connection(result.success, result.code);
-            tell.send_modify(|told| told.push(event));
+            notify.send_modify(|reported| reported.push(event));
         };
         let dispatch = room.dispatch();
         dispatch.register::<kind::PeerStatus>(Some(Arc::new(status)));
@@ -198,15 +198,15 @@ impl Host {
         Self {
             name: name.to_owned(),
             room: Arc::new(room),
-            told,
+            reported,
         }
     }
 
     fn listen(&self) {
-        let tell = Arc::clone(&self.told);
+        let notify = Arc::clone(&self.reported);
         let receive = move |message: &Incoming| {
             let event = Told::Message(message.from.to_string(), message.payload.to_vec());
-            tell.send_modify(|told| told.push(event));
+            notify.send_modify(|reported| reported.push(event));
         };
         let dispatch = self.room.dispatch();
         dispatch.register::<kind::Receive>(Some(Arc::new(receive)));
@@ -232,44 +232,49 @@ impl Host {
     }
 
     async fn connect_address(&self, address: SocketAddr) -> (bool, i32) {
-        let before = self.told.borrow().len();
+        let before = self.reported.borrow().len();
         self.connect_to(address);
-        self.wait("a connection result", |told| {
-            told[before..].iter().find_map(|told| match told {
-                Told::Connection(success, code) => Some((*success, *code)),
-                _ => None,
-            })
+        self.wait("a connection result", |reported| {
+            reported[before..]
+                .iter()
+                .find_map(|reported| match reported {
+                    Told::Connection(success, code) => Some((*success, *code)),
+                    _ => None,
+                })
         })
         .await
     }
 
     /// Waits until the host has received what `find` looks for.
     async fn wait<T>(&self, what: &str, find: impl Fn(&[Told]) -> Option<T>) -> T {
-        let mut told = self.told.subscribe();
-        let seen = tokio::time::timeout(TIMEOUT, told.wait_for(|told| find(told).is_some()));
+        let mut reported = self.reported.subscribe();
+        let seen = tokio::time::timeout(
+            TIMEOUT,
+            reported.wait_for(|reported| find(reported).is_some()),
+        );
         if seen.await.is_err() {
-            let told = self.told.borrow();
-            let last = &told[told.len().saturating_sub(50)..];
+            let reported = self.reported.borrow();
+            let last = &reported[reported.len().saturating_sub(50)..];
             panic!("{} was not told of {what}; last: {last:#?}", self.name);
         }
-        find(&self.told.borrow()).expect("just seen, and nothing is taken back")
+        find(&self.reported.borrow()).expect("just seen, and nothing is taken back")
     }
 
     async fn wait_for(&self, event: Told, times: usize) {
         let what = format!("{event:?}, {times} times");
-        let enough = |told: &[Told]| (times_in(told, &event) >= times).then_some(());
+        let enough = |reported: &[Told]| (times_in(reported, &event) >= times).then_some(());
         self.wait(&what, enough).await;
     }
 
     fn times(&self, event: &Told) -> usize {
-        times_in(&self.told.borrow(), event)
+        times_in(&self.reported.borrow(), event)
     }
 
     /// The events without messages and connection results.
     fn comings_and_goings(&self) -> Vec<Told> {
-        let told = self.told.borrow();
-        let is_state = |told: &&Told| matches!(told, Told::Joined(_) | Told::Left(_));
-        told.iter().filter(is_state).cloned().collect()
+        let reported = self.reported.borrow();
+        let is_state = |reported: &&Told| matches!(reported, Told::Joined(_) | Told::Left(_));
+        reported.iter().filter(is_state).cloned().collect()
     }
 
     fn has(&self, peer: &str) -> bool {
@@ -290,9 +295,10 @@ impl Host {
     }
 
     fn messages_from(&self, peer: &str) -> Vec<Vec<u8>> {
-        let told = self.told.borrow();
-        told.iter()
-            .filter_map(|told| match told {
+        let reported = self.reported.borrow();
+        reported
+            .iter()
+            .filter_map(|reported| match reported {
                 Told::Message(from, payload) if from == peer => Some(payload.clone()),
                 _ => None,
             })
@@ -310,8 +316,11 @@ impl Host {
     }
 }
 
-fn times_in(told: &[Told], event: &Told) -> usize {
-    told.iter().filter(|told| *told == event).count()
+fn times_in(reported: &[Told], event: &Told) -> usize {
+    reported
+        .iter()
+        .filter(|reported| *reported == event)
+        .count()
 }
 
 /// Two honest members in a settled room.
@@ -346,10 +355,10 @@ impl Pair {
         for (one, other) in [(&self.a, &self.b), (&self.b, &self.a)] {
             assert_eq!(one.times(&joined(&other.name)), 1, "after {after}");
             assert_eq!(one.times(&left(&other.name)), 0, "after {after}");
-            let told = Told::Message(one.name.clone(), payload.to_vec());
-            let before = other.times(&told);
+            let reported = Told::Message(one.name.clone(), payload.to_vec());
+            let before = other.times(&reported);
             one.send(&other.name, payload).await;
-            other.wait_for(told, before + 1).await;
+            other.wait_for(reported, before + 1).await;
         }
     }
 }
@@ -474,7 +483,7 @@ impl Attacker {
             lane: None,
             beats: 0,
         };
-        member.say_bytes(&first_words()).await;
+        member.send_bytes(&first_words()).await;
         let ready = in_time(read_frame(&mut member.recv, 8)).await;
         let ready = ready.expect("an answer");
         assert_eq!(postcard::from_bytes(&ready), Ok(ControlFrame::Ready));
@@ -505,25 +514,25 @@ struct Member {
 }
 
 impl Member {
-    async fn say<T: Serialize>(&mut self, value: &T) {
+    async fn emit<T: Serialize>(&mut self, value: &T) {
         let mut buffer = BytesMut::new();
         put_value(&mut buffer, value).expect("encodes");
-        self.say_bytes(&buffer).await;
+        self.send_bytes(&buffer).await;
     }
 
-    async fn say_bytes(&mut self, bytes: &[u8]) {
+    async fn send_bytes(&mut self, bytes: &[u8]) {
         // The other end may have given the link up meanwhile.
         let _ = in_time(self.control.write_all(bytes)).await;
     }
 
     /// Sends a message of the core. A heartbeat gets the next number: an older one would be ignored.
-    async fn tell_core(&mut self, mut message: Message) {
+    async fn notify_core(&mut self, mut message: Message) {
         let incarnation = self.incarnation;
         if let Message::Heartbeat(heartbeat) = &mut message {
             self.beats += 1;
             heartbeat.seq = self.beats;
         }
-        self.say(&ControlFrame::Core(Envelope {
+        self.emit(&ControlFrame::Core(Envelope {
             incarnation,
             message,
         }))
@@ -538,7 +547,7 @@ impl Member {
         lane
     }
 
-    async fn send_bytes(&mut self, bytes: &[u8]) {
+    async fn send_on_lane(&mut self, bytes: &[u8]) {
         if self.lane.is_none() {
             self.lane = Some(self.open_lane(LaneHeader { lane: 0 }).await);
         }
@@ -548,7 +557,7 @@ impl Member {
 
     async fn send_as(&mut self, seq: u64, msg_type: u16, role: MessageRole, payload: &[u8]) {
         let frame = message_frame(seq, msg_type, 0, role, payload);
-        self.send_bytes(&frame).await;
+        self.send_on_lane(&frame).await;
     }
 
     async fn send(&mut self, seq: u64, payload: &[u8]) {

@@ -108,17 +108,21 @@ async fn each_dial_of_many_names_has_one_result_within_its_time() {
     for number in 0..DIALS {
         connect_by_name(&host, &format!("host{number}.example:9"));
     }
-    let results = |told: &[Told]| {
-        let is_result = |told: &&Told| matches!(told, Told::Connection(false, _));
-        told.iter().filter(is_result).count()
+    let results = |reported: &[Told]| {
+        let is_result = |reported: &&Told| matches!(reported, Told::Connection(false, _));
+        reported.iter().filter(is_result).count()
     };
-    host.wait("results", |told| (results(told) >= DIALS).then_some(()))
-        .await;
+    host.wait("results", |reported| {
+        (results(reported) >= DIALS).then_some(())
+    })
+    .await;
     // No lookup has returned, so no other begins; its dial still ends in time.
     connect_by_name(&host, "last.example:9");
-    host.wait("the last", |told| (results(told) > DIALS).then_some(()))
-        .await;
-    assert_eq!(results(&host.told.borrow()), DIALS + 1);
+    host.wait("the last", |reported| {
+        (results(reported) > DIALS).then_some(())
+    })
+    .await;
+    assert_eq!(results(&host.reported.borrow()), DIALS + 1);
     assert_eq!(silent.asked(), MAX_LOOKUPS);
     silent.give_up();
     connect_by_name(&host, "later.example:9");
@@ -136,14 +140,14 @@ async fn a_resolver_that_fails_or_panics_ends_its_dial_and_no_other() {
     let host = open("a", lookup, Duration::from_secs(5));
     let other = Host::open("b", "names");
     for name in ["panics.example", "nowhere.example", "unknown.example"] {
-        let before = host.told.borrow().len();
+        let before = host.reported.borrow().len();
         connect_by_name(&host, &format!("{name}:9"));
-        host.wait(name, |told| (told.len() > before).then_some(()))
+        host.wait(name, |reported| (reported.len() > before).then_some(()))
             .await;
-        let told = host.told.borrow()[before].clone();
+        let reported = host.reported.borrow()[before].clone();
         assert!(
-            matches!(told, Told::Connection(false, _)),
-            "{name}: {told:?}"
+            matches!(reported, Told::Connection(false, _)),
+            "{name}: {reported:?}"
         );
     }
     connect_by_name(&host, &format!("here.example:{}", other.port()));

@@ -372,8 +372,8 @@ async fn each_violation_costs_only_the_violators_link() {
         let offender = Attacker::new(&name, "offences");
         let mut member = offender.join(&pair.a).await;
         match offence {
-            Offence::Control(bytes) => member.say_bytes(&bytes).await,
-            Offence::Lane(bytes) => member.send_bytes(&bytes).await,
+            Offence::Control(bytes) => member.send_bytes(&bytes).await,
+            Offence::Lane(bytes) => member.send_on_lane(&bytes).await,
             Offence::Streams(lane, streams) => {
                 for bytes in streams {
                     let mut stream = member.open_lane(LaneHeader { lane }).await;
@@ -412,7 +412,7 @@ async fn an_offender_does_not_get_back_by_saying_that_its_host_asked_for_it() {
     let pair = Pair::settled("by hand").await;
     let offender = Attacker::new("m", "by hand");
     let mut member = offender.join(&pair.a).await;
-    member.say(&ControlFrame::Ready).await;
+    member.emit(&ControlFrame::Ready).await;
     assert_eq!(member.closed().await, close::VIOLATION);
     pair.a.wait_for(left("m"), 1).await;
     for name in ["m", "another name"] {

@@ -82,8 +82,8 @@ async fn a_member_that_does_not_lead_relays_for_no_other() {
         }
     }
     member.send(seq, b"its own").await;
-    pair.a.wait_for(told("m", b"its own"), 1).await;
-    assert_eq!(pair.a.times(&told("b", b"forged")), 0);
+    pair.a.wait_for(reported("m", b"its own"), 1).await;
+    assert_eq!(pair.a.times(&reported("b", b"forged")), 0);
     assert_eq!(pair.a.room.dropped_relays(), seq);
     assert_eq!(leader_of(&pair.a), Some(leader), "it is believed no record");
     pair.undisturbed("an impostor").await;
@@ -114,7 +114,7 @@ async fn a_leader_relays_for_others_but_not_for_the_receiver_and_each_broadcast_
         let payload = format!("{seq}");
         member.send_as(seq, 0x100, role, payload.as_bytes()).await;
     }
-    pair.a.wait_for(told("b", b"6"), 1).await;
+    pair.a.wait_for(reported("b", b"6"), 1).await;
     let numbers = pair.a.messages_from("b");
     assert_eq!(numbers, [b"0", b"2", b"5", b"6"].map(|n| n.to_vec()));
     assert!(pair.a.messages_from("a").is_empty());
@@ -145,7 +145,7 @@ async fn broadcasts_that_come_twice_or_out_of_turn_are_relayed_once_in_turn() {
         member.send_as(seq, 0x100, role, payload.as_bytes()).await;
     }
     for host in [leader, other] {
-        host.wait_for(told("m", b"5"), 1).await;
+        host.wait_for(reported("m", b"5"), 1).await;
         let expected = [b"0", b"1", b"2", b"5"].map(|n| n.to_vec());
         assert_eq!(host.messages_from("m"), expected, "{}", host.name);
     }
@@ -175,7 +175,7 @@ async fn a_leader_that_asks_for_broadcasts_without_end_gets_an_answer_and_nothin
             b"I lead",
         )
         .await;
-    pair.a.wait_for(told("m", b"I lead"), 1).await;
+    pair.a.wait_for(reported("m", b"I lead"), 1).await;
     pair.a.room.set_centralized(true);
     for _ in 0..10 {
         // The honest member may lead again by now.
@@ -183,7 +183,7 @@ async fn a_leader_that_asks_for_broadcasts_without_end_gets_an_answer_and_nothin
     }
     // It reads nothing.
     for _ in 0..2000 {
-        member.say(&ControlFrame::BroadcastAgain).await;
+        member.emit(&ControlFrame::BroadcastAgain).await;
     }
     pair.a.room.set_centralized(false);
     pair.undisturbed("a greedy leader").await;
@@ -205,7 +205,7 @@ async fn led_for_a_moment(session: &str) -> (Pair, Member) {
     for n in 0..3 {
         pair.b.broadcast(n).await;
     }
-    pair.a.wait_for(told("b", &[2]), 1).await;
+    pair.a.wait_for(reported("b", &[2]), 1).await;
     let member = Attacker::new("m", session).join_to_lead(&pair.a).await;
     (pair, member)
 }
@@ -243,7 +243,7 @@ async fn b_is_heard_again(pair: &Pair) {
         pair.b.broadcast(n).await;
         expected.push(vec![n]);
     }
-    pair.a.wait_for(told("b", &[19]), 1).await;
+    pair.a.wait_for(reported("b", &[19]), 1).await;
     let heard = pair.a.messages_from("b").into_iter();
     let heard: Vec<_> = heard.filter(|payload| payload.len() == 1).collect();
     assert_eq!(heard, expected);
@@ -271,9 +271,9 @@ async fn a_leader_that_invents_an_incarnation_of_another_does_not_silence_it() {
     }
     member.send(3, b"behind").await;
     pair.undisturbed("a lane that waits").await;
-    assert_eq!(pair.a.times(&told("m", b"behind")), 0);
-    pair.a.wait_for(told("m", b"behind"), 1).await;
-    assert_eq!(pair.a.times(&told("b", b"forged")), 0);
+    assert_eq!(pair.a.times(&reported("m", b"behind")), 0);
+    pair.a.wait_for(reported("m", b"behind"), 1).await;
+    assert_eq!(pair.a.times(&reported("b", b"forged")), 0);
     assert_eq!(pair.a.room.dropped_relays() - before, 3);
     b_is_heard_again(&pair).await;
 }
@@ -293,7 +293,7 @@ async fn a_leader_that_invents_numbers_of_another_does_not_silence_it() {
         };
         member.send_as(seq, 0x100, role, b"forged").await;
     }
-    pair.a.wait_for(told("b", b"forged"), 201).await;
+    pair.a.wait_for(reported("b", b"forged"), 201).await;
     b_is_heard_again(&pair).await;
 }
 
@@ -302,7 +302,7 @@ async fn deposed(pair: &Pair, member: &mut Member, record: &Record) {
     member
         .send_as(0, 0x100, forwarded("b", record), b"while it led")
         .await;
-    pair.a.wait_for(told("b", b"while it led"), 1).await;
+    pair.a.wait_for(reported("b", b"while it led"), 1).await;
     pair.a.room.set_leader(&id("a")).expect("itself");
     eventually("b follows again", || {
         leader_of(&pair.a).as_deref() == Some("a") && leader_of(&pair.b).as_deref() == Some("a")
@@ -317,7 +317,7 @@ async fn numbers_that_a_former_leader_uses_up_cost_the_origin_nothing() {
     let incarnation = life_of_b(&pair, "used up").await;
     deposed(&pair, &mut member, &record).await;
     pair.b.broadcast(3).await;
-    pair.a.wait_for(told("b", &[3]), 1).await;
+    pair.a.wait_for(reported("b", &[3]), 1).await;
     // The leader's relayed messages reveal the next numbers.
     let next = pair.b.room.shared.outboxes.next_broadcast();
     for n in 0..10 {
@@ -330,13 +330,13 @@ async fn numbers_that_a_former_leader_uses_up_cost_the_origin_nothing() {
         member.send_as(1 + n, 0x100, role, b"forged").await;
     }
     member.send(11, b"behind").await;
-    pair.a.wait_for(told("m", b"behind"), 1).await;
+    pair.a.wait_for(reported("m", b"behind"), 1).await;
     let mut expected: Vec<_> = (0..4).map(|n| vec![n]).collect();
     for n in 4..20 {
         pair.b.broadcast(n).await;
         expected.push(vec![n]);
     }
-    pair.a.wait_for(told("b", &[19]), 1).await;
+    pair.a.wait_for(reported("b", &[19]), 1).await;
     let heard = pair.a.messages_from("b").into_iter();
     let heard: Vec<_> = heard.filter(|payload| payload.len() == 1).collect();
     assert_eq!(heard, expected, "each once");
@@ -374,7 +374,7 @@ async fn a_former_leader_may_relay_for_a_moment_only() {
         seq += 1;
     }
     member.send(seq, b"behind").await;
-    pair.a.wait_for(told("m", b"behind"), 1).await;
+    pair.a.wait_for(reported("m", b"behind"), 1).await;
     assert_eq!(pair.a.messages_from("b").len(), delivered);
     assert!(pair.a.room.dropped_relays() >= before + 5);
     b_is_heard_again(&pair).await;
@@ -432,15 +432,15 @@ async fn a_broadcast_that_a_lost_leader_could_not_relay_goes_through_the_next_on
         cut(host.port(), lost.port());
     }
     let all: Vec<_> = (0..COUNT).collect();
-    receiver.wait_for(told("b", &[COUNT - 1]), 1).await;
-    cut_off.wait_for(told("b", &[COUNT - 1]), 1).await;
+    receiver.wait_for(reported("b", &[COUNT - 1]), 1).await;
+    cut_off.wait_for(reported("b", &[COUNT - 1]), 1).await;
     assert_eq!(numbers_from(receiver, "b"), all, "once, in order");
     // Messages that the lost leader had queued for d are lost; no more is promised.
     assert_eq!(numbers_from(cut_off, "b"), all[8..]);
     assert_eq!(numbers_from(lost, "b"), all[..8]);
     origin.broadcast(COUNT).await;
     for host in [receiver, cut_off] {
-        host.wait_for(told("b", &[COUNT]), 1).await;
+        host.wait_for(reported("b", &[COUNT]), 1).await;
     }
 }
 
@@ -455,11 +455,11 @@ async fn the_leader_is_stopped_for_one_origin_only_and_goes_on_when_the_peer_is_
     // The origin waits behind its own broadcasts; others do not.
     origin.send("a", b"behind").await;
     receiver.send("a", b"beside").await;
-    leader.wait_for(told("c", b"beside"), 1).await;
+    leader.wait_for(reported("c", b"beside"), 1).await;
     assert_eq!(numbers_from(leader, "b").len(), 8);
     leader.room.disconnect(&id("d")).expect("another");
-    leader.wait_for(told("b", b"behind"), 1).await;
+    leader.wait_for(reported("b", b"behind"), 1).await;
     let all: Vec<_> = (0..20).collect();
-    receiver.wait_for(told("b", &[19]), 1).await;
+    receiver.wait_for(reported("b", &[19]), 1).await;
     assert_eq!(numbers_from(receiver, "b"), all);
 }

@@ -65,8 +65,8 @@ async fn a_member_whose_clock_was_set_back_replaces_its_dead_incarnation() {
     assert_eq!(again.connect(&pair.a).await, (true, 0));
     pair.a.wait_for(joined("c"), 2).await;
     pair.b.wait_for(joined("c"), 1).await;
-    let told = [joined("b"), joined("c"), left("c"), joined("c")];
-    assert_eq!(pair.a.comings_and_goings(), told);
+    let reported = [joined("b"), joined("c"), left("c"), joined("c")];
+    assert_eq!(pair.a.comings_and_goings(), reported);
     again.send("a", b"I am back").await;
     let message = Told::Message("c".into(), b"I am back".to_vec());
     pair.a.wait_for(message, 1).await;

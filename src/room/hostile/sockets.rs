@@ -16,9 +16,9 @@ async fn a_room_whose_socket_fails_keeps_its_port_and_its_links() {
     let port = pair.a.port();
     shut_down(port);
     pair.a.send("b", b"after").await;
-    pair.b.wait_for(told("a", b"after"), 1).await;
+    pair.b.wait_for(reported("a", b"after"), 1).await;
     pair.b.send("a", b"back").await;
-    pair.a.wait_for(told("b", b"back"), 1).await;
+    pair.a.wait_for(reported("b", b"back"), 1).await;
     assert_eq!(pair.a.port(), port);
     for (host, peer) in [(&pair.a, "b"), (&pair.b, "a")] {
         let meter = host.room.peer_meter(&id(peer)).expect("linked");

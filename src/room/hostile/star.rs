@@ -146,7 +146,7 @@ async fn invalid_tunnel_packets_cost_only_their_sender_the_link() {
     }
     for (from, to) in [(&one, &two), (&two, &one)] {
         from.send(&to.name, b"still").await;
-        to.wait_for(told(&from.name, b"still"), 1).await;
+        to.wait_for(reported(&from.name, b"still"), 1).await;
         assert_eq!(to.times(&left(&from.name)), 0);
     }
 }

@@ -237,7 +237,7 @@ fn another_roster_than_that_of_the_first_start_is_refused() {
     let key = |digit: &str| digit.repeat(64);
     let first = format!("a\nb\nc {}", key("1"));
     directory.start(&first, None).expect("a first start");
-    for (voters, says) in [
+    for (voters, expected) in [
         ("a\nb\nd".to_owned(), "it adds \"d\", it lacks \"c\";"),
         (format!("{first}\nd\ne"), "it adds \"d\", \"e\";"),
         (format!("a\nc {}", key("1")), "it lacks \"b\";"),
@@ -250,7 +250,7 @@ fn another_roster_than_that_of_the_first_start_is_refused() {
         assert_eq!(error.code(), Code::InvalidArgument);
         let error = error.to_string();
         for part in [
-            says,
+            expected,
             "another session id",
             "remove the state files of all members while none of them runs",
         ] {
@@ -283,7 +283,7 @@ fn a_file_of_another_version_is_refused_as_such() {
     directory.start("a", None).expect("a first start");
     let path = directory.state();
     let mut bytes = fs::read(&path).expect("there");
-    for (version, says) in [
+    for (version, expected) in [
         (1, "an older library wrote it, without a roster"),
         (4, "newer"),
     ] {
@@ -293,7 +293,10 @@ fn a_file_of_another_version_is_refused_as_such() {
         assert_eq!(error.code(), Code::InvalidArgument);
         let error = error.to_string();
         let version = format!("has version {version}, and this library reads version 3");
-        assert!(error.contains(&version) && error.contains(says), "{error}");
+        assert!(
+            error.contains(&version) && error.contains(expected),
+            "{error}"
+        );
     }
 }
 
@@ -339,8 +342,8 @@ fn the_file_of_another_strategy_is_refused() {
     let opened = StateFile::open(&directory.0, member, Some(&roster("a")), gossip, None, now);
     let error = opened.map(drop).expect_err("raft wrote it");
     assert_eq!(error.code(), Code::InvalidArgument);
-    let says = "strategy is gossip, but the state file belongs to the strategy \"raft\"";
-    assert!(error.to_string().contains(says), "{error}");
+    let expected = "strategy is gossip, but the state file belongs to the strategy \"raft\"";
+    assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[test]

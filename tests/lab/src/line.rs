@@ -68,7 +68,7 @@ pub(crate) struct Line {
 /// Arrival times of a frame and its duplicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    Gone,
+    DownReason,
     Arrives(Duration, Option<Duration>),
 }
 
@@ -86,16 +86,16 @@ impl Line {
     pub(crate) fn send(&mut self, now: Duration, bytes: usize) -> Fate {
         if self.settings.cut {
             self.counters.cut += 1;
-            return Fate::Gone;
+            return Fate::DownReason;
         }
         let Some(sent) = self.transmit(now, bytes as u64) else {
             self.counters.dropped += 1;
-            return Fate::Gone;
+            return Fate::DownReason;
         };
         // After the queue: a frame that gets lost on the line has taken its time there.
         if self.happens(self.settings.loss) {
             self.counters.lost += 1;
-            return Fate::Gone;
+            return Fate::DownReason;
         }
         let duplicate = self.happens(self.settings.duplicate).then(|| {
             self.counters.duplicated += 1;
@@ -109,7 +109,7 @@ impl Line {
     pub(crate) fn resolve(&mut self, now: Duration) -> Fate {
         if self.settings.cut {
             self.counters.cut += 1;
-            return Fate::Gone;
+            return Fate::DownReason;
         }
         Fate::Arrives(now + self.settings.delay, None)
     }
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(line.send(MS, 1000), Fate::Arrives(2 * MS, None));
         assert_eq!(line.send(MS, 1000), Fate::Arrives(3 * MS, None));
         assert_eq!(line.send(MS, 1000), Fate::Arrives(4 * MS, None));
-        assert_eq!(line.send(MS, 1000), Fate::Gone);
+        assert_eq!(line.send(MS, 1000), Fate::DownReason);
         assert_eq!(line.counters.dropped, 1);
         assert_eq!(line.send(2 * MS, 1000), Fate::Arrives(5 * MS, None));
         assert_eq!(line.send(9 * MS, 1000), Fate::Arrives(10 * MS, None));
@@ -239,8 +239,8 @@ mod tests {
             cut: true,
             ..Settings::default()
         });
-        assert_eq!(line.send(MS, 100), Fate::Gone);
-        assert_eq!(line.resolve(MS), Fate::Gone);
+        assert_eq!(line.send(MS, 100), Fate::DownReason);
+        assert_eq!(line.resolve(MS), Fate::DownReason);
         assert_eq!(line.counters.cut, 2);
     }
 

@@ -125,7 +125,7 @@ impl Run<'_> {
     /// Whether the larger side's leader stays: with LargestSide, and if no member gets a false report that the leader's process
     /// ended (G3).
     fn stays_with_the_larger(&self) -> bool {
-        !self.plan.rules.highest_term && self.plan.rules.silence_is_told
+        !self.plan.rules.highest_term && self.plan.rules.silence_is_reported
     }
 
     /// Runs until `done`, and reports a violation if that takes longer than `bound` from `from` on.
@@ -418,7 +418,7 @@ impl Run<'_> {
         for (from, to) in &cuts {
             self.world.cut(*from, *to);
         }
-        self.world.slots[leader].told.clear();
+        self.world.slots[leader].reported.clear();
         let from = self.world.now;
         // The last arrival may be the slowest answer ever measured: losses held its stream up until now. The leader adapts its
         // timeout at its next tick, and announces it in the next heartbeat.
@@ -426,11 +426,11 @@ impl Run<'_> {
         let measured = from + slowest_clock(interval * 2) + self.rtt();
         self.run_until(measured);
         let process = self.world.slots[leader].process.as_ref();
-        let told = process.and_then(|process| process.election_timeout_min);
-        let shortest = told.unwrap_or(self.world.settings.election_timeout_min);
+        let notified = process.and_then(|process| process.election_timeout_min);
+        let shortest = notified.unwrap_or(self.world.settings.election_timeout_min);
         let bound = slowest_clock(shortest * 2) + self.rtt();
         self.within("P13", from, bound, "a deaf leader leads on", |run| {
-            !run.world.slots[leader].told.is_empty()
+            !run.world.slots[leader].reported.is_empty()
         });
         for (from, to) in &cuts {
             self.world.mend(*from, *to);
@@ -517,11 +517,11 @@ impl Run<'_> {
             let oneself = self.world.slots[joiner].id.clone();
             let _ = self.world.command(joiner, Command::SetLeader(oneself));
         }
-        self.forget_told();
+        self.forget_reported();
         self.world.connect(joiner, contact);
         let until = self.world.now + ms(8_000);
         self.run_until(until);
-        self.nobody_was_told(&[joiner], "P16");
+        self.no_other_was_notified(&[joiner], "P16");
         self.leads_still("P16", leader);
         self.world.calm_since = Some(self.world.now);
     }
@@ -542,7 +542,7 @@ impl Run<'_> {
             return; // Some of the fixed voters are out of the room for good.
         }
         let troubled: Vec<usize> = others.into_iter().take(count).collect();
-        self.forget_told();
+        self.forget_reported();
         self.world.calm_since = None;
         for slot in &troubled {
             let slot = *slot;
@@ -566,7 +566,7 @@ impl Run<'_> {
         }
         let until = self.world.now + ms(8_000);
         self.run_until(until);
-        self.nobody_was_told(&troubled, "P14");
+        self.no_other_was_notified(&troubled, "P14");
         self.world.calm_since = Some(self.world.now + ms(400));
         let from = self.world.now;
         self.within("P9", from, LINKS_BACK, "links are down", Self::is_mesh);
@@ -582,25 +582,26 @@ impl Run<'_> {
         self.leads_still("P14", leader);
     }
 
-    pub(crate) fn forget_told(&mut self) {
+    pub(crate) fn forget_reported(&mut self) {
         for slot in &mut self.world.slots {
-            slot.told.clear();
+            slot.reported.clear();
         }
     }
 
-    fn nobody_was_told(&mut self, but: &[usize], property: &'static str) {
+    fn no_other_was_notified(&mut self, but: &[usize], property: &'static str) {
         if self.world.violation.is_some() {
             return;
         }
-        let told = |slot: &usize| !but.contains(slot) && !self.world.slots[*slot].told.is_empty();
-        let Some(slot) = (0..self.world.slots.len()).find(told) else {
+        let notified =
+            |slot: &usize| !but.contains(slot) && !self.world.slots[*slot].reported.is_empty();
+        let Some(slot) = (0..self.world.slots.len()).find(notified) else {
             return;
         };
         let place = &self.world.slots[slot];
         let text = format!(
             "{} was told {:?}{}",
             place.id,
-            place.told,
+            place.reported,
             self.world.describe()
         );
         self.world.violate(property, text);

@@ -162,7 +162,7 @@ impl<'a> Run<'a> {
                 slot.key = Some(Fingerprint(key));
             }
         }
-        world.silence_is_told_as = if plan.rules.silence_is_told {
+        world.silence_is_reported_as = if plan.rules.silence_is_reported {
             LinkEnd::Silent
         } else {
             LinkEnd::Closed
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
         Self {
             plan,
             watch,
-            stability: Stability::new(&world, plan.rules.silence_is_told),
+            stability: Stability::new(&world, plan.rules.silence_is_reported),
             undo: Vec::new(),
             upkeep_at: world.now + UPKEEP,
             sample_at: world.now + SAMPLE,
@@ -838,13 +838,13 @@ impl Run<'_> {
             return true;
         };
         let runs = |slot: usize| self.world.slots[slot].process.is_some();
-        let all_hear_all = self
+        let all_are_linked = self
             .plan
             .apart
             .is_none_or(|(a, b)| !roster.contains(&a) || !roster.contains(&b));
         let learns = |slot: usize| {
             let others = roster.iter().filter(|other| **other != slot);
-            all_hear_all && { others }.all(|other| runs(*other) && !self.world.is_stale(*other))
+            all_are_linked && { others }.all(|other| runs(*other) && !self.world.is_stale(*other))
         };
         let votes = |slot: &usize| {
             self.world.may_lead(*slot) && (!self.world.is_stale(*slot) || learns(*slot))

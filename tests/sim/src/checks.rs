@@ -72,7 +72,7 @@ struct Life {
     unseen: Vec<Stamp>,
     /// State since it reported that its state file is not the newest.
     noticed: Option<Noticed>,
-    told: Option<PeerId>,
+    reported: Option<PeerId>,
     /// The last leader that it was notified to have lost, and its incarnation, if no member can have received from that one for a
     /// while.
     ended: Option<(PeerId, u64)>,
@@ -85,7 +85,7 @@ struct Life {
     /// Peers that it was notified to have lost for a while.
     lost: BTreeMap<PeerId, u64>,
     /// Peers that left, with their incarnations.
-    said_farewell: BTreeMap<PeerId, u64>,
+    sent_leave: BTreeMap<PeerId, u64>,
     /// Peers that it was notified to be kicked.
     kicked: BTreeSet<PeerId>,
     led_under: Option<Record>,
@@ -191,17 +191,17 @@ impl Checker {
                 record: disk
                     .flatten()
                     .map_or_else(Record::default, |saved| saved.record.clone()),
-                votes: past.told.clone(),
+                votes: past.reported.clone(),
                 past,
                 unseen: Vec::new(),
                 noticed: None,
-                told: None,
+                reported: None,
                 ended: None,
                 may_lead: true,
                 linked: BTreeMap::new(),
                 joined: BTreeMap::new(),
                 lost: BTreeMap::new(),
-                said_farewell: BTreeMap::new(),
+                sent_leave: BTreeMap::new(),
                 kicked: BTreeSet::new(),
                 led_under: None,
                 followed: None,
@@ -308,7 +308,7 @@ impl Checker {
 
     /// The leader that this node shows, and its incarnation, if that process ended so long ago that no member can know better.
     fn ended_leader(&self, slot: usize) -> Option<(PeerId, u64)> {
-        let leader = self.lives.get(&slot)?.told.as_ref()?;
+        let leader = self.lives.get(&slot)?.reported.as_ref()?;
         let ended = *self.ended.get(leader)?;
         let births = *self.births.get(leader)?;
         (self.now >= ended + self.settles).then(|| (leader.clone(), births))
@@ -333,7 +333,7 @@ impl Checker {
         match output {
             Output::Transmit { to, envelope, .. } => {
                 if let Some(stamp) = decoded::stamp(&envelope.message) {
-                    life.past.says(&stamp);
+                    life.past.note(&stamp);
                 }
                 if let Some(Stamped { stamp, message, .. }) = decoded::voting(&envelope.message) {
                     life.speaks_as_a_voter(&stamp, &message)?;
@@ -341,14 +341,14 @@ impl Checker {
                         let voters = self.granted.entry((stamp.clone(), to.clone()));
                         voters.or_default().insert(life.id.clone());
                         life.vote(&stamp, to)?;
-                        life.past.told.insert(stamp.clone(), to.clone());
+                        life.past.reported.insert(stamp.clone(), to.clone());
                     }
                     if let ElectionMessage::VoteRequest { .. } = message {
-                        life.past.told.insert(stamp, life.id.clone());
+                        life.past.reported.insert(stamp, life.id.clone());
                     }
                 }
                 ensure(
-                    life.joined.contains_key(to) || farewell(&envelope.message),
+                    life.joined.contains_key(to) || leave_frame(&envelope.message),
                     "contract",
                     || {
                         format!(
@@ -359,7 +359,7 @@ impl Checker {
                 )?;
             }
             Output::Event(Event::Joined(peer)) => {
-                life.said_farewell.remove(peer);
+                life.sent_leave.remove(peer);
                 life.stays_out(peer)?;
                 let births = life.linked.get(peer).copied().unwrap_or(0);
                 let known = life.joined.insert(peer.clone(), births);
@@ -393,20 +393,20 @@ impl Checker {
                     life.kicked.insert(peer.clone());
                 }
                 if let (LeftReason::Left, Some(births)) = (why, births) {
-                    life.said_farewell.insert(peer.clone(), births);
+                    life.sent_leave.insert(peer.clone(), births);
                 }
             }
             Output::Event(Event::BanDropped { peer, .. }) => {
                 life.kicked.remove(peer);
             }
             Output::Event(Event::LeaderChanged(LeaderChange { new: leader, .. })) => {
-                ensure(life.told != *leader, "P8", || {
+                ensure(life.reported != *leader, "P8", || {
                     format!("{} is told {leader:?} twice in a row", life.id)
                 })?;
                 if let Some(leader) = leader {
                     let gone = !life.joined.contains_key(leader)
                         && life
-                            .said_farewell
+                            .sent_leave
                             .get(leader)
                             .is_some_and(|births| self.births.get(leader) == Some(births));
                     let one_of_two = self.namesakes.contains(leader);
@@ -428,7 +428,7 @@ impl Checker {
                 } else {
                     life.ended = ended;
                 }
-                life.told.clone_from(leader);
+                life.reported.clone_from(leader);
             }
             _ => {}
         }
@@ -458,8 +458,11 @@ impl Checker {
                 life.record, seen.record
             )
         })?;
-        ensure(life.told.as_ref() == seen.leader, "P8", || {
-            format!("{id} was told {:?} and shows {:?}", life.told, seen.leader)
+        ensure(life.reported.as_ref() == seen.leader, "P8", || {
+            format!(
+                "{id} was told {:?} and shows {:?}",
+                life.reported, seen.leader
+            )
         })?;
         let same = match &seen.members {
             Some(members) => life.joined.keys().eq(members.iter().copied()),
@@ -710,7 +713,7 @@ fn is_vote(output: &Output) -> bool {
 }
 
 /// The answer to a leave goes to a peer that leaves the membership in the same step.
-fn farewell(message: &Message) -> bool {
+fn leave_frame(message: &Message) -> bool {
     matches!(message, Message::LeaveAck | Message::Leave { .. })
 }
 

@@ -293,9 +293,9 @@ impl<'a> Search<'a> {
             return;
         }
         let outcome = self.members.outcome(outcome);
-        let (next, says, mut broken) = (outcome.next, outcome.says, outcome.broken);
+        let (next, sends, mut broken) = (outcome.next, outcome.sends, outcome.broken);
         let mut said = state.said;
-        for message in says.into_iter().flatten() {
+        for message in sends.into_iter().flatten() {
             let grown = self.sets.with(said, message);
             if grown != said && broken.is_none() {
                 let before = self.sets.list(said);

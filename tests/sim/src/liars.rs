@@ -266,7 +266,7 @@ impl Run<'_> {
             number,
             observed,
         };
-        for message in lie.told(words) {
+        for message in lie.reported(words) {
             let envelope = Envelope {
                 incarnation,
                 message,
@@ -315,7 +315,7 @@ impl Lie {
         }
     }
 
-    fn told(&self, words: Words) -> Vec<Message> {
+    fn reported(&self, words: Words) -> Vec<Message> {
         let heartbeat = |pulse| vec![decoded::heartbeat(pulse)];
         let leads = |assigned| {
             heartbeat(Pulse::Leads {
@@ -433,7 +433,7 @@ impl Lie {
             counter: next,
             proposer: proposer.clone(),
         };
-        let told: Vec<(Observation, SeededMessage)> = match words {
+        let reported: Vec<(Observation, SeededMessage)> = match words {
             Words::Chosen => vec![(before, SeededMessage::LeaderElected { claim: winner() })],
             Words::Votes => {
                 let proposal = |stage| SeededMessage::Proposal {
@@ -503,7 +503,7 @@ impl Lie {
                 ),
             ],
         };
-        let mut messages: Vec<Message> = told
+        let mut messages: Vec<Message> = reported
             .into_iter()
             .map(|(basis, message)| {
                 Message::Election(Opaque::of(&Based {

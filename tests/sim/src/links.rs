@@ -900,7 +900,7 @@ impl World {
         }
         if self.is_life(from, life) && by_core {
             let peer = self.slots[to].id.clone();
-            if !(kicked && self.hears_of_its_kick(from, &peer)) {
+            if !(kicked && self.learns_of_its_kick(from, &peer)) {
                 let _ = self.feed(from, Input::DialFailed { peer, permanent });
             }
         }

@@ -184,7 +184,7 @@ pub struct Rules {
     pub delay_ms: (u64, u64),
     /// Whether the peer learns that a link was closed for silence. Otherwise it looks like the end of the process, which is still
     /// alive: the core must cope with that, but may consider a leader gone (G3).
-    pub silence_is_told: bool,
+    pub silence_is_reported: bool,
     /// Whether processes of one place have one key.
     pub keeps_keys: bool,
 }
@@ -529,7 +529,7 @@ impl Draw {
             member_hold_ms,
             lateness_us: self.between(0, 3_000),
             delay_ms,
-            silence_is_told: self.chance(0.85),
+            silence_is_reported: self.chance(0.85),
             keeps_keys: fixed_voters || self.chance(0.5),
         }
     }

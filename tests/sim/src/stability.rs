@@ -58,13 +58,13 @@ pub struct Stability {
 
 impl Stability {
     /// For a room.
-    pub fn new(world: &World, silence_is_told: bool) -> Self {
+    pub fn new(world: &World, silence_is_reported: bool) -> Self {
         let settings = &world.settings;
         Self {
             // With HighestTerm any lone peer with a higher term wins: the property is about LargestSide. A member that is wrongly
             // notified of the end of the leader's process follows that (G3). A leader of gossip makes way for a lower one.
             applies: settings.merge == MergePolicy::LargestSide
-                && silence_is_told
+                && silence_is_reported
                 && world.profile.keeps_leaders(),
             fixed: settings.roster.as_ref().map_or(0, BTreeSet::len),
             window: slowest_clock(settings.election_timeout_max * 2),

@@ -120,7 +120,7 @@ pub struct Slot {
     /// Entry of its processes.
     pub entry: Entry,
     /// Every `LeaderChanged` of its host, with the time.
-    pub told: Vec<(Time, Option<PeerId>)>,
+    pub reported: Vec<(Time, Option<PeerId>)>,
     /// Whether its peer was kicked: no process starts there again.
     pub kicked: bool,
     /// Every other event of its host.
@@ -294,7 +294,7 @@ pub struct World {
     /// Empty datagrams after an urgent message.
     pub trailers: u32,
     /// The reason that the other end receives when a link is closed for its silence.
-    pub silence_is_told_as: LinkEnd,
+    pub silence_is_reported_as: LinkEnd,
     pub trace: Trace,
     /// The recorder of a picture, if one is wanted.
     pub recorder: Option<Recorder>,
@@ -362,7 +362,7 @@ impl World {
             questions: BTreeMap::new(),
             strikes: 0.0,
             trailers: TRAILERS,
-            silence_is_told_as: LinkEnd::Closed,
+            silence_is_reported_as: LinkEnd::Closed,
             trace,
             recorder: None,
             violation: None,
@@ -824,10 +824,10 @@ impl World {
             }
             _ => {}
         }
-        let told = self.slots[slot]
+        let reported = self.slots[slot]
             .process
             .as_ref()
-            .and_then(|process| self.told_by(process, &input));
+            .and_then(|process| self.reported_by(process, &input));
         self.note_heard(slot, &input);
         let Some(process) = &mut self.slots[slot].process else {
             return Ok(());
@@ -848,7 +848,7 @@ impl World {
             of_strategy: self.profile.before(&process.node, Some(&input)),
             members: places(&process.node),
             over: process.node.is_over(),
-            told,
+            reported,
         };
         if let Input::Command(Command::EnableAutoElection(enabled)) = &input {
             process.auto = *enabled;
@@ -876,7 +876,7 @@ impl World {
             of_strategy: self.profile.before(&process.node, None),
             members: places(&process.node),
             over: process.node.is_over(),
-            told: None,
+            reported: None,
         };
         let answer = question(&mut process.node, process.clock.local(now));
         // Only a command is refused.
@@ -913,7 +913,7 @@ impl World {
         self.note_belief(slot, &outputs);
         self.note_tenure(slot);
         self.check_path(slot, &outputs);
-        self.check_memory(slot, before.told.as_ref(), &outputs);
+        self.check_memory(slot, before.reported.as_ref(), &outputs);
         self.check_lied_to(slot, &outputs);
         self.check_room_end(slot, before.over, &outputs);
         let profile = Rc::clone(&self.profile);
@@ -961,7 +961,7 @@ impl World {
                     .add(self.now, format_args!("{} event {event:?}", place.id));
                 match event {
                     Event::LeaderChanged(LeaderChange { new: leader, .. }) => {
-                        place.told.push((self.now, leader));
+                        place.reported.push((self.now, leader));
                         if self.settings.hosts.talk {
                             self.speak_as_leader(slot);
                             self.speak_through_leader(slot);
@@ -1038,7 +1038,7 @@ impl World {
             .is_some_and(|deadline| deadline <= process.clock.local(self.now))
         {
             if self.settings.hosts.talk {
-                self.hear_transports(slot);
+                self.receive_transports(slot);
             }
             self.look_at_host(slot);
             let _ = self.feed(slot, Input::Tick);
@@ -1112,7 +1112,7 @@ struct Before {
     /// Whether its room was over.
     over: bool,
     /// A voter's heartbeat about state files.
-    told: Option<Told>,
+    reported: Option<Told>,
 }
 
 /// The present members as the host knows them, in order.
@@ -1125,7 +1125,7 @@ fn members_shown(node: &Node) -> Vec<&PeerId> {
     members
 }
 
-fn tells_of_members(output: &Output) -> bool {
+fn reports_members(output: &Output) -> bool {
     matches!(
         output,
         Output::Event(
@@ -1146,7 +1146,7 @@ impl Slot {
             host_silent_since: None,
             entry: Entry::Any,
             kicked: false,
-            told: Vec::new(),
+            reported: Vec::new(),
             events: Vec::new(),
             key: None,
             clock_rate: Clock::TRUE,

@@ -113,7 +113,7 @@ impl View {
 
 /// The reason why a peer is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Gone {
+pub enum DownReason {
     /// It sent a leave notice. A leader names its successor in it.
     Left {
         /// The peer that campaigns at once, if the peer led.
@@ -127,7 +127,7 @@ pub enum Gone {
     Silent,
 }
 
-impl Gone {
+impl DownReason {
     /// The successor that a leaving leader named.
     pub(super) fn successor(&self) -> Option<&PeerId> {
         match self {
@@ -187,7 +187,7 @@ pub enum Local {
         /// Its incarnation.
         incarnation: Incarnation,
         /// The reason.
-        why: Gone,
+        why: DownReason,
     },
     /// The host calls `SetLeader`.
     SetLeader {

@@ -14,7 +14,7 @@ pub(super) enum SessionEnd {
         successor: Option<PeerId>,
     },
     /// Its link is lost, and this node does not keep places.
-    NotKept(Gone),
+    NotKept(DownReason),
     /// Its place was kept for as long as the host wants, or is needed for another lost member.
     HoldOver,
     /// This node stopped dialling it.
@@ -67,22 +67,22 @@ impl SessionEnd {
     }
 
     /// The reason for the election. The end of a link alone ends no incarnation: others may still be linked to it (G3).
-    fn gone(&self) -> Gone {
+    fn gone(&self) -> DownReason {
         match self {
-            Self::Left { successor } => Gone::Left {
+            Self::Left { successor } => DownReason::Left {
                 successor: successor.clone(),
             },
             Self::NotKept(gone) => gone.clone(),
-            Self::Restarted | Self::Superseded => Gone::Closed,
-            Self::Kicked { .. } | Self::Moved => Gone::Removed,
-            Self::MovedThere => Gone::Left { successor: None },
+            Self::Restarted | Self::Superseded => DownReason::Closed,
+            Self::Kicked { .. } | Self::Moved => DownReason::Removed,
+            Self::MovedThere => DownReason::Left { successor: None },
             Self::HoldOver
             | Self::GaveUp
             | Self::EndedThere
             | Self::Disconnected { .. }
             | Self::Violation
             | Self::OtherRoom
-            | Self::RoomOver => Gone::Silent,
+            | Self::RoomOver => DownReason::Silent,
         }
     }
 

@@ -253,8 +253,8 @@ impl Node {
             _ => {}
         }
         let end = match why {
-            LinkEnd::Closed => return self.lose(now, peer, Gone::Closed),
-            LinkEnd::Silent => return self.lose(now, peer, Gone::Silent),
+            LinkEnd::Closed => return self.lose(now, peer, DownReason::Closed),
+            LinkEnd::Silent => return self.lose(now, peer, DownReason::Silent),
             LinkEnd::RoomEnded => return self.await_reason(now, peer),
             LinkEnd::Disconnected => SessionEnd::Disconnected {
                 code: 0,
@@ -333,7 +333,7 @@ impl Node {
     }
 
     /// Handles the loss of a member's link: its place is kept for a while, if the settings allow it.
-    fn lose(&mut self, now: Time, peer: &PeerId, gone: Gone) {
+    fn lose(&mut self, now: Time, peer: &PeerId, gone: DownReason) {
         if !self.config.auto_reconnect || self.ended {
             self.end_session(now, peer, SessionEnd::NotKept(gone));
             return;
@@ -351,7 +351,7 @@ impl Node {
     /// event waits for that.
     fn await_reason(&mut self, now: Time, peer: &PeerId) {
         self.introductions.forget(peer);
-        self.keep_place(now, peer, Gone::Closed, (now + REASON_LIMIT, true));
+        self.keep_place(now, peer, DownReason::Closed, (now + REASON_LIMIT, true));
     }
 
     /// Keeps the place of a member without a link for a while.
@@ -359,7 +359,7 @@ impl Node {
         &mut self,
         now: Time,
         peer: &PeerId,
-        gone: Gone,
+        gone: DownReason,
         (hold_until, ended): (Time, bool),
     ) {
         let Some(member) = self.membership.remove(peer) else {
@@ -400,7 +400,7 @@ impl Node {
         now: Time,
         peer: &PeerId,
         incarnation: Incarnation,
-        why: Gone,
+        why: DownReason,
     ) {
         self.elect(
             now,

@@ -580,9 +580,9 @@ impl Node {
         if self.config.election.policy.authority != Authority::Anyone || self.is_fixed() {
             return;
         }
-        let says = rules.max_peers;
+        let max_peers = rules.max_peers;
         self.adopt_hearsay(now, from, rules);
-        if self.is_leader() && says != self.room_rules.max_peers {
+        if self.is_leader() && max_peers != self.room_rules.max_peers {
             // It has the limit of a leader that this one does not follow; it needs the present limit, or none.
             self.send_room_rules(now, from);
         }

@@ -101,11 +101,11 @@ impl Node {
     /// Sends the periodic heartbeat to every peer and does the work of an interval.
     fn beat(&mut self, now: Time) {
         let interval = self.config.heartbeat_interval;
-        let patience = match self.pacemaker() {
+        let timeout = match self.pacemaker() {
             Some(_) => interval / PACEMAKER_WAIT_PART,
             None => Duration::ZERO,
         };
-        self.heartbeat_at = now + interval + patience;
+        self.heartbeat_at = now + interval + timeout;
         self.heartbeat_all(now, false);
         self.elect(now, Local::HeartbeatSent);
         self.yield_if_silent(now);

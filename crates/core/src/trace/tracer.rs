@@ -219,7 +219,7 @@ impl Tracer {
                 ticket: *ticket,
                 verdict: verdict_name(verdict),
             },
-            Output::Event(event) => match told(event) {
+            Output::Event(event) => match reported(event) {
                 Some(what) => what,
                 None => return,
             },
@@ -323,7 +323,7 @@ fn probed(probe: Probe) -> Said {
 }
 
 /// The entry of an event; `None` for events that the core does not emit, and for others without an entry.
-fn told(event: &Event) -> Option<What> {
+fn reported(event: &Event) -> Option<What> {
     Some(match event.clone() {
         Event::Joined(peer) => What::Joined { peer },
         Event::Reconnecting(peer) => What::Reconnecting { peer },
@@ -594,7 +594,7 @@ pub(crate) mod tests {
             Tracer::new(Time::ZERO, &node, 3),
             Tracer::new(Time::ZERO, &node, 3),
         );
-        let mut say = |envelope: &Envelope| {
+        let mut send = |envelope: &Envelope| {
             let to = id("b");
             let output = Output::Transmit {
                 to,
@@ -610,8 +610,8 @@ pub(crate) mod tests {
             receiver.input(Time::ZERO, &node, &input);
         };
         for _ in 0..4 {
-            say(&heartbeat());
-            say(&leave_ack());
+            send(&heartbeat());
+            send(&leave_ack());
         }
         let (sent, received) = (numbers(&sender.take()), numbers(&receiver.take()));
         assert_eq!(sent, received);

@@ -99,7 +99,7 @@ pub struct Departures {
 
 impl Departures {
     /// The socket sends a packet to `destination`. quinn may hold the lock of that connection.
-    pub fn tell(&self, destination: SocketAddr) {
+    pub fn notify(&self, destination: SocketAddr) {
         if self.waiting.load(Ordering::SeqCst) == 0 {
             return;
         }
@@ -109,13 +109,13 @@ impl Departures {
     }
 
     fn wait_for(self: &Arc<Self>, address: SocketAddr) -> Departure {
-        let told = Arc::new(Notify::new());
-        self.by_address().insert(address, Arc::clone(&told));
+        let reported = Arc::new(Notify::new());
+        self.by_address().insert(address, Arc::clone(&reported));
         self.waiting.fetch_add(1, Ordering::SeqCst);
         Departure {
             departures: Arc::clone(self),
             address,
-            told,
+            reported,
         }
     }
 
@@ -130,13 +130,13 @@ impl Departures {
 struct Departure {
     departures: Arc<Departures>,
     address: SocketAddr,
-    told: Arc<Notify>,
+    reported: Arc<Notify>,
 }
 
 impl Drop for Departure {
     fn drop(&mut self) {
         let mut by_address = self.departures.by_address();
-        let is_own = |told: &Arc<Notify>| Arc::ptr_eq(told, &self.told);
+        let is_own = |reported: &Arc<Notify>| Arc::ptr_eq(reported, &self.reported);
         if by_address.get(&self.address).is_some_and(is_own) {
             by_address.remove(&self.address);
         }
@@ -257,7 +257,7 @@ impl Turns {
 impl Departure {
     /// Waits for the next packet of the link, at most until `until`.
     async fn next(&self, until: Instant) {
-        let _ = timeout_at(until, self.told.notified()).await;
+        let _ = timeout_at(until, self.reported.notified()).await;
     }
 }
 

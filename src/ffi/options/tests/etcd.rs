@@ -315,9 +315,9 @@ fn a_pointer_of_the_etcd_strategy_that_leads_nowhere_is_named() {
             "etcd.password is empty",
         ),
     ];
-    for (change, says) in wrong {
+    for (change, states) in wrong {
         let sentence = sentence(change);
-        assert!(sentence.starts_with(says), "{sentence}");
+        assert!(sentence.starts_with(states), "{sentence}");
     }
 }
 

@@ -21,7 +21,7 @@ use crate::net::compression::pack;
 use crate::net::dial::MAX_ADMISSIONS;
 use crate::net::frame::{DatagramHeader, DatagramRole, OWN_FLAG, UNORDERED_LANE, datagram};
 use crate::net::lingering::MAX_LINGERING;
-use crate::net::outbox::{How, Loose};
+use crate::net::outbox::{SendMode, Unreliable};
 
 type Attack = fn() -> Pin<Box<dyn Future<Output = Measured>>>;
 
@@ -193,7 +193,7 @@ async fn made_up_members() -> Measured {
         }))
     };
     let elected = SeededMessage::LeaderElected { claim };
-    member.tell_core(based(observed, 2, elected)).await;
+    member.notify_core(based(observed, 2, elected)).await;
     let follows = || pair.a.room.snapshot().leader == Some(id("w"));
     eventually("the liar is followed", follows).await;
     let mut growth = Growth::begin();
@@ -211,7 +211,7 @@ async fn made_up_members() -> Measured {
             },
         };
         member
-            .tell_core(based(basis.clone(), 3 + number, status))
+            .notify_core(based(basis.clone(), 3 + number, status))
             .await;
         if number % 1000 == 0 {
             growth.look();
@@ -262,7 +262,7 @@ async fn flapping_leaders() -> Measured {
             led_ms: 1000,
             election_timeout_min_ms: 300,
         };
-        member.tell_core(heartbeat(leads)).await;
+        member.notify_core(heartbeat(leads)).await;
         if claim % 100 == 0 {
             sleep(Duration::from_millis(1)).await;
             growth.look();
@@ -352,7 +352,7 @@ async fn sends_to_a_lost_peer() -> Measured {
     eventually("it is lost", is_lost).await;
     let mut growth = Growth::begin();
     for number in 0..SENDS {
-        let loose = How::Loose(Loose::default());
+        let loose = SendMode::Unreliable(Unreliable::default());
         // The message that may be lost is, and the other one waits as long as there is room.
         let _ = pair.a.room.send_with(&id("b"), message(&[7; 1000]), loose);
         let _ = pair.a.room.send_to(&id("b"), message(&[7; 1000]));

@@ -171,13 +171,14 @@ async fn of_250_announced_ports_five_learn_whether_they_guessed_and_honest_ones_
     pair.lose_and_find_each_other().await;
     // A host that dials there receives the time until which it cannot.
     let results = watch::Sender::new(Vec::new());
-    let mut told = results.subscribe();
-    let tell = move |result: &ConnectionResult| results.send_modify(|all| all.push(result.clone()));
+    let mut reported = results.subscribe();
+    let notify =
+        move |result: &ConnectionResult| results.send_modify(|all| all.push(result.clone()));
     let dispatch = pair.a.room.dispatch();
-    dispatch.register::<kind::ConnectionResult>(Some(Arc::new(tell)));
+    dispatch.register::<kind::ConnectionResult>(Some(Arc::new(notify)));
     let outsider = Process::start();
     pair.a.connect_to(outsider.address());
-    let result = in_time(told.wait_for(|all| !all.is_empty())).await;
+    let result = in_time(reported.wait_for(|all| !all.is_empty())).await;
     let result = result.expect("the room is open")[0].clone();
     assert_eq!((result.success, result.code), (false, -22));
     let sentence = String::from_utf8_lossy(&result.bytes).into_owned();
@@ -214,9 +215,9 @@ async fn of_forty_dials_at_once_five_show_a_silent_acceptor_whether_it_guessed()
             connection.closed().await;
         });
     }
-    let results = |told: &[Told]| {
-        let is_result = |told: &&Told| matches!(told, Told::Connection(false, _));
-        (told.iter().filter(is_result).count() == 40).then_some(())
+    let results = |reported: &[Told]| {
+        let is_result = |reported: &&Told| matches!(reported, Told::Connection(false, _));
+        (reported.iter().filter(is_result).count() == 40).then_some(())
     };
     host.wait("forty results", results).await;
     assert_eq!(confirmations.load(Ordering::Relaxed), 5);

@@ -62,7 +62,7 @@ impl Honest {
         let joined = Mutex::new(BTreeSet::new());
         let wild_leaders = Arc::<AtomicU32>::default();
         let led = Arc::clone(&wild_leaders);
-        let hear = move |event: &Event| match event {
+        let receive = move |event: &Event| match event {
             Event::Message(message) => {
                 if let Some((way, number)) = read_numbered(secret, &message.payload) {
                     let mut numbers = numbers.lock().expect("not poisoned");
@@ -99,7 +99,8 @@ impl Honest {
             }
             _ => {}
         };
-        room.dispatch().register_event_handler(Some(Arc::new(hear)));
+        room.dispatch()
+            .register_event_handler(Some(Arc::new(receive)));
         Self {
             name,
             room: Arc::new(room),

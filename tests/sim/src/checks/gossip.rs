@@ -62,7 +62,7 @@ impl Checker {
         let Some(life) = self.lives.get_mut(&slot) else {
             return Ok(());
         };
-        life.tells_what_it_shows(seen)?;
+        life.reports_match_its_view(seen)?;
         life.shows_a_member(seen)?;
         life.leads_by_election(cause, seen)?;
         life.claims(outputs, seen)?;
@@ -80,19 +80,22 @@ impl Checker {
 
 impl Life {
     /// Gains and losses are reported alternately: the last report is the current state.
-    fn tells_what_it_shows(&self, seen: &GossipSeen<'_>) -> Checked {
+    fn reports_match_its_view(&self, seen: &GossipSeen<'_>) -> Checked {
         let id = &self.id;
-        ensure(self.told.as_ref() == seen.leader, "P8", || {
-            format!("{id} was told {:?} and shows {:?}", self.told, seen.leader)
+        ensure(self.reported.as_ref() == seen.leader, "P8", || {
+            format!(
+                "{id} was told {:?} and shows {:?}",
+                self.reported, seen.leader
+            )
         })?;
-        let leads = self.told.as_ref() == Some(id);
+        let leads = self.reported.as_ref() == Some(id);
         ensure(
             leads == seen.leads && leads == seen.machine_leads,
             "alternate",
             || {
                 format!(
                     "{id} was told {:?}; it leads: {}, its election says {}",
-                    self.told, seen.leads, seen.machine_leads
+                    self.reported, seen.leads, seen.machine_leads
                 )
             },
         )?;

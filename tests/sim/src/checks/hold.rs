@@ -15,7 +15,7 @@ use super::{Checked, Checker, Life, RoleKind, Seen, ensure};
 #[derive(Debug, Default)]
 pub(super) struct Hold {
     /// The assigned leader in the input that is being taken.
-    hears: Option<Said>,
+    receives: Option<Said>,
     /// The record under which it followed the named leader. Or the record that it took from Hellos while it had no leader, if one
     /// of their senders was bound by it.
     bound_by: Option<Record>,
@@ -49,7 +49,7 @@ impl Checker {
         let Some(life) = self.lives.get_mut(&slot) else {
             return;
         };
-        life.hold.hears = match (lives(input), input) {
+        life.hold.receives = match (lives(input), input) {
             (Some(record), _) => record.assigned.then_some(Said::Lives(record)),
             (None, Input::LinkUp(link)) => {
                 let sides = decoded::side(&link.ours).zip(decoded::side(&link.theirs));
@@ -58,7 +58,7 @@ impl Checker {
                     // (a): a record that names this incarnation itself does not bind it.
                     let itself = record.leader.as_ref() == Some(&life.id) && !ours.lone;
                     let news = record > life.record || life.hold.taken.as_ref() == Some(&record);
-                    let takes = life.told.is_none() && news && !itself;
+                    let takes = life.reported.is_none() && news && !itself;
                     takes.then_some(Said::Hello(record, theirs.hold_binds))
                 })
             }
@@ -91,7 +91,7 @@ impl Checker {
             let births = self.births.get(&life.id).copied().unwrap_or(0);
             self.assigned.0.entry(record.clone()).or_default().0 = births;
         }
-        let (record, binds) = match life.hold.hears.take() {
+        let (record, binds) = match life.hold.receives.take() {
             Some(Said::Lives(record)) => {
                 let follows = seen.followed.is_some() && seen.followed == record.leader.as_ref();
                 if follows

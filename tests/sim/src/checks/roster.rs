@@ -28,7 +28,7 @@ use super::{Checked, Checker, Life, Seen, Violation, ensure};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Votes {
     /// Votes that other members received.
-    pub(super) told: BTreeMap<Stamp, PeerId>,
+    pub(super) reported: BTreeMap<Stamp, PeerId>,
     /// Votes that the state file no longer contains.
     pub(super) forgotten: BTreeMap<Stamp, PeerId>,
     /// Terms whose vote a voter keeps for itself, because it may have given it earlier. They bind the processes whose file
@@ -45,9 +45,11 @@ impl Votes {
         let knows = |stamp: &Stamp, candidate: &PeerId| {
             copy.is_some_and(|copy| knows_vote(copy, stamp, candidate))
         };
-        let told = std::mem::take(&mut self.told);
-        let (kept, forgotten) = told.into_iter().partition(|(stamp, to)| knows(stamp, to));
-        self.told = kept;
+        let reported = std::mem::take(&mut self.reported);
+        let (kept, forgotten) = reported
+            .into_iter()
+            .partition(|(stamp, to)| knows(stamp, to));
+        self.reported = kept;
         self.forgotten.append(&mut { forgotten });
         self.noticed = false;
         self.said = copy
@@ -61,7 +63,7 @@ impl Votes {
             .retain(|stamp| file.is_some_and(|file| knows_vote(file, stamp, me)));
     }
 
-    pub(super) fn says(&mut self, stamp: &Stamp) {
+    pub(super) fn note(&mut self, stamp: &Stamp) {
         if *stamp > self.said {
             self.said = stamp.clone();
         }

@@ -263,7 +263,7 @@ fn a_shown_leader_that_left_is_reported() {
 
 /// The checker's verdict on a member that is notified of a leader, of none a second after the leader's process ended, and of that
 /// leader again. Meanwhile the leader has restarted and crashed this many times.
-fn told_again(may_lead: bool, disturbed: bool, starts: usize, crashes: usize) -> &'static str {
+fn reported_again(may_lead: bool, disturbed: bool, starts: usize, crashes: usize) -> &'static str {
     let mut checker = checker();
     checker.settles = Duration::from_secs(1);
     checker.disturbed = disturbed;
@@ -292,13 +292,13 @@ fn told_again(may_lead: bool, disturbed: bool, starts: usize, crashes: usize) ->
 
 #[test]
 fn a_leader_that_crashed_and_is_shown_again_is_reported() {
-    assert_eq!(told_again(false, false, 0, 0), "P8");
+    assert_eq!(reported_again(false, false, 0, 0), "P8");
     // It asks for votes, others received from the leader later, or the leader is back.
-    assert_eq!(told_again(true, false, 0, 0), "");
-    assert_eq!(told_again(false, true, 0, 0), "");
-    assert_eq!(told_again(false, false, 1, 0), "");
+    assert_eq!(reported_again(true, false, 0, 0), "");
+    assert_eq!(reported_again(false, true, 0, 0), "");
+    assert_eq!(reported_again(false, false, 1, 0), "");
     // The incarnation that crashed since is another one, which the member has not been notified of yet.
-    assert_eq!(told_again(false, false, 1, 1), "");
+    assert_eq!(reported_again(false, false, 1, 1), "");
 }
 
 #[test]
@@ -716,7 +716,7 @@ fn voter(slot: usize, name: &str) -> Checker {
     checker
 }
 
-fn says(message: Message) -> Output {
+fn sends(message: Message) -> Output {
     Output::Transmit {
         to: id("a"),
         envelope: Envelope {
@@ -759,7 +759,7 @@ fn an_assignment_in_a_room_with_a_roster_is_reported() {
         seq: 1,
     };
     let (none, members) = (Record::default(), [id("a")]);
-    let outputs = [joined("a"), says(elects(0, assign))];
+    let outputs = [joined("a"), sends(elects(0, assign))];
     let mut checker = voter(0, "m");
     let checked = checker.observe(0, &outputs, &with_members(&none, &members));
     assert_eq!(property(checked), "roster");
@@ -773,7 +773,7 @@ fn a_member_beside_the_roster_that_stands_votes_or_leads_is_reported() {
         ..seen(&undecided, None)
     };
     assert_eq!(property(voter(0, "d").observe(0, &[], &stands)), "P6");
-    for output in [vote(1, "a"), says(asks_for_votes())] {
+    for output in [vote(1, "a"), sends(asks_for_votes())] {
         let now = with_members(&undecided, &members);
         let checked = voter(0, "d").observe(0, &[joined("a"), output], &now);
         assert_eq!(property(checked), "P6");
@@ -795,7 +795,7 @@ fn a_weight_of_more_than_the_roster_is_reported() {
             election_timeout_min_ms: 0,
         });
         let (undecided, members) = (Record::undecided(stamp(1)), [id("a")]);
-        let outputs = [joined("a"), says(heartbeat)];
+        let outputs = [joined("a"), sends(heartbeat)];
         let checked = voter(0, "m").observe(0, &outputs, &with_members(&undecided, &members));
         assert_eq!(property(checked), expected);
     }

@@ -154,15 +154,15 @@ impl Store {
             Range::Key(one) => **one == *key,
             Range::Prefix(prefix) => key.starts_with(&**prefix),
         };
-        let told = self.history.iter().filter(|(revision, change)| {
+        let reported = self.history.iter().filter(|(revision, change)| {
             let key = match change {
                 Change::Put(entry) => &entry.key,
                 Change::Deleted { key, .. } => key,
             };
             *revision >= from && concerns(key)
         });
-        let told = told.map(|(_, change)| change.clone()).collect();
-        Ok((told, self.revision.max(from - 1) + 1))
+        let reported = reported.map(|(_, change)| change.clone()).collect();
+        Ok((reported, self.revision.max(from - 1) + 1))
     }
 
     /// The keys right after a revision.

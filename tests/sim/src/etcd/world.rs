@@ -126,7 +126,7 @@ struct Watching {
     range: Range,
     next: Revision,
     /// Changes come in order.
-    told_at: Time,
+    reported_at: Time,
 }
 
 #[derive(Debug)]
@@ -449,7 +449,7 @@ impl World {
             Happening::Expiry => {
                 if self.is_up {
                     self.store.expire(self.now);
-                    self.tell_watches();
+                    self.notify_watches();
                 }
             }
         }
@@ -505,7 +505,7 @@ impl World {
                 call,
                 range,
                 next: from,
-                told_at: self.now,
+                reported_at: self.now,
             });
         } else {
             let answer = self.store.handle(self.now, &request);
@@ -522,7 +522,7 @@ impl World {
                 );
             }
         }
-        self.tell_watches();
+        self.notify_watches();
         self.expect_expiry();
     }
 
@@ -552,11 +552,11 @@ impl World {
     }
 
     /// Sends every watch its pending changes.
-    pub fn tell_watches(&mut self) {
+    pub fn notify_watches(&mut self) {
         let mut watches = std::mem::take(&mut self.watches);
         watches.retain_mut(|watch| {
-            let told = self.store.changes(&watch.range, watch.next);
-            let (answer, goes_on) = match told {
+            let reported = self.store.changes(&watch.range, watch.next);
+            let (answer, goes_on) = match reported {
                 Ok((changes, next)) => {
                     watch.next = next;
                     if changes.is_empty() {
@@ -566,8 +566,8 @@ impl World {
                 }
                 Err(answer) => (answer, false),
             };
-            watch.told_at = watch.told_at.max(self.now + self.delay());
-            let (at, member) = (watch.told_at, watch.member);
+            watch.reported_at = watch.reported_at.max(self.now + self.delay());
+            let (at, member) = (watch.reported_at, watch.member);
             let (life, call) = (watch.life, watch.call);
             self.at(
                 at,

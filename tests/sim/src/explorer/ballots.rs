@@ -107,7 +107,7 @@ struct Node {
     resets: u8,
     losses: u8,
     /// While it may have forgotten votes: the reports of the others.
-    told: Option<[Option<Acceptor>; VOTERS]>,
+    reported: Option<[Option<Acceptor>; VOTERS]>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -198,7 +198,7 @@ impl<'a> Search<'a> {
                 expiries: 0,
                 resets: 0,
                 losses: 0,
-                told: None,
+                reported: None,
             })
         });
         let first = State { nodes, said: 0 };
@@ -279,7 +279,7 @@ impl<'a> Search<'a> {
             let nodes = state.nodes.iter();
             nodes.map(|node| of(&search.nodes[*node as usize])).sum()
         };
-        let mut says = Vec::new();
+        let mut sends = Vec::new();
         match act {
             Act::Restart if total(self, |node| node.restarts) < self.scope.restarts => {
                 node.lose_volatile(self.scope.bug == Some(Bug::RestartForgets))?;
@@ -298,22 +298,22 @@ impl<'a> Search<'a> {
                 node.acceptor = Acceptor::default();
                 node.losses += 1;
                 if self.scope.bug != Some(Bug::LossUnnoticed) {
-                    node.told = Some(Default::default());
+                    node.reported = Some(Default::default());
                 }
             }
             Act::ToldBy(voter) => {
                 let voter = usize::from(voter);
                 let teller = &self.nodes[state.nodes[voter] as usize];
-                let forgetful = teller.told.is_some();
+                let forgetful = teller.reported.is_some();
                 if voter == index || forgetful && self.scope.bug != Some(Bug::ForgetfulTells) {
                     return None;
                 }
-                node.told.as_mut()?[voter] = Some(teller.acceptor.clone());
+                node.reported.as_mut()?[voter] = Some(teller.acceptor.clone());
                 node.recover(self.scope.bug);
             }
             Act::Propose => {
                 let ballot = node.acceptor.next_ballot(&self.ids[index]);
-                self.propose(&mut node, ballot, &mut says)?;
+                self.propose(&mut node, ballot, &mut sends)?;
             }
             Act::Outbid => {
                 let own = node.acceptor.next_ballot(&self.ids[index]);
@@ -323,17 +323,17 @@ impl<'a> Search<'a> {
                 if counter <= own.counter {
                     return None;
                 }
-                self.propose(&mut node, Ballot { counter, ..own }, &mut says)?;
+                self.propose(&mut node, Ballot { counter, ..own }, &mut sends)?;
             }
             Act::Hear(message) => {
                 let message = self.messages[usize::from(message)].clone();
-                self.hear(&mut node, message, &mut says);
+                self.receive(&mut node, message, &mut sends);
             }
             Act::Restart | Act::Expire | Act::Reset | Act::LoseFile => return None,
         }
         let mut said = state.said;
         let mut broken = None;
-        for message in says {
+        for message in sends {
             if let Message::Elected { version, leader } = &message {
                 broken = self.other_leader(said, *version, leader).or(broken);
             }
@@ -415,10 +415,10 @@ impl<'a> Search<'a> {
         })
     }
 
-    fn propose(&self, node: &mut Node, ballot: Ballot, says: &mut Vec<Message>) -> Option<()> {
+    fn propose(&self, node: &mut Node, ballot: Ballot, sends: &mut Vec<Message>) -> Option<()> {
         let version = node.acceptor.open_version();
         if node.index >= PROPOSERS
-            || node.told.is_some()
+            || node.reported.is_some()
             || node.ballots == self.scope.ballots
             || version > self.scope.versions
         {
@@ -429,11 +429,11 @@ impl<'a> Search<'a> {
         let own = node.acceptor.prepare(version, &ballot)?;
         proposer.count(&self.ids[node.index], version, &ballot, &own);
         node.proposer = Some(proposer);
-        says.push(Message::Prepare { version, ballot });
+        sends.push(Message::Prepare { version, ballot });
         Some(())
     }
 
-    fn hear(&self, node: &mut Node, message: Message, says: &mut Vec<Message>) {
+    fn receive(&self, node: &mut Node, message: Message, sends: &mut Vec<Message>) {
         match message {
             // A proposer answers itself when it asks.
             Message::Prepare { ballot, .. } | Message::Accept { ballot, .. }
@@ -441,9 +441,9 @@ impl<'a> Search<'a> {
             Message::Prepare { version, ballot } => {
                 // The proposer's message shows that a leader of the previous version was known.
                 node.acceptor.decide(version - 1);
-                if node.told.is_none() {
+                if node.reported.is_none() {
                     let vote = node.acceptor.prepare(version, &ballot);
-                    says.extend(node.vote(version, ballot, vote));
+                    sends.extend(node.vote(version, ballot, vote));
                 }
             }
             Message::Accept {
@@ -452,9 +452,9 @@ impl<'a> Search<'a> {
                 candidate,
             } => {
                 node.acceptor.decide(version - 1);
-                if node.told.is_none() {
+                if node.reported.is_none() {
                     let vote = node.acceptor.accept(version, &ballot, &candidate);
-                    says.extend(node.vote(version, ballot, vote));
+                    sends.extend(node.vote(version, ballot, vote));
                 }
             }
             Message::Vote {
@@ -462,7 +462,7 @@ impl<'a> Search<'a> {
                 version,
                 ballot,
                 vote,
-            } => self.count(node, (voter, vote), version, ballot, says),
+            } => self.count(node, (voter, vote), version, ballot, sends),
             Message::Elected { version, .. } => {
                 node.acceptor.decide(version);
             }
@@ -475,7 +475,7 @@ impl<'a> Search<'a> {
         (voter, mut vote): (usize, Vote),
         version: u64,
         mut ballot: Ballot,
-        says: &mut Vec<Message>,
+        sends: &mut Vec<Message>,
     ) {
         if ballot.proposer != self.ids[node.index] {
             return;
@@ -503,7 +503,7 @@ impl<'a> Search<'a> {
                     if let Some(own) = own {
                         proposer.count(&self.ids[node.index], version, &ballot, &own);
                     }
-                    says.push(Message::Accept {
+                    sends.push(Message::Accept {
                         version,
                         ballot,
                         candidate,
@@ -512,7 +512,7 @@ impl<'a> Search<'a> {
                 }
                 Tally::Chosen(leader) => {
                     node.acceptor.decide(version);
-                    says.push(Message::Elected { version, leader });
+                    sends.push(Message::Elected { version, leader });
                 }
                 Tally::Lost => {}
             }
@@ -553,9 +553,9 @@ impl Message {
 impl Node {
     /// A round is open in memory alone; votes are on disk. `None` if nothing is lost.
     fn lose_volatile(&mut self, votes_too: bool) -> Option<()> {
-        let told = self.told.as_mut().map(std::mem::take);
-        let told = told.is_some_and(|told| told.iter().any(Option::is_some));
-        let open = self.proposer.take().is_some() || told;
+        let reported = self.reported.as_mut().map(std::mem::take);
+        let reported = reported.is_some_and(|reported| reported.iter().any(Option::is_some));
+        let open = self.proposer.take().is_some() || reported;
         if votes_too {
             let decided = self.acceptor.decided();
             self.acceptor = Acceptor::default();
@@ -566,10 +566,10 @@ impl Node {
 
     /// Votes again once all others have reported their votes.
     fn recover(&mut self, bug: Option<Bug>) {
-        let Some(told) = &self.told else {
+        let Some(reported) = &self.reported else {
             return;
         };
-        let others: Vec<&Acceptor> = told.iter().flatten().collect();
+        let others: Vec<&Acceptor> = reported.iter().flatten().collect();
         let enough = match bug {
             Some(Bug::RecoversAfterOne) => 1,
             _ => VOTERS - 1,
@@ -597,7 +597,7 @@ impl Node {
             }
             _ => {}
         }
-        self.told = None;
+        self.reported = None;
     }
 
     fn vote(&self, version: u64, ballot: Ballot, vote: Option<Vote>) -> Option<Message> {

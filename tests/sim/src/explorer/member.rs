@@ -87,7 +87,7 @@ impl Member {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outcome {
     pub(crate) next: u16,
-    pub(crate) says: [Option<u16>; 2],
+    pub(crate) sends: [Option<u16>; 2],
     pub(crate) broken: Option<&'static str>,
 }
 
@@ -119,7 +119,7 @@ impl<'a> Members<'a> {
         let ids = ["a", "b", "c", "d"].map(|name| PeerId::new(name).expect("a name"));
         let nothing = Outcome {
             next: 0,
-            says: [None; 2],
+            sends: [None; 2],
             broken: None,
         };
         Self {
@@ -230,7 +230,7 @@ impl<'a> Members<'a> {
         }
         let outcome = self.ask(member, act);
         let number =
-            if outcome.next == member && outcome.says == [None; 2] && outcome.broken.is_none() {
+            if outcome.next == member && outcome.sends == [None; 2] && outcome.broken.is_none() {
                 NOTHING
             } else {
                 self.outcomes.push(outcome);
@@ -306,7 +306,7 @@ impl<'a> Members<'a> {
                 after.lost.insert(other as usize);
                 None
             }
-            Act::Hear(message) => self.hear(&mut after, &self.messages[message as usize]),
+            Act::Hear(message) => self.receive(&mut after, &self.messages[message as usize]),
         };
         let broken = self.judge(&before, &after, act, said.as_ref());
         if after.rules.campaign().is_none() {
@@ -317,7 +317,7 @@ impl<'a> Members<'a> {
         let is_new = record != before.rules.record() && after.life == before.life;
         let record = (is_new && self.counts(before.node)).then(|| Message::Record(record.clone()));
         Outcome {
-            says: [record, said].map(|said| said.map(|said| self.message(said))),
+            sends: [record, said].map(|said| said.map(|said| self.message(said))),
             next: self.number(after),
             broken,
         }
@@ -367,7 +367,7 @@ impl<'a> Members<'a> {
         linked.map(|other| self.ids[other].clone()).collect()
     }
 
-    fn hear(&self, member: &mut Member, message: &Message) -> Option<Message> {
+    fn receive(&self, member: &mut Member, message: &Message) -> Option<Message> {
         match message {
             Message::Record(record) => {
                 member.rules.adopt(record, true);
@@ -582,13 +582,13 @@ impl<'a> Members<'a> {
             Act::SetLeader(target) => format!("sets {} as leader", self.ids[target as usize]),
             Act::Restart => "restarts".to_owned(),
             Act::Lose(other) => format!("loses {}", self.ids[other as usize]),
-            Act::Hear(message) => format!("hears {}", self.say(message)),
-            Act::GoAbove(message) => format!("goes above {}", self.say(message)),
+            Act::Hear(message) => format!("hears {}", self.send(message)),
+            Act::GoAbove(message) => format!("goes above {}", self.send(message)),
         };
         format!("{me} {act}: {}", self.show(after))
     }
 
-    fn say(&self, message: u16) -> String {
+    fn send(&self, message: u16) -> String {
         match &self.messages[message as usize] {
             Message::Record(record) => format!("of {}", Brief(record)),
             Message::Request {

@@ -206,7 +206,7 @@ impl Run<'_> {
             return;
         }
         let (leaders, running) = (self.world.leaders(), self.world.running());
-        self.forget_told();
+        self.forget_reported();
         let before = (self.world.gossip.proposals, self.world.gossip.declarations);
         let windows = if running.len() > LARGE { 1 } else { 4 };
         let threshold = self.world.settings.windows.alive_threshold;
@@ -216,13 +216,14 @@ impl Run<'_> {
             return;
         }
         // A member that reaches both of two leaders shows them in turn.
-        let told = |slot: &usize| !self.world.slots[*slot].told.is_empty() && leaders.len() == 1;
-        let told = running.iter().copied().find(told);
-        if self.world.leaders() != leaders || told.is_some() || !self.is_led(&running) {
-            let told = told.map(|slot| &self.world.slots[slot]);
-            let told = told.map(|slot| (slot.id.clone(), slot.told.clone()));
+        let reported =
+            |slot: &usize| !self.world.slots[*slot].reported.is_empty() && leaders.len() == 1;
+        let reported = running.iter().copied().find(reported);
+        if self.world.leaders() != leaders || reported.is_some() || !self.is_led(&running) {
+            let reported = reported.map(|slot| &self.world.slots[slot]);
+            let reported = reported.map(|slot| (slot.id.clone(), slot.reported.clone()));
             let text = format!(
-                "{leaders:?} led, and {told:?} was told{}",
+                "{leaders:?} led, and {reported:?} was told{}",
                 self.world.describe()
             );
             self.world.violate("stays", text);
@@ -499,7 +500,7 @@ impl Run<'_> {
 
     /// Requests that need votes are refused (the world checks each answer), and no host receives an event.
     fn asks_for_votes(&mut self) {
-        self.forget_told();
+        self.forget_reported();
         let running = self.world.running();
         for _ in 0..3 {
             let asks = *running.choose(&mut self.world.rng).expect("one leads");

@@ -359,7 +359,7 @@ impl World {
     }
 
     /// A dial failed because this node was kicked; returns whether its room is over for it.
-    pub(super) fn hears_of_its_kick(&mut self, slot: usize, peer: &PeerId) -> bool {
+    pub(super) fn learns_of_its_kick(&mut self, slot: usize, peer: &PeerId) -> bool {
         let lost = |node: &Node| node.absent().any(|lost| lost == peer);
         let over = self
             .node(slot)

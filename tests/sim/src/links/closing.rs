@@ -32,7 +32,7 @@ impl World {
             LinkEnd::Disconnected | LinkEnd::RoomEnded | LinkEnd::Moved(_) | LinkEnd::OtherRoom => {
                 why
             }
-            LinkEnd::Silent => self.silence_is_told_as,
+            LinkEnd::Silent => self.silence_is_reported_as,
             _ => LinkEnd::Closed,
         };
         let process = self.slots[slot].process.as_ref();

@@ -47,7 +47,7 @@ impl World {
             return;
         };
         for to in self.peers_of(slot) {
-            self.say(slot, to, token.clone(), SenderRole::Leader);
+            self.send_data(slot, to, token.clone(), SenderRole::Leader);
         }
     }
 
@@ -59,7 +59,7 @@ impl World {
         let token = node.followed_token();
         let leader = node.leader().and_then(|leader| self.slot_of(leader));
         if let Some(leader) = leader.filter(|leader| *leader != slot) {
-            self.say(slot, leader, token, SenderRole::ToRelay);
+            self.send_data(slot, leader, token, SenderRole::ToRelay);
         }
     }
 
@@ -99,9 +99,9 @@ impl World {
             started_us: u64::MAX,
             random: 1,
         };
-        self.say(liar, victim, others, SenderRole::Leader);
-        self.say(liar, victim, own, SenderRole::Relayed { origin: its, life });
-        self.say(liar, victim, assigned, SenderRole::ToRelay);
+        self.send_data(liar, victim, others, SenderRole::Leader);
+        self.send_data(liar, victim, own, SenderRole::Relayed { origin: its, life });
+        self.send_data(liar, victim, assigned, SenderRole::ToRelay);
     }
 
     fn peers_of(&self, slot: usize) -> Vec<usize> {
@@ -111,7 +111,7 @@ impl World {
         })
     }
 
-    fn say(&mut self, from: usize, to: usize, token: Opaque, role: SenderRole) {
+    fn send_data(&mut self, from: usize, to: usize, token: Opaque, role: SenderRole) {
         let late = self.data_late;
         let at = self.now + self.delay(from, to) + self.between(Duration::ZERO, late);
         self.last_data_at = self.last_data_at.max(at);
@@ -227,7 +227,7 @@ impl World {
         let life = member.incarnation;
         for to in self.peers_of(slot).into_iter().filter(|to| *to != origin) {
             let origin = name.clone();
-            self.say(
+            self.send_data(
                 slot,
                 to,
                 token.clone(),
@@ -237,7 +237,7 @@ impl World {
     }
 
     /// Before its timers fire a process checks whether the transport received from peers that it probed.
-    pub(crate) fn hear_transports(&mut self, slot: usize) {
+    pub(crate) fn receive_transports(&mut self, slot: usize) {
         let Some(process) = &mut self.slots[slot].process else {
             return;
         };

@@ -24,7 +24,7 @@ struct Seen {
     /// Chosen leaders, by version.
     chosen: BTreeMap<u64, PeerId>,
     /// Member states in each host's events, of its present process.
-    told: BTreeMap<usize, (u64, BTreeMap<PeerId, MemberState>)>,
+    reported: BTreeMap<usize, (u64, BTreeMap<PeerId, MemberState>)>,
     /// Last observation of each process, and the last time with a leader; by place and incarnation.
     observed: BTreeMap<(usize, u64), Observed>,
     /// Versions that each place voted on, with the largest write counter that such a vote showed.
@@ -46,7 +46,7 @@ struct Lost {
     /// Whether it knows its votes again.
     recovered: bool,
     /// Voters that have reported their votes to this incarnation, since it noticed.
-    told: (u64, BTreeSet<PeerId>),
+    reported: (u64, BTreeSet<PeerId>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +80,7 @@ struct Before {
     in_cluster: bool,
     stale: bool,
     /// A voter's heartbeat about this node's state file: the voter, the write counter, and whether it reports its votes.
-    told: Option<(PeerId, u64, bool)>,
+    reported: Option<(PeerId, u64, bool)>,
 }
 
 impl Clusters {
@@ -143,8 +143,8 @@ impl Clusters {
         } = &mut *seen;
         let mut wrong = None;
         if let Some(lost) = lost.get_mut(&slot) {
-            if lost.told.0 != life || notices {
-                lost.told = (life, BTreeSet::new());
+            if lost.reported.0 != life || notices {
+                lost.reported = (life, BTreeSet::new());
             }
             let is_voter = |from: &PeerId| {
                 let place = world.slot_of(from);
@@ -155,13 +155,13 @@ impl Clusters {
             // A leaving node follows no rule any more.
             let process = world.slots[slot].process.as_ref();
             let leaves = process.is_none_or(|process| process.leaving);
-            let told = before.told.as_ref();
-            let told = told.filter(|(from, ..)| is_voter(from) && !leaves);
-            if let Some((from, remembered, votes)) = told {
+            let reported = before.reported.as_ref();
+            let reported = reported.filter(|(from, ..)| is_voter(from) && !leaves);
+            if let Some((from, remembered, votes)) = reported {
                 if *votes {
-                    lost.told.1.insert(from.clone());
+                    lost.reported.1.insert(from.clone());
                 } else {
-                    lost.told.1.remove(from);
+                    lost.reported.1.remove(from);
                 }
                 if *remembered > lost.writes
                     && life == lost.life
@@ -199,8 +199,8 @@ impl Clusters {
             let mut others = all.filter(|other| **other != slot);
             let lost = lost.entry(slot).or_default();
             lost.recovered = true;
-            let told = &lost.told.1;
-            let missing = others.find(|other| !told.contains(&world.slots[**other].id));
+            let reported = &lost.reported.1;
+            let missing = others.find(|other| !reported.contains(&world.slots[**other].id));
             if let Some(missing) = missing {
                 let text = format!(
                     "{me} votes again, and {} told nothing",
@@ -240,15 +240,15 @@ impl Clusters {
     ) -> Option<(&'static str, String)> {
         use MemberState as S;
         let mut seen = self.seen.borrow_mut();
-        let told = seen.told.entry(slot).or_default();
-        if told.0 != life {
-            *told = (life, BTreeMap::new());
+        let reported = seen.reported.entry(slot).or_default();
+        if reported.0 != life {
+            *reported = (life, BTreeMap::new());
         }
         for output in outputs {
             let Output::Event(Event::MemberState { peer, state, .. }) = output else {
                 continue;
             };
-            let before = told.1.get(peer).copied().unwrap_or_default();
+            let before = reported.1.get(peer).copied().unwrap_or_default();
             let allowed = matches!(
                 (before, *state),
                 (S::Init | S::Removed, S::Joining)
@@ -258,14 +258,14 @@ impl Clusters {
                     | (S::Leaving, S::Removed)
             );
             if peer == me && *state == S::Init {
-                told.1.clear();
+                reported.1.clear();
             } else if !allowed {
                 return Some((
                     "states",
                     format!("{me} is told that {peer} is {state:?} after {before:?}"),
                 ));
             } else {
-                told.1.insert(peer.clone(), *state);
+                reported.1.insert(peer.clone(), *state);
             }
         }
         None
@@ -276,15 +276,15 @@ impl Profile for Clusters {
     fn before(&self, node: &Node, input: Option<&Input>) -> Box<dyn Any> {
         let seeded = node.election().of::<Seeded>();
         let any_lost = !self.seen.borrow().lost.is_empty();
-        let told = input
+        let reported = input
             .filter(|_| any_lost)
-            .and_then(|input| told(node, input));
+            .and_then(|input| reported(node, input));
         Box::new(seeded.map(|seeded| Before {
             led: node.is_leader(),
             decided: seeded.kept().acceptor.decided(),
             in_cluster: seeded.member_state(node.id()) != MemberState::Init,
             stale: seeded.is_stale(),
-            told,
+            reported,
         }))
     }
 
@@ -301,7 +301,7 @@ impl Profile for Clusters {
             life: world.slots[slot].life + 1,
             forgotten: forgotten.map(|(version, _)| *version).collect(),
             recovered: false,
-            told: Default::default(),
+            reported: Default::default(),
         };
     }
 
@@ -521,7 +521,7 @@ fn votes(outputs: &[Output]) -> impl Iterator<Item = (Option<PeerId>, u64, u64)>
 }
 
 /// A heartbeat's report about the receiver's state file, if the node takes it.
-fn told(node: &Node, input: &Input) -> Option<(PeerId, u64, bool)> {
+fn reported(node: &Node, input: &Input) -> Option<(PeerId, u64, bool)> {
     let Input::Message { from, envelope } = input else {
         return None;
     };
@@ -531,9 +531,9 @@ fn told(node: &Node, input: &Input) -> Option<(PeerId, u64, bool)> {
     };
     let beat: Beat = heartbeat.pulse.decode().ok()?;
     let memory = beat.memory?;
-    let tells = memory.sure && memory.votes.is_some();
+    let notifies = memory.sure && memory.votes.is_some();
     let counts = member.incarnation == envelope.incarnation;
-    counts.then(|| (from.clone(), memory.remembered, tells))
+    counts.then(|| (from.clone(), memory.remembered, notifies))
 }
 
 /// This duration by the fastest clock.

@@ -23,8 +23,8 @@ impl Run<'_> {
         }
         self.settle();
         self.voters_remember();
-        let nobody_may_lead = self.world.agreed().is_none() && !self.can_elect();
-        if self.world.violation.is_some() || nobody_may_lead {
+        let none_may_lead = self.world.agreed().is_none() && !self.can_elect();
+        if self.world.violation.is_some() || none_may_lead {
             return;
         }
         self.world
@@ -111,7 +111,7 @@ impl Run<'_> {
                         + self.world.settings.lateness * 2
                         + ms(50);
                 let alone = ms(u64::from(plan.ttl_ms) * 2);
-                self.nobody_leads_between(from + resigned, from + alone);
+                self.none_leads_between(from + resigned, from + alone);
                 for voter in down {
                     self.start_at(voter, self.world.now);
                 }
@@ -165,7 +165,7 @@ impl Run<'_> {
         }
     }
 
-    fn nobody_leads_between(&mut self, from: Time, until: Time) {
+    fn none_leads_between(&mut self, from: Time, until: Time) {
         self.run_until(from);
         while self.world.violation.is_none() && self.world.now < until {
             if !self.world.leaders().is_empty() {

@@ -35,7 +35,7 @@ fn receives(world: &World, slot: usize, is_it: impl Fn(&Event) -> bool) -> usize
 fn no_member_waits_for_one_that_is_kicked() {
     for (seed, strategy) in (0..30).flat_map(|seed| strategies().map(|each| (seed, each))) {
         let mut world = settled(seed, 5, uneven(strategy));
-        forget_told(&mut world);
+        forget_reported(&mut world);
         let leader = leader(&world);
         let victim = (leader + 1 + world.rng.random_range(0..4)) % 5;
         let peer = world.slots[victim].id.clone();
@@ -93,7 +93,7 @@ fn no_guest_waits_for_another_whose_room_ends_first() {
             world.agreed() == Some(0) && world.is_mesh()
         });
         world.run_for(ms(2_000));
-        forget_told(&mut world);
+        forget_reported(&mut world);
         let alone = world
             .rng
             .random_bool(0.5)

@@ -6,8 +6,8 @@ use super::rooms::*;
 use crate::world::{Settings, World};
 
 /// Of five, one goes deaf to one peer after another; none of the others changes its leader.
-fn nobody_minds(world: &mut World, deaf: usize) {
-    forget_told(world);
+fn every_member_accepts(world: &mut World, deaf: usize) {
+    forget_reported(world);
     for other in (0..5).filter(|other| *other != deaf) {
         world.cut(other, deaf);
         world.run_for(ms(150));
@@ -16,7 +16,7 @@ fn nobody_minds(world: &mut World, deaf: usize) {
     for slot in (0..5).filter(|slot| *slot != deaf) {
         expect(
             world,
-            told(world, slot).is_empty(),
+            reported(world, slot).is_empty(),
             "a deaf node changed somebody's leader",
         );
     }
@@ -29,7 +29,7 @@ fn a_node_that_goes_deaf_to_one_peer_after_another_changes_no_members_leader() {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
         let deaf = (first + 1) % 5;
-        nobody_minds(&mut world, deaf);
+        every_member_accepts(&mut world, deaf);
     }
 }
 
@@ -45,14 +45,14 @@ fn a_joiner_that_named_itself_leader_changes_no_members_leader() {
         world.run_for(ms(4_000));
         let oneself = world.slots[4].id.clone();
         order(&mut world, 4, Command::SetLeader(oneself));
-        forget_told(&mut world);
+        forget_reported(&mut world);
         world.connect(4, (first + 1) % 4);
         world.run_for(ms(6_000));
         expect(&world, world.agreed() == Some(first), "another leader");
         for slot in 0..4 {
             expect(
                 &world,
-                told(&world, slot).is_empty(),
+                reported(&world, slot).is_empty(),
                 "a joiner changed somebody's leader",
             );
         }
@@ -68,6 +68,6 @@ fn a_node_that_last_receives_from_observers_changes_no_members_leader() {
         settle(&mut world);
         let first = leader(&world);
         let deaf = (first + 1) % 4;
-        nobody_minds(&mut world, deaf);
+        every_member_accepts(&mut world, deaf);
     }
 }

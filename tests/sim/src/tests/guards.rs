@@ -80,7 +80,7 @@ fn settle(world: &mut World) -> Result<usize, &'static str> {
     until(world, ms(15_000), agreed);
     world.run_for(ms(3_000));
     for slot in &mut world.slots {
-        slot.told.clear();
+        slot.reported.clear();
     }
     world.agreed().ok_or_else(|| broken(world).unwrap_or("P9"))
 }
@@ -110,7 +110,7 @@ fn judge(world: &World, holds: bool, property: &'static str) -> Broken {
 /// No member but `except` received a change of the leader.
 fn unchanged_but(world: &World, except: usize) -> bool {
     let mut slots = world.slots.iter().enumerate();
-    slots.all(|(slot, place)| slot == except || place.told.is_empty())
+    slots.all(|(slot, place)| slot == except || place.reported.is_empty())
 }
 
 /// The present leader, other than `before`.
@@ -246,8 +246,8 @@ fn g7_without_nacks_an_old_leader_never_learns_of_a_newer_claim() {
             Ok(first) => first,
             Err(property) => return Some(property),
         };
-        let [caller, target, told] = [1, 2, 3].map(|step| (first + step) % 5);
-        for slot in (0..5).filter(|slot| ![caller, told].contains(slot)) {
+        let [caller, target, reported] = [1, 2, 3].map(|step| (first + step) % 5);
+        for slot in (0..5).filter(|slot| ![caller, reported].contains(slot)) {
             world.cut(caller, slot);
         }
         let id = world.slots[target].id.clone();
@@ -332,8 +332,11 @@ fn g9_without_the_grace_a_joiner_leads_while_it_is_connecting() {
         world.connect(1, 0);
         world.run_for(ms(10_000));
         let host = world.slots[0].id.clone();
-        let told = world.slots[1].told.iter().map(|(_, leader)| leader.clone());
-        judge(&world, told.eq([Some(host)]), "P16")
+        let reported = world.slots[1]
+            .reported
+            .iter()
+            .map(|(_, leader)| leader.clone());
+        judge(&world, reported.eq([Some(host)]), "P16")
     });
 }
 
@@ -355,7 +358,7 @@ fn g12_where_the_higher_term_wins_members_that_were_cut_off_take_over() {
         world.run_for(ms(10_000));
         pairs().for_each(|(a, b)| world.mend_both(a, b));
         world.run_for(ms(10_000));
-        let silent = |slot: &usize| world.slots[*slot].told.is_empty();
+        let silent = |slot: &usize| world.slots[*slot].reported.is_empty();
         let stays = world.agreed() == Some(first) && rest.iter().all(silent);
         judge(&world, stays, "P14")
     };
@@ -505,7 +508,7 @@ fn g15_without_longer_timeouts_far_rooms_depose_their_new_leaders() {
         }
         world.run_for(ms(5_000));
         // Only the loss of the first leader, and the next one.
-        let steady = world.slots.iter().all(|slot| slot.told.len() <= 2);
+        let steady = world.slots.iter().all(|slot| slot.reported.len() <= 2);
         judge(&world, steady, "P14")
     });
 }

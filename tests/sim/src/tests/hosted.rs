@@ -49,13 +49,13 @@ fn hosted(seed: u64, guests: usize, settings: Settings) -> World {
 }
 
 /// No guest received a leader other than the host, and no two consecutive events are equal.
-fn only_the_host_was_told(world: &World) {
+fn only_the_host_was_notified(world: &World) {
     let host = world.slots[HOST].id.as_str();
     for slot in 1..world.slots.len() {
-        let told = told(world, slot);
-        let other = told.iter().flatten().any(|leader| *leader != host);
+        let reported = reported(world, slot);
+        let other = reported.iter().flatten().any(|leader| *leader != host);
         expect(world, !other, "another leader was told");
-        let twice = told.windows(2).any(|pair| pair[0] == pair[1]);
+        let twice = reported.windows(2).any(|pair| pair[0] == pair[1]);
         expect(world, !twice, "one leader was told twice");
     }
     expect(
@@ -84,7 +84,7 @@ fn a_restarted_fixed_host_is_the_only_leader_in_all_events() {
         let mut world = hosted(seed, 3, settings(seed, strategy));
         for round in 0..4u32 {
             let before = world.term(1);
-            forget_told(&mut world);
+            forget_reported(&mut world);
             world.crash(HOST);
             let away = ms(world.rng.random_range(0..6_000));
             world.run_for(away);
@@ -95,19 +95,19 @@ fn a_restarted_fixed_host_is_the_only_leader_in_all_events() {
                 world.agreed() == Some(HOST) && world.is_mesh()
             });
             world.run_for(ms(3_000));
-            only_the_host_was_told(&world);
+            only_the_host_was_notified(&world);
             let host = world.slots[HOST].id.to_string();
             expect(
                 &world,
-                told(&world, HOST) == [Some(host.as_str())],
+                reported(&world, HOST) == [Some(host.as_str())],
                 "the host was told of more than its own start",
             );
             for slot in 1..=3 {
                 // Of members that lose it within a moment, the first may receive a late report of it from the others.
-                let told = told(&world, slot);
+                let reported = reported(&world, slot);
                 expect(
                     &world,
-                    told.first() == Some(&None) && matches!(told.len(), 2 | 4),
+                    reported.first() == Some(&None) && matches!(reported.len(), 2 | 4),
                     "a guest was told of more than the loss and the return",
                 );
                 let ended = world.slots[slot].events.iter();
@@ -152,7 +152,7 @@ fn a_fixed_host_that_is_started_anew_over_a_bad_line_is_the_only_leader() {
                 world.agreed() == Some(HOST) && world.is_mesh()
             });
             world.run_for(ms(2_000));
-            only_the_host_was_told(&world);
+            only_the_host_was_notified(&world);
             expect(&world, world.leaders() == [HOST], "it does not lead");
         }
     }

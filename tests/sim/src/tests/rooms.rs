@@ -87,16 +87,17 @@ pub(crate) fn leader(world: &World) -> usize {
         .unwrap_or_else(|| fail(world, "no agreed leader"))
 }
 
-pub(crate) fn forget_told(world: &mut World) {
+pub(crate) fn forget_reported(world: &mut World) {
     for slot in &mut world.slots {
-        slot.told.clear();
+        slot.reported.clear();
         slot.events.clear();
     }
 }
 
-pub(crate) fn told(world: &World, slot: usize) -> Vec<Option<&str>> {
-    let told = world.slots[slot].told.iter();
-    told.map(|(_, leader)| leader.as_ref().map(PeerId::as_str))
+pub(crate) fn reported(world: &World, slot: usize) -> Vec<Option<&str>> {
+    let reported = world.slots[slot].reported.iter();
+    reported
+        .map(|(_, leader)| leader.as_ref().map(PeerId::as_str))
         .collect()
 }
 

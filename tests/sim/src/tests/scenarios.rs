@@ -69,7 +69,7 @@ fn a_joiner_follows_the_leader_that_it_finds() {
         world.run_for(ms(2_000));
         let first = leader(&world);
         let follower = (first + 1) % 3;
-        forget_told(&mut world);
+        forget_reported(&mut world);
         world.start(3);
         world.connect(3, follower);
         world.run_for(ms(10_000));
@@ -81,13 +81,13 @@ fn a_joiner_follows_the_leader_that_it_finds() {
         for slot in 0..3 {
             expect(
                 &world,
-                told(&world, slot).is_empty(),
+                reported(&world, slot).is_empty(),
                 "joining changed the leader",
             );
         }
         expect(
             &world,
-            told(&world, 3).len() == 1,
+            reported(&world, 3).len() == 1,
             "the joiner was told more than the leader",
         );
     }
@@ -142,16 +142,20 @@ fn a_lone_host_stays_when_a_joiner_with_a_larger_id_and_a_larger_term_comes() {
 }
 
 fn host_stays(world: &mut World) {
-    forget_told(world);
+    forget_reported(world);
     world.connect(1, 0);
     world.run_for(ms(6_000));
     expect(world, world.agreed() == Some(0), "the host does not lead");
     expect(
         world,
-        told(world, 0).is_empty(),
+        reported(world, 0).is_empty(),
         "the host was told of another leader",
     );
-    expect(world, told(world, 1) == [Some("aaa")], "the joiner wavered");
+    expect(
+        world,
+        reported(world, 1) == [Some("aaa")],
+        "the joiner wavered",
+    );
 }
 
 /// C5: the cut is healed by the redials of the core alone.
@@ -168,7 +172,7 @@ fn hc2_two_players_that_both_led_in_a_cut_go_back_to_the_first_leader() {
             world.connect(1, 0);
             world.run_for(ms(2_000));
             expect(&world, world.agreed() == Some(0), "the first player leads");
-            forget_told(&mut world);
+            forget_reported(&mut world);
             world.cut_both(0, 1);
             world.run_for(ms(5_000));
             expect(&world, world.leaders() == [0, 1], "both lead in the cut");
@@ -181,13 +185,13 @@ fn hc2_two_players_that_both_led_in_a_cut_go_back_to_the_first_leader() {
             expect(&world, world.agreed() == Some(0), "another leader");
             expect(
                 &world,
-                told(&world, 0).is_empty(),
+                reported(&world, 0).is_empty(),
                 "the first leader was replaced",
             );
             let expected = [None, Some(names[1]), Some(names[0])];
             expect(
                 &world,
-                told(&world, 1) == expected,
+                reported(&world, 1) == expected,
                 "the second player wavered",
             );
         }
@@ -201,7 +205,7 @@ fn a_returning_isolated_member_never_changes_the_leader_of_the_rest() {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
         let lost = (first + 1 + seed as usize % 4) % 5;
-        forget_told(&mut world);
+        forget_reported(&mut world);
         isolate(&mut world, lost);
         world.run_for(ms(5_000));
         expect(
@@ -218,13 +222,13 @@ fn a_returning_isolated_member_never_changes_the_leader_of_the_rest() {
         for slot in (0..5).filter(|slot| *slot != lost) {
             expect(
                 &world,
-                told(&world, slot).is_empty(),
+                reported(&world, slot).is_empty(),
                 "a member of the rest was told",
             );
         }
         expect(
             &world,
-            told(&world, lost).len() == 3,
+            reported(&world, lost).len() == 3,
             "the returning member wavered",
         );
     }
@@ -237,7 +241,7 @@ fn hc4_a_minority_of_two_never_changes_the_leader_of_three() {
         let first = leader(&world);
         let minority = [(first + 1) % 5, (first + 2) % 5];
         let majority: Vec<usize> = (0..5).filter(|slot| !minority.contains(slot)).collect();
-        forget_told(&mut world);
+        forget_reported(&mut world);
         for a in minority {
             for b in &majority {
                 world.cut_both(a, *b);
@@ -265,7 +269,7 @@ fn hc4_a_minority_of_two_never_changes_the_leader_of_three() {
         for slot in majority {
             expect(
                 &world,
-                told(&world, slot).is_empty(),
+                reported(&world, slot).is_empty(),
                 "a member of the majority was told",
             );
         }
@@ -369,11 +373,15 @@ fn a_follower_leaves_without_an_election() {
     for seed in 0..20 {
         let mut world = settled(seed, 3, Settings::default());
         let first = leader(&world);
-        forget_told(&mut world);
+        forget_reported(&mut world);
         world.leave((first + 1) % 3);
         world.run_for(ms(10_000));
         expect(&world, world.agreed() == Some(first), "another leader");
-        expect(&world, told(&world, first).is_empty(), "the leader wavered");
+        expect(
+            &world,
+            reported(&world, first).is_empty(),
+            "the leader wavered",
+        );
     }
 }
 
@@ -401,8 +409,12 @@ fn a_chain_keeps_its_one_leader() {
         );
         let host = world.slots[0].id.clone();
         for slot in 0..3 {
-            let told = told(&world, slot);
-            expect(&world, told == [Some(host.as_str())], "somebody wavered");
+            let reported = reported(&world, slot);
+            expect(
+                &world,
+                reported == [Some(host.as_str())],
+                "somebody wavered",
+            );
         }
     }
 }
@@ -440,11 +452,11 @@ fn o9_a_node_that_is_deaf_to_the_leader_does_not_depose_it() {
         for size in [3, 5] {
             let mut world = settled(seed, size, Settings::default());
             if seed % 2 == 0 {
-                world.silence_is_told_as = LinkEnd::Silent;
+                world.silence_is_reported_as = LinkEnd::Silent;
             }
             let first = leader(&world);
             let deaf = (first + 1) % size;
-            forget_told(&mut world);
+            forget_reported(&mut world);
             world.cut(first, deaf);
             world.run_for(ms(30_000));
             expect(
@@ -459,10 +471,10 @@ fn o9_a_node_that_is_deaf_to_the_leader_does_not_depose_it() {
                 world.agreed() == Some(first) && world.is_mesh(),
                 "another leader",
             );
-            expect_nobody_told_but(&world, size, deaf);
+            expect_reports_only_to(&world, size, deaf);
             expect(
                 &world,
-                told(&world, deaf).len() <= 2,
+                reported(&world, deaf).len() <= 2,
                 "the deaf node wavered",
             );
         }
@@ -474,17 +486,17 @@ fn o9_a_node_that_is_deaf_to_the_leader_does_not_depose_it() {
 fn o9_a_leader_that_is_deaf_to_one_follower_stays() {
     for seed in 0..40 {
         let mut world = settled(seed, 4, Settings::default());
-        let told_as = [LinkEnd::Silent, LinkEnd::Closed][seed as usize % 2];
-        world.silence_is_told_as = told_as;
+        let reported_as = [LinkEnd::Silent, LinkEnd::Closed][seed as usize % 2];
+        world.silence_is_reported_as = reported_as;
         let first = leader(&world);
         let mute = (first + 1) % 4;
-        forget_told(&mut world);
+        forget_reported(&mut world);
         world.cut(mute, first);
         for _ in 0..300 {
             world.run_for(ms(100));
             expect(&world, world.leaders() == [first], "another leader");
         }
-        if told_as == LinkEnd::Silent {
+        if reported_as == LinkEnd::Silent {
             expect(
                 &world,
                 world.agreed() == Some(first),
@@ -498,7 +510,7 @@ fn o9_a_leader_that_is_deaf_to_one_follower_stays() {
             world.agreed() == Some(first) && world.is_mesh(),
             "another leader",
         );
-        expect_nobody_told_but(&world, 4, mute);
+        expect_reports_only_to(&world, 4, mute);
     }
 }
 
@@ -508,7 +520,7 @@ fn a_follower_that_flaps_for_a_minute_does_not_depose_the_leader() {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
         let flapper = (first + 1 + seed as usize % 4) % 5;
-        forget_told(&mut world);
+        forget_reported(&mut world);
         for _ in 0..8 {
             isolate(&mut world, flapper);
             world.run_for(ms(4_000));
@@ -517,7 +529,7 @@ fn a_follower_that_flaps_for_a_minute_does_not_depose_the_leader() {
         }
         world.run_for(ms(4_000));
         expect(&world, world.agreed() == Some(first), "another leader");
-        expect_nobody_told_but(&world, 5, flapper);
+        expect_reports_only_to(&world, 5, flapper);
     }
 }
 
@@ -528,7 +540,7 @@ fn a_paused_follower_does_not_depose_the_leader() {
         let mut world = settled(seed, 4, Settings::default());
         let first = leader(&world);
         let paused = (first + 1) % 4;
-        forget_told(&mut world);
+        forget_reported(&mut world);
         world.pause(paused);
         world.run_for(ms(5_000));
         world.resume(paused);
@@ -538,7 +550,7 @@ fn a_paused_follower_does_not_depose_the_leader() {
             world.agreed() == Some(first) && world.is_mesh(),
             "another leader",
         );
-        expect_nobody_told_but(&world, 4, paused);
+        expect_reports_only_to(&world, 4, paused);
     }
 }
 
@@ -577,7 +589,7 @@ fn a_node_whose_host_disconnected_the_leader_neither_shows_one_nor_campaigns() {
             let first = leader(&world);
             let other = (first + 1) % size;
             let id = world.slots[first].id.clone();
-            forget_told(&mut world);
+            forget_reported(&mut world);
             let _ = world.command(
                 other,
                 Command::Disconnect {
@@ -591,7 +603,7 @@ fn a_node_whose_host_disconnected_the_leader_neither_shows_one_nor_campaigns() {
                 expect(&world, world.leaders() == [first], "another leader");
             }
             expect(&world, !world.is_linked(first, other), "linked again");
-            expect(&world, told(&world, other) == [None], "it wavered");
+            expect(&world, reported(&world, other) == [None], "it wavered");
         }
     }
 }
@@ -624,10 +636,10 @@ fn o14_a_leader_that_restarts_quickly_comes_back_as_a_follower() {
     }
 }
 
-/// No member of the `size` but `except` received a change of the leader since [`forget_told`].
-fn expect_nobody_told_but(world: &World, size: usize, except: usize) {
+/// No member of the `size` but `except` received a change of the leader since [`forget_reported`].
+fn expect_reports_only_to(world: &World, size: usize, except: usize) {
     for slot in (0..size).filter(|slot| *slot != except) {
-        let silent = told(world, slot).is_empty();
+        let silent = reported(world, slot).is_empty();
         expect(world, silent, "somebody else was told");
     }
 }

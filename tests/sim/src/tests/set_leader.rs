@@ -15,7 +15,7 @@ fn all_members_follow_the_target_of_set_leader() {
         let (caller, target) = (seed as usize % 5, (seed as usize / 5) % 5);
         let before = leader(&world);
         let id = world.slots[target].id.clone();
-        forget_told(&mut world);
+        forget_reported(&mut world);
         order(&mut world, caller, Command::SetLeader(id));
         world.calm_since = Some(world.now);
         wait(
@@ -39,7 +39,7 @@ fn all_members_follow_the_target_of_set_leader() {
             let changes = usize::from(target != before);
             expect(
                 &world,
-                told(&world, slot).len() == changes,
+                reported(&world, slot).len() == changes,
                 "somebody wavered",
             );
         }

@@ -275,7 +275,7 @@ fn set_leader_transfers_by_votes() {
         let before = world.term(leader);
         let caller = if seed % 2 == 0 { 3 } else { leader };
         let target = Command::SetLeader(world.slots[follower].id.clone());
-        forget_told(&mut world);
+        forget_reported(&mut world);
         order(&mut world, caller, target);
         wait(
             &mut world,

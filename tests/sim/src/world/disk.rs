@@ -51,8 +51,8 @@ impl World {
         }) = decoded::pulse(message)
             && let Some(process) = &mut self.slots[slot].process
         {
-            let told = Duration::from_millis(election_timeout_min_ms.into());
-            process.election_timeout_min = Some(told);
+            let reported = Duration::from_millis(election_timeout_min_ms.into());
+            process.election_timeout_min = Some(reported);
         }
     }
 

@@ -4,7 +4,7 @@ use room_core::election::gossip::Gossip;
 use room_core::election::{ElectionError, Entry};
 use room_core::node::{CommandError, Event, LeaderChange, Output};
 
-use super::{World, members_shown, tells_of_members};
+use super::{World, members_shown, reports_members};
 use crate::checks::gossip::GossipSeen;
 use crate::decoded;
 use crate::gossip::{Cause, Glance};
@@ -30,7 +30,7 @@ impl World {
         };
         let machine = gossip.peer().machine();
         let membership = node.membership();
-        let changed = outputs.iter().any(tells_of_members) || process.inputs.is_multiple_of(64);
+        let changed = outputs.iter().any(reports_members) || process.inputs.is_multiple_of(64);
         let leader = node.leader();
         let seen = GossipSeen {
             leader,

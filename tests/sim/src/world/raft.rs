@@ -4,7 +4,7 @@ use room_core::election::raft::Raft;
 use room_core::id::PeerId;
 use room_core::node::Output;
 
-use super::{World, members_shown, tells_of_members};
+use super::{World, members_shown, reports_members};
 use crate::checks::Seen;
 use crate::sometimes::Moment;
 
@@ -22,7 +22,7 @@ impl World {
         let rules = raft.rules();
         let membership = process.node.membership();
         // Comparing whole memberships is the expensive part in a large room: only after a change, and now and then.
-        let changed = outputs.iter().any(tells_of_members) || process.inputs.is_multiple_of(64);
+        let changed = outputs.iter().any(reports_members) || process.inputs.is_multiple_of(64);
         let asks = rules.campaign().map(|campaign| campaign.round);
         let opened = asks.is_some_and(|round| self.checker.is_new_round(slot, round));
         let may_vote = |id: &&PeerId| process.may_lead.get(*id) == Some(&true);

@@ -177,7 +177,7 @@ impl World {
     }
 
     /// A heartbeat's report about state files, if the node takes it.
-    pub(super) fn told_by(&self, process: &Process, input: &Input) -> Option<Told> {
+    pub(super) fn reported_by(&self, process: &Process, input: &Input) -> Option<Told> {
         self.settings.roster.as_ref()?;
         let Input::Message { from, envelope } = input else {
             return None;
@@ -201,7 +201,12 @@ impl World {
     }
 
     /// C2: a voter that receives a write counter above its file's notices that, and reports it.
-    pub(super) fn check_memory(&mut self, slot: usize, told: Option<&Told>, outputs: &[Output]) {
+    pub(super) fn check_memory(
+        &mut self,
+        slot: usize,
+        reported: Option<&Told>,
+        outputs: &[Output],
+    ) {
         if self.settings.roster.is_none() {
             return;
         }
@@ -215,22 +220,26 @@ impl World {
                 process.noticed_after = Some(process.last_write);
             }
         }
-        let Some(told) = told else {
+        let Some(reported) = reported else {
             return;
         };
         let voter = self.is_on_roster(slot);
         let process = self.slots[slot].process.as_ref();
         let writes = process.map_or(u64::MAX, |process| process.writes_at_start);
-        let knows = !voter || told.remembered < writes || self.checker.has_noticed(slot);
+        let knows = !voter || reported.remembered < writes || self.checker.has_noticed(slot);
         let others = self.roster_without(slot);
-        let recovered = self
-            .checker
-            .heard(slot, &told.from, &told.stamp, told.stale, &others);
+        let recovered = self.checker.heard(
+            slot,
+            &reported.from,
+            &reported.stamp,
+            reported.stale,
+            &others,
+        );
         self.sometimes.stale_recovered += u64::from(recovered);
         if !knows {
             let text = format!(
                 "{} does not notice that {} remembers {} of its writes, and its file {writes}",
-                self.slots[slot].id, told.from, told.remembered
+                self.slots[slot].id, reported.from, reported.remembered
             );
             self.violate("P4", text);
         }

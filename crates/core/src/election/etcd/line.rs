@@ -74,7 +74,7 @@ struct Writing {
     call: Call,
     value: Vec<u8>,
     /// Changes that the watch reported meanwhile. The answer to the write shows whether one of them is this node's own.
-    told: Vec<Entry>,
+    reported: Vec<Entry>,
 }
 
 /// The watch over this node's key.
@@ -192,10 +192,10 @@ impl Line {
         {
             self.watch_again(read, calls);
         }
-        let says = self.own.as_ref().map(|own| &own.value);
+        let stored = self.own.as_ref().map(|own| &own.value);
         if matches!(self.step, Step::First | Step::Waiting(_))
             && self.writing.is_none()
-            && says != Some(&self.value)
+            && stored != Some(&self.value)
         {
             self.write(calls);
         }
@@ -212,7 +212,7 @@ impl Line {
         self.writing = Some(Writing {
             call: calls.ask(&self.owner, request),
             value: self.value.clone(),
-            told: Vec::new(),
+            reported: Vec::new(),
         });
     }
 
@@ -357,7 +357,9 @@ impl Line {
         calls: &mut Calls,
         pace: &mut Pace,
     ) -> Option<News> {
-        let Writing { value, told, .. } = self.writing.take()?;
+        let Writing {
+            value, reported, ..
+        } = self.writing.take()?;
         let modified = match answer {
             Answer::Entry {
                 entry: Some(own), ..
@@ -386,12 +388,12 @@ impl Line {
                 None
             }
         };
-        let others = told
+        let others = reported
             .into_iter()
             .filter(|entry| Some(entry.modified) != modified);
         let mut news = None;
         for entry in others {
-            news = news.or(self.told(entry));
+            news = news.or(self.reported(entry));
         }
         news
     }
@@ -421,7 +423,7 @@ impl Line {
                     let news = match change {
                         Change::Put(entry) => {
                             self.seen = self.seen.max(entry.modified);
-                            self.told(entry)
+                            self.reported(entry)
                         }
                         Change::Deleted { .. } => Some(News::Lost),
                     };
@@ -437,7 +439,7 @@ impl Line {
                 let Some(entry) = entry else {
                     return Some(News::Lost);
                 };
-                let news = self.told(entry);
+                let news = self.reported(entry);
                 self.watch_again(false, calls);
                 return news;
             }
@@ -453,13 +455,13 @@ impl Line {
     }
 
     /// This node's key was written.
-    fn told(&mut self, entry: Entry) -> Option<News> {
+    fn reported(&mut self, entry: Entry) -> Option<News> {
         let known = self.own.as_ref().map(|own| own.modified);
         if known.is_some_and(|known| entry.modified <= known) {
             return None;
         }
         if let Some(writing) = &mut self.writing {
-            writing.told.push(entry);
+            writing.reported.push(entry);
             return None;
         }
         let expected = self.unsure.iter().position(|value| *value == entry.value);

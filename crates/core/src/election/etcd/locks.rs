@@ -70,7 +70,7 @@ impl Locks {
         request: u64,
         name: &Arc<str>,
         wait: Option<Duration>,
-        told: &mut Vec<LockEvent>,
+        reported: &mut Vec<LockEvent>,
     ) -> Result<(), LockRefusal> {
         let known = self.locks.get(name);
         let is_full = match known {
@@ -81,7 +81,7 @@ impl Locks {
             return Err(LockRefusal::TooMany(MAX_LOCKS));
         }
         if let Some(created) = known.and_then(|lock| lock.claim.first()) {
-            told.push(LockEvent::Result {
+            reported.push(LockEvent::Result {
                 request,
                 name: Arc::clone(name),
                 outcome: LockOutcome::Held {
@@ -92,7 +92,7 @@ impl Locks {
         }
         let tries = wait == Some(Duration::ZERO);
         if tries && known.is_some_and(|lock| lock.claim.is_behind()) {
-            told.push(LockEvent::Result {
+            reported.push(LockEvent::Result {
                 request,
                 name: Arc::clone(name),
                 outcome: LockOutcome::Taken,
@@ -125,7 +125,7 @@ impl Locks {
     pub(super) fn release(
         &mut self,
         name: &Arc<str>,
-        told: &mut Vec<LockEvent>,
+        reported: &mut Vec<LockEvent>,
     ) -> Result<(), LockRefusal> {
         let lock = self
             .locks
@@ -134,31 +134,31 @@ impl Locks {
         let Some(lock) = lock else {
             return Err(LockRefusal::NotHeld(Arc::clone(name)));
         };
-        lock.release_claim(name, told);
+        lock.release_claim(name, reported);
         Ok(())
     }
 
     /// The host leaves: releases all locks.
-    pub(super) fn release_all(&mut self, told: &mut Vec<LockEvent>) {
+    pub(super) fn release_all(&mut self, reported: &mut Vec<LockEvent>) {
         for (name, lock) in &mut self.locks {
-            lock.release_claim(name, told);
+            lock.release_claim(name, reported);
         }
     }
 
     /// Notices leases that have run out. Must run before any other input is handled.
-    pub(super) fn expire(&mut self, now: Time, calls: &mut Calls, told: &mut Vec<LockEvent>) {
+    pub(super) fn expire(&mut self, now: Time, calls: &mut Calls, reported: &mut Vec<LockEvent>) {
         for (name, lock) in &mut self.locks {
             let outcome = lock.claim.expire(now, calls);
-            lock.heed(name, outcome, told);
+            lock.heed(name, outcome, reported);
         }
     }
 
     /// Performs the actions that are due.
-    pub(super) fn advance(&mut self, now: Time, calls: &mut Calls, told: &mut Vec<LockEvent>) {
+    pub(super) fn advance(&mut self, now: Time, calls: &mut Calls, reported: &mut Vec<LockEvent>) {
         for (name, lock) in &mut self.locks {
             let is_up = |one: &mut Waiting| one.until.is_some_and(|until| now >= until);
             for Waiting { request, .. } in lock.waiting.extract_if(.., is_up) {
-                told.push(LockEvent::Result {
+                reported.push(LockEvent::Result {
                     request,
                     name: Arc::clone(name),
                     outcome: LockOutcome::TimedOut,
@@ -179,19 +179,19 @@ impl Locks {
         name: &Arc<str>,
         (call, answer): (Call, Answer),
         (calls, pace): (&mut Calls, &mut Pace),
-        told: &mut Vec<LockEvent>,
+        reported: &mut Vec<LockEvent>,
     ) {
         if let Some(lock) = self.locks.get_mut(name) {
             let outcome = lock.claim.answer(now, call, answer, calls, pace);
-            lock.heed(name, outcome, told);
+            lock.heed(name, outcome, reported);
         }
     }
 }
 
 impl Lock {
-    fn release_claim(&mut self, name: &Arc<str>, told: &mut Vec<LockEvent>) {
+    fn release_claim(&mut self, name: &Arc<str>, reported: &mut Vec<LockEvent>) {
         for Waiting { request, .. } in self.waiting.drain(..) {
-            told.push(LockEvent::Result {
+            reported.push(LockEvent::Result {
                 request,
                 name: Arc::clone(name),
                 outcome: LockOutcome::Cancelled,
@@ -207,7 +207,7 @@ impl Lock {
         }
     }
 
-    fn heed(&mut self, name: &Arc<str>, outcome: Option<Outcome>, told: &mut Vec<LockEvent>) {
+    fn heed(&mut self, name: &Arc<str>, outcome: Option<Outcome>, reported: &mut Vec<LockEvent>) {
         let answered = |request, outcome| LockEvent::Result {
             request,
             name: Arc::clone(name),
@@ -218,13 +218,13 @@ impl Lock {
                 let token = created.unsigned_abs();
                 let held = LockOutcome::Held { token };
                 let waiting = self.waiting.drain(..);
-                told.extend(waiting.map(|one| answered(one.request, held)));
+                reported.extend(waiting.map(|one| answered(one.request, held)));
             }
             Some(Outcome::Behind) => {
                 let tries = self.waiting.extract_if(.., |one| one.tries);
-                told.extend(tries.map(|one| answered(one.request, LockOutcome::Taken)));
+                reported.extend(tries.map(|one| answered(one.request, LockOutcome::Taken)));
             }
-            Some(Outcome::Lost(created)) => told.push(LockEvent::Lost {
+            Some(Outcome::Lost(created)) => reported.push(LockEvent::Lost {
                 name: Arc::clone(name),
                 token: created.unsigned_abs(),
             }),

@@ -158,9 +158,9 @@ impl Etcd {
             Local::Leave => {
                 self.leaving = true;
                 self.resign(now, LeaderReason::Left);
-                let mut told = Vec::new();
-                self.locks.release_all(&mut told);
-                self.tell(told);
+                let mut reported = Vec::new();
+                self.locks.release_all(&mut reported);
+                self.notify(reported);
             }
             // Members send each other nothing, and no counter here can be exhausted by another member.
             Local::Tick
@@ -190,9 +190,9 @@ impl Etcd {
     fn expire(&mut self, now: Time) {
         let outcome = self.claim.expire(now, &mut self.calls);
         self.heed(outcome, LeaderReason::Lost);
-        let mut told = Vec::new();
-        self.locks.expire(now, &mut self.calls, &mut told);
-        self.tell(told);
+        let mut reported = Vec::new();
+        self.locks.expire(now, &mut self.calls, &mut reported);
+        self.notify(reported);
     }
 
     /// Performs the actions that are due, and updates the shown leader.
@@ -203,9 +203,9 @@ impl Etcd {
         let outcome = self.claim.advance(now, &mut self.calls);
         self.heed(outcome, LeaderReason::Left);
         self.forget();
-        let mut told = Vec::new();
-        self.locks.advance(now, &mut self.calls, &mut told);
-        self.tell(told);
+        let mut reported = Vec::new();
+        self.locks.advance(now, &mut self.calls, &mut reported);
+        self.notify(reported);
         self.observer.advance(now, &mut self.calls);
         self.show();
     }
@@ -317,9 +317,9 @@ impl Etcd {
         self.reason = reason;
     }
 
-    fn tell(&mut self, told: Vec<LockEvent>) {
-        let told = told.into_iter().map(Extra::Lock);
-        self.outputs.extend(told.map(OutputOf::<Self>::from));
+    fn notify(&mut self, reported: Vec<LockEvent>) {
+        let reported = reported.into_iter().map(Extra::Lock);
+        self.outputs.extend(reported.map(OutputOf::<Self>::from));
     }
 
     fn token(&self) -> Option<LeaderToken> {
@@ -476,10 +476,10 @@ impl StoreClient for Etcd {
                     etcd.heed(outcome, LeaderReason::Lost);
                 }
                 Some(Owner::Lock(name)) => {
-                    let mut told = Vec::new();
+                    let mut reported = Vec::new();
                     let (answer, at) = ((call, answer), (calls, pace));
-                    etcd.locks.answer(now, &name, answer, at, &mut told);
-                    etcd.tell(told);
+                    etcd.locks.answer(now, &name, answer, at, &mut reported);
+                    etcd.notify(reported);
                 }
                 Some(Owner::Observer) => etcd.observer.answer(now, call, answer, calls, pace),
                 None => {}
@@ -506,18 +506,18 @@ impl extra::Locks for Etcd {
         wait: Option<Duration>,
     ) -> Result<(), LockRefusal> {
         self.on_input(now, |etcd| {
-            let mut told = Vec::new();
-            let acquired = etcd.locks.acquire(now, request, name, wait, &mut told);
-            etcd.tell(told);
+            let mut reported = Vec::new();
+            let acquired = etcd.locks.acquire(now, request, name, wait, &mut reported);
+            etcd.notify(reported);
             acquired
         })
     }
 
     fn release(&mut self, now: Time, name: &Arc<str>) -> Result<(), LockRefusal> {
         self.on_input(now, |etcd| {
-            let mut told = Vec::new();
-            let released = etcd.locks.release(name, &mut told);
-            etcd.tell(told);
+            let mut reported = Vec::new();
+            let released = etcd.locks.release(name, &mut reported);
+            etcd.notify(reported);
             released
         })
     }

@@ -13,7 +13,7 @@ use super::calls::{Calls, Owner, Pace};
 pub(super) struct Observer {
     prefix: Arc<str>,
     /// The time for which it believes its last knowledge while the store does not answer.
-    patience: Duration,
+    timeout: Duration,
     /// The first key.
     first: Option<Entry>,
     /// All changes up to this revision are known.
@@ -50,10 +50,10 @@ enum Again {
 }
 
 impl Observer {
-    pub(super) fn new(now: Time, prefix: Arc<str>, patience: Duration) -> Self {
+    pub(super) fn new(now: Time, prefix: Arc<str>, timeout: Duration) -> Self {
         Self {
             prefix,
-            patience,
+            timeout,
             first: None,
             seen: 0,
             step: Step::Pausing {
@@ -80,7 +80,7 @@ impl Observer {
 
     fn gives_up_at(&self) -> Option<Time> {
         let since = self.silent_since.filter(|_| self.first.is_some())?;
-        Some(since + self.patience)
+        Some(since + self.timeout)
     }
 
     /// Performs the actions that are due.

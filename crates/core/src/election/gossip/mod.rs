@@ -63,7 +63,7 @@ pub trait Members<Id> {
     /// The number of other members.
     fn count(&self) -> usize;
     /// Whether `id` may lead: messages of other peers are dropped.
-    fn hears(&self, id: &Id) -> bool;
+    fn is_linked(&self, id: &Id) -> bool;
 }
 
 impl<Id: Ord> Members<Id> for BTreeSet<Id> {
@@ -71,7 +71,7 @@ impl<Id: Ord> Members<Id> for BTreeSet<Id> {
         self.len()
     }
 
-    fn hears(&self, id: &Id) -> bool {
+    fn is_linked(&self, id: &Id) -> bool {
         self.contains(id)
     }
 }
@@ -81,7 +81,7 @@ impl<Id: Ord, V> Members<Id> for BTreeMap<Id, V> {
         self.len()
     }
 
-    fn hears(&self, id: &Id) -> bool {
+    fn is_linked(&self, id: &Id) -> bool {
         self.contains_key(id)
     }
 }
@@ -144,7 +144,7 @@ impl<Id: Ord + Clone> Peer<Id> {
             return Some(&self.id);
         }
         let (declarer, _) = self.declarer.as_ref()?;
-        members.hears(declarer).then_some(declarer)
+        members.is_linked(declarer).then_some(declarer)
     }
 
     /// The time of the next [`Peer::tick`].
@@ -193,7 +193,7 @@ impl<Id: Ord + Clone> Peer<Id> {
         members: &impl Members<Id>,
     ) -> bool {
         let from = &message.from;
-        if self.machine.is_stopped() || *from == self.id || !members.hears(from) {
+        if self.machine.is_stopped() || *from == self.id || !members.is_linked(from) {
             return false;
         }
         let lifetime = self.machine.windows().message_expiration();
@@ -229,7 +229,7 @@ impl<Id: Ord + Clone> Peer<Id> {
         let believed = self.machine.windows().alive_threshold * 3 / 4;
         match &self.declarer {
             Some((declarer, received_at)) => {
-                !members.hears(declarer) || now.since(*received_at) >= believed
+                !members.is_linked(declarer) || now.since(*received_at) >= believed
             }
             None => true,
         }

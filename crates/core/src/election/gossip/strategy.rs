@@ -8,7 +8,7 @@ use super::{Act, Claim, Members, Message, Order, Peer, Settings, Windows};
 use crate::election::namesakes::{NamedLeader, Namesakes};
 use crate::election::record::Record;
 use crate::election::{
-    Description, Election, ElectionError, ElectionInput, ElectionOutput, Gone, InputOf,
+    Description, DownReason, Election, ElectionError, ElectionInput, ElectionOutput, InputOf,
     LeaderReason, Leadership, Local, OutputOf, Role, Start, View,
 };
 use crate::id::{Fingerprint, Incarnation, PeerId};
@@ -20,7 +20,7 @@ impl Members<PeerId> for View {
         self.voters.len()
     }
 
-    fn hears(&self, id: &PeerId) -> bool {
+    fn is_linked(&self, id: &PeerId) -> bool {
         self.voters.get(id).is_some_and(|voter| voter.eligible)
     }
 }
@@ -80,8 +80,8 @@ pub struct Gossip {
 impl Gossip {
     /// A node that starts now, without peers.
     pub fn new(me: PeerId, incarnation: Incarnation, config: &GossipConfig, now: Time) -> Self {
-        let nobody = View::default();
-        let mut peer = Peer::new(me.clone(), incarnation, config.settings, now, &nobody);
+        let unknown = View::default();
+        let mut peer = Peer::new(me.clone(), incarnation, config.settings, now, &unknown);
         peer.enable(config.auto_election);
         peer.set_eligible(config.eligible);
         let mut gossip = Self {
@@ -96,7 +96,7 @@ impl Gossip {
         };
         if config.leads_at_once {
             gossip.peer.lead(now);
-            gossip.settle(&nobody, LeaderReason::Elected);
+            gossip.settle(&unknown, LeaderReason::Elected);
         }
         gossip
     }
@@ -179,8 +179,8 @@ impl Gossip {
                 self.proposed.remove(&peer);
                 self.namesakes.note(now, &peer, None);
                 reason = match why {
-                    Gone::Left { .. } | Gone::Removed => LeaderReason::Left,
-                    Gone::Closed | Gone::Silent => LeaderReason::Lost,
+                    DownReason::Left { .. } | DownReason::Removed => LeaderReason::Left,
+                    DownReason::Closed | DownReason::Silent => LeaderReason::Lost,
                 };
             }
             Local::PeerIneligible { peer, .. } => {
@@ -398,7 +398,7 @@ impl Election for Gossip {
             Some(leader) => from <= leader || self.peer.is_leaderless(now, view),
             None => true,
         };
-        Ok(lowest && view.hears(from))
+        Ok(lowest && view.is_linked(from))
     }
 
     fn describe(message: &Claimed) -> Description {

@@ -1,6 +1,6 @@
 //! Incarnations of peers that are no longer linked, so that no member believes in a leader that is gone.
 
-use super::Gone;
+use super::DownReason;
 use crate::bounded::BoundedMap;
 use crate::id::{Incarnation, PeerId};
 use crate::time::{Duration, Time};
@@ -32,11 +32,17 @@ impl Departed {
 
 impl Departures {
     /// A link to `incarnation` of `peer` ended.
-    pub(super) fn note(&mut self, now: Time, peer: &PeerId, incarnation: Incarnation, why: &Gone) {
+    pub(super) fn note(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        incarnation: Incarnation,
+        why: &DownReason,
+    ) {
         self.0
             .retain(|_, departed| departed.ended_at.is_none() || departed.is_gone(now));
         let departed = Departed {
-            ended_at: (*why != Gone::Silent).then_some(now),
+            ended_at: (*why != DownReason::Silent).then_some(now),
             succeeded: false,
         };
         self.insert(peer, incarnation, departed);

@@ -101,7 +101,7 @@ impl Raft {
     }
 
     /// Follows `from`, whose claim is at least as new as any claim seen.
-    pub(super) fn hear_leader(
+    pub(super) fn receive_leader(
         &mut self,
         now: Time,
         view: &View,

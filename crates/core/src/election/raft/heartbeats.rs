@@ -71,7 +71,7 @@ impl Raft {
             return;
         }
         if *record >= *rules.record() || rules.is_newer(record) {
-            self.hear_leader(now, view, from, record, weight, led_ms);
+            self.receive_leader(now, view, from, record, weight, led_ms);
             return;
         }
         // C4.6: the leader that this node's record names is alive, though it does not know the record yet. With a

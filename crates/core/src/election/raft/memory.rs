@@ -83,7 +83,7 @@ impl Raft {
         self.check_counter(now, since, known.writes)?;
         if since == 0 {
             self.forgetful.insert(peer.clone());
-            self.end_transfer(|handover| handover.target == *peer);
+            self.end_transfer(|transfer| transfer.target == *peer);
         } else {
             self.forgetful.remove(peer);
         }
@@ -164,7 +164,7 @@ impl Raft {
         if !knows {
             self.has_forgotten(now, view, memory.remembered);
         }
-        self.told_by.insert(from.clone());
+        self.reported_by.insert(from.clone());
         if let Some(stale) = &mut self.stale {
             stale.heard.insert(from.clone(), memory.sure);
             self.recover_votes(now, view);
@@ -178,7 +178,7 @@ impl Raft {
         self.stale.is_none()
             && self
                 .other_voters()
-                .all(|voter| self.told_by.contains(voter))
+                .all(|voter| self.reported_by.contains(voter))
     }
 
     fn other_voters(&self) -> impl Iterator<Item = &PeerId> {

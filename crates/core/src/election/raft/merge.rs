@@ -1,7 +1,9 @@
 //! Links that come and go: two sides merge, a leader is lost.
 
 use super::following::{Following, Report};
-use super::{AssignOutcome, ElectionOutput, Gone, LeaderReason, Raft, SUCCESSION_GRACE, View};
+use super::{
+    AssignOutcome, DownReason, ElectionOutput, LeaderReason, Raft, SUCCESSION_GRACE, View,
+};
 use crate::election::policy::MergePolicy;
 use crate::election::raft::wire::{ElectionMessage, LiveLeader, Side};
 use crate::election::record::{Epoch, Record};
@@ -204,14 +206,14 @@ impl Raft {
         view: &View,
         peer: &PeerId,
         incarnation: Incarnation,
-        why: Gone,
+        why: DownReason,
     ) {
         if let Some(leader) = self.leading_mut() {
             leader.acks.remove(peer);
             leader.window.lost(peer, &why);
         }
         self.assigning.is_not_due_to(peer);
-        self.end_transfer(|handover| handover.target == *peer);
+        self.end_transfer(|transfer| transfer.target == *peer);
         self.forget_held(peer);
         self.forgetful.remove(peer);
         if !view.voters.contains_key(peer) {
@@ -223,17 +225,17 @@ impl Raft {
             return;
         }
         // A leader that only others name, or that is only lost from here, may live on for them.
-        let vouched = self.role.named().is_some() && why == Gone::Silent;
+        let vouched = self.role.named().is_some() && why == DownReason::Silent;
         if vouched {
             return;
         }
         self.lose_leader();
-        if why == Gone::Silent {
+        if why == DownReason::Silent {
             self.fell_silent = Some((peer.clone(), now));
         }
         match why {
             _ if !self.config.guards.succession() => {}
-            Gone::Left { .. } | Gone::Removed => {
+            DownReason::Left { .. } | DownReason::Removed => {
                 let successor = why.successor();
                 self.hints.ended = Some(LeaderReason::Left);
                 self.lease_until = now;
@@ -249,12 +251,12 @@ impl Raft {
                     self.election_at = now + SUCCESSION_GRACE + self.up_to(SUCCESSION_GRACE);
                 }
             }
-            Gone::Closed => {
+            DownReason::Closed => {
                 self.lease_until = now;
                 self.election_at = now + self.up_to(SUCCESSION_GRACE);
             }
             // The timer has run since the last heartbeat (G1).
-            Gone::Silent => {}
+            DownReason::Silent => {}
         }
     }
 

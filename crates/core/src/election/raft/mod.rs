@@ -13,9 +13,9 @@ use super::namesakes::{NamedLeader, Namesakes};
 use super::record::Record;
 use super::rules::Rules;
 use super::{
-    AssignOutcome, Description, Election, ElectionConfig, ElectionError, ElectionInput,
-    ElectionOutput, Extra, Gone, InputOf, InvalidSavedState, LeaderReason, Leadership, Local,
-    OutputOf, Recovery, Start, View, Voter,
+    AssignOutcome, Description, DownReason, Election, ElectionConfig, ElectionError, ElectionInput,
+    ElectionOutput, Extra, InputOf, InvalidSavedState, LeaderReason, Leadership, Local, OutputOf,
+    Recovery, Start, View, Voter,
 };
 mod assign;
 mod campaign;
@@ -134,7 +134,7 @@ pub struct Raft {
     /// Linked voters that report the loss of their votes.
     forgetful: BTreeSet<PeerId>,
     /// The other voters that have reported to this incarnation what they remember of this node.
-    told_by: BTreeSet<PeerId>,
+    reported_by: BTreeSet<PeerId>,
 }
 
 impl Raft {
@@ -215,7 +215,7 @@ impl Raft {
             disk,
             stale,
             forgetful: BTreeSet::new(),
-            told_by: BTreeSet::new(),
+            reported_by: BTreeSet::new(),
             clock,
             config,
         };
@@ -363,8 +363,8 @@ impl Election for Raft {
     }
 
     fn successor(&self, view: &View) -> Option<PeerId> {
-        if let Some(handover) = &self.leading()?.handover {
-            return Some(handover.target.clone());
+        if let Some(pending_transfer) = &self.leading()?.pending_transfer {
+            return Some(pending_transfer.target.clone());
         }
         // Under Hold no member takes over from an assigned leader by itself.
         let elects = !self.leaves_a_held_place();
@@ -410,7 +410,7 @@ impl Election for Raft {
         let record = &self.heed(now, record)?;
         if self.rules.is_newer(record) && self.counts(view, from) {
             self.begin_input(now);
-            self.hear_leader(now, view, from, record, 1, 0);
+            self.receive_leader(now, view, from, record, 1, 0);
             self.note_sighting(view, Sighting::Lives(record.clone()));
             self.note_leader(now);
         }
@@ -598,7 +598,13 @@ impl Raft {
                 peer,
                 incarnation,
                 successor,
-            } => self.peer_down(now, view, &peer, incarnation, Gone::Left { successor }),
+            } => self.peer_down(
+                now,
+                view,
+                &peer,
+                incarnation,
+                DownReason::Left { successor },
+            ),
         }
         Ok(())
     }

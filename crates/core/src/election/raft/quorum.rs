@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::following::Following;
-use super::{ElectionOutput, Gone, Raft, View};
+use super::{DownReason, ElectionOutput, Raft, View};
 use crate::election::rules::Campaign;
 use crate::id::PeerId;
 use crate::time::{Duration, Time};
@@ -79,9 +79,9 @@ impl Window {
 
     /// A voter that left no longer counts. A voter that is lost counts as silent for one more window: voters that fall
     /// silent together are lost one after the other, and a window may end in between.
-    pub(super) fn lost(&mut self, voter: &PeerId, why: &Gone) {
+    pub(super) fn lost(&mut self, voter: &PeerId, why: &DownReason) {
         self.answered.remove(voter);
-        if matches!(why, Gone::Left { .. } | Gone::Removed) {
+        if matches!(why, DownReason::Left { .. } | DownReason::Removed) {
             self.voters.remove(voter);
             self.lost.remove(voter);
         } else if self.voters.contains(voter) {
@@ -215,8 +215,8 @@ impl Raft {
         if !self.following().is_direct(leader) {
             return;
         }
-        let told = Duration::from_millis(min_ms.into());
-        let stretch = told
+        let reported = Duration::from_millis(min_ms.into());
+        let stretch = reported
             .saturating_sub(self.config.election_timeout_min)
             .min(MAX_ROUND_TRIPS);
         if stretch != self.stretch {

@@ -64,7 +64,7 @@ pub(super) struct Leader {
     /// The other leader that this one went above last, and the number of times in a row.
     rival: Option<(PeerId, u32)>,
     /// The open leadership transfer.
-    pub(super) handover: Option<Transfer>,
+    pub(super) pending_transfer: Option<Transfer>,
     pub(super) window: Window,
 }
 
@@ -149,8 +149,14 @@ impl Role {
                 self.named().map(|named| named.until)
             }
             Self::Leader(leader) => {
-                let handover = leader.handover.as_ref().map(|handover| handover.until);
-                handover.into_iter().chain([leader.window.until]).min()
+                let pending_transfer = leader
+                    .pending_transfer
+                    .as_ref()
+                    .map(|pending_transfer| pending_transfer.until);
+                pending_transfer
+                    .into_iter()
+                    .chain([leader.window.until])
+                    .min()
             }
         };
         own.into_iter().chain(self.round_at()).min()
@@ -165,14 +171,14 @@ impl Leader {
             acks: BTreeMap::new(),
             in_place: None,
             rival: None,
-            handover: None,
+            pending_transfer: None,
             window: Window::new(now, window),
         }
     }
 
     pub(super) fn transfers_to(&self, peer: &PeerId) -> bool {
-        let handover = self.handover.as_ref();
-        handover.is_some_and(|handover| handover.target == *peer)
+        let pending_transfer = self.pending_transfer.as_ref();
+        pending_transfer.is_some_and(|pending_transfer| pending_transfer.target == *peer)
     }
 
     pub(super) fn contests_with(&self, rival: &PeerId) -> u32 {

@@ -24,7 +24,7 @@ impl Raft {
         if self.assigning.deadline().is_some_and(|at| now >= at) {
             self.finish_assignment(AssignOutcome::Timeout);
         }
-        self.end_transfer(|handover| now >= handover.until);
+        self.end_transfer(|transfer| now >= transfer.until);
         self.ask_target(now, view);
         self.measure_round_trips(now, view);
         self.check_quorum(now, view);

@@ -191,9 +191,9 @@ impl Raft {
             Some(_) if !stands => return Err(ElectionError::StaleTarget(target)),
             Some(_) => {}
         }
-        let same = |handover: &Transfer| handover.target == target;
-        if !leader.handover.as_ref().is_some_and(same) {
-            leader.handover = Some(Transfer {
+        let same = |pending_transfer: &Transfer| pending_transfer.target == target;
+        if !leader.pending_transfer.as_ref().is_some_and(same) {
+            leader.pending_transfer = Some(Transfer {
                 target: target.clone(),
                 until,
                 asked: None,
@@ -209,21 +209,21 @@ impl Raft {
         let stamp = self.rules.record().stamp.clone();
         let campaigns = self.rules.campaigning();
         let timeout = self.transfer_timeout(view);
-        let handover = self
+        let pending_transfer = self
             .leading_mut()
-            .and_then(|leader| leader.handover.as_mut());
-        let Some(handover) = handover.filter(|_| !campaigns) else {
+            .and_then(|leader| leader.pending_transfer.as_mut());
+        let Some(pending_transfer) = pending_transfer.filter(|_| !campaigns) else {
             return;
         };
-        if handover
+        if pending_transfer
             .asked
             .as_ref()
             .is_some_and(|(asked, _)| *asked == stamp)
         {
             return;
         }
-        handover.asked = Some((stamp, now + timeout));
-        let target = handover.target.clone();
+        pending_transfer.asked = Some((stamp, now + timeout));
+        let target = pending_transfer.target.clone();
         for to in view.voters.keys() {
             let target = target.clone();
             self.send(to, ElectionMessage::TimeoutNow { target });
@@ -240,22 +240,22 @@ impl Raft {
     }
 
     /// The open transfer that this leader's host asked for.
-    fn handover(&self) -> Option<&Transfer> {
-        self.leading()?.handover.as_ref()
+    fn pending_transfer(&self) -> Option<&Transfer> {
+        self.leading()?.pending_transfer.as_ref()
     }
 
     /// Whether `record` belongs to the campaign that this leader asked for: followers' reports of that are no reason to
     /// go above it.
     pub(super) fn tolerates(&self, now: Time, record: &Record) -> bool {
-        let handover = self.handover();
-        handover.is_some_and(|handover| {
-            let Some((stamp, until)) = &handover.asked else {
+        let pending_transfer = self.pending_transfer();
+        pending_transfer.is_some_and(|pending_transfer| {
+            let Some((stamp, until)) = &pending_transfer.asked else {
                 return false;
             };
             let next = record.stamp.epoch == stamp.epoch
                 && record.stamp.term == stamp.term.saturating_add(1);
             let its = record.leader.as_ref();
-            next && its.is_none_or(|leader| *leader == handover.target) && now < *until
+            next && its.is_none_or(|leader| *leader == pending_transfer.target) && now < *until
         })
     }
 
@@ -267,8 +267,8 @@ impl Raft {
 
     /// Asks the target again with every heartbeat: it may not have heard this leader directly before.
     pub(super) fn repeat_transfer(&mut self) {
-        let handover = self.handover().cloned();
-        if let Some(Transfer { target, .. }) = handover
+        let pending_transfer = self.pending_transfer().cloned();
+        if let Some(Transfer { target, .. }) = pending_transfer
             && !self.rules.campaigning()
         {
             self.send(&target.clone(), ElectionMessage::TimeoutNow { target });
@@ -278,7 +278,12 @@ impl Raft {
     /// Ends the transfer: its target is gone or had its time, or the leader's host cancels it.
     pub(super) fn end_transfer(&mut self, ended: impl Fn(&Transfer) -> bool) {
         let leader = self.leading_mut();
-        if leader.is_some_and(|leader| leader.handover.take_if(|open| ended(open)).is_some()) {
+        if leader.is_some_and(|leader| {
+            leader
+                .pending_transfer
+                .take_if(|open| ended(open))
+                .is_some()
+        }) {
             self.take_back(|_, message| matches!(message, ElectionMessage::TimeoutNow { .. }));
         }
     }
@@ -358,9 +363,11 @@ impl Raft {
     pub(super) fn is_handed_over(&self, now: Time, leader: &PeerId, candidate: &PeerId) -> bool {
         match self.leading() {
             Some(leader) => leader
-                .handover
+                .pending_transfer
                 .as_ref()
-                .is_some_and(|handover| handover.target == *candidate && now < handover.until),
+                .is_some_and(|pending_transfer| {
+                    pending_transfer.target == *candidate && now < pending_transfer.until
+                }),
             None if self.config.policy.authority == Authority::Anyone
                 && !self.config.quorum.is_static() =>
             {

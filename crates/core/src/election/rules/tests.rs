@@ -238,13 +238,13 @@ fn s10_of_two_leaders_of_one_term_the_larger_id_wins_at_everybody() {
 #[test]
 fn s11_votes_are_given_once_in_a_term_and_never_for_an_older_one() {
     // (own record, vote given before, candidate, term asked, granted, own term afterwards)
-    let nobody = Record::undecided(term(5));
+    let unknown = Record::undecided(term(5));
     let table = [
-        (&nobody, None, "a", 4, false, 5),
-        (&nobody, None, "a", 5, true, 5),
-        (&nobody, Some("b"), "a", 5, false, 5),
-        (&nobody, Some("a"), "a", 5, true, 5),
-        (&nobody, Some("b"), "a", 6, true, 6),
+        (&unknown, None, "a", 4, false, 5),
+        (&unknown, None, "a", 5, true, 5),
+        (&unknown, Some("b"), "a", 5, false, 5),
+        (&unknown, Some("a"), "a", 5, true, 5),
+        (&unknown, Some("b"), "a", 6, true, 6),
         (&elected(5, "b"), None, "a", 5, false, 5),
         (&elected(5, "b"), None, "a", 6, true, 6),
         (&assigned(1, "b", 5, "b"), None, "a", 9, false, 5),

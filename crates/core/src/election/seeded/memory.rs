@@ -25,7 +25,7 @@ pub(super) struct Memories {
     /// The reported votes of the others, since this node noticed that it may have forgotten votes.
     stale: Option<BTreeMap<PeerId, Acceptor>>,
     /// The voters that have reported to this incarnation what they remember.
-    told_by: BTreeSet<PeerId>,
+    reported_by: BTreeSet<PeerId>,
     /// The voters that report that they may have forgotten votes.
     forgetful: BTreeSet<PeerId>,
 }
@@ -36,7 +36,7 @@ impl Memories {
         Self {
             since: writes,
             stale: forgotten.map(|_| BTreeMap::new()),
-            told_by: BTreeSet::new(),
+            reported_by: BTreeSet::new(),
             forgetful: BTreeSet::new(),
         }
     }
@@ -116,8 +116,8 @@ impl Seeded {
     /// Whether all other voters have reported what they remember, and this node knew all of it. A voter that lost its
     /// file and has not received a report is not sure; another voter in that state must not rely on it.
     fn is_sure_of_its_votes(&self) -> bool {
-        let told = |voter: &PeerId| self.memories.told_by.contains(voter);
-        !self.is_stale() && self.other_voters().all(told)
+        let reported = |voter: &PeerId| self.memories.reported_by.contains(voter);
+        !self.is_stale() && self.other_voters().all(reported)
     }
 
     fn other_voters(&self) -> impl Iterator<Item = &PeerId> {
@@ -151,11 +151,11 @@ impl Seeded {
         if memory.remembered >= self.memories.since {
             self.has_forgotten(now, memory.remembered);
         }
-        self.memories.told_by.insert(from.clone());
-        if let Some(told) = &mut self.memories.stale {
+        self.memories.reported_by.insert(from.clone());
+        if let Some(reported) = &mut self.memories.stale {
             match memory.votes.as_ref().filter(|_| memory.sure) {
-                Some(votes) => told.insert(from.clone(), votes.clone()),
-                None => told.remove(from),
+                Some(votes) => reported.insert(from.clone(), votes.clone()),
+                None => reported.remove(from),
             };
             self.recover_votes();
         }
@@ -185,14 +185,17 @@ impl Seeded {
     }
 
     fn recover_votes(&mut self) {
-        let Some(told) = &self.memories.stale else {
+        let Some(reported) = &self.memories.stale else {
             return;
         };
-        if !self.other_voters().all(|voter| told.contains_key(voter)) {
+        if !self
+            .other_voters()
+            .all(|voter| reported.contains_key(voter))
+        {
             return;
         }
-        let told = self.memories.stale.take().unwrap_or_default();
-        self.kept.acceptor.recover(told.values());
+        let reported = self.memories.stale.take().unwrap_or_default();
+        self.kept.acceptor.recover(reported.values());
         let remembered = self.kept.forgotten.take().unwrap_or_default();
         self.kept.writes = self.kept.writes.max(remembered).saturating_add(1);
         self.memories.since = self.kept.writes;

@@ -12,8 +12,8 @@ use rand_chacha::ChaCha8Rng;
 use super::extra::Cluster;
 use super::record::{Record, Stamp};
 use super::{
-    Description, Election, ElectionError, ElectionInput, ElectionOutput, Extra, Gone, InputOf,
-    InvalidSavedState, LeaderReason, Leadership, Local, OutputOf, Start, View,
+    Description, DownReason, Election, ElectionError, ElectionInput, ElectionOutput, Extra,
+    InputOf, InvalidSavedState, LeaderReason, Leadership, Local, OutputOf, Start, View,
 };
 use crate::bounded::BoundedMap;
 use crate::id::{Fingerprint, Incarnation, PeerId};
@@ -456,19 +456,19 @@ impl Seeded {
         view: &View,
         peer: &PeerId,
         incarnation: Incarnation,
-        why: &Gone,
+        why: &DownReason,
     ) {
         self.peers.remove(peer);
         self.disk.forget(peer);
         // Silence and closed links end nothing at once: the loss of a leader takes a majority's TTL (A3.4).
-        if !matches!(why, Gone::Left { .. } | Gone::Removed) || self.leaving {
+        if !matches!(why, DownReason::Left { .. } | DownReason::Removed) || self.leaving {
             return;
         }
         let followed = self.following();
         if followed.is_some_and(|followed| {
             followed.claim.leader == *peer && followed.incarnation == incarnation
         }) {
-            if *why == Gone::Removed {
+            if *why == DownReason::Removed {
                 self.leave_living_leader(None);
             }
             self.lose_leader(now, LeaderReason::Left);

@@ -23,9 +23,12 @@ fn a_contact_asks_the_leader_and_all_members_learn_of_the_admission() {
         if candidate.entry.id == id("d") && candidate.payload == b"hello")
     );
     for member in ["b", "c"] {
-        let told = net.heard_from("a", member);
+        let reported = net.heard_from("a", member);
         let admitted = |message: &Message| matches!(message, Message::Admitted { entry, .. } if entry.id == id("d"));
-        assert!(told.iter().any(admitted), "{member} was told {told:?}");
+        assert!(
+            reported.iter().any(admitted),
+            "{member} was told {reported:?}"
+        );
     }
     net.wait("all are linked", Net::is_settled);
     assert_eq!(net.requests("a"), [0; 0]);

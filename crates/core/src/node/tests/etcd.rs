@@ -155,7 +155,7 @@ fn a_leader_that_slept_beyond_its_lease_relays_nothing_and_announces_the_loss_fi
 }
 
 #[test]
-fn whatever_wakes_a_leader_that_slept_it_does_not_lead_then() {
+fn a_leader_that_slept_does_not_lead_when_it_wakes() {
     let mut asking = asking(None);
     assert!(asking.node.is_leader());
     asking.feed(NOW + TTL, Input::Heard { peer: id("peer") });

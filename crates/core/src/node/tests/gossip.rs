@@ -35,7 +35,7 @@ fn room(names: &[&str]) -> Net {
     net
 }
 
-fn told(net: &Net, name: &str) -> Vec<(String, LeaderReason)> {
+fn reported(net: &Net, name: &str) -> Vec<(String, LeaderReason)> {
     let changes = net.leader_changes(name).into_iter();
     let named = |leader: Option<PeerId>| leader.map_or(String::new(), |leader| leader.to_string());
     changes
@@ -60,7 +60,7 @@ fn a_lone_node_leads_after_one_sample_and_one_election() {
     net.start("a");
     let took = net.wait("it leads", |net| net.leads("a"));
     assert_eq!(took, SAMPLE + ELECTION);
-    assert_eq!(told(&net, "a"), listed(&[("a", Elected)]));
+    assert_eq!(reported(&net, "a"), listed(&[("a", Elected)]));
     assert_eq!(net.node("a").record().stamp, Stamp::default());
 }
 
@@ -75,7 +75,7 @@ fn a_newcomer_receives_the_leader_with_its_first_link() {
     assert!(took <= DELAY * 4, "{took:?}");
     net.run(ALIVE * 5);
     assert_eq!(
-        told(&net, "a"),
+        reported(&net, "a"),
         listed(&[("b", Found)]),
         "though a is lower"
     );
@@ -91,7 +91,7 @@ fn the_lowest_follows_a_leader_that_is_lost() {
     let longest = net.config.election.heartbeat_timeout + ALIVE * 2 + ELECTION + DELAY * 3;
     assert!(took <= longest, "{took:?}");
     for name in ["b", "c"] {
-        assert_eq!(told(&net, name), listed(&[("", Lost), ("a", Elected)]));
+        assert_eq!(reported(&net, name), listed(&[("", Lost), ("a", Elected)]));
     }
 }
 
@@ -103,7 +103,7 @@ fn a_leave_ends_the_shown_leader_and_no_window() {
         shows(net, "b", "b") && shows(net, "c", "b")
     });
     assert!(took > ELECTION, "an election takes its time: {took:?}");
-    assert_eq!(told(&net, "c"), listed(&[("", Left), ("b", Elected)]));
+    assert_eq!(reported(&net, "c"), listed(&[("", Left), ("b", Elected)]));
 }
 
 #[test]
@@ -111,14 +111,20 @@ fn a_yielding_leader_is_no_longer_shown_and_another_leads() {
     let mut net = room(&["a", "b", "c"]);
     net.order("a", Command::YieldLeadership);
     assert!(!net.leads("a"));
-    let told_after = net.wait("nobody is shown", |net| {
+    let reported_after = net.wait("nobody is shown", |net| {
         shows(net, "b", "") && shows(net, "c", "")
     });
-    assert!(told_after <= net.config.heartbeat_interval + DELAY);
+    assert!(reported_after <= net.config.heartbeat_interval + DELAY);
     net.wait("another leads", |net| shows(net, "a", "b"));
     net.run(ALIVE * 10);
-    assert_eq!(told(&net, "a"), listed(&[("", Resigned), ("b", Elected)]));
-    assert_eq!(told(&net, "c"), listed(&[("", Resigned), ("b", Elected)]));
+    assert_eq!(
+        reported(&net, "a"),
+        listed(&[("", Resigned), ("b", Elected)])
+    );
+    assert_eq!(
+        reported(&net, "c"),
+        listed(&[("", Resigned), ("b", Elected)])
+    );
     assert_eq!(
         net.try_order("a", Command::YieldLeadership),
         Err(CommandError::Election(ElectionError::NotLeader))
@@ -158,8 +164,8 @@ fn two_leaders_that_are_linked_are_one_a_delay_later() {
     net.link("a", "b");
     net.run(DELAY * 2);
     assert!(net.leads("a") && shows(&net, "b", "a"));
-    assert_eq!(told(&net, "a"), listed(&[("a", Elected)]));
-    assert_eq!(told(&net, "b"), listed(&[("b", Elected), ("a", Found)]));
+    assert_eq!(reported(&net, "a"), listed(&[("a", Elected)]));
+    assert_eq!(reported(&net, "b"), listed(&[("b", Elected), ("a", Found)]));
 }
 
 #[test]
@@ -177,7 +183,7 @@ fn requests_that_need_votes_are_refused_and_change_nothing() {
     net.run(ALIVE * 3);
     assert_eq!(*net.node("a").record(), before);
     assert_eq!(net.node("a").standing_of_myself(), (true, 0));
-    assert!(told(&net, "b").is_empty());
+    assert!(reported(&net, "b").is_empty());
 }
 
 #[test]
@@ -202,8 +208,8 @@ fn an_observer_neither_leads_nor_hides_the_leader() {
     net.wait("b leads", |net| {
         ["a", "b", "c"].iter().all(|name| shows(net, name, "b"))
     });
-    assert_eq!(told(&net, "a"), listed(&[("", Left), ("b", Elected)]));
-    assert_eq!(told(&net, "c"), listed(&[("", Left), ("b", Elected)]));
+    assert_eq!(reported(&net, "a"), listed(&[("", Left), ("b", Elected)]));
+    assert_eq!(reported(&net, "c"), listed(&[("", Left), ("b", Elected)]));
     // It has the lowest id, but no member accepts its claim.
     let claim = Claimed {
         sequence: 1000,
@@ -324,7 +330,7 @@ fn other_windows_hold_from_the_next_one_on() {
     };
     net.order("b", Command::SetWindows(longer));
     net.run(ALIVE * 2);
-    let _ = told(&net, "b");
+    let _ = reported(&net, "b");
     net.kill("a", true);
     let took = net.wait("b leads", |net| net.leads("b"));
     assert!(took > ALIVE * 4, "{took:?}");

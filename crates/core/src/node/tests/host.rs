@@ -50,9 +50,9 @@ fn a_silent_host_is_reported_once_and_so_is_its_return() {
     assert_eq!(silences(&net, "b"), []);
     net.run(ms(60_000));
     for member in ["b", "c"] {
-        let told = silences(&net, member);
-        let [Event::HostSilent { peer, silent }] = &told[..] else {
-            panic!("{told:?}");
+        let reported = silences(&net, member);
+        let [Event::HostSilent { peer, silent }] = &reported[..] else {
+            panic!("{reported:?}");
         };
         assert_eq!(*peer, id("a"));
         assert!((ms(5_000)..ms(5_600)).contains(silent), "{silent:?}");

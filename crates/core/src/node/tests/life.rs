@@ -62,7 +62,7 @@ fn m7_m19_another_incarnation_or_another_key_is_no_return() {
         };
         net.start_as("b", restarted);
         net.enter("b", "a");
-        let told = [
+        let reported = [
             reconnecting("b"),
             left("b", LeftReason::Replaced),
             joined("b"),
@@ -70,9 +70,13 @@ fn m7_m19_another_incarnation_or_another_key_is_no_return() {
         let events = net.events("a");
         let about_b: Vec<_> = events
             .iter()
-            .filter(|told| !matches!(told, Event::LeaderChanged(_)))
+            .filter(|reported| !matches!(reported, Event::LeaderChanged(_)))
             .collect();
-        assert_eq!(about_b, told.iter().collect::<Vec<_>>(), "{restarted:?}");
+        assert_eq!(
+            about_b,
+            reported.iter().collect::<Vec<_>>(),
+            "{restarted:?}"
+        );
     }
 }
 
@@ -97,10 +101,10 @@ fn a_link_with_another_key_is_no_return_even_where_no_question_was_asked() {
 #[test]
 fn m10_m17_a_member_that_does_not_return_has_left_exactly_when_its_hold_is_over() {
     let mut net = parted_with(|config| config.member_hold = ms(7000));
-    let lost_at = net.told_at("a", &reconnecting("b")).expect("told");
+    let lost_at = net.reported_at("a", &reconnecting("b")).expect("told");
     net.run(ms(20_000));
     let left_at = net
-        .told_at("a", &left("b", LeftReason::Lost))
+        .reported_at("a", &left("b", LeftReason::Lost))
         .expect("told");
     assert_eq!(left_at.since(lost_at), ms(7000));
     assert!(!net.is_absent("a", "b"));

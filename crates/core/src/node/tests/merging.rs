@@ -287,9 +287,9 @@ fn rooms_that_parted_become_one_when_the_leader_that_kept_them_apart_is_gone() {
     );
 }
 
-/// ann leads and bans zoe. Her kick reaches one member alone before she crashes; `told` the others that her process ended, or
+/// ann leads and bans zoe. Her kick reaches one member alone before she crashes; `reported` the others that her process ended, or
 /// not. Of the members zoe is the next to lead.
-fn a_kick_that_one_member_alone_knows(member: &str, told: bool) -> Net {
+fn a_kick_that_one_member_alone_knows(member: &str, reported: bool) -> Net {
     let mut net = Net::room(&["ann", "bob", "cid", "zoe"]);
     let kicked = Message::Kicked {
         peer: id("zoe"),
@@ -300,7 +300,7 @@ fn a_kick_that_one_member_alone_knows(member: &str, told: bool) -> Net {
     };
     net.forge("ann", member, kicked);
     net.run(ms(15));
-    net.kill("ann", told);
+    net.kill("ann", reported);
     net.run(ms(60_000));
     net
 }

@@ -10,7 +10,6 @@ mod entry;
 mod etcd;
 mod forged;
 mod gossip;
-mod handover;
 mod hearsay;
 mod host;
 mod life;
@@ -26,6 +25,7 @@ mod set_back;
 mod standing;
 mod static_quorum;
 mod through_leader;
+mod transfer;
 mod unbanning;
 mod unlinked;
 
@@ -285,8 +285,8 @@ impl Net {
         self.drain(&id(name));
     }
 
-    /// Ends the process; `told` if the transports of its peers notice it.
-    fn kill(&mut self, name: &str, told: bool) {
+    /// Ends the process; `reported` if the transports of its peers notice it.
+    fn kill(&mut self, name: &str, reported: bool) {
         self.places.remove(&id(name));
         let links: Vec<_> = self
             .ends
@@ -296,7 +296,7 @@ impl Net {
         for ((one, other), link) in links {
             if one == id(name) {
                 self.ends.remove(&(one.clone(), other.clone()));
-                if told {
+                if reported {
                     self.later(Happening::Closed {
                         link,
                         from: one,
@@ -356,15 +356,17 @@ impl Net {
         changes.collect()
     }
 
-    fn told_at(&self, name: &str, event: &Event) -> Option<Time> {
+    fn reported_at(&self, name: &str, event: &Event) -> Option<Time> {
         let mut events = self.place(name).events.iter();
-        events.find(|(_, told)| told == event).map(|(at, _)| *at)
+        events
+            .find(|(_, reported)| reported == event)
+            .map(|(at, _)| *at)
     }
 
     fn times(&self, name: &str, event: &Event) -> usize {
         self.events(name)
             .iter()
-            .filter(|told| *told == event)
+            .filter(|reported| *reported == event)
             .count()
     }
 

@@ -409,8 +409,8 @@ impl Net {
         };
         let life = dialler.life;
         let answers = self.places.get(&peer).is_some_and(|target| {
-            let hears = !target.muted && !dialler.muted && self.dials_work;
-            hears && has_path && target.life.key == key && !self.is_linked_well(&peer, from)
+            let receives = !target.muted && !dialler.muted && self.dials_work;
+            receives && has_path && target.life.key == key && !self.is_linked_well(&peer, from)
         });
         // Each end checks the Hello of the other.
         let checked = answers.then(|| {

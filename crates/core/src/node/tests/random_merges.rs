@@ -190,8 +190,8 @@ impl Merge {
         self.disturbed = true;
         if self.rng.random_bool(0.5) {
             self.log.push(format!("{name} crashes"));
-            let told = self.rng.random_bool(0.5);
-            self.net.kill(&name, told);
+            let reported = self.rng.random_bool(0.5);
+            self.net.kill(&name, reported);
         } else {
             self.log.push(format!("{name} is silent for a while"));
             self.net.mute(&name, true);

@@ -9,14 +9,14 @@ use crate::election::LeaderReason::{
 struct Case {
     name: &'static str,
     happens: fn(&mut Net),
-    told: &'static [(&'static str, &'static [(&'static str, LeaderReason)])],
+    reported: &'static [(&'static str, &'static [(&'static str, LeaderReason)])],
 }
 
 const CASES: &[Case] = &[
     Case {
         name: "the leader falls silent",
         happens: |net| net.kill("a", false),
-        told: &[
+        reported: &[
             ("b", &[("", Lost), ("c", Elected)]),
             ("c", &[("", Lost), ("c", Elected)]),
         ],
@@ -24,7 +24,7 @@ const CASES: &[Case] = &[
     Case {
         name: "the transport reports the leader's end",
         happens: |net| net.kill("a", true),
-        told: &[
+        reported: &[
             ("b", &[("", Lost), ("?", Elected)]),
             ("c", &[("", Lost), ("?", Elected)]),
         ],
@@ -32,7 +32,7 @@ const CASES: &[Case] = &[
     Case {
         name: "the leader says farewell",
         happens: |net| net.order("a", Command::Leave),
-        told: &[
+        reported: &[
             ("b", &[("", Left), ("c", Transferred)]),
             ("c", &[("", Left), ("c", Transferred)]),
         ],
@@ -40,7 +40,7 @@ const CASES: &[Case] = &[
     Case {
         name: "the leader may lead no longer",
         happens: |net| net.order("a", Command::SetEligible(false)),
-        told: &[
+        reported: &[
             ("a", &[("", Left), ("c", Transferred)]),
             ("b", &[("", Left), ("c", Transferred)]),
             ("c", &[("", Left), ("c", Transferred)]),
@@ -49,7 +49,7 @@ const CASES: &[Case] = &[
     Case {
         name: "the leader hands over",
         happens: |net| net.order("a", Command::TransferLeadership(id("b"))),
-        told: &[
+        reported: &[
             ("a", &[("", Resigned), ("b", Transferred)]),
             ("b", &[("b", Transferred)]),
             ("c", &[("b", Transferred)]),
@@ -58,7 +58,7 @@ const CASES: &[Case] = &[
     Case {
         name: "a follower sets another leader",
         happens: |net| net.order("b", Command::SetLeader(id("c"))),
-        told: &[
+        reported: &[
             ("a", &[("c", Assigned)]),
             ("b", &[("c", Assigned)]),
             ("c", &[("c", Assigned)]),
@@ -70,7 +70,7 @@ const CASES: &[Case] = &[
             net.start("z");
             net.enter("z", "b");
         },
-        told: &[("a", &[]), ("b", &[]), ("c", &[]), ("z", &[("a", Found)])],
+        reported: &[("a", &[]), ("b", &[]), ("c", &[]), ("z", &[("a", Found)])],
     },
     Case {
         name: "a follower is cut off and comes back",
@@ -79,7 +79,7 @@ const CASES: &[Case] = &[
             net.run(ms(8000));
             net.mute("b", false);
         },
-        told: &[
+        reported: &[
             ("a", &[]),
             ("b", &[("", Lost), ("b", Elected), ("a", Found)]),
             ("c", &[]),
@@ -92,7 +92,7 @@ const CASES: &[Case] = &[
             net.run(ms(6000));
             net.enter("z", "a");
         },
-        told: &[("a", &[]), ("z", &[("z", Elected), ("a", Found)])],
+        reported: &[("a", &[]), ("z", &[("z", Elected), ("a", Found)])],
     },
     Case {
         name: "the leader is cut off from all",
@@ -101,7 +101,7 @@ const CASES: &[Case] = &[
             net.run(ms(4000));
             net.mute("a", false);
         },
-        told: &[
+        reported: &[
             ("b", &[("", Lost), ("c", Elected)]),
             ("c", &[("", Lost), ("c", Elected)]),
         ],
@@ -114,7 +114,7 @@ fn every_change_of_the_leader_has_its_reason() {
         let mut net = Net::room(&["a", "aa", "b", "c"]);
         (case.happens)(&mut net);
         net.run(ms(12_000));
-        for (name, expected) in case.told {
+        for (name, expected) in case.reported {
             let shown: Vec<_> = net
                 .leader_changes(name)
                 .into_iter()

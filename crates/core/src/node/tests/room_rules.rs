@@ -177,12 +177,12 @@ fn a_member_that_its_new_leader_kicked_before_shows_no_leader_and_its_host_knows
     net.run(ms(1000));
     assert_eq!(net.times("b", &ended(EndReason::Kicked, 0, b"")), 1);
     assert_eq!(net.node("b").leader(), None);
-    let told = net.events("b");
-    let told = told.iter().rev().find_map(|event| match event {
+    let reported = net.events("b");
+    let reported = reported.iter().rev().find_map(|event| match event {
         Event::LeaderChanged(LeaderChange { new: leader, .. }) => Some(leader.clone()),
         _ => None,
     });
-    assert_eq!(told, Some(None));
+    assert_eq!(reported, Some(None));
 }
 
 #[test]
@@ -432,8 +432,11 @@ fn the_next_leader_learns_and_spreads_rules_that_the_lost_one_could_not() {
             assert_eq!(net.node(member).max_peers(), 9, "{next} leads");
             assert!(!net.has(member, "d"), "{next} leads");
         }
-        let told = net.events("d");
-        assert!(told.contains(&ended(EndReason::Kicked, 1, b"")), "{told:?}");
+        let reported = net.events("d");
+        assert!(
+            reported.contains(&ended(EndReason::Kicked, 1, b"")),
+            "{reported:?}"
+        );
     }
 }
 

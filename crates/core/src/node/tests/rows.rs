@@ -154,9 +154,9 @@ fn only_heartbeats_and_the_first_messages_to_a_newcomer_may_wait() {
     let beats = lone.run(ms(1000)).into_iter().map(|(_, output)| output);
     assert_eq!(urgency(beats.collect()), [false, false]);
     for command in [Command::SetPriority(3), Command::SetLeader(id("a"))] {
-        let told = urgency(lone.feed(Input::Command(command.clone())));
-        assert!(!told.is_empty(), "{command:?}");
-        assert!(told.iter().all(|urgent| *urgent), "{command:?}");
+        let reported = urgency(lone.feed(Input::Command(command.clone())));
+        assert!(!reported.is_empty(), "{command:?}");
+        assert!(reported.iter().all(|urgent| *urgent), "{command:?}");
     }
 }
 
@@ -244,7 +244,7 @@ fn a_first_peer_that_beats_ever_faster_is_followed_twice_in_an_interval_at_most(
 fn s17_no_change_of_the_membership_is_missed_by_the_election() {
     const CHANGES: u64 = 2000;
     let mut lone = Lone::new();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut expected = Vec::new();
     let mut present = BTreeSet::new();
     for number in 0..CHANGES {
@@ -256,15 +256,15 @@ fn s17_no_change_of_the_membership_is_missed_by_the_election() {
                 peer: peer.clone(),
                 why,
             });
-            told.extend(events(&outputs));
+            reported.extend(events(&outputs));
             expected.push(left(&name, LeftReason::Disconnected));
         } else {
-            told.extend(events(&lone.link(&name, number)));
+            reported.extend(events(&lone.link(&name, number)));
             expected.push(joined(&name));
             present.insert(peer);
         }
     }
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     let members: BTreeSet<PeerId> = lone.node.membership().ids().into_iter().collect();
     assert_eq!(members, present);
     // Each sends a sign of life, so that none is lost before the election.

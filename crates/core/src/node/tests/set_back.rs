@@ -31,8 +31,8 @@ fn an_older_incarnation_waits_until_the_dead_one_has_not_answered_for_half_a_sec
         Some(Verdict::Accepted)
     );
     net.wait("a mesh", Net::is_settled);
-    let told = net.events("b").into_iter();
-    let of_c: Vec<_> = told
+    let reported = net.events("b").into_iter();
+    let of_c: Vec<_> = reported
         .filter(|event| {
             matches!(event, Event::Joined(peer) | Event::Left(Left { peer, .. }) | Event::Reconnecting(peer)
                 if *peer == id("c"))

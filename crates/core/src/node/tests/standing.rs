@@ -78,7 +78,7 @@ fn guests_never_campaign_and_wait_for_their_host() {
     for guest in ["a", "b"] {
         assert_eq!(net.node(guest).leader(), None);
         assert_eq!(net.node(guest).record().leader, Some(id("h")));
-        assert_eq!(ends_told(&net, guest), [""; 0]);
+        assert_eq!(ends_reported(&net, guest), [""; 0]);
     }
     net.run(ms(1100));
     for guest in ["a", "b"] {
@@ -100,7 +100,7 @@ fn a_host_that_returns_leads_on() {
     net.wait("the host is back", |net| net.is_settled() && net.leads("h"));
     net.run(ms(60_000));
     for guest in ["a", "b"] {
-        assert_eq!(ends_told(&net, guest), [""; 0]);
+        assert_eq!(ends_reported(&net, guest), [""; 0]);
         assert_eq!(
             net.times(guest, &Event::Returned(Returned::new(id("h")))),
             1
@@ -122,7 +122,7 @@ fn the_room_ends_at_once_when_the_host_leaves() {
 }
 
 /// The leaders that a host received, in order; "" is none.
-fn leaders_told(net: &Net, name: &str) -> Vec<String> {
+fn leaders_reported(net: &Net, name: &str) -> Vec<String> {
     let events = net.events(name).into_iter();
     events
         .filter_map(|event| match event {
@@ -144,7 +144,7 @@ fn a_fixed_host_leads_from_its_start() {
         assert!(net.node("h").leader_token().is_some());
         net.order("h", Command::SetMaxPeers(3));
         net.run(ms(10_000));
-        assert_eq!(leaders_told(&net, "h"), ["h"]);
+        assert_eq!(leaders_reported(&net, "h"), ["h"]);
         assert_eq!(net.node("h").record().term(), 1);
     }
 }
@@ -162,7 +162,7 @@ fn led_in(net: &mut Net, guest: &str, term: u64) {
 #[test]
 fn a_host_that_was_started_anew_goes_above_its_guests_in_place() {
     for merge in [MergePolicy::LargestSide, MergePolicy::HighestTerm] {
-        for told in [true, false] {
+        for reported in [true, false] {
             let mut net = hosted(&["a", "b", "c"]);
             led_in(&mut net, "a", 700);
             led_in(&mut net, "b", 900);
@@ -174,7 +174,7 @@ fn a_host_that_was_started_anew_goes_above_its_guests_in_place() {
             net.unlink("a", "c", LinkEnd::Silent);
             net.unlink("b", "c", LinkEnd::Silent);
             net.mute("c", true);
-            net.kill("h", told);
+            net.kill("h", reported);
             net.run(ms(200));
             let mut host = with_mode(&net.config, HostMode::Host);
             host.election.auto_election = false;
@@ -193,14 +193,18 @@ fn a_host_that_was_started_anew_goes_above_its_guests_in_place() {
             net.wait("everybody is back", |net| net.is_settled());
             net.run(ms(5000));
             assert!(net.node("h").record().term() > 900);
-            assert_eq!(leaders_told(&net, "h"), ["h"], "{merge:?}, told {told}");
+            assert_eq!(
+                leaders_reported(&net, "h"),
+                ["h"],
+                "{merge:?}, told {reported}"
+            );
             for guest in ["a", "b", "c"] {
                 assert_eq!(
-                    leaders_told(&net, guest),
+                    leaders_reported(&net, guest),
                     ["", "h"],
-                    "{guest}, {merge:?}, told {told}"
+                    "{guest}, {merge:?}, told {reported}"
                 );
-                assert_eq!(ends_told(&net, guest), [""; 0]);
+                assert_eq!(ends_reported(&net, guest), [""; 0]);
                 assert_eq!(net.node(guest).record(), net.node("h").record());
             }
         }
@@ -324,14 +328,14 @@ fn no_message_of_a_guest_moves_a_fixed_host() {
         }
         net.run(ms(4000));
         assert!(net.leads("h"));
-        assert_eq!(leaders_told(&net, "h"), [""; 0]);
-        assert_eq!(leaders_told(&net, "a"), [""; 0]);
+        assert_eq!(leaders_reported(&net, "h"), [""; 0]);
+        assert_eq!(leaders_reported(&net, "a"), [""; 0]);
         assert_eq!(net.node("a").leader(), Some(&id("h")));
     }
 }
 
 /// Reasons for the end of the room that a member's host received.
-fn ends_told(net: &Net, name: &str) -> Vec<String> {
+fn ends_reported(net: &Net, name: &str) -> Vec<String> {
     let events = net.events(name).into_iter();
     events
         .filter_map(|event| match event {
@@ -346,37 +350,37 @@ fn a_guest_receives_the_end_of_its_room() {
     let mut net = hosted(&["a", "b"]);
     net.order("h", disconnect(id("a"), 0, b""));
     net.run(ms(100));
-    assert_eq!(ends_told(&net, "a"), ["Disconnected"]);
+    assert_eq!(ends_reported(&net, "a"), ["Disconnected"]);
     assert_eq!(net.times("a", &left("h", LeftReason::Disconnected)), 1);
     assert_eq!(net.times("h", &left("a", LeftReason::Disconnected)), 1);
-    assert_eq!(ends_told(&net, "b"), [""; 0]);
+    assert_eq!(ends_reported(&net, "b"), [""; 0]);
     assert_eq!(net.node("b").leader(), Some(&id("h")));
 
     // With a reason code and bytes.
     let mut net = hosted(&["a", "b"]);
     net.order("h", disconnect(id("a"), 12, b"afk"));
     net.run(ms(100));
-    let told = Event::RoomEnded {
+    let reported = Event::RoomEnded {
         why: EndReason::Disconnected,
         code: 12,
         bytes: b"afk".to_vec(),
     };
-    assert_eq!(net.times("a", &told), 1);
-    assert_eq!(ends_told(&net, "a"), ["Disconnected"]);
+    assert_eq!(net.times("a", &reported), 1);
+    assert_eq!(ends_reported(&net, "a"), ["Disconnected"]);
 
     // The guest's host disconnects.
     let mut net = hosted(&["a", "b"]);
     net.order("a", disconnect(id("h"), 0, b""));
     net.run(ms(100));
-    assert_eq!(ends_told(&net, "a"), ["Disconnected"]);
+    assert_eq!(ends_reported(&net, "a"), ["Disconnected"]);
     assert_eq!(net.times("h", &left("a", LeftReason::Disconnected)), 1);
-    assert_eq!(ends_told(&net, "b"), [""; 0]);
+    assert_eq!(ends_reported(&net, "b"), [""; 0]);
 
     let mut net = hosted(&["a", "b"]);
     net.order("h", Command::Leave);
     net.run(ms(100));
     for guest in ["a", "b"] {
-        assert_eq!(ends_told(&net, guest), ["HostLeft"]);
+        assert_eq!(ends_reported(&net, guest), ["HostLeft"]);
     }
 
     let kick = Command::Kick {
@@ -388,8 +392,8 @@ fn a_guest_receives_the_end_of_its_room() {
     let mut net = hosted(&["a", "b"]);
     net.order("h", kick);
     net.run(ms(100));
-    assert_eq!(ends_told(&net, "a"), ["Kicked"]);
-    assert_eq!(ends_told(&net, "b"), [""; 0]);
+    assert_eq!(ends_reported(&net, "a"), ["Kicked"]);
+    assert_eq!(ends_reported(&net, "b"), [""; 0]);
 
     // The host is lost: its guests end after the hold, or at once if lost peers keep no place.
     for auto_reconnect in [true, false] {
@@ -401,7 +405,7 @@ fn a_guest_receives_the_end_of_its_room() {
         net.kill("h", true);
         net.run(if auto_reconnect { ms(60_200) } else { ms(200) });
         for guest in ["a", "b"] {
-            assert_eq!(ends_told(&net, guest), ["HostLost"]);
+            assert_eq!(ends_reported(&net, guest), ["HostLost"]);
             assert_eq!(net.times(guest, &left("h", LeftReason::Lost)), 1);
         }
     }
@@ -412,7 +416,7 @@ fn a_guest_receives_the_end_of_its_room() {
     net.kill("h", true);
     net.run(ms(2000));
     net.order("a", Command::SetAutoReconnect(false));
-    assert_eq!(ends_told(&net, "a"), ["HostLost"]);
+    assert_eq!(ends_reported(&net, "a"), ["HostLost"]);
 }
 
 #[test]

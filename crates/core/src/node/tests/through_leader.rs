@@ -166,12 +166,12 @@ fn a_member_beyond_the_leader_receives_the_reason_of_its_disconnection() {
             bytes: b"enough".to_vec(),
         },
     );
-    let told = Event::Left(Left {
+    let reported = Event::Left(Left {
         code: 5,
         bytes: b"enough".to_vec(),
         ..Left::new(id("b"), LeftReason::Disconnected)
     });
-    net.wait("c knows", |net| net.times("c", &told) == 1);
+    net.wait("c knows", |net| net.times("c", &reported) == 1);
     // Neither returns by itself, through the leader or not.
     net.walls.clear();
     net.run(ms(40_000));

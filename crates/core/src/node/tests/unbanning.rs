@@ -62,9 +62,9 @@ fn only_the_leader_lifts_bans_and_only_of_banned_peers() {
     let (mut net, key) = without_d();
     let refused = Err(CommandError::NotLeader);
     assert_eq!(net.try_order("b", unban("d")), refused);
-    for nobody in ["x", "b"] {
-        let refused = Err(CommandError::NotBanned(id(nobody)));
-        assert_eq!(net.try_order("a", unban(nobody)), refused);
+    for unknown in ["x", "b"] {
+        let refused = Err(CommandError::NotBanned(id(unknown)));
+        assert_eq!(net.try_order("a", unban(unknown)), refused);
     }
     assert!(is_banned(&net, "a", "d", key));
     net.order("a", unban("d"));
@@ -174,7 +174,7 @@ fn left_kicked(peer: &str) -> Left {
 /// `b` leads as soon as it is back.
 #[test]
 fn a_leader_that_missed_it_does_not_bring_the_ban_back() {
-    for told_first in [true, false] {
+    for reported_first in [true, false] {
         let (mut net, key) = without_d();
         net.dials_work = false;
         for other in ["a", "c"] {
@@ -186,7 +186,7 @@ fn a_leader_that_missed_it_does_not_bring_the_ban_back() {
         net.enter("d", "a");
         net.wait("d is in", |net| net.has("a", "d"));
         net.link("c", "d");
-        if told_first {
+        if reported_first {
             // It applies an old list, and sends it as a leader.
             net.order("b", Command::SetLeader(id("b")));
             net.run(ms(500));
@@ -296,11 +296,11 @@ fn a_member_that_does_not_lead_lifts_no_ban_of_the_leader() {
         incarnation: life(b'a', 1).incarnation,
         ..a.clone()
     };
-    let [liar, nobody] = ["b", "x"].map(|leader| Decider {
+    let [liar, unknown] = ["b", "x"].map(|leader| Decider {
         leader: id(leader),
         ..a.clone()
     });
-    for by in [a, earlier, liar, nobody] {
+    for by in [a, earlier, liar, unknown] {
         for stamp in [&stamp, &far, &Stamp::default()] {
             for to in ["a", "c"] {
                 let lifted = word(&by, "d", key, (stamp.clone(), u32::MAX), true);
@@ -440,7 +440,7 @@ fn a_disconnected_peer_receives_the_reason() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.order("b", disconnect(id("c"), -9, b"too slow"));
     net.run(ms(100));
-    let told = |peer| {
+    let reported = |peer| {
         Event::Left(Left {
             code: -9,
             bytes: b"too slow".to_vec(),
@@ -448,7 +448,10 @@ fn a_disconnected_peer_receives_the_reason() {
         })
     };
     assert_eq!(
-        (net.times("b", &told("c")), net.times("c", &told("b"))),
+        (
+            net.times("b", &reported("c")),
+            net.times("c", &reported("b"))
+        ),
         (1, 1)
     );
     net.run(ms(70_000));

@@ -152,9 +152,10 @@ fn a_member_reports_its_own_limit_only() {
     net.forge("m", "b", made_up("b", "z"));
     net.run(ms(1_000));
     for name in ["a", "b", "c"] {
-        let told = net.events(name).into_iter();
+        let reported = net.events(name).into_iter();
         assert_eq!(
-            told.filter(|event| matches!(event, Event::Unlinked { .. }))
+            reported
+                .filter(|event| matches!(event, Event::Unlinked { .. }))
                 .count(),
             0
         );

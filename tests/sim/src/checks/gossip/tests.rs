@@ -48,11 +48,17 @@ fn leading() -> Checker {
     };
     property(&mut checker, Cause::Tick, &[], &electing, "");
     let m = id("m");
-    property(&mut checker, Cause::Tick, &[told("m")], &seen(Some(&m)), "");
+    property(
+        &mut checker,
+        Cause::Tick,
+        &[reported("m")],
+        &seen(Some(&m)),
+        "",
+    );
     checker
 }
 
-fn told(leader: &str) -> Output {
+fn reported(leader: &str) -> Output {
     Output::Event(Event::LeaderChanged(LeaderChange {
         new: (!leader.is_empty()).then(|| id(leader)),
         reason: LeaderReason::Elected,
@@ -94,7 +100,7 @@ fn leadership_events_that_do_not_alternate_are_reported() {
     property(
         &mut leading(),
         Cause::Other,
-        &[told("m")],
+        &[reported("m")],
         &seen(Some(&m)),
         "P8",
     );
@@ -108,7 +114,7 @@ fn leadership_events_that_do_not_alternate_are_reported() {
         };
         property(&mut leading(), Cause::Yield, &[], &torn, "alternate");
     }
-    property(&mut leading(), Cause::Yield, &[told("")], &lost, "");
+    property(&mut leading(), Cause::Yield, &[reported("")], &lost, "");
 }
 
 #[test]
@@ -117,19 +123,25 @@ fn a_leader_that_is_no_member_is_reported() {
     property(
         &mut checker(),
         Cause::Tick,
-        &[told("a")],
+        &[reported("a")],
         &seen(Some(&a)),
         "",
     );
     property(
         &mut checker(),
         Cause::Tick,
-        &[told("x")],
+        &[reported("x")],
         &seen(Some(&x)),
         "gone",
     );
     let mut checker = checker();
-    property(&mut checker, Cause::Tick, &[told("a")], &seen(Some(&a)), "");
+    property(
+        &mut checker,
+        Cause::Tick,
+        &[reported("a")],
+        &seen(Some(&a)),
+        "",
+    );
     let lost = [Output::Event(Event::Reconnecting(id("a")))];
     let seen = GossipSeen {
         members_count: 1,
@@ -157,7 +169,7 @@ fn a_leader_that_may_not_lead_is_reported() {
     property(
         &mut checker(),
         Cause::Declared(id("a")),
-        &[told("a")],
+        &[reported("a")],
         &observer,
         "eligible",
     );
@@ -172,7 +184,13 @@ fn a_leader_that_may_not_lead_is_reported() {
 fn a_leader_without_an_election_is_reported() {
     let m = id("m");
     let leads = seen(Some(&m));
-    property(&mut checker(), Cause::Tick, &[told("m")], &leads, "elected");
+    property(
+        &mut checker(),
+        Cause::Tick,
+        &[reported("m")],
+        &leads,
+        "elected",
+    );
     for cause in [Cause::Linked, Cause::Other, Cause::Declared(id("a"))] {
         let mut checker = checker();
         let electing = GossipSeen {
@@ -180,7 +198,7 @@ fn a_leader_without_an_election_is_reported() {
             ..seen(None)
         };
         property(&mut checker, Cause::Tick, &[], &electing, "");
-        property(&mut checker, cause, &[told("m")], &leads, "elected");
+        property(&mut checker, cause, &[reported("m")], &leads, "elected");
     }
 }
 
@@ -189,21 +207,21 @@ fn a_leader_that_stops_for_nothing_is_reported() {
     let z = id("z");
     let other = seen(Some(&z));
     let declared = Cause::Declared(id("z"));
-    property(&mut leading(), declared, &[told("z")], &other, "stays");
+    property(&mut leading(), declared, &[reported("z")], &other, "stays");
     property(
         &mut leading(),
         Cause::Tick,
-        &[told("")],
+        &[reported("")],
         &seen(None),
         "stays",
     );
     let lower = Cause::Declared(id("a"));
-    property(&mut leading(), lower, &[told("")], &seen(None), "");
+    property(&mut leading(), lower, &[reported("")], &seen(None), "");
     let over = GossipSeen {
         over: true,
         ..seen(None)
     };
-    property(&mut leading(), Cause::Other, &[told("")], &over, "");
+    property(&mut leading(), Cause::Other, &[reported("")], &over, "");
 }
 
 #[test]

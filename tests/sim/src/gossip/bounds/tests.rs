@@ -14,7 +14,7 @@ use crate::trace::Trace;
 fn plan(strict_lowest: bool) -> Plan {
     let mut plan = draw_for(1, Some(4));
     plan.rules.delay_ms = (1, 5);
-    plan.rules.silence_is_told = true;
+    plan.rules.silence_is_reported = true;
     plan.rules.fast = false;
     plan.observers.clear();
     plan.clocks.clear();

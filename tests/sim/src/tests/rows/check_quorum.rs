@@ -65,7 +65,7 @@ fn o13_a_leader_that_is_soon_in_touch_again_leads_on() {
     for seed in 0..30 {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
-        forget_told(&mut world);
+        forget_reported(&mut world);
         for _ in 0..10 {
             isolate(&mut world, first);
             world.run_for(ms(900));
@@ -74,7 +74,11 @@ fn o13_a_leader_that_is_soon_in_touch_again_leads_on() {
         }
         expect(&world, world.agreed() == Some(first), "another leader");
         for slot in 0..5 {
-            expect(&world, told(&world, slot).is_empty(), "somebody wavered");
+            expect(
+                &world,
+                reported(&world, slot).is_empty(),
+                "somebody wavered",
+            );
         }
         isolate(&mut world, first);
         wait(&mut world, RESIGNS_WITHIN, "it leads on", |world| {

@@ -160,7 +160,7 @@ fn hc9_a_follower_that_restarts_causes_no_election() {
         let first = leader(&world);
         let restarted = (first + 1 + seed as usize % 3) % 4;
         let before = world.term(first);
-        forget_told(&mut world);
+        forget_reported(&mut world);
         world.crash(restarted);
         world.run_for(ms(seed * 97 % 3000));
         world.start(restarted);
@@ -172,7 +172,11 @@ fn hc9_a_follower_that_restarts_causes_no_election() {
         expect(&world, world.is_mesh(), "not linked again");
         expect(&world, world.term(first) == before, "there was an election");
         for slot in (0..4).filter(|slot| *slot != restarted) {
-            expect(&world, told(&world, slot).is_empty(), "somebody was told");
+            expect(
+                &world,
+                reported(&world, slot).is_empty(),
+                "somebody was told",
+            );
         }
     }
 }

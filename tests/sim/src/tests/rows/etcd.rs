@@ -104,7 +104,7 @@ fn e1_two_first_keys_that_are_gone_when_an_observer_asks_are_seen_in_turn() {
         let lease = lease(&world, slot);
         world.store.revoke(lease);
     }
-    world.tell_watches();
+    world.notify_watches();
     world.run_for(ms(20));
     let seen: Vec<_> = leaders(&world, 3).into_iter().map(|(id, _)| id).collect();
     assert_eq!(seen, ["member-0", "member-1", "member-2"]);
@@ -162,7 +162,7 @@ fn e5_a_process_whose_lease_another_one_uses_stops_leading_and_leaves_it_the_lea
     world
         .store
         .write(&key, b"member-0\nelsewhere:1\n".to_vec(), lease);
-    world.tell_watches();
+    world.notify_watches();
     world.run_for(ms(50));
     assert!(world.acts(0).is_none(), "its loss is told");
     world.run_for(ms(500));
@@ -222,7 +222,7 @@ fn e5_a_value_of_which_a_write_was_in_doubt_does_not_hide_another_process() {
     let entry = world.store.keys(PREFIX)[0].clone();
     assert!(entry.value.ends_with(b"again"));
     world.store.write(&entry.key, entry.value, lease);
-    world.tell_watches();
+    world.notify_watches();
     world.run_for(ms(50));
     assert!(world.acts(0).is_none(), "the write of another process");
 }
@@ -282,7 +282,7 @@ fn e9_other_keys_disturb_no_member_and_a_new_candidate_follows_a_resigned_leader
     world.store.write(&other, b"somebody".to_vec(), 0);
     let other = Arc::from(format!("{PREFIX}/election").as_str());
     world.store.write(&other, b"somebody".to_vec(), 0);
-    world.tell_watches();
+    world.notify_watches();
     world.run_for(ms(100));
     assert_eq!(leaders(&world, 1).len(), 1);
     world.order(1, Local::EnableAuto(true)).expect("it may");
@@ -538,7 +538,7 @@ fn e22_a_candidate_whose_lease_ended_while_it_waited_never_leads_with_it() {
     world.store.revoke(lease);
     // The leader is killed at the same moment: the key right before is gone, and so is its own.
     world.kill(0);
-    world.tell_watches();
+    world.notify_watches();
     world.run_for(TTL * 3);
     assert_eq!(world.leaders(), [1]);
     let token = world.acts(1).expect("it leads") as i64;
@@ -558,7 +558,7 @@ fn e22_a_leader_whose_key_is_deleted_by_hand_reports_it_and_stands_in_line_again
     let key = Arc::clone(&world.store.keys(PREFIX)[0].key);
     world.by_hand = true;
     world.store.delete(&key);
-    world.tell_watches();
+    world.notify_watches();
     world.run_for(ms(100));
     assert_eq!(world.leaders(), [1]);
     assert_eq!(world.store.keys(PREFIX).len(), 2, "it waits again");
@@ -585,7 +585,7 @@ fn e22_a_candidate_whose_key_was_created_again_behind_another_one_does_not_lead(
     world.store.write(&own.key, own.value, mine);
     world.run_for(ms(50));
     assert!(world.leaders().is_empty());
-    world.tell_watches();
+    world.notify_watches();
     world.run_for(TTL);
     assert!(world.leaders().is_empty(), "the other key is the first one");
 }
@@ -601,7 +601,7 @@ fn e22_a_key_that_is_deleted_is_missed_also_after_the_watch_broke() {
     let key = Arc::clone(&world.store.keys(PREFIX)[0].key);
     world.by_hand = true;
     world.store.delete(&key);
-    world.tell_watches();
+    world.notify_watches();
     world.run_for(ms(100));
     assert_eq!(world.leaders(), [1]);
 }

@@ -134,7 +134,7 @@ fn fuzzy_remove_membership_followers_leave_at_random_and_the_leader_stays() {
         let mut world = settled(seed, 7, Settings::default());
         let first = leader(&world);
         let before = world.term(first);
-        forget_told(&mut world);
+        forget_reported(&mut world);
         while world.running().len() > 1 {
             let mut followers = world.running();
             followers.retain(|slot| *slot != first);
@@ -144,7 +144,11 @@ fn fuzzy_remove_membership_followers_leave_at_random_and_the_leader_stays() {
             world.run_for(ms(pause));
             expect(&world, world.agreed() == Some(first), "another leader");
         }
-        expect(&world, told(&world, first).is_empty(), "the leader wavered");
+        expect(
+            &world,
+            reported(&world, first).is_empty(),
+            "the leader wavered",
+        );
         expect(&world, world.term(first) == before, "there was an election");
     }
 }

@@ -16,7 +16,7 @@ fn losses(world: &World, slot: usize) -> usize {
 fn m4_lost_datagrams_alone_lose_no_member() {
     for seed in 0..10 {
         let mut world = settled(seed, 4, Settings::default());
-        forget_told(&mut world);
+        forget_reported(&mut world);
         world.datagram_loss = 1.0;
         world.run_for(ms(60_000));
         for slot in 0..4 {
@@ -32,19 +32,19 @@ fn m4_m10_a_silent_member_is_lost_within_the_heartbeat_timeout_and_reported_once
     for seed in 0..30 {
         let mut world = settled(seed, 4, Settings::default());
         let silent = seed as usize % 4;
-        forget_told(&mut world);
+        forget_reported(&mut world);
         let cut_at = world.now;
         isolate(&mut world, silent);
         world.run_for(ms(5000));
         let id = world.slots[silent].id.clone();
         for slot in (0..4).filter(|slot| *slot != silent) {
-            let told: Vec<_> = world.slots[slot]
+            let reported: Vec<_> = world.slots[slot]
                 .events
                 .iter()
                 .filter(|(_, event)| matches!(event, Event::Reconnecting(peer) if *peer == id))
                 .map(|(at, _)| at.since(cut_at))
                 .collect();
-            let [took] = told[..] else {
+            let [took] = reported[..] else {
                 fail(&world, "not told exactly once");
             };
             // The last heartbeat came at most one interval before the cut.
@@ -65,7 +65,7 @@ fn m18_m12_a_leave_is_reported_at_once_and_a_crash_after_the_hold() {
         let mut world = settled(seed, 4, settings);
         let first = leader(&world);
         let [leaves, crashes] = [(first + 1) % 4, (first + 2) % 4];
-        forget_told(&mut world);
+        forget_reported(&mut world);
         world.leave(leaves);
         world.crash(crashes);
         world.run_for(ms(100));

@@ -44,7 +44,7 @@ fn r40_o5_hc1_an_isolated_leader_is_replaced_and_follows_when_it_is_back() {
         });
         let second = leader_within(&world, &rest);
         world.run_for(ms(seed * 211 % 6000));
-        forget_told(&mut world);
+        forget_reported(&mut world);
         rejoin(&mut world, first);
         world.calm_since = Some(world.now);
         wait(&mut world, ms(6000), "not healed", |world| {
@@ -53,7 +53,11 @@ fn r40_o5_hc1_an_isolated_leader_is_replaced_and_follows_when_it_is_back() {
         world.run_for(ms(5000));
         expect(&world, world.agreed() == second, "the rest lost its leader");
         for slot in rest {
-            expect(&world, told(&world, slot).is_empty(), "the rest wavered");
+            expect(
+                &world,
+                reported(&world, slot).is_empty(),
+                "the rest wavered",
+            );
         }
     }
 }
@@ -66,7 +70,7 @@ fn o3_hc10_a_follower_that_is_cut_off_for_long_raises_no_terms_and_disturbs_no_m
         let first = leader(&world);
         let lost = (first + 1 + seed as usize % 4) % 5;
         let before = world.term(first);
-        forget_told(&mut world);
+        forget_reported(&mut world);
         isolate(&mut world, lost);
         world.run_for(ms(50_000));
         expect(&world, world.term(lost) <= before + 1, "its term ran away");
@@ -82,7 +86,11 @@ fn o3_hc10_a_follower_that_is_cut_off_for_long_raises_no_terms_and_disturbs_no_m
         expect(&world, world.agreed() == Some(first), "another leader");
         expect(&world, world.term(first) == healed, "the term did not stay");
         for slot in (0..5).filter(|slot| *slot != lost) {
-            expect(&world, told(&world, slot).is_empty(), "the room wavered");
+            expect(
+                &world,
+                reported(&world, slot).is_empty(),
+                "the room wavered",
+            );
         }
     }
 }
@@ -130,7 +138,7 @@ fn hc4_the_larger_side_of_a_cut_room_gives_the_leader() {
         );
         let second = leader_within(&world, &large);
         world.run_for(ms(4000));
-        forget_told(&mut world);
+        forget_reported(&mut world);
         sides_mended(&mut world, &small);
         world.calm_since = Some(world.now);
         wait(&mut world, ms(6000), "not healed", |world| {
@@ -145,7 +153,7 @@ fn hc4_the_larger_side_of_a_cut_room_gives_the_leader() {
         for slot in large {
             expect(
                 &world,
-                told(&world, slot).is_empty(),
+                reported(&world, slot).is_empty(),
                 "the larger side wavered",
             );
         }

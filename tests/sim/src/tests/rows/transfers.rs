@@ -78,13 +78,17 @@ fn hc12_an_unreachable_target_leaves_the_leader_in_place() {
         let target = (first + 1) % 5;
         world.pause(target);
         transfer(&mut world, first, target);
-        forget_told(&mut world);
+        forget_reported(&mut world);
         for _ in 0..80 {
             world.run_for(ms(100));
             expect(&world, world.leaders() == [first], "another leader");
         }
         for slot in (0..5).filter(|slot| *slot != target) {
-            expect(&world, told(&world, slot).is_empty(), "somebody wavered");
+            expect(
+                &world,
+                reported(&world, slot).is_empty(),
+                "somebody wavered",
+            );
         }
         world.resume(target);
         wait(

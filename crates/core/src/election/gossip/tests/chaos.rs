@@ -182,8 +182,8 @@ fn same_seed_same_history() {
     let history = |seed| {
         let mut world = chaos(seed);
         world.run_for(ms(3_000));
-        let told = |station: &Station| (station.callbacks.clone(), station.declared.clone());
-        let stations = world.stations.values().map(told);
+        let reported = |station: &Station| (station.callbacks.clone(), station.declared.clone());
+        let stations = world.stations.values().map(reported);
         (world.sent, stations.collect::<Vec<_>>())
     };
     assert_eq!(history(7), history(7));

@@ -166,11 +166,11 @@ fn f17_ten_peers_with_default_windows_have_one_leader_within_thirty_seconds() {
     }
     world.run_until(at(30_000));
     assert_eq!(world.leaders().len(), 1);
-    let told = world
+    let reported = world
         .ids()
         .into_iter()
         .filter(|id| !world.callbacks(*id).is_empty());
-    assert_eq!(told.count(), 1);
+    assert_eq!(reported.count(), 1);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn f21_messages_from_outside_the_view_are_ignored() {
 #[test]
 fn f22_a_message_that_is_not_newer_than_the_last_of_its_sender_is_dropped() {
     let mut world = World::of([1, 2], settings(SHORT));
-    let mut hear = |sequence, claim| {
+    let mut take_in = |sequence, claim| {
         let message = said_by(1, sequence, claim);
         let mut taken = false;
         world.call(2, |peer, now, view| {
@@ -209,10 +209,10 @@ fn f22_a_message_that_is_not_newer_than_the_last_of_its_sender_is_dropped() {
         });
         taken
     };
-    assert!(hear(5, Claim::Proposal));
-    assert!(!hear(5, Claim::Declaration), "as new");
-    assert!(!hear(4, Claim::Declaration), "older");
-    assert!(hear(6, Claim::Declaration));
+    assert!(take_in(5, Claim::Proposal));
+    assert!(!take_in(5, Claim::Declaration), "as new");
+    assert!(!take_in(4, Claim::Declaration), "older");
+    assert!(take_in(6, Claim::Declaration));
 }
 
 #[test]

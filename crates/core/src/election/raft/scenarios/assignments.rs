@@ -39,7 +39,7 @@ fn s7_the_set_leader_leads_in_the_next_term_and_the_others_follow() {
 fn s9_no_leader_is_shown_between_a_leave_and_the_next_election() {
     let mut group = by_term(&["a", "b", "c", "d"]);
     group.elect("a");
-    group.dies("a", &Gone::Left { successor: None });
+    group.dies("a", &DownReason::Left { successor: None });
     for name in ["b", "c", "d"] {
         assert_eq!(group.shows(name), None);
     }
@@ -53,8 +53,8 @@ fn s10_of_two_leaders_of_one_term_the_larger_id_stays() {
     let mut group = by_term(&["a", "b", "c", "d"]);
     for (one, other) in [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")] {
         group.cut(one, other);
-        group.loses(one, other, Gone::Silent);
-        group.loses(other, one, Gone::Silent);
+        group.loses(one, other, DownReason::Silent);
+        group.loses(other, one, DownReason::Silent);
     }
     for leader in ["a", "c"] {
         group.times_out(leader);
@@ -92,10 +92,10 @@ fn s12_no_member_campaigns_while_a_set_leader_lives_and_elections_stay_off() {
         );
     }
     // A claim of the highest term that was merely elected is of an older epoch.
-    group.hear("a", "c", Said::Pulse(leads("c", 10)));
+    group.receive("a", "c", Said::Pulse(leads("c", 10)));
     assert_eq!(group.shows("a"), Some("b"));
     // Its place is held after it left, until a host allows elections again.
-    group.dies("b", &Gone::Left { successor: None });
+    group.dies("b", &DownReason::Left { successor: None });
     group.live(ms(20_000));
     for name in ["a", "c"] {
         assert_eq!(
@@ -123,7 +123,7 @@ fn s13_an_assignment_is_followed_with_its_term() {
         record: record.clone(),
         seq: 1,
     };
-    group.hear("m", "b", Said::Message(term(0), assignment));
+    group.receive("m", "b", Said::Message(term(0), assignment));
     assert_eq!((group.role("m"), group.term("m")), (RoleKind::Follower, 5));
     assert_eq!(group.shows("m"), Some("a"));
     let answers = group.take_said();
@@ -141,7 +141,7 @@ fn s14_a_set_leader_that_is_lost_is_replaced_only_where_the_room_elects() {
     let mut electing = electing(&["a", "b", "c", "d"]);
     for group in [&mut held, &mut electing] {
         group.set_leader("a", "b");
-        group.dies("b", &Gone::Closed);
+        group.dies("b", &DownReason::Closed);
         group.live(ms(10_000));
     }
     for name in ["a", "c", "d"] {

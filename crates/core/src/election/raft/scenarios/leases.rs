@@ -6,7 +6,7 @@ use super::*;
 fn leased() -> Group {
     let mut group = Group::one("m", &["a", "b", "c"]);
     group.now = at(10_000);
-    group.hear("m", "a", Said::Pulse(leads("a", 1)));
+    group.receive("m", "a", Said::Pulse(leads("a", 1)));
     group
 }
 
@@ -30,10 +30,10 @@ fn r32_o10_a_refused_candidate_is_elected_when_the_voters_lease_is_over() {
     group.cut("a", "b");
     group.wait(MIN);
     for voter in ["c", "d", "e"] {
-        group.hear(voter, "a", Said::Pulse(leads("a", 1)));
+        group.receive(voter, "a", Said::Pulse(leads("a", 1)));
     }
     group.take_said();
-    group.loses("b", "a", Gone::Silent);
+    group.loses("b", "a", DownReason::Silent);
     group.times_out("b");
     group.deliver();
     assert_eq!((group.role("b"), group.term("b")), (RoleKind::Follower, 1));
@@ -41,7 +41,7 @@ fn r32_o10_a_refused_candidate_is_elected_when_the_voters_lease_is_over() {
     // No node receives the leader's heartbeats now.
     group.wait(MIN);
     for voter in ["c", "d", "e"] {
-        group.loses(voter, "a", Gone::Silent);
+        group.loses(voter, "a", DownReason::Silent);
     }
     group.wait(MAX);
     group.tick("b");
@@ -69,7 +69,7 @@ fn r33_o2_when_all_leases_are_over_a_higher_term_takes_over_and_the_old_leader_f
     group.isolate("a");
     group.wait(MIN);
     for name in ["b", "c", "d", "e"] {
-        group.loses(name, "a", Gone::Silent);
+        group.loses(name, "a", DownReason::Silent);
     }
     group.elect("b");
     assert_eq!((group.role("a"), group.term("a")), (RoleKind::Leader, 1));
@@ -92,7 +92,7 @@ fn r37_r46_o4_a_node_that_misses_a_heartbeat_does_not_disturb_the_others() {
     group.live(ms(2000));
     group.cut("a", "c");
     group.live(MIN - HEARTBEAT);
-    group.loses("c", "a", Gone::Silent);
+    group.loses("c", "a", DownReason::Silent);
     group.times_out("c");
     assert_eq!(group.role("c"), RoleKind::PreCandidate);
     // The heartbeat comes late, just after its timer fired.
@@ -115,11 +115,11 @@ fn r46_a_majority_without_a_link_to_the_leader_replaces_it() {
     }
     group.wait(MIN);
     for hearing in ["d", "e"] {
-        group.hear(hearing, "a", Said::Pulse(leads("a", 1)));
+        group.receive(hearing, "a", Said::Pulse(leads("a", 1)));
     }
     group.take_said();
     for deaf in ["b", "c"] {
-        group.loses(deaf, "a", Gone::Silent);
+        group.loses(deaf, "a", DownReason::Silent);
     }
     group.times_out("b");
     group.deliver();
@@ -127,11 +127,11 @@ fn r46_a_majority_without_a_link_to_the_leader_replaces_it() {
     assert_eq!(group.shows("b"), Some("a"), "it is told who leads");
 
     group.wait(MIN);
-    group.hear("e", "a", Said::Pulse(leads("a", 1)));
+    group.receive("e", "a", Said::Pulse(leads("a", 1)));
     group.take_said();
-    group.loses("d", "a", Gone::Silent);
+    group.loses("d", "a", DownReason::Silent);
     group.wait(MIN);
-    group.hear("e", "a", Said::Pulse(leads("a", 1)));
+    group.receive("e", "a", Said::Pulse(leads("a", 1)));
     group.take_said();
     group.tick("b");
     group.times_out("b");

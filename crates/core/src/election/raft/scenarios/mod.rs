@@ -296,7 +296,7 @@ impl Group {
     }
 
     /// Delivers a message of `from` to `to`; the answers are queued.
-    fn hear(&mut self, to: &str, from: &str, said: Said) {
+    fn receive(&mut self, to: &str, from: &str, said: Said) {
         let from = id(from);
         let input = match said {
             Said::Message(stamp, message) => ElectionInput::Message {
@@ -330,7 +330,7 @@ impl Group {
             .get(&to)
             .is_some_and(|one| one.view.voters.contains_key(&from));
         if linked && !self.cut.contains(&(from.clone(), to.clone())) {
-            self.hear(to.as_str(), from.as_str(), said);
+            self.receive(to.as_str(), from.as_str(), said);
         }
     }
 
@@ -413,7 +413,7 @@ impl Group {
     }
 
     /// `name` notices that `peer` is silent, and drops the link.
-    fn loses(&mut self, name: &str, peer: &str, why: Gone) {
+    fn loses(&mut self, name: &str, peer: &str, why: DownReason) {
         let peer = id(peer);
         let one = self.members.get_mut(&id(name)).expect("it is played here");
         let voter = one.view.voters.remove(&peer).expect("it was linked");
@@ -449,7 +449,7 @@ impl Group {
     }
 
     /// `peer` is dead: all others lose it.
-    fn dies(&mut self, peer: &str, why: &Gone) {
+    fn dies(&mut self, peer: &str, why: &DownReason) {
         self.members.remove(&id(peer));
         for name in self.names() {
             self.loses(&name, peer, why.clone());
@@ -510,7 +510,7 @@ impl Group {
 
     fn asks(&mut self, voter: &str, candidate: &str, said: Said) -> bool {
         self.take_said();
-        self.hear(voter, candidate, said);
+        self.receive(voter, candidate, said);
         let answers = self.take_said();
         let mut granted = answers.iter().filter_map(|(_, to, said)| match said {
             Said::Message(
@@ -547,7 +547,7 @@ impl Group {
                 live,
             },
         };
-        self.hear(candidate, voter.as_str(), Said::Message(stamp, message));
+        self.receive(candidate, voter.as_str(), Said::Message(stamp, message));
     }
 }
 
@@ -567,7 +567,7 @@ fn in_role(role: RoleKind) -> Group {
     let mut group = Group::one("m", &["a", "b", "c", "d"]);
     if role == RoleKind::Follower {
         group.now = at(3000);
-        group.hear("m", "a", Said::Pulse(leads("a", 1)));
+        group.receive("m", "a", Said::Pulse(leads("a", 1)));
         group.wait(MIN);
     } else {
         group.times_out("m");

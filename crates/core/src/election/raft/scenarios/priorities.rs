@@ -11,7 +11,7 @@ fn successor(priorities: &[(&str, i32)]) -> String {
     group.elect("c");
     group.live(ms(2000));
     group.wait(MIN);
-    group.dies("c", &Gone::Silent);
+    group.dies("c", &DownReason::Silent);
     group.live(ms(4000));
     let successor = group.shows("a").expect("somebody leads").to_owned();
     group.assert_led_by(&successor, 2);

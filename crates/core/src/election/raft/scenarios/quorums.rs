@@ -14,7 +14,7 @@ fn hc2_the_survivor_of_a_pair_leads_on_unless_the_quorum_is_fixed() {
         group.assert_led_by("a", 1);
         group.isolate("b");
         group.wait(MIN);
-        group.dies("b", &Gone::Silent);
+        group.dies("b", &DownReason::Silent);
         group.live(ms(10_000));
         let expected = leads_on.then_some("a");
         assert_eq!(group.shows("a"), expected, "{quorum:?}");

@@ -12,7 +12,7 @@ fn r2_everybody_campaigns_in_turn_wins_and_is_followed() {
             group.isolate(before);
             group.wait(MIN);
             for name in everyone().into_iter().filter(|name| *name != before) {
-                group.loses(name, before, Gone::Silent);
+                group.loses(name, before, DownReason::Silent);
             }
         }
         group.elect(next);
@@ -141,11 +141,11 @@ fn r14_r41_a_candidate_with_a_higher_term_ends_in_the_leaders_term() {
     group.elect("c");
     group.isolate("a");
     group.wait(MIN);
-    group.loses("a", "c", Gone::Silent);
+    group.loses("a", "c", DownReason::Silent);
     // It asked the other one, no node objected, and it went above the room, twice.
     group.links("a", "b");
     for _ in 0..2 {
-        group.hear("a", "b", forged_vote_request("b", group.term("a") + 1));
+        group.receive("a", "b", forged_vote_request("b", group.term("a") + 1));
     }
     group.take_said();
     assert_eq!((group.term("a"), group.term("c")), (3, 1));
@@ -174,7 +174,7 @@ fn r39_after_a_split_vote_the_next_round_has_a_winner() {
     let mut group = Group::of(&everyone());
     group.elect("a");
     group.wait(MIN);
-    group.dies("a", &Gone::Silent);
+    group.dies("a", &DownReason::Silent);
     // Neither receives the other's request, so neither lets the other go first.
     group.cut("b", "c");
     group.times_out("b");
@@ -217,7 +217,7 @@ fn r77_after_a_crash_nodes_of_a_lower_term_answer_pre_votes_and_can_be_elected()
         assert_eq!((group.term("b"), group.term("e")), (1, 0));
         group.mend();
         group.wait(MIN);
-        group.dies("a", &Gone::Silent);
+        group.dies("a", &DownReason::Silent);
         group.times_out(candidate);
         group.deliver();
         if candidate == "e" {

@@ -45,7 +45,7 @@ fn draw(seed: u64, before: usize, after: usize) -> Duration {
     let lost = Local::PeerDown {
         peer,
         incarnation: life(0),
-        why: Gone::Silent,
+        why: DownReason::Silent,
     };
     raft.handle(heard + MIN, &view, lost.into())
         .expect("no violation");
@@ -152,11 +152,11 @@ fn o18_every_heartbeat_draws_the_timeout_anew() {
     let mut group = Group::one("m", &["a", "b", "c"]);
     group.now = at(5000);
     for _ in 0..20 {
-        group.hear("m", "a", Said::Pulse(leads("a", 1)));
+        group.receive("m", "a", Said::Pulse(leads("a", 1)));
         // The leader ends, and its link comes back: in between the drawn timeout can be read.
         let one = group.members.get_mut(&id("m")).expect("it is played here");
         let voters = one.view.voters.clone();
-        group.loses("m", "a", Gone::Silent);
+        group.loses("m", "a", DownReason::Silent);
         let due = group.raft("m").next_deadline().expect("its timer runs");
         timeouts.insert(due.since(group.now));
         group.members.get_mut(&id("m")).expect("it is").view.voters = voters;
@@ -169,9 +169,9 @@ fn o18_every_heartbeat_draws_the_timeout_anew() {
 fn r20_hc13_a_follower_without_messages_campaigns_in_the_next_term() {
     let mut group = Group::one("m", &["a", "b", "leader"]);
     group.now = at(5000);
-    group.hear("m", "leader", Said::Pulse(leads("leader", 4)));
+    group.receive("m", "leader", Said::Pulse(leads("leader", 4)));
     group.wait(MIN);
-    group.loses("m", "leader", Gone::Silent);
+    group.loses("m", "leader", DownReason::Silent);
     group.take_said();
     let heard = at(5000);
     group.times_out("m");
@@ -216,7 +216,7 @@ fn r20_a_candidate_without_answers_begins_a_new_election() {
     let asked: Vec<PeerId> = group.take_said().into_iter().map(|(_, to, _)| to).collect();
     assert_eq!(asked, ["a", "b", "c", "d"].map(id));
     // A voter that is lost, or one that refuses, can cost it the term.
-    group.loses("m", "d", Gone::Silent);
+    group.loses("m", "d", DownReason::Silent);
     group.times_out("m");
     assert_eq!(
         (group.role("m"), group.term("m")),

@@ -1,4 +1,4 @@
-//! Leadership transfers (`core::node::tests::handover` has more).
+//! Leadership transfers (`core::node::tests::pending_transfer` has more).
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn r56_a_higher_term_ends_a_transfer_that_is_under_way() {
         RoleKind::Leader,
         "it leads until c is elected"
     );
-    group.hear("a", "b", Said::Pulse(leads("b", 2)));
+    group.receive("a", "b", Said::Pulse(leads("b", 2)));
     assert_eq!(
         (group.role("a"), group.shows("a")),
         (RoleKind::Follower, Some("b"))
@@ -31,19 +31,19 @@ fn r56_a_higher_term_ends_a_transfer_that_is_under_way() {
     group.said.clear();
     group.mend();
     group.wait(MIN);
-    group.loses("a", "b", Gone::Silent);
+    group.loses("a", "b", DownReason::Silent);
     for name in ["c", "d", "e"] {
-        group.loses(name, "a", Gone::Silent);
+        group.loses(name, "a", DownReason::Silent);
     }
     for name in ["c", "d", "e"] {
         group.links(name, "a");
     }
     group.live(ms(6000));
-    let told = group.said.iter().filter(|(from, _, said)| {
+    let reported = group.said.iter().filter(|(from, _, said)| {
         let Said::Message(_, message) = said else {
             return false;
         };
         *from == id("a") && matches!(message, ElectionMessage::TimeoutNow { .. })
     });
-    assert_eq!(told.count(), 0);
+    assert_eq!(reported.count(), 0);
 }

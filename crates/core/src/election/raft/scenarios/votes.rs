@@ -85,7 +85,7 @@ fn r59_hc7_an_unlinked_candidate_gets_no_vote() {
     assert!(!group.asks_vote("m", "stranger", term(1), Some("a")));
     assert_eq!((group.term("m"), group.voted_for("m")), (0, None));
     // Neither does a former member that is gone.
-    group.loses("m", "a", Gone::Left { successor: None });
+    group.loses("m", "a", DownReason::Left { successor: None });
     assert!(!group.asks_vote("m", "a", term(1), None));
     assert!(group.asks_vote("m", "b", term(1), None));
 }
@@ -228,8 +228,8 @@ fn r28_an_ineligible_node_never_campaigns() {
     let observer = |name: &str, start: &mut Start<Saved>| start.config.eligible = name != "m";
     let mut group = Group::new(&["m"], &["m", "a", "b"], observer);
     group.now = at(3000);
-    group.hear("m", "a", Said::Pulse(leads("a", 1)));
-    group.loses("m", "a", Gone::Closed);
+    group.receive("m", "a", Said::Pulse(leads("a", 1)));
+    group.loses("m", "a", DownReason::Closed);
     for _ in 0..20 {
         group.wait(ms(1000));
         group.tick("m");

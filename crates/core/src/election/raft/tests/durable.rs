@@ -128,7 +128,7 @@ fn messages_queued_for_a_lost_link_are_not_sent_on_the_next() {
     let down = Local::PeerDown {
         peer: id("candidate"),
         incarnation: life(0),
-        why: Gone::Silent,
+        why: DownReason::Silent,
     };
     voting
         .raft
@@ -250,7 +250,7 @@ fn asks(outputs: &[OutputOf<Raft>]) -> bool {
 fn a_request_for_votes_that_waits_for_the_disk_is_not_sent_by_an_observer() {
     for stands in [true, false] {
         let mut voting = voting();
-        voting.hear_leader(at(10_000));
+        voting.receive_leader(at(10_000));
         let target = id("voter");
         voting.take(
             at(10_000),
@@ -287,12 +287,12 @@ fn a_vote_that_waits_for_the_disk_is_not_given_by_an_observer() {
 fn a_transfer_that_was_given_up_is_not_asked_for_when_the_disk_is_back() {
     for (written_at, asked) in [(12_900, vec!["transfer_request"]), (13_100, vec![])] {
         let mut voting = voting();
-        voting.hear_leader(at(10_000));
+        voting.receive_leader(at(10_000));
         assert_eq!(writes(&voting.outputs()).len(), 1);
         let target = id("candidate");
         voting.take(at(10_000), Local::SetLeader { target });
         for ms in [11_000, 12_000, 12_900] {
-            voting.hear_leader(at(ms));
+            voting.receive_leader(at(ms));
         }
         assert_eq!(said(&voting.outputs(), "leader"), [""; 0]);
         voting.take(at(written_at), Local::Tick);
@@ -306,7 +306,7 @@ fn a_transfer_that_was_given_up_is_not_asked_for_when_the_disk_is_back() {
 fn a_leader_that_leads_on_asks_no_other_to_follow_it_when_the_disk_is_back() {
     for (cancels, asked) in [(false, vec!["timeout_now"]), (true, vec![])] {
         let mut voting = voting();
-        voting.hear_leader(at(10_000));
+        voting.receive_leader(at(10_000));
         let target = id("voter");
         let message = Stamped::new(stamp(1), ElectionMessage::TimeoutNow { target });
         let from = id("leader");

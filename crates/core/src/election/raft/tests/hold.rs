@@ -36,7 +36,7 @@ fn live(leader: &str) -> LiveLeader {
 }
 
 impl Voting {
-    fn hears(&mut self, now: Time, from: &str, message: ElectionMessage) {
+    fn receives(&mut self, now: Time, from: &str, message: ElectionMessage) {
         let input = ElectionInput::Message {
             from: id(from),
             message: Stamped::new(stamp(1), message),
@@ -44,7 +44,7 @@ impl Voting {
         self.take(now, input);
     }
 
-    fn hears_leads(&mut self, now: Time, record: Record) {
+    fn receives_leads(&mut self, now: Time, record: Record) {
         let from = record.leader.clone().expect("it leads");
         let pulse = Pulse::Leads {
             record,
@@ -61,7 +61,7 @@ impl Voting {
         );
     }
 
-    fn hears_follows(&mut self, now: Time, from: &str, record: Record) {
+    fn receives_follows(&mut self, now: Time, from: &str, record: Record) {
         let pulse = Pulse::Follows { record, live: true };
         let from = id(from);
         self.take(
@@ -77,7 +77,7 @@ impl Voting {
         let assigner = record.stamp.epoch.assigner.clone().expect("assigned");
         let message = ElectionMessage::LeaderAssign { record, seq: 1 };
         let name = assigner.as_str().to_owned();
-        self.hears(now, &name, message);
+        self.receives(now, &name, message);
     }
 
     /// A new link to "candidate", which names no living leader unless `live` does. Hold does not bind it.
@@ -128,7 +128,7 @@ impl Voting {
         let input = Local::PeerDown {
             peer: id(peer),
             incarnation: voter.incarnation,
-            why: Gone::Silent,
+            why: DownReason::Silent,
         };
         self.take(now, input);
     }
@@ -151,7 +151,7 @@ impl Voting {
 #[test]
 fn a_node_that_received_from_the_named_leader_waits_for_a_host_after_its_loss() {
     let mut voting = Voting::new();
-    voting.hears_leads(at(10_000), assigned("leader"));
+    voting.receives_leads(at(10_000), assigned("leader"));
     voting.loses(at(11_500), "leader");
     assert_eq!(voting.raft.leader(), None);
     assert!(!voting.campaigns(11_500));
@@ -176,7 +176,7 @@ fn a_message_of_the_named_leader_is_as_good_as_its_heartbeat() {
 fn a_node_that_was_shown_the_named_leader_waits_for_a_host_when_it_is_lost() {
     let mut voting = Voting::new();
     voting.is_assigned(at(10_000), assigned("unlinked"));
-    voting.hears_follows(at(10_500), "candidate", assigned("unlinked"));
+    voting.receives_follows(at(10_500), "candidate", assigned("unlinked"));
     assert_eq!(voting.raft.leader(), Some(&id("unlinked")));
     assert!(!voting.campaigns(10_500));
     assert_eq!(voting.raft.leader(), None);
@@ -187,7 +187,7 @@ fn a_node_that_was_shown_the_named_leader_waits_for_a_host_when_it_is_lost() {
 fn a_named_leader_known_only_from_an_older_record_is_not_waited_for() {
     let mut voting = Voting::new();
     voting.is_assigned(at(10_000), assigned("leader"));
-    voting.hear_leader(at(10_100));
+    voting.receive_leader(at(10_100));
     voting.loses(at(11_600), "leader");
     assert!(voting.campaigns(11_600));
 }
@@ -215,22 +215,22 @@ fn a_member_that_received_from_the_named_leader_under_that_record_vouches_for_it
         let weight = live.expect("it lives, as far as known").weight;
         (matches!(pulse, Pulse::Follows { live: true, .. }), weight)
     };
-    voting.hear_leader(at(10_000));
+    voting.receive_leader(at(10_000));
     assert_eq!(vouches(&voting, at(10_000)), (true, 3));
     voting.is_assigned(at(10_100), assigned("leader"));
     assert_eq!(voting.raft.leader(), Some(&id("leader")));
     assert_eq!(vouches(&voting, at(10_100)), (false, 0));
     // This shows that it lives, but not that it leads under that record.
-    voting.hear_leader(at(10_200));
+    voting.receive_leader(at(10_200));
     assert_eq!(vouches(&voting, at(10_200)), (false, 0));
-    voting.hears_leads(at(10_300), assigned("leader"));
+    voting.receives_leads(at(10_300), assigned("leader"));
     assert_eq!(vouches(&voting, at(10_300)), (true, 3));
 }
 
 #[test]
 fn a_node_that_made_the_assignment_and_never_received_from_the_target_campaigns() {
     let mut voting = Voting::new();
-    voting.hear_leader(at(10_000));
+    voting.receive_leader(at(10_000));
     let target = id("candidate");
     voting.take(at(10_000), Local::SetLeader { target });
     assert!(voting.raft.leadership().record.assigned);
@@ -240,7 +240,7 @@ fn a_node_that_made_the_assignment_and_never_received_from_the_target_campaigns(
 #[test]
 fn a_follower_that_gave_up_its_leader_for_an_unreachable_target_campaigns() {
     let mut voting = Voting::new();
-    voting.hear_leader(at(10_000));
+    voting.receive_leader(at(10_000));
     voting.is_assigned(at(10_100), assigned("candidate"));
     assert!(voting.campaigns(10_100));
 }
@@ -257,7 +257,7 @@ fn a_leader_that_yielded_to_a_record_of_an_unreachable_leader_campaigns() {
     assert_eq!(voting.raft.leader(), Some(&id("voter")));
     let mut record = assigned("candidate");
     record.stamp.epoch.override_seq = 7;
-    voting.hears(
+    voting.receives(
         at(100),
         "leader",
         ElectionMessage::Nack { record, live: None },
@@ -349,7 +349,7 @@ fn a_node_that_asks_for_votes_stops_when_a_peer_waits_for_a_host() {
 fn the_hello_of_a_follower_of_the_named_leader_shows_that_hold_binds_it() {
     let mut voting = Voting::new();
     assert!(!voting.propagates_hold(at(9_000)));
-    voting.hears_leads(at(10_000), assigned("leader"));
+    voting.receives_leads(at(10_000), assigned("leader"));
     voting.loses(at(11_500), "leader");
     assert!(voting.propagates_hold(at(11_500)));
     // Under the next record it has heard no leader.
@@ -398,7 +398,7 @@ fn the_named_member_that_was_started_anew_waits_for_a_host_like_any_other() {
 #[test]
 fn hold_under_one_record_does_not_bind_under_the_next() {
     let mut voting = Voting::new();
-    voting.hears_leads(at(10_000), assigned("leader"));
+    voting.receives_leads(at(10_000), assigned("leader"));
     let mut next = assigned("candidate");
     next.stamp.epoch.override_seq = 2;
     voting.is_assigned(at(10_100), next);
@@ -408,12 +408,12 @@ fn hold_under_one_record_does_not_bind_under_the_next() {
 #[test]
 fn a_host_that_allowed_elections_under_one_record_did_not_under_the_next() {
     let mut voting = Voting::new();
-    voting.hears_leads(at(10_000), assigned("leader"));
+    voting.receives_leads(at(10_000), assigned("leader"));
     voting.loses(at(11_500), "leader");
     voting.take(at(12_000), Local::EnableAuto(true));
     let mut next = assigned("candidate");
     next.stamp.epoch.override_seq = 2;
-    voting.hears_leads(at(12_100), next);
+    voting.receives_leads(at(12_100), next);
     voting.loses(at(13_600), "candidate");
     assert!(!voting.campaigns(13_600));
 }
@@ -421,7 +421,7 @@ fn a_host_that_allowed_elections_under_one_record_did_not_under_the_next() {
 #[test]
 fn a_room_that_elects_waits_for_no_host() {
     let mut voting = Voting::with(|start| start.config.recovery = Recovery::AutoElect);
-    voting.hears_leads(at(10_000), assigned("leader"));
+    voting.receives_leads(at(10_000), assigned("leader"));
     voting.loses(at(11_500), "leader");
     assert!(voting.campaigns(11_500));
 }

@@ -8,7 +8,7 @@ fn sees_the_leader_end(voting: &mut Voting, now: Time) {
     let ended = Local::PeerDown {
         peer: id("leader"),
         incarnation: life(5),
-        why: Gone::Closed,
+        why: DownReason::Closed,
     };
     voting
         .raft
@@ -30,7 +30,7 @@ fn live(number: u64) -> LiveLeader {
 /// The value of a report that incarnation `number` of the leader lives, to a voter that saw incarnation 5 end.
 fn believes(number: u64) -> bool {
     let mut voting = Voting::new();
-    voting.hear_leader(at(10_000));
+    voting.receive_leader(at(10_000));
     voting.view.voters.remove(&id("leader"));
     sees_the_leader_end(&mut voting, at(10_100));
     let mut now = 10_100;
@@ -115,7 +115,7 @@ fn an_incarnation_that_others_named_is_gone_when_another_one_is_linked() {
     let left = Local::PeerDown {
         peer: id("leader"),
         incarnation: life(1),
-        why: Gone::Left { successor: None },
+        why: DownReason::Left { successor: None },
     };
     voting.take(at(10_100), left);
     let of = |number| {
@@ -131,14 +131,14 @@ fn an_incarnation_that_others_named_is_gone_when_another_one_is_linked() {
 /// An observer that heard the leader at 10 s, and lost it by silence at 11.5 s.
 fn lost_in_silence() -> Voting {
     let mut observer = Voting::with(|start| start.config.eligible = false);
-    observer.hear_leader(at(10_000));
+    observer.receive_leader(at(10_000));
     assert_eq!(observer.raft.leader(), Some(&id("leader")));
     let incarnation = observer.view.voters[&id("leader")].incarnation;
     observer.view.voters.remove(&id("leader"));
     let lost = Local::PeerDown {
         peer: id("leader"),
         incarnation,
-        why: Gone::Silent,
+        why: DownReason::Silent,
     };
     observer.take(at(11_500), lost);
     assert_eq!(observer.raft.leader(), None);

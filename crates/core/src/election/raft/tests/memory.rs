@@ -7,7 +7,7 @@ fn voting() -> Voting {
 }
 
 impl Voting {
-    fn says(&mut self, input: impl Into<InputOf<Raft>>) {
+    fn handles(&mut self, input: impl Into<InputOf<Raft>>) {
         self.raft
             .handle(at(10_000), &self.view, input.into())
             .expect("no violation");
@@ -24,7 +24,7 @@ impl Voting {
             since,
             hold_binds: false,
         };
-        self.says(ElectionInput::PeerUp {
+        self.handles(ElectionInput::PeerUp {
             peer: id("candidate"),
             key: Fingerprint([7; 32]),
             ours: side(),
@@ -37,7 +37,7 @@ impl Voting {
             record: Record::default(),
             live: false,
         };
-        self.says(ElectionInput::Pulse {
+        self.handles(ElectionInput::Pulse {
             from: id("candidate"),
             pulse: Beat {
                 writes,

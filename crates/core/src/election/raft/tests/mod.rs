@@ -85,11 +85,11 @@ impl Voting {
         }
     }
 
-    fn hear_leader(&mut self, now: Time) {
-        self.hear_leader_with(now, 1500);
+    fn receive_leader(&mut self, now: Time) {
+        self.receive_leader_with(now, 1500);
     }
 
-    fn hear_leader_with(&mut self, now: Time, election_timeout_min_ms: u32) {
+    fn receive_leader_with(&mut self, now: Time, election_timeout_min_ms: u32) {
         let pulse = Pulse::Leads {
             record: Record {
                 leader: Some(id("leader")),
@@ -151,7 +151,7 @@ impl Voting {
 #[test]
 fn r32_o10_a_voter_with_a_living_leader_grants_no_vote() {
     let mut voting = Voting::new();
-    voting.hear_leader(at(10_000));
+    voting.receive_leader(at(10_000));
     let before = voting.raft.leadership().record.clone();
     assert!(!voting.asked(at(11_499), "candidate", None));
     assert_eq!(
@@ -165,7 +165,7 @@ fn r32_o10_a_voter_with_a_living_leader_grants_no_vote() {
 #[test]
 fn o18_hc6_a_leader_that_transfers_does_not_block_its_target() {
     let mut voting = Voting::new();
-    voting.hear_leader(at(10_000));
+    voting.receive_leader(at(10_000));
     assert!(voting.asked(at(10_001), "candidate", Some("leader")));
 }
 
@@ -175,7 +175,7 @@ fn a_voter_grants_the_vote_that_the_leader_asks_for_in_any_order_of_messages() {
     let mut voting = Voting::with(|start| {
         start.config.quorum = Quorum::of(&["voter", "candidate", "leader"]);
     });
-    voting.hear_leader(at(10_000));
+    voting.receive_leader(at(10_000));
     assert!(!voting.asked(at(10_010), "candidate", Some("leader")));
     let pulse = Pulse::Follows {
         record: Record::undecided(stamp(2)),
@@ -214,7 +214,7 @@ fn a_voter_grants_the_vote_that_the_leader_asks_for_in_any_order_of_messages() {
 fn a_leader_that_gave_way_to_its_successor_starts_no_other_campaign() {
     for (successor, waits) in [(None, false), (Some("candidate"), true)] {
         let mut voting = Voting::new();
-        voting.hear_leader(at(10_000));
+        voting.receive_leader(at(10_000));
         if let Some(target) = successor.map(id) {
             let (from, stamp) = (id("leader"), stamp(1));
             let message = ElectionMessage::TimeoutNow { target };
@@ -307,14 +307,14 @@ fn of_two_leaders_that_campaign_in_place_in_one_term_the_lighter_gives_way() {
 #[test]
 fn a_leader_that_was_elected_after_its_hello_gives_way_to_a_larger_side() {
     let mut voting = Voting::new();
-    voting.hear_leader(at(10_000));
+    voting.receive_leader(at(10_000));
     let before = voting.raft.leadership().record.clone();
     let linked = std::mem::take(&mut voting.view.voters);
     for (peer, voter) in &linked {
         let lost = Local::PeerDown {
             peer: peer.clone(),
             incarnation: voter.incarnation,
-            why: Gone::Silent,
+            why: DownReason::Silent,
         };
         voting.take(at(11_500), lost);
     }
@@ -355,7 +355,7 @@ fn a_leader_that_was_elected_after_its_hello_gives_way_to_a_larger_side() {
 #[test]
 fn a_leader_of_another_side_hands_nothing_over_here() {
     let mut voting = Voting::new();
-    voting.hear_leader(at(10_000));
+    voting.receive_leader(at(10_000));
     let before = voting.raft.leadership().record.clone();
     assert!(!voting.asked(at(10_001), "candidate", Some("another")));
     assert_eq!(*voting.raft.leadership().record, before);
@@ -364,7 +364,7 @@ fn a_leader_of_another_side_hands_nothing_over_here() {
 #[test]
 fn hc6_the_lease_does_not_bind_the_leader_that_holds_it() {
     let mut voting = Voting::new();
-    voting.hear_leader(at(10_000));
+    voting.receive_leader(at(10_000));
     assert!(voting.asked(at(10_001), "leader", None));
 }
 
@@ -375,6 +375,6 @@ fn o15_a_node_that_just_started_votes_only_when_it_knows_the_room() {
     assert!(voting.asked(at(3_000), "candidate", None));
 
     let mut voting = Voting::new();
-    voting.hear_leader(at(100));
+    voting.receive_leader(at(100));
     assert!(voting.asked(at(1_600), "candidate", None));
 }

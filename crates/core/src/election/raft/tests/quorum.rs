@@ -56,7 +56,7 @@ impl Leading {
         });
     }
 
-    fn lost(&mut self, name: &str, why: Gone) {
+    fn lost(&mut self, name: &str, why: DownReason) {
         self.view.voters.remove(&id(name));
         let (peer, incarnation) = (id(name), life(1));
         self.input(Local::PeerDown {
@@ -144,9 +144,9 @@ fn a_leader_of_one_other_needs_no_answer() {
 #[test]
 fn a_lost_voter_counts_for_one_timeout_and_one_that_left_does_not() {
     for (why, stays) in [
-        (Gone::Silent, false),
-        (Gone::Closed, false),
-        (Gone::Left { successor: None }, true),
+        (DownReason::Silent, false),
+        (DownReason::Closed, false),
+        (DownReason::Left { successor: None }, true),
     ] {
         let mut leading = Leading::over(&["a", "b", "c", "d"]);
         leading.until(20_500, &["a", "b", "c", "d"]);
@@ -159,11 +159,11 @@ fn a_lost_voter_counts_for_one_timeout_and_one_that_left_does_not() {
     // Voters that are lost one after the other never make a majority of losses at one time.
     let mut leading = Leading::over(&["a", "b", "c", "d"]);
     leading.until(20_500, &["a", "b", "c", "d"]);
-    leading.lost("d", Gone::Silent);
+    leading.lost("d", DownReason::Silent);
     leading.until(25_000, &["a", "b", "c"]);
-    leading.lost("c", Gone::Silent);
+    leading.lost("c", DownReason::Silent);
     leading.until(30_000, &["a", "b"]);
-    leading.lost("b", Gone::Silent);
+    leading.lost("b", DownReason::Silent);
     leading.until(60_000, &["a"]);
     assert!(leading.leads());
 }
@@ -174,10 +174,10 @@ fn the_end_of_a_window_between_two_losses_does_not_hide_one() {
     let mut leading = Leading::over(&["a", "b"]);
     leading.until(20_000, &["a", "b"]);
     // A window ends at 20.5 s.
-    leading.lost("a", Gone::Silent);
+    leading.lost("a", DownReason::Silent);
     leading.until(20_500, &[]);
     assert!(leading.leads());
-    leading.lost("b", Gone::Silent);
+    leading.lost("b", DownReason::Silent);
     leading.until(23_000, &[]);
     assert!(!leading.leads());
 }
@@ -252,7 +252,7 @@ fn a_leader_that_was_paused_reads_first() {
     assert!(!leading.leads());
 }
 
-fn told_timeout(leading: &Leading) -> u32 {
+fn reported_timeout(leading: &Leading) -> u32 {
     match leading.raft.own_pulse(leading.now, &leading.view) {
         Pulse::Leads {
             election_timeout_min_ms,
@@ -273,7 +273,7 @@ fn a_leader_reports_four_round_trips_of_its_median_voter_capped_at_five_seconds(
         (&[9_000, 9_000, 1], 5000),
         (&[1, 1, 500, 9_000, 9_000], 2000),
     ];
-    for (trips, told) in table {
+    for (trips, reported) in table {
         let names = &["a", "b", "c", "d", "e"][..trips.len().max(3)];
         let mut leading = Leading::over(names);
         for (name, trip) in names.iter().zip(*trips) {
@@ -283,7 +283,7 @@ fn a_leader_reports_four_round_trips_of_its_median_voter_capped_at_five_seconds(
         leading.until(11_000, names);
         leading.now = at(11_500);
         leading.input(Local::Tick);
-        assert_eq!(told_timeout(&leading), *told, "{trips:?}");
+        assert_eq!(reported_timeout(&leading), *reported, "{trips:?}");
     }
 }
 
@@ -295,7 +295,7 @@ fn round_trips_stretch_only_a_leaders_timeouts() {
         }
     };
     let mut follower = Voting::new();
-    follower.hear_leader(at(10_000));
+    follower.receive_leader(at(10_000));
     far(&mut follower.view);
     follower
         .raft
@@ -305,14 +305,14 @@ fn round_trips_stretch_only_a_leaders_timeouts() {
     let mut leading = Leading::over(&["a", "b"]);
     far(&mut leading.view);
     leading.input(Local::Tick);
-    assert_eq!(told_timeout(&leading), 2400);
+    assert_eq!(reported_timeout(&leading), 2400);
     #[cfg(feature = "laboratory")]
     {
         let mut leading = Leading::over(&["a", "b"]);
         leading.raft.config.guards.adaptive_timeouts = false;
         far(&mut leading.view);
         leading.input(Local::Tick);
-        assert_eq!(told_timeout(&leading), 1500, "without G15");
+        assert_eq!(reported_timeout(&leading), 1500, "without G15");
     }
 }
 
@@ -329,7 +329,7 @@ fn a_window_of_long_round_trips_is_shortened_with_them() {
     trips(&mut leading, 1000); // timeouts of 4 s
     leading.until(16_000, &["a", "b"]); // a window began at 15.5 s
     trips(&mut leading, 10);
-    assert_eq!(told_timeout(&leading), 1500);
+    assert_eq!(reported_timeout(&leading), 1500);
     leading.until(19_000, &[]);
     assert!(!leading.leads());
     // A leader without voters has measured nothing.
@@ -337,7 +337,7 @@ fn a_window_of_long_round_trips_is_shortened_with_them() {
     trips(&mut leading, 1000);
     leading.until(16_000, &["a", "b"]);
     for name in ["a", "b"] {
-        leading.lost(name, Gone::Closed);
+        leading.lost(name, DownReason::Closed);
     }
     leading.until(19_000, &[]);
     assert!(leading.leads());
@@ -346,11 +346,11 @@ fn a_window_of_long_round_trips_is_shortened_with_them() {
 #[test]
 fn followers_adopt_the_leaders_timeout_within_limits() {
     // (reported, the lease that follows)
-    for (told, lease) in [(0, 1500), (1500, 1500), (2400, 2400), (u32::MAX, 6500)] {
+    for (reported, lease) in [(0, 1500), (1500, 1500), (2400, 2400), (u32::MAX, 6500)] {
         let mut voting = Voting::new();
-        voting.hear_leader_with(at(10_000), told);
+        voting.receive_leader_with(at(10_000), reported);
         let end = 10_000 + lease;
-        assert!(!voting.asked(at(end - 1), "candidate", None), "{told}");
-        assert!(voting.asked(at(end), "candidate", None), "{told}");
+        assert!(!voting.asked(at(end - 1), "candidate", None), "{reported}");
+        assert!(voting.asked(at(end), "candidate", None), "{reported}");
     }
 }

@@ -63,7 +63,7 @@ impl Asker {
             self.feed(Local::PeerDown {
                 peer: id(name),
                 incarnation: voter.incarnation,
-                why: Gone::Silent,
+                why: DownReason::Silent,
             });
         }
     }
@@ -90,13 +90,19 @@ impl Asker {
     }
 
     /// An answer to the open round.
-    fn hears(&mut self, voter: &str, granted: bool, live: Option<LiveLeader>) {
+    fn receives(&mut self, voter: &str, granted: bool, live: Option<LiveLeader>) {
         let record = self.raft.rules().record().clone();
-        self.hears_in(record, voter, granted, live);
+        self.receives_in(record, voter, granted, live);
     }
 
     /// An answer to the open round by a voter that follows `record`.
-    fn hears_in(&mut self, record: Record, voter: &str, granted: bool, live: Option<LiveLeader>) {
+    fn receives_in(
+        &mut self,
+        record: Record,
+        voter: &str,
+        granted: bool,
+        live: Option<LiveLeader>,
+    ) {
         let rules = self.raft.rules();
         let round = rules.campaign().expect("a round is open").round;
         let (from, stamp) = (id(voter), record.stamp.clone());
@@ -158,7 +164,7 @@ fn a_small_part_of_a_side_waits_for_the_member_with_a_living_leader() {
         asker.loses(&["c", "leader"]);
         asker.times_out();
         assert_eq!(asker.role(), RoleKind::PreCandidate);
-        asker.hears("a", true, None);
+        asker.receives("a", true, None);
         assert_eq!(
             asker.role(),
             RoleKind::PreCandidate,
@@ -167,12 +173,12 @@ fn a_small_part_of_a_side_waits_for_the_member_with_a_living_leader() {
         asker
     };
     let mut objected = part();
-    objected.hears("b", false, Some(living("leader")));
+    objected.receives("b", false, Some(living("leader")));
     assert_eq!(objected.role(), RoleKind::Follower);
     assert_eq!(objected.raft.leader(), Some(&id("leader")));
     // A voter that refuses without a leader, or does not answer, does not object.
     let mut refused = part();
-    refused.hears("b", false, None);
+    refused.receives("b", false, None);
     assert_eq!(refused.role(), RoleKind::Candidate);
     let mut silent = part();
     let asked = silent.now;
@@ -186,9 +192,9 @@ fn a_majority_of_the_remaining_members_suffices_after_a_crash() {
     let mut asker = Asker::led(&["a", "b", "c"], 5);
     asker.loses(&["leader"]);
     asker.times_out();
-    asker.hears("a", true, None);
+    asker.receives("a", true, None);
     assert_eq!(asker.role(), RoleKind::PreCandidate);
-    asker.hears("b", true, None);
+    asker.receives("b", true, None);
     assert_eq!(asker.role(), RoleKind::Candidate);
 }
 
@@ -204,10 +210,10 @@ fn a_candidate_asks_all_members_after_the_leader_yielded() {
         }),
     });
     asker.times_out();
-    asker.hears("leader", true, None);
-    asker.hears("a", true, None);
+    asker.receives("leader", true, None);
+    asker.receives("a", true, None);
     assert_eq!(asker.role(), RoleKind::PreCandidate, "three of four");
-    asker.hears("b", false, Some(living("z")));
+    asker.receives("b", false, Some(living("z")));
     assert_eq!(asker.raft.leader(), Some(&id("z")));
 }
 
@@ -229,8 +235,8 @@ fn of_two_that_ask_at_the_same_time_the_preferred_one_goes_on() {
 fn votes_that_come_late_are_of_the_same_term() {
     let mut asker = Asker::linked_to(&["a", "b", "c"]);
     asker.times_out();
-    asker.hears("a", true, None);
-    asker.hears("b", true, None);
+    asker.receives("a", true, None);
+    asker.receives("b", true, None);
     assert_eq!(asker.role(), RoleKind::Candidate);
     for _ in 0..3 {
         asker.waits();
@@ -239,8 +245,8 @@ fn votes_that_come_late_are_of_the_same_term() {
             (RoleKind::Candidate, 1)
         );
     }
-    asker.hears("a", true, None);
-    asker.hears("b", true, None);
+    asker.receives("a", true, None);
+    asker.receives("b", true, None);
     assert_eq!(
         (asker.role(), asker.raft.leadership().record.term()),
         (RoleKind::Leader, 1)
@@ -257,9 +263,9 @@ fn a_vote_of_another_term_does_not_count() {
     ] {
         let mut asker = Asker::linked_to(&["a", "b"]);
         asker.times_out();
-        asker.hears("a", true, None);
+        asker.receives("a", true, None);
         assert_eq!(asker.role(), RoleKind::Candidate);
-        asker.hears_in(Record::undecided(stamp(term)), "a", true, None);
+        asker.receives_in(Record::undecided(stamp(term)), "a", true, None);
         assert_eq!(asker.role(), role, "a vote in term {term}");
     }
 }

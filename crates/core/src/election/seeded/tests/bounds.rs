@@ -32,7 +32,7 @@ fn with_liar() -> World {
             leader: None,
             version: 1,
         };
-        say(&mut world, victim, basis, elected.clone());
+        send(&mut world, victim, basis, elected.clone());
         let victim = world.member(victim);
         assert_eq!(victim.claim(), Some(&claim));
     }
@@ -45,10 +45,10 @@ fn lie(world: &mut World, to: &str, message: SeededMessage) {
         leader: Some(id("c")),
         version: 2,
     };
-    say(world, to, basis, message);
+    send(world, to, basis, message);
 }
 
-fn say(world: &mut World, to: &str, basis: Observation, message: SeededMessage) {
+fn send(world: &mut World, to: &str, basis: Observation, message: SeededMessage) {
     let input = ElectionInput::Message {
         from: id("c"),
         message: Based {

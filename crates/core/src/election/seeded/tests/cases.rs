@@ -40,9 +40,11 @@ fn case_2_messages_that_overtake_each_other_do_not_undo_a_state() {
         world.run(secs(3));
         world.agreed().unwrap_or_else(|why| panic!("{seed}: {why}"));
         for name in ["b", "c"] {
-            let told = world.told(name, "x");
-            let back = told.windows(2).any(|two| two == [S::Active, S::Joining]);
-            assert!(!back, "{seed}: {told:?}");
+            let reported = world.reported(name, "x");
+            let back = reported
+                .windows(2)
+                .any(|two| two == [S::Active, S::Joining]);
+            assert!(!back, "{seed}: {reported:?}");
         }
     }
 }
@@ -187,7 +189,7 @@ fn below_a_majority_others_show_version_0_after_three_ttl() {
     assert_eq!(world.member("c").observation().version, 1);
     world.run(secs(4));
     assert_eq!(world.member("c").observation(), Observation::default());
-    assert_eq!(world.told("c", "c"), [S::Joining, S::Active, S::Init]);
+    assert_eq!(world.reported("c", "c"), [S::Joining, S::Active, S::Init]);
     // Its votes are not undone.
     assert_eq!(world.member("c").decided(), 1);
 }
@@ -278,7 +280,7 @@ fn a_member_that_leaves_is_removed_at_once() {
         S::Leaving,
         S::Removed,
     ];
-    assert_eq!(world.told("b", "c"), removed);
+    assert_eq!(world.reported("b", "c"), removed);
     assert_eq!(world.agreed(), Ok((id("a"), 1)));
 }
 

@@ -226,16 +226,16 @@ impl World {
 
     /// Ends the process without a leave notice. Its links close.
     fn crash(&mut self, name: &str) {
-        self.end(name, &Gone::Closed);
+        self.end(name, &DownReason::Closed);
     }
 
     /// Leaves with a leave notice.
     fn leave(&mut self, name: &str) {
         self.input(name, Local::Leave.into());
-        self.end(name, &Gone::Left { successor: None });
+        self.end(name, &DownReason::Left { successor: None });
     }
 
-    fn end(&mut self, name: &str, why: &Gone) {
+    fn end(&mut self, name: &str, why: &DownReason) {
         let peers: Vec<_> = self.station(name).view.voters.keys().cloned().collect();
         self.station_mut(name).seeded = None;
         self.station_mut(name).view = View::default();
@@ -245,7 +245,7 @@ impl World {
     }
 
     /// `name` sees the link to `peer` end.
-    fn lose(&mut self, name: &str, peer: &str, why: &Gone) {
+    fn lose(&mut self, name: &str, peer: &str, why: &DownReason) {
         let Some(voter) = self.station_mut(name).view.voters.remove(&id(peer)) else {
             return;
         };
@@ -265,7 +265,7 @@ impl World {
         for a in self.names() {
             for b in self.names() {
                 if self.station(&a).part != self.station(&b).part {
-                    self.lose(&a, &b, &Gone::Silent);
+                    self.lose(&a, &b, &DownReason::Silent);
                 }
             }
         }
@@ -314,7 +314,7 @@ impl World {
         incarnation: Incarnation,
         hellos: (Greeting, Greeting),
     ) {
-        self.lose(name, peer, &Gone::Closed);
+        self.lose(name, peer, &DownReason::Closed);
         let voter = Voter {
             key: Fingerprint([0; 32]),
             incarnation,
@@ -648,7 +648,7 @@ impl World {
     }
 
     /// States of `peer` that the host of `name` has received.
-    fn told(&self, name: &str, peer: &str) -> Vec<MemberState> {
+    fn reported(&self, name: &str, peer: &str) -> Vec<MemberState> {
         let states = self.station(name).states.iter();
         states
             .filter(|(of, ..)| *of == id(peer))

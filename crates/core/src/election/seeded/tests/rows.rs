@@ -23,7 +23,7 @@ fn t4_survivors_elect_the_next_leader_and_see_the_old_one_removed_once() {
     assert_eq!(version, 2);
     for name in ["b", "c"] {
         assert_eq!(
-            world.told(name, "a"),
+            world.reported(name, "a"),
             [vec![S::Joining, S::Active], REMOVED.into()].concat()
         );
     }
@@ -49,7 +49,7 @@ fn t5_every_member_sees_every_change_of_every_other_once() {
             if ["e", "d"].contains(&other) {
                 expected.extend(REMOVED);
             }
-            assert_eq!(world.told(name, other), expected, "{name} of {other}");
+            assert_eq!(world.reported(name, other), expected, "{name} of {other}");
         }
     }
 }
@@ -196,9 +196,9 @@ fn t21_a_member_that_restarts_at_once_is_taken_in_at_once() {
     world.run(secs(1));
     assert_eq!(world.agreed(), Ok((id("a"), 1)));
     let anew = [S::Joining, S::Active];
-    let told = [anew.to_vec(), REMOVED.into(), anew.to_vec()].concat();
-    assert_eq!(world.told("a", "b"), told);
-    assert_eq!(world.told("c", "b"), told);
+    let reported = [anew.to_vec(), REMOVED.into(), anew.to_vec()].concat();
+    assert_eq!(world.reported("a", "b"), reported);
+    assert_eq!(world.reported("c", "b"), reported);
 }
 
 /// T2: slow heartbeats make members unreachable once, and active again.
@@ -218,8 +218,8 @@ fn t2_members_recover_from_unreachable() {
     world.run(secs(3));
     assert_eq!(world.agreed(), Ok((id("a"), 1)));
     for of in ["x", "y"] {
-        let told = [S::Joining, S::Active, S::Unreachable, S::Active];
-        assert_eq!(world.told("a", of), told);
-        assert_eq!(world.told("b", of), told);
+        let reported = [S::Joining, S::Active, S::Unreachable, S::Active];
+        assert_eq!(world.reported("a", of), reported);
+        assert_eq!(world.reported("b", of), reported);
     }
 }

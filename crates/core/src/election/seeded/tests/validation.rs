@@ -80,7 +80,7 @@ fn seen(leader: &str, version: u64) -> Observation {
     }
 }
 
-fn nobody(version: u64) -> Observation {
+fn unknown(version: u64) -> Observation {
     Observation {
         leader: None,
         version,
@@ -107,7 +107,7 @@ fn a_leader_query_of_one_that_has_a_leader_is_not_answered() {
         NOTHING
     );
     let answer = (vec!["leader_query_response"], false);
-    assert_eq!(world.deliver("x", "b", nobody(0), query), answer);
+    assert_eq!(world.deliver("x", "b", unknown(0), query), answer);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn changes_of_members_come_from_the_leader_of_this_version_alone() {
             ("c", seen("c", 1)),
             ("a", seen("a", 2)),
             ("a", seen("a", 0)),
-            ("a", nobody(1)),
+            ("a", unknown(1)),
         ] {
             let done = world.deliver(from, "x", basis, message.clone());
             assert_eq!(done, NOTHING, "{message:?}");
@@ -188,7 +188,7 @@ fn a_keep_alive_counts_for_the_leadership_that_it_names() {
         digest,
         acked_us: None,
     };
-    for (to, basis) in [("b", seen("a", 1)), ("a", seen("a", 2)), ("a", nobody(1))] {
+    for (to, basis) in [("b", seen("a", 1)), ("a", seen("a", 2)), ("a", unknown(1))] {
         assert_eq!(world.deliver("x", to, basis, keep_alive.clone()), NOTHING);
     }
     let acked = (vec!["leader_keep_alive_ack"], false);
@@ -200,7 +200,7 @@ fn an_answer_to_a_keep_alive_counts_from_the_leader_of_this_version_alone() {
     let mut world = world();
     world.now = world.now + ms(1);
     let ack = M::LeaderKeepAliveAck { sent_us: 1 };
-    for (from, basis) in [("c", seen("a", 1)), ("a", seen("a", 2)), ("a", nobody(1))] {
+    for (from, basis) in [("c", seen("a", 1)), ("a", seen("a", 2)), ("a", unknown(1))] {
         assert_eq!(world.deliver(from, "x", basis, ack.clone()), NOTHING);
     }
     assert_eq!(world.deliver("a", "x", seen("a", 1), ack), (vec![], true));
@@ -277,13 +277,13 @@ fn members_rejoin_only_at_their_leaders_request() {
 fn a_status_query_of_an_older_version_is_not_answered() {
     let mut world = world();
     let query = M::LeaderStatusQuery { query: 1 };
-    for basis in [nobody(0), seen("a", 1)] {
+    for basis in [unknown(0), seen("a", 1)] {
         assert_eq!(world.deliver("c", "b", basis, query.clone()), NOTHING);
     }
     let answered = (vec!["leader_status_query_response"], false);
-    assert_eq!(world.deliver("c", "b", nobody(1), query.clone()), answered);
+    assert_eq!(world.deliver("c", "b", unknown(1), query.clone()), answered);
     assert_eq!(
-        world.deliver("x", "b", nobody(1), query),
+        world.deliver("x", "b", unknown(1), query),
         NOTHING,
         "no voter"
     );
@@ -294,7 +294,7 @@ fn a_status_answer_to_no_query_changes_nothing() {
     let mut world = world();
     for healthy in [true, false] {
         let answer = M::LeaderStatusQueryResponse { query: 1, healthy };
-        assert_eq!(world.deliver("c", "b", nobody(1), answer), NOTHING);
+        assert_eq!(world.deliver("c", "b", unknown(1), answer), NOTHING);
     }
 }
 
@@ -310,13 +310,13 @@ fn a_voter_that_has_a_leader_does_not_vote() {
         candidate: id("c"),
     };
     for stage in [Stage::Pre, Stage::Formal] {
-        for basis in [nobody(0), nobody(1), seen("a", 1)] {
+        for basis in [unknown(0), unknown(1), seen("a", 1)] {
             assert_eq!(world.deliver("c", "b", basis, proposal(stage)), NOTHING);
         }
     }
     world.crash("a");
     world.run(ms(3600));
-    let (sent, _) = world.deliver("c", "b", nobody(1), proposal(Stage::Pre));
+    let (sent, _) = world.deliver("c", "b", unknown(1), proposal(Stage::Pre));
     assert_eq!(sent, [""; 0], "its promise is not on disk yet");
 }
 
@@ -330,7 +330,7 @@ fn a_vote_on_no_ballot_of_the_receiver_changes_nothing() {
     for vote in [Vote::Accepted, Vote::Promised(None)] {
         let ballot = ballot.clone();
         let message = M::Vote { ballot, vote };
-        assert_eq!(world.deliver("c", "b", nobody(1), message), NOTHING);
+        assert_eq!(world.deliver("c", "b", unknown(1), message), NOTHING);
     }
 }
 
@@ -340,10 +340,10 @@ fn an_elected_leader_counts_if_no_later_one_is_known() {
     let elected = |version| M::LeaderElected {
         claim: claim("c", version, true),
     };
-    assert_eq!(world.deliver("b", "x", nobody(0), elected(1)), NOTHING);
-    assert_eq!(world.deliver("b", "x", nobody(0), elected(2)), NOTHING);
+    assert_eq!(world.deliver("b", "x", unknown(0), elected(1)), NOTHING);
+    assert_eq!(world.deliver("b", "x", unknown(0), elected(2)), NOTHING);
     assert_eq!(world.deliver("b", "x", seen("a", 1), elected(2)), NOTHING);
-    let (sent, changed) = world.deliver("b", "x", nobody(1), elected(2));
+    let (sent, changed) = world.deliver("b", "x", unknown(1), elected(2));
     assert!(changed);
     assert_eq!(sent, [""; 0], "its version is not on disk yet");
     assert_eq!(world.member("x").observation(), seen("c", 2));
@@ -357,7 +357,7 @@ fn a_voter_that_leaves_a_living_leader_acknowledges_the_next_one_a_ttl_later() {
     let elected = M::LeaderElected {
         claim: claim("c", 2, true),
     };
-    world.deliver("c", "b", nobody(1), elected);
+    world.deliver("c", "b", unknown(1), elected);
     assert_eq!(world.member("b").observation(), seen("c", 2));
     assert_eq!(world.member("b").grace_until, acked_at + SHORT.ttl());
 }
@@ -371,7 +371,7 @@ fn members_beside_the_roster_only_join_and_keep_alive() {
         proposer: id("x"),
     };
     let messages = [
-        (nobody(1), M::LeaderQueryResponse { query: 1 }),
+        (unknown(1), M::LeaderQueryResponse { query: 1 }),
         (
             seen("a", 1),
             M::ClusterAlignment {
@@ -384,9 +384,9 @@ fn members_beside_the_roster_only_join_and_keep_alive() {
         (seen("a", 1), M::SeedKeepAliveAck),
         (seen("a", 1), M::LeaderRelieve { winner: liar() }),
         (seen("a", 1), M::ReJoinCluster { winner: liar() }),
-        (nobody(1), M::LeaderStatusQuery { query: 1 }),
+        (unknown(1), M::LeaderStatusQuery { query: 1 }),
         (
-            nobody(1),
+            unknown(1),
             M::Proposal {
                 stage: Stage::Pre,
                 ballot: ballot.clone(),
@@ -394,13 +394,13 @@ fn members_beside_the_roster_only_join_and_keep_alive() {
             },
         ),
         (
-            nobody(1),
+            unknown(1),
             M::Vote {
                 ballot,
                 vote: Vote::Accepted,
             },
         ),
-        (nobody(8), M::LeaderElected { claim: liar() }),
+        (unknown(8), M::LeaderElected { claim: liar() }),
     ];
     let mut world = world();
     for (basis, message) in messages {
@@ -427,7 +427,7 @@ fn an_answer_of_a_seed_counts_for_the_leader_that_counts_it_alone() {
     for (from, to, basis) in [
         ("b", "a", seen("c", 2)),
         ("b", "a", seen("a", 2)),
-        ("b", "a", nobody(1)),
+        ("b", "a", unknown(1)),
         ("c", "a", seen("a", 1)),
         ("c", "b", seen("a", 1)),
     ] {
@@ -546,7 +546,7 @@ fn a_voter_names_its_leader_as_long_as_that_lives() {
         let seeded = station.seeded.as_mut().expect("it runs");
         while seeded.poll_output().is_some() {}
         let message = Based {
-            basis: nobody(1),
+            basis: unknown(1),
             writes: 0,
             message: M::LeaderStatusQuery { query: 1 },
         };
@@ -564,7 +564,7 @@ fn a_voter_names_its_leader_as_long_as_that_lives() {
     };
     assert_eq!(answer(&mut world), Some((seen("a", 1), true)));
     world.now = world.now + secs(3) + ms(1);
-    assert_eq!(answer(&mut world), Some((nobody(1), false)));
+    assert_eq!(answer(&mut world), Some((unknown(1), false)));
 }
 
 /// It asks for an election again and again, and no ballot is opened.
@@ -574,8 +574,8 @@ fn a_voter_that_alone_lost_its_leader_proposes_no_candidate() {
     for (one, other) in [("a", "c"), ("c", "a")] {
         world.cut.insert((one.into(), other.into()));
     }
-    world.lose("a", "c", &Gone::Silent);
-    world.lose("c", "a", &Gone::Silent);
+    world.lose("a", "c", &DownReason::Silent);
+    world.lose("c", "a", &DownReason::Silent);
     world.run(secs(60));
     let sent = |kind| world.sent.get(kind).copied().unwrap_or(0);
     assert!(sent("leader_status_query") > 0);
