@@ -485,15 +485,17 @@ impl Node {
             }
             return;
         }
-        if let Some(absent) = self.absent.get(&entry.id)
-            && (absent.key != entry.key || absent.ended)
-        {
+        if let Some(absent) = self.absent.get(&entry.id) {
+            let has_ended = absent.ended;
             // Hearsay: the process that has the id now will ask for a link. If the lost member returns, one of both
             // makes way.
             if absent.key != entry.key {
-                self.namesake_introduced(now, from, entry);
+                return self.namesake_introduced(now, from, entry);
             }
-            return;
+            self.holder_introduced(from, &entry.id);
+            if has_ended {
+                return;
+            }
         }
         self.vouch(now, &entry.id, entry.key);
         if self.is_banned(now, &entry.id, entry.key) || self.ended {

@@ -14,6 +14,8 @@ const MEETINGS: u64 = 300;
 /// From this number on, most meetings must have a link, and most of these leave one room.
 const ENOUGH: u64 = 200;
 const THREADS: usize = 2;
+/// Seeds that failed once. 1024: the leader introduced a lost member anew, before a namesake of that member replaced it.
+const FOUND: [u64; 1] = [1024];
 
 #[test]
 fn namesakes_in_two_rooms_leave_one_room_or_two() {
@@ -23,7 +25,8 @@ fn namesakes_in_two_rooms_leave_one_room_or_two() {
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
-                while let Some(seed) = order.seed_after(&[], number.fetch_add(1, Ordering::Relaxed))
+                while let Some(seed) =
+                    order.seed_after(&FOUND, number.fetch_add(1, Ordering::Relaxed))
                 {
                     let outcome = namesakes::run(seed, Trace::off());
                     let (runs, met, one, faults) = &mut *found.lock().expect("no panic in here");
