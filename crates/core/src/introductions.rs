@@ -78,8 +78,10 @@ pub struct Ways {
 /// Source of an introduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// The leader, or this node, which had a link with the peer. Other members cannot replace its key.
-    Certain,
+    /// The leader. Other members cannot replace the peer's key.
+    Leader,
+    /// This node, which had a link with the peer. Other members cannot replace its key.
+    Own,
     /// Another member.
     Member,
 }
@@ -143,7 +145,7 @@ impl Introductions {
     /// Handles an introduction of a peer that is not linked here.
     pub fn introduce(&mut self, now: Time, me: &PeerId, entry: &PeerEntry, source: Source) {
         let known = self.candidates.get(&entry.id);
-        let known = known.filter(|known| known.source == Source::Certain);
+        let known = known.filter(|known| known.source != Source::Member);
         if source == Source::Member && known.is_some_and(|known| known.key != entry.key) {
             return;
         }
@@ -162,11 +164,31 @@ impl Introductions {
             addresses,
             self.without_addresses,
         );
-        if source == Source::Certain
+        if source != Source::Member
             && let Some(candidate) = self.candidates.get_mut(&entry.id)
         {
             candidate.source = source;
         }
+    }
+
+    /// Handles a change of the leader: introductions by the former one are those of any member.
+    pub fn leader_changed(&mut self) {
+        for (_, candidate) in self.candidates.iter_mut() {
+            if candidate.source == Source::Leader {
+                candidate.source = Source::Member;
+            }
+        }
+    }
+
+    /// The peer that the present leader introduced under an id, if its key is another one.
+    pub fn namesake_of(&self, peer: &PeerId, key: Fingerprint) -> Option<PeerEntry> {
+        let candidate = self.candidates.get(peer)?;
+        let is_other = candidate.key != key && candidate.source == Source::Leader;
+        is_other.then(|| PeerEntry {
+            id: peer.clone(),
+            key: candidate.key,
+            addresses: candidate.addresses.clone(),
+        })
     }
 
     /// Handles the loss of a linked peer: both ends dial it, until `give_up_at`.
@@ -499,13 +521,31 @@ mod tests {
     }
 
     #[test]
+    fn a_namesake_is_the_peer_that_the_present_leader_introduced_with_another_key() {
+        let (own, other) = (Fingerprint([1; 32]), Fingerprint([2; 32]));
+        for (source, is_namesake) in [
+            (Source::Leader, true),
+            (Source::Own, false),
+            (Source::Member, false),
+        ] {
+            let mut introductions = introductions_at_0();
+            introductions.introduce(at(0), &id("a"), &entry("b", &["10.0.0.1:1"]), source);
+            assert_eq!(introductions.namesake_of(&id("b"), own), None);
+            let namesake = introductions.namesake_of(&id("b"), other);
+            assert_eq!(namesake.is_some(), is_namesake, "{source:?}");
+            introductions.leader_changed();
+            assert_eq!(introductions.namesake_of(&id("b"), other), None);
+        }
+    }
+
+    #[test]
     fn a_member_does_not_replace_the_key_that_the_leader_introduced() {
         let right = entry("b", &["10.0.0.1:1"]);
         let wrong = PeerEntry {
             key: Fingerprint([2; 32]),
             ..right.clone()
         };
-        let sources = [Source::Certain, Source::Member];
+        let sources = [Source::Leader, Source::Member];
         for (order, keys) in [
             ([(&right, sources[0]), (&wrong, sources[1])], right.key),
             ([(&wrong, sources[1]), (&right, sources[0])], right.key),

@@ -130,7 +130,7 @@ impl Node {
             && self.membership.len() < self.config.max_connections;
         if is_wanted && !self.ended {
             self.introductions
-                .introduce(now, &self.me, entry, Source::Certain);
+                .introduce(now, &self.me, entry, Source::Own);
         }
     }
 }

@@ -101,6 +101,7 @@ impl Node {
         self.kicks.note_member(&peer, link.key);
         self.forget_pairs_of(&peer);
         self.has_entered(&peer);
+        let namesake = self.introductions.namesake_of(&peer, link.key);
         let mut member = Member::new(link.incarnation, link.key, Vec::new(), now);
         member.is_host = link.is_host;
         member.path = link.path;
@@ -113,6 +114,10 @@ impl Node {
         };
         self.membership.insert(peer.clone(), member);
         self.event(event);
+        if let (Some(namesake), Some(leader)) = (namesake, self.leader().cloned()) {
+            // The leader may have the other one as a member: then this one yields to it.
+            self.namesake_introduced(now, &leader, &namesake);
+        }
         if !link.path.counts_in_elections() {
             if self.is_star() {
                 self.introductions.forget(&peer);
@@ -503,7 +508,7 @@ impl Node {
         }
         if self.membership.len() < self.config.max_connections {
             let source = match self.leader() {
-                Some(leader) if leader == from => Source::Certain,
+                Some(leader) if leader == from => Source::Leader,
                 _ => Source::Member,
             };
             self.introductions.introduce(now, &self.me, entry, source);

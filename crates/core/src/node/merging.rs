@@ -155,7 +155,7 @@ impl Node {
             }
             if makes_way || self.moves_to(&entry.id, entry.key) {
                 self.introductions
-                    .introduce(now, &self.me, &entry, Source::Certain);
+                    .introduce(now, &self.me, &entry, Source::Own);
             }
         }
     }
@@ -170,6 +170,7 @@ impl Node {
     /// Notes a change of the leader. If the new one led before, in another room, this node has moved.
     pub(super) fn note_arrival(&mut self, now: Time, change: &LeaderChange) {
         self.merging.leader_changed_at = Some(now);
+        self.introductions.leader_changed();
         for (_, parted) in self.merging.parted.iter_mut() {
             parted.dial_at = Some(now);
         }

@@ -10,12 +10,14 @@ use crate::namesakes;
 use crate::trace::Trace;
 
 /// Meetings of one `make test`.
-const MEETINGS: u64 = 300;
+const MEETINGS: u64 = 400;
 /// From this number on, most meetings must have a link, and most of these leave one room.
 const ENOUGH: u64 = 200;
 const THREADS: usize = 2;
 /// Seeds that failed once. 1024: the leader introduced a lost member anew, before a namesake of that member replaced it.
-const FOUND: [u64; 1] = [1024];
+/// 2325 and 2649: a member linked a namesake of a peer that the leader had introduced and that it had not reached yet.
+/// 609 and 2445: a member that had moved leads the room of the peer that it left behind.
+const FOUND: [u64; 5] = [1024, 2325, 2649, 609, 2445];
 
 #[test]
 fn namesakes_in_two_rooms_leave_one_room_or_two() {
