@@ -134,7 +134,7 @@ impl Run<'_> {
         if words == Slander::Data {
             self.world.lie_as_leader(liar, victim, about);
         }
-        for message in lie.reported(words, victim == about) {
+        for message in lie.messages(words, victim == about) {
             let envelope = Envelope {
                 incarnation: lie.incarnation,
                 message,
@@ -159,7 +159,7 @@ impl Lie {
         Message::from(Stamped::new(self.stamp.clone(), message))
     }
 
-    fn reported(&self, words: Slander, to_itself: bool) -> Vec<Message> {
+    fn messages(&self, words: Slander, to_itself: bool) -> Vec<Message> {
         let other_key = Fingerprint([0xee; 32]);
         let entry = |key, address| PeerEntry {
             id: self.its.clone(),

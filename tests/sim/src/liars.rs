@@ -266,7 +266,7 @@ impl Run<'_> {
             number,
             observed,
         };
-        for message in lie.reported(words) {
+        for message in lie.messages(words) {
             let envelope = Envelope {
                 incarnation,
                 message,
@@ -315,7 +315,7 @@ impl Lie {
         }
     }
 
-    fn reported(&self, words: Words) -> Vec<Message> {
+    fn messages(&self, words: Words) -> Vec<Message> {
         let heartbeat = |pulse| vec![decoded::heartbeat(pulse)];
         let leads = |assigned| {
             heartbeat(Pulse::Leads {

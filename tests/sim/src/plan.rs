@@ -183,7 +183,8 @@ pub struct Rules {
     pub lateness_us: u64,
     pub delay_ms: (u64, u64),
     /// Whether the peer learns that a link was closed for silence. Otherwise it looks like the end of the process, which is still
-    /// alive: the core must cope with that, but may consider a leader gone (G3).
+    /// alive: the core must cope with that, but may consider a leader gone (G3). Older plans have another name for it.
+    #[serde(alias = "silence_is_told")]
     pub silence_is_reported: bool,
     /// Whether processes of one place have one key.
     pub keeps_keys: bool,

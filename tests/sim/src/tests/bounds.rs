@@ -12,7 +12,7 @@ const TRIES: u64 = 40;
 
 /// A calm room of five in which all start, and the trial of `phase`.
 fn calm(seed: u64, phase: Phase) -> Plan {
-    let line = r#"{"seed":0,"size":5,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[5,20],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[10,{"Start":{"slot":1,"contact":0}}],[20,{"Start":{"slot":2,"contact":0}}],[30,{"Start":{"slot":3,"contact":0}}],[40,{"Start":{"slot":4,"contact":0}}]],"heal_at_ms":9000,"phase":"Join"}"#;
+    let line = r#"{"seed":0,"size":5,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[5,20],"silence_is_reported":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[10,{"Start":{"slot":1,"contact":0}}],[20,{"Start":{"slot":2,"contact":0}}],[30,{"Start":{"slot":3,"contact":0}}],[40,{"Start":{"slot":4,"contact":0}}]],"heal_at_ms":9000,"phase":"Join"}"#;
     let mut plan = Plan::parse(line).expect("a plan");
     plan.seed = seed;
     plan.phase = phase;
