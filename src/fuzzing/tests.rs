@@ -152,9 +152,9 @@ fn calls_in_any_order_get_their_answers() {
 #[ignore = "the test above runs it in a process of its own"]
 fn calls() {
     // A panic of a library thread is as bad as one here.
-    let notify = std::panic::take_hook();
+    let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        notify(panic);
+        hook(panic);
         std::process::abort();
     }));
     replay("abi", MUTATIONS_OF_CALLS);

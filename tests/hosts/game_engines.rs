@@ -45,15 +45,15 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
 
     // A client that returns is the same connection, whichever end closed the previous one.
     let bobs = server.id_of("bob");
-    bob.notify("disconnect");
+    bob.send("disconnect");
     bob.next("disconnected");
     server.next(&format!("client {bobs} gone"));
-    bob.notify("connect");
+    bob.send("connect");
     bob.next("connected to server");
     server.next(&format!("client {bobs} bob"));
-    server.notify(&format!("drop {bobs}"));
+    server.send(&format!("drop {bobs}"));
     bob.next("disconnected");
-    bob.notify("connect");
+    bob.send("connect");
     bob.next("connected to server");
     bob.next("echoed ");
 
@@ -67,7 +67,7 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
     costs_nothing(&host.next("served "));
 
     // A newcomer reaches the host through any member.
-    client.notify("address");
+    client.send("address");
     let address = client.next("address ");
     let mut carl = player("carl", Some(&address));
     assert_eq!(carl.next("connected to "), host.id);
@@ -75,7 +75,7 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
 
     // A host that stops serving transfers its leadership, and becomes a client.
     let former = host.id;
-    host.notify("stop");
+    host.send("stop");
     let mut others = vec![client, carl];
     let mut next = take_host(&mut others);
     let mut last = others.pop().expect("the other");
@@ -101,9 +101,9 @@ fn a_mirror_player_without_a_host_can_host() {
         player.next("error ");
         player.next("disconnected");
     }
-    ann.notify("serve");
+    ann.send("serve");
     let address = ann.next("address ");
-    bob.notify(&format!("connect {address}"));
+    bob.send(&format!("connect {address}"));
     bob.next("connected to ann");
     costs_nothing(&bob.next("echoed "));
     // Both others leave: the remaining one has no host to connect to, and may serve.
@@ -169,7 +169,7 @@ impl Player {
         }
     }
 
-    fn notify(&mut self, command: &str) {
+    fn send(&mut self, command: &str) {
         let input = self.process.stdin.as_mut().expect("piped");
         writeln!(input, "{command}").expect("it listens");
     }

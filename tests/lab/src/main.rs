@@ -62,12 +62,12 @@ mod linux {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         // Before the hosts that it serves; without the right to it, only less precise.
         let _ = rustix::process::nice(-15);
-        send("ready")?;
-        Switch::new(ports, seed).run(io::stdin().as_fd(), |answer| send(&answer))?;
+        print_line("ready")?;
+        Switch::new(ports, seed).run(io::stdin().as_fd(), |answer| print_line(&answer))?;
         Ok(())
     }
 
-    fn send(line: &str) -> io::Result<()> {
+    fn print_line(line: &str) -> io::Result<()> {
         let mut output = io::stdout().lock();
         writeln!(output, "{line}")?;
         output.flush()

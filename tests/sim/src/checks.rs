@@ -348,7 +348,7 @@ impl Checker {
                     }
                 }
                 ensure(
-                    life.joined.contains_key(to) || leave_frame(&envelope.message),
+                    life.joined.contains_key(to) || is_leave(&envelope.message),
                     "contract",
                     || {
                         format!(
@@ -715,7 +715,7 @@ fn is_vote(output: &Output) -> bool {
 }
 
 /// The answer to a leave goes to a peer that leaves the membership in the same step.
-fn leave_frame(message: &Message) -> bool {
+fn is_leave(message: &Message) -> bool {
     matches!(message, Message::LeaveAck | Message::Leave { .. })
 }
 

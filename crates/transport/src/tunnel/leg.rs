@@ -109,13 +109,13 @@ impl Departures {
     }
 
     fn wait_for(self: &Arc<Self>, address: SocketAddr) -> Departure {
-        let reported = Arc::new(Notify::new());
-        self.by_address().insert(address, Arc::clone(&reported));
+        let departed = Arc::new(Notify::new());
+        self.by_address().insert(address, Arc::clone(&departed));
         self.waiting.fetch_add(1, Ordering::SeqCst);
         Departure {
             departures: Arc::clone(self),
             address,
-            reported,
+            departed,
         }
     }
 
@@ -130,13 +130,13 @@ impl Departures {
 struct Departure {
     departures: Arc<Departures>,
     address: SocketAddr,
-    reported: Arc<Notify>,
+    departed: Arc<Notify>,
 }
 
 impl Drop for Departure {
     fn drop(&mut self) {
         let mut by_address = self.departures.by_address();
-        let is_own = |reported: &Arc<Notify>| Arc::ptr_eq(reported, &self.reported);
+        let is_own = |departed: &Arc<Notify>| Arc::ptr_eq(departed, &self.departed);
         if by_address.get(&self.address).is_some_and(is_own) {
             by_address.remove(&self.address);
         }
@@ -257,7 +257,7 @@ impl Turns {
 impl Departure {
     /// Waits for the next packet of the link, at most until `until`.
     async fn next(&self, until: Instant) {
-        let _ = timeout_at(until, self.reported.notified()).await;
+        let _ = timeout_at(until, self.departed.notified()).await;
     }
 }
 

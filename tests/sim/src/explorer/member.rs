@@ -582,13 +582,13 @@ impl<'a> Members<'a> {
             Act::SetLeader(target) => format!("sets {} as leader", self.ids[target as usize]),
             Act::Restart => "restarts".to_owned(),
             Act::Lose(other) => format!("loses {}", self.ids[other as usize]),
-            Act::Hear(message) => format!("hears {}", self.send(message)),
-            Act::GoAbove(message) => format!("goes above {}", self.send(message)),
+            Act::Hear(message) => format!("receives {}", self.describe_message(message)),
+            Act::GoAbove(message) => format!("goes above {}", self.describe_message(message)),
         };
         format!("{me} {act}: {}", self.show(after))
     }
 
-    fn send(&self, message: u16) -> String {
+    fn describe_message(&self, message: u16) -> String {
         match &self.messages[message as usize] {
             Message::Record(record) => format!("of {}", Brief(record)),
             Message::Request {

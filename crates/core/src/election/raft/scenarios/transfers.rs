@@ -1,4 +1,4 @@
-//! Leadership transfers (`core::node::tests::pending_transfer` has more).
+//! Leadership transfers (`core::node::tests::transfer` has more).
 
 use super::*;
 
