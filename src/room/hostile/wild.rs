@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use room_transport::identity::peer_fingerprint;
@@ -49,8 +49,10 @@ use crate::net::close;
 use crate::net::compression::pack;
 use crate::net::frame::{OWN_FLAG, datagram};
 
-/// How long the wild members go on, in seconds, and half of that with another role; MMN_WILD_SECONDS overrides it.
+/// How long the wild members go on, in seconds, and half of that with another role; MMN_WILD_SECONDS overrides it. On a slow
+/// machine they go on until they did as much as is asked for, up to `SLOWER` times as long.
 const SECONDS: u64 = 40;
+const SLOWER: u32 = 6;
 /// Resident memory that may be added after the first quarter of that time.
 const ALLOWED_GROWTH_BYTES: u64 = 32 << 20;
 /// After the wild members are gone, the others agree and work within this time.
@@ -167,6 +169,34 @@ impl Role {
             _ => "b",
         }
     }
+
+    /// What is missing for the wild members to have had their role: a test without it shows nothing.
+    fn lacks(self, hosts: &[Honest], carrier: Option<&Carrier>, seconds: u64) -> Vec<String> {
+        let followed: Vec<_> = hosts.iter().map(Honest::wild_leaders).collect();
+        let dropped: Vec<_> = hosts
+            .iter()
+            .map(|host| host.room.dropped_relays())
+            .collect();
+        let carried = carrier.map_or(0, Carrier::carried);
+        let expected = match self {
+            Self::Members => 0,
+            Self::Voter => 1,
+            Self::Leaders | Self::FormerLeaders | Self::Carriers => seconds / 10,
+        };
+        let mut lacking = Vec::new();
+        if followed.iter().any(|count| u64::from(*count) < expected) {
+            lacking.push(format!(
+                "honest members followed wild ones {followed:?} times"
+            ));
+        }
+        if self == Self::FormerLeaders && dropped.contains(&0) {
+            lacking.push(format!("former leaders spoke for others {dropped:?} times"));
+        }
+        if self == Self::Carriers && carried < 20 * seconds {
+            lacking.push(format!("{carried} packets were carried"));
+        }
+        lacking
+    }
 }
 
 /// A room: its election, and its wild members.
@@ -252,6 +282,20 @@ impl Scene {
         }
     }
 
+    /// Which wild members did too little.
+    fn lacks(self, deeds: &[Arc<Mutex<Deeds>>], seconds: u64) -> Vec<String> {
+        // Leading takes longer sessions.
+        let (links, actions) = match self.role {
+            Role::Members => (seconds, 20 * seconds),
+            _ => (seconds / 8, 0),
+        };
+        let too_little = |deeds: &Deeds| u64::from(deeds.links) < links || deeds.actions < actions;
+        let deeds = deeds.iter().map(|deeds| deeds.lock().expect("no panic"));
+        let idle = deeds.filter(|deeds| too_little(deeds));
+        idle.map(|deeds| format!("a wild member did too little: {:?}", *deeds))
+            .collect()
+    }
+
     /// The wild members: names, and how each behaves.
     fn attacks(self) -> Vec<(&'static str, bool, Conduct)> {
         let leads = |rests| Conduct::Leads(Leader::new(Duration::from_secs(rests)));
@@ -334,20 +378,29 @@ async fn a_room_with_wild_members() {
     }
 
     let start = Instant::now();
-    let until = start + Duration::from_secs(seconds);
+    let length = Duration::from_secs(seconds);
+    let is_over = Arc::new(AtomicBool::new(false));
     let mut talks = Vec::new();
     for from in &hosts {
         for to in HONEST.iter().filter(|to| **to != from.name) {
             let found = Arc::clone(&findings);
-            let talk = talk(Arc::clone(&from.room), id(to), secret, until, found);
+            let talk = talk(
+                Arc::clone(&from.room),
+                id(to),
+                secret,
+                Arc::clone(&is_over),
+                found,
+            );
             talks.push((from.name, *to, tokio::spawn(talk)));
         }
     }
     let targets: Vec<_> = hosts.iter().map(Honest::address).collect();
     let carrier = (scene.role == Role::Carriers).then(|| Arc::new(Carrier::new(seed)));
+    let deeds: Vec<_> = scene.attacks().iter().map(|_| Arc::default()).collect();
     let attacks: Vec<_> = (0..)
         .zip(scene.attacks())
-        .map(|(n, (prefix, eligible, conduct))| {
+        .zip(&deeds)
+        .map(|((n, (prefix, eligible, conduct)), deeds)| {
             let attack = Attack {
                 prefix,
                 is_voter: scene.role == Role::Voter,
@@ -361,15 +414,22 @@ async fn a_room_with_wild_members() {
                 policy: scene.policy(),
                 honest: Vec::new(),
                 chance: Chance::seeded(seed.wrapping_mul(31) + n),
+                is_over: Arc::clone(&is_over),
+                deeds: Arc::clone(deeds),
             };
-            tokio::spawn(attack.run(until))
+            tokio::spawn(attack.run())
         })
         .collect();
 
     let mut early = None;
-    while Instant::now() < until {
+    let lacking = || {
+        let mut lacking = scene.lacks(&deeds, seconds);
+        lacking.extend(scene.role.lacks(&hosts, carrier.as_deref(), seconds));
+        lacking
+    };
+    while start.elapsed() < length || (!lacking().is_empty() && start.elapsed() < SLOWER * length) {
         sleep(Duration::from_millis(500)).await;
-        if early.is_none() && start.elapsed() > Duration::from_secs(seconds) / 4 {
+        if early.is_none() && start.elapsed() > length / 4 {
             early = resident_bytes();
         }
         for host in &hosts {
@@ -384,16 +444,15 @@ async fn a_room_with_wild_members() {
         }
     }
     let late = resident_bytes();
-    let mut deeds = Vec::new();
+    is_over.store(true, Ordering::Relaxed);
     for attack in attacks {
-        deeds.push(
-            timeout(TIMEOUT, attack)
-                .await
-                .expect("it ends")
-                .expect("no panic"),
-        );
+        let ended = timeout(TIMEOUT, attack).await;
+        ended.expect("it ends").expect("no panic");
     }
-    println!("{deeds:?}");
+    println!("after {} s: {deeds:?}", start.elapsed().as_secs());
+    for what in lacking() {
+        findings.add(what);
+    }
     if let (Some(early), Some(late)) = (early, late) {
         println!("resident: {} KiB, then {} KiB", early >> 10, late >> 10);
         if late > early + ALLOWED_GROWTH_BYTES {
@@ -423,18 +482,7 @@ async fn a_room_with_wild_members() {
     let newcomer = scene.config("n", &directory);
     let next_leader = scene.role.next_leader();
     aftermath(&hosts, next_leader, newcomer, &session, secret, &findings).await;
-    held_its_role(scene.role, &hosts, carrier.as_deref(), seconds, &findings);
 
-    for deeds in &deeds {
-        // Leading takes longer sessions.
-        let (links, actions) = match scene.role {
-            Role::Members => (seconds, 20 * seconds),
-            _ => (seconds / 8, 0),
-        };
-        if u64::from(deeds.links) < links || deeds.actions < actions {
-            findings.add(format!("a wild member did too little: {deeds:?}"));
-        }
-    }
     let mut found = std::mem::take(&mut *findings.0.lock().expect("not poisoned"));
     if scene.role == Role::Carriers {
         // It is cut at the start, and lost while no leader reaches both ends.
@@ -458,39 +506,6 @@ async fn part(hosts: &[Honest; 3]) {
         ends.into_iter().all(is_carried)
     };
     assert!(within(TIMEOUT, carried).await, "no member carries the link");
-}
-
-/// A test in which the wild members never had their role shows nothing.
-fn held_its_role(
-    role: Role,
-    hosts: &[Honest],
-    carrier: Option<&Carrier>,
-    seconds: u64,
-    findings: &Findings,
-) {
-    let followed: Vec<_> = hosts.iter().map(Honest::wild_leaders).collect();
-    let dropped: Vec<_> = hosts
-        .iter()
-        .map(|host| host.room.dropped_relays())
-        .collect();
-    let carried = carrier.map_or(0, Carrier::carried);
-    println!("followed {followed:?}, dropped {dropped:?}, carried {carried}");
-    let expected = match role {
-        Role::Members => return,
-        Role::Voter => 1,
-        Role::Leaders | Role::FormerLeaders | Role::Carriers => seconds / 10,
-    };
-    if followed.iter().any(|count| u64::from(*count) < expected) {
-        findings.add(format!(
-            "honest members followed wild ones {followed:?} times"
-        ));
-    }
-    if role == Role::FormerLeaders && dropped.contains(&0) {
-        findings.add(format!("former leaders spoke for others {dropped:?} times"));
-    }
-    if role == Role::Carriers && carried < 20 * seconds {
-        findings.add(format!("{carried} packets were carried"));
-    }
 }
 
 /// Found by the above: it ended the room of every dialler.

@@ -168,11 +168,11 @@ pub(super) async fn talk(
     room: Arc<Room>,
     to: PeerId,
     secret: u64,
-    until: Instant,
+    is_over: Arc<AtomicBool>,
     found: Arc<Findings>,
 ) -> u32 {
     let mut next = 0;
-    while Instant::now() < until {
+    while !is_over.load(Ordering::Relaxed) {
         match room.send_to(&to, message_of(numbered(secret, DIRECT, next))) {
             Ok(()) => next += 1,
             Err(SendError::QueueFull { .. }) => {}

@@ -63,14 +63,16 @@ pub(super) struct Attack {
     /// The honest members, as soon as they were seen.
     pub(super) honest: Vec<Known>,
     pub(super) chance: Chance<'static>,
+    pub(super) is_over: Arc<AtomicBool>,
+    pub(super) deeds: Arc<Mutex<Deeds>>,
 }
 
 impl Attack {
-    pub(super) async fn run(mut self, until: Instant) -> Deeds {
-        let mut deeds = Deeds::default();
+    /// Goes on until the test is over.
+    pub(super) async fn run(mut self) {
         let mut attacker = None;
         for n in 0_u64.. {
-            if Instant::now() >= until {
+            if self.is_over() {
                 break;
             }
             // Now and then under the same name and key, which may be banned.
@@ -82,14 +84,21 @@ impl Attack {
                 attacker = Some(Attacker::new(&name, &self.session));
             }
             if let Some(attacker) = &attacker {
-                deeds.sessions += 1;
-                self.session(attacker, n, until, &mut deeds).await;
+                self.count(|deeds| deeds.sessions += 1);
+                self.session(attacker, n).await;
             }
         }
-        deeds
     }
 
-    async fn session(&mut self, attacker: &Attacker, n: u64, until: Instant, deeds: &mut Deeds) {
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Deeds)) {
+        change(&mut self.deeds.lock().expect("no panic"));
+    }
+
+    async fn session(&mut self, attacker: &Attacker, n: u64) {
         let me = Known {
             id: id(&attacker.name),
             key: attacker.proof.own_key,
@@ -130,11 +139,13 @@ impl Attack {
             let entering = self.enter(attacker, target, &hello, &common);
             match timeout(BRIEFLY, entering).await.ok().flatten() {
                 Some(Ok(link)) => links.push(link),
-                Some(Err(code)) => *deeds.refused.entry(code).or_default() += 1,
-                None => *deeds.refused.entry(1).or_default() += 1,
+                failed => {
+                    let code = failed.and_then(Result::err).unwrap_or(1);
+                    self.count(|deeds| *deeds.refused.entry(code).or_default() += 1);
+                }
             }
         }
-        deeds.links += u32::try_from(links.len()).expect("three");
+        self.count(|deeds| deeds.links += u32::try_from(links.len()).expect("three"));
         let actions = match wild.chance.flip() {
             true => 1 + wild.chance.below(20),
             false => 1 + wild.chance.below(self.conduct.max_actions()),
@@ -142,14 +153,14 @@ impl Attack {
         wild.others.clone_from(&self.honest);
         for _ in 0..actions {
             links.retain(|link| link.connection.close_reason().is_none());
-            if links.is_empty() || Instant::now() >= until {
+            if links.is_empty() || self.is_over() {
                 break;
             }
             let step = self.conduct.step(&mut wild, common.newest(), &mut links);
             let _ = timeout(BRIEFLY, step).await;
             let acts = wild.chance.one_in(self.acts_in_one_of);
             for link in links.iter_mut().filter(|_| acts) {
-                deeds.actions += 1;
+                self.count(|deeds| deeds.actions += 1);
                 // It may be closed, or not be read any further.
                 let _ = timeout(Duration::from_millis(200), link.act(&mut wild)).await;
             }
