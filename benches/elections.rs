@@ -343,7 +343,7 @@ fn failovers(room: Room, trials: u64) -> Vec<Failover> {
             // With losses a member may have missed the leader for too long.
             wait(&mut world, TIMEOUT, |world| world.agreed().is_some());
             let Some(leader) = world.agreed() else {
-                panic!("seed {seed}: nobody leads {room:?}");
+                panic!("seed {seed}: no member leads {room:?}");
             };
             let (term, messages) = (world.term(leader), world.election_messages);
             world.crash(leader);
@@ -705,7 +705,7 @@ impl Report {
                 three_against_two,
             ),
             (
-                "a follower of 5 does not hear the leader for 30 s",
+                "a follower of 5 does not receive the leader's heartbeats for 30 s",
                 5,
                 100,
                 deaf,

@@ -32,11 +32,11 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// An event: kind, peer, data.
-type Said = (u32, String, Vec<u8>);
+type Received = (u32, String, Vec<u8>);
 
 /// The object behind a host's user data. Leaked, so that a call after the last one is noticed and does not crash.
 struct Host {
-    sender: Sender<Said>,
+    sender: Sender<Received>,
     calls_inside: AtomicUsize,
     dropped: AtomicUsize,
     /// Run inside the next event.
@@ -45,7 +45,7 @@ struct Host {
     at_drop: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
-fn host() -> (&'static Host, Receiver<Said>) {
+fn host() -> (&'static Host, Receiver<Received>) {
     let (sender, events) = channel();
     let host = Host {
         sender,
@@ -143,7 +143,7 @@ fn send_to_myself(what: &str) -> i32 {
     unsafe { SendToPeer(c"me".as_ptr(), what.as_ptr(), length, 0x100, 0) }
 }
 
-fn wait_for(events: &Receiver<Said>, kind: u32) -> Said {
+fn wait_for(events: &Receiver<Received>, kind: u32) -> Received {
     loop {
         let sender = events.recv_timeout(TIMEOUT).expect("an event in time");
         if sender.0 == kind {

@@ -34,7 +34,7 @@ pub use crate::core::event::{
     LeaderChange, Left, LeftReason, Returned,
 };
 pub use indices::Indices;
-pub use kind::{EventHandler, ReconnectStatus, Told};
+pub use kind::{EventHandler, ReconnectStatus, Report};
 
 /// Handler of every event, without the index of its peer.
 pub type PlainEventHandler = Arc<dyn Fn(&Event) + Send + Sync>;
@@ -296,7 +296,8 @@ impl Dispatch {
     /// [`Dispatch::register`] for a handler of all events that needs no indices of peers.
     pub fn register_event_handler(&self, handler: Option<PlainEventHandler>) {
         self.register::<Everything>(
-            handler.map(|handler| Arc::new(move |reported: Told<'_>| handler(reported.event)) as _),
+            handler
+                .map(|handler| Arc::new(move |reported: Report<'_>| handler(reported.event)) as _),
         );
     }
 

@@ -348,10 +348,10 @@ mod tests {
             hold: TIMEOUT,
         };
         let dispatch = Dispatch::start(limits, id("me"), DispatchMode::Thread).expect("a thread");
-        let (heard, receives) = channel();
+        let (arrivals, receives) = channel();
         dispatch.register_event_handler(Some(Arc::new(move |event| {
             if let Event::Message(message) = event {
-                let _ = heard.send(message.payload[0]);
+                let _ = arrivals.send(message.payload[0]);
             }
         })));
         let began = Instant::now();
@@ -430,7 +430,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stopped_reader_delivers_every_message_to_the_host() {
-        let (mut intake, receives, _told) = lane();
+        let (mut intake, receives, _reported) = lane();
         take(&mut intake, 3, 1).await;
         let _dispatch = Arc::clone(&intake.asker.context.dispatch);
         drop(intake);

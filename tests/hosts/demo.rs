@@ -103,7 +103,7 @@ fn share_a_room(program: &str, election: &[&str]) {
 
 #[test]
 fn leadership_circulates_between_c_and_csharp_with_alternating_callbacks() {
-    let lobby = compile_c("examples/c/lobby.c", "lobby_handover", &[]);
+    let lobby = compile_c("examples/c/lobby.c", "lobby_transfer", &[]);
     let printed = run(Command::new("python3")
         .arg(root().join("tests/hosts/handover.py"))
         .arg(lobby)

@@ -94,8 +94,8 @@ impl Run<'_> {
         if self.world.sometimes.stale_recovered > 0 {
             // A voter that knows its votes again gets no votes and gives none until it has written that and reported it.
             let written = self.world.settings.disk.1;
-            let said = slowest_clock(self.world.settings.heartbeat_interval);
-            self.run_until(self.world.now + written + said + self.rtt());
+            let beat = slowest_clock(self.world.settings.heartbeat_interval);
+            self.run_until(self.world.now + written + beat + self.rtt());
         }
     }
 
@@ -258,7 +258,7 @@ impl Run<'_> {
         self.world.leave(leader);
         let bound = slowest_clock(SUCCESSION) + self.rtt() * 3 + self.disks();
         let others = move |run: &Self| run.agreed_without(leader);
-        self.within("P11", from, bound, "nobody follows", others);
+        self.within("P11", from, bound, "no member follows", others);
         self.come_back(leader);
     }
 
@@ -380,7 +380,7 @@ impl Run<'_> {
     fn transfers_to_one(&mut self, from: Time, callers: &[usize], events_before: Vec<usize>) {
         let longest = slowest_clock(self.world.settings.election_timeout_max);
         let bound = longest * 2 + self.rtt() * 4 + self.disks();
-        self.within("P12", from, bound, "nobody leads", |run| {
+        self.within("P12", from, bound, "no member leads", |run| {
             run.world.agreed().is_some()
         });
         let calls = callers.to_vec();
@@ -599,7 +599,7 @@ impl Run<'_> {
         };
         let place = &self.world.slots[slot];
         let text = format!(
-            "{} was told {:?}{}",
+            "{} received {:?}{}",
             place.id,
             place.reported,
             self.world.describe()
@@ -630,6 +630,6 @@ pub(crate) fn costs_too_much(
         let text = format!("{messages} election messages of {size} nodes after one crash");
         return Some(("P18", text));
     }
-    let text = format!("nobody won the terms {wasted:?}, for which one node asked");
+    let text = format!("no candidate won the terms {wasted:?}, for which one node asked");
     (wasted.len() > most_wasted).then_some(("P15", text))
 }

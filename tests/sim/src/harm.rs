@@ -323,7 +323,7 @@ impl World {
                     LinkEnd::Silent => true,
                     LinkEnd::Kicked => self.may_be_out(other),
                     LinkEnd::RoomEnded => self.may_be_out(slot),
-                    LinkEnd::Replaced => !self.was_heard_lately(other, slot),
+                    LinkEnd::Replaced => !self.was_received_lately(other, slot),
                     LinkEnd::Violation(_) | LinkEnd::Disconnected | LinkEnd::Closed => false,
                     LinkEnd::OtherRoom => self.follows_one_that_may_be_out(other),
                     // A liar that leads binds ids and bans, and a host that dials a liar joins the liar's leader.
@@ -389,7 +389,7 @@ impl World {
         }
     }
 
-    fn was_heard_lately(&self, from: usize, to: usize) -> bool {
+    fn was_received_lately(&self, from: usize, to: usize) -> bool {
         self.slandered.disputed.contains(&from)
             && self.is_session_with_present_life(from, to)
             && self

@@ -130,8 +130,8 @@ impl World {
             return;
         }
         match strike {
-            Some((_, Strike::Unsaid)) => self.strike(slot),
-            Some((_, Strike::Said)) => {
+            Some((_, Strike::BeforeSending)) => self.strike(slot),
+            Some((_, Strike::AfterSending)) => {
                 let _ = self.feed(slot, Input::Persisted { number });
                 self.strike(slot);
             }
