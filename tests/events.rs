@@ -256,7 +256,7 @@ fn replaced_or_removed_handlers_are_dropped_once_with_and_without_a_room() {
 fn a_handler_that_removes_itself_is_dropped_after_its_call() {
     let _alone = alone();
     for polled in [false, true] {
-        let (host, _says) = host();
+        let (host, _events) = host();
         let (done, is_done) = channel();
         *host.at_drop.lock().expect("not poisoned") = Some(Box::new(move || {
             let _ = done.send(());
@@ -380,7 +380,7 @@ fn polling_runs_everything_on_the_callers_thread() {
 #[test]
 fn shutting_down_and_polling_are_refused_inside_a_poll() {
     let _alone = alone();
-    let (host, _says) = host();
+    let (host, _events) = host();
     static ANSWERS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
     host.inside_next(|| {
         let mut answers = ANSWERS.lock().expect("not poisoned");
@@ -398,7 +398,7 @@ fn shutting_down_and_polling_are_refused_inside_a_poll() {
 #[test]
 fn a_second_poller_is_refused_and_a_shutdown_waits_for_the_first() {
     let _alone = alone();
-    let (host, _says) = host();
+    let (host, _events) = host();
     let (begun, begins) = channel();
     let (go, may_go) = channel::<()>();
     host.inside_next(move || {

@@ -201,12 +201,12 @@ impl Run<'_> {
         }
         self.world.calm_since = Some(self.world.now + ms(400));
         let mended_at = self.world.now;
-        let begun = self.world.checker.reigns_begun();
+        let begun = self.world.checker.leaderships_begun();
         self.within("P9", mended_at, LINKS_BACK, "links are down", Self::is_mesh);
         if !self.stays_with_the_larger() {
             return;
         }
-        let newly_elected = self.world.checker.reigns_begun() > begun;
+        let newly_elected = self.world.checker.leaderships_begun() > begun;
         let mut bound = self.rtt() * 4 + self.disks();
         let clear = ours != theirs && led_whole;
         if !clear {
@@ -311,7 +311,7 @@ impl Run<'_> {
         {
             return;
         }
-        self.forget_reigns();
+        self.forget_leaderships();
         let bound = self.rtt() * 2 + self.disks();
         self.within("P11", from, bound, "the hand-over is not done", |run| {
             run.world.agreed() == Some(target)
@@ -396,7 +396,7 @@ impl Run<'_> {
     }
 
     fn call(&mut self, caller: usize, target: usize) -> bool {
-        self.forget_reigns();
+        self.forget_leaderships();
         let id = self.world.slots[target].id.clone();
         let result = self.world.command(caller, Command::SetLeader(id));
         if let Err(error) = &result {

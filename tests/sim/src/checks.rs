@@ -181,7 +181,7 @@ impl Checker {
         let past = disk.map(|_| self.pasts.remove(&slot).unwrap_or_default());
         let kept = past.is_some();
         let mut past = past.unwrap_or_default();
-        past.go_by(id, disk.flatten());
+        past.adopt_file(id, disk.flatten());
         *self.births.entry(id.clone()).or_insert(0) += 1;
         self.ended.remove(id);
         self.lives.insert(
@@ -249,7 +249,7 @@ impl Checker {
     }
 
     /// Number of leaderships so far. A leader that goes above another record in place leads on.
-    pub fn reigns_begun(&self) -> u64 {
+    pub fn leaderships_begun(&self) -> u64 {
         self.begun
     }
 
@@ -293,7 +293,7 @@ impl Checker {
     /// A node's outputs and state after one input.
     pub fn observe(&mut self, slot: usize, outputs: &[Output], seen: &Seen<'_>) -> Checked {
         if let Some(life) = self.lives.get_mut(&slot) {
-            life.goes_by_its_file()?;
+            life.keeps_to_its_file()?;
             life.may_lead = seen.may_lead;
         }
         for output in outputs {

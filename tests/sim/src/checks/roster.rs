@@ -58,7 +58,7 @@ impl Votes {
     }
 
     /// A process of `me` starts with that file.
-    pub(super) fn go_by(&mut self, me: &PeerId, file: Option<&Saved>) {
+    pub(super) fn adopt_file(&mut self, me: &PeerId, file: Option<&Saved>) {
         self.spent
             .retain(|stamp| file.is_some_and(|file| knows_vote(file, stamp, me)));
     }
@@ -194,7 +194,7 @@ impl Checker {
 
 impl Life {
     /// P3, P4: the file contains the statements of all earlier processes.
-    pub(super) fn goes_by_its_file(&self) -> Checked {
+    pub(super) fn keeps_to_its_file(&self) -> Checked {
         let newest = &self.past.newest;
         ensure(self.record.stamp >= *newest, "P3", || {
             format!(

@@ -14,7 +14,7 @@ use super::{Happening, Strike, World};
 /// Delay before a failed write is repeated.
 const TRIED_AGAIN: Duration = Duration::from_millis(100);
 /// A stopped process is notified of a write when it resumes: interval of the checks.
-const TOLD_AGAIN: Duration = Duration::from_millis(20);
+const REPORTED_AGAIN: Duration = Duration::from_millis(20);
 
 /// A state file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl World {
             }
         }
         if fails || paused {
-            let wait = if fails { TRIED_AGAIN } else { TOLD_AGAIN };
+            let wait = if fails { TRIED_AGAIN } else { REPORTED_AGAIN };
             self.at(
                 self.now + wait,
                 Happening::Saved {
