@@ -115,8 +115,8 @@ def run(command, **options):
     except FileNotFoundError:
         raise Failed(f"{command[0]} is missing") from None
     if done.returncode != 0:
-        output = f":\n{done.stdout}" if done.stdout else ""
-        raise Failed(f"`{' '.join(command)}` failed{output}")
+        printed = f":\n{done.stdout}" if done.stdout else ""
+        raise Failed(f"`{' '.join(command)}` failed{printed}")
     return done.stdout
 
 
