@@ -155,7 +155,7 @@ fn serve(job: Job) -> Outcome<Figures> {
         let endpoint = Endpoint::server(server_config()?, loopback())?;
         println!("{}", endpoint.local_addr()?);
         std::io::stdout().flush()?;
-        let incoming = endpoint.accept().await.ok_or("nobody dials")?;
+        let incoming = endpoint.accept().await.ok_or("no connection arrives")?;
         let connection = incoming.await?;
         let cpu = cpu_seconds();
         let mut figures = Figures::new();

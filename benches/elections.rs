@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         ("failovers", Report::failovers),
         ("spread", Report::spread),
         ("losses", Report::losses),
-        ("handovers", Report::handovers),
+        ("transfers", Report::transfers),
         ("heals", Report::heals),
         ("stability", Report::stability),
         ("hour", Report::an_hour),
@@ -343,7 +343,7 @@ fn failovers(room: Room, trials: u64) -> Vec<Failover> {
             // With losses a member may have missed the leader for too long.
             wait(&mut world, TIMEOUT, |world| world.agreed().is_some());
             let Some(leader) = world.agreed() else {
-                panic!("seed {seed}: nobody leads {room:?}");
+                panic!("seed {seed}: no member leads {room:?}");
             };
             let (term, messages) = (world.term(leader), world.election_messages);
             world.crash(leader);
@@ -631,7 +631,7 @@ impl Report {
         ));
     }
 
-    fn handovers(&mut self) {
+    fn transfers(&mut self) {
         self.line("\n### The leader leaves, or transfers its leadership, until all agree on the next one\n");
         self.line("| what | runs | p50 | p99 | demanded (3 round trips; 300 ms and 3 round trips) | met |");
         self.line("|---|---|---|---|---|---|");
@@ -641,7 +641,7 @@ impl Report {
             // A message may take as long as the slowest line; of several, the last one counts.
             let round_trip = room.slowest_round_trip();
             let most = [round_trip * 3, Duration::from_millis(300) + round_trip * 3];
-            let hand_over = |seed: u64, politely: bool| {
+            let transfer = |seed: u64, politely: bool| {
                 let mut world = room.settled(seed);
                 let leader = world.agreed()?;
                 if politely {
@@ -653,9 +653,9 @@ impl Report {
                     world.agreed().is_some_and(|next| next != leader)
                 })
             };
-            let left = all(trials, |seed| hand_over(seed, true));
+            let left = all(trials, |seed| transfer(seed, true));
             self.times(&format!("leaves: {}", room.describe()), left, most);
-            let yielded = all(trials, |seed| hand_over(seed, false));
+            let yielded = all(trials, |seed| transfer(seed, false));
             self.times(&format!("yields: {}", room.describe()), yielded, most);
         }
     }
@@ -705,7 +705,7 @@ impl Report {
                 three_against_two,
             ),
             (
-                "a follower of 5 does not hear the leader for 30 s",
+                "a follower of 5 does not receive the leader's heartbeats for 30 s",
                 5,
                 100,
                 deaf,

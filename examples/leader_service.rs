@@ -163,7 +163,7 @@ pub(crate) fn show(
     mut emit: impl FnMut(&str),
 ) -> Result<Vec<&'static str>, Box<dyn Error>> {
     let network = Network::default();
-    let (reports, heard) = mpsc::channel();
+    let (reports, results) = mpsc::channel();
     let source_fails = Arc::new(AtomicBool::new(true));
     let members = ["p0", "p1", "p2", "p3"].map(|peer| {
         let delivery = Delivery {
@@ -178,7 +178,7 @@ pub(crate) fn show(
     drop(reports);
 
     let mut expect = |expected: Report, who: Option<&str>| {
-        let (peer, found) = heard.recv_timeout(TIMEOUT)?;
+        let (peer, found) = results.recv_timeout(TIMEOUT)?;
         emit(&format!("{peer}: {found:?}"));
         if found != expected || who.is_some_and(|who| who != peer) {
             return Err::<&'static str, Box<dyn Error>>(

@@ -65,7 +65,7 @@ pub(crate) fn join(
         let notify = Arc::clone(&notify);
         move |leader: Option<&PeerId>| match leader {
             Some(leader) => notify(format!("{leader} leads")),
-            None => notify("nobody leads".into()),
+            None => notify("no member leads".into()),
         }
     })));
     handlers.register::<kind::ConnectionResult>(Some(Arc::new({

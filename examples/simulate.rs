@@ -55,8 +55,8 @@ fn main() -> ExitCode {
         }
     };
     match draw(&wishes) {
-        Ok(said) => {
-            println!("{said}");
+        Ok(printed) => {
+            println!("{printed}");
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -140,14 +140,14 @@ impl Wishes {
 
 /// Writes the page; returns a sentence about it.
 fn draw(wishes: &Wishes) -> Result<String, String> {
-    let mut said = String::new();
+    let mut printed = String::new();
     let sections = match wishes.seed {
         Some(seed) => {
             let nodes = wishes.nodes.unwrap_or(5);
             let plan = plan_of(seed, nodes, wishes);
             let (outcome, sections) = chaos::recorded(&plan);
             if let Some(violation) = outcome.violation {
-                said = format!("VIOLATION {violation}\n");
+                printed = format!("VIOLATION {violation}\n");
             }
             sections
         }
@@ -160,13 +160,13 @@ fn draw(wishes: &Wishes) -> Result<String, String> {
     let page = page::page(&sections);
     write(&out, &page)?;
     let entries: usize = sections.iter().map(|section| section.entries.len()).sum();
-    said.push_str(&format!(
+    printed.push_str(&format!(
         "{}: {} peers, {entries} entries, {} KiB",
         out.display(),
         peers(&sections).len(),
         page.len() / 1024
     ));
-    Ok(said)
+    Ok(printed)
 }
 
 fn plan_of(seed: u64, nodes: usize, wishes: &Wishes) -> Plan {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn bad_arguments_are_named() {
-        for (line, said) in [
+        for (line, printed) in [
             ("", "give --seed S or --trace FILE"),
             ("--seed", "--seed needs a value"),
             ("--seed --nodes 5", "--seed needs a value"),
@@ -245,7 +245,7 @@ mod tests {
             ("--seed 1 --strict-lowest yes", "belongs to no option"),
         ] {
             let error = parse(line).expect_err(line);
-            assert!(error.contains(said), "{line}: {error}");
+            assert!(error.contains(printed), "{line}: {error}");
         }
     }
 
@@ -269,8 +269,8 @@ mod tests {
             save: Some(saved.clone()),
             ..Wishes::default()
         };
-        let said = draw(&wishes).expect("a page");
-        assert!(said.contains(" peers, "), "{said}");
+        let printed = draw(&wishes).expect("a page");
+        assert!(printed.contains(" peers, "), "{printed}");
         let wishes = Wishes {
             traces: vec![saved],
             out: Some(again.clone()),
@@ -290,8 +290,8 @@ mod tests {
         );
         let wishes = parse(&line).expect("fine").expect("no help");
         assert!(wishes.strict_lowest);
-        let said = draw(&wishes).expect("a page");
-        assert!(!said.contains("VIOLATION"), "{said}");
+        let printed = draw(&wishes).expect("a page");
+        assert!(!printed.contains("VIOLATION"), "{printed}");
         let page = std::fs::read_to_string(out).expect("a page");
         for kind in ["\"kind\":\"proposal\"", "\"kind\":\"declaration\""] {
             assert!(page.contains(kind), "{kind}");
@@ -307,8 +307,8 @@ mod tests {
             out.display()
         );
         let wishes = parse(&line).expect("fine").expect("no help");
-        let said = draw(&wishes).expect("a page");
-        assert!(!said.contains("VIOLATION"), "{said}");
+        let printed = draw(&wishes).expect("a page");
+        assert!(!printed.contains("VIOLATION"), "{printed}");
         let page = std::fs::read_to_string(out).expect("a page");
         for what in [
             "\"kind\":\"pre_proposal\"",
@@ -327,7 +327,7 @@ mod tests {
         let folder = folder();
         let header = r#"{"trace":1,"origin_us":0,"routine":1,"by":"room"}"#;
         let entry = r#"{"at":1,"what":"stopped"}"#;
-        for (name, text, said) in [
+        for (name, text, printed) in [
             ("empty", "", "it is empty"),
             ("other", "hello\n", "line 1 is no header"),
             ("headless", &format!("{entry}\n"), "line 1 is no header"),
@@ -350,7 +350,7 @@ mod tests {
             let path = folder.join(name);
             std::fs::write(&path, text).expect("target can be written");
             let error = read(&[path]).expect_err(name);
-            assert!(error.contains(said) && error.contains(name), "{error}");
+            assert!(error.contains(printed) && error.contains(name), "{error}");
         }
         let torn = folder.join("torn");
         std::fs::write(&torn, format!("{header}\n{entry}\n{{\"at\":"))

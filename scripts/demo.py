@@ -169,7 +169,7 @@ def build_hosts(library, include, output):
 def run_tool(command):
     command = [str(part) for part in command]
     if shutil.which(command[0]) is None:
-        raise DemoFailed(f"{command[0]} is not installed; scripts/install-tools.sh installs it or says how")
+        raise DemoFailed(f"{command[0]} is not installed; scripts/install-tools.sh installs it or explains how")
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         raise DemoFailed(f"`{' '.join(command)}` failed:\n{done.stdout}")
@@ -451,7 +451,7 @@ def disagreement(hosts, since):
         if host.leader not in names:
             return f"{host.name} names the leader {host.leader}, which is none of {sorted(names)}"
         if host.members_leader != host.leader:
-            return f"{host.name} was told of leader {host.leader}, but is answered {host.members_leader}"
+            return f"{host.name} was notified of leader {host.leader}, but its query returns {host.members_leader}"
         if host.leader != hosts[0].leader:
             return f"{host.name} names the leader {host.leader}, but {hosts[0].name} names {hosts[0].leader}"
         agreed_at = max(since, host.leader_times[host.leader])

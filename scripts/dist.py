@@ -115,12 +115,12 @@ def run(command, **options):
     except FileNotFoundError:
         raise Failed(f"{command[0]} is missing") from None
     if done.returncode != 0:
-        said = f":\n{done.stdout}" if done.stdout else ""
-        raise Failed(f"`{' '.join(command)}` failed{said}")
+        printed = f":\n{done.stdout}" if done.stdout else ""
+        raise Failed(f"`{' '.join(command)}` failed{printed}")
     return done.stdout
 
 
-def told(command):
+def output_of(command):
     """The output of a command."""
     return run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -138,7 +138,7 @@ def build(platform):
         cargo = "/usr/bin/cargo"
         environment.update(RUSTC="/usr/bin/rustc", RUSTC_BOOTSTRAP="1")
         options = ["-Zbuild-std=std,panic_unwind"]
-        sources[Path(told(["/usr/bin/rustc", "--print", "sysroot"]).strip()) / "lib/rustlib/src/rust"] = "rust"
+        sources[Path(output_of(["/usr/bin/rustc", "--print", "sysroot"]).strip()) / "lib/rustlib/src/rust"] = "rust"
     # Messages of panics contain paths of sources, which must not reveal the build machine.
     environment["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(f"--remap-path-prefix={path}={name}" for path, name in sources.items())
     if "windows" in platform.triple:
@@ -175,7 +175,7 @@ def lay_out(platform, built, notices, output):
     else:
         check_glibc(library)
     (folder / "THIRD-PARTY-LICENSES.txt").write_text(notices, "utf-8")
-    told(
+    output_of(
         [sys.executable, ROOT / "scripts/install.py", "--prefix", folder, "--flat", "--platform", platform.rid]
         + ["--library", library, *options]
     )
@@ -189,7 +189,7 @@ def functions():
 
 def import_libraries(library, built, folder):
     """The libraries that programs link: MinGW's from the linker that made the DLL, MSVC's from the list of functions."""
-    names = told([MINGW + "objdump", "-p", library]).partition("[Ordinal/Name Pointer] Table")[2]
+    names = output_of([MINGW + "objdump", "-p", library]).partition("[Ordinal/Name Pointer] Table")[2]
     exported = set(re.findall(r"^\s+\[ *\d+\] (?:\+base\[ *\d+\] +[0-9a-f]+ )?(\w+)$", names, re.MULTILINE))
     expected = set(functions())
     if exported != expected:
@@ -200,7 +200,7 @@ def import_libraries(library, built, folder):
     definitions = built / f"{NAME}.def"
     definitions.write_text("\n".join([f"LIBRARY {library.name}", "EXPORTS", *functions()]) + "\n", "ascii")
     # LLVM's tool, a part of zig.
-    told([TOOLS / "zig/bin/python-zig", "dlltool", "-m", "i386:x86-64", "-d", definitions, "-D", library.name, "-l", msvc])
+    output_of([TOOLS / "zig/bin/python-zig", "dlltool", "-m", "i386:x86-64", "-d", definitions, "-D", library.name, "-l", msvc])
     check_link(msvc, built)
     return [msvc, mingw]
 
@@ -211,10 +211,10 @@ def check_link(implib, folder):
     taken = ", ".join(f"(const void *){name}" for name in functions())
     source.write_text(f"#include <{NAME}.h>\nconst void *const all[] = {{{taken}}};\nint start(void) {{ return all[0] == 0; }}\n", "ascii")
     compiled = source.with_suffix(".obj")
-    told([MINGW + "gcc", "-std=c11", f"-I{ROOT / 'include'}", "-c", source, "-o", compiled])
+    output_of([MINGW + "gcc", "-std=c11", f"-I{ROOT / 'include'}", "-c", source, "-o", compiled])
     # Without a C library, because the program calls none of it.
-    told(["lld-link", "/entry:start", "/nodefaultlib", "/subsystem:console", f"/out:{program}", compiled, implib])
-    imported = told([MINGW + "objdump", "-p", program])
+    output_of(["lld-link", "/entry:start", "/nodefaultlib", "/subsystem:console", f"/out:{program}", compiled, implib])
+    imported = output_of([MINGW + "objdump", "-p", program])
     if f"DLL Name: {NAME}.dll" not in imported:
         raise Failed(f"a program that was linked with {implib.name} does not load {NAME}.dll")
 
@@ -224,13 +224,13 @@ MINGW = "x86_64-w64-mingw32-"
 
 def check_imports(library):
     """Fails if the library needs a DLL that a player would have to install beside it."""
-    needed = {name.lower() for name in re.findall(r"DLL Name: (\S+)", told([MINGW + "objdump", "-p", library]))}
+    needed = {name.lower() for name in re.findall(r"DLL Name: (\S+)", output_of([MINGW + "objdump", "-p", library]))}
     if extra := needed - WINDOWS_DLLS:
         raise Failed(f"{library.name} needs {sorted(extra)}, which Windows 10 does not bring")
 
 
 def check_glibc(library):
-    versions = re.findall(r"\bGLIBC_([\d.]+)", told(["readelf", "--version-info", "--wide", library]))
+    versions = re.findall(r"\bGLIBC_([\d.]+)", output_of(["readelf", "--version-info", "--wide", library]))
     newest = max(tuple(int(part) for part in version.split(".")) for version in versions)
     if newest > GLIBC:
         raise Failed(f"{library} needs glibc {'.'.join(map(str, newest))}; the limit is {'.'.join(map(str, GLIBC))}")

@@ -350,7 +350,7 @@ impl Coded for DisconnectError {
 pub enum SetLeaderError {
     /// The peer is neither this node nor connected.
     #[error(
-        "the peer {} is neither this node nor connected; GetPeerList names those that are", Quoted(id.as_str())
+        "the peer {} is neither this node nor connected; GetPeerList names the connected peers", Quoted(id.as_str())
     )]
     PeerNotFound {
         /// The id given.
@@ -361,7 +361,7 @@ pub enum SetLeaderError {
     NotLeader,
     /// The quorum is static, and this node follows no leader that it could ask.
     #[error(
-        "SetLeader asks the leader to hand over where the quorum is static, and no leader is heard here; call it when there is one"
+        "SetLeader asks the leader for a transfer where the quorum is static, and no heartbeats of a leader arrive here; call it when there is one"
     )]
     NoLeader,
     /// One fixed member leads.
@@ -378,7 +378,9 @@ pub enum SetLeaderError {
         reason: &'static str,
     },
     /// The room's election strategy does not support this.
-    #[error("the election strategy {strategy} lets nobody name a leader; the strategy raft does")]
+    #[error(
+        "the election strategy {strategy} lets no member name a leader; the strategy raft does"
+    )]
     NotSupported {
         /// The room's strategy.
         strategy: &'static str,
@@ -463,7 +465,7 @@ pub enum SendError {
     },
     /// The message is longer than a datagram to a peer may be.
     #[error(
-        "length {len} is above the {max} bytes that an unreliable message to {} may have; send less at a time, or send it reliably (GetMaxDatagramSize tells the limit)",
+        "length {len} is above the {max} bytes that an unreliable message to {} may have; send less at a time, or send it reliably (GetMaxDatagramSize returns the limit)",
         Quoted(id.as_str())
     )]
     DatagramTooLarge {
@@ -476,7 +478,7 @@ pub enum SendError {
     },
     /// The message is longer than a datagram to the first member may be.
     #[error(
-        "length {len} is above the {max} bytes of an unreliable message that every new link carries, and nobody is connected yet; send less at a time, or send it reliably (GetMaxDatagramSize tells the limit)"
+        "length {len} is above the {max} bytes of an unreliable message that every new link carries, and no peer is connected yet; send less at a time, or send it reliably (GetMaxDatagramSize returns the limit)"
     )]
     DatagramTooLargeAlone {
         /// The length given, in bytes.
@@ -498,7 +500,7 @@ pub enum SendError {
     #[error("no leader is known at present; wait for the LeaderChanged callback")]
     NoLeader,
     /// The peer is not connected.
-    #[error("the peer {} is not connected; GetPeerList names those that are", Quoted(id.as_str()))]
+    #[error("the peer {} is not connected; GetPeerList names the connected peers", Quoted(id.as_str()))]
     PeerNotFound {
         /// The id given, or the leader's.
         id: PeerId,

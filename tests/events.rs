@@ -32,11 +32,11 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 /// An event: kind, peer, data.
-type Said = (u32, String, Vec<u8>);
+type Received = (u32, String, Vec<u8>);
 
 /// The object behind a host's user data. Leaked, so that a call after the last one is noticed and does not crash.
 struct Host {
-    sender: Sender<Said>,
+    sender: Sender<Received>,
     calls_inside: AtomicUsize,
     dropped: AtomicUsize,
     /// Run inside the next event.
@@ -45,7 +45,7 @@ struct Host {
     at_drop: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
-fn host() -> (&'static Host, Receiver<Said>) {
+fn host() -> (&'static Host, Receiver<Received>) {
     let (sender, events) = channel();
     let host = Host {
         sender,
@@ -143,7 +143,7 @@ fn send_to_myself(what: &str) -> i32 {
     unsafe { SendToPeer(c"me".as_ptr(), what.as_ptr(), length, 0x100, 0) }
 }
 
-fn wait_for(events: &Receiver<Said>, kind: u32) -> Said {
+fn wait_for(events: &Receiver<Received>, kind: u32) -> Received {
     loop {
         let sender = events.recv_timeout(TIMEOUT).expect("an event in time");
         if sender.0 == kind {
@@ -256,7 +256,7 @@ fn replaced_or_removed_handlers_are_dropped_once_with_and_without_a_room() {
 fn a_handler_that_removes_itself_is_dropped_after_its_call() {
     let _alone = alone();
     for polled in [false, true] {
-        let (host, _says) = host();
+        let (host, _events) = host();
         let (done, is_done) = channel();
         *host.at_drop.lock().expect("not poisoned") = Some(Box::new(move || {
             let _ = done.send(());
@@ -380,7 +380,7 @@ fn polling_runs_everything_on_the_callers_thread() {
 #[test]
 fn shutting_down_and_polling_are_refused_inside_a_poll() {
     let _alone = alone();
-    let (host, _says) = host();
+    let (host, _events) = host();
     static ANSWERS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
     host.inside_next(|| {
         let mut answers = ANSWERS.lock().expect("not poisoned");
@@ -398,7 +398,7 @@ fn shutting_down_and_polling_are_refused_inside_a_poll() {
 #[test]
 fn a_second_poller_is_refused_and_a_shutdown_waits_for_the_first() {
     let _alone = alone();
-    let (host, _says) = host();
+    let (host, _events) = host();
     let (begun, begins) = channel();
     let (go, may_go) = channel::<()>();
     host.inside_next(move || {

@@ -169,7 +169,7 @@ fn a_seeded_room_knows_its_members_and_refuses_what_others_decide() {
     // SAFETY: every string has a NUL, or is NULL.
     unsafe {
         assert_eq!(GetMemberState(c"peer".as_ptr()), MMN_MEMBER_ACTIVE);
-        assert_eq!(GetMemberState(c"nobody".as_ptr()), MMN_MEMBER_INIT);
+        assert_eq!(GetMemberState(c"unknown".as_ptr()), MMN_MEMBER_INIT);
         assert_eq!(GetMemberState(std::ptr::null()), -1);
         assert_eq!(GetMemberState(c"".as_ptr()), -1);
         for (call, code) in [

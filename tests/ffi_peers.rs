@@ -118,19 +118,19 @@ fn moderation_checks_its_arguments() {
         assert_eq!(answer, code, "{sentence}");
         assert_eq!(last(), (code, sentence.to_owned()));
     };
-    let (unknown, long) = (c"nobody".as_ptr(), [0_u8; 16_385]);
+    let (unknown, long) = (c"unknown".as_ptr(), [0_u8; 16_385]);
     eventually("it leads alone", || IsLeader() == 1);
     // SAFETY: the strings have a NUL, and the data is as long as it is said to be.
     unsafe {
         let flags = "flags is 6; 0 and MMN_KICK_BAN (1) are allowed";
         refused(KickPeerEx(unknown, 6, 0, null(), 0), -3, flags);
-        let absent = "the peer \"nobody\" is neither connected nor reconnecting";
+        let absent = "the peer \"unknown\" is neither connected nor reconnecting";
         refused(KickPeerEx(unknown, MMN_KICK_BAN, 0, null(), 0), -5, absent);
         refused(KickPeerEx(unknown, 0, 0, null(), 0), -5, absent);
         let kick =
             "length is 3073; a peer that is removed or rejected can be sent at most 3072 bytes";
         refused(KickPeerEx(unknown, 0, 0, long.as_ptr(), 3073), -3, kick);
-        let not_banned = "no peer \"nobody\" is banned from this room";
+        let not_banned = "no peer \"unknown\" is banned from this room";
         refused(UnbanPeer(unknown), -5, not_banned);
         let end = "length is 3073; a peer that is disconnected can be sent at most 3072 bytes";
         refused(DisconnectPeerEx(unknown, 0, long.as_ptr(), 3073), -3, end);

@@ -7,7 +7,7 @@
 #[path = "e2e/harness.rs"]
 mod harness;
 
-use harness::{Member, Told, eventually, message, quick};
+use harness::{Member, Report, eventually, message, quick};
 use meta_mystia_network::config::{Config, DiscoveryMode};
 
 /// Threads and files of this process.
@@ -28,12 +28,12 @@ fn round() {
     let a = Member::open_with("a", "rounds", config());
     let b = Member::open_with("b", "rounds", config());
     b.connect_to(&a);
-    a.wait_for(&Told::Joined("b".into()));
-    b.wait_for(&Told::Joined("a".into()));
+    a.wait_for(&Report::Joined("b".into()));
+    b.wait_for(&Report::Joined("a".into()));
     a.room.broadcast(message(b"hello")).expect("accepted");
     eventually("the message", || b.messages().len() == 1);
     b.room.close();
-    a.wait_for(&Told::Left("b".into()));
+    a.wait_for(&Report::Left("b".into()));
 }
 
 #[test]

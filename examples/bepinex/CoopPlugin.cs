@@ -124,7 +124,7 @@ public class CoopPlugin : BasePlugin
                 Log.LogInfo(e.Peer + " left: " + LeftReason.Describe(e.Reason));
                 break;
             case EventKind.LeaderChanged:
-                Log.LogInfo(e.Peer.Length > 0 ? e.Peer + " leads" : "nobody leads");
+                Log.LogInfo(e.Peer.Length > 0 ? e.Peer + " leads" : "no member leads");
                 break;
             case EventKind.ConnectionResult:
                 if (!e.Success)

@@ -187,7 +187,7 @@ public class RoomTransport : Transport
         else if (channelId != Channels.Unreliable)
         {
             // Mirror's reliable channel delivers or disconnects.
-            Tell(server, Disconnect, attempt);
+            SendControl(server, Disconnect, attempt);
             EndClient(ErrorOf(code), "A reliable message to the host was refused: " + Room.Describe(code));
         }
     }
@@ -200,7 +200,7 @@ public class RoomTransport : Transport
         }
         if (asked)
         {
-            Tell(server, Disconnect, attempt);
+            SendControl(server, Disconnect, attempt);
         }
         EndClient(null, null);
     }
@@ -219,7 +219,7 @@ public class RoomTransport : Transport
         }
         attempt++;
         server = leader;
-        asked = Tell(leader, Connect, attempt);
+        asked = SendControl(leader, Connect, attempt);
     }
 
     private void EndClient(TransportError? error, string text)
@@ -324,7 +324,7 @@ public class RoomTransport : Transport
         Connection connection;
         if (byId.TryGetValue(connectionId, out connection) && connection.Open)
         {
-            Tell(connection.Member, Disconnect, connection.Attempt);
+            SendControl(connection.Member, Disconnect, connection.Attempt);
             Close(connection);
         }
     }
@@ -350,7 +350,7 @@ public class RoomTransport : Transport
         {
             if (connection.Open)
             {
-                Tell(connection.Member, Disconnect, connection.Attempt);
+                SendControl(connection.Member, Disconnect, connection.Attempt);
                 connection.Open = false;
             }
         }
@@ -363,7 +363,7 @@ public class RoomTransport : Transport
             }
             catch (NetworkException exception)
             {
-                Debug.LogWarning("RoomTransport: nobody takes over: " + exception.Message);
+                Debug.LogWarning("RoomTransport: no member takes over: " + exception.Message);
             }
         }
     }
@@ -384,7 +384,7 @@ public class RoomTransport : Transport
             Close(connection);
         }
         connection.Attempt = clientAttempt;
-        connection.Open = Tell(member, Accept, clientAttempt);
+        connection.Open = SendControl(member, Accept, clientAttempt);
         Action<int, string> connected = OnServerConnectedWithAddress;
         if (connection.Open && connected != null)
         {
@@ -500,7 +500,7 @@ public class RoomTransport : Transport
     {
         if (asked)
         {
-            Tell(server, Disconnect, attempt);
+            SendControl(server, Disconnect, attempt);
         }
         EndClient(TransportError.Timeout, text + " Waited " + timeoutMs + " ms.");
     }
@@ -556,7 +556,7 @@ public class RoomTransport : Transport
         else if (state == ClientState.Connecting && asked && server != leader)
         {
             // If that member becomes the host later, it must not treat this client as waiting.
-            Tell(server, Disconnect, attempt);
+            SendControl(server, Disconnect, attempt);
             asked = false;
         }
         if (state == ClientState.Connecting && leader == room.PeerId)
@@ -697,7 +697,7 @@ public class RoomTransport : Transport
         return room.TrySendTo(member, segment, delivery, Data);
     }
 
-    private bool Tell(string member, ushort type, byte connectionAttempt)
+    private bool SendControl(string member, ushort type, byte connectionAttempt)
     {
         control[0] = connectionAttempt;
         return room != null && room.TrySendTo(member, control, type) == ErrorCode.Ok;

@@ -60,7 +60,7 @@ class SharedState:
         self.leads = False
         self.synced = False  # the replica is the present leader's state; at the leader: it has been announced
         self.asked_at = None
-        self.told = None  # (leadership, version) in the last HAVE
+        self.reported = None  # (leadership, version) in the last HAVE
         self.pending = []
         self.lost = set()  # members that may come back
         # State of the leader.
@@ -171,9 +171,9 @@ class SharedState:
             if self.asked_at is None or now - self.asked_at >= ASK_SECONDS:
                 self.asked_at = now
                 self._sent(self.room.send_to_leader, self.encode(), REPLICA)
-        elif self.told != (self.leadership, self.version):
+        elif self.reported != (self.leadership, self.version):
             if self._sent(self.room.send_to_leader, f"{self.leadership}\t{self.version}", HAVE):
-                self.told = (self.leadership, self.version)
+                self.reported = (self.leadership, self.version)
 
     def _send_pending(self, now):
         last = self.numbers.get(self.id, 0)

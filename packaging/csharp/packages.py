@@ -184,7 +184,7 @@ def compile_binding(number):
     tests resolve every one of them under CoreCLR.
     """
     if shutil.which("mcs") is None:
-        raise Failed("mcs is not installed; scripts/install-tools.sh installs it or says how")
+        raise Failed("mcs is not installed; scripts/install-tools.sh installs it or explains how")
     core = ".".join((re.split(r"[-+]", number)[0].split(".") + ["0"] * 4)[:4])
     with tempfile.TemporaryDirectory() as folder:
         assembly, documentation = Path(folder) / f"{ASSEMBLY}.dll", Path(folder) / f"{ASSEMBLY}.xml"

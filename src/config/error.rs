@@ -74,7 +74,7 @@ pub enum ConfigError {
     },
     /// A rule for SetLeader, with a strategy without SetLeader.
     #[error(
-        "set_leader_authority is {}, but with strategy 3 (etcd) nobody may call SetLeader; give 0, or another strategy",
+        "set_leader_authority is {}, but with strategy 3 (etcd) no member may call SetLeader; give 0, or another strategy",
         *authority as u8
     )]
     EtcdWithAuthority {
@@ -229,7 +229,7 @@ pub enum ConfigError {
     },
     /// A voter that may not lead: the roster alone decides which members vote and lead.
     #[error(
-        "eligible is 0, but with strategy 2 (seeded) quorum_roster says who votes and may lead; give 1, and leave the ids of observers out of the roster"
+        "eligible is 0, but with strategy 2 (seeded) quorum_roster names the voters, which alone may lead; give 1, and leave the ids of observers out of the roster"
     )]
     NotEligibleWithSeeded,
     /// The seeded strategy and a fixed host exclude each other.

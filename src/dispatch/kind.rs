@@ -42,7 +42,7 @@ pub struct About {
 
 /// The arguments of an [`Everything`] handler.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct Report<'a> {
     /// The event.
     pub event: &'a Event,
     /// The index of the peer that the event names; 0 if it has none.
@@ -69,20 +69,20 @@ pub trait Kind: 'static {
     /// Whether messages wait for the first of its handlers, and are discarded without one after the hold.
     const TAKES_MESSAGES: bool = false;
     /// The argument of its handlers.
-    type Told<'a>;
+    type Report<'a>;
 
     /// The argument of its handlers for `event`, at the node `me`; `None` if they do not receive it.
-    fn reported<'a>(event: &'a Event, about: About, me: &PeerId) -> Option<Self::Told<'a>>;
+    fn reported<'a>(event: &'a Event, about: About, me: &PeerId) -> Option<Self::Report<'a>>;
 
     /// The first events of a new handler, in a room with the state `now`. `reported` is the state that the handlers before
     /// it have received, if it replaces one directly.
-    fn present(_now: &View, _told: &View, _me: &PeerId) -> Vec<Event> {
+    fn present(_now: &View, _reported: &View, _me: &PeerId) -> Vec<Event> {
         Vec::new()
     }
 }
 
 /// A handler of one kind.
-pub type Handler<K> = Arc<dyn for<'a> Fn(<K as Kind>::Told<'a>) + Send + Sync>;
+pub type Handler<K> = Arc<dyn for<'a> Fn(<K as Kind>::Report<'a>) + Send + Sync>;
 
 /// Messages. The new handler gets the next one.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ pub enum Receive {}
 impl Kind for Receive {
     const PLACE: Place = Place::Receive;
     const TAKES_MESSAGES: bool = true;
-    type Told<'a> = &'a Incoming;
+    type Report<'a> = &'a Incoming;
 
     fn reported<'a>(event: &'a Event, _: About, _: &PeerId) -> Option<&'a Incoming> {
         match event {
@@ -110,7 +110,7 @@ pub enum LeaderChanged {}
 impl Kind for LeaderChanged {
     const PLACE: Place = Place::LeaderChanged;
     const TAKEOVER: Takeover = Takeover::InTurn;
-    type Told<'a> = Option<&'a PeerId>;
+    type Report<'a> = Option<&'a PeerId>;
 
     fn reported<'a>(event: &'a Event, _: About, _: &PeerId) -> Option<Option<&'a PeerId>> {
         match event {
@@ -137,7 +137,7 @@ pub enum Leadership {}
 impl Kind for Leadership {
     const PLACE: Place = Place::Leadership;
     const TAKEOVER: Takeover = Takeover::InTurn;
-    type Told<'a> = bool;
+    type Report<'a> = bool;
 
     fn reported(event: &Event, _: About, me: &PeerId) -> Option<bool> {
         match event {
@@ -167,7 +167,7 @@ pub enum PeerStatus {}
 impl Kind for PeerStatus {
     const PLACE: Place = Place::PeerStatus;
     const TAKEOVER: Takeover = Takeover::InTurn;
-    type Told<'a> = (&'a PeerId, Status);
+    type Report<'a> = (&'a PeerId, Status);
 
     fn reported<'a>(event: &'a Event, about: About, _: &PeerId) -> Option<(&'a PeerId, Status)> {
         match event {
@@ -197,7 +197,7 @@ pub enum Reconnect {}
 
 impl Kind for Reconnect {
     const PLACE: Place = Place::Reconnect;
-    type Told<'a> = (&'a PeerId, ReconnectStatus);
+    type Report<'a> = (&'a PeerId, ReconnectStatus);
 
     fn reported<'a>(
         event: &'a Event,
@@ -221,7 +221,7 @@ pub enum ConnectionResult {}
 
 impl Kind for ConnectionResult {
     const PLACE: Place = Place::ConnectionResult;
-    type Told<'a> = &'a event::ConnectionResult;
+    type Report<'a> = &'a event::ConnectionResult;
 
     fn reported<'a>(event: &'a Event, _: About, _: &PeerId) -> Option<&'a event::ConnectionResult> {
         match event {
@@ -242,10 +242,10 @@ impl Kind for Everything {
     const PLACE: Place = Place::Everything;
     const TAKEOVER: Takeover = Takeover::AtOnce;
     const TAKES_MESSAGES: bool = true;
-    type Told<'a> = Told<'a>;
+    type Report<'a> = Report<'a>;
 
-    fn reported<'a>(event: &'a Event, about: About, _: &PeerId) -> Option<Told<'a>> {
-        Some(Told {
+    fn reported<'a>(event: &'a Event, about: About, _: &PeerId) -> Option<Report<'a>> {
+        Some(Report {
             event,
             peer_index: about.index,
         })

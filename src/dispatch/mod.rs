@@ -34,7 +34,7 @@ pub use crate::core::event::{
     LeaderChange, Left, LeftReason, Returned,
 };
 pub use indices::Indices;
-pub use kind::{EventHandler, ReconnectStatus, Told};
+pub use kind::{EventHandler, ReconnectStatus, Report};
 
 /// Handler of every event, without the index of its peer.
 pub type PlainEventHandler = Arc<dyn Fn(&Event) + Send + Sync>;
@@ -208,7 +208,7 @@ impl Dispatch {
     /// # Errors
     /// The message back, when the queue is full.
     pub fn try_push_message(&self, message: Incoming) -> Result<(), Incoming> {
-        if self.shared.offer(message, false)? == Wake::Owed {
+        if self.shared.offer(message, false)? == Wake::Due {
             self.wake();
         }
         Ok(())
@@ -219,7 +219,7 @@ impl Dispatch {
     /// Runs on a tokio runtime with time enabled. Cancel-safe: dropping the future before it is ready means
     /// that the message was not queued.
     pub async fn push_message(&self, message: Incoming) {
-        if self.push_one_of_many(message).await == Wake::Owed {
+        if self.push_one_of_many(message).await == Wake::Due {
             self.wake();
         }
     }
@@ -296,7 +296,8 @@ impl Dispatch {
     /// [`Dispatch::register`] for a handler of all events that needs no indices of peers.
     pub fn register_event_handler(&self, handler: Option<PlainEventHandler>) {
         self.register::<Everything>(
-            handler.map(|handler| Arc::new(move |reported: Told<'_>| handler(reported.event)) as _),
+            handler
+                .map(|handler| Arc::new(move |reported: Report<'_>| handler(reported.event)) as _),
         );
     }
 
@@ -353,7 +354,7 @@ impl fmt::Debug for Dispatch {
 /// Whether the caller must wake the dispatcher, because it sleeps although it has work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wake {
-    Owed,
+    Due,
     NotNeeded,
 }
 
@@ -526,7 +527,7 @@ impl Shared {
         match queue.offer(message, may_wait) {
             // A dispatcher that is awake checks the queue again before it sleeps.
             Offer::Queued => match queue.consumer_waits {
-                true => Ok(Wake::Owed),
+                true => Ok(Wake::Due),
                 false => Ok(Wake::NotNeeded),
             },
             Offer::Discarded(message) => {

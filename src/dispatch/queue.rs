@@ -308,7 +308,7 @@ impl Queue {
         debug_assert!(self.messages >= self.held.len(), "held, but not counted");
         debug_assert!(
             self.held.is_empty() || self.hold_until.is_some(),
-            "held for nobody"
+            "held for no handler"
         );
     }
 

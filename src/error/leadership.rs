@@ -16,7 +16,7 @@ pub enum TransferError {
     NotLeader,
     /// The peer is neither this node nor connected.
     #[error(
-        "the peer {} is neither this node nor connected; GetPeerList names those that are", Quoted(id.as_str())
+        "the peer {} is neither this node nor connected; GetPeerList names the connected peers", Quoted(id.as_str())
     )]
     PeerNotFound {
         /// The id given.
@@ -24,7 +24,7 @@ pub enum TransferError {
     },
     /// No connected peer may take over.
     #[error(
-        "no connected peer may lead, so nobody could take over; wait for one to join, or call SetLeaderEligible there"
+        "no connected peer may lead, so none could take over; wait for one to join, or call SetLeaderEligible there"
     )]
     NoSuccessor,
     /// The peer may not lead.

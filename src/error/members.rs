@@ -156,7 +156,7 @@ pub enum EligibilityError {
     FixedHost,
     /// The room's election strategy does not support this.
     #[error(
-        "with the election strategy {strategy} the roster says who may lead; raft and gossip can change it"
+        "with the election strategy {strategy} the roster names the members that may lead; raft and gossip can change it"
     )]
     NotSupported {
         /// The room's strategy.

@@ -12,7 +12,7 @@ use crate::core::election::seeded::MemberState;
 use crate::core::election::{AssignOutcome, LeaderReason, LockOutcome};
 use crate::core::id::PeerId;
 use crate::dispatch::{
-    ConnectionResult, Direction, EndReason, Event, LeaderChange, LeftReason, Told,
+    ConnectionResult, Direction, EndReason, Event, LeaderChange, LeftReason, Report,
 };
 use crate::error::Code;
 use crate::runtime;
@@ -296,7 +296,7 @@ pub unsafe extern "C" fn RegisterEventHandler(
     command("RegisterEventHandler", || {
         runtime::register_event_handler(callback.map(|callback| {
             let user_data = UserData::new(user_data, drop_fn);
-            let handler = move |reported: Told<'_>| {
+            let handler = move |reported: Report<'_>| {
                 notify(reported, |event| callback(user_data.pointer(), event));
             };
             Arc::new(handler) as _
@@ -332,7 +332,7 @@ pub extern "C" fn PollEvents(max: i32) -> i32 {
 }
 
 /// Writes `reported` as a `NetworkEvent`, and runs `call` on it.
-fn notify(reported: Told<'_>, call: impl FnOnce(*const NetworkEvent)) {
+fn notify(reported: Report<'_>, call: impl FnOnce(*const NetworkEvent)) {
     let mut event = NetworkEvent {
         // The struct has a few hundred bytes.
         struct_size: size_of::<NetworkEvent>() as u32,
@@ -601,8 +601,8 @@ mod tests {
     /// Kind, peer, other, data and [term, epoch, request, count, reason, code, type, flags, success].
     type Seen = (u32, String, String, Vec<u8>, [i64; 9]);
 
-    fn indexed(event: &Event, peer_index: u32) -> Told<'_> {
-        Told { event, peer_index }
+    fn indexed(event: &Event, peer_index: u32) -> Report<'_> {
+        Report { event, peer_index }
     }
 
     fn seen(event: &Event) -> Seen {
@@ -638,7 +638,7 @@ mod tests {
                 ],
             ));
         });
-        seen.expect("told")
+        seen.expect("reported")
     }
 
     fn id(text: &str) -> PeerId {

@@ -462,7 +462,7 @@ impl Host<'_> {
             seeds: match self.chance.below(3) {
                 0 => null(),
                 1 => c"127.0.0.1:9\n[::1]:9".as_ptr(),
-                _ => c"nobody".as_ptr(),
+                _ => c"unknown".as_ptr(),
             },
             ..SeededOptions::default()
         };
@@ -506,7 +506,7 @@ impl Host<'_> {
             endpoints: match self.chance.below(3) {
                 0 => null(),
                 1 => c"http://127.0.0.1:9\nhttp://[::1]:9".as_ptr(),
-                _ => c"nobody".as_ptr(),
+                _ => c"unknown".as_ptr(),
             },
             prefix: c"rooms/here".as_ptr(),
             ..EtcdOptions::default()

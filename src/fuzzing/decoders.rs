@@ -12,7 +12,7 @@ use super::Chance;
 use super::wild::{Known, Wild};
 use crate::core::election::record::Record;
 use crate::core::id::{Incarnation, MAX_PEER_ID_BYTES, MAX_SESSION_ID_BYTES, PeerId, SessionId};
-use crate::core::relay::{BroadcastName, Heard, Place, RelayedCopy, Relays};
+use crate::core::relay::{BroadcastName, Place, ReceivedBroadcasts, RelayedCopy, Relays};
 use crate::core::wire::{
     Hello, HelloAck, MAX_CONTROL_FRAME_BYTES, MAX_HELLO_BYTES, PROBE_DATAGRAM, Probe, RoomPolicy,
 };
@@ -206,8 +206,8 @@ pub fn target(bytes: &[u8]) {
     match parse_target(text) {
         Ok(target) => {
             assert_ne!(target.port, 0);
-            let said = target.to_string();
-            assert_eq!(parse_target(&said).as_ref(), Ok(&target), "{said}");
+            let text = target.to_string();
+            assert_eq!(parse_target(&text).as_ref(), Ok(&target), "{text}");
             match &target.host {
                 Host::Ip(_) => assert!(target.socket_addr().is_some()),
                 Host::LinkLocal { zone, .. } => assert_ne!(*zone, 0),
@@ -250,7 +250,7 @@ pub fn relay(bytes: &[u8]) {
     /// Incarnations of each of a few origins.
     const LIVES: u8 = 4;
     let mut chance = Chance::Bytes(bytes);
-    let (mut heard, mut relays) = (Heard::default(), Relays::default());
+    let (mut received, mut relays) = (ReceivedBroadcasts::default(), Relays::default());
     let mut delivered = std::collections::BTreeSet::new();
     let leaders = ["x", "y", "z"].map(|name| PeerId::new(name).expect("valid"));
     let mut steps = 0;
@@ -284,12 +284,12 @@ pub fn relay(bytes: &[u8]) {
                 lane,
                 number,
             };
-            if heard.is_new(&name, copy) {
+            if received.is_new(&name, copy) {
                 let new =
                     delivered.insert((name.origin.clone(), incarnation, lane, number, digest));
                 assert!(new, "{name:?} is delivered twice");
-                heard.insert(&name, copy);
-                assert!(!heard.is_new(&name, copy));
+                received.insert(&name, copy);
+                assert!(!received.is_new(&name, copy));
             }
             continue;
         }

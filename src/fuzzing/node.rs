@@ -248,7 +248,7 @@ impl<'a> Run<'a> {
             }
             2 => {
                 self.pass_time();
-                Input::Heard { peer }
+                Input::OtherData { peer }
             }
             3 if linked => Input::Datagram {
                 from: peer,

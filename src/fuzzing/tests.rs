@@ -139,10 +139,10 @@ fn calls_in_any_order_get_their_answers() {
         .args(["--exact", test, "--ignored", "--nocapture"])
         .output()
         .expect("it runs again");
-    let said = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{}: {said}{}",
+        output.status.success() && printed.contains("1 passed"),
+        "{}: {printed}{}",
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );

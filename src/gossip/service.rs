@@ -326,7 +326,7 @@ impl Elector {
         self.obey(now);
         while let Some(act) = self.peer.as_mut().and_then(gossip::Peer::poll_act) {
             match act {
-                Act::Say(claim) => {
+                Act::Send(claim) => {
                     adapter.gossip(adapter.create_message(claim == Claim::Declaration));
                 }
                 Act::Gained => {

@@ -439,16 +439,16 @@ fn bad_settings_are_refused() {
         let started = LeaderElectionService::start(adapter, id, |_| {}, settings);
         started.err().map(|error| error.to_string())
     };
-    let said = |error: Option<String>| error.expect("refused");
+    let reason = |error: Option<String>| error.expect("refused");
     assert_eq!(
-        said(start(vec![], SHORT)),
+        reason(start(vec![], SHORT)),
         "the id is empty; give 1 to 1024 bytes"
     );
-    let long = said(start(vec![0; MAX_ID_BYTES + 1], SHORT));
+    let long = reason(start(vec![0; MAX_ID_BYTES + 1], SHORT));
     assert_eq!(long, "the id has 1025 bytes; at most 1024 are allowed");
     let zero = Windows {
         alive_threshold: ms(0),
         ..SHORT
     };
-    assert!(said(start(vec![1], zero)).starts_with("alive_threshold is 0ns"));
+    assert!(reason(start(vec![1], zero)).starts_with("alive_threshold is 0ns"));
 }

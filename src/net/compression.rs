@@ -116,7 +116,7 @@ pub(crate) fn unpack(packed: &[u8], max: usize) -> Result<Bytes, &'static str> {
     let mut payload = vec![0; len];
     match decompress_into(block, &mut payload) {
         Ok(written) if written == len => Ok(payload.into()),
-        _ => Err("a compressed message is not what it says"),
+        _ => Err("a compressed message has another length than its header"),
     }
 }
 
@@ -138,7 +138,7 @@ fn parted(packed: &[u8], max: usize) -> Result<(usize, &[u8]), &'static str> {
         return Err("a compressed message is longer than this host takes");
     }
     if len > block.len().saturating_mul(MAX_RATIO) {
-        return Err("a compressed message cannot be as long as it says");
+        return Err("a compressed message cannot have the length in its header");
     }
     Ok((len, block))
 }

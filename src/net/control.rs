@@ -103,7 +103,7 @@ pub(super) async fn read_control(
                     LinkEvent::Resumed(missed)
                 }
                 Ok((ControlFrame::Resume { .. }, [])) => {
-                    LinkEvent::Violation("resume was said twice")
+                    LinkEvent::Violation("resume was sent twice")
                 }
                 Ok((_, [])) if !has_resumed => {
                     LinkEvent::Violation("a control frame before resume")
@@ -124,7 +124,7 @@ pub(super) async fn read_control(
                     LinkEvent::Relay(RelayEvent::Relayed(lane, next))
                 }
                 Ok((ControlFrame::BroadcastAgain, [])) => LinkEvent::Relay(RelayEvent::Again),
-                Ok((ControlFrame::Ready, [])) => LinkEvent::Violation("ready was said twice"),
+                Ok((ControlFrame::Ready, [])) => LinkEvent::Violation("ready was sent twice"),
                 _ => LinkEvent::Violation("a malformed control frame"),
             },
             Err(FrameError::TooLong { .. }) => {

@@ -280,7 +280,7 @@ impl Connector {
         let connecting = self
             .endpoint
             .connect_with(config, address, SERVER_NAME)
-            .map_err(|error| said(DialError::from(error).code()))?;
+            .map_err(|error| remote_code(DialError::from(error).code()))?;
         let connection = connecting
             .await
             .map_err(|error| stranger_failure_code(DialError::from(error).code()))?;
@@ -356,8 +356,8 @@ impl Connector {
         let ack = read_hello_ack(&mut recv).await?;
         progress.reached(Step::Greeted);
         if ack.code != 0 {
-            return Err(Refusal::Said(Refused {
-                code: said(ack.code),
+            return Err(Refusal::Theirs(Refused {
+                code: remote_code(ack.code),
                 kicked: ack.kicked,
                 reason: ack.reason,
                 bytes: Bytes::from(ack.bytes),
@@ -387,7 +387,7 @@ impl Connector {
     /// The code for the host. The other end gets it too if the refusal is ours.
     fn explain(&self, connection: &Connection, refusal: Refusal, step: Step) -> Refused {
         match refusal {
-            Refusal::Said(refused) => refused,
+            Refusal::Theirs(refused) => refused,
             Refusal::Ours(refused) => {
                 connection.close(close_code(refused.code.value()), b"");
                 Refused {
@@ -412,7 +412,7 @@ impl Connector {
                         let address = connection.remote_address();
                         closed_by_other(address, code, &reason, step)
                     }
-                    (_, error) => said(error.code()).into(),
+                    (_, error) => remote_code(error.code()).into(),
                 }
             }
         }
@@ -513,7 +513,7 @@ impl Connector {
                 let reason = error.close_reason();
                 connection.close(close_code(error.code()), reason.as_bytes());
             }
-            Err(Refusal::Ours(Refused { code, .. }) | Refusal::Said(Refused { code, .. })) => {
+            Err(Refusal::Ours(Refused { code, .. }) | Refusal::Theirs(Refused { code, .. })) => {
                 tracing::debug!(%from, ?code, "a link was not admitted");
                 connection.close(close_code(code.value()), b"");
             }
@@ -568,7 +568,7 @@ impl Connector {
         write_hello_ack(&mut send, &ack).await?;
         let Some(reservation) = reservation else {
             close_after_flush(connection, send, ack.code).await;
-            return Err(Refusal::Said(said(ack.code).into()));
+            return Err(Refusal::Theirs(remote_code(ack.code).into()));
         };
         // The time of the room's answer does not count.
         progress.reached(Step::Greeted);
@@ -645,7 +645,7 @@ enum Refusal {
     /// The exchange failed.
     Admission(AdmissionError),
     /// The other end refused.
-    Said(Refused),
+    Theirs(Refused),
     /// This end refuses.
     Ours(Refused),
 }
@@ -851,7 +851,7 @@ fn takes_no_attempts(address: SocketAddr, reason: &[u8]) -> Refused {
 
 /// Maps a code of the other end to the code of a failed link. Only this node knows whether a link exists
 /// already: if the other end claimed it, the host would take the dial for a success.
-fn said(value: i32) -> Code {
+fn remote_code(value: i32) -> Code {
     match Code::from_value(value) {
         None | Some(Code::Ok | Code::AlreadyConnected) => Code::ConnectionFailed,
         Some(code) => code,
@@ -862,7 +862,7 @@ fn said(value: i32) -> Code {
 fn closed_by_other(address: SocketAddr, code: i32, reason: &[u8], step: Step) -> Refused {
     let code = match step < Step::Proved {
         true => stranger_failure_code(code),
-        false => said(code),
+        false => remote_code(code),
     };
     match code {
         Code::RateLimited => takes_no_attempts(address, reason),
@@ -870,9 +870,9 @@ fn closed_by_other(address: SocketAddr, code: i32, reason: &[u8], step: Step) ->
     }
 }
 
-/// [`said`] for an end that has not proved that it knows the room: it cannot speak for a member.
+/// [`remote_code`] for an end that has not proved that it knows the room: it cannot speak for a member.
 fn stranger_failure_code(value: i32) -> Code {
-    match said(value) {
+    match remote_code(value) {
         code @ (Code::SessionMismatch
         | Code::AuthenticationFailed
         | Code::VersionMismatch

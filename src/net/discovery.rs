@@ -289,7 +289,7 @@ impl Runner {
             tokio::select! {
                 _ = &mut *stopped => return Over::Stopped,
                 event = responder.events.recv_async(), if browse_at.is_none() => match event {
-                    Ok(event) => self.heard(event).await,
+                    Ok(event) => self.resolved(event).await,
                     Err(_) => {
                         tracing::warn!("discovery has found more than it could follow");
                         browse_at = Some(Instant::now() + BROWSE_PAUSE);
@@ -342,7 +342,7 @@ impl Runner {
         }
     }
 
-    async fn heard(&mut self, event: ServiceEvent) {
+    async fn resolved(&mut self, event: ServiceEvent) {
         match event {
             ServiceEvent::ServiceResolved(service) => {
                 let addresses = match self.is_of_the_room(&service) {
@@ -352,7 +352,7 @@ impl Runner {
                 };
                 let new = self
                     .finds
-                    .heard(Instant::now(), &service.fullname, addresses);
+                    .resolved(Instant::now(), &service.fullname, addresses);
                 for address in new {
                     tracing::info!(%address, "found a member in the local network");
                     if self.mode == DiscoveryMode::Report {

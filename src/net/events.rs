@@ -12,7 +12,7 @@ use super::budget::Budget;
 use super::outbox::{OutMessage, Outboxes};
 use super::tunnel::Tunnels;
 use crate::core::id::{Incarnation, PeerId};
-use crate::core::relay::{Heard, Relays};
+use crate::core::relay::{ReceivedBroadcasts, Relays};
 use crate::core::wire::Opaque;
 use crate::core::wire::{Envelope, Probe};
 use crate::dispatch::Dispatch;
@@ -124,7 +124,7 @@ pub(crate) struct LinkContext {
 #[derive(Debug, Default)]
 pub(crate) struct Relaying {
     /// Held during the delivery of a broadcast, so that two copies of it are not both taken for new.
-    pub(super) heard: tokio::sync::Mutex<Heard>,
+    pub(super) received: tokio::sync::Mutex<ReceivedBroadcasts>,
     relays: Mutex<Relays>,
     dropped: AtomicU64,
     /// Keyed, so that no member can forge a message with the digest of another.

@@ -187,7 +187,7 @@ impl Intake {
     pub(super) async fn deliver_one_of_many(&mut self, message: OutMessage, channel: u8) {
         let message = self.incoming(self.asker.peer.clone(), message, channel);
         let dispatch = &self.asker.context.dispatch;
-        if self.stopping(dispatch.push_one_of_many(message)).await == Wake::Owed {
+        if self.stopping(dispatch.push_one_of_many(message)).await == Wake::Due {
             self.unwoken += 1;
             if self.unwoken == MAX_UNWOKEN {
                 self.wake();
@@ -217,20 +217,20 @@ impl Intake {
 pub(super) struct UnorderedIntake {
     pub(super) asker: Asker,
     control: mpsc::Sender<Queued>,
-    owed: Arc<Mutex<Owed>>,
+    pending: Arc<Mutex<PendingAcks>>,
     /// Notified when an ack is due.
     due: Arc<Notify>,
 }
 
 /// The pending ack of unordered messages.
 #[derive(Default)]
-struct Owed {
+struct PendingAcks {
     /// Numbers of taken messages to acknowledge, beyond `next` (all before `next` were taken).
     taken: BoundedMap<u64, (), { MAX_UNORDERED_SPAN as usize }>,
     is_due: bool,
 }
 
-impl Owed {
+impl PendingAcks {
     /// Records a taken message, also a repeated one. All before number `next` were taken; the ack lists only
     /// numbers from there on. Returns whether this makes an ack due.
     fn note(&mut self, number: u64, next: u64) -> bool {
@@ -258,7 +258,7 @@ impl UnorderedIntake {
         Self {
             asker,
             control,
-            owed: Arc::default(),
+            pending: Arc::default(),
             due: Arc::default(),
         }
     }
@@ -270,7 +270,7 @@ impl UnorderedIntake {
     pub(super) fn is_new(&self, number: u64) -> Result<bool, &'static str> {
         let is_new = self.asker.received.unordered().is_new(number)?;
         if !is_new {
-            self.owe(number);
+            self.request_ack(number);
         }
         Ok(is_new)
     }
@@ -283,19 +283,19 @@ impl UnorderedIntake {
         // Recorded without an await in between: the stream may be stopped at any await.
         self.asker.received.unordered().insert(number);
         self.asker.received.count_one();
-        self.owe(number);
+        self.request_ack(number);
     }
 
-    fn owe(&self, number: u64) {
+    fn request_ack(&self, number: u64) {
         let next = self.asker.received.unordered().next();
-        if self.owed().note(number, next) {
+        if self.pending().note(number, next) {
             self.due.notify_one();
         }
     }
 
-    fn owed(&self) -> MutexGuard<'_, Owed> {
+    fn pending(&self) -> MutexGuard<'_, PendingAcks> {
         // No panic can interrupt a change.
-        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Acknowledges taken messages, `delay` after the first of them.
@@ -303,7 +303,7 @@ impl UnorderedIntake {
         loop {
             self.due.notified().await;
             tokio::time::sleep(delay).await;
-            let taken = self.owed().take();
+            let taken = self.pending().take();
             let next = self.asker.received.unordered().next();
             let beyond: Vec<_> = taken.into_iter().filter(|taken| *taken >= next).collect();
             let mut parts: Vec<_> = beyond.chunks(MAX_ACKED_NUMBERS).collect();
@@ -348,10 +348,10 @@ mod tests {
             hold: TIMEOUT,
         };
         let dispatch = Dispatch::start(limits, id("me"), DispatchMode::Thread).expect("a thread");
-        let (heard, receives) = channel();
+        let (arrivals, receives) = channel();
         dispatch.register_event_handler(Some(Arc::new(move |event| {
             if let Event::Message(message) = event {
-                let _ = heard.send(message.payload[0]);
+                let _ = arrivals.send(message.payload[0]);
             }
         })));
         let began = Instant::now();
@@ -411,7 +411,7 @@ mod tests {
 
     #[tokio::test]
     async fn messages_that_are_here_together_are_acknowledged_together() {
-        let (mut intake, _hears, mut reported) = lane();
+        let (mut intake, _receives, mut reported) = lane();
         take(&mut intake, 40, 1).await;
         assert_eq!(acks(&mut reported), [0; 0]);
         intake.pause().await;
@@ -430,7 +430,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_stopped_reader_delivers_every_message_to_the_host() {
-        let (mut intake, receives, _told) = lane();
+        let (mut intake, receives, _reported) = lane();
         take(&mut intake, 3, 1).await;
         let _dispatch = Arc::clone(&intake.asker.context.dispatch);
         drop(intake);
@@ -462,19 +462,19 @@ mod tests {
 
     #[test]
     fn an_ack_of_unordered_messages_names_each_once_and_no_more_than_are_under_way() {
-        let mut owed = Owed::default();
-        assert!(owed.note(5, 0));
+        let mut pending = PendingAcks::default();
+        assert!(pending.note(5, 0));
         for _ in 0..100_000 {
-            assert!(!owed.note(5, 0));
-            assert!(!owed.note(3, 4), "all before 4 were taken");
+            assert!(!pending.note(5, 0));
+            assert!(!pending.note(3, 4), "all before 4 were taken");
         }
-        assert_eq!(owed.take(), [5]);
-        assert!(owed.note(3, 4), "an ack is due all the same");
-        assert!(owed.take().is_empty());
+        assert_eq!(pending.take(), [5]);
+        assert!(pending.note(3, 4), "an ack is due all the same");
+        assert!(pending.take().is_empty());
         for number in 0..3 * MAX_UNORDERED_SPAN {
-            owed.note(number, (number + 1).saturating_sub(MAX_UNORDERED_SPAN));
+            pending.note(number, (number + 1).saturating_sub(MAX_UNORDERED_SPAN));
         }
         let newest = 2 * MAX_UNORDERED_SPAN..3 * MAX_UNORDERED_SPAN;
-        assert_eq!(owed.take(), newest.collect::<Vec<_>>());
+        assert_eq!(pending.take(), newest.collect::<Vec<_>>());
     }
 }

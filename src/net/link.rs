@@ -252,11 +252,11 @@ impl Link {
         let Some(before) = self.frames_at_probe else {
             return false;
         };
-        let heard = self.frames_received() > before;
-        if heard {
+        let alive = self.frames_received() > before;
+        if alive {
             self.frames_at_probe = None;
         }
-        heard
+        alive
     }
 
     fn frames_received(&self) -> u64 {

@@ -176,10 +176,10 @@ async fn deliver_once(
         is_bound,
         digest: relaying.digest(&message, channel),
     };
-    let mut heard = intake.stopping(relaying.heard.lock()).await;
-    if heard.is_new(&name, copy) {
+    let mut received = intake.stopping(relaying.received.lock()).await;
+    if received.is_new(&name, copy) {
         intake.deliver(origin, message, channel).await;
-        heard.insert(&name, copy);
+        received.insert(&name, copy);
     }
 }
 

@@ -395,7 +395,7 @@ mod tests {
         drop(listens);
         let limit = std::time::Duration::from_secs(30);
         let reported = tokio::time::timeout(limit, refused(there)).await;
-        reported.expect("the system tells");
+        reported.expect("the system reports it");
     }
 
     #[test]

@@ -33,7 +33,7 @@ const MAX_PROBE: Duration = Duration::from_secs(2);
 /// Interval between two of these probes, since one may be lost.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 /// Sentence for a newcomer whose id another player had until just now.
-const STILL_TO_BE_TOLD: &str = "a host has not yet received that the player with this id left; try again in a few seconds, or choose another id";
+const LEFT_NOT_YET_REPORTED: &str = "a host has not yet received that the player with this id left; try again in a few seconds, or choose another id";
 /// Kicks whose reasons are remembered, at most; a reason has at most 3 KiB.
 const MAX_KICK_REASONS: usize = 64;
 
@@ -323,8 +323,8 @@ impl Admissions {
             if Instant::now() < question.until {
                 return None;
             }
-            let untold = explained(Code::DuplicatePeerId, STILL_TO_BE_TOLD);
-            return self.end(ticket, Err(untold)).map(Step::Answer);
+            let unreported = explained(Code::DuplicatePeerId, LEFT_NOT_YET_REPORTED);
+            return self.end(ticket, Err(unreported)).map(Step::Answer);
         }
         match question.stage {
             Stage::Asked => None,
@@ -363,11 +363,7 @@ impl Admissions {
         let refused = match verdict {
             Verdict::Accepted => {
                 if let Some(question) = self.questions.get_mut(&ticket) {
-                    debug_assert_eq!(
-                        question.stage,
-                        Stage::Asked,
-                        "an answer that nobody asked for"
-                    );
+                    debug_assert_eq!(question.stage, Stage::Asked, "an answer without a question");
                     question.stage = Stage::Welcome;
                 }
                 return None;

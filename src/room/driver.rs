@@ -235,7 +235,7 @@ impl Driver {
     /// Notifies the core which peers have shown a sign of life since they were probed.
     fn report_probed(&mut self) {
         for peer in self.sessions.responded_since_probe() {
-            self.feed(Input::Heard { peer });
+            self.feed(Input::OtherData { peer });
         }
     }
 
@@ -300,7 +300,7 @@ impl Driver {
                     );
                 }
                 Output::Dropped { from, value, bound } => {
-                    tracing::warn!(peer = %from, value, bound, "dropped what the peer said of who leads: it counts further than this clock allows; one of both clocks is wrong, or a member lies");
+                    tracing::warn!(peer = %from, value, bound, "dropped the peer's report of the leader: it counts further than this clock allows; one of both clocks is wrong, or a member lies");
                 }
                 Output::Engine { call, request } => match &mut self.store {
                     Some(store) => store.request(call, request),
@@ -725,11 +725,11 @@ impl Driver {
             // The id's holder may have shown a sign of life since it was asked for one.
             self.report_probed();
         }
-        let said = Count {
+        let ours = Count {
             generation: attach.our_generation,
             losses: attach.our_losses,
         };
-        let count = said.with(&attach.theirs);
+        let count = ours.with(&attach.theirs);
         // The place was reserved until here; events since then may still rule the link out.
         let admitted = if answer.is_closed() {
             Err(Code::Timeout) // the asker has given up

@@ -72,7 +72,7 @@ pub const MAX_PENDING_CONNECTS: usize = 256;
 /// Reason why a voter of a static quorum cannot be made the leader after its state file was lost or
 /// replaced by an older copy.
 const HAS_FORGOTTEN_VOTES: &str =
-    "it may have forgotten votes, and stands again when it has heard all other voters";
+    "it may have forgotten votes, and stands again when it has received from all other voters";
 
 /// Bytes of an identity key that [`fill_identity_key`] makes.
 pub const IDENTITY_KEY_BYTES: usize = identity::PKCS8_KEY_BYTES;

@@ -75,7 +75,7 @@ impl Broadcasts {
         let leader = node.leader();
         // Checked at every step: only the token that is compared is encoded.
         let unchanged = match &self.lead {
-            Lead::Nobody => leader.is_none(),
+            Lead::None => leader.is_none(),
             Lead::Myself { token, .. } => node.leader_token().as_ref() == Some(token),
             Lead::Peer(peer, token) => leader == Some(peer) && *token == node.followed_token(),
         };
@@ -91,7 +91,7 @@ impl Broadcasts {
             (None, Some(peer)) if peer != node.id() => {
                 Lead::Peer(peer.clone(), node.followed_token())
             }
-            (None, _) => Lead::Nobody,
+            (None, _) => Lead::None,
         };
         let leap = self.draw_leap();
         self.outboxes.follow(self.lead.clone(), leap);

@@ -36,7 +36,7 @@ impl Unconfirmed {
         if Instant::now() < until {
             return true;
         }
-        tracing::warn!(%peer, "a member leads by its own account, and etcd does not say so: what it sends as leader is dropped; it lies, or this node does not reach etcd");
+        tracing::warn!(%peer, "a member leads by its own account, and etcd does not confirm it: what it sends as leader is dropped; it lies, or this node does not reach etcd");
         if self.vain_waits.len() >= MAX_VAIN_WAITS {
             self.vain_waits.clear();
         }

@@ -153,14 +153,14 @@ def story_quorum(programs, screen):
             screen.note(f"a static quorum of two Windows hosts and one of Linux; {leader} leads", good=True)
 
             victim = room.by_name("alpha" if leader == "linux" else leader)
-            refused = says(command(victim.name), "error -11")
+            refused = prints(command(victim.name), "error -11")
             screen.note(f"its state is locked: {refused}", good=True)
             killed_at = victim.kill()
             room.hosts.remove(victim)
             room.wait_for_agreement(room.hosts, LIMIT, since=killed_at)
             files = sorted(path.name for path in (Path(states) / victim.name).iterdir())
             screen.note(f"{victim.name} was killed; what is left of it: {files}", good=True)
-            refused = says(command(victim.name, roster=f"{voters},gamma"), "error -3")
+            refused = prints(command(victim.name, roster=f"{voters},gamma"), "error -3")
             screen.note(f"with another roster: {refused}", good=True)
 
             back = Voter(victim.name, *command(victim.name), screen, room.changed)
@@ -207,7 +207,7 @@ def checked(screen, story, *arguments):
     screen.note(story.__name__.replace("_", " "), good=True)
 
 
-def says(started, expected):
+def prints(started, expected):
     """The last line of a host that must be refused."""
     command, environment = started
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT)

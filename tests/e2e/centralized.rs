@@ -61,7 +61,7 @@ fn numbers(count: u32) -> Vec<u32> {
 }
 
 /// Numbers that arrived from `origin`, in order.
-fn heard(member: &Member, origin: &str) -> Vec<u32> {
+fn received(member: &Member, origin: &str) -> Vec<u32> {
     member
         .messages()
         .into_iter()
@@ -88,9 +88,9 @@ fn all_received_from_all(members: &[Member], count: u32) {
                 numbers(count)
             };
             eventually("all broadcasts", || {
-                heard(member, name(origin)).len() >= expected.len()
+                received(member, name(origin)).len() >= expected.len()
             });
-            assert_eq!(heard(member, name(origin)), expected);
+            assert_eq!(received(member, name(origin)), expected);
         }
     }
 }
@@ -122,7 +122,7 @@ fn without_auto_forward_the_leaders_host_decides_what_goes_on() {
     broadcast(origin, b"good");
     broadcast(origin, b"evil");
     let from_origin = |payload: &[u8]| (name(origin).to_owned(), payload.to_vec());
-    eventually("the leader hears both", || {
+    eventually("the leader receives both", || {
         leader.messages() == [from_origin(b"good"), from_origin(b"evil")]
     });
     leader
@@ -220,7 +220,7 @@ fn a_leader_that_leaves_during_broadcasts_loses_and_repeats_nothing() {
         }
         let first = &members[0];
         eventually("a good part", || {
-            heard(first, name(&members[1])).len() > 100
+            received(first, name(&members[1])).len() > 100
         });
         leader.room.close();
     });
@@ -261,12 +261,12 @@ fn a_room_that_changes_its_leader_repeatedly_loses_nothing_and_delivers_nothing_
                 continue;
             }
             eventually("all broadcasts", || {
-                heard(member, name(origin)).len() >= COUNT as usize
+                received(member, name(origin)).len() >= COUNT as usize
             });
-            let heard = heard(member, name(origin));
-            let different: BTreeSet<_> = heard.iter().copied().collect();
+            let received = received(member, name(origin));
+            let different: BTreeSet<_> = received.iter().copied().collect();
             // In order through each leader; two leaders in turn are two paths.
-            assert_eq!(heard.len(), COUNT as usize, "once");
+            assert_eq!(received.len(), COUNT as usize, "once");
             assert_eq!(different, numbers(COUNT).into_iter().collect());
         }
     }
@@ -313,12 +313,14 @@ fn a_member_that_takes_nothing_stops_the_origins_and_nothing_is_lost() {
     drop(open);
     for member in [&a, &deaf] {
         eventually("all that was accepted", || {
-            heard(member, "b").len() == accepted as usize
+            received(member, "b").len() == accepted as usize
         });
-        assert_eq!(heard(member, "b"), numbers(accepted));
+        assert_eq!(received(member, "b"), numbers(accepted));
     }
     broadcast(&b, &payload(accepted));
-    eventually("it goes on", || heard(&deaf, "b").len() > accepted as usize);
+    eventually("it goes on", || {
+        received(&deaf, "b").len() > accepted as usize
+    });
 }
 
 #[test]
@@ -327,13 +329,13 @@ fn a_member_that_comes_back_under_its_name_begins_anew() {
     members[0].room.set_leader(&id("a")).expect("itself");
     eventually("a leads", || settled(&all(&members)) == "a");
     broadcast(&members[1], b"\0\0\0\0");
-    eventually("the first life", || heard(&members[2], "b") == [0]);
+    eventually("the first life", || received(&members[2], "b") == [0]);
     members.remove(1).room.close();
     let b = Member::open("b", "again");
     b.connect_to(&members[0]);
     settled(&[&members[0], &members[1], &b]);
     b.room.set_centralized(true);
     broadcast(&b, b"\x01\0\0\0");
-    eventually("the second life", || heard(&members[1], "b") == [0, 1]);
-    assert_eq!(heard(&members[0], "b"), [0, 1]);
+    eventually("the second life", || received(&members[1], "b") == [0, 1]);
+    assert_eq!(received(&members[0], "b"), [0, 1]);
 }

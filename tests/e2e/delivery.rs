@@ -257,7 +257,7 @@ fn a_host_that_takes_nothing_loses_the_oldest_datagrams_and_no_reliable_message(
         let got = got.lock().expect("not poisoned");
         got.iter().any(|(_, _, payload)| payload == b"reliable")
     });
-    eventually("what was dropped is told", || {
+    eventually("the drops are reported", || {
         events.lock().expect("not poisoned").iter().any(|event| {
             matches!(event, Event::DataDropped { peer, direction: Direction::Received, count }
                 if *peer == id("a") && *count >= 100)
@@ -557,7 +557,7 @@ fn a_channel_that_is_used_for_the_first_time_does_not_wait_for_bulk() {
     for channel in 1..=20 {
         send(&a, "b", b"new", ordered(channel));
     }
-    eventually("every new channel is heard", || {
+    eventually("every new channel delivers", || {
         let got = got.lock().expect("not poisoned");
         got.iter().filter(|(channel, ..)| *channel > 0).count() == 20
     });

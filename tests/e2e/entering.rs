@@ -9,7 +9,7 @@ use meta_mystia_network::dispatch::{EndReason, Event, LeftReason};
 use meta_mystia_network::error::{Code, Coded};
 use meta_mystia_network::simulated::SimulatedNetwork;
 
-use crate::harness::{Member, TIMEOUT, Told, eventually, id, message, quick, settled};
+use crate::harness::{Member, Report, TIMEOUT, eventually, id, message, quick, settled};
 
 /// Every event of a member's host from now on.
 struct Events(mpsc::Receiver<Event>);
@@ -32,7 +32,7 @@ impl Events {
         loop {
             let left = limit.saturating_duration_since(Instant::now());
             let event = self.0.recv_timeout(left);
-            let event = event.unwrap_or_else(|_| panic!("nobody was told of {what}"));
+            let event = event.unwrap_or_else(|_| panic!("no member was notified of {what}"));
             if let Some(found) = find(&event) {
                 return found;
             }
@@ -251,7 +251,7 @@ fn a_fixed_host_leads_as_soon_as_its_room_is_open() {
         let host = Member::open_with("h", "at once", config(HostMode::Host));
         assert!(host.room.snapshot().is_leader);
         assert_eq!(host.leader().as_deref(), Some("h"));
-        let sent = host.room.send_from_leader(message(b"nobody hears it"));
+        let sent = host.room.send_from_leader(message(b"no peer receives it"));
         assert_eq!(sent, Ok(()));
         let refused = host.room.kick(&id("x"), 0, b"").expect_err("not there");
         assert_eq!(refused.code(), Code::PeerNotFound);
@@ -260,7 +260,7 @@ fn a_fixed_host_leads_as_soon_as_its_room_is_open() {
         assert_eq!(deaf.room.send_to_leader(message(b"hello")), Ok(()));
         deaf.room.set_max_peers(9).expect("it leads");
         deaf.listen();
-        deaf.wait_for(&Told::Message("d".into(), b"hello".to_vec()));
+        deaf.wait_for(&Report::Message("d".into(), b"hello".to_vec()));
         let [guest, late] =
             ["g", "l"].map(|name| Member::open_with(name, "at once", config(HostMode::Guest)));
         assert_eq!(dial(&guest, &host), 0);
@@ -270,12 +270,12 @@ fn a_fixed_host_leads_as_soon_as_its_room_is_open() {
         assert_eq!(dial(&late, &host), full);
         for member in [&host, &guest] {
             // The callback may come after the query shows the change.
-            member.wait_for(&Told::Leader("h".into()));
+            member.wait_for(&Report::Leader("h".into()));
             let reported = member.reported().into_iter();
             let leaders: Vec<_> = reported
-                .filter(|reported| matches!(reported, Told::Leader(_)))
+                .filter(|reported| matches!(reported, Report::Leader(_)))
                 .collect();
-            assert_eq!(leaders, [Told::Leader("h".into())]);
+            assert_eq!(leaders, [Report::Leader("h".into())]);
         }
     }
 }
@@ -311,7 +311,7 @@ fn rules_that_differ_keep_members_apart() {
     };
     let b = Member::open_with("b", "rules differ", strict);
     assert_eq!(dial(&b, &a), Code::PolicyMismatch.value());
-    assert!(!a.reported().contains(&Told::Joined("b".into())));
+    assert!(!a.reported().contains(&Report::Joined("b".into())));
 }
 
 /// As `docs/entering.md` promises: each answer restarts the timeout of a dial.

@@ -16,7 +16,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An event of the host, recorded in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Report {
     Joined(String),
     Left(String),
     Leader(String),
@@ -26,12 +26,12 @@ pub(crate) enum Told {
 
 #[derive(Default)]
 struct Log {
-    reported: Mutex<Vec<Told>>,
+    reported: Mutex<Vec<Report>>,
     changed: Condvar,
 }
 
 impl Log {
-    fn push(&self, reported: Told) {
+    fn push(&self, reported: Report) {
         self.reported.lock().expect("not poisoned").push(reported);
         self.changed.notify_all();
     }
@@ -89,7 +89,7 @@ impl Member {
             let log = Arc::clone(&log);
             move |leader: Option<&PeerId>| {
                 let leader = leader.map_or("", PeerId::as_str);
-                log.push(Told::Leader(leader.to_owned()));
+                log.push(Report::Leader(leader.to_owned()));
             }
         })));
         dispatch.register::<kind::PeerStatus>(Some(Arc::new({
@@ -97,8 +97,8 @@ impl Member {
             move |(peer, status): (&PeerId, PeerStatus)| {
                 let peer = peer.to_string();
                 log.push(match status {
-                    PeerStatus::Connected => Told::Joined(peer),
-                    _ => Told::Left(peer),
+                    PeerStatus::Connected => Report::Joined(peer),
+                    _ => Report::Left(peer),
                 });
             }
         })));
@@ -106,7 +106,7 @@ impl Member {
             let log = Arc::clone(&log);
             move |result: &ConnectionResult| {
                 let target = result.target.clone();
-                log.push(Told::Connection(target, result.success, result.code));
+                log.push(Report::Connection(target, result.success, result.code));
             }
         })));
         Self { room, log }
@@ -117,7 +117,7 @@ impl Member {
         let log = Arc::clone(&self.log);
         let receive = move |message: &Incoming| {
             let payload = message.payload.to_vec();
-            log.push(Told::Message(message.from.to_string(), payload));
+            log.push(Report::Message(message.from.to_string(), payload));
         };
         self.room
             .dispatch()
@@ -133,7 +133,7 @@ impl Member {
             // No value is sent: `recv` ends when the other end is dropped.
             let _ = gate.lock().expect("not poisoned").recv();
             let payload = message.payload.to_vec();
-            log.push(Told::Message(message.from.to_string(), payload));
+            log.push(Report::Message(message.from.to_string(), payload));
         };
         self.room
             .dispatch()
@@ -166,12 +166,12 @@ impl Member {
         self.connect(&format!("127.0.0.1:{}", other.port()));
     }
 
-    pub(crate) fn reported(&self) -> Vec<Told> {
+    pub(crate) fn reported(&self) -> Vec<Report> {
         self.log.reported.lock().expect("not poisoned").clone()
     }
 
     /// Waits until `find` returns a value for the recorded events.
-    pub(crate) fn wait<T>(&self, what: &str, find: impl Fn(&[Told]) -> Option<T>) -> T {
+    pub(crate) fn wait<T>(&self, what: &str, find: impl Fn(&[Report]) -> Option<T>) -> T {
         let limit = Instant::now() + TIMEOUT;
         let mut reported = self.log.reported.lock().expect("not poisoned");
         loop {
@@ -181,7 +181,7 @@ impl Member {
             let left = limit.saturating_duration_since(Instant::now());
             assert!(
                 !left.is_zero(),
-                "{} was not told of {what}; it was told {reported:#?}",
+                "{} was not notified of {what}; it received {reported:#?}",
                 self.room.peer_id()
             );
             reported = self
@@ -193,7 +193,7 @@ impl Member {
         }
     }
 
-    pub(crate) fn wait_for(&self, expected: &Told) {
+    pub(crate) fn wait_for(&self, expected: &Report) {
         self.wait(&format!("{expected:?}"), |reported| {
             reported.contains(expected).then_some(())
         });
@@ -203,7 +203,7 @@ impl Member {
         self.reported()
             .into_iter()
             .filter_map(|reported| match reported {
-                Told::Message(from, payload) => Some((from, payload)),
+                Report::Message(from, payload) => Some((from, payload)),
                 _ => None,
             })
             .collect()

@@ -8,7 +8,7 @@ use meta_mystia_network::core::election::Entry;
 use meta_mystia_network::dispatch::Event;
 use meta_mystia_network::error::Code;
 
-use crate::harness::{Member, TIMEOUT, Told, eventually, id, message, quick, settled};
+use crate::harness::{Member, Report, TIMEOUT, eventually, id, message, quick, settled};
 
 fn entering(name: &str, session: &str, entry: Entry) -> Member {
     let config = Config { entry, ..quick() };
@@ -19,7 +19,7 @@ fn result(member: &Member, other: &Member) -> i32 {
     let address = format!("127.0.0.1:{}", other.port());
     member.wait("the result of a dial", |reported| {
         reported.iter().rev().find_map(|reported| match reported {
-            Told::Connection(target, _, code) if *target == address => Some(*code),
+            Report::Connection(target, _, code) if *target == address => Some(*code),
             _ => None,
         })
     })
@@ -62,8 +62,8 @@ fn a_leader_that_is_not_polled_yields_and_is_reported() {
     let other = Member::open("b", "unpolled");
     let reported = other.events();
     other.connect_to(&leader);
-    other.wait_for(&Told::Leader("a".into()));
-    other.wait_for(&Told::Leader("b".into()));
+    other.wait_for(&Report::Leader("a".into()));
+    other.wait_for(&Report::Leader("b".into()));
     let Event::HostSilent { peer, silent } = next(&reported) else {
         panic!("its host is back before it was silent");
     };
@@ -98,6 +98,6 @@ fn a_leader_in_a_callback_that_does_not_return_yields() {
     settled(&[&leader, &other]);
     let sent = other.room.send_to(&id("a"), message(b"hang"));
     sent.expect("connected");
-    other.wait_for(&Told::Leader("b".into()));
+    other.wait_for(&Report::Leader("b".into()));
     drop(release);
 }

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, channel};
 
 use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::dispatch::{Event, Told, kind};
+use meta_mystia_network::dispatch::{Event, Report, kind};
 use meta_mystia_network::snapshot::{PeerStatus, PeerView};
 
 use crate::harness::{Member, TIMEOUT, eventually, id, message, settled};
@@ -12,17 +12,19 @@ use crate::harness::{Member, TIMEOUT, eventually, id, message, settled};
 fn numbers(member: &Member) -> Receiver<(&'static str, String, u32)> {
     let (sender, receiver) = channel();
     let dispatch = member.room.dispatch();
-    dispatch.register::<kind::Everything>(Some(std::sync::Arc::new(move |reported: Told<'_>| {
-        let what = match reported.event {
-            Event::Joined(_) => "joined",
-            Event::Left(_) => "left",
-            Event::Message(_) => "message",
-            _ => return,
-        };
-        let peer = reported.event.names().map_or("", PeerId::as_str).to_owned();
-        // The receiver is gone at the end of a test.
-        let _ = sender.send((what, peer, reported.peer_index));
-    })));
+    dispatch.register::<kind::Everything>(Some(std::sync::Arc::new(
+        move |reported: Report<'_>| {
+            let what = match reported.event {
+                Event::Joined(_) => "joined",
+                Event::Left(_) => "left",
+                Event::Message(_) => "message",
+                _ => return,
+            };
+            let peer = reported.event.names().map_or("", PeerId::as_str).to_owned();
+            // The receiver is gone at the end of a test.
+            let _ = sender.send((what, peer, reported.peer_index));
+        },
+    )));
     receiver
 }
 
@@ -75,7 +77,7 @@ fn a_member_is_known_by_the_address_and_the_key_of_its_link() {
                 Some(other.port())
             );
         }
-        assert!(view(member, "nobody").is_none());
+        assert!(view(member, "unknown").is_none());
     }
     let snapshot = members[1].room.snapshot();
     assert_eq!(

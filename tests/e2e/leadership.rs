@@ -64,24 +64,24 @@ fn a_leader_transfers_to_its_target_and_all_receive_the_reason() {
     let members: Vec<_> = members.iter().collect();
     let leader = settled(&members);
     let (old, others) = split(&members, &leader);
-    let heard: Vec<_> = members.iter().map(|member| changes(member)).collect();
+    let receivers: Vec<_> = members.iter().map(|member| changes(member)).collect();
     let led: Vec<_> = [old, others[0]].map(leaderships).into_iter().collect();
     let before = old.room.snapshot().term;
     let target = others[0].room.peer_id().clone();
     // The first event shows the leader at its delivery: a faster transfer is in it already.
-    for heard in &heard {
-        let present = heard.recv_timeout(TIMEOUT).expect("the present");
+    for receiver in &receivers {
+        let present = receiver.recv_timeout(TIMEOUT).expect("the present");
         assert_eq!(present.new, Some(old.room.peer_id().clone()));
     }
 
     assert_eq!(old.room.transfer_leadership(&target), Ok(()));
-    for (member, heard) in members.iter().zip(&heard) {
-        let mut change = heard.recv_timeout(TIMEOUT).expect("the change");
+    for (member, receiver) in members.iter().zip(&receivers) {
+        let mut change = receiver.recv_timeout(TIMEOUT).expect("the change");
         if change.new.is_none() {
             // The old leader yields to the candidate before its election.
             assert_eq!(member.room.peer_id(), old.room.peer_id());
             assert_eq!(change.reason, LeaderReason::Resigned);
-            change = heard.recv_timeout(TIMEOUT).expect("the end of it");
+            change = receiver.recv_timeout(TIMEOUT).expect("the end of it");
             change.old = Some(old.room.peer_id().clone());
         }
         assert_eq!(
@@ -190,15 +190,15 @@ fn a_refused_transfer_reports_the_reason_and_changes_nothing() {
     let transfer = |member: &Member, name| member.room.transfer_leadership(&id(name));
     for member in &others {
         // NotLeader takes precedence over every other error.
-        assert_eq!(transfer(member, "nobody"), Err(TransferError::NotLeader));
+        assert_eq!(transfer(member, "unknown"), Err(TransferError::NotLeader));
         assert_eq!(
             member.room.yield_leadership(),
             Err(TransferError::NotLeader)
         );
     }
-    let id = id("nobody");
+    let id = id("unknown");
     assert_eq!(
-        transfer(old, "nobody"),
+        transfer(old, "unknown"),
         Err(TransferError::PeerNotFound { id })
     );
     assert!(matches!(
@@ -215,8 +215,8 @@ fn a_room_with_a_fixed_host_allows_no_transfer() {
         host_mode,
         ..quick()
     };
-    let host = Member::open_with("host", "fixed handover", mode(HostMode::Host));
-    let guest = Member::open_with("guest", "fixed handover", mode(HostMode::Guest));
+    let host = Member::open_with("host", "fixed transfer", mode(HostMode::Host));
+    let guest = Member::open_with("guest", "fixed transfer", mode(HostMode::Guest));
     guest.connect_to(&host);
     assert_eq!(settled(&[&host, &guest]), "host");
     for answer in [

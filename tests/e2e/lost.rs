@@ -240,7 +240,7 @@ fn messages_that_do_not_fit_are_one_gap_that_both_ends_count() {
     broadcast(&b, LAST);
     assert_eq!(reported_a.all_numbers("b"), [7]);
     let reported = reported_b.events.lock().expect("not poisoned");
-    let at = |find: &dyn Fn(&Event) -> bool| reported.iter().position(find).expect("told");
+    let at = |find: &dyn Fn(&Event) -> bool| reported.iter().position(find).expect("reported");
     let returned = at(&|event| counts(event, "a").is_some());
     let second = at(
         &|event| matches!(event, Event::Message(message) if *message.payload == 1_u32.to_le_bytes()),

@@ -1,6 +1,6 @@
 //! Rooms form, agree and lose members.
 
-use crate::harness::{Member, Told, eventually, settled};
+use crate::harness::{Member, Report, eventually, settled};
 
 #[test]
 fn three_members_mesh_from_one_contact_and_agree_on_a_leader() {
@@ -11,7 +11,7 @@ fn three_members_mesh_from_one_contact_and_agree_on_a_leader() {
     c.connect_to(&a);
     let leader = settled(&[&a, &b, &c]);
     for member in [&a, &b, &c] {
-        member.wait_for(&Told::Leader(leader.clone()));
+        member.wait_for(&Report::Leader(leader.clone()));
         eventually("round-trip times", || {
             let snapshot = member.room.snapshot();
             snapshot.peers.iter().all(|peer| peer.rtt.is_some())
@@ -34,11 +34,11 @@ fn a_leader_that_leaves_has_a_successor_and_all_are_notified_once() {
     let next = settled(&rest);
     assert_ne!(next, leader);
     for member in rest {
-        member.wait_for(&Told::Left(leader.clone()));
+        member.wait_for(&Report::Left(leader.clone()));
         let reported = member.reported();
         let times = reported
             .iter()
-            .filter(|reported| **reported == Told::Left(leader.clone()));
+            .filter(|reported| **reported == Report::Left(leader.clone()));
         assert_eq!(times.count(), 1);
     }
 }

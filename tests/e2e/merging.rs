@@ -106,7 +106,7 @@ fn a_limit_that_leaves_a_pair_without_a_link_is_an_event() {
         [(0, 0), (1, 1), (0, 0), (1, 1)]
     );
     drop(dan);
-    eventually("nobody misses a broadcast of bob any more", || {
+    eventually("every member receives the broadcasts of bob again", || {
         bob.room.snapshot().unlinked == 0
     });
     bob.room.broadcast(message(b"to all")).expect("queued");

@@ -8,7 +8,7 @@ use meta_mystia_network::core::wire::{Authority, HostMode, MergePolicy};
 use meta_mystia_network::error::{Code, Coded, SetLeaderError, StartError};
 use meta_mystia_network::room::Room;
 
-use crate::harness::{Member, Told, id, quick, settled};
+use crate::harness::{Member, Report, id, quick, settled};
 
 /// An address of this machine alone, and any port.
 fn bound_to(address: &str) -> Config {
@@ -30,7 +30,7 @@ fn dialled(member: &Member, text: &str) -> (bool, i32) {
     member.connect(text);
     member.wait(&format!("the end of the dial of {text}"), |reported| {
         reported.iter().find_map(|reported| match reported {
-            Told::Connection(target, success, code) if target == text => Some((*success, *code)),
+            Report::Connection(target, success, code) if target == text => Some((*success, *code)),
             _ => None,
         })
     })
@@ -51,8 +51,8 @@ fn rooms_of_one_ipv6_address_link_both_ways() {
     assert_eq!(dialled(&b, &address.to_string()), (true, 0));
     settled(&[&a, &b]);
     b.room.disconnect(&id("a")).expect("a room");
-    b.wait_for(&Told::Left("a".into()));
-    a.wait_for(&Told::Left("b".into()));
+    b.wait_for(&Report::Left("a".into()));
+    a.wait_for(&Report::Left("b".into()));
     assert_eq!(dialled(&a, &b.room.local_address().to_string()), (true, 0));
     settled(&[&a, &b]);
 }
@@ -226,5 +226,5 @@ fn a_member_that_keeps_its_key_comes_back_under_its_id_and_another_key_does_not_
     // Equal id and key: a new incarnation of that member.
     let again = Member::open_with("b", "keys", own);
     assert_eq!(dialled(&again, &target), (true, 0));
-    a.wait_for(&Told::Left("b".into()));
+    a.wait_for(&Report::Left("b".into()));
 }

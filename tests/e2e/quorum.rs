@@ -16,7 +16,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Level, Metadata, Subscriber};
 
-use crate::harness::{Member, TIMEOUT, Told, eventually, id, quick, settled};
+use crate::harness::{Member, Report, TIMEOUT, eventually, id, quick, settled};
 
 const VOTERS: &str = "a\nb\nc";
 
@@ -83,7 +83,7 @@ fn dialled(member: &Member, other: &Member) -> (bool, i32) {
     member.connect(&text);
     member.wait("the end of the dial", |reported| {
         reported.iter().find_map(|reported| match reported {
-            Told::Connection(target, success, code) if *target == text => Some((*success, *code)),
+            Report::Connection(target, success, code) if *target == text => Some((*success, *code)),
             _ => None,
         })
     })
@@ -150,7 +150,7 @@ fn two_of_three_elect_and_the_one_that_is_left_stops_leading() {
     let leader = settled(&[&a, &b]);
     let (stays, goes) = if leader == "a" { (a, b) } else { (b, a) };
     drop(goes);
-    stays.wait_for(&Told::Leader(String::new()));
+    stays.wait_for(&Report::Leader(String::new()));
     assert!(!stays.room.snapshot().is_leader);
 }
 
@@ -181,7 +181,7 @@ fn a_member_that_is_not_on_the_roster_enters_and_observes() {
     let a = Member::open_with("a", "observer", two());
     let c = Member::open_with("c", "observer", two());
     c.connect_to(&a);
-    c.wait_for(&Told::Joined("a".into()));
+    c.wait_for(&Report::Joined("a".into()));
     let_them_campaign();
     assert_eq!((a.leader(), c.leader()), (None, None), "one of two voters");
     let b = Member::open_with("b", "observer", two());
@@ -197,7 +197,7 @@ fn a_member_that_is_not_on_the_roster_enters_and_observes() {
     // Nor does it count for a majority.
     let (stays, goes) = if leader == "a" { (a, b) } else { (b, a) };
     drop(goes);
-    stays.wait_for(&Told::Leader(String::new()));
+    stays.wait_for(&Report::Leader(String::new()));
     let_them_campaign();
     assert_eq!((stays.leader(), c.leader()), (None, None));
 }
@@ -231,9 +231,9 @@ fn an_outsider_makes_no_majority_for_a_voter_that_started_again() {
     let b = directory.open("b", "outsider");
     let d = directory.open("d", "outsider");
     d.connect_to(&b);
-    d.wait_for(&Told::Joined("b".into()));
+    d.wait_for(&Report::Joined("b".into()));
     let_them_campaign();
-    let led = |reported: &Told| matches!(reported, Told::Leader(name) if !name.is_empty());
+    let led = |reported: &Report| matches!(reported, Report::Leader(name) if !name.is_empty());
     for member in [&b, &d] {
         assert!(
             !member.reported().iter().any(led),
@@ -245,7 +245,11 @@ fn an_outsider_makes_no_majority_for_a_voter_that_started_again() {
     let term = a.room.snapshot().term;
     b.connect_to(&a);
     assert_eq!(settled(&[&a, &b, &c, &d]), leader);
-    assert_eq!(a.room.snapshot().term, term, "nobody was elected meanwhile");
+    assert_eq!(
+        a.room.snapshot().term,
+        term,
+        "no member was elected meanwhile"
+    );
 }
 
 /// Starts `stale`, whose state file was lost or is an older copy, without one of the two others. It blocks elections until that
@@ -254,7 +258,7 @@ fn does_not_vote_before_it_has_met_all(directory: &Directory, session: &str, sta
     let a = directory.open("a", session);
     let b = Member::open_with("b", session, stale);
     b.connect_to(&a);
-    b.wait_for(&Told::Joined("a".into()));
+    b.wait_for(&Report::Joined("a".into()));
     let_them_campaign();
     assert_eq!((a.leader(), b.leader()), (None, None), "one of three votes");
     let c = directory.open("c", session);
@@ -323,7 +327,7 @@ fn a_voter_with_another_key_is_refused_for_as_long_as_the_session_lives() {
     let directory = Directory::new("key");
     let (a, b, c) = directory.three("key");
     drop(b);
-    a.wait_for(&Told::Left("b".into()));
+    a.wait_for(&Report::Left("b".into()));
     // Its key was in the file, and was lost with it.
     let elsewhere = Directory::new("key elsewhere");
     let b = elsewhere.open("b", "key");
@@ -427,7 +431,7 @@ fn set_leader_asks_the_leader_for_a_transfer() {
         .room
         .disconnect(apart.room.peer_id())
         .expect("linked");
-    target.wait_for(&Told::Left(apart.room.peer_id().to_string()));
+    target.wait_for(&Report::Left(apart.room.peer_id().to_string()));
     let reported = asks.events();
     asks.room.set_leader(apart.room.peer_id()).expect("asked");
     let rejected = AssignOutcome::Rejected;
@@ -472,7 +476,7 @@ fn a_voter_whose_disk_takes_nothing_does_not_vote_until_it_does() {
         fs::create_dir(&in_the_way).is_ok()
     });
     b.connect_to(&a);
-    b.wait_for(&Told::Joined("a".into()));
+    b.wait_for(&Report::Joined("a".into()));
     // Five of the longest election timeouts.
     std::thread::sleep(quick().election_timeout_max * 5);
     assert_eq!((a.leader(), b.leader()), (None, None));

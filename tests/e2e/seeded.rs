@@ -11,7 +11,7 @@ use meta_mystia_network::core::wire::Strategy;
 use meta_mystia_network::dispatch::Event;
 use meta_mystia_network::error::SendError;
 
-use crate::harness::{Member, Told, eventually, id, message, quick, settled};
+use crate::harness::{Member, Report, eventually, id, message, quick, settled};
 
 /// The LAN intervals, with slack for a busy machine.
 const INTERVALS: Intervals = Intervals {
@@ -113,7 +113,7 @@ fn members_connect_through_a_seed_and_elect_while_a_majority_is_present() {
 
     let (gone, left) = if leader == "b" { (b, c) } else { (c, b) };
     drop(gone);
-    eventually("nobody leads", || {
+    eventually("no member leads", || {
         left.leader().is_none() && x.leader().is_none()
     });
     assert_eq!((left.room.snapshot().connected, left.leader()), (1, None));
@@ -148,7 +148,7 @@ fn t18_megabytes_between_two_change_nothing_in_the_cluster() {
         member.wait("all messages", |reported| {
             let all = reported
                 .iter()
-                .filter(|reported| matches!(reported, Told::Message(..)));
+                .filter(|reported| matches!(reported, Report::Message(..)));
             (all.count() == MESSAGES).then_some(())
         });
         assert_eq!(member.leader().as_deref(), Some("a"));

@@ -9,7 +9,7 @@ use meta_mystia_network::core::wire::{HostMode, Topology};
 use meta_mystia_network::room::{OutMessage, Reliable, SendMode, Unreliable};
 use meta_mystia_network::snapshot::PeerStatus;
 
-use crate::harness::{Member, Told, eventually, id, message, quick, settled};
+use crate::harness::{Member, Report, eventually, id, message, quick, settled};
 
 fn bound_to(address: &str) -> Config {
     let address: IpAddr = address.parse().expect("an address");
@@ -54,7 +54,7 @@ fn exchange(one: &Member, other: &Member, what: &[u8]) {
     for (from, to) in [(one, other), (other, one)] {
         let (from_id, to_id) = (from.room.peer_id().clone(), to.room.peer_id().clone());
         from.room.send_to(&to_id, message(what)).expect("queued");
-        to.wait_for(&Told::Message(from_id.to_string(), what.to_vec()));
+        to.wait_for(&Report::Message(from_id.to_string(), what.to_vec()));
     }
 }
 
@@ -93,7 +93,7 @@ fn members_without_a_path_exchange_every_kind_of_message() {
             .send_with(&id("six"), message(b"loose"), how)
             .expect("sent");
         six.reported()
-            .contains(&Told::Message("four".into(), b"loose".to_vec()))
+            .contains(&Report::Message("four".into(), b"loose".to_vec()))
     });
     // The leader carries the messages and reads none.
     assert_eq!(a.messages(), []);
@@ -124,7 +124,10 @@ fn when_the_leader_that_carries_them_goes_the_next_one_does() {
     exchange(&four, &six, b"still through b");
     for (member, peer) in [(&four, "six"), (&six, "four")] {
         let reported = member.reported();
-        assert!(!reported.contains(&Told::Left(peer.into())), "{reported:?}");
+        assert!(
+            !reported.contains(&Report::Left(peer.into())),
+            "{reported:?}"
+        );
     }
 }
 
@@ -159,11 +162,11 @@ fn the_guests_of_a_star_talk_through_its_host() {
         .broadcast(message(b"to all"))
         .expect("queued");
     for member in [&host, &guests[0], &guests[1]] {
-        member.wait_for(&Told::Message("d".into(), b"to all".to_vec()));
+        member.wait_for(&Report::Message("d".into(), b"to all".to_vec()));
     }
     guests[1].room.close();
     for member in [&host, &guests[0], &guests[2]] {
-        member.wait_for(&Told::Left("c".into()));
+        member.wait_for(&Report::Left("c".into()));
         eventually("its place is free", || {
             member.room.snapshot().peer("c").is_none()
         });
@@ -176,7 +179,7 @@ fn a_guest_that_is_dialled_points_to_the_host() {
     let stray = Member::open_with("s", "points", in_star(HostMode::Guest));
     stray.connect_to(&guests[0]);
     let target = format!("127.0.0.1:{}", guests[0].port());
-    stray.wait_for(&Told::Connection(target, false, -6));
+    stray.wait_for(&Report::Connection(target, false, -6));
 }
 
 #[test]
@@ -233,6 +236,6 @@ fn a_star_whose_host_falls_silent_comes_back() {
         .send_to(&id("c"), message(b"meanwhile"))
         .expect("queued for its return");
     cut(0);
-    guests[1].wait_for(&Told::Message("b".into(), b"meanwhile".to_vec()));
+    guests[1].wait_for(&Report::Message("b".into(), b"meanwhile".to_vec()));
     settled(&[&host, &guests[0], &guests[1]]);
 }

@@ -85,7 +85,7 @@ fn sent_messages_are_received_and_both_traces_are_complete() {
             .collect()
     };
     let (sent, received) = (said(&b, true), said(&a, false));
-    assert!(received.contains(&("leave".into(), sent.last().expect("a farewell").1)));
+    assert!(received.contains(&("leave".into(), sent.last().expect("a leave").1)));
     for message in &received {
         assert!(sent.contains(message), "{message:?} was never sent");
     }

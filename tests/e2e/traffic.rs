@@ -8,7 +8,7 @@ use meta_mystia_network::dispatch::{Incoming, kind};
 use meta_mystia_network::room::{OutMessage, PeerMeter};
 use meta_mystia_network::simulated::SimulatedNetwork;
 
-use crate::harness::{Member, Told, eventually, id, message, quick, settled};
+use crate::harness::{Member, Report, eventually, id, message, quick, settled};
 
 fn pair(session: &str) -> (Member, Member) {
     let a = Member::open("a", session);
@@ -192,14 +192,14 @@ fn a_member_that_loses_every_packet_is_lost_and_returns() {
         ..SimulatedNetwork::default()
     };
     a.room.simulate_network(cut).expect("within limits");
-    b.wait_for(&Told::Left("a".into()));
+    b.wait_for(&Report::Left("a".into()));
     let off = SimulatedNetwork::default();
     a.room.simulate_network(off).expect("within limits");
     settled(&[&a, &b]);
-    let again = |reported: &[Told]| {
+    let again = |reported: &[Report]| {
         let joined = reported
             .iter()
-            .filter(|one| **one == Told::Joined("a".into()));
+            .filter(|one| **one == Report::Joined("a".into()));
         (joined.count() == 2).then_some(())
     };
     b.wait("its return", again);

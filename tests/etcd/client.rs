@@ -14,7 +14,7 @@ use tokio::time::timeout;
 /// Request timeout of these tests: shorter than the library's, to save time.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_millis(1500);
 /// Longer than any answer takes, failures included.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) struct Client {
     store: Store,
@@ -61,7 +61,7 @@ impl Client {
             return self.early.remove(place).expect("it is there").1;
         }
         loop {
-            let (number, answer) = timeout(PATIENCE, self.answers.recv())
+            let (number, answer) = timeout(TIMEOUT, self.answers.recv())
                 .await
                 .expect("an answer in time")
                 .expect("a store that answers");
@@ -151,7 +151,7 @@ impl Client {
         } = self;
         drop(store);
         let mut all = Vec::new();
-        while let Some(answer) = timeout(PATIENCE, answers.recv())
+        while let Some(answer) = timeout(TIMEOUT, answers.recv())
             .await
             .expect("an end of the answers")
         {

@@ -55,7 +55,7 @@ impl Server {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let line = self.lines.recv_timeout(left);
-            let line = line.unwrap_or_else(|_| panic!("{what:?} was not said"));
+            let line = line.unwrap_or_else(|_| panic!("{what:?} was not printed"));
             if line.contains(what) {
                 return line;
             }

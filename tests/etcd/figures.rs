@@ -84,7 +84,7 @@ fn figures_of_leadership_changes_and_of_idle_members() {
             seen.push(observer.shows(&name, yielded).at - yielded);
         }
     }
-    println!("{CANDIDATES} candidates, {OBSERVERS} observers, {ROUNDS} handovers");
+    println!("{CANDIDATES} candidates, {OBSERVERS} observers, {ROUNDS} changes of the leader");
     println!("  the next one leads after: {}", spread(gained));
     println!("  an observer shows it after: {}", spread(seen));
     println!(

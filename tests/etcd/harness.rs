@@ -360,7 +360,7 @@ impl Cluster {
 
     /// The end of each server's log.
     fn logs(&self) -> String {
-        let mut text = "the servers say:".to_owned();
+        let mut text = "the servers print:".to_owned();
         for server in &self.servers {
             let log = fs::read_to_string(&server.log).unwrap_or_default();
             let lines: Vec<_> = log.lines().collect();

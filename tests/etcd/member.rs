@@ -109,17 +109,17 @@ pub(crate) struct Member {
     pub(crate) settings: Settings,
     process: Child,
     orders: ChildStdin,
-    said: Arc<(Mutex<Vec<Said>>, Condvar)>,
+    lines: Arc<(Mutex<Vec<Line>>, Condvar)>,
 }
 
 /// A line of a process: an event, and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct Line {
     pub(crate) at: u64,
     pub(crate) words: Vec<String>,
 }
 
-impl Said {
+impl Line {
     /// The leader in this line; `None` for every other event.
     pub(crate) fn leader(&self) -> Option<&str> {
         match &self.words[..] {
@@ -150,30 +150,30 @@ impl Member {
             .stdout(Stdio::piped())
             .spawn()
             .expect("this program starts");
-        let said = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
-        let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
-        let heard = Arc::clone(&said);
+        let lines = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
+        let output = BufReader::new(process.stdout.take().expect("piped")).lines();
+        let written = Arc::clone(&lines);
         thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
+            for line in output.map_while(Result::ok) {
                 let mut words = line.split('\t').map(str::to_owned);
                 // The test runner's own output has no time.
                 let Some(at) = words.next().and_then(|at| at.parse().ok()) else {
                     continue;
                 };
                 let words = words.collect();
-                heard
+                written
                     .0
                     .lock()
-                    .expect("nobody panicked")
-                    .push(Said { at, words });
-                heard.1.notify_all();
+                    .expect("no thread panicked")
+                    .push(Line { at, words });
+                written.1.notify_all();
             }
         });
         Self {
             orders: process.stdin.take().expect("piped"),
             settings,
             process,
-            said,
+            lines,
         }
     }
 
@@ -206,41 +206,41 @@ impl Member {
     }
 
     /// Its lines so far.
-    pub(crate) fn said(&self) -> Vec<Said> {
-        self.said.0.lock().expect("nobody panicked").clone()
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        self.lines.0.lock().expect("no thread panicked").clone()
     }
 
     /// Waits for a matching line, past or future.
-    pub(crate) fn prints(&self, what: impl Fn(&Said) -> bool) -> Said {
+    pub(crate) fn prints(&self, what: impl Fn(&Line) -> bool) -> Line {
         let deadline = Instant::now() + WITHIN;
-        let mut said = self.said.0.lock().expect("nobody panicked");
+        let mut lines = self.lines.0.lock().expect("no thread panicked");
         loop {
-            if let Some(found) = said.iter().find(|said| what(said)) {
+            if let Some(found) = lines.iter().find(|line| what(line)) {
                 return found.clone();
             }
             let left = deadline.saturating_duration_since(Instant::now());
             let id = &self.settings.id;
-            assert!(!left.is_zero(), "{id} said only {said:#?}");
-            said = self
-                .said
+            assert!(!left.is_zero(), "{id} printed only {lines:#?}");
+            lines = self
+                .lines
                 .1
-                .wait_timeout(said, left)
-                .expect("nobody panicked")
+                .wait_timeout(lines, left)
+                .expect("no thread panicked")
                 .0;
         }
     }
 
     /// Waits until it shows that leader, at this time or later.
-    pub(crate) fn shows(&self, leader: &str, since: u64) -> Said {
-        self.prints(|said| said.at >= since && said.leader() == Some(leader))
+    pub(crate) fn shows(&self, leader: &str, since: u64) -> Line {
+        self.prints(|line| line.at >= since && line.leader() == Some(leader))
     }
 
     /// The last leader that it has shown since that time.
     pub(crate) fn last_leader(&self, since: u64) -> Option<String> {
-        let said = self.said();
-        let shown = said.iter().filter(|said| said.at >= since);
+        let lines = self.lines();
+        let shown = lines.iter().filter(|line| line.at >= since);
         shown
-            .filter_map(Said::leader)
+            .filter_map(Line::leader)
             .next_back()
             .map(str::to_owned)
     }
@@ -359,7 +359,7 @@ fn obey(words: &[&str]) {
                 std::process::exit(0);
             }
             "connect" => ConnectToPeer(pointer),
-            "say" => SendFromLeader(words[1].as_ptr(), words[1].len() as i32, 0x0100, 0),
+            "send" => SendFromLeader(words[1].as_ptr(), words[1].len() as i32, 0x0100, 0),
             "yield" => YieldLeadership(),
             "auto" => EnableAutoLeaderElection(words[1].parse().expect("a number")),
             "eligible" => SetLeaderEligible(words[1].parse().expect("a number")),
@@ -401,11 +401,11 @@ extern "C" fn reported(_: *mut c_void, event: *const NetworkEvent) {
         MMN_EVENT_CONNECTION_RESULT => println!("{at}\tconnected\t{}", event.code),
         MMN_EVENT_MESSAGE => {
             // SAFETY: the event's bytes live as long as the handler runs.
-            let said = unsafe { std::slice::from_raw_parts(event.data, event.length as usize) };
+            let text = unsafe { std::slice::from_raw_parts(event.data, event.length as usize) };
             println!(
-                "{at}\tsaid\t{}\t{}",
+                "{at}\treceived\t{}\t{}",
                 read(event.peer),
-                String::from_utf8_lossy(said)
+                String::from_utf8_lossy(text)
             );
         }
         MMN_EVENT_LOCK_LOST => println!("{at}\tlost\t{}\t{}", read(event.other), event.count),

@@ -68,7 +68,7 @@ impl Fleet {
     fn check(&self, ids: &[&str]) {
         let of = |id: &&str| samples(&self.directory.path().join(format!("{id}.samples")));
         let all: Vec<Sample> = ids.iter().flat_map(of).collect();
-        assert!(all.len() > ACTS, "nobody led: {} samples", all.len());
+        assert!(all.len() > ACTS, "no member led: {} samples", all.len());
         if let Some(found) = overlap(&all) {
             panic!("two led at a time: {found}");
         }
@@ -133,18 +133,18 @@ fn e20_the_leader_of_etcd_is_killed_and_ours_stays() {
     // Longer than the lease would last without a keep-alive.
     std::thread::sleep(Duration::from_secs(12));
     assert_eq!(
-        a.said()
+        a.lines()
             .iter()
-            .filter(|said| said.leader().is_some())
+            .filter(|line| line.leader().is_some())
             .count(),
         1
     );
     let last = a.samples().last().copied().expect("it leads");
     assert!(last.before > killed + 11 * SECOND);
     assert_eq!(
-        b.said()
+        b.lines()
             .last()
-            .and_then(|said| said.leader().map(str::to_owned)),
+            .and_then(|line| line.leader().map(str::to_owned)),
         Some("a".to_owned())
     );
     drop((a, b));
@@ -167,7 +167,7 @@ fn e20_there_is_no_leader_without_servers_and_one_again_with_them() {
     // Calls do not wait for etcd.
     let asked = Instant::now();
     members[0].order("proclaim\tanything");
-    members[0].prints(|said| said.words[0] == "did");
+    members[0].prints(|line| line.words[0] == "did");
     assert!(
         asked.elapsed() < Duration::from_millis(500),
         "{:?}",
@@ -211,8 +211,8 @@ fn pauses(times: usize) {
         std::thread::sleep(Duration::from_millis(200));
         let resumed = now();
         leader.resume();
-        let first = leader.prints(|said| said.at >= resumed);
-        assert_eq!(first.leader(), Some(""), "the first that it says");
+        let first = leader.prints(|line| line.at >= resumed);
+        assert_eq!(first.leader(), Some(""), "its first line");
         leader.shows(&other.settings.id, resumed);
         let acted = leader
             .samples()
@@ -252,7 +252,7 @@ fn rounds(times: usize, seed: u64) {
         })
     };
     let mut members: Vec<_> = (0..IDS.len()).map(start).collect();
-    members[0].prints(|said| said.leader().is_some_and(|id| !id.is_empty()));
+    members[0].prints(|line| line.leader().is_some_and(|id| !id.is_empty()));
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     println!("rounds from seed {seed}");
     for _ in 0..times {
@@ -336,9 +336,9 @@ fn e5_a_process_that_starts_again_with_its_lease_leads_on() {
     });
     assert!(a.samples().iter().all(|sample| sample.token == token));
     let seen = b
-        .said()
+        .lines()
         .iter()
-        .filter(|said| said.leader().is_some())
+        .filter(|line| line.leader().is_some())
         .count();
     assert_eq!(seen, 1, "the other one noticed nothing");
 }
@@ -386,7 +386,7 @@ fn e15_e16_locks_are_held_by_one_process_at_a_time() {
     let (cluster, fleet) = (Cluster::start(1), Fleet::new());
     let mut members = fleet.start(&cluster, &["a", "b"]);
     let lock = |member: &Member, request: &str| {
-        member.prints(|said| said.words[0] == "lock" && said.words[2] == request)
+        member.prints(|line| line.words[0] == "lock" && line.words[2] == request)
     };
     members[0].order("acquire\tgate\t0");
     let held = lock(&members[0], "1");
@@ -399,7 +399,7 @@ fn e15_e16_locks_are_held_by_one_process_at_a_time() {
     members[0].order("release\tgate");
     let next = lock(&members[1], "3");
     assert_eq!(next.words[3], OK);
-    let token = |said: &crate::member::Said| said.words[4].parse::<u64>().expect("a token");
+    let token = |line: &crate::member::Line| line.words[4].parse::<u64>().expect("a token");
     assert!(token(&next) > token(&held));
     // A crash: its lock ends with its lease.
     members[0].order("acquire\tgate\t0");
@@ -426,19 +426,19 @@ fn members_of_one_room_receive_etcds_leader() {
     a.shows("a", 0);
     let mut b = start("b", "test/room");
     b.shows("a", 0);
-    let address = a.prints(|said| said.words[0] == "open").words[1].clone();
+    let address = a.prints(|line| line.words[0] == "open").words[1].clone();
     let connect = format!("connect\t{address}");
     b.order(&connect);
-    assert_eq!(b.prints(|said| said.words[0] == "connected").words[1], OK);
+    assert_eq!(b.prints(|line| line.words[0] == "connected").words[1], OK);
     // The dialled end adopts the link last.
-    a.prints(|said| said.words[..] == ["joined", "b"]);
-    a.order("say\tone");
-    let heard = b.prints(|said| said.words[0] == "said");
-    assert_eq!(heard.words[1..], ["a", "one"]);
+    a.prints(|line| line.words[..] == ["joined", "b"]);
+    a.order("send\tone");
+    let received = b.prints(|line| line.words[0] == "received");
+    assert_eq!(received.words[1..], ["a", "one"]);
     // A member that does not lead cannot send as leader.
-    b.order("say\ttwo");
+    b.order("send\ttwo");
     assert_eq!(
-        b.prints(|said| said.words[0] == "did" && said.words[1] == "say")
+        b.prints(|line| line.words[0] == "did" && line.words[1] == "send")
             .words[2],
         NOT_LEADER
     );
@@ -446,14 +446,14 @@ fn members_of_one_room_receive_etcds_leader() {
     let mut other = start("c", "test/other");
     other.shows("c", 0);
     other.order(&connect);
-    let refused = other.prints(|said| said.words[0] == "connected");
+    let refused = other.prints(|line| line.words[0] == "connected");
     assert_eq!(refused.words[1], POLICY_MISMATCH);
     // The leader leaves; the next one sends.
     let left = now();
     a.leave();
     b.shows("b", left);
-    b.order("say\tthree");
-    b.prints(|said| said.words[0] == "did" && said.at > left && said.words[2] == OK);
+    b.order("send\tthree");
+    b.prints(|line| line.words[0] == "did" && line.at > left && line.words[2] == OK);
 }
 
 /// Waits until it has acted as leader for some samples since that time. A leadership change may take a few milliseconds: without

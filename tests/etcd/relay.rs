@@ -22,9 +22,9 @@ struct Gate {
 
 impl Gate {
     fn wait(&self) {
-        let mut is_closed = self.is_closed.lock().expect("nobody panicked");
+        let mut is_closed = self.is_closed.lock().expect("no thread panicked");
         while *is_closed && !self.is_over.load(Ordering::Relaxed) {
-            is_closed = self.opened.wait(is_closed).expect("nobody panicked");
+            is_closed = self.opened.wait(is_closed).expect("no thread panicked");
         }
     }
 }
@@ -71,7 +71,7 @@ impl Relay {
 
     /// Holds all bytes back from now on, or passes them again.
     pub(crate) fn close(&self, is_closed: bool) {
-        *self.gate.is_closed.lock().expect("nobody panicked") = is_closed;
+        *self.gate.is_closed.lock().expect("no thread panicked") = is_closed;
         self.gate.opened.notify_all();
     }
 }

@@ -107,9 +107,9 @@ class Other:
         self.port = self.process.stdout.readline().strip()
         assert self.port, f"{peer} did not start"
 
-    def told(self):
+    def report(self):
         """Its events so far: statuses and connection results."""
-        self.process.stdin.write("told\n")
+        self.process.stdin.write("report\n")
         self.process.stdin.flush()
         return self.process.stdout.readline().strip()
 
@@ -183,14 +183,14 @@ def calls(friend):
         refused(-3, "NULL", name, *peer, None, 1, 256, 0)
         refused(-3, "255 256", name, *peer, b"x", 1, 255, 0)
         refused(-8, "262145 262144", name, *peer, too_long, len(too_long), 256, 0)
-    refused(-5, "nobody", "SendToPeer", b"nobody", b"x", 1, 256, 0)
+    refused(-5, "unknown", "SendToPeer", b"unknown", b"x", 1, 256, 0)
     refused(-3, "peer_id", "SendToPeer", b"x" * 65, b"x", 1, 256, 0)
     refused(-3, "peer_id NULL", "SendToPeer", None, b"x", 1, 256, 0)
-    refused(-5, "nobody", "SetLeader", b"nobody")
+    refused(-5, "unknown", "SetLeader", b"unknown")
     refused(-3, "", "SetLeader", b"")
     refused(-3, "main", "DisconnectPeer", b"main")
-    assert lib.DisconnectPeer(b"nobody") == 0
-    assert lib.GetPeerRTT(b"nobody") == -1 and lib.GetPeerStatus(b"nobody") == -1
+    assert lib.DisconnectPeer(b"unknown") == 0
+    assert lib.GetPeerRTT(b"unknown") == -1 and lib.GetPeerStatus(b"unknown") == -1
     assert lib.SendToPeer(b"friend", None, 0, 256, 0) == 0
     # No leader yet, or one; the friend is never this process's name.
     if lib.GetCurrentLeader() == b"":
@@ -198,7 +198,7 @@ def calls(friend):
     until("a leader", lambda: lib.GetCurrentLeader() != b"")
     if not lib.IsLeader():
         refused(-6, "leader", "SendFromLeader", b"x", 1, 256, 0)
-    assert friend.told() == "[('main', 0)]"
+    assert friend.report() == "[('main', 0)]"
 
 
 def moderation():
@@ -217,7 +217,7 @@ def moderation():
     refused(-3, "NULL", "RejectJoin", 99, 1, None, 1)
     refused(-3, "3073 3072", "RejectJoin", 99, 1, b"x" * 3073, 3073)
     if lib.IsLeader():
-        refused(-5, "nobody", "KickPeer", b"nobody", 0, None, 0)
+        refused(-5, "unknown", "KickPeer", b"unknown", 0, None, 0)
         refused(-3, "main", "KickPeer", b"main", 0, None, 0)
     else:
         refused(-6, "lead", "KickPeer", b"friend", 0, None, 0)
@@ -247,10 +247,10 @@ def dials(friend):
     gone = Other("gone")
     closed = gone.port
     gone.end()
-    assert late.connect(f"127.0.0.1:{closed}") == (0, -4), "nobody is there"
+    assert late.connect(f"127.0.0.1:{closed}") == (0, -4), "no socket is there"
     silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     silent.bind(("127.0.0.1", 0))
-    assert late.connect(f"127.0.0.1:{silent.getsockname()[1]}") == (0, -19), "somebody who says nothing"
+    assert late.connect(f"127.0.0.1:{silent.getsockname()[1]}") == (0, -19), "an end that sends nothing"
     late.end()
 
 
@@ -272,10 +272,10 @@ def main():
     moderation()
     dials(friend)
     assert lib.GetPeerList() == b"friend"
-    assert friend.told() == "[('main', 0)]"
+    assert friend.report() == "[('main', 0)]"
     assert list(statuses.queue) == [("friend", 0)]
     friend.end()
-    until("the friend's farewell", lambda: list(statuses.queue) == [("friend", 0), ("friend", 1)])
+    until("the friend's leave", lambda: list(statuses.queue) == [("friend", 0), ("friend", 1)])
     assert lib.ShutdownNetwork() == 0
     refused(-1, "", "ShutdownNetwork")
     print("ok")

@@ -228,7 +228,7 @@ def links_that_flap_lose_nothing_and_keep_the_order():
     print({name: sent[name] - began[name] for name in sent})
     for name, player in game.players.items():
         report = player.report()
-        assert report["logged"] > 0, "the log says nothing"
+        assert report["logged"] > 0, "the log is empty"
         assert sorted(report["members"]) == sorted(game.players.keys() - {name})
         for event in ("left", "ended"):
             assert not [one for one in player.lines if one["event"] == event], player.lines

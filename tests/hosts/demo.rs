@@ -103,11 +103,11 @@ fn share_a_room(program: &str, election: &[&str]) {
 
 #[test]
 fn leadership_circulates_between_c_and_csharp_with_alternating_callbacks() {
-    let lobby = compile_c("examples/c/lobby.c", "lobby_handover", &[]);
+    let lobby = compile_c("examples/c/lobby.c", "lobby_transfer", &[]);
     let printed = run(Command::new("python3")
-        .arg(root().join("tests/hosts/handover.py"))
+        .arg(root().join("tests/hosts/transfer.py"))
         .arg(lobby)
-        .arg(compile_csharp(&lobby_sources(), "LobbyHandover.exe"))
+        .arg(compile_csharp(&lobby_sources(), "LobbyTransfer.exe"))
         .env("MMN_LIBRARY", library()));
     assert_eq!(printed.lines().last(), Some("ok"), "{printed}");
 }

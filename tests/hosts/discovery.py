@@ -266,7 +266,7 @@ def test_report():
     found = f"127.0.0.1:{port}"
     eventually(f"a finds {found}", lambda: [line for line in a.logged("discovered") if found in line])
     eventually("b finds a", lambda: b.logged("discovered"))
-    stays_so(4, "nobody is linked", lambda: not a.peers() and not b.peers())
+    stays_so(4, "no peer is linked", lambda: not a.peers() and not b.peers())
     assert len([line for line in a.logged("discovered") if found in line]) == 1, a.log
     assert not stranger.logged("discovered"), stranger.log
     assert a.ask("connect", found) == "0"
@@ -295,16 +295,16 @@ def test_off():
         group.settimeout(LIMIT_SECONDS)
         loud = Member("loud", "silent", CONNECT, "secret=whisper")
         until = time.monotonic() + 3
-        heard = group.recv(9000)
+        received = group.recv(9000)
         while time.monotonic() < until:
             group.settimeout(0.5)
             try:
-                heard += group.recv(9000)
+                received += group.recv(9000)
             except socket.timeout:
                 pass
-    assert b"_meta-mystia" in heard and f"t={tag('silent')}".encode() in heard, heard
+    assert b"_meta-mystia" in received and f"t={tag('silent')}".encode() in received, received
     for secret in (b"silent", b"loud", b"whisper"):
-        assert secret not in heard, (secret, heard)
+        assert secret not in received, (secret, received)
     assert not off.peers() and not loud.peers()
     off.close()
     loud.close()

@@ -28,22 +28,22 @@ LONG_ENOUGH_SECONDS = 4.0
 
 def named(room, member, leader):
     """Waits until its event handler, which is called after the LeaderChanged callback, has received that leader."""
-    room.wait(f"{member.peer} follows {leader.peer}", lambda: [who for who, *_ in member.told("Leader")][-1:] == [leader.peer])
+    room.wait(f"{member.peer} follows {leader.peer}", lambda: [who for who, *_ in member.reported("Leader")][-1:] == [leader.peer])
 
 
-def handed_over(room, members, old, new, began):
+def transferred(room, members, old, new, began):
     """Waits until all follow the new leader, and compares the events of each since `began`."""
     for member in members:
         named(room, member, new)
-    room.wait(f"{new.peer} hears of it", lambda: new.leaderships()[-1:] == [1])
-    room.wait(f"{old.peer} hears of it", lambda: old.leaderships()[-1:] == [0])
+    room.wait(f"{new.peer} is notified", lambda: new.leaderships()[-1:] == [1])
+    room.wait(f"{old.peer} is notified", lambda: old.leaderships()[-1:] == [0])
     for member, before in zip(members, began):
-        told = member.told("Leader")[before:]
-        who, _, _, epoch, reason = told[-1]
-        assert (who, epoch, reason) == (new.peer, 0, TRANSFERRED), f"{member.peer} was told {told}"
+        reported = member.reported("Leader")[before:]
+        who, _, _, epoch, reason = reported[-1]
+        assert (who, epoch, reason) == (new.peer, 0, TRANSFERRED), f"{member.peer} received {reported}"
         # The old leader yields to the candidate before its election; no other member sees a room without a leader.
-        between = [(who, reason) for who, _, _, _, reason in told[:-1]]
-        assert between in ([], [("", RESIGNED)] if member is old else []), f"{member.peer} was told {told}"
+        between = [(who, reason) for who, _, _, _, reason in reported[:-1]]
+        assert between in ([], [("", RESIGNED)] if member is old else []), f"{member.peer} received {reported}"
     assert len({member.call("GetLeaderTerm") for member in members}) == 1
     assert all(member.call("GetLeaderEpoch") == 0 for member in members)
 
@@ -59,18 +59,18 @@ def a_leader_transfers_and_yields():
             others = [member for member in members if member is not old]
             for other in others:
                 assert "not the leader" in other.refused(NOT_LEADER, "YieldLeadership")
-                assert "not the leader" in other.refused(NOT_LEADER, "TransferLeadership", "nobody")
-            assert '"nobody" is neither' in old.refused(PEER_NOT_FOUND, "TransferLeadership", "nobody")
+                assert "not the leader" in other.refused(NOT_LEADER, "TransferLeadership", "unknown")
+            assert '"unknown" is neither' in old.refused(PEER_NOT_FOUND, "TransferLeadership", "unknown")
             old.refused(INVALID, "TransferLeadership", "")
             before = old.call("GetLeaderTerm")
-            began = [len(member.told("Leader")) for member in members]
+            began = [len(member.reported("Leader")) for member in members]
             if turn % 2:
                 new = max(others, key=lambda member: member.peer)
                 old.ok("YieldLeadership")
             else:
                 new = min(others, key=lambda member: member.peer)
                 old.ok("TransferLeadership", new.peer)
-            handed_over(room, members, old, new, began)
+            transferred(room, members, old, new, began)
             assert new.call("GetLeaderTerm") == before + 1
         leader = room.agreed(*members)
         observer = room.puppet("dan", config=QUICK, options={"eligible": 0})
@@ -78,8 +78,8 @@ def a_leader_transfers_and_yields():
         room.meshed(*members, observer)
         assert "may not lead" in leader.refused(REJECTED, "TransferLeadership", observer.peer)
         for member in members:
-            told = member.leaderships()
-            assert told == [1, 0] * (len(told) // 2) + [1] * (len(told) % 2), f"{member.peer}: {told}"
+            reported = member.leaderships()
+            assert reported == [1, 0] * (len(reported) // 2) + [1] * (len(reported) % 2), f"{member.peer}: {reported}"
 
 
 def the_preferred_member_follows_a_leader_that_crashed(rounds=3):
@@ -113,7 +113,7 @@ def opening(room, peer, options):
     """A process that tries to open the room, and its error; None if it opened."""
     puppet = Puppet(room, peer, None, None)
     room.puppets.append(puppet)
-    room.wait(f"{peer} starts", lambda: puppet.told("Ready"))
+    room.wait(f"{peer} starts", lambda: puppet.reported("Ready"))
     return puppet.do("open", peer=peer, session=room.session, config=QUICK, options=options)
 
 
@@ -133,8 +133,8 @@ def a_static_quorum_has_a_leader_only_while_a_majority_is_there():
         leader = room.agreed(*members)
         term = leader.call("GetLeaderTerm")
         # A second process is not that member.
-        said = opening(room, "ann", options)
-        assert said["result"] == DUPLICATE and ".lock" in said["sentence"], said
+        answer = opening(room, "ann", options)
+        assert answer["result"] == DUPLICATE and ".lock" in answer["sentence"], answer
 
         survivor = next(member for member in members if member is not leader)
         dead = [member for member in members if member is not survivor]
@@ -160,13 +160,13 @@ def a_damaged_state_is_refused_by_name():
         whole = path.read_bytes()
         for damage in (b"", whole[:-1], whole[:20] + bytes([whole[20] ^ 1]) + whole[21:]):
             path.write_bytes(damage)
-            said = opening(room, "ann", static(directory))
-            assert said["result"] == INVALID and str(path) in said["sentence"] and "damaged" in said["sentence"], said
+            answer = opening(room, "ann", static(directory))
+            assert answer["result"] == INVALID and str(path) in answer["sentence"] and "damaged" in answer["sentence"], answer
             assert path.read_bytes() == damage, "the file was touched"
         path.write_bytes(whole)
         assert opening(room, "ann", static(directory)) is None
-        said = opening(room, "bob", static(Path(directory) / "missing"))
-        assert said["result"] == INVALID and "state_directory" in said["sentence"], said
+        answer = opening(room, "bob", static(Path(directory) / "missing"))
+        assert answer["result"] == INVALID and "state_directory" in answer["sentence"], answer
 
 
 def rooms_of_other_quorums_do_not_link():

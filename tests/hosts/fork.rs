@@ -13,7 +13,10 @@ fn a_forked_child_of_a_c_host_has_no_room_and_may_open_its_own() {
         "unload",
     ] {
         let line = format!("ok {test}");
-        assert!(printed.lines().any(|said| said == line), "{printed}");
+        assert!(
+            printed.lines().any(|printed_line| printed_line == line),
+            "{printed}"
+        );
     }
 }
 

@@ -127,11 +127,11 @@ fn take_host(players: &mut Vec<Player>) -> Player {
     let start = Instant::now();
     loop {
         for index in 0..players.len() {
-            if players[index].has_said("host") {
+            if players[index].has_printed("host") {
                 return players.remove(index);
             }
         }
-        assert!(start.elapsed() < TIMEOUT, "nobody became the host");
+        assert!(start.elapsed() < TIMEOUT, "no player became the host");
     }
 }
 
@@ -141,7 +141,7 @@ struct Player {
     id: &'static str,
     process: Child,
     lines: Receiver<String>,
-    /// Printed lines that `next` has passed or `has_said` has seen.
+    /// Printed lines that `next` has passed or `has_printed` has seen.
     passed: Vec<String>,
     /// Number of these that `next` is done with.
     done: usize,
@@ -196,7 +196,7 @@ impl Player {
     }
 
     /// Whether it has printed `line` since the last `next`; waits a moment for more.
-    fn has_said(&mut self, line: &str) -> bool {
+    fn has_printed(&mut self, line: &str) -> bool {
         match self.lines.recv_timeout(Duration::from_millis(10)) {
             Ok(line) => self.passed.push(line),
             Err(RecvTimeoutError::Timeout) => {}

@@ -59,12 +59,12 @@ def group(room, *peers, flags=0, windows=WINDOWS, hosts=None):
 def in_order(*members):
     """The leadership and leader events of each are consistent to the end."""
     for member in members:
-        told = member.leaderships()
-        assert told == [1, 0] * (len(told) // 2) + [1] * (len(told) % 2), f"{member.peer}: {told}"
+        reported = member.leaderships()
+        assert reported == [1, 0] * (len(reported) // 2) + [1] * (len(reported) % 2), f"{member.peer}: {reported}"
         before = ""
-        for who, old, term, epoch, reason in member.told("Leader"):
-            assert (old, term, epoch) == (before, 0, 0) and who != old, f"{member.peer} was told {member.told('Leader')}"
-            assert reason in REASONS[who and "somebody"], f"{member.peer} was told {member.told('Leader')}"
+        for who, old, term, epoch, reason in member.reported("Leader"):
+            assert (old, term, epoch) == (before, 0, 0) and who != old, f"{member.peer} received {member.reported('Leader')}"
+            assert reason in REASONS[who and "somebody"], f"{member.peer} received {member.reported('Leader')}"
             before = who
         assert member.call("GetLeaderTerm") == member.call("GetLeaderEpoch") == 0
 
@@ -73,11 +73,11 @@ def only_leader(room, leader, *members):
     """Waits until it leads them all, and each has every event of that."""
     room.wait(f"{leader.peer} leads", lambda: {member.leader for member in members} == {leader.peer})
     for member in members:
-        room.wait(f"{member.peer}'s event", lambda: [who for who, *_ in member.told("Leader")][-1:] == [leader.peer])
-    room.wait(f"{leader.peer} hears that it leads", lambda: leader.leaderships()[-1:] == [1])
+        room.wait(f"{member.peer}'s event", lambda: [who for who, *_ in member.reported("Leader")][-1:] == [leader.peer])
+    room.wait(f"{leader.peer} is notified that it leads", lambda: leader.leaderships()[-1:] == [1])
     for member in members:
         expected = [[1]] if member is leader else [[], [0]]
-        room.wait(f"{member.peer} hears whether it leads", lambda: member.leaderships()[-1:] in expected)
+        room.wait(f"{member.peer} is notified whether it leads", lambda: member.leaderships()[-1:] in expected)
         assert member.call("IsLeader") == (member is leader)
         assert member.call("GetCurrentLeader") == leader.peer
     in_order(*members)
@@ -97,7 +97,7 @@ def f5_two_groups_of_processes_that_merge_keep_the_lower_leader():
         # A member that never led received no event that ends its leadership.
         assert all(member.leaderships() == [] for member in members if member not in (low[0], high[0]))
         # The other side's leader existed before the sides merged.
-        assert all(member.told("Leader", "p0")[-1][-1] == FOUND for member in high)
+        assert all(member.reported("Leader", "p0")[-1][-1] == FOUND for member in high)
 
 
 def f6_when_the_first_process_is_killed_the_lowest_takes_over():
@@ -117,8 +117,8 @@ def f6_when_the_first_process_is_killed_the_lowest_takes_over():
             leader.kill()
             only_leader(room, rest[-1], *rest)
             for member in rest:
-                (_, old, _, _, lost), (who, _, _, _, reason) = member.told("Leader")[-2:]
-                assert (old, lost, who, reason) == ("p5", LOST, "p2", ELECTED), f"{member.peer}: {member.told('Leader')}"
+                (_, old, _, _, lost), (who, _, _, _, reason) = member.reported("Leader")[-2:]
+                assert (old, lost, who, reason) == ("p5", LOST, "p2", ELECTED), f"{member.peer}: {member.reported('Leader')}"
             assert [member.leaderships() for member in rest] == [[], [], [1]]
 
     side_by_side(overlapping, strict)
@@ -137,8 +137,8 @@ def f7_a_process_that_yields_is_notified_once_and_another_leads_for_good():
         only_leader(room, new, *members)
         room.never("p0 leads again", lambda: old.leaderships() != [1, 0], 2 * ALIVE_SECONDS)
         only_leader(room, new, *members)
-        (_, _, _, _, gone), (_, _, _, _, came) = old.told("Leader")[1:3]
-        assert (gone, came) == (RESIGNED, ELECTED), old.told("Leader")
+        (_, _, _, _, gone), (_, _, _, _, came) = old.reported("Leader")[1:3]
+        assert (gone, came) == (RESIGNED, ELECTED), old.reported("Leader")
 
 
 def f10_every_part_of_a_cut_network_has_a_leader_and_one_is_left():
@@ -152,7 +152,7 @@ def f10_every_part_of_a_cut_network_has_a_leader_and_one_is_left():
             room.wait(f"{member.peer} leads its part", lambda: member.leader == member.peer and not member.linked)
             assert member.call("GetPeerCount") == 0
         room.wait("six leaders", lambda: all(member.leaderships()[-1:] == [1] for member in members))
-        assert first.leaderships() == [1], "the first leader lost what nobody took"
+        assert first.leaderships() == [1], "the first leader lost what no member took"
         for name in names:
             lab.host(name).join()
         room.meshed(*members)
@@ -176,7 +176,7 @@ def requests_that_need_votes_are_refused():
         assert ann.leaderships() == [1]
         # A leader with automatic election off keeps leading; a member that may not lead needs an explicit call.
         ann.ok("EnableAutoLeaderElection", 0)
-        room.never("a change", lambda: len(bob.told("Leader")) > 1, 2 * ALIVE_SECONDS)
+        room.never("a change", lambda: len(bob.reported("Leader")) > 1, 2 * ALIVE_SECONDS)
         ann.ok("SetLeaderEligible", 0)
         only_leader(room, bob, *members)
         bob.kill()
@@ -193,7 +193,7 @@ def f27_a_process_alone_that_yields_leads_again():
     with Room() as room:
         (ann,) = group(room, "ann")
         ann.ok("YieldLeadership")
-        room.wait("it hears so", lambda: ann.leaderships() == [1, 0] and ann.leader == "")
+        room.wait("it is notified", lambda: ann.leaderships() == [1, 0] and ann.leader == "")
         assert ann.call("IsLeader") == 0 and ann.call("GetCurrentLeader") == ""
         room.wait("it leads again", lambda: ann.leaderships() == [1, 0, 1])
         _, stopped, again = [event["at"] for event in ann.events if event["event"] == "Leadership"]
@@ -229,7 +229,7 @@ def speak(room, members, word):
     for member in members:
         expected = {(other.peer, f"{word}: to all") for other in members if other is not member}
         expected |= {(leader.peer, f"{word}: from the leader")} if member is not leader else set()
-        room.wait(f"{member.peer} hears all", lambda: expected <= set(member.received()))
+        room.wait(f"{member.peer} receives all", lambda: expected <= set(member.received()))
         assert len(member.received()) == len(set(member.received())), f"twice: {member.received()}"
 
 
@@ -267,10 +267,10 @@ def members_of_other_strategies_do_not_link():
             for other, theirs in members.items():
                 if other is dialler:
                     continue
-                count = len(dialler.told("Result"))
+                count = len(dialler.reported("Result"))
                 dialler.dial(other, code=POLICY_MISMATCH)
-                room.wait("the event", lambda: len(dialler.told("Result")) > count)
-                code, sentence = dialler.told("Result")[-1]
+                room.wait("the event", lambda: len(dialler.reported("Result")) > count)
+                code, sentence = dialler.reported("Result")[-1]
                 assert code == POLICY_MISMATCH
                 assert "strategy" in sentence and own in sentence and theirs in sentence, sentence
         assert [member.call("GetPeerCount") for member in members] == [0, 0, 0]

@@ -45,7 +45,7 @@ def a_cut_of(seconds):
             sender.do("stream", kind=STREAM, to=receiver.peer, size=200, retry=retry, per_second=500)
             receiver.do("inflow", peer=sender.peer, kind=STREAM, watch=100)
         for sender, receiver in ways:
-            room.wait("the stream runs", lambda: receiver.told("Inflow", sender.peer, STREAM))
+            room.wait("the stream runs", lambda: receiver.reported("Inflow", sender.peer, STREAM))
         left.cut()
         ends = time.monotonic() + seconds
         for one, other in ways:
@@ -135,7 +135,7 @@ def a_pause_of(seconds, of_leader):
         room.agreed(*members)
         for member in awake:
             others = [other for other in awake if other is not member]
-            assert all(links(member, other.peer) == [UP] for other in others), "those who stayed awake lost nobody"
+            assert all(links(member, other.peer) == [UP] for other in others), "the members that stayed awake lost no peer"
         sleeper.ok("BroadcastMessage", "good morning", TEXT, 0)
         for member in awake:
             room.wait("a message", lambda: (sleeper.peer, "good morning") in member.received())
@@ -175,13 +175,13 @@ def the_first_leader_stays_after_a_cut():
 def a_member_that_leaves_has_left_at_once():
     with Room() as room:
         ann, bob, cid = room.form("ann", "bob", "cid")
-        bob.ok("SendToPeer", "ann", "farewell", TEXT, 0)
+        bob.ok("SendToPeer", "ann", "goodbye", TEXT, 0)
         began = time.monotonic()
         bob.leave()
         for member in (ann, cid):
-            room.wait("the farewell", lambda: links(member, "bob") == [UP, DOWN])
-            told = [event["at"] for event in member.events if event["event"] == "PeerStatus"][-1]
-            assert told - began < 2.0, f"{told - began:.3f} s"
+            room.wait("the leave", lambda: links(member, "bob") == [UP, DOWN])
+            left_at = [event["at"] for event in member.events if event["event"] == "PeerStatus"][-1]
+            assert left_at - began < 2.0, f"{left_at - began:.3f} s"
             assert member.call("GetPeerStatus", "bob") == UNKNOWN
         # Its last message arrived before its leave, and its name is free at once.
         order = [event["event"] for event in ann.events if event["args"][:1] == ["bob"]]
@@ -278,7 +278,7 @@ def fixed_host(room, peer, **options):
     host = room.puppet(peer, config={"auto_election_enabled": 0}, options={"host_mode": HOST, **options})
     assert host.call("IsLeader") == 1 and host.call("GetCurrentLeader") == peer
     host.ok("SetMaxPeers", 8)
-    host.ok("SendFromLeader", "nobody is here yet", TEXT, 0)
+    host.ok("SendFromLeader", "no member is here yet", TEXT, 0)
     return host
 
 
@@ -311,11 +311,11 @@ def a_fixed_host_that_is_killed_and_started_anew_leads_on():
             if missed:
                 assert [ann.leaders()[before[0] :], bob.leaders()[before[1] :]] == [["max"]] * 2
         for guest in (ann, bob):
-            told = guest.leaders()
-            assert told == ["max"] + ["", "max"] * 3, told
-            terms = [term for who, _, term, _, _ in guest.told("Leader") if who]
+            reported = guest.leaders()
+            assert reported == ["max"] + ["", "max"] * 3, reported
+            terms = [term for who, _, term, _, _ in guest.reported("Leader") if who]
             assert terms == sorted(terms), terms
-            assert not guest.told("Ended")
+            assert not guest.reported("Ended")
         host.ok("SendFromLeader", "still here", TEXT, 0)
         for guest in (ann, bob):
             room.wait("a message", lambda: ("max", "still here") in guest.received())
@@ -326,7 +326,7 @@ def a_guest_receives_the_reason_when_its_room_ends():
         with Room() as room:
             host, ann = hosted(room, "max", "ann")
             host.leave()
-            room.wait("the end", lambda: ann.told("Ended") == [[HOST_LEFT]])
+            room.wait("the end", lambda: ann.reported("Ended") == [[HOST_LEFT]])
 
     def by_disconnect_peer():
         with Room() as room:
@@ -334,8 +334,8 @@ def a_guest_receives_the_reason_when_its_room_ends():
             host.ok("DisconnectPeer", "ann")
             bob.ok("DisconnectPeer", "max")
             for guest in (ann, bob):
-                room.wait("the end", lambda: guest.told("Ended") == [[HOST_DISCONNECTED]])
-            assert not cid.told("Ended") and cid.leader == "max"
+                room.wait("the end", lambda: guest.reported("Ended") == [[HOST_DISCONNECTED]])
+            assert not cid.reported("Ended") and cid.leader == "max"
 
     def by_loss():
         with Room() as room:
@@ -344,7 +344,7 @@ def a_guest_receives_the_reason_when_its_room_ends():
             ann.dial(host)
             room.agreed(host, ann)
             host.kill()
-            room.wait("the end", lambda: ann.told("Ended") == [[HOST_LOST]])
+            room.wait("the end", lambda: ann.reported("Ended") == [[HOST_LOST]])
             assert ann.leaders() == ["max", ""]
 
     side_by_side(by_farewell, by_disconnect_peer, by_loss)

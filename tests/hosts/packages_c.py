@@ -81,11 +81,11 @@ def cmake_refuses_what_does_not_fit():
         major, minor, patch = package_version().split(".")
         configure(place / "older", place / "tree", f"-DWANTED_VERSION={major}.{minor}")
         configure(place / "range", place / "tree", f"-DWANTED_VERSION={major}.{minor}...{int(major) + 1}")
-        for number, (wanted, said) in enumerate(
+        for number, (wanted, printed) in enumerate(
             [(f"{major}.{minor}.{int(patch) + 1}", f"version: {package_version()}"), (f"{int(major) + 1}.0", f"version: {package_version()}")]
         ):
             refused = configure(place / f"newer{number}", place / "tree", f"-DWANTED_VERSION={wanted}", fails=True)
-            assert wanted in refused and said in refused, refused
+            assert wanted in refused and printed in refused, refused
         library = place / "tree" / "lib" / "libmeta_mystia_network.so"
         library.unlink()
         refused = unwrapped(configure(place / "broken", place / "tree", fails=True))
@@ -128,7 +128,7 @@ def a_bad_installation_is_refused_in_words():
     with folder() as place:
         library = ["--library", os.environ["MMN_LIBRARY"]]
         windows = [*library, "--platform", "win-x64"]
-        for options, said in [
+        for options, printed in [
             (["--library", place / "none.so"], f"{place / 'none.so'} is missing"),
             ([*library, "--libdir", "/elsewhere/lib"], f"/elsewhere/lib is not below the prefix {place / 'tree'}"),
             ([*library, "--libdir", "../lib"], "../lib leaves the prefix"),
@@ -137,7 +137,7 @@ def a_bad_installation_is_refused_in_words():
             ([*library, "--platform", "linux-x64", "--implib", __file__], "linux-x64 has no import libraries"),
         ]:
             refused = call(sys.executable, INSTALL, "--prefix", place / "tree", *options, fails=True)
-            assert said in refused and "Traceback" not in refused, f"{options}: {refused}"
+            assert printed in refused and "Traceback" not in refused, f"{options}: {refused}"
         assert not (place / "tree").exists()
 
 
@@ -272,8 +272,8 @@ def configure(build, prefix, *options, fails=False):
     """The build's folder, or, if it must fail, CMake's output."""
     command = ["cmake", "-S", PROJECT, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_BUILD_TYPE=Release", *options]
     # CMake must find the tree by its path, and no other.
-    said = call(*command, "-DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH", "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF", fails=fails)
-    return said if fails else build
+    printed = call(*command, "-DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH", "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF", fails=fails)
+    return printed if fails else build
 
 
 def vcpkg(place, triplet, dist, fails=False):
@@ -282,8 +282,8 @@ def vcpkg(place, triplet, dist, fails=False):
     options = [f"-DPACKAGE={package}", f"-DPORT_DIRECTORY={PORT}", f"-DTRIPLET={triplet}"]
     environment = {**os.environ, "META_MYSTIA_NETWORK_DIST": str(dist)}
     script = ROOT / "tests" / "packages" / "vcpkg.cmake"
-    said = call("cmake", *options, "-P", script, environment=environment, fails=fails)
-    return said if fails else package
+    printed = call("cmake", *options, "-P", script, environment=environment, fails=fails)
+    return printed if fails else package
 
 
 def unwrapped(text):

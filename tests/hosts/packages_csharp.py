@@ -259,21 +259,21 @@ def a_unity_project_with_the_package_plays_its_sample():
             shutil.copy(plugin, project)
         window = ["mono", game, "session=unity"]
         with Program([*window, "player=ann"]) as ann:
-            ann.tell("press Host a game")
+            ann.send_line("press Host a game")
             address = ann.next("Others join you at (.*)")
             agree([ann], "Leader: (ann)")
             with Program([*window, "player=bob", f"dial={address}"]) as bob:
-                bob.tell("press Join a game")
+                bob.send_line("press Join a game")
                 ann.next("bob joined")
                 bob.next("ann joined")
                 agree([ann, bob], "Leader: (ann)")
-                ann.tell("type hello from ann")
-                ann.tell("press Say")
+                ann.send_line("type hello from ann")
+                ann.send_line("press Say")
                 bob.next("ann: hello from ann")
-                bob.tell("type hello from bob")
-                bob.tell("press Say")
+                bob.send_line("type hello from bob")
+                bob.send_line("press Say")
                 ann.next("bob: hello from bob")
-                bob.tell("press Leave")
+                bob.send_line("press Leave")
                 ann.next("bob left: left")
                 agree([ann], "Leader: (ann)")
                 bob.ends_well()
@@ -556,7 +556,7 @@ class Program:
         self.process.kill()
         self.process.wait()
 
-    def tell(self, line):
+    def send_line(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 

@@ -89,12 +89,12 @@ def a_missing_library_is_named_with_the_folders():
         # Copied by hand, without the library.
         (package / "__init__.py").write_bytes((ROOT / "bindings/python/meta_mystia_network/__init__.py").read_bytes())
         load = "import meta_mystia_network as mmn; mmn.describe_error(0)"
-        said = call(sys.executable, "-c", load, cwd=folder, fails=True)
+        printed = call(sys.executable, "-c", load, cwd=folder, fails=True)
         for part in ("cannot find libmeta_mystia_network.so", "MMN_LIBRARY", str(package), "the folders of the system"):
-            assert part in said, f"{part!r} is not in {said}"
+            assert part in printed, f"{part!r} is not in {printed}"
         wrong = {**plain(), "MMN_LIBRARY": "/nowhere/library.so"}
-        said = call(sys.executable, "-c", load, cwd=folder, environment=wrong, fails=True)
-        assert "cannot load /nowhere/library.so, the environment variable MMN_LIBRARY" in said, said
+        printed = call(sys.executable, "-c", load, cwd=folder, environment=wrong, fails=True)
+        assert "cannot load /nowhere/library.so, the environment variable MMN_LIBRARY" in printed, printed
 
 
 def type_checkers_know_the_package():

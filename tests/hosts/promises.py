@@ -167,7 +167,7 @@ def set_leader_to_an_unknown_id_changes_nothing():
         leader = room.agreed(*members)
         before = [list(member.leaders()) for member in members]
         for member in members:
-            assert "nobody" in member.refused(PEER_NOT_FOUND, "SetLeader", "nobody")
+            assert "unknown" in member.refused(PEER_NOT_FOUND, "SetLeader", "unknown")
             assert member.call("GetCurrentLeader") == leader.peer
         moved = lambda: [member.leaders() for member in members] != before
         room.never("the leader changes", moved, 3 * HEARTBEAT_SECONDS)
@@ -182,7 +182,7 @@ def one_loss_is_reported_once():
         with Room() as room:
             lost_once(room, lambda victim: victim.kill())
 
-    def farewell():
+    def leave():
         with Room() as room:
             lost_once(room, lambda victim: victim.leave())
 
@@ -193,11 +193,11 @@ def one_loss_is_reported_once():
         for member in rest:
             room.wait("the loss", lambda: DISCONNECTED in member.statuses("dan"))
         again = lambda: any(member.statuses("dan") != [CONNECTED, DISCONNECTED] for member in rest)
-        room.never("a loss is told again", again, 3)
+        room.never("a loss is reported again", again, 3)
         for member in rest:
             assert all(member.statuses(other.peer) == [CONNECTED] for other in rest if other is not member)
 
-    side_by_side(crash, farewell)
+    side_by_side(crash, leave)
 
 
 def a_duplicate_peer_id_is_refused_at_the_dialler():
@@ -206,7 +206,7 @@ def a_duplicate_peer_id_is_refused_at_the_dialler():
         double = room.puppet("bob")
         double.dial(ann, DUPLICATE)  # a member has this name
         double.dial(bob, DUPLICATE)  # the dialled one has this name
-        assert double.told("PeerStatus") == [] and double.call("GetPeerCount") == 0
+        assert double.reported("PeerStatus") == [] and double.call("GetPeerCount") == 0
         # The refused member does not disturb the one with that name.
         bob.ok("SendToPeer", "ann", "still here", TEXT, 0)
         room.wait("the first bob", lambda: ("bob", "still here") in ann.received())
@@ -221,22 +221,22 @@ def no_process_connects_to_itself():
         for own in ["127.0.0.1", "10.77.0.1", "[::1]", "0.0.0.0"]:
             assert "own" in ann.refused(INVALID, "ConnectToPeer", f"{own}:{port}")
         for name in ["localhost", socket_name()]:
-            said = ann.finish(ann.begin("ConnectToPeer", f"{name}:{port}"))
-            if said["result"] == 0:
-                room.wait(f"{name} is refused", lambda: ann.told("ConnectionResult", f"{name}:{port}"))
-                ((_, success, code),) = ann.told("ConnectionResult", f"{name}:{port}")
+            answer = ann.finish(ann.begin("ConnectToPeer", f"{name}:{port}"))
+            if answer["result"] == 0:
+                room.wait(f"{name} is refused", lambda: ann.reported("ConnectionResult", f"{name}:{port}"))
+                ((_, success, code),) = ann.reported("ConnectionResult", f"{name}:{port}")
                 assert success == 0 and code == INVALID, f"{name}: {code}"
             else:
-                assert said["result"] == INVALID, said
-        results = len(ann.told("ConnectionResult"))
+                assert answer["result"] == INVALID, answer
+        results = len(ann.reported("ConnectionResult"))
         # Nothing goes on in the background either: no retries, no peer, no load.
         before = processor_seconds(ann)
-        room.never("a peer of itself", lambda: ann.told("PeerStatus") or len(ann.told("ConnectionResult")) > results, 2)
+        room.never("a peer of itself", lambda: ann.reported("PeerStatus") or len(ann.reported("ConnectionResult")) > results, 2)
         assert processor_seconds(ann) - before < 0.5
         bob = room.puppet("bob", host=lab.host("right"))
         bob.dial(ann)
         room.meshed(ann, bob)
-        assert ann.told("PeerStatus") == [["bob", CONNECTED]]
+        assert ann.reported("PeerStatus") == [["bob", CONNECTED]]
 
 
 def socket_name():
@@ -267,8 +267,8 @@ def shutdown_in_a_callback_is_refused():
         leader = room.agreed(ann, bob, friend)
         other = next(member for member in (ann, bob, friend) if member is not leader)
         ann.ok("SetLeader", other.peer)
-        room.wait("four reactions", lambda: len(ann.told("Reaction")) == 4)
-        for name, (refused, initialized) in ann.told("Reaction"):
+        room.wait("four reactions", lambda: len(ann.reported("Reaction")) == 4)
+        for name, (refused, initialized) in ann.reported("Reaction"):
             assert refused["result"] == refused["error"] == WOULD_DEADLOCK, f"{name}: {refused}"
             assert initialized["result"] == 1, name
         # No state was torn down: the room goes on, both ways.
@@ -298,7 +298,7 @@ def order_is_kept_while_links_come_and_go():
         ]:
             so_far = bob.do("inflow", peer="ann", kind=STREAM)["count"]
             bob.do("inflow", peer="ann", kind=STREAM, watch=so_far + 100)
-            room.wait("the stream runs", lambda: bob.told("Inflow", "ann", STREAM, so_far + 100))
+            room.wait("the stream runs", lambda: bob.reported("Inflow", "ann", STREAM, so_far + 100))
             away()
             time.sleep(seconds)  # duration of the separation
             back()
@@ -314,12 +314,12 @@ def a_kicked_peer_stays_away():
         ann.ok("SetLeader", "ann")
         room.wait("ann leads", lambda: all(member.leader == "ann" for member in (ann, bob, cid)))
         bob.refused(NOT_LEADER, "KickPeer", "cid", 7, "not yours to say")
-        ann.refused(PEER_NOT_FOUND, "KickPeer", "nobody", 7, "")
+        ann.refused(PEER_NOT_FOUND, "KickPeer", "unknown", 7, "")
         ann.ok("KickPeer", "cid", 7, "enough")
         for one, other in [(ann, "cid"), (bob, "cid"), (cid, "ann"), (cid, "bob")]:
             room.wait(f"{one.peer} lost {other}", lambda: one.statuses(other) == [CONNECTED, DISCONNECTED])
         # Longer than the first retries of a reconnection and than an introduction would take.
-        back = lambda: cid.linked or "cid" in ann.linked | bob.linked or cid.told("Reconnect")
+        back = lambda: cid.linked or "cid" in ann.linked | bob.linked or cid.reported("Reconnect")
         room.never("cid comes back", back, 5)
         for contact in (ann, bob):
             cid.dial(contact, REJECTED)  # the id and key are banned
@@ -335,12 +335,12 @@ def a_leader_receives_what_it_sends_to_the_leader():
         room.wait("ann leads", lambda: ann.leader == bob.leader == "ann")
         ann.ok("SendToLeader", "to myself", TEXT + 1, 4)
         bob.ok("SendToLeader", "to you", TEXT + 2, 8)
-        room.wait("both messages", lambda: len(ann.told("Receive")) == 2)
-        assert sorted(ann.told("Receive")) == [["ann", "to myself", TEXT + 1, 4], ["bob", "to you", TEXT + 2, 8]]
+        room.wait("both messages", lambda: len(ann.reported("Receive")) == 2)
+        assert sorted(ann.reported("Receive")) == [["ann", "to myself", TEXT + 1, 4], ["bob", "to you", TEXT + 2, 8]]
         bob.ok("SendToPeer", "ann", "last", TEXT, 0)
         ann.ok("SendToPeer", "bob", "last", TEXT, 0)
         room.wait("the last", lambda: ("bob", "last") in ann.received() and ("ann", "last") in bob.received())
-        assert len(ann.told("Receive")) == 3 and len(bob.told("Receive")) == 1, "once, and to the leader alone"
+        assert len(ann.reported("Receive")) == 3 and len(bob.reported("Receive")) == 1, "once, and to the leader alone"
 
 
 def relayed_messages_keep_their_origin():
@@ -361,7 +361,7 @@ def relayed_messages_keep_their_origin():
         ann.ok("ForwardMessage", "bob", None, "from bob, to all", TEXT, 0)
         ann.ok("ForwardMessage", "bob", "cid", "from bob, to cid", TEXT, 0)
         ann.ok("ForwardMessage", "cid", "bob", "from cid, to bob", TEXT, 0)
-        ann.refused(PEER_NOT_FOUND, "ForwardMessage", "nobody", None, "x", TEXT, 0)
+        ann.refused(PEER_NOT_FOUND, "ForwardMessage", "unknown", None, "x", TEXT, 0)
         ann.refused(INVALID, "ForwardMessage", "bob", "", "x", TEXT, 0)
         bob.refused(NOT_LEADER, "ForwardMessage", "cid", None, "x", TEXT, 0)
         room.wait("what was forwarded", lambda: len(cid.received()) == 3 and len(bob.received()) == 1)
@@ -410,7 +410,7 @@ def heartbeats_do_not_queue_behind_bulk_data():
             assert member.leaders() == leaders, f"{member.peer}: the leader was lost: {member.leaders()}"
             assert all(
                 member.statuses(other.peer) == [CONNECTED] for other in members if other is not member
-            ), f"{member.peer}: a peer was lost: {member.told('PeerStatus')}"
+            ), f"{member.peer}: a peer was lost: {member.reported('PeerStatus')}"
 
 
 def round_trips_do_not_follow_the_wall_clock():
@@ -443,7 +443,7 @@ def ids_in_other_scripts_cross_undamaged():
             assert member.call("GetLocalPeerId") == member.peer
             assert member.call("GetSessionId") == room.session
             assert member.call("GetPeerList") == "\n".join(others)
-            assert sorted(member.told("PeerStatus")) == sorted([name, CONNECTED] for name in others)
+            assert sorted(member.reported("PeerStatus")) == sorted([name, CONNECTED] for name in others)
         first, *others = members
         for member in others:
             first.ok("SendToPeer", member.peer, f"for {member.peer}", TEXT, 0)

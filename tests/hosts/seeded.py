@@ -103,7 +103,7 @@ class Cluster:
 
 
 def states(member, peer):
-    return member.told("MemberState", peer)
+    return member.reported("MemberState", peer)
 
 
 def told_at(member, event, count):
@@ -114,29 +114,29 @@ def told_at(member, event, count):
 def in_order(*members):
     """Checks each one's events of leaders and member states: each step once, in order, with growing versions."""
     for member in members:
-        told = member.leaderships()
-        assert told == [1, 0] * (len(told) // 2) + [1] * (len(told) % 2), f"{member.peer}: {told}"
+        reported = member.leaderships()
+        assert reported == [1, 0] * (len(reported) // 2) + [1] * (len(reported) % 2), f"{member.peer}: {reported}"
         before, newest = "", 0
-        for who, old, term, epoch, _ in member.told("Leader"):
-            assert old == before and who != old and epoch == 0, f"{member.peer} was told {member.told('Leader')}"
-            assert term >= newest or not who, f"{member.peer}: a version decreased: {member.told('Leader')}"
+        for who, old, term, epoch, _ in member.reported("Leader"):
+            assert old == before and who != old and epoch == 0, f"{member.peer} received {member.reported('Leader')}"
+            assert term >= newest or not who, f"{member.peer}: a version decreased: {member.reported('Leader')}"
             before, newest = who, max(newest, term)
         present, newest = {}, 0
-        for peer, state, version in member.told("MemberState"):
+        for peer, state, version in member.reported("MemberState"):
             if (peer, state, version) == (member.peer, INIT, 0):
                 # It left its cluster, and dropped its knowledge of the others.
                 present, newest = {}, 0
                 continue
             was = present.get(peer, INIT)
             assert state in NEXT[was], f"{member.peer}: {peer} went from {was} to {state}: {states(member, peer)}"
-            assert version >= newest, f"{member.peer}: a version decreased: {member.told('MemberState')}"
+            assert version >= newest, f"{member.peer}: a version decreased: {member.reported('MemberState')}"
             present[peer], newest = state, version
 
 
 def nobody_leads(room, *members):
-    room.wait("nobody leads", lambda: {member.leader for member in members} == {""})
+    room.wait("no member leads", lambda: {member.leader for member in members} == {""})
     for member in members:
-        room.wait(f"{member.peer}'s event", lambda: [who for who, *_ in member.told("Leader")][-1:] == [""])
+        room.wait(f"{member.peer}'s event", lambda: [who for who, *_ in member.reported("Leader")][-1:] == [""])
         assert member.call("GetCurrentLeader") == "" and member.call("IsLeader") == 0
 
 
@@ -152,7 +152,7 @@ def t14_five_processes_elect_while_three_of_them_live():
         assert {member.call("GetClusterVersion") for member in members} == {version}
         first, second = leader, next(member for member in members if member is not leader)
         rest = [member for member in members if member not in (first, second)]
-        counts = {member: len(member.told("LeaderChanged")) for member in rest}
+        counts = {member: len(member.reported("LeaderChanged")) for member in rest}
         killed = time.monotonic()
         first.kill()
         second.kill()
@@ -173,13 +173,13 @@ def t14_five_processes_elect_while_three_of_them_live():
 
         third = next(member for member in rest if member is not new)
         two = [member for member in rest if member is not third]
-        counts = {member: len(member.told("LeaderChanged")) for member in two}
+        counts = {member: len(member.reported("LeaderChanged")) for member in two}
         killed = time.monotonic()
         third.kill()
         nobody_leads(room, *two)
         took = max(told_at(member, "LeaderChanged", counts[member]) for member in two) - killed
         limit = HEARTBEAT + SILENCE_SECONDS
-        print(f"nobody leads after {took:.2f} s, at most {limit:.2f} s")
+        print(f"no member leads after {took:.2f} s, at most {limit:.2f} s")
         assert took < limit + SLACK_SECONDS, f"{took:.2f} s"
         room.never("somebody leads without a majority", lambda: any(member.leader for member in two), 4 * TTL)
 
@@ -252,8 +252,8 @@ def members_with_other_intervals_do_not_link():
         cluster = Cluster(room, ["ann", "bob"], directory, flags=STRICT_START)
         ann, bob = cluster.start("ann"), cluster.start("bob", ttl_timeout_ms=1600)
         bob.dial(ann, code=POLICY_MISMATCH)
-        room.wait("the event", lambda: bob.told("Result"))
-        code, sentence = bob.told("Result")[-1]
+        room.wait("the event", lambda: bob.reported("Result"))
+        code, sentence = bob.reported("Result")[-1]
         assert code == POLICY_MISMATCH and "1500" in sentence and "1600" in sentence, sentence
         assert [member.call("GetPeerCount") for member in (ann, bob)] == [0, 0]
         assert [member.call("GetClusterVersion") for member in (ann, bob)] == [0, 0]

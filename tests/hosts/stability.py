@@ -41,7 +41,7 @@ def disturbed(room, members, disturb):
     changed = lambda: [member.leaders() for member in others] != before
     room.never("another leader", changed, AFTER_SECONDS)
     assert follower.leader == leader.peer and follower.call("GetCurrentLeader") == leader.peer
-    assert all(newcomer.leaders() == [leader.peer] for newcomer in newcomers), "a newcomer was told of another leader"
+    assert all(newcomer.leaders() == [leader.peer] for newcomer in newcomers), "a newcomer was notified of another leader"
 
 
 def stopped(number):

@@ -33,7 +33,7 @@ class Bench:
             first, *others = self.hosts.values()
             address = first.wait("ready")["address"]
             for other in others:
-                other.tell(f"connect {address}")
+                other.send_line(f"connect {address}")
             # Every host was introduced to the last one.
             for host in self.hosts.values():
                 host.wait("view", lambda view: view["peers"] == len(others))
@@ -62,7 +62,7 @@ class BenchHost:
 
     def send(self, stream, peer, *, hz=0, size, count, options=()):
         """Starts a stream. `options` are delivery, channel, priority, ttl_ms and key, for SendToPeerEx."""
-        self.tell(" ".join(str(word) for word in ("send", stream, peer, hz, size, count, *options)))
+        self.send_line(" ".join(str(word) for word in ("send", stream, peer, hz, size, count, *options)))
 
     def sent(self, stream, seconds=120):
         """Waits until the library has accepted all of a stream."""
@@ -70,10 +70,10 @@ class BenchHost:
 
     def report(self):
         """Messages since the last report, by stream."""
-        self.tell("report")
+        self.send_line("report")
         return {one["stream"]: one for one in self.wait("report")["streams"]}
 
-    def tell(self, line):
+    def send_line(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 

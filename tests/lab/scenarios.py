@@ -65,17 +65,17 @@ def eight_stay_together_under_loss_and_jitter():
         # The last one to join may still change the leader, by the weight of the sides of a merge.
         time.sleep(5)
         leader = room.agreed(*members)
-        seen = {member.peer: len(told(member)) for member in members}
-        new = lambda member: told(member)[seen[member.peer] :]
+        seen = {member.peer: len(changes(member)) for member in members}
+        new = lambda member: changes(member)[seen[member.peer] :]
         streams = Streams(*members[:3])
         room.never("a loss, or another leader", lambda: any(new(member) for member in members), MINUTES * 60)
         streams.end()
         print(f"  {MINUTES:g} minutes under {leader.peer}, {network.late()} frames late")
 
 
-def told(member):
+def changes(member):
     """Its events of links and leaders."""
-    return member.told("PeerStatus") + member.told("LeaderChanged")
+    return member.reported("PeerStatus") + member.reported("LeaderChanged")
 
 
 # -- pauses
@@ -211,9 +211,9 @@ def cut_again_and_again(room, members, flapper, number, is_exact):
     for sender, receiver in pairs:
         accepted = sender.streamed(kinds[sender.peer])["accepted"]
         inflow = lambda: receiver.do("inflow", peer=sender.peer, kind=kinds[sender.peer])
-        told = lambda one, other: tuple(now - then for now, then in zip(returns(one, other), before[one.peer, other.peer]))
-        (undelivered, _), (_, missed) = told(sender, receiver), told(receiver, sender)
-        assert undelivered == missed, f"{sender.peer} to {receiver.peer}: {undelivered}, but {receiver.peer} says {missed}"
+        new_returns = lambda one, other: tuple(now - then for now, then in zip(returns(one, other), before[one.peer, other.peer]))
+        (undelivered, _), (_, missed) = new_returns(sender, receiver), new_returns(receiver, sender)
+        assert undelivered == missed, f"{sender.peer} to {receiver.peer}: {undelivered}, but {receiver.peer} reports {missed}"
         assert not (is_exact and missed), f"{receiver.peer} missed {missed} of {sender.peer}"
         room.wait("all that is not missed", lambda: inflow()["count"] == accepted - missed)
         came = inflow()
@@ -224,8 +224,8 @@ def cut_again_and_again(room, members, flapper, number, is_exact):
 
 def returns(one, other):
     """The sums of all returns of `other` at `one`: its own messages that are missing, and the other's."""
-    told = one.told("Returned", other.peer)
-    return sum(count for _, count, _ in told), sum(missed for _, _, missed in told)
+    returned = one.reported("Returned", other.peer)
+    return sum(count for _, count, _ in returned), sum(missed for _, _, missed in returned)
 
 
 # -- addresses

@@ -466,14 +466,14 @@ static void call_everything(enum kind kind)
     MUST(net.InitializeNetwork("again", session) == -2);
     MUST(net.InitializeNetworkWithConfig("again", session, &config) == -2);
     MUST(net.ConnectToPeer(reentry_partner.address) == 0);
-    MUST(net.DisconnectPeer("nobody") == 0);
+    MUST(net.DisconnectPeer("unknown") == 0);
     MUST(net.GetLocalAddr() != NULL);
     MUST(strcmp(net.GetLocalPeerId(), "main") == 0);
     MUST(strcmp(net.GetSessionId(), session) == 0);
     MUST(net.GetPeerCount() >= 0);
     MUST(net.GetPeerList() != NULL);
     net.GetPeerRTT("partner"); /* -1 until it is measured */
-    MUST(net.GetPeerStatus("nobody") == -1);
+    MUST(net.GetPeerStatus("unknown") == -1);
     MUST(net.SetLeader("main") == 0);
     MUST(net.EnableAutoLeaderElection(1) == 0);
     MUST(net.GetCurrentLeader() != NULL);
@@ -581,16 +581,16 @@ static void in_last_destructor(void *value)
     if (ending_step == 0) {
         MUST(net.IsNetworkInitialized() == 1);
         MUST(net.GetPeerCount() == 0);
-        MUST(net.GetPeerStatus("nobody") == -1);
-        MUST(net.GetPeerRTT("nobody") == -1);
+        MUST(net.GetPeerStatus("unknown") == -1);
+        MUST(net.GetPeerRTT("unknown") == -1);
         MUST(net.BroadcastMessage(data, 1, TYPE, 0) == MMN_OK);
         MUST(net.BroadcastMessage(data, -1, TYPE, 0) == MMN_INVALID_ARGUMENT);
         MUST(net.GetLastErrorMessage());
         (void)net.GetLastErrorCode();
-        MUST(net.SendToPeer("nobody", data, 1, TYPE, 0) == MMN_PEER_NOT_FOUND);
+        MUST(net.SendToPeer("unknown", data, 1, TYPE, 0) == MMN_PEER_NOT_FOUND);
         MUST(net.ConnectToPeer("nowhere") == MMN_INVALID_ARGUMENT);
         MUST(net.ConnectToPeer("127.0.0.1:9") == MMN_OK);
-        MUST(net.DisconnectPeer("nobody") == MMN_OK);
+        MUST(net.DisconnectPeer("unknown") == MMN_OK);
         MUST(net.SetLeader("main") == MMN_OK);
         MUST(net.IsLeader() == 1);
         MUST(net.EnableAutoLeaderElection(1) == MMN_OK);

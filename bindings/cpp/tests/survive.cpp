@@ -356,14 +356,14 @@ void test_reentry() {
     MUST(code_of([&] { mmn::Room again(api, "again", partner.session); }) == mmn::already_initialized);
     MUST(code_of([&] { mmn::Room again(api, "again", partner.session, config); }) == mmn::already_initialized);
     room.connect(partner.address);
-    room.disconnect("nobody");
+    room.disconnect("unknown");
     MUST(!room.local_address().empty());
     MUST(room.peer_id() == "main");
     MUST(room.session_id() == partner.session);
     MUST(api.GetPeerCount() >= 0);
     room.peers();
     room.rtt_ms("partner");
-    MUST(room.status("nobody") == mmn::PeerStatus::unknown);
+    MUST(room.status("unknown") == mmn::PeerStatus::unknown);
     room.set_leader("main");
     room.enable_auto_election(true);
     room.leader();
@@ -416,14 +416,14 @@ void test_fork() {
       MUST(code_of([&] { room->send("main", "x"); }) == mmn::not_initialized);
       {
         mmn::Room own(library.api(), "child", "survive-cpp-fork-child");
-        std::atomic<int> heard{0};
-        own.on_message([&](const mmn::Message&) { heard++; });
+        std::atomic<int> received{0};
+        own.on_message([&](const mmn::Message&) { received++; });
         // The parent's object must not touch the child's room, neither at shutdown nor at destruction.
         if (round % 2) room->shutdown();
         room.reset();
         own.send("child", "x");
-        for (int waited = 0; heard == 0 && waited < 5000; waited++) std::this_thread::sleep_for(1ms);
-        MUST(heard == 1);
+        for (int waited = 0; received == 0 && waited < 5000; waited++) std::this_thread::sleep_for(1ms);
+        MUST(received == 1);
       }
       std::exit(0);
     }
@@ -451,7 +451,7 @@ void test_exceptions() {
   room.send("main", "to myself");
   room.send("main", "and again, for the first must not have hurt");
   surfaced.wait(2);
-  MUST(code_of([&] { room.send("nobody", "x"); }) == mmn::peer_not_found);
+  MUST(code_of([&] { room.send("unknown", "x"); }) == mmn::peer_not_found);
   MUST(code_of([&] { room.connect(std::string("a\0b:1", 5)); }) == mmn::invalid_argument);
   room.shutdown();
 }
@@ -536,7 +536,7 @@ void test_poll() {
   MUST(room.members() == room.peers() && room.members().size() == 1);
   MUST(!room.address("guest").empty() && room.fingerprint("guest").size() == 64);
   MUST(room.identity_fingerprint().size() == 64 && room.identity_fingerprint() != room.fingerprint("guest"));
-  MUST(room.index("nobody") == 0 && room.peer_at(0).empty() && room.address("nobody").empty() && room.fingerprint("nobody").empty());
+  MUST(room.index("unknown") == 0 && room.peer_at(0).empty() && room.address("unknown").empty() && room.fingerprint("unknown").empty());
   MUST(mmn::generate_identity_key(library.api()).size() == MMN_IDENTITY_KEY_BYTES);
   MUST(mmn::generate_identity_key(library.api()) != mmn::generate_identity_key(library.api()));
   MUST(message.peer == "guest" && message.data == "hello" && message.type == 0x0123 && message.flags == 2);
@@ -552,10 +552,10 @@ void test_poll() {
   MUST(code_of([&] { room.unban("guest"); }) == mmn::peer_not_found);
   MUST(code_of([&] { room.kick_ex("guest", false); }) == mmn::peer_not_found);
   room.disconnect("guest", 3, "tschüss");  // an unknown member is no error
-  std::string said;
-  for (int byte; (byte = std::fgetc(guest)) != EOF;) said += static_cast<char>(byte);
+  std::string printed;
+  for (int byte; (byte = std::fgetc(guest)) != EOF;) printed += static_cast<char>(byte);
   MUST(pclose(guest) == 0);
-  MUST(said == "rejected 7 später\njoined\nended " + std::to_string(MMN_END_KICKED) + " 9 tschüss\n");
+  MUST(printed == "rejected 7 später\njoined\nended " + std::to_string(MMN_END_KICKED) + " 9 tschüss\n");
   room.shutdown();
   MUST(logged > 0);
   mmn::set_log(MMN_LOG_OFF, nullptr, library.api());
@@ -599,7 +599,7 @@ void test_seeded() {
   };
   until([&] { return room.is_leader(); });
   until([&] { return states == "main joining 1\nmain active 1\n"; });
-  MUST(room.member_state("main") == MMN_MEMBER_ACTIVE && room.member_state("nobody") == MMN_MEMBER_INIT);
+  MUST(room.member_state("main") == MMN_MEMBER_ACTIVE && room.member_state("unknown") == MMN_MEMBER_INIT);
   MUST(room.cluster_version() == 1);
   MUST(code_of([&] { room.set_leader("main"); }) == mmn::not_supported);
   room.send("main", "one", 0x0123);

@@ -184,7 +184,7 @@ internal static class LoadNativeTest
         using (Room room = Room.Join("alice", "load-native-" + Guid.NewGuid(), options))
         {
             Must(room.LocalAddress.Length > 0, "no address");
-            room.Broadcast(Encoding.UTF8.GetBytes("nobody hears it"));
+            room.Broadcast(Encoding.UTF8.GetBytes("no peer receives it"));
         }
     }
 

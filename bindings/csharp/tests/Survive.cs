@@ -358,14 +358,14 @@ internal static class Survive
         Must(CodeOf(() => Room.Join("again", "session", NetworkConfig.Default())) == ErrorCode.AlreadyInitialized,
             "InitializeNetworkWithConfig is not -2");
         room.Connect(partner.Address);
-        room.Disconnect("nobody");
+        room.Disconnect("unknown");
         Must(room.LocalAddress.Length > 0, "no address");
         Must(room.PeerId == "main", "another peer id");
         Must(room.SessionId == partner.Session, "another session id");
         Must(NativeMethods.GetPeerCount() >= 0, "GetPeerCount");
         Must(room.Peers != null, "Peers");
         room.RoundTripMs("partner");
-        Must(room.StatusOf("nobody") == PeerStatus.Unknown, "a status of nobody");
+        Must(room.StatusOf("unknown") == PeerStatus.Unknown, "a status of an unknown peer");
         room.SetLeader("main");
         room.SetAutoElection(true);
         Must(room.Leader != "", "Leader");
@@ -426,7 +426,7 @@ internal static class Survive
             Must(came[0].From == "mäin" && came[0].Type == 0x0123, "damaged sender or type");
             Must(Encoding.UTF8.GetString(came[0].Data) == "grüße 🍵", "damaged text");
             Must(came[1].Data.Length == 0, "the empty message is not empty");
-            Must(CodeOf(() => room.SendTo("nobody", new byte[1])) == ErrorCode.PeerNotFound, "a message to nobody");
+            Must(CodeOf(() => room.SendTo("unknown", new byte[1])) == ErrorCode.PeerNotFound, "a message to an unknown peer");
             Must(CodeOf(() => room.Connect(null)) == ErrorCode.InvalidArgument, "NULL as address");
             try
             {
@@ -537,10 +537,10 @@ internal static class Survive
                 && GossipWindows.LeaderAliveThreshold == 503 && GossipWindows.LeaderElectionDuration == 504, "other windows");
             Must(CodeOf(() => GossipWindows.LeaderAliveThreshold = 0) == ErrorCode.InvalidArgument, "a window of 0 ms");
             Must(room.ElectionStrategy == (int)ElectionStrategy.Raft && room.LeaderTerm >= 1 && room.LeaderEpoch == 0, "term " + room.LeaderTerm + ", epoch " + room.LeaderEpoch);
-            Must(CodeOf(() => room.YieldLeadership()) == ErrorCode.PeerNotFound, "YieldLeadership to nobody");
-            Must(CodeOf(() => room.TransferLeadership("nobody")) == ErrorCode.PeerNotFound, "TransferLeadership to nobody");
+            Must(CodeOf(() => room.YieldLeadership()) == ErrorCode.PeerNotFound, "YieldLeadership without a successor");
+            Must(CodeOf(() => room.TransferLeadership("unknown")) == ErrorCode.PeerNotFound, "TransferLeadership to an unknown peer");
             Must(CodeOf(() => room.AcceptJoin(12345)) == ErrorCode.PeerNotFound, "AcceptJoin of no request");
-            Must(CodeOf(() => room.StatsOf("guest")) == ErrorCode.PeerNotFound, "the figures of nobody");
+            Must(CodeOf(() => room.StatsOf("guest")) == ErrorCode.PeerNotFound, "the figures of an unknown peer");
 
             ProcessStartInfo start = new ProcessStartInfo("python3");
             start.Arguments = "\"" + Environment.GetEnvironmentVariable("MMN_GUEST") + "\" " + session + " " + room.LocalAddress;
@@ -559,8 +559,8 @@ internal static class Survive
                 Must(room.Members.Length == 1 && room.Members[0] == "guest", "Members");
                 Must(!string.IsNullOrEmpty(room.AddressOf("guest")) && room.FingerprintOf("guest").Length == 64, "the guest's address and key");
                 Must(room.IdentityFingerprint.Length == 64 && room.IdentityFingerprint != room.FingerprintOf("guest"), "this host's key");
-                Must(room.IndexOf("nobody") == 0 && room.PeerAt(0) == null && room.AddressOf("nobody") == null
-                    && room.FingerprintOf("nobody") == null, "nobody's number, address and key");
+                Must(room.IndexOf("unknown") == 0 && room.PeerAt(0) == null && room.AddressOf("unknown") == null
+                    && room.FingerprintOf("unknown") == null, "an unknown peer's number, address and key");
                 byte[] key = Room.GenerateIdentityKey();
                 Must(key.Length == NativeMethods.IdentityKeyBytes && key[0] == 0x30
                     && Convert.ToBase64String(key) != Convert.ToBase64String(Room.GenerateIdentityKey()), "a new key");
@@ -573,11 +573,11 @@ internal static class Survive
                 Must(left.Peer == "guest" && left.Reason == LeftReason.Kicked && left.Code == 9
                     && Encoding.UTF8.GetString(left.Data) == "tschüss", "left: " + left.Reason + " " + left.Code);
                 room.Unban("guest");
-                Must(CodeOf(() => room.Unban("guest")) == ErrorCode.PeerNotFound, "Unban of nobody");
-                Must(CodeOf(() => room.KickEx("guest", false)) == ErrorCode.PeerNotFound, "KickEx of nobody");
+                Must(CodeOf(() => room.Unban("guest")) == ErrorCode.PeerNotFound, "Unban of an unknown peer");
+                Must(CodeOf(() => room.KickEx("guest", false)) == ErrorCode.PeerNotFound, "KickEx of an unknown peer");
                 room.Disconnect("guest", 3, Encoding.UTF8.GetBytes("tschüss")); // an unknown member is no error
-                string said = guest.StandardOutput.ReadToEnd();
-                Must(said == "rejected 7 später\njoined\nended " + EndReason.Kicked + " 9 tschüss\n", "the guest said: " + said);
+                string printed = guest.StandardOutput.ReadToEnd();
+                Must(printed == "rejected 7 später\njoined\nended " + EndReason.Kicked + " 9 tschüss\n", "the guest printed: " + printed);
                 guest.WaitForExit();
             }
         }
@@ -614,7 +614,7 @@ internal static class Survive
             }
         }
         names.Forget(NativeText(texts, "costarring"));
-        names.Forget(NativeText(texts, "nobody"));
+        names.Forget(NativeText(texts, "unknown"));
         Must(ReferenceEquals(of("liquid"), seen[1]), "the one of the same hash is forgotten, too");
         Must(of("costarring") == "costarring" && !ReferenceEquals(of("costarring"), seen[0]), "a member that left is remembered");
         for (int number = 0; number < 5000; number++)
@@ -795,8 +795,8 @@ internal static class Survive
                 byte[] data = new byte[1000];
                 Must(room.TrySendFromLeader(data) == ErrorCode.NotLeader, "TrySendFromLeader");
                 Must(room.TryForward("main", null, data) == ErrorCode.NotLeader, "TryForward");
-                Must(room.TrySendTo("nobody", data) == ErrorCode.PeerNotFound, "TrySendTo nobody");
-                Must(room.BroadcastExcept("main", data) == 0, "a broadcast to nobody");
+                Must(room.TrySendTo("unknown", data) == ErrorCode.PeerNotFound, "TrySendTo an unknown peer");
+                Must(room.BroadcastExcept("main", data) == 0, "a broadcast without recipients");
                 Must(CodeOf(() => room.TrySendTo("main", data, 5)) == ErrorCode.InvalidArgument, "a type of the library");
                 Must(CodeOf(() => room.TrySendTo(null, data)) == ErrorCode.InvalidArgument, "no id");
                 Must(CodeOf(() => room.TrySendTo(new string('é', 60), data)) == ErrorCode.InvalidArgument, "an id of 120 bytes");
@@ -822,7 +822,7 @@ internal static class Survive
                     room.Poll();
                     Thread.Sleep(1);
                 }
-                while (room.BroadcastExcept("nobody", data) == 0)
+                while (room.BroadcastExcept("unknown", data) == 0)
                 {
                     Must(clock.ElapsedMilliseconds < EventMs, "no room in an empty queue");
                 }
@@ -867,8 +867,8 @@ internal static class Survive
                     Must(CodeOf(() => room.ConnectAsync("nonsense")) == ErrorCode.InvalidArgument, "a dial of nonsense");
                     Task<ConnectionResult> first = room.ConnectAsync(partner.Address), again = room.ConnectAsync(partner.Address);
                     Task<ConnectionResult> closed = room.ConnectAsync("127.0.0.1:9");
-                    List<string> heard = new List<string>();
-                    room.ConnectionResult += result => heard.Add(result.Address);
+                    List<string> dialled = new List<string>();
+                    room.ConnectionResult += result => dialled.Add(result.Address);
                     // The awaiting code does not delay the handlers, and may dispose of the room.
                     ManualResetEvent go = new ManualResetEvent(false);
                     Task blocked = first.ContinueWith(task => go.WaitOne(EventMs), TaskContinuationOptions.ExecuteSynchronously);
@@ -891,7 +891,7 @@ internal static class Survive
                     blocked.Wait();
                     Must(first.Result.Success && first.Result.Address == partner.Address, "the dial failed: " + first.Result.Code);
                     Must(again.Result.Success, "the second dial failed: " + again.Result.Code);
-                    Must(!closed.Result.Success && closed.Result.Code < 0, "a dial of nobody succeeded");
+                    Must(!closed.Result.Success && closed.Result.Code < 0, "a dial of a closed port succeeded");
                     // No process answers there, so the dial is still waiting when the room is left.
                     ended = room.ConnectAsync("192.0.2.1:9");
                     Must(!ended.IsCompleted || !poll, "a dial completed without Poll");
@@ -957,7 +957,7 @@ internal static class Survive
                 until(() => room.IsLeader, "a seed that is alone leads");
                 until(() => states == "main joining 1\nmain active 1\n", "its states");
                 Must(room.ElectionStrategy == (int)ElectionStrategy.Seeded, "another strategy");
-                Must(room.StateOf("main") == MemberState.Active && room.StateOf("nobody") == MemberState.Init, "StateOf");
+                Must(room.StateOf("main") == MemberState.Active && room.StateOf("unknown") == MemberState.Init, "StateOf");
                 Must(room.ClusterVersion == 1, "ClusterVersion");
                 Must(CodeOf(() => room.SetLeader("main")) == ErrorCode.NotSupported, "SetLeader");
                 room.SendTo("main", Encoding.UTF8.GetBytes("one"), 0x0123);

@@ -44,7 +44,7 @@ def quiet(**config):
 
 
 @contextlib.contextmanager
-def nobody():
+def closed_address():
     """An address that never answers."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
@@ -107,7 +107,7 @@ async def test_messages(name):
 
 async def test_leaving(name):
     """Ends iterations and dials; afterwards the process may enter a room again."""
-    with nobody() as address:
+    with closed_address() as address:
         async with aio.Room("main", session(name), options=quiet()) as room:
 
             async def read():
@@ -133,7 +133,7 @@ async def test_leaving(name):
 
 async def test_dials(name):
     """Each dial has its own result, whatever the outcome of the earlier ones."""
-    with nobody() as address:
+    with closed_address() as address:
         options = quiet(handshake_timeout_ms=500)
         async with aio.Room("main", session(name), options=options) as room:
             must(options.dispatch_mode == mmn.DISPATCH_POLL, "the options were changed")

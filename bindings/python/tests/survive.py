@@ -233,14 +233,14 @@ def test_reentry(_):
             again = native.InitializeNetworkWithConfig(b"again", b"session", ctypes.byref(mmn.NetworkConfig()))
             must(again == mmn.ALREADY_INITIALIZED, f"InitializeNetworkWithConfig: {again}")
             room.connect(partner.address)
-            room.disconnect("nobody")
+            room.disconnect("unknown")
             must(room.local_address, "no address")
             must(room.peer_id == "main", "another peer id")
             must(room.session_id == partner.session, "another session id")
             must(native.GetPeerCount() >= 0, "GetPeerCount")
             must(isinstance(room.peers, list), "no list of peers")
             room.rtt_ms("partner")
-            must(room.status("nobody") == mmn.STATUS_UNKNOWN, "a status of nobody")
+            must(room.status("unknown") == mmn.STATUS_UNKNOWN, "a status of an unknown peer")
             room.set_leader("main")
             room.enable_auto_election()
             must(room.leader is None or room.leader, "the leader is an empty string")
@@ -305,7 +305,7 @@ def test_exceptions(_):
     must(printed.getvalue().count("SystemExit: from a handler") == 2, f"not printed: {printed.getvalue()!r}")
     must(code_of(lambda: mmn.Room("", "s")) == mmn.INVALID_ARGUMENT, "an empty id")
     with mmn.Room("main", "survive-alone", mmn.NetworkConfig(heartbeat_interval_ms=400)) as room:
-        must(code_of(lambda: room.send("nobody", b"x")) == mmn.PEER_NOT_FOUND, "a message to nobody")
+        must(code_of(lambda: room.send("unknown", b"x")) == mmn.PEER_NOT_FOUND, "a message to an unknown peer")
         try:
             room.connect("a\0b:1")
             raise AssertionError("a NUL in an address was taken")
@@ -359,7 +359,7 @@ def test_poll(_):
         must(code_of(lambda: mmn.set_gossip_windows(broken)) == mmn.INVALID_ARGUMENT, "a window of 0 ms")
         must(room.election_strategy == mmn.STRATEGY_RAFT, "another strategy")
         must(code_of(lambda: room.accept_join(12345)) == mmn.PEER_NOT_FOUND, "accept_join of no request")
-        must(code_of(lambda: room.stats("guest")) == mmn.PEER_NOT_FOUND, "stats of nobody")
+        must(code_of(lambda: room.stats("guest")) == mmn.PEER_NOT_FOUND, "stats of an unknown peer")
         command = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest.py")]
         guest = subprocess.Popen(command + [session, room.local_address], stdout=subprocess.PIPE, text=True)
         try:
@@ -371,7 +371,7 @@ def test_poll(_):
             must(room.members == room.peers == ["guest"], f"{room.members}")
             must(room.address("guest") and len(room.fingerprint("guest")) == 64, "the guest's address and key")
             must(len(room.identity_fingerprint) == 64 and room.identity_fingerprint != room.fingerprint("guest"), "this host's key")
-            unknown = (room.index("nobody"), room.peer_at(0), room.address("nobody"), room.fingerprint("nobody"))
+            unknown = (room.index("unknown"), room.peer_at(0), room.address("unknown"), room.fingerprint("unknown"))
             must(unknown == (0, None, None, None), f"{unknown}")
             keys = [mmn.generate_identity_key() for _ in range(2)]
             must(len(keys[0]) == mmn.IDENTITY_KEY_BYTES and keys[0] != keys[1], "new keys")
@@ -383,11 +383,11 @@ def test_poll(_):
             left = until(mmn.EVENT_LEFT)
             must((left.peer, left.reason, left.code, left.data) == ("guest", mmn.LEFT_KICKED, 9, "tschüss".encode()), f"{left}")
             room.unban("guest")
-            must(code_of(lambda: room.unban("guest")) == mmn.PEER_NOT_FOUND, "unban of nobody")
-            must(code_of(lambda: room.kick("guest", ban=False)) == mmn.PEER_NOT_FOUND, "kick of nobody")
+            must(code_of(lambda: room.unban("guest")) == mmn.PEER_NOT_FOUND, "unban of an unknown peer")
+            must(code_of(lambda: room.kick("guest", ban=False)) == mmn.PEER_NOT_FOUND, "kick of an unknown peer")
             room.disconnect("guest", 3, "tschüss".encode())  # an unknown member is no error
-            said = guest.communicate(timeout=3 * EVENT_SECONDS)[0].splitlines()
-            must(said == ["rejected 7 später", "joined", f"ended {mmn.END_KICKED} 9 tschüss"], f"{said}")
+            printed = guest.communicate(timeout=3 * EVENT_SECONDS)[0].splitlines()
+            must(printed == ["rejected 7 später", "joined", f"ended {mmn.END_KICKED} 9 tschüss"], f"{printed}")
         finally:
             guest.kill()
             guest.wait()
@@ -427,7 +427,7 @@ def test_seeded(_):
             states = lambda: [(e.peer, e.reason, e.term) for e in came if e.kind == mmn.EVENT_MEMBER_STATE]  # noqa: E731
             until(lambda: states() == [("main", mmn.MEMBER_JOINING, 1), ("main", mmn.MEMBER_ACTIVE, 1)], "its states")
             must(room.member_state("main") == mmn.MEMBER_ACTIVE and room.cluster_version == 1, "its own state")
-            must(room.member_state("nobody") == mmn.MEMBER_INIT, "the state of nobody")
+            must(room.member_state("unknown") == mmn.MEMBER_INIT, "the state of an unknown peer")
             must(mmn.describe_member_state(mmn.MEMBER_UNREACHABLE) == "unreachable", "states in words")
             must(code_of(lambda: room.set_leader("main")) == mmn.NOT_SUPPORTED, "set_leader")
             room.send("main", b"one", 0x0123)

@@ -116,7 +116,7 @@ impl Member {
     }
 
     /// Notes an authenticated sign of life.
-    pub fn heard(&mut self, now: Time) {
+    pub fn mark_alive(&mut self, now: Time) {
         self.last_sign_of_life = self.last_sign_of_life.max(now);
         self.probes_sent = 0;
         self.failed_probe = false;
@@ -436,7 +436,7 @@ mod tests {
         membership.insert(id.clone(), member());
         assert_eq!(membership.due(at(1300)), vec![Due::Probe(id.clone())]);
         if let Some(member) = membership.get_mut(&id) {
-            member.heard(at(1350));
+            member.mark_alive(at(1350));
         }
         assert_eq!(membership.due(at(1500)), vec![]);
         assert_eq!(membership.due(at(2850)), vec![Due::Lost(id)]);

@@ -77,7 +77,7 @@ pub struct Node {
     room_rules: RoomRules,
     kicks: room_rules::Kicks,
     /// The room rules that members reported; at most one entry for each.
-    rules_of: BTreeMap<PeerId, room_rules::Said>,
+    rules_of: BTreeMap<PeerId, room_rules::Reported>,
     /// The pending deliveries of the room rules to members.
     deliveries: BTreeMap<PeerId, room_rules::Delivery>,
     /// The time at which this node began to lead, if it leads.
@@ -475,7 +475,7 @@ impl Node {
             Input::JoinWithdrawn { ticket } => self.join_withdrawn(ticket),
             Input::Message { from, envelope } => self.message(now, &from, envelope),
             Input::Datagram { from, probe } => self.datagram(now, &from, probe),
-            Input::Heard { peer } => self.heard(now, &peer),
+            Input::OtherData { peer } => self.mark_alive(now, &peer),
             Input::DialFailed { peer, permanent } => {
                 self.dial_failed(now, &peer, permanent);
             }
@@ -606,7 +606,7 @@ impl Node {
         {
             return;
         }
-        member.heard(now);
+        member.mark_alive(now);
         let path = member.path;
         self.binding_confirmed(from);
         if !may_travel(&envelope.message, path) {
@@ -687,7 +687,7 @@ impl Node {
         if self.membership.get(from).is_none() {
             return;
         }
-        self.heard(now, from);
+        self.mark_alive(now, from);
         if let Probe::Ping { nonce } = probe {
             self.outputs.push_back(Output::Datagram {
                 to: from.clone(),
@@ -696,9 +696,9 @@ impl Node {
         }
     }
 
-    fn heard(&mut self, now: Time, peer: &PeerId) {
+    fn mark_alive(&mut self, now: Time, peer: &PeerId) {
         if let Some(member) = self.membership.get_mut(peer) {
-            member.heard(now);
+            member.mark_alive(now);
         }
         self.binding_confirmed(peer);
     }

@@ -235,13 +235,13 @@ pub struct RelayedCopy<'a> {
 /// numbers from a present leader count permanently. For the newest broadcasts the digests are kept too: another message
 /// that the present leader relays under a known number is new.
 #[derive(Debug, Clone, Default)]
-pub struct Heard {
+pub struct ReceivedBroadcasts {
     runs: PerIncarnation<Runs>,
     digests: BoundedMap<PeerId, Digests, MAX_DIGESTED_ORIGINS>,
     uses: u64,
 }
 
-impl Heard {
+impl ReceivedBroadcasts {
     /// Whether the host has not received this broadcast yet.
     pub fn is_new(&mut self, name: &BroadcastName, copy: RelayedCopy<'_>) -> bool {
         let digests = self.digests.get(&name.origin);
@@ -547,27 +547,27 @@ mod tests {
 
     #[test]
     fn a_host_is_given_a_broadcast_once_in_each_incarnation_of_its_origin() {
-        let mut heard = Heard::default();
+        let mut received = ReceivedBroadcasts::default();
         let leader = id("leader");
         let copy = by(&leader, 7);
         for _ in 0..2 {
             assert!(
-                heard.is_new(&name("a", 1, 0), copy),
+                received.is_new(&name("a", 1, 0), copy),
                 "asking changes nothing"
             );
         }
-        heard.insert(&name("a", 1, 0), copy);
-        assert!(!heard.is_new(&name("a", 1, 0), copy));
-        assert!(heard.is_new(&name("b", 1, 0), copy));
-        assert!(heard.is_new(&name("a", 2, 0), copy), "it restarted");
+        received.insert(&name("a", 1, 0), copy);
+        assert!(!received.is_new(&name("a", 1, 0), copy));
+        assert!(received.is_new(&name("b", 1, 0), copy));
+        assert!(received.is_new(&name("a", 2, 0), copy), "it restarted");
         let unbound = RelayedCopy {
             is_bound: false,
             ..copy
         };
-        heard.insert(&name("a", u64::MAX, 0), unbound);
+        received.insert(&name("a", u64::MAX, 0), unbound);
         assert!(
-            !heard.is_new(&name("a", 1, 0), copy),
-            "whatever a relay says"
+            !received.is_new(&name("a", 1, 0), copy),
+            "whatever a relay claims"
         );
     }
 
@@ -579,30 +579,30 @@ mod tests {
     }
 
     fn used_up_by_a_former_leader(count: u64) {
-        let mut heard = Heard::default();
+        let mut received = ReceivedBroadcasts::default();
         let [former, leader] = ["former", "leader"].map(id);
         for number in 0..count {
             let name = name("b", 1, number);
-            assert!(heard.is_new(&name, formerly_by(&former, u64::MAX)));
-            heard.insert(&name, formerly_by(&former, u64::MAX));
+            assert!(received.is_new(&name, formerly_by(&former, u64::MAX)));
+            received.insert(&name, formerly_by(&former, u64::MAX));
         }
         for number in 0..count {
             let name = name("b", 1, number);
-            assert!(heard.is_new(&name, by(&leader, number)), "{number}");
-            heard.insert(&name, by(&leader, number));
+            assert!(received.is_new(&name, by(&leader, number)), "{number}");
+            received.insert(&name, by(&leader, number));
             for again in [
                 by(&leader, number),
                 by(&leader, u64::MAX),
                 formerly_by(&former, u64::MAX),
             ] {
-                assert!(!heard.is_new(&name, again), "{number}");
+                assert!(!received.is_new(&name, again), "{number}");
             }
         }
     }
 
     #[test]
     fn leaders_that_alternate_deliver_no_message_twice() {
-        let mut heard = Heard::default();
+        let mut received = ReceivedBroadcasts::default();
         let [liar, leader] = ["liar", "leader"].map(id);
         let name = name("b", 1, 5);
         for (copy, is_new) in [
@@ -612,40 +612,40 @@ mod tests {
             (by(&leader, 2), false),
             (by(&liar, 1), false),
         ] {
-            assert_eq!(heard.is_new(&name, copy), is_new, "{copy:?}");
+            assert_eq!(received.is_new(&name, copy), is_new, "{copy:?}");
             if is_new {
-                heard.insert(&name, copy);
+                received.insert(&name, copy);
             }
         }
     }
 
     #[test]
     fn honest_relays_of_a_former_leader_are_delivered_once() {
-        let mut heard = Heard::default();
+        let mut received = ReceivedBroadcasts::default();
         let [former, leader] = ["former", "leader"].map(id);
         for number in 0..1024 {
-            heard.insert(&name("b", 1, number), formerly_by(&former, number));
+            received.insert(&name("b", 1, number), formerly_by(&former, number));
         }
         for number in 0..1024 {
-            assert!(!heard.is_new(&name("b", 1, number), by(&leader, number)));
+            assert!(!received.is_new(&name("b", 1, number), by(&leader, number)));
         }
         // Also after its digest is forgotten.
         for number in 5000..7000 {
-            heard.insert(&name("b", 1, number), formerly_by(&former, number));
+            received.insert(&name("b", 1, number), formerly_by(&former, number));
         }
         for number in 0..1024 {
-            assert!(!heard.is_new(&name("b", 1, number), by(&leader, number)));
+            assert!(!received.is_new(&name("b", 1, number), by(&leader, number)));
         }
     }
 
     #[test]
     fn digests_are_bounded_for_each_origin_and_in_all() {
-        let mut heard = Heard::default();
+        let mut received = ReceivedBroadcasts::default();
         let leader = id("leader");
         for number in 0..5000 {
-            heard.insert(&name("b", number % 3, number), by(&leader, number));
+            received.insert(&name("b", number % 3, number), by(&leader, number));
         }
-        let digests = &heard.digests[&id("b")];
+        let digests = &received.digests[&id("b")];
         let counts = (digests.relays.len(), digests.by_age.len());
         assert_eq!(counts, (MAX_DIGESTS, MAX_DIGESTS));
         for n in 0..2000 {
@@ -653,15 +653,15 @@ mod tests {
                 is_bound: false,
                 ..by(&leader, 1)
             };
-            heard.insert(&name(&format!("p{n}"), 1, 1), copy);
+            received.insert(&name(&format!("p{n}"), 1, 1), copy);
         }
-        assert_eq!(heard.digests.len(), MAX_DIGESTED_ORIGINS);
-        assert!(heard.digests.contains_key(&id("b")), "a member's stay");
+        assert_eq!(received.digests.len(), MAX_DIGESTED_ORIGINS);
+        assert!(received.digests.contains_key(&id("b")), "a member's stay");
     }
 
     #[test]
     fn the_incarnations_that_were_silent_longest_are_forgotten_and_those_of_members_last() {
-        let mut heard = Heard::default();
+        let mut received = ReceivedBroadcasts::default();
         let leader = id("leader");
         let copy = |is_bound| RelayedCopy {
             is_bound,
@@ -669,16 +669,16 @@ mod tests {
         };
         let named = |n| name(&format!("p{n}"), 1, 0);
         for n in 0..MAX_REMEMBERED {
-            heard.insert(&named(n), copy(n < 2));
+            received.insert(&named(n), copy(n < 2));
         }
         for n in 0..3000 {
-            heard.insert(&name("p0", 10 + n, 0), copy(false));
+            received.insert(&name("p0", 10 + n, 0), copy(false));
         }
-        assert_eq!(heard.runs.incarnations.len(), MAX_REMEMBERED);
+        assert_eq!(received.runs.incarnations.len(), MAX_REMEMBERED);
         for n in 0..2 {
-            assert!(!heard.is_new(&named(n), copy(true)));
+            assert!(!received.is_new(&named(n), copy(true)));
         }
-        assert!(heard.is_new(&named(2), copy(false)));
+        assert!(received.is_new(&named(2), copy(false)));
     }
 
     #[test]

@@ -55,11 +55,11 @@ internal static class Load
             {
                 try
                 {
-                    string said = null;
-                    Thread reader = new Thread(() => said = guest.StandardOutput.ReadLine() ?? "");
+                    string printed = null;
+                    Thread reader = new Thread(() => printed = guest.StandardOutput.ReadLine() ?? "");
                     reader.Start();
-                    Frames(() => seen && Volatile.Read(ref said) != null, "no move of the guest");
-                    Must(said == "seen", "the guest said: " + said);
+                    Frames(() => seen && Volatile.Read(ref printed) != null, "no move of the guest");
+                    Must(printed == "seen", "the guest printed: " + printed);
                     guest.StandardInput.Close();
                     Frames(() => ManualLogSource.Lines.Contains("info: guest left: left"), "the guest has not left");
                     guest.WaitForExit();
@@ -73,7 +73,7 @@ internal static class Load
                     }
                 }
             }
-            Must(ManualLogSource.Lines.Contains("info: guest joined"), "nobody joined");
+            Must(ManualLogSource.Lines.Contains("info: guest joined"), "no member joined");
             Must(plugin.Unload() && MonoBehaviour.Alive.Count == 0, "not unloaded");
             Console.WriteLine("ok");
             return 0;

@@ -387,6 +387,6 @@ fn a_new_leadership_handler_receives_the_present_if_this_node_leads() {
     assert_eq!(
         seen.try_iter().count(),
         0,
-        "nobody was told of a leadership"
+        "no handler was notified of a leadership"
     );
 }

@@ -9,7 +9,7 @@ type Numbered = (String, u32, u32, Option<String>);
 fn numbers(dispatch: &Arc<Dispatch>, name: &'static str) -> Receiver<Numbered> {
     let (sender, receiver) = channel();
     let room = Arc::downgrade(dispatch);
-    dispatch.register::<Everything>(Some(Arc::new(move |reported: Told<'_>| {
+    dispatch.register::<Everything>(Some(Arc::new(move |reported: Report<'_>| {
         let dispatch = room.upgrade().expect("the test holds it");
         let indices = dispatch.indices();
         let peer = reported.event.names().map_or("", PeerId::as_str).to_owned();
@@ -42,7 +42,7 @@ fn a_peer_has_its_number_from_joined_to_the_end_of_left() {
     dispatch.try_push_message(message(0, 4)).expect("room");
     dispatch.push(Event::Reconnecting(peer("sender")));
     dispatch.push(led_by("sender"));
-    dispatch.push(led_by("nobody"));
+    dispatch.push(led_by("unknown"));
     dispatch.push(Event::Returned(Returned::new(peer("sender"))));
     dispatch.push(Event::SlowPeer(peer("sender")));
     dispatch.push(left("sender"));
@@ -53,7 +53,7 @@ fn a_peer_has_its_number_from_joined_to_the_end_of_left() {
         ("b", 2, 2),
         ("sender", 1, 1),
         ("sender", 1, 1),
-        ("nobody", 0, 0),
+        ("unknown", 0, 0),
         ("sender", 1, 1),
         ("sender", 1, 1),
         ("sender", 1, 1),
@@ -120,7 +120,11 @@ fn a_number_outlives_a_left_that_another_handler_takes_over() {
     drain(&dispatch.shared);
     let second = next(&replaced);
     assert_eq!(next(&second), numbered("b", 1, 1));
-    assert_eq!(dispatch.indices().peer(1), None, "the last has heard it");
+    assert_eq!(
+        dispatch.indices().peer(1),
+        None,
+        "the last handler has received it"
+    );
 }
 
 #[test]

@@ -160,8 +160,8 @@ fn one_of_many_wakes_no_sleeping_dispatcher_and_the_wake_stays_pending_until_it_
     dispatch.register::<Receive>(Some(handler));
     let push = |number| runtime().block_on(dispatch.push_one_of_many(message(number, 4)));
     until(&dispatch, |queue| queue.consumer_waits);
-    assert_eq!(push(0), Wake::Owed);
-    assert_eq!(push(1), Wake::Owed);
+    assert_eq!(push(0), Wake::Due);
+    assert_eq!(push(1), Wake::Due);
     dispatch.wake();
     assert_eq!(next(&begins), 0);
     // It is awake, and checks the queue again before it sleeps.

@@ -241,7 +241,7 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
             "quorum_voters is 3, but quorum_policy 0 (dynamic) counts the connected members; give 0, or quorum_policy 1",
         ),
         (
-            config(&NetworkOptions::default(), roster("a")).expect_err("a list for nobody"),
+            config(&NetworkOptions::default(), roster("a")).expect_err("a list without voters"),
             "quorum_roster is set, but quorum_policy 0 (dynamic) counts the connected members; give NULL, or quorum_policy 1",
         ),
         (
@@ -474,7 +474,7 @@ fn t1_each_wrong_field_of_the_seeded_strategy_has_its_sentence() {
         ),
         (
             seeded_broken(|options, _| options.eligible = 0),
-            "eligible is 0, but with strategy 2 (seeded) quorum_roster says who votes and may lead; give 1, and leave the ids of observers out of the roster",
+            "eligible is 0, but with strategy 2 (seeded) quorum_roster names the voters, which alone may lead; give 1, and leave the ids of observers out of the roster",
         ),
     ];
     for (error, sentence) in sentences {

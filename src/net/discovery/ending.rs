@@ -64,9 +64,9 @@ impl Ending {
         let until = self.began + LIMIT;
         let left = || until.saturating_duration_since(Instant::now());
         if self.waits.is_none() {
-            let said = self.returns.map(|returns| returns.recv_timeout(left()));
+            let outcome = self.returns.map(|returns| returns.recv_timeout(left()));
             // Without a queue the thread had ended before.
-            tracing::debug!(?said, "the end of the discovery thread cannot be seen");
+            tracing::debug!(?outcome, "the end of the discovery thread cannot be seen");
             thread::sleep(UNSEEN_END);
             return;
         }

@@ -102,7 +102,7 @@ impl Finds {
 
     /// Records that a member announces `addresses`, best first; an empty list withdraws it.
     /// Returns the new ones among them.
-    pub(super) fn heard(
+    pub(super) fn resolved(
         &mut self,
         now: Instant,
         name: &str,
@@ -338,7 +338,7 @@ pub(crate) fn check(mut chance: crate::fuzzing::Chance<'_>) {
                 let addresses: Vec<_> = (0..chance.below(6))
                     .map(|_| SocketAddr::from(([127, 0, 0, chance.byte() % 8], 9)))
                     .collect();
-                let new = finds.heard(now, &name, addresses.clone());
+                let new = finds.resolved(now, &name, addresses.clone());
                 assert!(new.len() <= MAX_ADDRESSES.min(addresses.len()));
             }
             3 => finds.gone(&name),
@@ -413,15 +413,16 @@ mod tests {
         }
 
         /// Announces early enough that the smaller name dials at `second`.
-        fn heard(&mut self, second: u64, name: &str, ports: &[u16]) -> Vec<SocketAddr> {
+        fn resolved(&mut self, second: u64, name: &str, ports: &[u16]) -> Vec<SocketAddr> {
             let addresses = ports.iter().map(|port| address(*port)).collect();
-            self.finds.heard(self.at(second) - SETTLE, name, addresses)
+            self.finds
+                .resolved(self.at(second) - SETTLE, name, addresses)
         }
 
         fn find_at(&mut self, second: u64, name: &str, host: u8, port: u16) {
             let address = SocketAddr::from(([192, 0, 2, host], port));
             self.finds
-                .heard(self.at(second) - SETTLE, name, vec![address]);
+                .resolved(self.at(second) - SETTLE, name, vec![address]);
         }
 
         fn due(&mut self, second: u64) -> Vec<Dial> {
@@ -447,8 +448,8 @@ mod tests {
     #[test]
     fn the_smaller_name_dials_after_a_moment_and_the_larger_after_a_while() {
         let mut world = World::new();
-        assert_eq!(world.heard(0, "z", &[1]), [address(1)]);
-        assert_eq!(world.heard(0, "a", &[2]), [address(2)]);
+        assert_eq!(world.resolved(0, "z", &[1]), [address(1)]);
+        assert_eq!(world.resolved(0, "a", &[2]), [address(2)]);
         let just_before = world.at(0) - Duration::from_millis(1);
         assert_eq!(world.finds.due(just_before, |_| None), []);
         assert_eq!(world.dial(0, Outcome::Linked), [1]);
@@ -459,24 +460,24 @@ mod tests {
     #[test]
     fn oneself_is_no_find() {
         let mut world = World::new();
-        assert_eq!(world.heard(0, OWN, &[1]), []);
+        assert_eq!(world.resolved(0, OWN, &[1]), []);
         assert_eq!(world.next(), None);
     }
 
     #[test]
     fn an_address_is_reported_once_until_its_member_goes() {
         let mut world = World::new();
-        assert_eq!(world.heard(0, "z", &[1]), [address(1)]);
-        assert_eq!(world.heard(1, "z", &[1, 2]), [address(2)]);
-        assert_eq!(world.heard(2, "z", &[2, 1]), []);
+        assert_eq!(world.resolved(0, "z", &[1]), [address(1)]);
+        assert_eq!(world.resolved(1, "z", &[1, 2]), [address(2)]);
+        assert_eq!(world.resolved(2, "z", &[2, 1]), []);
         world.finds.gone("z");
-        assert_eq!(world.heard(3, "z", &[1]), [address(1)]);
+        assert_eq!(world.resolved(3, "z", &[1]), [address(1)]);
     }
 
     #[test]
     fn waits_double_from_2_to_60_seconds_and_begin_anew_after_a_link() {
         let mut world = World::new();
-        world.heard(0, "z", &[1]);
+        world.resolved(0, "z", &[1]);
         let mut at = 0;
         for wait in [2, 4, 8, 16, 32, 60, 60] {
             assert_eq!(world.dial(at, Outcome::Failed), [1]);
@@ -492,7 +493,7 @@ mod tests {
     #[test]
     fn another_address_of_a_member_does_not_wait_for_the_first() {
         let mut world = World::new();
-        world.heard(0, "z", &[1, 2]);
+        world.resolved(0, "z", &[1, 2]);
         assert_eq!(world.dial(0, Outcome::Failed), [1]);
         assert_eq!(world.dial(0, Outcome::Failed), [2]);
         assert_eq!(world.dial(0, Outcome::Failed), [0; 0]);
@@ -502,11 +503,11 @@ mod tests {
     #[test]
     fn other_names_for_an_address_bring_no_more_dials() {
         let mut world = World::new();
-        world.heard(0, "z", &[1]);
+        world.resolved(0, "z", &[1]);
         assert_eq!(world.dial(0, Outcome::Failed), [1]);
         world.finds.gone("z");
         for name in ["za", "zb", "zc"] {
-            world.heard(0, name, &[1]);
+            world.resolved(0, name, &[1]);
         }
         assert_eq!(world.dial(1, Outcome::Failed), [0; 0]);
         assert_eq!(world.dial(3, Outcome::Failed), [1]);
@@ -516,26 +517,26 @@ mod tests {
     #[test]
     fn a_permanent_failure_lasts_until_the_address_comes_under_another_name() {
         let mut world = World::new();
-        world.heard(0, "z", &[1]);
+        world.resolved(0, "z", &[1]);
         assert_eq!(world.dial(0, Outcome::Permanent), [1]);
-        world.heard(5, "z", &[1, 2]);
+        world.resolved(5, "z", &[1, 2]);
         assert_eq!(world.next(), None);
         assert_eq!(world.dial(100, Outcome::Permanent), [0; 0]);
-        world.heard(101, "zz", &[1]);
+        world.resolved(101, "zz", &[1]);
         assert_eq!(world.dial(101, Outcome::Linked), [1]);
     }
 
     #[test]
     fn a_departed_member_is_not_dialled() {
         let mut world = World::new();
-        world.heard(0, "z", &[1]);
+        world.resolved(0, "z", &[1]);
         let dials = world.due(0);
         world.finds.gone("z");
         let at = world.at(1);
         world.finds.dialled(at, &dials[0], Outcome::Failed);
         assert_eq!(world.next(), None);
-        world.heard(2, "z", &[1]);
-        world.heard(3, "z", &[]);
+        world.resolved(2, "z", &[1]);
+        world.resolved(3, "z", &[]);
         assert_eq!(world.next(), None);
     }
 
@@ -544,7 +545,7 @@ mod tests {
         let mut world = World::new();
         for number in 0..300_u16 {
             let name = format!("z{number:03}");
-            let new = world.heard(0, &name, &[number, 1000, 1001, 1002, 1003]);
+            let new = world.resolved(0, &name, &[number, 1000, 1001, 1002, 1003]);
             assert_eq!(new.len(), if number < 256 { 4 } else { 0 }, "{name}");
         }
         // Port 0 is not for this module to judge.
@@ -560,7 +561,7 @@ mod tests {
         let mut world = World::new();
         let mut dialled = 0;
         for port in 1..2000 {
-            world.heard(0, "z", &[port]);
+            world.resolved(0, "z", &[port]);
             dialled += world.dial(0, Outcome::Failed).len();
             world.finds.gone("z");
         }
@@ -573,14 +574,14 @@ mod tests {
             }
         }
         assert_eq!(dialled, MAX_WAITS);
-        world.heard(70, "z", &[3000]);
+        world.resolved(70, "z", &[3000]);
         assert_eq!(world.dial(70, Outcome::Linked), [3000]);
     }
 
     #[test]
     fn an_address_that_is_closed_is_dialled_when_it_opens_and_others_at_once() {
         let mut world = World::new();
-        world.heard(0, "z", &[1]);
+        world.resolved(0, "z", &[1]);
         world.find_at(0, "y", 2, 1);
         let (now, open) = (world.at(0), world.at(60));
         let closed = |ip| (ip == address(1).ip()).then_some(open);
@@ -595,7 +596,7 @@ mod tests {
     fn a_member_that_announces_many_ports_of_one_address_keeps_no_other_out() {
         let mut world = World::new();
         for number in 0..256_u16 {
-            world.heard(0, &format!("z{number:03}"), &[number + 1]);
+            world.resolved(0, &format!("z{number:03}"), &[number + 1]);
         }
         assert_eq!(world.due(0).len(), MAX_DIALS_OF_ONE);
         // None of these answers; memory and dials still have room for another address.
@@ -609,12 +610,12 @@ mod tests {
     #[test]
     fn a_forgotten_address_is_found_anew_but_its_waits_go_on() {
         let mut world = World::new();
-        world.heard(0, "z", &[1]);
+        world.resolved(0, "z", &[1]);
         let dials = world.due(0);
         world.finds.forget();
         let at = world.at(1);
         world.finds.dialled(at, &dials[0], Outcome::Failed);
-        assert_eq!(world.heard(1, "z", &[1]), [address(1)]);
+        assert_eq!(world.resolved(1, "z", &[1]), [address(1)]);
         assert_eq!(world.dial(1, Outcome::Linked), [0; 0]);
         assert_eq!(world.dial(3, Outcome::Linked), [1]);
     }
@@ -623,12 +624,12 @@ mod tests {
     fn permanent_failures_make_room() {
         let mut world = World::new();
         for number in 0..256_u16 {
-            world.heard(0, &format!("z{number:03}"), &[number + 1]);
+            world.resolved(0, &format!("z{number:03}"), &[number + 1]);
         }
-        assert_eq!(world.heard(0, "zz", &[999]), []);
+        assert_eq!(world.resolved(0, "zz", &[999]), []);
         let dials = world.due(0);
         let at = world.at(0);
         world.finds.dialled(at, &dials[0], Outcome::Permanent);
-        assert_eq!(world.heard(0, "zz", &[999]), [address(999)]);
+        assert_eq!(world.resolved(0, "zz", &[999]), [address(999)]);
     }
 }

@@ -19,7 +19,7 @@ use crate::net::frame::CLASSIC_LANE;
 pub(crate) enum Lead {
     /// No leader is known.
     #[default]
-    Nobody,
+    None,
     /// This node, with the token of its leadership.
     Myself {
         me: PeerId,
@@ -49,7 +49,7 @@ impl Central {
 
     /// Whether no broadcast waits for a leader.
     pub(super) fn is_flushed(&self) -> bool {
-        self.lead == Lead::Nobody || self.logs.values().all(CentralLog::is_empty)
+        self.lead == Lead::None || self.logs.values().all(CentralLog::is_empty)
     }
 
     /// Whether a further broadcast of `len` bytes fits.
@@ -114,7 +114,7 @@ impl Outboxes {
         inner.central.leap(leap);
         inner.central.lead = lead.clone();
         match lead {
-            Lead::Nobody => {
+            Lead::None => {
                 inner.withdraw_unsent();
                 self.drained.notify_waiters();
             }
@@ -145,7 +145,7 @@ impl Outboxes {
         let limits = self.limits;
         let mut inner = self.lock()?;
         let (leader, token) = match &inner.central.lead {
-            Lead::Nobody => return Err(SendError::NoLeader),
+            Lead::None => return Err(SendError::NoLeader),
             Lead::Myself { .. } => {
                 inner.broadcast(limits, message, &SenderRole::Own, how, None)?;
                 return Ok(());

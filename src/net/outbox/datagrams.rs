@@ -246,7 +246,7 @@ impl Outboxes {
     ) -> Result<Dropped, SendError> {
         let mut inner = self.lock()?;
         let (leader, token) = match &inner.central.lead {
-            Lead::Nobody => return Err(SendError::NoLeader),
+            Lead::None => return Err(SendError::NoLeader),
             Lead::Peer(leader, token) => (leader.clone(), token.clone()),
             Lead::Myself { .. } => {
                 inner.check_datagrams(message.payload.len(), true)?;
@@ -434,7 +434,7 @@ mod tests {
         }
         let central = outboxes.max_unreliable(None, true).expect("a limit");
         assert!((850..most).contains(&central), "{central}");
-        let absent = PeerId::new("nobody").expect("an id");
+        let absent = PeerId::new("unknown").expect("an id");
         assert_eq!(outboxes.max_unreliable(Some(&absent), false), None);
     }
 }

@@ -397,7 +397,7 @@ async fn a_flush_waits_for_one_peer_and_for_no_lost_link() {
         .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
         .expect("room");
     outboxes.flushed_to(&id("b")).await;
-    outboxes.flushed_to(&id("nobody")).await;
+    outboxes.flushed_to(&id("unknown")).await;
     taken_seqs(&outboxes, "a");
     tokio::join!(outboxes.flushed_to(&a), outboxes.flushed(), async {
         assert!(outboxes.acked(&id("a"), 0, 1));
@@ -555,7 +555,7 @@ fn the_next_leader_gets_what_the_last_did_not_relay() {
         .broadcast_central(&message(1), Reliable::default())
         .expect("room");
     assert!(outboxes.relayed(&id("a"), 0, 1));
-    outboxes.follow(Lead::Nobody, 0);
+    outboxes.follow(Lead::None, 0);
     assert_eq!(broadcasts(&taken(&outboxes, "a")), [], "taken back");
     outboxes.follow(under("b", 2), 0);
     assert_eq!(broadcasts(&taken(&outboxes, "b")), [(1, 1), (2, 1)]);
@@ -783,7 +783,10 @@ fn an_unordered_message_that_was_taken_is_not_sent_again() {
     }
     assert_eq!(lane_seqs(&outboxes, UNORDERED_LANE), [0, 1, 2]);
     assert!(outboxes.acked_unordered(&id("a"), 0, &[1]));
-    assert!(outboxes.acked_unordered(&id("a"), 0, &[1]), "said again");
+    assert!(
+        outboxes.acked_unordered(&id("a"), 0, &[1]),
+        "acknowledged again"
+    );
     assert_eq!(outboxes.meter(&id("a")).expect("open").queue_messages, 2);
     outboxes.attach(&id("a"));
     assert_eq!(lane_seqs(&outboxes, UNORDERED_LANE), [0, 2]);
@@ -892,7 +895,10 @@ fn bulk_waits_here_and_not_in_quic_while_a_small_lane_goes_on() {
 
     assert!(!notices.iter().any(|notice| is_reported(notice)));
     assert!(outboxes.acked(&peer, 0, 3), "the peer takes all of one");
-    assert!(is_reported(&notices[63]), "those that were held back go on");
+    assert!(
+        is_reported(&notices[63]),
+        "the messages that were held back go on"
+    );
     assert_eq!(taken_bytes(&outboxes, 0), 0);
     assert!(taken_bytes(&outboxes, 63) > 1 << 20);
     // A message of any size may be sent when nothing else is in flight.

@@ -63,7 +63,7 @@ impl Driver {
             LinkEvent::Control(Envelope {
                 message: Message::Heartbeat(_),
                 ..
-            }) if self.sessions.is_overtaken(id, &peer) => self.feed(Input::Heard { peer }),
+            }) if self.sessions.is_overtaken(id, &peer) => self.feed(Input::OtherData { peer }),
             LinkEvent::Control(envelope) => {
                 if role == Role::Current {
                     self.sessions.close_retired(&peer);
@@ -145,10 +145,7 @@ impl Driver {
             }
             RelayEvent::Relayed(lane, next) => {
                 if !self.shared.outboxes.relayed(&peer, lane, next) {
-                    self.broken(
-                        peer,
-                        "a broadcast that was never sent is said to be relayed",
-                    );
+                    self.broken(peer, "a broadcast that was never sent is marked as relayed");
                 }
             }
             RelayEvent::Again => self.shared.outboxes.carry_again(&peer),

@@ -35,7 +35,7 @@ async fn datagrams_that_come_before_joined_wait_and_follow_it_and_at_most_64_do(
     let joined_at = reported.iter().position(|event| *event == joined("m"));
     let first = reported
         .iter()
-        .position(|event| matches!(event, Told::Message(from, _) if from == "m"));
+        .position(|event| matches!(event, Report::Message(from, _) if from == "m"));
     assert!(joined_at < first, "{reported:?}");
     pair.undisturbed("early datagrams").await;
 }
@@ -57,7 +57,7 @@ async fn datagrams_that_come_after_the_last_message_of_one_that_left_are_dropped
     pair.undisturbed("late datagrams").await;
     let reported = pair.a.reported.borrow().clone();
     assert!(
-        !reported.contains(&Told::Message("m".into(), b"late".to_vec())),
+        !reported.contains(&Report::Message("m".into(), b"late".to_vec())),
         "{reported:?}"
     );
 }

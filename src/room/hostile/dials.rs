@@ -20,7 +20,7 @@ impl Results {
     pub(super) fn of(host: &Host) -> Self {
         let results = Arc::new(Mutex::new(Vec::new()));
         let into = Arc::clone(&results);
-        let handler = move |notified: kind::Told<'_>| {
+        let handler = move |notified: kind::Report<'_>| {
             if let Event::ConnectionResult(result) = notified.event {
                 let mut results = into.lock().unwrap_or_else(PoisonError::into_inner);
                 results.push(result.clone());
@@ -94,7 +94,7 @@ async fn a_dial_of_four_round_trips_that_are_longer_than_its_timeout_succeeds() 
 #[tokio::test]
 async fn a_dial_that_nothing_answers_ends_in_time_with_that_sentence() {
     let timeout = Duration::from_secs(1);
-    let host = Host::open_with("a", "nobody", with_timeout(timeout));
+    let host = Host::open_with("a", "unknown", with_timeout(timeout));
     let results = Results::of(&host);
     let silent = silent();
     let began = Instant::now();
@@ -165,7 +165,7 @@ async fn silent_addresses_of_a_name_delay_the_others_by_moments() {
     let a = open("a", finds(addresses), Duration::from_secs(5));
     let began = Instant::now();
     connect_by_name(&a, "b.example:9");
-    a.wait_for(Told::Connection(true, 0), 1).await;
+    a.wait_for(Report::Connection(true, 0), 1).await;
     // Three staggers of 100 ms, a handshake, and a margin for a busy machine.
     let took = began.elapsed();
     assert!(took < Duration::from_millis(1500), "{took:?}");
@@ -356,7 +356,7 @@ async fn two_members_of_one_name_that_connect_receive_that_the_name_is_taken() {
     for _ in 0..2 {
         let host = Host::open_with("player", "found", on_the_network(25_411));
         let into = Arc::clone(&refused);
-        let handler = move |notified: kind::Told<'_>| {
+        let handler = move |notified: kind::Report<'_>| {
             if let Event::DiscoveryRefused(event) = notified.event {
                 let mut refused = into.lock().unwrap_or_else(PoisonError::into_inner);
                 refused.push(event.clone());

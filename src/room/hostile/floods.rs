@@ -18,7 +18,7 @@ async fn parts_of_long_messages_hold_a_bounded_number_of_bytes() {
     let pair = Pair::settled("unread").await;
     let mut member = Attacker::new("m", "unread").join(&pair.a).await;
     member.send(0, b"on the lane").await;
-    let reported = Told::Message("m".into(), b"on the lane".to_vec());
+    let reported = Report::Message("m".into(), b"on the lane".to_vec());
     pair.a.wait_for(reported, 1).await;
     // Each begins a message of maximum length, and sends all but its last bytes.
     let len = (256 << 10) as u32;
@@ -67,7 +67,7 @@ async fn messages_are_unpacked_only_where_there_is_room_for_them() {
     dispatch.register::<kind::Receive>(Some(Arc::new(receive)));
     let member = Attacker::new("m", "unpacked").join(&pair.a).await;
     let packed = pack(&vec![7; LEN]).expect("it repeats itself");
-    let before = resident_bytes().expect("Linux tells it");
+    let before = resident_bytes().expect("Linux reports it");
     let mut streams = Vec::new();
     for number in 0..STREAMS {
         let header = LaneHeader {
@@ -87,7 +87,7 @@ async fn messages_are_unpacked_only_where_there_is_room_for_them() {
     let bound = (4 << 20) + (4 << 20) + LEN as u64 + (8 << 20);
     // Half a second of real time: if received messages are decompressed, it happens within a few milliseconds.
     for _ in 0..50 {
-        let now = resident_bytes().expect("Linux tells it");
+        let now = resident_bytes().expect("Linux reports it");
         let grown = now.saturating_sub(before);
         assert!(grown <= bound, "{grown} for {bound}");
         sleep(Duration::from_millis(10)).await;
@@ -234,7 +234,7 @@ async fn a_flood_of_room_rules_costs_no_honest_member_its_link_and_the_leader_no
         member.notify_core(Message::RoomRules(limit)).await;
     }
     pair.undisturbed("a flood of room rules").await;
-    assert!(leader.has("m"), "it was not heard, no more");
+    assert!(leader.has("m"), "its messages are ignored, no more");
     let newcomer = Host::open("newcomer", "rules");
     assert_eq!(newcomer.connect(other).await, (true, 0));
     leader.room.kick(&id("m"), 1, b"liar").expect("it leads");

@@ -21,7 +21,7 @@ async fn send_numbered(from: &Host, to: &Host, count: u32) {
 }
 
 async fn receives_in_order(host: &Host, from: &Host, count: u32) {
-    let last = Told::Message(from.name.clone(), (count - 1).to_le_bytes().to_vec());
+    let last = Report::Message(from.name.clone(), (count - 1).to_le_bytes().to_vec());
     host.wait_for(last, 1).await;
     let expected: Vec<_> = (0..count).map(|n| n.to_le_bytes().to_vec()).collect();
     assert_eq!(host.messages_from(&from.name), expected);
@@ -65,17 +65,17 @@ async fn t22_two_that_dial_each_other_at_once_end_with_one_link_and_lose_nothing
             host.wait("a connection result", |reported| {
                 let result = reported
                     .iter()
-                    .find(|reported| matches!(reported, Told::Connection(..)));
+                    .find(|reported| matches!(reported, Report::Connection(..)));
                 result.cloned()
             })
             .await;
             let reported = host.reported.borrow().clone();
             let results: Vec<_> = reported
                 .iter()
-                .filter(|reported| matches!(reported, Told::Connection(..)))
+                .filter(|reported| matches!(reported, Report::Connection(..)))
                 .collect();
             assert_eq!(results.len(), 1);
-            assert!(matches!(results[0], Told::Connection(true, 0 | -14)));
+            assert!(matches!(results[0], Report::Connection(true, 0 | -14)));
             assert_eq!(host.comings_and_goings(), vec![joined(&other.name)]);
         }
     }
@@ -90,14 +90,14 @@ async fn lost_once_and_found(pair: &Pair) {
         for n in 0..50_u32 {
             one.send(&other.name, &n.to_be_bytes()).await;
         }
-        let last = Told::Message(one.name.clone(), 49_u32.to_be_bytes().to_vec());
+        let last = Report::Message(one.name.clone(), 49_u32.to_be_bytes().to_vec());
         other.wait_for(last, 1).await;
         everything_is_acknowledged(one).await;
     }
     for (one, other) in [(&pair.a, &pair.b), (&pair.b, &pair.a)] {
-        let heard = other.messages_from(&one.name);
+        let received = other.messages_from(&one.name);
         let expected: Vec<_> = (0..50_u32).map(|n| n.to_be_bytes().to_vec()).collect();
-        assert!(heard.ends_with(&expected), "in order, once");
+        assert!(received.ends_with(&expected), "in order, once");
         let there_and_back = vec![joined(&other.name), left(&other.name), joined(&other.name)];
         assert_eq!(one.comings_and_goings(), there_and_back);
     }
@@ -116,9 +116,9 @@ async fn members_behind_a_cut_cable_reconnect_when_it_is_mended() {
     pair.b.wait_for(left("a"), 1).await;
     heal_both(&pair.a, &pair.b);
     lost_once_and_found(&pair).await;
-    let heard = pair.b.messages_from("a");
+    let received = pair.b.messages_from("a");
     let kept: Vec<_> = (0..20_u8).map(|n| vec![n]).collect();
-    let before_the_last_50 = &heard[..heard.len() - 50];
+    let before_the_last_50 = &received[..received.len() - 50];
     assert!(before_the_last_50.ends_with(&kept), "once, in order");
 }
 
@@ -158,23 +158,23 @@ async fn every_channel_goes_on_over_the_next_link_where_it_stopped() {
     for n in 20..30 {
         send(n).await;
     }
-    let all = |reported: &[Told]| {
+    let all = |reported: &[Report]| {
         let messages = reported
             .iter()
-            .filter(|reported| matches!(reported, Told::Message(..)));
+            .filter(|reported| matches!(reported, Report::Message(..)));
         (messages.count() >= 30 * ways.len()).then_some(())
     };
     pair.b.wait("every message", all).await;
-    let heard = pair.b.messages_from("a");
+    let received = pair.b.messages_from("a");
     for how in ways {
-        let all = heard.iter().filter(|payload| payload[0] == how.channel);
+        let all = received.iter().filter(|payload| payload[0] == how.channel);
         let mut numbers: Vec<_> = all.map(|payload| payload[1]).collect();
         if !how.ordered {
             numbers.sort_unstable();
         }
         assert_eq!(numbers, (0..30).collect::<Vec<_>>(), "{how:?}");
     }
-    assert!(!heard.contains(&b"late".to_vec()));
+    assert!(!received.contains(&b"late".to_vec()));
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn a_member_that_is_kicked_behind_a_cut_cable_is_notified_when_it_is_mende
     heal_both(&pair.a, &pair.b);
     let reason = timeout(Duration::from_secs(30), is_over.recv()).await;
     assert_eq!(
-        reason.expect("it returns and is told"),
+        reason.expect("it returns and reports"),
         Some(EndReason::Kicked)
     );
     assert_eq!(other.connect(leader).await, (false, -18));
@@ -298,7 +298,7 @@ async fn a_disconnected_peer_stays_away_until_one_of_both_connects() {
     a.wait_for(joined("b"), 2).await;
     b.wait_for(joined("a"), 2).await;
     a.send("b", b"again").await;
-    b.wait_for(Told::Message("a".into(), b"again".to_vec()), 1)
+    b.wait_for(Report::Message("a".into(), b"again".to_vec()), 1)
         .await;
 }
 
@@ -342,7 +342,7 @@ async fn a_dial_that_began_before_disconnect_peer_does_not_lift_it() {
         let joins = host.times(&joined("p"));
         let result = host.wait("a connection result", |reported| {
             reported.iter().find_map(|reported| match reported {
-                Told::Connection(success, code) => Some((*success, *code)),
+                Report::Connection(success, code) => Some((*success, *code)),
                 _ => None,
             })
         });
@@ -364,8 +364,8 @@ async fn a_dial_that_began_before_disconnect_peer_does_not_lift_it() {
             () = back => {}
             taken = take_dial(&puppet) => panic!("the dial was given up: {taken:?}"),
         }
-        host.wait_for(Told::Connection(true, 0), 1).await;
-        assert_eq!(host.times(&Told::Connection(false, -18)), 1);
+        host.wait_for(Report::Connection(true, 0), 1).await;
+        assert_eq!(host.times(&Report::Connection(false, -18)), 1);
     }
 }
 
@@ -423,7 +423,7 @@ async fn calls_during_a_close_get_an_answer() {
                 tokio::task::spawn_blocking(move || {
                     for _ in 0..200 {
                         let _ = match n {
-                            0 => room.disconnect(&id("nobody")).is_ok(),
+                            0 => room.disconnect(&id("unknown")).is_ok(),
                             1 => room.set_leader(&id("a")).is_ok(),
                             2 => room.send_to(&id("b"), message(b"x")).is_ok(),
                             _ => room.enable_auto_election(true).is_ok(),

@@ -71,7 +71,7 @@ async fn a_counter_that_runs_away_costs_no_member_anything() {
     let far = MessageRole::Leader(Opaque::of(&led_by("m", u64::MAX)));
     member.send_as(0, 0x100, far, b"dropped").await;
     member.send(1, b"its own").await;
-    let own = Told::Message("m".to_owned(), b"its own".to_vec());
+    let own = Report::Message("m".to_owned(), b"its own".to_vec());
     pair.a.wait_for(own, 1).await;
     assert_eq!(pair.a.messages_from("m"), [b"its own".to_vec()]);
     assert_eq!((leader_of(&pair.a), leader_of(&pair.b)), (a, b));
@@ -110,7 +110,7 @@ async fn three_liars_in_a_row_cost_no_member_another_and_no_newcomer_its_place()
     .await;
     for host in [&pair.a, &pair.b] {
         c.send(&host.name, b"here to stay").await;
-        let reported = Told::Message("c".to_owned(), b"here to stay".to_vec());
+        let reported = Report::Message("c".to_owned(), b"here to stay".to_vec());
         host.wait_for(reported, 1).await;
         assert_eq!((host.times(&left("c")), c.times(&left(&host.name))), (0, 0));
     }
@@ -169,7 +169,7 @@ async fn some_addresses_are_never_dialled_at_any_peers_request() {
     pair.undisturbed("bad addresses").await;
     // a is the smaller id, so it would dial at once.
     let views = pair.a.room.snapshot().peers.len();
-    assert_eq!(views, 2, "b and m, nobody being dialled");
+    assert_eq!(views, 2, "b and m, and no dialled peer");
 }
 
 // A Mac has only 127.0.0.1 as a loopback address.
@@ -237,7 +237,7 @@ async fn a_peer_with_another_name_than_introduced_does_not_stay_in_dialling() {
     write_hello_ack(&mut send, &ack).await.expect("written");
     send.write_all(&first_words()).await.expect("written");
     pair.a.wait_for(joined("other"), 1).await;
-    eventually("nobody is called ghost", || {
+    eventually("no member is called ghost", || {
         pair.a.room.snapshot().peer("ghost").is_none()
     })
     .await;
@@ -371,7 +371,7 @@ async fn members_that_come_and_go_do_not_fill_the_memory_of_a_host_that_takes_no
     assert!(pair.a.has("b") && pair.b.has("a"));
     drop(look_up);
     let honest = Host::open("honest", "looks away");
-    eventually("everything is told", || {
+    eventually("everything is reported", || {
         !pair
             .a
             .room

@@ -29,13 +29,13 @@ struct Growth {
 
 impl Growth {
     fn begin() -> Self {
-        let before = resident_bytes().expect("Linux tells it");
+        let before = resident_bytes().expect("Linux reports it");
         let most = before;
         Self { before, most }
     }
 
     fn look(&mut self) {
-        let now = resident_bytes().expect("Linux tells it");
+        let now = resident_bytes().expect("Linux reports it");
         self.most = self.most.max(now);
     }
 
@@ -101,10 +101,10 @@ fn row_of(name: &str) -> String {
         .env("MMN_MEMORY_ATTACK", name)
         .output()
         .expect("it runs again");
-    let said = String::from_utf8_lossy(&output.stdout);
-    let row = said.lines().find(|line| line.starts_with("| "));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let row = printed.lines().find(|line| line.starts_with("| "));
     let complaint = String::from_utf8_lossy(&output.stderr);
-    let row = row.unwrap_or_else(|| panic!("{name}: {said}{complaint}"));
+    let row = row.unwrap_or_else(|| panic!("{name}: {printed}{complaint}"));
     println!("{row}");
     row.to_owned()
 }

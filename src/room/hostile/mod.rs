@@ -52,23 +52,23 @@ use crate::target::parse_target;
 
 /// An event that a host received, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Told {
+enum Report {
     Joined(String),
     Left(String),
     Message(String, Vec<u8>),
     Connection(bool, i32),
 }
 
-fn joined(name: &str) -> Told {
-    Told::Joined(name.to_owned())
+fn joined(name: &str) -> Report {
+    Report::Joined(name.to_owned())
 }
 
-fn left(name: &str) -> Told {
-    Told::Left(name.to_owned())
+fn left(name: &str) -> Report {
+    Report::Left(name.to_owned())
 }
 
-fn reported(from: &str, payload: &[u8]) -> Told {
-    Told::Message(from.to_owned(), payload.to_vec())
+fn reported(from: &str, payload: &[u8]) -> Report {
+    Report::Message(from.to_owned(), payload.to_vec())
 }
 
 /// Short timers, but a heartbeat timeout of 1 s: the machine that runs the tests may stall.
@@ -144,7 +144,7 @@ async fn eventually(what: &str, condition: impl Fn() -> bool) {
 struct Host {
     name: String,
     room: Arc<Room>,
-    reported: Arc<watch::Sender<Vec<Told>>>,
+    reported: Arc<watch::Sender<Vec<Report>>>,
 }
 
 impl Host {
@@ -189,7 +189,7 @@ impl Host {
         };
         let notify = Arc::clone(&reported);
         let result = move |result: &ConnectionResult| {
-            let event = Told::Connection(result.success, result.code);
+            let event = Report::Connection(result.success, result.code);
             notify.send_modify(|reported| reported.push(event));
         };
         let dispatch = room.dispatch();
@@ -205,7 +205,7 @@ impl Host {
     fn listen(&self) {
         let notify = Arc::clone(&self.reported);
         let receive = move |message: &Incoming| {
-            let event = Told::Message(message.from.to_string(), message.payload.to_vec());
+            let event = Report::Message(message.from.to_string(), message.payload.to_vec());
             notify.send_modify(|reported| reported.push(event));
         };
         let dispatch = self.room.dispatch();
@@ -238,7 +238,7 @@ impl Host {
             reported[before..]
                 .iter()
                 .find_map(|reported| match reported {
-                    Told::Connection(success, code) => Some((*success, *code)),
+                    Report::Connection(success, code) => Some((*success, *code)),
                     _ => None,
                 })
         })
@@ -246,7 +246,7 @@ impl Host {
     }
 
     /// Waits until the host has received what `find` looks for.
-    async fn wait<T>(&self, what: &str, find: impl Fn(&[Told]) -> Option<T>) -> T {
+    async fn wait<T>(&self, what: &str, find: impl Fn(&[Report]) -> Option<T>) -> T {
         let mut reported = self.reported.subscribe();
         let seen = tokio::time::timeout(
             TIMEOUT,
@@ -255,25 +255,25 @@ impl Host {
         if seen.await.is_err() {
             let reported = self.reported.borrow();
             let last = &reported[reported.len().saturating_sub(50)..];
-            panic!("{} was not told of {what}; last: {last:#?}", self.name);
+            panic!("{} was not notified of {what}; last: {last:#?}", self.name);
         }
         find(&self.reported.borrow()).expect("just seen, and nothing is taken back")
     }
 
-    async fn wait_for(&self, event: Told, times: usize) {
+    async fn wait_for(&self, event: Report, times: usize) {
         let what = format!("{event:?}, {times} times");
-        let enough = |reported: &[Told]| (times_in(reported, &event) >= times).then_some(());
+        let enough = |reported: &[Report]| (times_in(reported, &event) >= times).then_some(());
         self.wait(&what, enough).await;
     }
 
-    fn times(&self, event: &Told) -> usize {
+    fn times(&self, event: &Report) -> usize {
         times_in(&self.reported.borrow(), event)
     }
 
     /// The events without messages and connection results.
-    fn comings_and_goings(&self) -> Vec<Told> {
+    fn comings_and_goings(&self) -> Vec<Report> {
         let reported = self.reported.borrow();
-        let is_state = |reported: &&Told| matches!(reported, Told::Joined(_) | Told::Left(_));
+        let is_state = |reported: &&Report| matches!(reported, Report::Joined(_) | Report::Left(_));
         reported.iter().filter(is_state).cloned().collect()
     }
 
@@ -299,7 +299,7 @@ impl Host {
         reported
             .iter()
             .filter_map(|reported| match reported {
-                Told::Message(from, payload) if from == peer => Some(payload.clone()),
+                Report::Message(from, payload) if from == peer => Some(payload.clone()),
                 _ => None,
             })
             .collect()
@@ -316,7 +316,7 @@ impl Host {
     }
 }
 
-fn times_in(reported: &[Told], event: &Told) -> usize {
+fn times_in(reported: &[Report], event: &Report) -> usize {
     reported
         .iter()
         .filter(|reported| *reported == event)
@@ -355,7 +355,7 @@ impl Pair {
         for (one, other) in [(&self.a, &self.b), (&self.b, &self.a)] {
             assert_eq!(one.times(&joined(&other.name)), 1, "after {after}");
             assert_eq!(one.times(&left(&other.name)), 0, "after {after}");
-            let reported = Told::Message(one.name.clone(), payload.to_vec());
+            let reported = Report::Message(one.name.clone(), payload.to_vec());
             let before = other.times(&reported);
             one.send(&other.name, payload).await;
             other.wait_for(reported, before + 1).await;

@@ -108,8 +108,8 @@ async fn each_dial_of_many_names_has_one_result_within_its_time() {
     for number in 0..DIALS {
         connect_by_name(&host, &format!("host{number}.example:9"));
     }
-    let results = |reported: &[Told]| {
-        let is_result = |reported: &&Told| matches!(reported, Told::Connection(false, _));
+    let results = |reported: &[Report]| {
+        let is_result = |reported: &&Report| matches!(reported, Report::Connection(false, _));
         reported.iter().filter(is_result).count()
     };
     host.wait("results", |reported| {
@@ -146,10 +146,10 @@ async fn a_resolver_that_fails_or_panics_ends_its_dial_and_no_other() {
             .await;
         let reported = host.reported.borrow()[before].clone();
         assert!(
-            matches!(reported, Told::Connection(false, _)),
+            matches!(reported, Report::Connection(false, _)),
             "{name}: {reported:?}"
         );
     }
     connect_by_name(&host, &format!("here.example:{}", other.port()));
-    host.wait_for(Told::Connection(true, 0), 1).await;
+    host.wait_for(Report::Connection(true, 0), 1).await;
 }

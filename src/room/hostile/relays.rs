@@ -232,7 +232,7 @@ async fn life_of_b(pair: &Pair, session: &str) -> Incarnation {
 }
 
 /// Checks that b's broadcasts arrive as before, after the member is deposed.
-async fn b_is_heard_again(pair: &Pair) {
+async fn messages_of_b_arrive_again(pair: &Pair) {
     pair.a.room.set_leader(&id("a")).expect("itself");
     eventually("b follows again", || {
         leader_of(&pair.b).as_deref() == Some("a")
@@ -244,9 +244,9 @@ async fn b_is_heard_again(pair: &Pair) {
         expected.push(vec![n]);
     }
     pair.a.wait_for(reported("b", &[19]), 1).await;
-    let heard = pair.a.messages_from("b").into_iter();
-    let heard: Vec<_> = heard.filter(|payload| payload.len() == 1).collect();
-    assert_eq!(heard, expected);
+    let received = pair.a.messages_from("b").into_iter();
+    let received: Vec<_> = received.filter(|payload| payload.len() == 1).collect();
+    assert_eq!(received, expected);
 }
 
 #[tokio::test]
@@ -275,7 +275,7 @@ async fn a_leader_that_invents_an_incarnation_of_another_does_not_silence_it() {
     pair.a.wait_for(reported("m", b"behind"), 1).await;
     assert_eq!(pair.a.times(&reported("b", b"forged")), 0);
     assert_eq!(pair.a.room.dropped_relays() - before, 3);
-    b_is_heard_again(&pair).await;
+    messages_of_b_arrive_again(&pair).await;
 }
 
 #[tokio::test]
@@ -294,7 +294,7 @@ async fn a_leader_that_invents_numbers_of_another_does_not_silence_it() {
         member.send_as(seq, 0x100, role, b"forged").await;
     }
     pair.a.wait_for(reported("b", b"forged"), 201).await;
-    b_is_heard_again(&pair).await;
+    messages_of_b_arrive_again(&pair).await;
 }
 
 /// Deposes the member: a leads again.
@@ -337,9 +337,9 @@ async fn numbers_that_a_former_leader_uses_up_cost_the_origin_nothing() {
         expected.push(vec![n]);
     }
     pair.a.wait_for(reported("b", &[19]), 1).await;
-    let heard = pair.a.messages_from("b").into_iter();
-    let heard: Vec<_> = heard.filter(|payload| payload.len() == 1).collect();
-    assert_eq!(heard, expected, "each once");
+    let received = pair.a.messages_from("b").into_iter();
+    let received: Vec<_> = received.filter(|payload| payload.len() == 1).collect();
+    assert_eq!(received, expected, "each once");
 }
 
 #[tokio::test]
@@ -377,7 +377,7 @@ async fn a_former_leader_may_relay_for_a_moment_only() {
     pair.a.wait_for(reported("m", b"behind"), 1).await;
     assert_eq!(pair.a.messages_from("b").len(), delivered);
     assert!(pair.a.room.dropped_relays() >= before + 5);
-    b_is_heard_again(&pair).await;
+    messages_of_b_arrive_again(&pair).await;
 }
 
 /// A room of four that a leads. The leader is cut off from d, which gives it up soon; the leader does not notice.

@@ -68,7 +68,7 @@ async fn a_member_whose_clock_was_set_back_replaces_its_dead_incarnation() {
     let reported = [joined("b"), joined("c"), left("c"), joined("c")];
     assert_eq!(pair.a.comings_and_goings(), reported);
     again.send("a", b"I am back").await;
-    let message = Told::Message("c".into(), b"I am back".to_vec());
+    let message = Report::Message("c".into(), b"I am back".to_vec());
     pair.a.wait_for(message, 1).await;
     pair.undisturbed("a clock that was set back").await;
 }

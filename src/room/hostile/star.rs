@@ -49,12 +49,12 @@ fn packet_to(target: VirtualId) -> Vec<u8> {
 
 /// Messages of a star's host to a guest.
 #[derive(Default)]
-struct Said {
+struct ReadFrames {
     frames: Vec<String>,
     keys: BTreeMap<PeerId, Fingerprint>,
 }
 
-impl Said {
+impl ReadFrames {
     /// Reads until the host has named `other`; returns its key.
     async fn until_named(&mut self, member: &mut Member, other: &str) -> Fingerprint {
         loop {
@@ -86,13 +86,13 @@ async fn no_message_to_a_guest_holds_another_guests_address() {
     let spy = Attacker::new("spy", session);
     let mut member = spy.join_unseen(&host, &guest_hello(&spy)).await;
     host.wait_for(joined("spy"), 1).await;
-    let mut said = Said::default();
-    said.until_named(&mut member, "before").await;
+    let mut read = ReadFrames::default();
+    read.until_named(&mut member, "before").await;
     let after = guest("after", session, &host).await;
-    said.until_named(&mut member, "after").await;
+    read.until_named(&mut member, "after").await;
     for other in [&before, &after] {
         let port = format!(":{}", other.port());
-        let frames = said.frames.iter();
+        let frames = read.frames.iter();
         let leaks: Vec<_> = frames.filter(|frame| frame.contains(&port)).collect();
         assert!(leaks.is_empty(), "{leaks:?}");
     }
@@ -130,10 +130,10 @@ async fn invalid_tunnel_packets_cost_only_their_sender_the_link() {
     let attacker = Attacker::new("noise", session);
     let mut member = attacker.join_unseen(&host, &guest_hello(&attacker)).await;
     host.wait_for(joined("noise"), 1).await;
-    let mut said = Said::default();
+    let mut read = ReadFrames::default();
     let keys = [
-        said.until_named(&mut member, "one").await,
-        said.until_named(&mut member, "two").await,
+        read.until_named(&mut member, "one").await,
+        read.until_named(&mut member, "two").await,
     ];
     for n in 0..2000_u32 {
         let key = match n % 3 {

@@ -304,7 +304,7 @@ async fn after_five_wrong_guesses_an_address_is_refused_and_members_stay() {
     let honest = Host::open("honest", "right");
     let start = Instant::now();
     assert_eq!(honest.connect(&pair.a).await, (false, -22));
-    assert!(start.elapsed() < Duration::from_secs(2), "told at once");
+    assert!(start.elapsed() < Duration::from_secs(2), "reported at once");
     pair.undisturbed("wrong guesses").await;
     // b's room was not guessed at.
     assert_eq!(honest.connect(&pair.b).await, (true, 0));
@@ -393,7 +393,7 @@ async fn a_peer_dialled_twice_by_hand_is_connected_already() {
 #[tokio::test]
 async fn an_acceptor_cannot_make_a_failure_look_like_success() {
     let pair = Pair::settled("liar").await;
-    for (said, seen) in [(-14, -4), (5, -4), (i32::MIN, -4), (-13, -13)] {
+    for (sent, seen) in [(-14, -4), (5, -4), (i32::MIN, -4), (-13, -13)] {
         let liar = Attacker::new("liar", "liar");
         let accept = async {
             let connection = liar.process.accept().await.expect("dialled");
@@ -401,7 +401,7 @@ async fn an_acceptor_cannot_make_a_failure_look_like_success() {
             let (mut send, mut recv) = admitted.expect("the room is known");
             in_time(read_hello(&mut recv)).await.expect("a Hello");
             let ack = HelloAck {
-                code: said,
+                code: sent,
                 kicked: false,
                 reason: 0,
                 bytes: Vec::new(),
@@ -412,7 +412,7 @@ async fn an_acceptor_cannot_make_a_failure_look_like_success() {
         };
         let address = liar.process.address();
         let (result, _) = tokio::join!(pair.a.connect_address(address), accept);
-        assert_eq!(result, (false, seen), "when it says {said}");
+        assert_eq!(result, (false, seen), "when it answers {sent}");
     }
     pair.undisturbed("a liar").await;
 }

@@ -115,13 +115,13 @@ fn in_a_process_of_its_own(strategy: &str, role: &str) {
         .env("MMN_WILD_ROLE", role)
         .output()
         .expect("it runs again");
-    let (said, complained) = (
+    let (printed, complained) = (
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr),
     );
-    println!("{said}{complained}");
+    println!("{printed}{complained}");
     assert!(output.status.success(), "{}", output.status);
-    assert!(said.contains("1 passed"), "the test has another name");
+    assert!(printed.contains("1 passed"), "the test has another name");
 }
 
 fn setting(name: &str) -> Option<u64> {

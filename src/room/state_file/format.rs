@@ -115,7 +115,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Content, Undecodable> {
         return Err(Version(version));
     }
     if u64::from(number(4)) + DIGEST_BYTES as u64 != rest.len() as u64 {
-        return Err(Damaged("its length is not what it says"));
+        return Err(Damaged("its length differs from its header"));
     }
     let (signed, digest) = bytes.split_at(bytes.len() - DIGEST_BYTES);
     if Sha256::digest(signed).as_slice() != digest {

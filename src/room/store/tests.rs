@@ -15,7 +15,7 @@ use crate::room::opening::Outside;
 use crate::room::{Closed, Room};
 
 /// Longer than any step takes, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Passes every request to the test.
 struct Played(Sender<(Call, Request)>);
@@ -36,7 +36,7 @@ struct Hanging;
 
 impl Store for Hanging {
     fn request(&mut self, _: Call, _: Request) {
-        tokio::task::spawn_blocking(|| std::thread::sleep(PATIENCE));
+        tokio::task::spawn_blocking(|| std::thread::sleep(TIMEOUT));
     }
 }
 
@@ -92,7 +92,7 @@ fn answer_until(
 ) {
     let mut own = None;
     loop {
-        let (call, request) = requests.recv_timeout(PATIENCE).expect("it asks");
+        let (call, request) = requests.recv_timeout(TIMEOUT).expect("it asks");
         let is_last = last(&request);
         let answer = match request {
             Request::Grant { ttl } => Answer::Granted { lease: 0x77, ttl },
@@ -128,7 +128,7 @@ fn entry(entry: Option<Entry>) -> Answer {
 fn until_it_leads(room: &Room, leads: bool) {
     let began = Instant::now();
     while room.snapshot().is_leader != leads {
-        assert!(began.elapsed() < PATIENCE, "it leads: {leads}");
+        assert!(began.elapsed() < TIMEOUT, "it leads: {leads}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -194,7 +194,7 @@ fn no_call_and_no_end_waits_for_a_store_that_is_silent() {
     room.release_lock(name).expect("it waited");
     assert!(!room.snapshot().is_leader);
     room.close();
-    assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
+    assert!(began.elapsed() < TIMEOUT / 2, "{:?}", began.elapsed());
 }
 
 #[test]

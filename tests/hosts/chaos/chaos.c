@@ -229,7 +229,7 @@ static const char *any_peer(void)
 {
     switch (below(8)) {
     case 0: return bad_text();
-    case 1: return "nobody";
+    case 1: return "unknown";
     case 2: return ANY(OWN);
     default: return partner_name(one_in(2));
     }
@@ -241,7 +241,7 @@ static const char *stranger_mostly(void)
     static atomic_llong part_at_ms;
     long long at = atomic_load(&part_at_ms), now = now_ms();
     if (now >= at && atomic_compare_exchange_strong(&part_at_ms, &at, now + PART_EVERY_MS)) return any_peer();
-    return one_in(2) ? "nobody" : bad_text();
+    return one_in(2) ? "unknown" : bad_text();
 }
 
 static const char *any_session(void)
@@ -681,7 +681,7 @@ static void chaos(int seconds)
         /* With a partner in the room before the calls begin: on a busy machine they leave it little time to join. */
         int64_t deadline = now_ms() + EVENT_SECONDS * 1000;
         while (!atomic_load(&joins)) {
-            if (now_ms() > deadline) fail("nobody joined the first room");
+            if (now_ms() > deadline) fail("no member joined the first room");
             more.PollEvents(100);
             nap_ms(5);
         }

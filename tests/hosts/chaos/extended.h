@@ -339,7 +339,7 @@ static int kick(void)
 {
     struct message m = any_message();
     int second = one_in(256), length = one_in(8) ? 4000 : m.length;
-    const char *victim = second ? partner_name(1) : one_in(2) ? "nobody" : bad_text();
+    const char *victim = second ? partner_name(1) : one_in(2) ? "unknown" : bad_text();
     int accepted = code(more.KickPeer(victim, (int32_t)chance(), one_in(8) ? bytes : m.data, length));
     if (accepted) atomic_store(&removed, 1);
     return accepted;
@@ -350,7 +350,7 @@ static int kick_ex(void)
 {
     struct message m = any_message();
     uint32_t flags = one_in(2) ? MMN_KICK_BAN : one_in(4) ? (uint32_t)chance() : 0;
-    return code(more.KickPeerEx(one_in(2) ? "nobody" : bad_text(), flags, (int32_t)chance(), m.data, one_in(8) ? 4000 : m.length));
+    return code(more.KickPeerEx(one_in(2) ? "unknown" : bad_text(), flags, (int32_t)chance(), m.data, one_in(8) ? 4000 : m.length));
 }
 
 static int disconnect_ex(void)

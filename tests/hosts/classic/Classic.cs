@@ -566,8 +566,8 @@ internal static class Classic
             lock (Changed)
             {
                 List<string> own = Statuses.FindAll(status => status.StartsWith(third, StringComparison.Ordinal));
-                Equal(third + " 0," + third + " 1," + third + " 0", string.Join(",", own.ToArray()), "each change is told once");
-                Check(!Reconnects.Contains(third + " 2"), "nobody gave up");
+                Equal(third + " 0," + third + " 1," + third + " 0", string.Join(",", own.ToArray()), "each change is reported once");
+                Check(!Reconnects.Contains(third + " 2"), "no reconnection was given up");
             }
             Equal(0, Native.GetPeerStatus(Id(2)), "GetPeerStatus after the return");
         }

@@ -639,13 +639,13 @@ static void test_poll(void)
     ANSWERS(0, net.InitializeNetworkWithOptions("main", running_test, &options));
     ANSWERS(0, net.SendToPeer("main", (const uint8_t *)"x", 1, TYPE, 0));
     while (forked_inside == -1) {
-        int32_t told = net.PollEvents(100);
+        int32_t polled = net.PollEvents(100);
         if (forked_inside == 0) {
-            ANSWERS(MMN_NOT_INITIALIZED, told);
+            ANSWERS(MMN_NOT_INITIALIZED, polled);
             answers_as_before_initialization();
             exit(0);
         }
-        MUST(told >= 0);
+        MUST(polled >= 0);
     }
     ENDS_WELL(forked_inside);
     ANSWERS(0, net.SendToPeer("main", (const uint8_t *)"x", 1, TYPE, 0));

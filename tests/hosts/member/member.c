@@ -9,7 +9,7 @@
  *   ready SECONDS ADDRESS              the room is open
  *   view SECONDS PEERS LEADER          another number of connected peers, or another leader ("-": none)
  *   dialled SECONDS ADDRESS CODE       the result of a dial
- *   heard SECONDS MESSAGES REFUSED     received messages, and own broadcasts that were refused; on request
+ *   received SECONDS MESSAGES REFUSED  received messages, and own broadcasts that were refused; on request
  * Takes lines on standard input: "connect ADDRESS", "count", "leave" (shuts down and ends with 0). When the input ends, it
  * ends at once: no member outlives its test.
  */
@@ -25,7 +25,7 @@
 
 enum { TYPE = 0x0100, TALK_BYTES = 200 };
 
-static atomic_long heard, refused;
+static atomic_long received, refused;
 static atomic_int leaving;
 static const char *own_id = "?";
 
@@ -83,7 +83,7 @@ static void on_result(const char *address, uint8_t success, int32_t code)
 static void on_receive(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags)
 {
     (void)peer, (void)data, (void)length, (void)type, (void)flags;
-    atomic_fetch_add(&heard, 1);
+    atomic_fetch_add(&received, 1);
 }
 
 static void *talk(void *milliseconds)
@@ -136,7 +136,7 @@ int main(int argc, char **argv)
     while (fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = 0;
         if (strncmp(line, "connect ", 8) == 0) dial(line + 8);
-        else if (strcmp(line, "count") == 0) say("heard", "%ld %ld", atomic_load(&heard), atomic_load(&refused));
+        else if (strcmp(line, "count") == 0) say("received", "%ld %ld", atomic_load(&received), atomic_load(&refused));
         else if (strcmp(line, "leave") == 0) {
             atomic_store(&leaving, 1);
             must(net.ShutdownNetwork(), "ShutdownNetwork");

@@ -41,7 +41,7 @@ class Member:
         self.leader = None
         self.view_at = None  # time of the last change of peers and leader
         self.dialled_at = time.monotonic()
-        self.heard = None
+        self.received = None
         self.paused = False
         command = [str(room.program), "--id", name, "--session", room.session]
         if room.talk_ms:
@@ -60,19 +60,19 @@ class Member:
                 elif what == "view":
                     # A leader's name is one word here: the rooms of these tests use only such names.
                     self.view_at, self.peers, self.leader = float(at), int(rest[0]), rest[1]
-                elif what == "heard":
-                    self.heard = int(rest[0])
+                elif what == "received":
+                    self.received = int(rest[0])
                 self.room.changed.notify_all()
         with self.room.changed:
             self.room.changed.notify_all()
 
-    def tell(self, line):
+    def send_line(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
     def connect(self, contact):
         self.dialled_at = time.monotonic()
-        self.tell("connect " + contact.address)
+        self.send_line("connect " + contact.address)
 
     def alive(self):
         return self.process.poll() is None
@@ -84,7 +84,7 @@ class Member:
 
     def leave(self, seconds=15):
         """Leaves the room; the process must end with 0."""
-        self.tell("leave")
+        self.send_line("leave")
         try:
             code = self.process.wait(seconds)
         except subprocess.TimeoutExpired:

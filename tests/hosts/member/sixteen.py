@@ -36,7 +36,7 @@ def main():
         room.wait_until_ready(limit)
         figure("newcomer_through_another_ms", room.wait_until_meshed(limit) - newcomer.ready_at)
         for member in room.members:
-            member.tell("leave")
+            member.send_line("leave")
         for member in room.members:
             if member.process.wait(limit) != 0:
                 sys.exit(f"{member.name} left with exit code {member.process.returncode}")

@@ -45,7 +45,7 @@ class Soak:
         room.wait_until_ready(START_SECONDS)
         room.wait_until_meshed(HEAL_SECONDS)
         self.started_at = time.monotonic()
-        print(f"{'s':>6} {'KiB':>8} {'threads':>8} {'files':>6} {'peers':>6} {'leader':>7}   joins leaves kills pauses  heard", flush=True)
+        print(f"{'s':>6} {'KiB':>8} {'threads':>8} {'files':>6} {'peers':>6} {'leader':>7}   joins leaves kills pauses received", flush=True)
         next_action = next_sample = next_row = 0.0
         while (now := self.now()) < self.seconds:
             self.look_after(now)
@@ -137,11 +137,11 @@ class Soak:
 
     def row(self, now):
         keeper, counts = self.keeper, self.counts
-        keeper.tell("count")
+        keeper.send_line("count")
         _, kib, threads, descriptors = self.samples[-1]
         print(
             f"{now:6.0f} {kib:8} {threads:8} {descriptors:6} {keeper.peers:6} {keeper.leader or '-':>7}   {counts['join']:5}"
-            f" {counts['leave']:6} {counts['kill']:5} {counts['pause']:6} {keeper.heard or 0:6}",
+            f" {counts['leave']:6} {counts['kill']:5} {counts['pause']:6} {keeper.received or 0:8}",
             flush=True,
         )
 

@@ -106,7 +106,7 @@ class Inflow:
         self.count += 1
         self.digest.update(payload)
 
-    def told(self):
+    def report(self):
         return {"count": self.count, "missing": self.missing, "disorder": self.disorder, "digest": self.digest.hexdigest()}
 
 
@@ -154,10 +154,10 @@ class Puppet:
             pass  # a sleep would end a little later in one process than in another
         began = time.monotonic()
         try:
-            said = self.carry_out(command)
+            outcome = self.carry_out(command)
         except Exception:
-            said = {"fault": traceback.format_exc()}
-        self.say({"id": command["id"], "began": began, **said})
+            outcome = {"fault": traceback.format_exc()}
+        self.send({"id": command["id"], "began": began, **outcome})
 
     def carry_out(self, command):
         if "call" in command:
@@ -173,19 +173,19 @@ class Puppet:
         for place, kind in reversed(list(enumerate(kinds))):
             if kind is BYTES:
                 native.insert(place + 1, len(native[place] or b""))
-        return self.said(getattr(self.native, name)(*native))
+        return self.outcome(getattr(self.native, name)(*native))
 
-    def said(self, result):
+    def outcome(self, result):
         """A call's result, with the thread's last error where it failed."""
         if isinstance(result, bytes):
             result = result.decode()
-        said = {"result": result}
+        outcome = {"result": result}
         if result is None or isinstance(result, int) and result < 0:
-            said["error"] = self.native.GetLastErrorCode()
-            said["sentence"] = (self.native.GetLastErrorMessage() or b"").decode()
-        return said
+            outcome["error"] = self.native.GetLastErrorCode()
+            outcome["sentence"] = (self.native.GetLastErrorMessage() or b"").decode()
+        return outcome
 
-    def say(self, line):
+    def send(self, line):
         text = json.dumps(line) + "\n"
         with self.output:
             sys.stdout.write(text)
@@ -193,14 +193,14 @@ class Puppet:
 
     def event(self, name, *arguments, **more):
         at, thread = time.monotonic(), threading.get_native_id()
-        self.say({"event": name, "args": arguments, "at": at, "thread": thread, **more})
+        self.send({"event": name, "args": arguments, "at": at, "thread": thread, **more})
 
     def callback(self, name, *types):
-        tell = getattr(self, "on_" + name.lower(), lambda *arguments: self.event(name, *arguments))
+        handler = getattr(self, "on_" + name.lower(), lambda *arguments: self.event(name, *arguments))
 
         def called(*arguments):
             try:
-                tell(*(value.decode() if isinstance(value, bytes) else value for value in arguments))
+                handler(*(value.decode() if isinstance(value, bytes) else value for value in arguments))
                 self.react(name)
             except BaseException:
                 # ctypes would only print it, and the test would not notice.
@@ -242,21 +242,21 @@ class Puppet:
         are the fields of SeededOptions and its profile.
         """
         if options is not None:
-            said = self.open_with(peer, session, config, options)
+            outcome = self.open_with(peer, session, config, options)
         elif config is None:
-            said = self.call("InitializeNetwork", peer, session)
+            outcome = self.call("InitializeNetwork", peer, session)
         else:
             values = {name: default for name, _, default in CONFIG}
             assert set(config) <= set(values), f"no such fields: {set(config) - set(values)}"
             values.update(config)
-            said = self.said(
+            outcome = self.outcome(
                 self.native.InitializeNetworkWithConfig(
                     peer.encode(), session.encode(), ctypes.byref(Config(**values))
                 )
             )
-        if options is not None and said["result"] != OK:
-            return said
-        assert said["result"] == OK, said
+        if options is not None and outcome["result"] != OK:
+            return outcome
+        assert outcome["result"] == OK, outcome
         for name, callback in self.callbacks.items():
             register = getattr(self.native, f"Register{name}Callback", None)
             assert register is None or register(callback) == OK, name
@@ -282,7 +282,7 @@ class Puppet:
         for name, value in (config or {}).items():
             assert hasattr(settings.config, name), f"no such field: {name}"
             setattr(settings.config, name, value)
-        return self.said(self.native.InitializeNetworkWithOptions(peer.encode(), session.encode(), ctypes.byref(settings)))
+        return self.outcome(self.native.InitializeNetworkWithOptions(peer.encode(), session.encode(), ctypes.byref(settings)))
 
     def event_handler(self, _, pointer):
         event = pointer.contents
@@ -340,7 +340,7 @@ class Puppet:
                     if attempts is None and not per_second:
                         time.sleep(0.001)
                 else:
-                    failed = self.said(code)
+                    failed = self.outcome(code)
             took = time.monotonic() - began
             self.event(
                 "Streamed", kind, accepted=accepted, refused=refused, failed=failed, digest=digest.hexdigest(), took=took
@@ -358,7 +358,7 @@ class Puppet:
             inflow.watched = watch
             if watch is not None and inflow.count >= watch:
                 self.event("Inflow", peer, kind, watch)
-            return inflow.told()
+            return inflow.report()
 
     def do_strings(self, functions, threads, seconds):
         """From many threads: keeps the pointer that a function returned while the others call, then reads it once more.
@@ -398,7 +398,7 @@ def main():
     # A killed test cannot end a process that it stopped with SIGSTOP: PR_SET_PDEATHSIG can.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     puppet = Puppet()
-    puppet.say({"event": "Ready", "args": [], "at": time.monotonic()})
+    puppet.send({"event": "Ready", "args": [], "at": time.monotonic()})
     puppet.serve()
     # Without a leave, and without waiting.
     os._exit(0)

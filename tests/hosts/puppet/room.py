@@ -56,7 +56,7 @@ class Room:
         """
         puppet = Puppet(self, peer, host, environment)
         self.puppets.append(puppet)
-        self.wait(f"{peer} starts", lambda: puppet.told("Ready"))
+        self.wait(f"{peer} starts", lambda: puppet.reported("Ready"))
         for name, argument in (before or {}).items():
             puppet.ok(name, argument)
         refused = puppet.do("open", peer=peer, session=session or self.session, config=config, options=options)
@@ -164,13 +164,13 @@ class Puppet:
 
     def refused(self, code, name, *arguments, thread=None):
         """The error sentence of a call that must return that code."""
-        said = self.finish(self.begin(name, *arguments, thread=thread))
-        assert (said["result"], said.get("error")) == (code, code), f"{self.peer}: {name}{arguments} gave {said}"
-        return said["sentence"]
+        answer = self.finish(self.begin(name, *arguments, thread=thread))
+        assert (answer["result"], answer.get("error")) == (code, code), f"{self.peer}: {name}{arguments} gave {answer}"
+        return answer["sentence"]
 
     def ok(self, name, *arguments):
-        said = self.finish(self.begin(name, *arguments))
-        assert said["result"] == 0, f"{self.peer}: {name}{arguments} gave {said}"
+        answer = self.finish(self.begin(name, *arguments))
+        assert answer["result"] == 0, f"{self.peer}: {name}{arguments} gave {answer}"
 
     def begin(self, name, *arguments, thread=None, at=0):
         """Starts a call without waiting for it, at that time.monotonic(); `finish` takes the result of this."""
@@ -186,9 +186,9 @@ class Puppet:
     def finish(self, number, seconds=TIMEOUT_SECONDS):
         """The whole answer to that command: result, began, and error and sentence of a failed call."""
         self.room.wait(f"{self.peer} answers", lambda: number in self._answers, seconds)
-        said = self._answers.pop(number)
-        assert "fault" not in said, f"{self.peer}: {said['fault']}"
-        return said
+        answer = self._answers.pop(number)
+        assert "fault" not in answer, f"{self.peer}: {answer['fault']}"
+        return answer
 
     def address(self):
         """Its address for others."""
@@ -202,11 +202,11 @@ class Puppet:
 
     def dial_address(self, address):
         """Dials; the ConnectionResult as (success, code)."""
-        count = len(self.told("ConnectionResult"))
+        count = len(self.reported("ConnectionResult"))
         self.ok("ConnectToPeer", address)
-        self.room.wait(f"{self.peer}'s result of dialling {address}", lambda: len(self.told("ConnectionResult")) > count)
-        told, success, code = self.told("ConnectionResult")[count]
-        assert told == address, f"{self.peer} dialled {address} and was told of {told}"
+        self.room.wait(f"{self.peer}'s result of dialling {address}", lambda: len(self.reported("ConnectionResult")) > count)
+        dialled, success, code = self.reported("ConnectionResult")[count]
+        assert dialled == address, f"{self.peer} dialled {address} and was notified of {dialled}"
         return success, code
 
     def leave(self):
@@ -218,24 +218,24 @@ class Puppet:
 
     # -- its events
 
-    def told(self, event, *first):
+    def reported(self, event, *first):
         """The arguments of all events of that name that begin with `first`."""
         return [one["args"] for one in self.events if one["event"] == event and one["args"][: len(first)] == list(first)]
 
     def statuses(self, peer):
-        return [status for _, status in self.told("PeerStatus", peer)]
+        return [status for _, status in self.reported("PeerStatus", peer)]
 
     def reconnects(self, peer):
-        return [status for _, status in self.told("Reconnect", peer)]
+        return [status for _, status in self.reported("Reconnect", peer)]
 
     def leaders(self):
-        return [leader for (leader,) in self.told("LeaderChanged")]
+        return [leader for (leader,) in self.reported("LeaderChanged")]
 
     def leaderships(self):
-        return [leads for (leads,) in self.told("Leadership")]
+        return [leads for (leads,) in self.reported("Leadership")]
 
     def received(self):
-        return [tuple(message[:2]) for message in self.told("Receive")]
+        return [tuple(message[:2]) for message in self.reported("Receive")]
 
     def streamed(self, kind, seconds=TIMEOUT_SECONDS):
         """Waits for the end of a stream that it sends; returns the event."""
@@ -250,7 +250,7 @@ class Puppet:
         self.do("inflow", peer=sender.peer, kind=kind, watch=count)
         # The assertions below report what is missing, in numbers.
         with contextlib.suppress(AssertionError):
-            self.room.wait("all of it", lambda: self.told("Inflow", sender.peer, kind, count), seconds)
+            self.room.wait("all of it", lambda: self.reported("Inflow", sender.peer, kind, count), seconds)
         came = self.do("inflow", peer=sender.peer, kind=kind)
         expected = {"count": count, "missing": 0, "disorder": 0, "digest": event["digest"]}
         assert came == expected, f"{self.peer} from {sender.peer}: {came}, but {event} was sent"
@@ -287,9 +287,9 @@ class Puppet:
 
     def _read(self):
         for line in self.process.stdout:
-            said = json.loads(line)
+            message = json.loads(line)
             with self.room.changed:
-                self._take(said)
+                self._take(message)
                 self.room.changed.notify_all()
         code = self.process.wait()
         with self.room.changed:
@@ -297,12 +297,12 @@ class Puppet:
                 self.fault = f"ended by itself with {code}"
             self.room.changed.notify_all()
 
-    def _take(self, said):
-        if "id" in said:
-            self._answers[said["id"]] = said
+    def _take(self, message):
+        if "id" in message:
+            self._answers[message["id"]] = message
             return
-        self.events.append(said)
-        match said["event"], said["args"]:
+        self.events.append(message)
+        match message["event"], message["args"]:
             case "PeerStatus", [peer, 0]:
                 self.linked.add(peer)
             case "PeerStatus", [peer, _]:

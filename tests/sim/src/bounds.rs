@@ -94,8 +94,8 @@ impl Run<'_> {
         if self.world.sometimes.stale_recovered > 0 {
             // A voter that knows its votes again gets no votes and gives none until it has written that and reported it.
             let written = self.world.settings.disk.1;
-            let said = slowest_clock(self.world.settings.heartbeat_interval);
-            self.run_until(self.world.now + written + said + self.rtt());
+            let beat = slowest_clock(self.world.settings.heartbeat_interval);
+            self.run_until(self.world.now + written + beat + self.rtt());
         }
     }
 
@@ -201,12 +201,12 @@ impl Run<'_> {
         }
         self.world.calm_since = Some(self.world.now + ms(400));
         let mended_at = self.world.now;
-        let begun = self.world.checker.reigns_begun();
+        let begun = self.world.checker.leaderships_begun();
         self.within("P9", mended_at, LINKS_BACK, "links are down", Self::is_mesh);
         if !self.stays_with_the_larger() {
             return;
         }
-        let newly_elected = self.world.checker.reigns_begun() > begun;
+        let newly_elected = self.world.checker.leaderships_begun() > begun;
         let mut bound = self.rtt() * 4 + self.disks();
         let clear = ours != theirs && led_whole;
         if !clear {
@@ -258,7 +258,7 @@ impl Run<'_> {
         self.world.leave(leader);
         let bound = slowest_clock(SUCCESSION) + self.rtt() * 3 + self.disks();
         let others = move |run: &Self| run.agreed_without(leader);
-        self.within("P11", from, bound, "nobody follows", others);
+        self.within("P11", from, bound, "no member follows", others);
         self.come_back(leader);
     }
 
@@ -311,7 +311,7 @@ impl Run<'_> {
         {
             return;
         }
-        self.forget_reigns();
+        self.forget_leaderships();
         let bound = self.rtt() * 2 + self.disks();
         self.within("P11", from, bound, "the hand-over is not done", |run| {
             run.world.agreed() == Some(target)
@@ -380,7 +380,7 @@ impl Run<'_> {
     fn transfers_to_one(&mut self, from: Time, callers: &[usize], events_before: Vec<usize>) {
         let longest = slowest_clock(self.world.settings.election_timeout_max);
         let bound = longest * 2 + self.rtt() * 4 + self.disks();
-        self.within("P12", from, bound, "nobody leads", |run| {
+        self.within("P12", from, bound, "no member leads", |run| {
             run.world.agreed().is_some()
         });
         let calls = callers.to_vec();
@@ -396,7 +396,7 @@ impl Run<'_> {
     }
 
     fn call(&mut self, caller: usize, target: usize) -> bool {
-        self.forget_reigns();
+        self.forget_leaderships();
         let id = self.world.slots[target].id.clone();
         let result = self.world.command(caller, Command::SetLeader(id));
         if let Err(error) = &result {
@@ -599,7 +599,7 @@ impl Run<'_> {
         };
         let place = &self.world.slots[slot];
         let text = format!(
-            "{} was told {:?}{}",
+            "{} received {:?}{}",
             place.id,
             place.reported,
             self.world.describe()
@@ -630,6 +630,6 @@ pub(crate) fn costs_too_much(
         let text = format!("{messages} election messages of {size} nodes after one crash");
         return Some(("P18", text));
     }
-    let text = format!("nobody won the terms {wasted:?}, for which one node asked");
+    let text = format!("no candidate won the terms {wasted:?}, for which one node asked");
     (wasted.len() > most_wasted).then_some(("P15", text))
 }

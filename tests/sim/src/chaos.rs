@@ -336,7 +336,7 @@ impl<'a> Run<'a> {
     }
 
     /// Transfers that hosts ask for do not violate P14.
-    pub(crate) fn forget_reigns(&mut self) {
+    pub(crate) fn forget_leaderships(&mut self) {
         self.stability.reset();
     }
 

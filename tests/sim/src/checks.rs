@@ -181,7 +181,7 @@ impl Checker {
         let past = disk.map(|_| self.pasts.remove(&slot).unwrap_or_default());
         let kept = past.is_some();
         let mut past = past.unwrap_or_default();
-        past.go_by(id, disk.flatten());
+        past.adopt_file(id, disk.flatten());
         *self.births.entry(id.clone()).or_insert(0) += 1;
         self.ended.remove(id);
         self.lives.insert(
@@ -249,7 +249,7 @@ impl Checker {
     }
 
     /// Number of leaderships so far. A leader that goes above another record in place leads on.
-    pub fn reigns_begun(&self) -> u64 {
+    pub fn leaderships_begun(&self) -> u64 {
         self.begun
     }
 
@@ -293,7 +293,7 @@ impl Checker {
     /// A node's outputs and state after one input.
     pub fn observe(&mut self, slot: usize, outputs: &[Output], seen: &Seen<'_>) -> Checked {
         if let Some(life) = self.lives.get_mut(&slot) {
-            life.goes_by_its_file()?;
+            life.keeps_to_its_file()?;
             life.may_lead = seen.may_lead;
         }
         for output in outputs {
@@ -366,13 +366,16 @@ impl Checker {
                 ensure(
                     known.is_none() && !life.lost.contains_key(peer),
                     "P8",
-                    || format!("{} hears twice that {peer} joined", life.id),
+                    || format!("{} is notified twice that {peer} joined", life.id),
                 )?;
             }
             Output::Event(Event::Reconnecting(peer)) => {
                 let births = life.joined.remove(peer);
                 ensure(births.is_some(), "P8", || {
-                    format!("{} hears that {peer} is lost, who was not linked", life.id)
+                    format!(
+                        "{} is notified that {peer} is lost, who was not linked",
+                        life.id
+                    )
                 })?;
                 life.lost.insert(peer.clone(), births.unwrap_or(0));
             }
@@ -380,14 +383,20 @@ impl Checker {
                 let births = life.lost.remove(peer);
                 life.stays_out(peer)?;
                 ensure(births == life.linked.get(peer).copied(), "P8", || {
-                    format!("{} hears that {peer} is back, who was not lost", life.id)
+                    format!(
+                        "{} is notified that {peer} is back, who was not lost",
+                        life.id
+                    )
                 })?;
                 life.joined.insert(peer.clone(), births.unwrap_or(0));
             }
             Output::Event(Event::Left(Left { peer, why, .. })) => {
                 let births = life.joined.remove(peer).or_else(|| life.lost.remove(peer));
                 ensure(births.is_some(), "P8", || {
-                    format!("{} hears that {peer} left, who had not joined", life.id)
+                    format!(
+                        "{} is notified that {peer} left, who had not joined",
+                        life.id
+                    )
                 })?;
                 if *why == LeftReason::Kicked {
                     life.kicked.insert(peer.clone());
@@ -401,7 +410,7 @@ impl Checker {
             }
             Output::Event(Event::LeaderChanged(LeaderChange { new: leader, .. })) => {
                 ensure(life.reported != *leader, "P8", || {
-                    format!("{} is told {leader:?} twice in a row", life.id)
+                    format!("{} receives {leader:?} twice in a row", life.id)
                 })?;
                 if let Some(leader) = leader {
                     let gone = !life.joined.contains_key(leader)
@@ -413,7 +422,7 @@ impl Checker {
                     // Members that moved to the room of its namesake did not leave.
                     let was_given_up = self.namesakes.contains(&life.id);
                     ensure(!gone || one_of_two || was_given_up, "P8", || {
-                        format!("{} is told of leader {leader}, who left", life.id)
+                        format!("{} is notified of leader {leader}, who left", life.id)
                     })?;
                     let births = self.births.get(leader);
                     let same_life =
@@ -423,7 +432,7 @@ impl Checker {
                     let excused = self.disturbed || life.may_lead || one_of_two;
                     ensure(excused || !again, "P8", || {
                         format!(
-                            "{} is told again of leader {leader}, whose process ended",
+                            "{} is notified again of leader {leader}, whose process ended",
                             life.id
                         )
                     })?;
@@ -462,7 +471,7 @@ impl Checker {
         })?;
         ensure(life.reported.as_ref() == seen.leader, "P8", || {
             format!(
-                "{id} was told {:?} and shows {:?}",
+                "{id} received {:?} and shows {:?}",
                 life.reported, seen.leader
             )
         })?;
@@ -471,7 +480,7 @@ impl Checker {
             None => life.joined.len() == seen.members_count,
         };
         ensure(same, "P8", || {
-            format!("{id} was told {:?} and has {:?}", life.joined, seen.members)
+            format!("{id} received {:?} and has {:?}", life.joined, seen.members)
         })?;
         ensure(
             (seen.role == RoleKind::Leader) == seen.leads_under.is_some()

@@ -120,14 +120,14 @@ impl fmt::Display for Broken {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     members: [u16; MAX_NODES],
-    said: u32,
+    sent: u32,
 }
 
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let [a, b, c, d] = self.members.map(u64::from);
         hasher.write_u64(a | b << 16 | c << 32 | d << 48);
-        hasher.write_u64(self.said.into());
+        hasher.write_u64(self.sent.into());
     }
 }
 
@@ -192,7 +192,7 @@ impl<'a> Search<'a> {
         let mut members = Members::new(scope);
         let mut first = State {
             members: [0; MAX_NODES],
-            said: 0,
+            sent: 0,
         };
         for node in 0..scope.nodes {
             first.members[node] = members.born(node);
@@ -264,9 +264,9 @@ impl<'a> Search<'a> {
                     self.step(state, node, Act::Lose(other as u8), nexts);
                 }
             }
-            for at in 0..self.sets.list(state.said).len() {
-                let message = self.sets.list(state.said)[at];
-                self.step(state, node, Act::Hear(message), nexts);
+            for at in 0..self.sets.list(state.sent).len() {
+                let message = self.sets.list(state.sent)[at];
+                self.step(state, node, Act::Receive(message), nexts);
                 if self.scope.in_place {
                     self.step(state, node, Act::GoAbove(message), nexts);
                 }
@@ -294,22 +294,22 @@ impl<'a> Search<'a> {
         }
         let outcome = self.members.outcome(outcome);
         let (next, sends, mut broken) = (outcome.next, outcome.sends, outcome.broken);
-        let mut said = state.said;
+        let mut sent = state.sent;
         for message in sends.into_iter().flatten() {
-            let grown = self.sets.with(said, message);
-            if grown != said && broken.is_none() {
-                let before = self.sets.list(said);
+            let grown = self.sets.with(sent, message);
+            if grown != sent && broken.is_none() {
+                let before = self.sets.list(sent);
                 broken = self.members.conflict(message, before);
             }
-            said = grown;
+            sent = grown;
         }
-        if said == state.said && next == state.members[node] && broken.is_none() {
+        if sent == state.sent && next == state.members[node] && broken.is_none() {
             return;
         }
         let mut members = state.members;
         members[node] = next;
         if self.forgets && broken.is_none() {
-            said = self.without_the_past(&members, said);
+            sent = self.without_the_past(&members, sent);
         }
         if broken.is_none() {
             broken = self.members.rivals(&members[..self.scope.nodes]);
@@ -320,15 +320,15 @@ impl<'a> Search<'a> {
                 self.members.describe(&members[..self.scope.nodes]),
             )
         });
-        nexts.push((node, act, State { members, said }, broken));
+        nexts.push((node, act, State { members, sent }, broken));
     }
 
-    fn without_the_past(&mut self, members: &[u16; MAX_NODES], said: u32) -> u32 {
+    fn without_the_past(&mut self, members: &[u16; MAX_NODES], sent: u32) -> u32 {
         let members = &members[..self.scope.nodes];
-        let list = self.sets.list(said);
+        let list = self.sets.list(sent);
         let lasts = |message: &u16| self.members.may_matter(members, *message);
         if list.iter().all(lasts) {
-            return said;
+            return sent;
         }
         let rest = list.iter().copied().filter(lasts).collect();
         self.sets.number(rest)

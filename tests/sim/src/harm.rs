@@ -24,7 +24,7 @@ use crate::chaos::Run;
 use crate::world::World;
 
 /// A member that was heard from within this time is not presumed dead when its id is disputed.
-const HEARD_LATELY: Duration = Duration::from_millis(400);
+const RECENT: Duration = Duration::from_millis(400);
 /// Time after a host's request for a link with a leader in which that leader's bans can move a member.
 const INVITED_FOR: Duration = Duration::from_secs(10);
 
@@ -323,7 +323,7 @@ impl World {
                     LinkEnd::Silent => true,
                     LinkEnd::Kicked => self.may_be_out(other),
                     LinkEnd::RoomEnded => self.may_be_out(slot),
-                    LinkEnd::Replaced => !self.was_heard_lately(other, slot),
+                    LinkEnd::Replaced => !self.was_received_recently(other, slot),
                     LinkEnd::Violation(_) | LinkEnd::Disconnected | LinkEnd::Closed => false,
                     LinkEnd::OtherRoom => self.follows_one_that_may_be_out(other),
                     // A liar that leads binds ids and bans, and a host that dials a liar joins the liar's leader.
@@ -389,12 +389,12 @@ impl World {
         }
     }
 
-    fn was_heard_lately(&self, from: usize, to: usize) -> bool {
+    fn was_received_recently(&self, from: usize, to: usize) -> bool {
         self.slandered.disputed.contains(&from)
             && self.is_session_with_present_life(from, to)
             && self
                 .last_arrival(from, to)
-                .is_some_and(|at| self.now.since(at) < HEARD_LATELY)
+                .is_some_and(|at| self.now.since(at) < RECENT)
     }
 
     /// Whether a member was lost for as long as its place is kept, or itself reports that it gave up the session.

@@ -83,13 +83,13 @@ pub struct Link {
     /// Whether the end has closed the link.
     ended: [bool; 2],
     /// The end's answer to messages that still arrive after that.
-    said_at_end: [LinkEnd; 2],
+    given_ends: [LinkEnd; 2],
     /// Whether the room of the end was over when it closed the link.
     was_over_at_end: [bool; 2],
     /// From the end of that index to the other.
     pipes: [Pipe; 2],
     dial: u64,
-    said: Opaque,
+    opening_side: Opaque,
     /// Whether the dialler asks its room about the acceptor.
     asking: bool,
     admission: Option<Box<Admission>>,
@@ -511,13 +511,13 @@ impl World {
     /// Statement of leadership in its Hello, as the answer to one that `arrived` then. A liar's is forged.
     fn side(&self, slot: usize, process: &Process, arrived: Time) -> Opaque {
         let local = |time| process.clock.local(time);
-        let said = process.node.side_in_answer(local(self.now), local(arrived));
-        match (self.boasts.get(&slot), decoded::side(&said)) {
+        let side = process.node.side_in_answer(local(self.now), local(arrived));
+        match (self.boasts.get(&slot), decoded::side(&side)) {
             (Some(record), Some(side)) => Opaque::of(&Side {
                 record: record.clone(),
                 ..side
             }),
-            _ => said,
+            _ => side,
         }
     }
 
@@ -668,7 +668,7 @@ impl World {
             pending.link = Some(id);
         }
         let lives = [self.slots[from].life, self.slots[to].life];
-        let numbers = [hello, &answer].map(|said| (said.generation, said.losses));
+        let numbers = [hello, &answer].map(|opening| (opening.generation, opening.losses));
         let admission = Admission {
             hello: hello.clone(),
             key,
@@ -681,11 +681,11 @@ impl World {
                 lives,
                 up: [false, false],
                 ended: [false, false],
-                said_at_end: [LinkEnd::Closed, LinkEnd::Closed],
+                given_ends: [LinkEnd::Closed, LinkEnd::Closed],
                 was_over_at_end: [false, false],
                 pipes: [Pipe::default(), Pipe::default()],
                 dial,
-                said: hello.side.clone(),
+                opening_side: hello.side.clone(),
                 asking: false,
                 admission: Some(Box::new(admission)),
                 numbers,
@@ -819,7 +819,7 @@ impl World {
             return;
         };
         let [from, to] = link.slots;
-        let (dial, ours) = (link.dial, link.said.clone());
+        let (dial, ours) = (link.dial, link.opening_side.clone());
         let outlived = self.settings.hosts.asked && self.is_outlived(id, DIALLER, hello, key);
         let Some(process) = &self.slots[from].process else {
             return;
@@ -869,7 +869,7 @@ impl World {
         };
         if let Some(link) = self.links.get_mut(&id) {
             link.ended[end] = true;
-            link.said_at_end[end] = why;
+            link.given_ends[end] = why;
             link.was_over_at_end[end] = is_over;
             self.send_close(id, end, why);
         }
@@ -1034,8 +1034,8 @@ impl World {
                 // The transport answers arrivals on a link that it has closed.
                 Item::Message(envelope) => {
                     self.left_over(id, from, *envelope);
-                    let said = self.links.get(&id).map(|link| link.said_at_end[1 - from]);
-                    self.send_close(id, 1 - from, said.unwrap_or(LinkEnd::Closed));
+                    let given = self.links.get(&id).map(|link| link.given_ends[1 - from]);
+                    self.send_close(id, 1 - from, given.unwrap_or(LinkEnd::Closed));
                 }
             }
         }

@@ -7,7 +7,7 @@
 #[rustfmt::skip]
 pub const PLANS: &[(&str, &str)] = &[
     (
-        "a joiner told the room what its host had asked for before it joined (P16)",
+        "a joiner sent the room what its host had asked for before it joined (P16)",
         r#"{"seed":74,"size":5,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[35,40],"silence_is_reported":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[4],"steps":[],"heal_at_ms":9186,"phase":"Join"}"#,
     ),
     (
@@ -19,11 +19,11 @@ pub const PLANS: &[(&str, &str)] = &[
         r#"{"seed":5071,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_reported":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}]],"heal_at_ms":9533,"phase":"DeafLeader"}"#,
     ),
     (
-        "a new leader did not answer a limit that it heard before it led",
+        "a new leader did not answer a limit that it received before it led",
         r#"{"seed":2107,"size":7,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_reported":true,"keeps_keys":false},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[5,4,2],"steps":[[2635,{"Start":{"slot":6,"contact":1}}],[3212,{"Start":{"slot":3,"contact":6}}],[3299,{"Strays":{"copies":30,"leftovers":100,"passed":0,"most_ms":3000}}],[3553,{"Start":{"slot":1,"contact":1}}],[9358,{"SetLeader":{"calls":[[6,1],[4,4],[2,1],[6,1]]}}],[12101,{"Limit":{"max_peers":27}}],[13840,{"Crash":{"who":{"Slot":1},"back_ms":5117}}]],"heal_at_ms":13962,"phase":"Quiet"}"#,
     ),
     (
-        "a member whose new leader had kicked it before was not told that nobody leads (P8)",
+        "a member whose new leader had kicked it before was not notified that no member leads (P8)",
         r#"{"seed":331,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":true,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[10,10],"silence_is_reported":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[1285,{"Start":{"slot":3,"contact":2}}],[1519,{"Start":{"slot":2,"contact":2}}],[2246,{"Start":{"slot":1,"contact":1}}],[4443,{"Lie":{"liar":3,"victim":{"Slot":1},"words":"Leads","far":{"Above":1},"epoch":false}}],[4830,{"Pause":{"who":"Leader","for_ms":2022}}],[6046,{"Slander":{"liar":3,"victim":{"Slot":1},"about":1,"words":"RoomRules"}}]],"heal_at_ms":11337,"phase":"Quiet","liars":[true],"wall_clocks":[-852,886,1125]}"#,
     ),
     (
@@ -55,11 +55,11 @@ pub const PLANS: &[(&str, &str)] = &[
         r#"{"seed":9400024899,"size":7,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":true,"member_hold_ms":60000,"lateness_us":2468,"delay_ms":[10,10],"silence_is_reported":false,"keeps_keys":true},"observers":[1],"clocks":[977845,998977,984847,1019738,1002472,969788],"priorities":[],"apart":null,"absent":[],"roster":[0,2,3,4,5],"steps":[[0,{"Start":{"slot":1,"contact":0}}],[0,{"Start":{"slot":3,"contact":5}}],[0,{"Start":{"slot":4,"contact":4}}],[0,{"Start":{"slot":5,"contact":0}}],[3110,{"Limit":{"max_peers":2}}],[7237,{"Leave":{"who":"Leader","back_ms":2715}}]],"heal_at_ms":14849,"phase":"Join","hosts":{"asked":true,"decide":true,"talk":false},"first_term":1073741824}"#,
     ),
     (
-        "a voter that knew its votes again was asked to lead before it had said so (P12)",
+        "a voter that knew its votes again was asked to lead before it had reported so (P12)",
         r#"{"seed":5868,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":true,"member_hold_ms":3499,"lateness_us":1534,"delay_ms":[1,2],"silence_is_reported":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"roster":[0,1,2],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[100,{"Start":{"slot":1,"contact":0}}],[200,{"Start":{"slot":2,"contact":0}}],[3500,{"Delay":{"least_ms":100,"most_ms":150}}],[5699,{"Crash":{"who":{"Slot":0},"back_ms":2151}}],[5804,{"OldDisk":{"who":{"Slot":2},"writes_ago":2,"back_ms":730}}]],"heal_at_ms":6869,"phase":"OneCall","hosts":{"asked":true,"decide":true,"talk":false}}"#,
     ),
     (
-        "a link came about through a cut, and its ends compared what they had said before it (P14)",
+        "a link came about through a cut, and its ends compared what they had sent before it (P14)",
         r#"{"seed":9700193357,"size":4,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":2095,"delay_ms":[128,150],"silence_is_reported":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[279,{"Start":{"slot":3,"contact":1}}],[398,{"Start":{"slot":1,"contact":0}}],[2993,{"Start":{"slot":2,"contact":0}}],[8140,{"Flap":{"slot":3,"other":null,"period_ms":4000,"times":4}}]],"heal_at_ms":20550,"phase":"Quiet","hosts":{"asked":true,"decide":true,"talk":true}}"#,
     ),
     (

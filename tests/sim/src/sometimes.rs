@@ -146,18 +146,18 @@ counters! {
     /// A lost member learned that it was kicked.
     kicked_while_lost,
     /// A peer was not lost because its transport was alive.
-    peers_heard_beside_messages,
+    peers_alive_beside_messages,
     /// A message of a leader's host was delivered.
-    leaders_heard,
+    leaders_accepted,
     /// A message of a former leader's host was dropped.
-    deposed_leaders_not_heard,
+    deposed_leaders_ignored,
     /// A leader's record first arrived with a message of its host.
     leaders_found_by_data,
     /// A leader learned of its own assignment from a broadcast.
     assignments_found_by_data,
     /// A broadcast that the leader relayed was delivered, or dropped.
-    relays_heard,
-    relays_not_heard,
+    relays_accepted,
+    relays_ignored,
     /// A leader's record first arrived with a message that it relayed.
     leaders_found_by_relays,
     /// A host's message arrived on the link of its next process.
@@ -280,7 +280,7 @@ impl Sometimes {
                     message @ Message::Election(_) => {
                         if let Some(Stamped { stamp, message, .. }) = decoded::voting(message) {
                             asked |= matches!(message, ElectionMessage::PreVoteRequest { .. });
-                            self.said(slot, node, &stamp, &message, role);
+                            self.count_sent(slot, node, &stamp, &message, role);
                         }
                     }
                     Message::JoinRequest { request, candidate } => {
@@ -309,7 +309,7 @@ impl Sometimes {
         }
     }
 
-    fn said(
+    fn count_sent(
         &mut self,
         slot: usize,
         node: &Node,

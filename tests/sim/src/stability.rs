@@ -261,13 +261,13 @@ impl Stability {
             return None;
         }
         let text = if !node.is_leader() {
-            format!("{id} stopped leading, although {still:?} heard it and were heard")
+            format!("{id} stopped leading, although {still:?} received its messages, and it theirs")
         } else {
             let strays = |slot: &&usize| world.node(**slot).and_then(Node::leader) != Some(id);
             let stray = still.iter().find(strays)?;
             let shows = world.node(*stray).and_then(Node::leader);
             format!(
-                "{} turned from {id}, which it heard, to {shows:?}",
+                "{} turned from {id}, from which it received, to {shows:?}",
                 world.slots[*stray].id
             )
         };
@@ -292,12 +292,12 @@ fn is_up(world: &World, slot: usize, life: u64) -> bool {
 }
 
 fn link_works(world: &World, a: usize, b: usize, fresh: Duration) -> bool {
-    let heard = |from, to| {
+    let receives = |from, to| {
         world
             .last_arrival(from, to)
             .is_some_and(|at| world.now.since(at) < fresh)
     };
-    world.is_linked(a, b) && heard(a, b) && heard(b, a)
+    world.is_linked(a, b) && receives(a, b) && receives(b, a)
 }
 
 fn follows(world: &World, slot: usize, leader: usize, id: &PeerId, fresh: Duration) -> bool {

@@ -49,7 +49,7 @@ use crate::sometimes::Sometimes;
 use crate::trace::{Brief, Trace};
 pub use disk::File;
 use flood::{flood, places};
-use roster::{Tenure, Told};
+use roster::{Report, Tenure};
 
 pub use roster::Strike;
 pub use seeded::SeededPlaces;
@@ -765,7 +765,7 @@ impl World {
     pub fn command(&mut self, slot: usize, command: Command) -> Result<(), CommandError> {
         self.trace.add(
             self.now,
-            format_args!("{} is told {command:?}", self.slots[slot].id),
+            format_args!("{} receives {command:?}", self.slots[slot].id),
         );
         if let Command::SetLeader(_) | Command::TransferLeadership(_) = command {
             let longest = slowest_clock(self.settings.election_timeout_max);
@@ -828,7 +828,7 @@ impl World {
             .process
             .as_ref()
             .and_then(|process| self.reported_by(process, &input));
-        self.note_heard(slot, &input);
+        self.note_contact(slot, &input);
         let Some(process) = &mut self.slots[slot].process else {
             return Ok(());
         };
@@ -982,7 +982,7 @@ impl World {
                 let id = &self.slots[slot].id;
                 self.trace.add(
                     self.now,
-                    format_args!("{id} drops what {from} says: {value} > {bound}"),
+                    format_args!("{id} drops a message of {from}: {value} > {bound}"),
                 );
             }
             Output::Departed => self.exit(slot),
@@ -1112,7 +1112,7 @@ struct Before {
     /// Whether its room was over.
     over: bool,
     /// A voter's heartbeat about state files.
-    reported: Option<Told>,
+    reported: Option<Report>,
 }
 
 /// The present members as the host knows them, in order.

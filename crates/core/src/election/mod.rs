@@ -307,18 +307,20 @@ pub enum ElectionError {
     #[error("{0} may not lead")]
     IneligibleTarget(PeerId),
     /// `SetLeader` or `TransferLeadership` names a voter of a static quorum that may have forgotten votes (C2).
-    #[error("{0} may have forgotten votes, and does not lead until it has heard all other voters")]
+    #[error(
+        "{0} may have forgotten votes, and does not lead until it has received from all other voters"
+    )]
     StaleTarget(PeerId),
     /// Only the leader may transfer leadership, or call `SetLeader` where the room's rules restrict it to the leader.
     #[error("only the leader may do this")]
     NotLeader,
     /// With a static quorum `SetLeader` asks the leader whose heartbeats arrive here, and there is none.
     #[error(
-        "with a static quorum SetLeader asks the leader to hand over, and this node hears no leader"
+        "with a static quorum SetLeader asks the leader for a transfer, and this node receives no heartbeats of a leader"
     )]
     NoLeader,
     /// The leader yields, but no other connected peer may lead.
-    #[error("nobody else is connected who may lead")]
+    #[error("no other connected member may lead")]
     NoSuccessor,
     /// The strategy does not have this feature.
     #[error("the election strategy {strategy} does not support this")]

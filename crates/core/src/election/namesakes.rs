@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(
             namesakes.moves_to(Some(&own), false),
             None,
-            "one key moves nobody"
+            "one key moves no member"
         );
         namesakes.note(Time::ZERO, &id("x"), Some(other.clone()));
         assert_eq!(

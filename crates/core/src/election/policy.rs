@@ -112,11 +112,11 @@ impl RoomPolicy {
         macro_rules! compare {
             ($($field:ident),*) => {
                 $(if self.$field != other.$field {
-                    return Some(said!($field));
+                    return Some(both!($field));
                 })*
             };
         }
-        macro_rules! said {
+        macro_rules! both {
             ($field:ident) => {
                 (
                     stringify!($field),
@@ -126,6 +126,6 @@ impl RoomPolicy {
             };
         }
         compare!(strategy, quorum, merge, authority, topology);
-        (!self.host_mode.is_compatible_with(other.host_mode)).then(|| said!(host_mode))
+        (!self.host_mode.is_compatible_with(other.host_mode)).then(|| both!(host_mode))
     }
 }

@@ -240,7 +240,7 @@ pub enum Input {
         probe: Probe,
     },
     /// Other authenticated data arrived from a peer.
-    Heard {
+    OtherData {
         /// The peer.
         peer: PeerId,
     },

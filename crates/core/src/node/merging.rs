@@ -419,7 +419,9 @@ impl Node {
             return;
         };
         let mut reports = self.rules_of.iter();
-        if reports.any(|(from, said)| self.is_moved_by_bans_of(now, from, said.rules(), &own)) {
+        if reports
+            .any(|(from, reported)| self.is_moved_by_bans_of(now, from, reported.rules(), &own))
+        {
             self.give_up(now, &own, Conflict::Banned);
         }
     }

@@ -130,7 +130,7 @@ fn name_of(ban: &Ban) -> Kicked {
 
 /// The room rules that a member reported.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct Reported {
     /// The newest; they count when the member leads.
     rules: RoomRules,
     /// Whether they are still unprocessed.
@@ -146,7 +146,7 @@ pub(super) struct Delivery {
     is_due: bool,
 }
 
-impl Said {
+impl Reported {
     pub(super) fn rules(&self) -> &RoomRules {
         &self.rules
     }
@@ -208,8 +208,8 @@ impl Node {
 
     /// Removes the bans that are not on that leader's list. Returns the ids with bans that were in force.
     pub(super) fn drop_bans_unknown_to(&mut self, leader: &PeerId) -> Vec<PeerId> {
-        let said = self.rules_of.get(leader);
-        let bans = said.map_or(&[][..], |said| &said.rules.bans);
+        let reported = self.rules_of.get(leader);
+        let bans = reported.map_or(&[][..], |reported| &reported.rules.bans);
         let known: BTreeSet<_> = bans.iter().filter(|ban| !ban.lifted).map(name_of).collect();
         let is_unknown = |ban: &Ban| !ban.lifted && !known.contains(&name_of(ban));
         let bans = std::mem::take(&mut self.room_rules.bans);
@@ -254,16 +254,16 @@ impl Node {
         self.kicks.list_changed = true;
         let name = name_of(&ban);
         self.kicks.newest = self.kicks.newest.clone().max(ban.version.clone());
-        if let Some(said_by) = self.kicks.by.get_mut(&name) {
+        if let Some(known_by) = self.kicks.by.get_mut(&name) {
             let mut bans = self.room_rules.bans.iter_mut();
             let known = bans.find(|known| known.is_about(&ban.peer, ban.key));
             let Some(known) = known else {
                 debug_assert!(false, "somebody's word of no ban");
                 return false;
             };
-            if ban.lifted != known.lifted && ban.is_newer_than(known) || said_by.rank() < by.rank()
+            if ban.lifted != known.lifted && ban.is_newer_than(known) || known_by.rank() < by.rank()
             {
-                *said_by = by;
+                *known_by = by;
             }
             if ban.is_newer_than(known) {
                 *known = ban;
@@ -514,12 +514,13 @@ impl Node {
     pub(super) fn room_rules_deadline(&self) -> Option<Time> {
         let due = self.deliveries.values().filter(|delivery| delivery.is_due);
         let due = due.map(|delivery| delivery.pace.next());
-        let said = self.rules_of.values().filter(|said| said.is_new);
-        due.chain(said.map(|said| said.pace.next())).min()
+        let reported = self.rules_of.values().filter(|reported| reported.is_new);
+        due.chain(reported.map(|reported| reported.pace.next()))
+            .min()
     }
 
     pub(super) fn room_rules_due(&mut self, now: Time) {
-        for peer in filter_peers(&self.rules_of, |said| said.is_new) {
+        for peer in filter_peers(&self.rules_of, |reported| reported.is_new) {
             self.take_room_rules(now, &peer);
         }
         for peer in filter_peers(&self.deliveries, |delivery| delivery.is_due) {
@@ -541,31 +542,31 @@ impl Node {
             return;
         }
         match self.rules_of.get_mut(from) {
-            Some(said) => {
-                said.rules = rules;
-                said.is_new = true;
+            Some(reported) => {
+                reported.rules = rules;
+                reported.is_new = true;
             }
             None => {
-                let said = Said {
+                let reported = Reported {
                     rules,
                     is_new: true,
                     pace: room_rules_pace(now),
                 };
-                self.rules_of.insert(from.clone(), said);
+                self.rules_of.insert(from.clone(), reported);
             }
         }
         self.take_room_rules(now, from);
     }
 
     fn take_room_rules(&mut self, now: Time, from: &PeerId) {
-        let Some(said) = self.rules_of.get_mut(from) else {
+        let Some(reported) = self.rules_of.get_mut(from) else {
             return;
         };
-        if !said.pace.take(now) {
+        if !reported.pace.take(now) {
             return;
         }
-        said.is_new = false;
-        let rules = said.rules.clone();
+        reported.is_new = false;
+        let rules = reported.rules.clone();
         if self.leader() == Some(from) {
             self.adopt_limit(&rules);
             self.adopt_kicks_of_leader(now, from, rules.bans);
@@ -605,9 +606,9 @@ impl Node {
             self.send_room_rules_if_any(now, &leader);
         }
         // Rules that the leader sent before it was known to lead.
-        if let Some(said) = self.rules_of.get_mut(&leader) {
-            said.is_new = false;
-            let rules = said.rules.clone();
+        if let Some(reported) = self.rules_of.get_mut(&leader) {
+            reported.is_new = false;
+            let rules = reported.rules.clone();
             if rules.version > self.room_rules.version {
                 self.adopt_limit(&rules);
             }
@@ -633,9 +634,9 @@ impl Node {
     /// Processes reported rules again: this node leads now. Members that took it for the leader before it led do not
     /// repeat their reports.
     fn readopt_reported_rules(&mut self, now: Time) {
-        let said = self.rules_of.iter();
-        let said = said.map(|(peer, said)| (peer.clone(), said.rules.clone()));
-        for (peer, rules) in said.collect::<Vec<_>>() {
+        let reported = self.rules_of.iter();
+        let reported = reported.map(|(peer, reported)| (peer.clone(), reported.rules.clone()));
+        for (peer, rules) in reported.collect::<Vec<_>>() {
             if self.membership.get(&peer).is_some() && !self.ended {
                 self.adopt_reported_rules(now, &peer, rules);
             }

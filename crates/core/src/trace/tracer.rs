@@ -83,7 +83,7 @@ impl Tracer {
     pub fn input(&mut self, now: Time, node: &Node, input: &Input) {
         let what = match input {
             Input::Tick
-            | Input::Heard { .. }
+            | Input::OtherData { .. }
             | Input::HostDialing(_)
             | Input::HostSilentSince(_)
             | Input::WallClock(_)

@@ -166,7 +166,7 @@ fn each_wrong_field_of_the_etcd_strategy_has_its_sentence() {
         ),
         (
             refused(|options, _| options.set_leader_authority = MMN_AUTHORITY_LEADER_ONLY),
-            "set_leader_authority is 1, but with strategy 3 (etcd) nobody may call SetLeader; give 0, or another strategy".to_owned(),
+            "set_leader_authority is 1, but with strategy 3 (etcd) no member may call SetLeader; give 0, or another strategy".to_owned(),
         ),
         (
             refused(|options, _| options.host_mode = MMN_HOST_MODE_GUEST),

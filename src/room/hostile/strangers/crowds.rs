@@ -49,7 +49,7 @@ fn allowed_since(first: Instant) -> usize {
 }
 
 /// Dials and tests guesses in a loop; counts the guesses that were answered.
-async fn guess_by_dialling(address: SocketAddr, heard: Arc<AtomicUsize>) {
+async fn guess_by_dialling(address: SocketAddr, answered: Arc<AtomicUsize>) {
     let guesser = Attacker::new("guesser", "a guess");
     let limit = Duration::from_secs(8);
     loop {
@@ -66,7 +66,7 @@ async fn guess_by_dialling(address: SocketAddr, heard: Arc<AtomicUsize>) {
         if let Ok(Err(error)) = tokio::time::timeout(limit, guess).await
             && error.code() == -10
         {
-            heard.fetch_add(1, Ordering::Relaxed);
+            answered.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -77,14 +77,14 @@ async fn five_of_250_guessing_ports_are_served_and_honest_ones_get_in() {
     let pair = Pair::settled(SESSION).await;
     let member = Attacker::new("member", SESSION);
     let _link = member.join(&pair.a).await;
-    let heard = Arc::new(AtomicUsize::new(0));
+    let answered = Arc::new(AtomicUsize::new(0));
     let first = Instant::now();
     let mut guessers = JoinSet::new();
     for _ in 0..250 {
-        guessers.spawn(guess_by_dialling(pair.a.address(), Arc::clone(&heard)));
+        guessers.spawn(guess_by_dialling(pair.a.address(), Arc::clone(&answered)));
     }
-    let count = || heard.load(Ordering::Relaxed);
-    eventually("five guesses are heard", || count() >= 5).await;
+    let count = || answered.load(Ordering::Relaxed);
+    eventually("five guesses are answered", || count() >= 5).await;
     let began = Instant::now();
     // From another address a newcomer enters at once. From this one only former members do.
     let newcomer = open_elsewhere("newcomer", SESSION, quick());
@@ -215,8 +215,8 @@ async fn of_forty_dials_at_once_five_show_a_silent_acceptor_whether_it_guessed()
             connection.closed().await;
         });
     }
-    let results = |reported: &[Told]| {
-        let is_result = |reported: &&Told| matches!(reported, Told::Connection(false, _));
+    let results = |reported: &[Report]| {
+        let is_result = |reported: &&Report| matches!(reported, Report::Connection(false, _));
         (reported.iter().filter(is_result).count() == 40).then_some(())
     };
     host.wait("forty results", results).await;

@@ -36,11 +36,11 @@ impl Leader {
     pub(super) async fn step(
         &mut self,
         wild: &mut Wild<'_>,
-        heard: Record,
+        newest: Record,
         links: &mut [WildLink],
     ) {
-        if self.record.as_ref().is_none_or(|record| *record < heard) && self.has_rested(wild) {
-            self.record = Some(above(heard, &wild.me));
+        if self.record.as_ref().is_none_or(|record| *record < newest) && self.has_rested(wild) {
+            self.record = Some(above(newest, &wild.me));
             self.next_beat = None;
         }
         if let Some(record) = &self.record {
@@ -91,8 +91,8 @@ impl Leader {
     }
 }
 
-fn above(heard: Record, me: &Known) -> Record {
-    let mut record = heard;
+fn above(newest: Record, me: &Known) -> Record {
+    let mut record = newest;
     record.stamp.term = record.stamp.term.saturating_add(1);
     record.leader = Some(me.id.clone());
     record.leader_key = Some(me.key);

@@ -8,14 +8,14 @@ use super::*;
 pub(super) struct Common {
     pub(super) strategy: Strategy,
     /// The newest leadership that honest members follow.
-    pub(super) heard: Arc<Mutex<Record>>,
+    pub(super) newest: Arc<Mutex<Record>>,
     /// Carries links of others, if the attacker does that.
     pub(super) carrier: Option<Arc<Carrier>>,
 }
 
 impl Common {
     pub(super) fn newest(&self) -> Record {
-        self.heard.lock().expect("not poisoned").clone()
+        self.newest.lock().expect("not poisoned").clone()
     }
 
     fn note(&self, pulse: &Opaque) {
@@ -23,9 +23,9 @@ impl Common {
             Strategy::Seeded(_) => observed(pulse),
             _ => followed(pulse),
         };
-        let mut heard = self.heard.lock().expect("not poisoned");
-        if let Some(record) = record.filter(|record| *record > *heard) {
-            *heard = record;
+        let mut newest = self.newest.lock().expect("not poisoned");
+        if let Some(record) = record.filter(|record| *record > *newest) {
+            *newest = record;
         }
     }
 }

@@ -33,14 +33,14 @@ impl Conduct {
         }
     }
 
-    async fn step(&mut self, wild: &mut Wild<'_>, heard: Record, links: &mut [WildLink]) {
+    async fn step(&mut self, wild: &mut Wild<'_>, newest: Record, links: &mut [WildLink]) {
         match self {
             Self::Member => {
-                let stamp = Record::undecided(heard.stamp);
+                let stamp = Record::undecided(newest.stamp);
                 wild.record = wild.record.clone().max(stamp);
             }
-            Self::Leads(leader) => leader.step(wild, heard, links).await,
-            Self::Elected(voter) => voter.step(wild, heard, links).await,
+            Self::Leads(leader) => leader.step(wild, newest, links).await,
+            Self::Elected(voter) => voter.step(wild, newest, links).await,
         }
     }
 }
@@ -130,7 +130,7 @@ impl Attack {
         }
         let common = Common {
             strategy: self.policy.strategy,
-            heard: Arc::default(),
+            newest: Arc::default(),
             carrier: self.carrier.clone(),
         };
         self.conduct.begin();

@@ -29,13 +29,13 @@ impl Voter {
     pub(super) async fn step(
         &mut self,
         wild: &mut Wild<'_>,
-        heard: Record,
+        newest: Record,
         links: &mut [WildLink],
     ) {
         let now = Instant::now();
         if self.next_claim.is_none_or(|next| next <= now) {
             self.next_claim = Some(now + CLAIMS);
-            for message in self.claim(wild, &heard) {
+            for message in self.claim(wild, &newest) {
                 let message = Message::Election(Opaque::of(&message));
                 for link in &mut *links {
                     let _ = link.send_to_core(wild, message.clone()).await;
@@ -44,20 +44,20 @@ impl Voter {
         }
         wild.record = Record {
             leader: Some(wild.me.id.clone()),
-            ..heard
+            ..newest
         };
         wild.record.stamp.term = self.version;
     }
 
     /// Its election, and then the members that it makes up.
-    fn claim(&mut self, wild: &mut Wild<'_>, heard: &Record) -> Vec<Based> {
+    fn claim(&mut self, wild: &mut Wild<'_>, newest: &Record) -> Vec<Based> {
         let me = wild.me.id.clone();
         let mut messages = Vec::new();
-        if heard.leader.as_ref() != Some(&me) || heard.term() > self.version {
-            self.version = heard.term() + 1;
+        if newest.leader.as_ref() != Some(&me) || newest.term() > self.version {
+            self.version = newest.term() + 1;
             let basis = Observation {
                 leader: None,
-                version: heard.term(),
+                version: newest.term(),
             };
             let claim = Claim {
                 leader: me.clone(),

@@ -84,7 +84,7 @@ impl Life {
         let id = &self.id;
         ensure(self.reported.as_ref() == seen.leader, "P8", || {
             format!(
-                "{id} was told {:?} and shows {:?}",
+                "{id} received {:?} and shows {:?}",
                 self.reported, seen.leader
             )
         })?;
@@ -94,7 +94,7 @@ impl Life {
             "alternate",
             || {
                 format!(
-                    "{id} was told {:?}; it leads: {}, its election says {}",
+                    "{id} received {:?}; it leads: {}, its election gives {}",
                     self.reported, seen.leads, seen.machine_leads
                 )
             },
@@ -104,7 +104,7 @@ impl Life {
             None => self.joined.len() == seen.members_count,
         };
         ensure(same, "P8", || {
-            format!("{id} was told {:?} and has {:?}", self.joined, seen.members)
+            format!("{id} received {:?} and has {:?}", self.joined, seen.members)
         })
     }
 
@@ -161,7 +161,7 @@ impl Life {
                 continue;
             };
             ensure(reached.insert(to), "flood", || {
-                format!("{id} says two things to {to} at once")
+                format!("{id} makes two different claims to {to} at once")
             })?;
             ensure(sequence > self.gossip.sequence, "order", || {
                 format!(

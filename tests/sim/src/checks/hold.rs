@@ -15,7 +15,7 @@ use super::{Checked, Checker, Life, RoleKind, Seen, ensure};
 #[derive(Debug, Default)]
 pub(super) struct Hold {
     /// The assigned leader in the input that is being taken.
-    receives: Option<Said>,
+    receives: Option<Evidence>,
     /// The record under which it followed the named leader. Or the record that it took from Hellos while it had no leader, if one
     /// of their senders was bound by it.
     bound_by: Option<Record>,
@@ -26,7 +26,7 @@ pub(super) struct Hold {
 }
 
 #[derive(Debug)]
-enum Said {
+enum Evidence {
     /// The leader of that record is alive.
     Lives(Record),
     /// A Hello brings that record, and names no living leader of it. Whether the record binds its sender.
@@ -50,7 +50,7 @@ impl Checker {
             return;
         };
         life.hold.receives = match (lives(input), input) {
-            (Some(record), _) => record.assigned.then_some(Said::Lives(record)),
+            (Some(record), _) => record.assigned.then_some(Evidence::Lives(record)),
             (None, Input::LinkUp(link)) => {
                 let sides = decoded::side(&link.ours).zip(decoded::side(&link.theirs));
                 sides.and_then(|(ours, theirs)| {
@@ -59,7 +59,7 @@ impl Checker {
                     let itself = record.leader.as_ref() == Some(&life.id) && !ours.lone;
                     let news = record > life.record || life.hold.taken.as_ref() == Some(&record);
                     let takes = life.reported.is_none() && news && !itself;
-                    takes.then_some(Said::Hello(record, theirs.hold_binds))
+                    takes.then_some(Evidence::Hello(record, theirs.hold_binds))
                 })
             }
             _ => None,
@@ -92,7 +92,7 @@ impl Checker {
             self.assigned.0.entry(record.clone()).or_default().0 = births;
         }
         let (record, binds) = match life.hold.receives.take() {
-            Some(Said::Lives(record)) => {
+            Some(Evidence::Lives(record)) => {
                 let follows = seen.followed.is_some() && seen.followed == record.leader.as_ref();
                 if follows
                     && record == *seen.record
@@ -102,7 +102,7 @@ impl Checker {
                 }
                 (record, follows)
             }
-            Some(Said::Hello(record, bound)) => {
+            Some(Evidence::Hello(record, bound)) => {
                 let waits = seen.leader.is_none() && record == *seen.record;
                 if waits {
                     life.hold.taken = Some(record.clone());
@@ -138,7 +138,7 @@ impl Life {
             && self.hold.released_under.as_ref() != record;
         ensure(!bound, "P7", || {
             format!(
-                "{} campaigns after the assigned {:?} was lost, and nobody allowed it",
+                "{} campaigns after the assigned {:?} was lost, and no host allowed it",
                 self.id, seen.record.leader
             )
         })

@@ -37,7 +37,7 @@ pub(super) struct Votes {
     /// Whether a process noticed that its file is not the newest, and none has received from all others since.
     noticed: bool,
     /// The largest stamp that others received, as far as the state file should contain it.
-    said: Stamp,
+    newest: Stamp,
 }
 
 impl Votes {
@@ -52,20 +52,20 @@ impl Votes {
         self.reported = kept;
         self.forgotten.append(&mut { forgotten });
         self.noticed = false;
-        self.said = copy
+        self.newest = copy
             .map(|copy| copy.record.stamp.clone())
             .unwrap_or_default();
     }
 
     /// A process of `me` starts with that file.
-    pub(super) fn go_by(&mut self, me: &PeerId, file: Option<&Saved>) {
+    pub(super) fn adopt_file(&mut self, me: &PeerId, file: Option<&Saved>) {
         self.spent
             .retain(|stamp| file.is_some_and(|file| knows_vote(file, stamp, me)));
     }
 
     pub(super) fn note(&mut self, stamp: &Stamp) {
-        if *stamp > self.said {
-            self.said = stamp.clone();
+        if *stamp > self.newest {
+            self.newest = stamp.clone();
         }
     }
 }
@@ -80,7 +80,7 @@ fn knows_vote(file: &Saved, stamp: &Stamp, candidate: &PeerId) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Noticed {
     /// Voters that it has received from since, and whether each of them has noticed the same.
-    heard: BTreeMap<PeerId, bool>,
+    reports: BTreeMap<PeerId, bool>,
     /// The largest record among theirs.
     above: Stamp,
     /// Whether it has received from all of them.
@@ -160,7 +160,7 @@ impl Checker {
 
     /// A node received from a voter with a record of that stamp; `others` are all voters but the node. Returns whether it knows
     /// enough now to vote again.
-    pub fn heard(
+    pub fn receive_report(
         &mut self,
         slot: usize,
         from: &PeerId,
@@ -177,12 +177,12 @@ impl Checker {
         if noticed.recovered {
             return false;
         }
-        noticed.heard.insert(from.clone(), stale);
+        noticed.reports.insert(from.clone(), stale);
         if *stamp > noticed.above {
             noticed.above = stamp.clone();
         }
-        let heard = |voter: &PeerId| noticed.heard.get(voter) == Some(&false);
-        noticed.recovered = others.iter().all(heard);
+        let is_sure = |voter: &PeerId| noticed.reports.get(voter) == Some(&false);
+        noticed.recovered = others.iter().all(is_sure);
         noticed.recovered
     }
 
@@ -194,11 +194,11 @@ impl Checker {
 
 impl Life {
     /// P3, P4: the file contains the statements of all earlier processes.
-    pub(super) fn goes_by_its_file(&self) -> Checked {
-        let said = &self.past.said;
-        ensure(self.record.stamp >= *said, "P3", || {
+    pub(super) fn keeps_to_its_file(&self) -> Checked {
+        let newest = &self.past.newest;
+        ensure(self.record.stamp >= *newest, "P3", || {
             format!(
-                "the file of {} knows {:?}, and others were told {said:?}",
+                "the file of {} knows {:?}, and others received {newest:?}",
                 self.id, self.record.stamp
             )
         })
@@ -217,9 +217,9 @@ impl Life {
         let knows = recovered && above && (noticed.is_some() || !self.past.noticed);
         ensure(!votes || knows, "P4", || {
             format!(
-                "{} lost votes, has heard {:?}, and votes in {stamp:?}",
+                "{} lost votes, has received {:?}, and votes in {stamp:?}",
                 self.id,
-                noticed.map(|noticed| &noticed.heard)
+                noticed.map(|noticed| &noticed.reports)
             )
         })
     }
@@ -246,7 +246,7 @@ pub(super) fn speaks(roster: &Roster, id: &PeerId, output: &Output) -> Checked {
         )
     );
     ensure(!votes || roster.contains(id), "P6", || {
-        format!("{id} is not on the roster and says {message:?}")
+        format!("{id} is not on the roster and sends {message:?}")
     })?;
     let weight = match decoded::pulse(&envelope.message) {
         Some(Pulse::Leads { weight, .. }) => weight as usize,

@@ -654,7 +654,7 @@ fn followers_of_an_assigned_leader_and_the_end_of_its_incarnation_are_known() {
     assert_eq!(checker.observe(0, &[shown("m")], &leads_now), Ok(()));
     assert!(
         !checker.is_followed_and_gone(&held, |_| false),
-        "nobody followed it"
+        "no member followed it"
     );
     checker.takes(1, &leads(&held));
     assert_eq!(
@@ -883,7 +883,7 @@ fn two_leaders_that_share_other_voters_than_forgetful_ones_are_reported() {
 fn a_voter_that_noticed_and_votes_before_it_has_received_from_all_others_is_reported() {
     let others = [id("a"), id("b")];
     // (received from a and b, the term in which it votes, the broken property)
-    for (heard, term, expected) in [
+    for (reports, term, expected) in [
         (&[("a", 2, false)][..], 3, "P4"),
         (&[("a", 2, false), ("b", 2, true)], 3, "P4"),
         (&[("a", 2, false), ("b", 3, false)], 3, "P4"),
@@ -893,13 +893,13 @@ fn a_voter_that_noticed_and_votes_before_it_has_received_from_all_others_is_repo
         checker.noticed(0);
         // Terms without a gap.
         checker.highest.insert(Epoch::default(), 3);
-        for (from, at, stale) in heard {
-            checker.heard(0, &id(from), &stamp(*at), *stale, &others);
+        for (from, at, stale) in reports {
+            checker.receive_report(0, &id(from), &stamp(*at), *stale, &others);
         }
         assert_eq!(
             property(votes_again(&mut checker, term, "b")),
             expected,
-            "{heard:?}"
+            "{reports:?}"
         );
     }
 }

@@ -303,7 +303,7 @@ impl World {
     /// # Errors
     /// The machine's.
     pub fn order(&mut self, slot: usize, input: Local) -> Result<(), ElectionError> {
-        self.note(format_args!("member-{slot} is told {input:?}"));
+        self.note(format_args!("member-{slot} receives {input:?}"));
         self.feed(slot, input)
     }
 
@@ -416,7 +416,7 @@ impl World {
                     false => process.open.remove(&call),
                 };
                 if is_open {
-                    self.note(format_args!("member-{member} hears {call}: {answer:?}"));
+                    self.note(format_args!("member-{member} receives {call}: {answer:?}"));
                     self.ask(member, (), |machine, now| {
                         let client = machine.store_client().expect("etcd is a store");
                         client.answered(now, call, answer);
@@ -639,7 +639,7 @@ impl World {
         let process = member.process.as_mut().expect("it runs");
         let life = process.life;
         let ElectionOutput::Extra(extra) = output else {
-            panic!("etcd elects, and nobody says {output:?}");
+            panic!("etcd elects, and no member gives {output:?}");
         };
         match extra {
             Extra::Engine { call, request } => {

@@ -43,7 +43,7 @@ pub enum Bug {
     /// It votes again when one other voter has reported its votes.
     RecoversAfterOne,
     /// A voter that lost its own file reports its votes to another one.
-    ForgetfulTells,
+    ForgetfulReports,
 }
 
 /// Bounds of an exploration.
@@ -118,25 +118,25 @@ enum Act {
     /// The process ends, and its state file is lost.
     LoseFile,
     /// It receives the votes of that voter.
-    ToldBy(u8),
+    ReportOf(u8),
     /// Begins a ballot above what it promised itself.
     Propose,
     /// Begins a ballot above every earlier one.
     Outbid,
-    Hear(u16),
+    Receive(u16),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     nodes: [u32; VOTERS],
-    said: u32,
+    sent: u32,
 }
 
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let [a, b, c] = self.nodes.map(u64::from);
         hasher.write_u64(a | b << 32);
-        hasher.write_u64(c | u64::from(self.said) << 32);
+        hasher.write_u64(c | u64::from(self.sent) << 32);
     }
 }
 
@@ -201,7 +201,7 @@ impl<'a> Search<'a> {
                 reported: None,
             })
         });
-        let first = State { nodes, said: 0 };
+        let first = State { nodes, sent: 0 };
         search.states.push(first);
         search.parents.push((0, 0, Act::Restart));
         search.known.insert(first, 0);
@@ -239,14 +239,16 @@ impl<'a> Search<'a> {
                     Act::Expire,
                     Act::Reset,
                     Act::LoseFile,
-                    Act::ToldBy(0),
-                    Act::ToldBy(1),
-                    Act::ToldBy(2),
+                    Act::ReportOf(0),
+                    Act::ReportOf(1),
+                    Act::ReportOf(2),
                     Act::Propose,
                     Act::Outbid,
                 ];
-                let heard = self.sets.list(state.said).to_vec();
-                let acts = own.into_iter().chain(heard.into_iter().map(Act::Hear));
+                let received = self.sets.list(state.sent).to_vec();
+                let acts = own
+                    .into_iter()
+                    .chain(received.into_iter().map(Act::Receive));
                 for act in acts {
                     let Some((next, text)) = self.step(state, node, act) else {
                         continue;
@@ -301,14 +303,14 @@ impl<'a> Search<'a> {
                     node.reported = Some(Default::default());
                 }
             }
-            Act::ToldBy(voter) => {
+            Act::ReportOf(voter) => {
                 let voter = usize::from(voter);
-                let teller = &self.nodes[state.nodes[voter] as usize];
-                let forgetful = teller.reported.is_some();
-                if voter == index || forgetful && self.scope.bug != Some(Bug::ForgetfulTells) {
+                let reporter = &self.nodes[state.nodes[voter] as usize];
+                let forgetful = reporter.reported.is_some();
+                if voter == index || forgetful && self.scope.bug != Some(Bug::ForgetfulReports) {
                     return None;
                 }
-                node.reported.as_mut()?[voter] = Some(teller.acceptor.clone());
+                node.reported.as_mut()?[voter] = Some(reporter.acceptor.clone());
                 node.recover(self.scope.bug);
             }
             Act::Propose => {
@@ -317,48 +319,48 @@ impl<'a> Search<'a> {
             }
             Act::Outbid => {
                 let own = node.acceptor.next_ballot(&self.ids[index]);
-                let said = self.sets.list(state.said).iter();
-                let counters = said.map(|message| self.messages[usize::from(*message)].counter());
+                let sent = self.sets.list(state.sent).iter();
+                let counters = sent.map(|message| self.messages[usize::from(*message)].counter());
                 let counter = counters.max().unwrap_or_default() + 1;
                 if counter <= own.counter {
                     return None;
                 }
                 self.propose(&mut node, Ballot { counter, ..own }, &mut sends)?;
             }
-            Act::Hear(message) => {
+            Act::Receive(message) => {
                 let message = self.messages[usize::from(message)].clone();
                 self.receive(&mut node, message, &mut sends);
             }
             Act::Restart | Act::Expire | Act::Reset | Act::LoseFile => return None,
         }
-        let mut said = state.said;
+        let mut sent = state.sent;
         let mut broken = None;
         for message in sends {
             if let Message::Elected { version, leader } = &message {
-                broken = self.other_leader(said, *version, leader).or(broken);
+                broken = self.other_leader(sent, *version, leader).or(broken);
             }
             let number = self.message_number(message);
-            said = self.sets.with(said, number);
+            sent = self.sets.with(sent, number);
         }
         let mut nodes = state.nodes;
         nodes[index] = self.node_number(node);
         if self.scope.bug.is_none() {
-            said = self.without_the_past(&nodes, said);
+            sent = self.without_the_past(&nodes, sent);
         }
-        let next = State { nodes, said };
+        let next = State { nodes, sent };
         (next != state || broken.is_some()).then_some((next, broken))
     }
 
     /// Drops state that can change nothing any more: histories that differ only in it are one.
-    fn without_the_past(&mut self, nodes: &[u32; VOTERS], said: u32) -> u32 {
-        let list = self.sets.list(said);
+    fn without_the_past(&mut self, nodes: &[u32; VOTERS], sent: u32) -> u32 {
+        let list = self.sets.list(sent);
         let rest: Box<[u16]> = list
             .iter()
             .copied()
             .filter(|message| self.may_matter(nodes, *message))
             .collect();
         if rest.len() == list.len() {
-            return said;
+            return sent;
         }
         self.sets.number(rest)
     }
@@ -402,9 +404,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn other_leader(&self, said: u32, version: u64, leader: &PeerId) -> Option<String> {
-        let mut said = self.sets.list(said).iter();
-        said.find_map(|message| match &self.messages[usize::from(*message)] {
+    fn other_leader(&self, sent: u32, version: u64, leader: &PeerId) -> Option<String> {
+        let mut sent = self.sets.list(sent).iter();
+        sent.find_map(|message| match &self.messages[usize::from(*message)] {
             Message::Elected {
                 version: other_version,
                 leader: other,
@@ -527,8 +529,8 @@ impl<'a> Search<'a> {
             let (parent, node, act) = self.parents[index];
             let name = &self.ids[usize::from(node)];
             lines.push(match act {
-                Act::Hear(message) => {
-                    format!("{name} hears {:?}", self.messages[usize::from(message)])
+                Act::Receive(message) => {
+                    format!("{name} receives {:?}", self.messages[usize::from(message)])
                 }
                 act => format!("{name}: {act:?}"),
             });

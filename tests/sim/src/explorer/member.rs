@@ -26,7 +26,7 @@ pub(crate) enum Act {
     /// It loses this node.
     Lose(u8),
     /// This message arrives.
-    Hear(u16),
+    Receive(u16),
     /// It leads, receives this record and campaigns above it in place.
     GoAbove(u16),
 }
@@ -107,7 +107,7 @@ pub(crate) struct Members<'a> {
     outcomes: Vec<Outcome>,
     /// By node state: outcomes of inputs other than messages, of messages, of campaigns in place.
     own: Vec<[u32; OWN_ACTS]>,
-    heard: Vec<Vec<u32>>,
+    received: Vec<Vec<u32>>,
     went_above: Vec<Vec<u32>>,
 }
 
@@ -141,7 +141,7 @@ impl<'a> Members<'a> {
             // Their numbers are `UNKNOWN` and `NOTHING`.
             outcomes: vec![nothing; 2],
             own: Vec::new(),
-            heard: Vec::new(),
+            received: Vec::new(),
             went_above: Vec::new(),
         }
     }
@@ -254,8 +254,8 @@ impl<'a> Members<'a> {
             Act::Restart => &mut self.own[member][1],
             Act::SetLeader(target) => &mut self.own[member][2 + target as usize],
             Act::Lose(other) => &mut self.own[member][2 + super::MAX_NODES + other as usize],
-            Act::Hear(message) => {
-                let memory = &mut self.heard[member];
+            Act::Receive(message) => {
+                let memory = &mut self.received[member];
                 let at = by_message(memory, message);
                 &mut memory[at]
             }
@@ -270,7 +270,7 @@ impl<'a> Members<'a> {
     fn ask(&mut self, number: u16, act: Act) -> Outcome {
         let before = self.members[number as usize].clone();
         let mut after = before.clone();
-        let said = match act {
+        let sent = match act {
             Act::Campaign => {
                 if before.rules.role() == RoleKind::Leader {
                     after.rules.step_down();
@@ -306,9 +306,9 @@ impl<'a> Members<'a> {
                 after.lost.insert(other as usize);
                 None
             }
-            Act::Hear(message) => self.receive(&mut after, &self.messages[message as usize]),
+            Act::Receive(message) => self.receive(&mut after, &self.messages[message as usize]),
         };
-        let broken = self.judge(&before, &after, act, said.as_ref());
+        let broken = self.judge(&before, &after, act, sent.as_ref());
         if after.rules.campaign().is_none() {
             after.asked.clear();
             after.votes.clear();
@@ -317,7 +317,7 @@ impl<'a> Members<'a> {
         let is_new = record != before.rules.record() && after.life == before.life;
         let record = (is_new && self.counts(before.node)).then(|| Message::Record(record.clone()));
         Outcome {
-            sends: [record, said].map(|said| said.map(|said| self.message(said))),
+            sends: [record, sent].map(|sent| sent.map(|sent| self.message(sent))),
             next: self.number(after),
             broken,
         }
@@ -420,14 +420,14 @@ impl<'a> Members<'a> {
         before: &Member,
         after: &Member,
         act: Act,
-        said: Option<&Message>,
+        sent: Option<&Message>,
     ) -> Option<&'static str> {
         let (old, new) = (before.rules.record(), after.rules.record());
         let forgets = act == Act::Restart && !self.keeps_its_state();
         let revoked = old.stamp == new.stamp
             && before.rules.voted_for().is_some()
             && before.rules.voted_for() != after.rules.voted_for();
-        let unfounded = match said {
+        let unfounded = match sent {
             Some(Message::Answer {
                 granted: true,
                 candidate,
@@ -552,7 +552,7 @@ impl<'a> Members<'a> {
         self.members.push(member);
         self.leads.push(leads);
         self.own.push([UNKNOWN; OWN_ACTS]);
-        self.heard.push(Vec::new());
+        self.received.push(Vec::new());
         self.went_above.push(Vec::new());
         number
     }
@@ -582,7 +582,7 @@ impl<'a> Members<'a> {
             Act::SetLeader(target) => format!("sets {} as leader", self.ids[target as usize]),
             Act::Restart => "restarts".to_owned(),
             Act::Lose(other) => format!("loses {}", self.ids[other as usize]),
-            Act::Hear(message) => format!("receives {}", self.describe_message(message)),
+            Act::Receive(message) => format!("receives {}", self.describe_message(message)),
             Act::GoAbove(message) => format!("goes above {}", self.describe_message(message)),
         };
         format!("{me} {act}: {}", self.show(after))
@@ -607,7 +607,7 @@ impl<'a> Members<'a> {
     fn show(&self, number: u16) -> String {
         let member = &self.members[number as usize];
         let rules = &member.rules;
-        let voted_for = rules.voted_for().map_or("nobody", PeerId::as_str);
+        let voted_for = rules.voted_for().map_or("none", PeerId::as_str);
         format!(
             "{} is {:?}, record {}, voted for {voted_for}",
             self.ids[member.node],

@@ -47,7 +47,7 @@ impl Run<'_> {
         match trial {
             Trial::Parts if whole => self.parts(),
             Trial::Crash if whole => self.leader_is_lost(rules, leader, true),
-            Trial::Farewell if whole => self.leader_is_lost(rules, leader, false),
+            Trial::Leave if whole => self.leader_is_lost(rules, leader, false),
             Trial::Yields if whole => self.leader_yields(rules, leader),
             Trial::Join if whole => self.somebody_joins(leader),
             Trial::Refused => self.asks_for_votes(),
@@ -223,7 +223,7 @@ impl Run<'_> {
             let reported = reported.map(|slot| &self.world.slots[slot]);
             let reported = reported.map(|slot| (slot.id.clone(), slot.reported.clone()));
             let text = format!(
-                "{leaders:?} led, and {reported:?} was told{}",
+                "{leaders:?} led, and {reported:?} was reported{}",
                 self.world.describe()
             );
             self.world.violate("stays", text);
@@ -385,7 +385,7 @@ impl Run<'_> {
             let leaders = run.world.leaders();
             leaders.len() == 1 && leaders[0] != leader
         };
-        self.within("failover", from, bound, "nobody follows", done);
+        self.within("failover", from, bound, "no member follows", done);
         let shown = bound + alive / 2 + self.trip();
         self.within("failover", from, shown, "not all show it", |run| {
             done(run) && run.is_led(&run.world.running())
@@ -451,7 +451,7 @@ impl Run<'_> {
         }
         let (alive, election) = (self.alive(), self.election());
         let bound = alive * 7 + election + self.trip();
-        self.within("yield", from, bound, "nobody leads again", |run| {
+        self.within("yield", from, bound, "no member leads again", |run| {
             run.world.leaders() == [leader]
         });
         self.world.gossip.lone_yielders += 1;

@@ -26,8 +26,9 @@ pub enum Trial {
     Parts,
     /// The leader crashes.
     Crash,
-    /// The leader leaves.
-    Farewell,
+    /// The leader leaves. Older plans have another name for it.
+    #[serde(alias = "Farewell")]
+    Leave,
     /// The leader yields.
     Yields,
     /// A member joins that may have led alone.
@@ -42,7 +43,7 @@ const TRIALS: [Trial; 9] = [
     Trial::Parts,
     Trial::Crash,
     Trial::Crash,
-    Trial::Farewell,
+    Trial::Leave,
     Trial::Yields,
     Trial::Join,
     Trial::Refused,

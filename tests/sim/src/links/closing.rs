@@ -28,7 +28,7 @@ impl World {
         if let Some(link) = self.links.get_mut(&id) {
             link.ended[end] = true;
         }
-        let said = match why {
+        let given = match why {
             LinkEnd::Disconnected | LinkEnd::RoomEnded | LinkEnd::Moved(_) | LinkEnd::OtherRoom => {
                 why
             }
@@ -38,14 +38,14 @@ impl World {
         let process = self.slots[slot].process.as_ref();
         let is_over = process.is_some_and(|process| process.node.is_over());
         if let Some(link) = self.links.get_mut(&id) {
-            link.said_at_end[end] = said;
+            link.given_ends[end] = given;
             link.was_over_at_end[end] = is_over;
         }
         self.stops_sending(id, end);
         match why {
             // The removed member closes the link, once it has read the reason.
-            LinkEnd::Kicked => self.send_close_after(LINGER, id, end, said),
-            _ => self.send_close(id, end, said),
+            LinkEnd::Kicked => self.send_close_after(LINGER, id, end, given),
+            _ => self.send_close(id, end, given),
         }
         self.sweep(id);
     }

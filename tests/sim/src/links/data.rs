@@ -146,12 +146,12 @@ impl World {
             Some(link.lives[link.end_of(from)])
         });
         match life {
-            Some(life) if !blocked && life == data.lives[0] => self.is_heard(data),
+            Some(life) if !blocked && life == data.lives[0] => self.take_data(data),
             // A session belongs to one incarnation. This simulation allows more than the library: a message of an earlier
             // incarnation arrives on the link of the next one.
             Some(life) if !blocked && life > data.lives[0] => {
                 self.sometimes.data_of_past_lives += 1;
-                self.is_heard(data);
+                self.take_data(data);
             }
             _ => {
                 data.looks += 1;
@@ -163,7 +163,7 @@ impl World {
         }
     }
 
-    fn is_heard(&mut self, data: Data) {
+    fn take_data(&mut self, data: Data) {
         let (to, token) = (data.to, data.token);
         let peer = self.slots[data.from].id.clone();
         let Some(before) = self.node(to).map(|node| node.record().clone()) else {
@@ -180,8 +180,8 @@ impl World {
             SenderRole::Leader => {
                 let accept = |node: &mut Node, now| node.accept_leader_message(now, &peer, &token);
                 let accepted = self.ask(to, accept) == Some(true);
-                self.sometimes.leaders_heard += u64::from(accepted);
-                self.sometimes.deposed_leaders_not_heard += u64::from(!accepted);
+                self.sometimes.leaders_accepted += u64::from(accepted);
+                self.sometimes.deposed_leaders_ignored += u64::from(!accepted);
                 self.sometimes.leaders_found_by_data += u64::from(self.has_changed(to, &before));
             }
             SenderRole::ToRelay => {
@@ -203,9 +203,9 @@ impl World {
                 let known = self
                     .node(to)
                     .map(|node| node.origin_incarnation(&origin, life));
-                let heard = accepted && known != Some(OriginIncarnation::Past);
-                self.sometimes.relays_heard += u64::from(heard);
-                self.sometimes.relays_not_heard += u64::from(!heard);
+                let relayed = accepted && known != Some(OriginIncarnation::Past);
+                self.sometimes.relays_accepted += u64::from(relayed);
+                self.sometimes.relays_ignored += u64::from(!relayed);
             }
         }
     }
@@ -249,9 +249,9 @@ impl World {
                 && self.is_linked(slot, other)
                 && !self.rng.random_bool(self.datagram_loss);
             if acknowledged {
-                self.sometimes.peers_heard_beside_messages += 1;
+                self.sometimes.peers_alive_beside_messages += 1;
                 let peer = self.slots[other].id.clone();
-                let _ = self.feed(slot, Input::Heard { peer });
+                let _ = self.feed(slot, Input::OtherData { peer });
             } else if self.now.since(at) < self.settings.heartbeat_timeout
                 && let Some(process) = &mut self.slots[slot].process
             {

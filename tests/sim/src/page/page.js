@@ -196,7 +196,7 @@ function chooseLane(step) {
 }
 
 function tellLane() {
-  byId("told").textContent = stateText(model.lanes[wishes.lane], (view.from + view.to) / 2).replaceAll("\n", "; ");
+  byId("lane-state").textContent = stateText(model.lanes[wishes.lane], (view.from + view.to) / 2).replaceAll("\n", "; ");
 }
 
 // Texts.
@@ -239,7 +239,7 @@ function fillTables() {
       change.reason.replace(/_/g, " "), change.before ? change.before.lane.peer : "",
       change.until === null ? "the end" : seconds(change.until)]);
   }
-  if (!model.changes.length) row("changes", ["", "nobody led", "", "", "", ""]);
+  if (!model.changes.length) row("changes", ["", "no member led", "", "", "", ""]);
   for (const fault of model.faults) row("faults", [seconds(fault.from), seconds(fault.to), fault.label]);
   if (!model.faults.length) row("faults", ["", "", "none"]);
 }

@@ -115,7 +115,7 @@ function paint(canvas, model, view, wishes) {
   context.clip();
   paintFaults(c);
   for (const lane of model.lanes) paintLane(c, lane);
-  paintHandOvers(c);
+  paintTransfers(c);
   paintMessages(c);
   context.restore();
   return drawn;
@@ -296,7 +296,7 @@ function paintTerms({ context, view, place, colours, x }, lane, bottom) {
   }
 }
 
-function paintHandOvers({ context, model, view, place, colours, x }) {
+function paintTransfers({ context, model, view, place, colours, x }) {
   for (const change of model.changes) {
     if (!change.before) continue;
     const began = Math.min(change.before.until === null ? change.t : change.before.until, change.t);

@@ -203,7 +203,7 @@ impl Clusters {
             let missing = others.find(|other| !reported.contains(&world.slots[**other].id));
             if let Some(missing) = missing {
                 let text = format!(
-                    "{me} votes again, and {} told nothing",
+                    "{me} votes again, and {} reported nothing",
                     world.slots[*missing].id
                 );
                 wrong = Some(("lost file", text));
@@ -262,7 +262,7 @@ impl Clusters {
             } else if !allowed {
                 return Some((
                     "states",
-                    format!("{me} is told that {peer} is {state:?} after {before:?}"),
+                    format!("{me} is notified that {peer} is {state:?} after {before:?}"),
                 ));
             } else {
                 reported.1.insert(peer.clone(), *state);

@@ -52,7 +52,7 @@ impl Run<'_> {
         voters.shuffle(&mut self.world.rng);
         match plan.trial {
             Trial::Quiet => {}
-            Trial::Crash | Trial::Farewell => {
+            Trial::Crash | Trial::Leave => {
                 let left = voters.len() - 1;
                 match plan.trial {
                     Trial::Crash => self.world.crash(leader),
@@ -139,7 +139,7 @@ impl Run<'_> {
             if self.world.now > until {
                 let text = self.world.describe();
                 self.world
-                    .violate("lost file", format!("a voter waits for nobody: {text}"));
+                    .violate("lost file", format!("a voter waits for no other: {text}"));
             }
             self.run_until(self.world.now + ms(50));
         }
@@ -158,8 +158,10 @@ impl Run<'_> {
         while self.world.violation.is_none() && !next(self) {
             if self.world.now > until {
                 let text = self.world.describe();
-                self.world
-                    .violate("failover", format!("nobody leads after {bound:?}: {text}"));
+                self.world.violate(
+                    "failover",
+                    format!("no member leads after {bound:?}: {text}"),
+                );
             }
             self.run_until(self.world.now + ms(50));
         }

@@ -27,8 +27,9 @@ pub enum Trial {
     Quiet,
     /// The leader crashes.
     Crash,
-    /// The leader leaves.
-    Farewell,
+    /// The leader leaves. Older plans have another name for it.
+    #[serde(alias = "Farewell")]
+    Leave,
     /// The leader and less than a majority are cut off.
     Minority,
     /// Voters end until no majority is left, and come back.
@@ -40,7 +41,7 @@ pub enum Trial {
 const TRIALS: [Trial; 6] = [
     Trial::Quiet,
     Trial::Crash,
-    Trial::Farewell,
+    Trial::Leave,
     Trial::Minority,
     Trial::BelowMajority,
     Trial::PowerCut,

@@ -65,7 +65,7 @@ fn t20_each_bug_of_the_votes_is_found() {
         (Bug::RecoveryForgetsPromised, 1, 1),
         (Bug::RecoveryForgetsAccepted, 1, 1),
         (Bug::RecoversAfterOne, 1, 1),
-        (Bug::ForgetfulTells, 1, 2),
+        (Bug::ForgetfulReports, 1, 2),
     ] {
         let scope = Scope {
             ballots,

@@ -54,9 +54,9 @@ fn only_the_host_was_notified(world: &World) {
     for slot in 1..world.slots.len() {
         let reported = reported(world, slot);
         let other = reported.iter().flatten().any(|leader| *leader != host);
-        expect(world, !other, "another leader was told");
+        expect(world, !other, "another leader was reported");
         let twice = reported.windows(2).any(|pair| pair[0] == pair[1]);
-        expect(world, !twice, "one leader was told twice");
+        expect(world, !twice, "one leader was reported twice");
     }
     expect(
         world,
@@ -100,7 +100,7 @@ fn a_restarted_fixed_host_is_the_only_leader_in_all_events() {
             expect(
                 &world,
                 reported(&world, HOST) == [Some(host.as_str())],
-                "the host was told of more than its own start",
+                "the host was notified of more than its own start",
             );
             for slot in 1..=3 {
                 // Of members that lose it within a moment, the first may receive a late report of it from the others.
@@ -108,7 +108,7 @@ fn a_restarted_fixed_host_is_the_only_leader_in_all_events() {
                 expect(
                     &world,
                     reported.first() == Some(&None) && matches!(reported.len(), 2 | 4),
-                    "a guest was told of more than the loss and the return",
+                    "a guest was notified of more than the loss and the return",
                 );
                 let ended = world.slots[slot].events.iter();
                 let ended = ended.filter(|(_, event)| is_room_ended(event)).count();

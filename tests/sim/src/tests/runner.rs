@@ -47,7 +47,7 @@ pub(super) fn run_all(
     let largest = number_from_env("MMN_SIM_LARGEST").unwrap_or(u64::MAX);
     let number = AtomicU64::new(0);
     let (stop, reducing) = (AtomicBool::new(false), AtomicBool::new(false));
-    let heard = Mutex::new((add, Vec::new()));
+    let results = Mutex::new((add, Vec::new()));
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
@@ -64,8 +64,8 @@ pub(super) fn run_all(
                     let took = from.elapsed();
                     let repeats = number.is_multiple_of(REPEATED);
                     let failure = failure(&plan, &name, &outcome, repeats, &reducing);
-                    let mut heard = heard.lock().expect("no panic in here");
-                    let (add, failures) = &mut *heard;
+                    let mut results = results.lock().expect("no panic in here");
+                    let (add, failures) = &mut *results;
                     add(&outcome, took);
                     failures.extend(failure.map(|text| (number, text)));
                     stop.fetch_or(failures.len() >= most, Ordering::Relaxed);
@@ -74,7 +74,7 @@ pub(super) fn run_all(
         }
     });
     let _ = std::panic::take_hook();
-    let (_, mut failures) = heard.into_inner().expect("no panic in there");
+    let (_, mut failures) = results.into_inner().expect("no panic in there");
     failures.sort();
     let texts: Vec<String> = failures.into_iter().map(|(_, text)| text).collect();
     assert!(texts.is_empty(), "{}", texts.join("\n"));

@@ -88,7 +88,7 @@ fn a_joiner_follows_the_leader_that_it_finds() {
         expect(
             &world,
             reported(&world, 3).len() == 1,
-            "the joiner was told more than the leader",
+            "the joiner was notified of more than the leader",
         );
     }
 }
@@ -149,7 +149,7 @@ fn host_stays(world: &mut World) {
     expect(
         world,
         reported(world, 0).is_empty(),
-        "the host was told of another leader",
+        "the host was notified of another leader",
     );
     expect(
         world,
@@ -223,7 +223,7 @@ fn a_returning_isolated_member_never_changes_the_leader_of_the_rest() {
             expect(
                 &world,
                 reported(&world, slot).is_empty(),
-                "a member of the rest was told",
+                "a member of the rest was notified",
             );
         }
         expect(
@@ -270,7 +270,7 @@ fn hc4_a_minority_of_two_never_changes_the_leader_of_three() {
             expect(
                 &world,
                 reported(&world, slot).is_empty(),
-                "a member of the majority was told",
+                "a member of the majority was notified",
             );
         }
     }
@@ -333,7 +333,7 @@ fn o16_a_leader_that_leaves_is_followed_by_its_successor() {
                 let left = world.slots[slot].events.iter().any(|(_, event)| {
                     matches!(event, Event::Left(Left { peer, why: LeftReason::Left, .. }) if *peer == world.slots[first].id)
                 });
-                expect(&world, left, "the farewell was not taken as one");
+                expect(&world, left, "the leave was not taken as one");
             }
         }
         let (median, worst) = median_and_worst(times);
@@ -640,6 +640,6 @@ fn o14_a_leader_that_restarts_quickly_comes_back_as_a_follower() {
 fn expect_reports_only_to(world: &World, size: usize, except: usize) {
     for slot in (0..size).filter(|slot| *slot != except) {
         let silent = reported(world, slot).is_empty();
-        expect(world, silent, "somebody else was told");
+        expect(world, silent, "another member was notified");
     }
 }

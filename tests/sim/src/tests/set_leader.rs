@@ -79,7 +79,7 @@ fn two_calls_of_set_leader_at_once_end_at_one_of_both_targets() {
         expect(
             &world,
             done.count() >= 1,
-            "nobody's call is reported as done",
+            "a call of no member is reported as done",
         );
         expect(
             &world,

@@ -445,7 +445,7 @@ fn a_voter_in_its_grace_ends_no_transfer() {
         wait(
             &mut world,
             ms(1_000),
-            "it does not hear the leader",
+            "it does not receive the leader's heartbeats",
             |world| world.agreed() == Some(leader) && world.is_mesh(),
         );
         let target = Command::TransferLeadership(world.slots[follower].id.clone());

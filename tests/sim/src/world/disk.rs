@@ -14,7 +14,7 @@ use super::{Happening, Strike, World};
 /// Delay before a failed write is repeated.
 const TRIED_AGAIN: Duration = Duration::from_millis(100);
 /// A stopped process is notified of a write when it resumes: interval of the checks.
-const TOLD_AGAIN: Duration = Duration::from_millis(20);
+const REPORTED_AGAIN: Duration = Duration::from_millis(20);
 
 /// A state file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +117,7 @@ impl World {
             }
         }
         if fails || paused {
-            let wait = if fails { TRIED_AGAIN } else { TOLD_AGAIN };
+            let wait = if fails { TRIED_AGAIN } else { REPORTED_AGAIN };
             self.at(
                 self.now + wait,
                 Happening::Saved {
@@ -130,8 +130,8 @@ impl World {
             return;
         }
         match strike {
-            Some((_, Strike::Unsaid)) => self.strike(slot),
-            Some((_, Strike::Said)) => {
+            Some((_, Strike::BeforeSending)) => self.strike(slot),
+            Some((_, Strike::AfterSending)) => {
                 let _ = self.feed(slot, Input::Persisted { number });
                 self.strike(slot);
             }

@@ -30,23 +30,23 @@ const SLACK: Duration = Duration::from_millis(5);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strike {
     /// The vote is on disk, and no member has received it: an unsent answer, or a candidate that did not ask.
-    Unsaid,
+    BeforeSending,
     /// The messages that waited for the write are on their way.
-    Said,
+    AfterSending,
 }
 
 /// Duration of a leadership, and the last time that a voter's message arrived there.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tenure {
     since: Option<Time>,
-    heard: BTreeMap<usize, Time>,
+    contacts: BTreeMap<usize, Time>,
     /// The shortest election timeout in force there.
     window: Duration,
 }
 
 /// A heartbeat about its sender and the receiver's state file.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
+pub(super) struct Report {
     pub(super) from: PeerId,
     pub(super) stamp: Stamp,
     pub(super) remembered: u64,
@@ -144,8 +144,8 @@ impl World {
                 self.at(self.now + wait, Happening::Strike { slot, life });
                 return;
             }
-            1 => Strike::Unsaid,
-            _ => Strike::Said,
+            1 => Strike::BeforeSending,
+            _ => Strike::AfterSending,
         };
         if let Some(process) = &mut self.slots[slot].process {
             process.strike = Some((number, strike));
@@ -177,7 +177,7 @@ impl World {
     }
 
     /// A heartbeat's report about state files, if the node takes it.
-    pub(super) fn reported_by(&self, process: &Process, input: &Input) -> Option<Told> {
+    pub(super) fn reported_by(&self, process: &Process, input: &Input) -> Option<Report> {
         self.settings.roster.as_ref()?;
         let Input::Message { from, envelope } = input else {
             return None;
@@ -192,7 +192,7 @@ impl World {
         let counts = member.incarnation == envelope.incarnation
             && self.is_on_roster(self.slot_of(from)?)
             && !self.liars.contains(&self.slot_of(from)?);
-        counts.then(|| Told {
+        counts.then(|| Report {
             from: from.clone(),
             stamp: record.stamp,
             remembered: memory.remembered,
@@ -204,7 +204,7 @@ impl World {
     pub(super) fn check_memory(
         &mut self,
         slot: usize,
-        reported: Option<&Told>,
+        reported: Option<&Report>,
         outputs: &[Output],
     ) {
         if self.settings.roster.is_none() {
@@ -228,7 +228,7 @@ impl World {
         let writes = process.map_or(u64::MAX, |process| process.writes_at_start);
         let knows = !voter || reported.remembered < writes || self.checker.has_noticed(slot);
         let others = self.roster_without(slot);
-        let recovered = self.checker.heard(
+        let recovered = self.checker.receive_report(
             slot,
             &reported.from,
             &reported.stamp,
@@ -252,7 +252,7 @@ impl World {
     }
 
     /// Records received messages by place, for [`World::check_majorities`].
-    pub(super) fn note_heard(&mut self, slot: usize, input: &Input) {
+    pub(super) fn note_contact(&mut self, slot: usize, input: &Input) {
         if self.settings.roster.is_none() {
             return;
         }
@@ -263,7 +263,7 @@ impl World {
         };
         let (from, now) = (self.slot_of(from), self.now);
         if let (Some(from), Some(process)) = (from, &mut self.slots[slot].process) {
-            process.tenure.heard.insert(from, now);
+            process.tenure.contacts.insert(from, now);
         }
     }
 
@@ -304,7 +304,7 @@ impl World {
         self.majority_due = due;
         if let Some(slot) = alone {
             let text = format!(
-                "{} leads and has heard no majority of the roster for two election timeouts{}",
+                "{} leads and has received from no majority of the roster for two election timeouts{}",
                 self.slots[slot].id,
                 self.describe()
             );
@@ -323,15 +323,15 @@ impl World {
         let tenure = &process.tenure;
         let bound = slowest_clock(tenure.window * 2) + self.settings.lateness * 2 + SLACK;
         let others = roster.iter().filter(|other| **other != slot);
-        let mut heard: Vec<Time> = others
-            .map(|other| tenure.heard.get(other).copied().unwrap_or(Time::ZERO))
+        let mut contacts: Vec<Time> = others
+            .map(|other| tenure.contacts.get(other).copied().unwrap_or(Time::ZERO))
             .collect();
-        heard.sort_unstable();
+        contacts.sort_unstable();
         // The last moment at which it had received from a majority within some time.
         let needed = roster.len() / 2;
         let majority_at = match needed {
             0 => self.now,
-            _ => heard[heard.len() - needed],
+            _ => contacts[contacts.len() - needed],
         };
         let judged_at = tenure.since?.max(majority_at) + bound;
         Some((judged_at.max(self.now + SLACK), self.now > judged_at))
@@ -367,7 +367,7 @@ mod tests {
         let process = world.slots[1].process.as_mut().expect("it runs");
         process.writes_at_start = 0;
         world.run_for(Duration::from_secs(1));
-        let found = world.violation.expect("it says nothing");
+        let found = world.violation.expect("it contains no violation");
         assert_eq!(found.property, "P4");
         assert!(found.text.contains("does not notice"), "{}", found.text);
     }

@@ -106,7 +106,7 @@ pub enum Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// Send this claim to every peer.
-    Say(Claim),
+    Send(Claim),
     /// This peer leads from here on.
     Gained,
     /// This peer no longer leads.
@@ -360,7 +360,7 @@ impl<Id: Ord + Clone> Machine<Id> {
 
     /// Proposes itself and begins to collect. Earlier proposals in this window count.
     fn elect(&mut self, now: Time) {
-        self.acts.push_back(Act::Say(Claim::Proposal));
+        self.acts.push_back(Act::Send(Claim::Proposal));
         self.phase = Phase::Electing {
             until: now + self.windows.election_duration,
         };
@@ -388,7 +388,7 @@ impl<Id: Ord + Clone> Machine<Id> {
         }
         self.acts.push_back(Act::Window { leads: self.leads });
         if self.leads {
-            self.acts.push_back(Act::Say(Claim::Declaration));
+            self.acts.push_back(Act::Send(Claim::Declaration));
             self.phase = Phase::Leading {
                 until: now + self.windows.declaration_interval(),
             };
@@ -404,7 +404,8 @@ impl<Id: Ord + Clone> Machine<Id> {
     fn lose(&mut self) {
         self.leads = false;
         // Declarations that it was about to send as a leader are dropped.
-        self.acts.retain(|act| *act != Act::Say(Claim::Declaration));
+        self.acts
+            .retain(|act| *act != Act::Send(Claim::Declaration));
         self.acts.push_back(Act::Lost);
     }
 }

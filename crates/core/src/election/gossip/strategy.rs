@@ -263,7 +263,7 @@ impl Gossip {
     fn settle(&mut self, view: &View, mut reason: LeaderReason) {
         while let Some(act) = self.peer.poll_act() {
             match act {
-                Act::Say(claim) => {
+                Act::Send(claim) => {
                     let message = self.peer.message(claim);
                     for id in view.voters.keys() {
                         self.send(id, &message);

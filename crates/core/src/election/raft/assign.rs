@@ -118,7 +118,7 @@ impl Raft {
     }
 
     pub(super) fn assign(&mut self, now: Time, view: &View, target: &PeerId, retries: u32) {
-        let heard = self.following().is_direct(target);
+        let direct = self.following().is_direct(target);
         let key = view.bound_key((&self.me, self.key), target);
         let seen = self.assigning.max_override_seq;
         let record = self.rules.assign(target, key, seen);
@@ -127,7 +127,7 @@ impl Raft {
             self.become_leader(now);
         } else {
             self.step_down();
-            if !heard {
+            if !direct {
                 self.await_leader(now, view, target);
             }
         }
@@ -252,7 +252,7 @@ impl Raft {
         if !self.rules.is_newer(record) {
             return;
         }
-        let heard = self.following().clone();
+        let following = self.following().clone();
         self.take_over(now, view, record);
         if self.leads() {
             return;
@@ -260,8 +260,8 @@ impl Raft {
         self.become_follower(Following::None);
         self.hints.ended = Some(LeaderReason::Resigned);
         match &record.leader {
-            Some(leader) if record.assigned && heard.is_direct(leader) => {
-                self.become_follower(heard)
+            Some(leader) if record.assigned && following.is_direct(leader) => {
+                self.become_follower(following)
             }
             Some(leader) if record.assigned => self.await_leader(now, view, leader),
             _ => self.arm_election(now, view),

@@ -64,7 +64,7 @@ impl Raft {
     fn sure_votes(&self, open: &Campaign) -> usize {
         let all = open.electorate.len();
         match (&self.config.quorum, &self.electors) {
-            (Quorum::Static(_), _) | (Quorum::Dynamic, Electors::Nobody) => open.needed,
+            (Quorum::Static(_), _) | (Quorum::Dynamic, Electors::None) => open.needed,
             (Quorum::Dynamic, Electors::Of { count, .. }) => {
                 open.needed.max(majority_threshold(*count)).min(all)
             }

@@ -16,7 +16,7 @@ pub(super) enum Following {
     /// No leader.
     None,
     /// A peer whose heartbeats arrive here.
-    Direct(Heard),
+    Direct(DirectLeader),
     /// A leader that others named.
     Indirect(Named),
     /// A leader that `SetLeader` named and that has not been heard yet.
@@ -25,7 +25,7 @@ pub(super) enum Following {
 
 /// A leader whose heartbeats arrive here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct DirectLeader {
     pub(super) leader: PeerId,
     /// The record under which the leader last showed that it leads.
     pub(super) record: Record,
@@ -52,13 +52,13 @@ impl Following {
     pub(super) fn leader(&self) -> Option<&PeerId> {
         match self {
             Self::None => None,
-            Self::Direct(heard) => Some(&heard.leader),
+            Self::Direct(direct) => Some(&direct.leader),
             Self::Indirect(named) | Self::Awaited(named) => Some(&named.leader),
         }
     }
 
     pub(super) fn is_direct(&self, peer: &PeerId) -> bool {
-        matches!(self, Self::Direct(heard) if heard.leader == *peer)
+        matches!(self, Self::Direct(direct) if direct.leader == *peer)
     }
 }
 
@@ -88,9 +88,9 @@ impl Raft {
     }
 
     /// The leader whose heartbeats arrive here.
-    pub(super) fn heard(&self) -> Option<&Heard> {
+    pub(super) fn direct(&self) -> Option<&DirectLeader> {
         match self.following() {
-            Following::Direct(heard) => Some(heard),
+            Following::Direct(direct) => Some(direct),
             Following::None | Following::Indirect(_) | Following::Awaited(_) => None,
         }
     }
@@ -126,7 +126,7 @@ impl Raft {
         self.saw_leader(now, from, led_ms);
         let key = view.voters.get(from).map(|voter| voter.key);
         self.namesakes.follow(from, key);
-        self.become_follower(Following::Direct(Heard {
+        self.become_follower(Following::Direct(DirectLeader {
             leader: from.clone(),
             record: record.clone(),
             at: now,

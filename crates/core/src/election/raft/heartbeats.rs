@@ -92,10 +92,10 @@ impl Raft {
 
     /// The leader campaigns in place: it is alive, but holds no lease meanwhile.
     pub(super) fn receive_campaigning_heartbeat(&mut self, now: Time, view: &View, from: &PeerId) {
-        if let Role::Follower(Following::Direct(heard)) = &mut self.role
-            && heard.leader == *from
+        if let Role::Follower(Following::Direct(direct)) = &mut self.role
+            && direct.leader == *from
         {
-            heard.at = now;
+            direct.at = now;
             self.arm_election(now, view);
         }
     }

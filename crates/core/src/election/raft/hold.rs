@@ -100,16 +100,16 @@ impl Raft {
     /// The leader whose heartbeats arrive here, or for which others vouch; not an assigned one that it only waits for.
     /// For checks, too.
     pub fn followed(&self) -> Option<&PeerId> {
-        let heard = self.heard().map(|heard| &heard.leader);
-        heard.or_else(|| Some(&self.role.named()?.leader))
+        let direct = self.direct().map(|direct| &direct.leader);
+        direct.or_else(|| Some(&self.role.named()?.leader))
     }
 }
 
 /// The record whose leader lives, according to the sender.
 fn living(input: &InputOf<Raft>) -> Option<&Record> {
     let of_live = |record: &Record, live: &Option<LiveLeader>| {
-        let heard = live.as_ref().filter(|live| live.weight > 0);
-        let live = heard.map(|live| &live.id);
+        let direct = live.as_ref().filter(|live| live.weight > 0);
+        let live = direct.map(|live| &live.id);
         live.is_some() && live == record.leader.as_ref()
     };
     let (record, lives) = match input {

@@ -21,7 +21,7 @@ use crate::time::Time;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Stale {
     /// The other voters whose records it has received since it noticed, and whether each was sure of its own votes.
-    heard: BTreeMap<PeerId, bool>,
+    reports: BTreeMap<PeerId, bool>,
 }
 
 impl Raft {
@@ -166,7 +166,7 @@ impl Raft {
         }
         self.reported_by.insert(from.clone());
         if let Some(stale) = &mut self.stale {
-            stale.heard.insert(from.clone(), memory.sure);
+            stale.reports.insert(from.clone(), memory.sure);
             self.recover_votes(now, view);
         }
         Ok(())
@@ -213,7 +213,7 @@ impl Raft {
     fn recover_votes(&mut self, now: Time, view: &View) {
         let knows_all = |stale: &Stale| {
             let mut others = self.other_voters();
-            others.all(|voter| stale.heard.get(voter) == Some(&true))
+            others.all(|voter| stale.reports.get(voter) == Some(&true))
         };
         if !self.stale.as_ref().is_some_and(knows_all) {
             return;

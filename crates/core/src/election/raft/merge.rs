@@ -88,15 +88,15 @@ impl Raft {
         }
     }
 
-    /// This side as it counts now, when `said` is what it sent before. A leader counts its present leadership: before
+    /// This side as it counts now, when `sent` is what it sent before. A leader counts its present leadership: before
     /// that began, or before a follower heard of it, this side had another leader or none.
-    pub(super) fn own_side_since(&self, now: Time, view: &View, said: Side) -> Side {
-        let names_me = said.live.as_ref().is_some_and(|live| live.id == self.me);
+    pub(super) fn own_side_since(&self, now: Time, view: &View, sent: Side) -> Side {
+        let names_me = sent.live.as_ref().is_some_and(|live| live.id == self.me);
         if !self.leads() || names_me {
-            return said;
+            return sent;
         }
         Side {
-            lone: said.lone,
+            lone: sent.lone,
             ..self.side(now, view)
         }
     }
@@ -189,8 +189,8 @@ impl Raft {
     }
 
     pub(super) fn report_side(&mut self, peer: &PeerId, ours: &Side, theirs: &Side) {
-        if let Some(heard) = self.heard() {
-            let to = heard.leader.clone();
+        if let Some(direct) = self.direct() {
+            let to = direct.leader.clone();
             let message = ElectionMessage::ForeignSide {
                 peer: peer.clone(),
                 ours: ours.clone(),

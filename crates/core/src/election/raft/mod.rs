@@ -72,7 +72,7 @@ const MAX_CONTESTS: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Electors {
     /// No leader has been known here.
-    Nobody,
+    None,
     /// The number of voters besides `leader`, when it was last heard.
     Of { leader: PeerId, count: usize },
     /// The last leader yielded to another, or only other members name it: the number of its followers is unknown.
@@ -200,7 +200,7 @@ impl Raft {
             stretch: Duration::ZERO,
             grace_until: now + grace,
             has_followed: false,
-            electors: Electors::Nobody,
+            electors: Electors::None,
             yielded: false,
             lone: true,
             held: Held::default(),
@@ -363,8 +363,8 @@ impl Election for Raft {
     }
 
     fn successor(&self, view: &View) -> Option<PeerId> {
-        if let Some(pending_transfer) = &self.leading()?.pending_transfer {
-            return Some(pending_transfer.target.clone());
+        if let Some(transfer) = &self.leading()?.pending_transfer {
+            return Some(transfer.target.clone());
         }
         // Under Hold no member takes over from an assigned leader by itself.
         let elects = !self.leaves_a_held_place();

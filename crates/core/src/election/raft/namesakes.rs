@@ -23,9 +23,9 @@ impl Raft {
     }
 
     fn own_leader(&self, view: &View) -> Option<NamedLeader> {
-        match self.heard() {
+        match self.direct() {
             _ if self.leads() => Some((self.me.clone(), self.key)),
-            Some(heard) => self.named_leader(view, &heard.leader),
+            Some(direct) => self.named_leader(view, &direct.leader),
             None => None,
         }
     }

@@ -149,11 +149,9 @@ impl Role {
                 self.named().map(|named| named.until)
             }
             Self::Leader(leader) => {
-                let pending_transfer = leader
-                    .pending_transfer
-                    .as_ref()
-                    .map(|pending_transfer| pending_transfer.until);
-                pending_transfer
+                let transfer = leader.pending_transfer.as_ref();
+                transfer
+                    .map(|transfer| transfer.until)
                     .into_iter()
                     .chain([leader.window.until])
                     .min()
@@ -177,8 +175,9 @@ impl Leader {
     }
 
     pub(super) fn transfers_to(&self, peer: &PeerId) -> bool {
-        let pending_transfer = self.pending_transfer.as_ref();
-        pending_transfer.is_some_and(|pending_transfer| pending_transfer.target == *peer)
+        self.pending_transfer
+            .as_ref()
+            .is_some_and(|transfer| transfer.target == *peer)
     }
 
     pub(super) fn contests_with(&self, rival: &PeerId) -> u32 {
@@ -392,7 +391,9 @@ impl Raft {
             "only a leader shows itself"
         );
         match &self.role {
-            Role::Follower(_) => assert!(self.rules.campaign().is_none(), "a follower asks nobody"),
+            Role::Follower(_) => {
+                assert!(self.rules.campaign().is_none(), "a follower asks no voter")
+            }
             Role::PreCandidate(_) | Role::Candidate(_) => {
                 assert!(
                     self.rules.campaign().is_some(),

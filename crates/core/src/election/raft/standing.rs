@@ -1,6 +1,6 @@
 //! The strength of a leadership, and whether it lives.
 
-use super::following::Heard;
+use super::following::DirectLeader;
 use super::role::Leader;
 use super::{Raft, View};
 use crate::election::raft::wire::LiveLeader;
@@ -21,20 +21,20 @@ impl Raft {
                 rest_ms: clamp_millis(self.config.heartbeat_timeout),
             });
         }
-        let heard = self.heard()?;
-        let rest = (heard.at + self.config.heartbeat_timeout).since(now);
-        let voter = view.voters.get(&heard.leader)?;
-        let weight = if self.is_unconfirmed(heard) {
+        let direct = self.direct()?;
+        let rest = (direct.at + self.config.heartbeat_timeout).since(now);
+        let voter = view.voters.get(&direct.leader)?;
+        let weight = if self.is_unconfirmed(direct) {
             0
         } else {
-            heard.weight
+            direct.weight
         };
         (!rest.is_zero()).then(|| LiveLeader {
-            id: heard.leader.clone(),
+            id: direct.leader.clone(),
             key: voter.key,
             incarnation: voter.incarnation,
             weight,
-            led_ms: heard.led_ms.saturating_add(millis(now.since(heard.at))),
+            led_ms: direct.led_ms.saturating_add(millis(now.since(direct.at))),
             rest_ms: clamp_millis(rest),
         })
     }
@@ -46,16 +46,18 @@ impl Raft {
 
     /// Whether its leader's heartbeats arrive here, and under the present record if that is an assignment.
     pub(super) fn has_direct_leader(&self, now: Time) -> bool {
-        self.heard().is_some_and(|heard| {
-            now < heard.at + self.config.heartbeat_timeout && !self.is_unconfirmed(heard)
+        self.direct().is_some_and(|direct| {
+            now < direct.at + self.config.heartbeat_timeout && !self.is_unconfirmed(direct)
         })
     }
 
     /// Whether the leader was named after it was last heard (C4.6). It may have died before, and others would wait for
     /// a host when it is lost (C4.5): no member vouches for it under a record under which it never led.
-    fn is_unconfirmed(&self, heard: &Heard) -> bool {
+    fn is_unconfirmed(&self, direct: &DirectLeader) -> bool {
         let record = self.rules.record();
-        record.assigned && record.leader.as_ref() == Some(&heard.leader) && *record != heard.record
+        record.assigned
+            && record.leader.as_ref() == Some(&direct.leader)
+            && *record != direct.record
     }
 
     pub(super) fn lease_binds(&self, now: Time) -> bool {

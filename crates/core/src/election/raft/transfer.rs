@@ -78,7 +78,7 @@ impl Raft {
             _ if self.config.policy.authority == Authority::LeaderOnly => {
                 return Err(ElectionError::NotLeader);
             }
-            Following::Direct(heard) => heard.leader.clone(),
+            Following::Direct(direct) => direct.leader.clone(),
             _ => return Err(ElectionError::NoLeader),
         };
         if leads {
@@ -191,8 +191,7 @@ impl Raft {
             Some(_) if !stands => return Err(ElectionError::StaleTarget(target)),
             Some(_) => {}
         }
-        let same = |pending_transfer: &Transfer| pending_transfer.target == target;
-        if !leader.pending_transfer.as_ref().is_some_and(same) {
+        if !leader.transfers_to(&target) {
             leader.pending_transfer = Some(Transfer {
                 target: target.clone(),
                 until,
@@ -209,21 +208,18 @@ impl Raft {
         let stamp = self.rules.record().stamp.clone();
         let campaigns = self.rules.campaigning();
         let timeout = self.transfer_timeout(view);
-        let pending_transfer = self
+        let pending = self
             .leading_mut()
             .and_then(|leader| leader.pending_transfer.as_mut());
-        let Some(pending_transfer) = pending_transfer.filter(|_| !campaigns) else {
+        let Some(transfer) = pending.filter(|_| !campaigns) else {
             return;
         };
-        if pending_transfer
-            .asked
-            .as_ref()
-            .is_some_and(|(asked, _)| *asked == stamp)
-        {
+        let asked = transfer.asked.as_ref();
+        if asked.is_some_and(|(asked_in, _)| *asked_in == stamp) {
             return;
         }
-        pending_transfer.asked = Some((stamp, now + timeout));
-        let target = pending_transfer.target.clone();
+        transfer.asked = Some((stamp, now + timeout));
+        let target = transfer.target.clone();
         for to in view.voters.keys() {
             let target = target.clone();
             self.send(to, ElectionMessage::TimeoutNow { target });
@@ -247,15 +243,14 @@ impl Raft {
     /// Whether `record` belongs to the campaign that this leader asked for: followers' reports of that are no reason to
     /// go above it.
     pub(super) fn tolerates(&self, now: Time, record: &Record) -> bool {
-        let pending_transfer = self.pending_transfer();
-        pending_transfer.is_some_and(|pending_transfer| {
-            let Some((stamp, until)) = &pending_transfer.asked else {
+        self.pending_transfer().is_some_and(|transfer| {
+            let Some((stamp, until)) = &transfer.asked else {
                 return false;
             };
             let next = record.stamp.epoch == stamp.epoch
                 && record.stamp.term == stamp.term.saturating_add(1);
             let its = record.leader.as_ref();
-            next && its.is_none_or(|leader| *leader == pending_transfer.target) && now < *until
+            next && its.is_none_or(|leader| *leader == transfer.target) && now < *until
         })
     }
 
@@ -267,8 +262,10 @@ impl Raft {
 
     /// Asks the target again with every heartbeat: it may not have heard this leader directly before.
     pub(super) fn repeat_transfer(&mut self) {
-        let pending_transfer = self.pending_transfer().cloned();
-        if let Some(Transfer { target, .. }) = pending_transfer
+        let target = self
+            .pending_transfer()
+            .map(|transfer| transfer.target.clone());
+        if let Some(target) = target
             && !self.rules.campaigning()
         {
             self.send(&target.clone(), ElectionMessage::TimeoutNow { target });
@@ -281,7 +278,7 @@ impl Raft {
         if leader.is_some_and(|leader| {
             leader
                 .pending_transfer
-                .take_if(|open| ended(open))
+                .take_if(|transfer| ended(transfer))
                 .is_some()
         }) {
             self.take_back(|_, message| matches!(message, ElectionMessage::TimeoutNow { .. }));
@@ -362,12 +359,9 @@ impl Raft {
     /// member's report counts: its side merges as any other (C5).
     pub(super) fn is_handed_over(&self, now: Time, leader: &PeerId, candidate: &PeerId) -> bool {
         match self.leading() {
-            Some(leader) => leader
-                .pending_transfer
-                .as_ref()
-                .is_some_and(|pending_transfer| {
-                    pending_transfer.target == *candidate && now < pending_transfer.until
-                }),
+            Some(_) => self
+                .pending_transfer()
+                .is_some_and(|transfer| transfer.target == *candidate && now < transfer.until),
             None if self.config.policy.authority == Authority::Anyone
                 && !self.config.quorum.is_static() =>
             {

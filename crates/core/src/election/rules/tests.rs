@@ -437,7 +437,7 @@ mod guards {
             assert!(rules.is_newer(&elected(5, "c")));
             assert!(!rules.is_newer(&elected(5, "b")), "its own");
             assert!(!rules.is_newer(&elected(4, "c")), "an older term");
-            assert!(!rules.is_newer(&Record::undecided(term(5))), "nobody");
+            assert!(!rules.is_newer(&Record::undecided(term(5))), "no leader");
         }
         // A leader is no follower.
         let mut leader = rules_without(|guards| guards.follower_order = false);

@@ -213,7 +213,7 @@ impl Seeded {
         }
     }
 
-    #[allow(clippy::too_many_arguments)] // a message with what it is heard in
+    #[allow(clippy::too_many_arguments)] // a message with its context
     pub(super) fn proposal(
         &mut self,
         now: Time,

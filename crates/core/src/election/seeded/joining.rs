@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::role::{Followed, Heard, Role};
+use super::role::{Contact, Followed, Role};
 use super::wire::{Claim, Observation, Rejection, SeededMessage};
 use super::{ElectionError, LeaderReason, MemberState, Seeded, View};
 use crate::id::PeerId;
@@ -272,10 +272,10 @@ impl Seeded {
         let Some(leader) = self.leading_mut() else {
             return;
         };
-        let before = leader.heard.get(peer);
-        let heard = Heard {
+        let before = leader.contacts.get(peer);
+        let contact = Contact {
             at: now,
-            acknowledged: before.and_then(|heard| heard.acknowledged),
+            acknowledged: before.and_then(|contact| contact.acknowledged),
         };
         let claim = leader.claim.clone();
         self.set_state(view, peer, incarnation, MemberState::Joining);
@@ -284,7 +284,7 @@ impl Seeded {
         }
         if let Some(leader) = self.leading_mut() {
             // Only members have an entry, so there is always room.
-            let _ = leader.heard.insert(peer.clone(), heard);
+            let _ = leader.contacts.insert(peer.clone(), contact);
         }
         if let Some(request) = request {
             let message = SeededMessage::JoinClusterResponse {

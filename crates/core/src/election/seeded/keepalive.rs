@@ -1,7 +1,7 @@
 //! Keep-alives between the leader and its members, and the consequences of silence.
 
 use super::members::Digest;
-use super::role::{Acknowledged, Heard, Leader, Role};
+use super::role::{Acknowledged, Contact, Leader, Role};
 use super::wire::{Claim, MAX_LISTED, Observation, SeededMessage};
 use super::{LeaderReason, Listed, MemberState, Seeded, View};
 use crate::id::{Incarnation, PeerId};
@@ -177,9 +177,9 @@ impl Seeded {
         };
         let seeds_due = now >= leader.seeds_at;
         let silent: Vec<_> = leader
-            .heard
+            .contacts
             .iter()
-            .map(|(id, heard)| (id.clone(), now.since(heard.at)))
+            .map(|(id, contact)| (id.clone(), now.since(contact.at)))
             .filter(|(_, silence)| *silence > intervals.heartbeat_timeout())
             .collect();
         let overdue = silent.into_iter().map(|(id, silence)| {
@@ -222,8 +222,8 @@ impl Seeded {
         let intervals = self.intervals();
         let timeout = intervals.heartbeat_timeout();
         let lease = intervals.ttl() - intervals.probe().min(intervals.ttl());
-        let voters = leader.heard.iter().filter(|(id, _)| self.is_voter(id));
-        let acknowledged = voters.filter_map(|(_, heard)| heard.acknowledged);
+        let voters = leader.contacts.iter().filter(|(id, _)| self.is_voter(id));
+        let acknowledged = voters.filter_map(|(_, contact)| contact.acknowledged);
         acknowledged
             .filter(move |shown| shown.at.since(shown.answered_at) < timeout)
             .map(move |shown| (shown.at + timeout).min(shown.answered_at + lease))
@@ -293,7 +293,10 @@ impl Seeded {
         };
         // An acknowledgement of an earlier incarnation still counts: this one waits for as long before it acknowledges
         // another leader.
-        let before = leader.heard.get(from).and_then(|heard| heard.acknowledged);
+        let before = leader
+            .contacts
+            .get(from)
+            .and_then(|contact| contact.acknowledged);
         let shown = acked_us.map(Time::from_micros).filter(|at| *at <= now);
         let shown = shown.map(|answered_at| Acknowledged {
             at: now,
@@ -302,12 +305,12 @@ impl Seeded {
         let is_newer = |shown: &Acknowledged| {
             before.is_none_or(|before| shown.answered_at >= before.answered_at)
         };
-        let heard = Heard {
+        let contact = Contact {
             at: now,
             acknowledged: shown.filter(is_newer).or(before),
         };
         // Only members have an entry, so there is always room.
-        let _ = leader.heard.insert(from.clone(), heard);
+        let _ = leader.contacts.insert(from.clone(), contact);
         self.set_state(view, from, incarnation, MemberState::Active);
         if self.members.digest(&observed) != digest {
             self.align(view, from);
@@ -365,7 +368,7 @@ impl Seeded {
             };
             match (state, self.leading_mut()) {
                 (MemberState::Removed, Some(leader)) if many => {
-                    leader.heard.remove(&member);
+                    leader.contacts.remove(&member);
                     changed |= self.members.remove(&member);
                 }
                 (MemberState::Removed, _) => self.take_out(view, &member),
@@ -386,7 +389,7 @@ impl Seeded {
             return;
         };
         if let Some(leader) = self.leading_mut() {
-            leader.heard.remove(member);
+            leader.contacts.remove(member);
         }
         self.set_state(view, member, incarnation, MemberState::Leaving);
         self.set_state(view, member, incarnation, MemberState::Removed);

@@ -440,14 +440,14 @@ impl Seeded {
             None => {}
         }
         // The link stands even if the Hello's versions do not count.
-        let heard = self
+        let taken = self
             .heed(now, beat.largest_version())
             .and_then(|()| self.beat(now, view, peer, beat));
         self.join_through(view, peer);
         if self.leading().is_some() && is_seed {
             self.seed_keep_alive_to(view, peer);
         }
-        heard
+        taken
     }
 
     fn peer_down(

@@ -52,7 +52,7 @@ impl Followed {
 
 /// The last keep-alive of a member, as its leader keeps it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Heard {
+pub(super) struct Contact {
     pub(super) at: Time,
     pub(super) acknowledged: Option<Acknowledged>,
 }
@@ -74,7 +74,7 @@ pub(super) struct Leader {
     /// Whether a majority has acknowledged it. An elected leader needs a majority; one that leads alone needs it from
     /// then on.
     pub(super) had_majority: bool,
-    pub(super) heard: BoundedMap<PeerId, Heard, MAX_LISTED>,
+    pub(super) contacts: BoundedMap<PeerId, Contact, MAX_LISTED>,
     /// Counts the changes of the table.
     pub(super) change: u64,
     pub(super) seeds_at: Time,
@@ -173,20 +173,20 @@ impl Seeded {
         self.members
             .set(&self.me, self.incarnation, MemberState::Active);
         // The members of the previous leader have the whole time again.
-        let mut heard = BoundedMap::default();
+        let mut contacts = BoundedMap::default();
         for member in self.members.ids().filter(|id| **id != self.me) {
-            let silent = Heard {
+            let silent = Contact {
                 at: now,
                 acknowledged: None,
             };
             // No more members than that exist.
-            let _ = heard.insert(member.clone(), silent);
+            let _ = contacts.insert(member.clone(), silent);
         }
         let leader = Leader {
             claim,
             since: now,
             had_majority: false,
-            heard,
+            contacts,
             change: 0,
             seeds_at: now,
             seeds: BTreeSet::new(),
@@ -249,11 +249,11 @@ impl Seeded {
                 followed
                     .as_ref()
                     .is_none_or(|followed| followed.claim.leader != self.me),
-                "nobody follows itself"
+                "no member follows itself"
             ),
             Role::Leader(leader) => {
                 assert_eq!(leader.claim.leader, self.me, "it leads under its own name");
-                assert!(self.target.is_none(), "a leader joins nobody");
+                assert!(self.target.is_none(), "a leader joins no other");
             }
         }
     }

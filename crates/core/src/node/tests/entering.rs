@@ -17,17 +17,17 @@ fn a_contact_asks_the_leader_and_all_members_learn_of_the_admission() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.start("d");
     net.enter("d", "b");
-    let asked = net.heard_from("b", "a");
+    let asked = net.messages_from("b", "a");
     assert!(
         matches!(&asked[..], [Message::JoinRequest { candidate, .. }, ..]
         if candidate.entry.id == id("d") && candidate.payload == b"hello")
     );
     for member in ["b", "c"] {
-        let reported = net.heard_from("a", member);
+        let reported = net.messages_from("a", member);
         let admitted = |message: &Message| matches!(message, Message::Admitted { entry, .. } if entry.id == id("d"));
         assert!(
             reported.iter().any(admitted),
-            "{member} was told {reported:?}"
+            "{member} received {reported:?}"
         );
     }
     net.wait("all are linked", Net::is_settled);
@@ -150,19 +150,19 @@ fn a_member_that_does_not_lead_decides_nothing_and_is_asked_again_when_it_leads(
     let mut net = Net::room(&["a", "b", "c"]);
     let ticket = net.ask("d", "b");
     // The answer of a leader that does not know yet that it leads.
-    let asked = net.heard_from("b", "a");
+    let asked = net.messages_from("b", "a");
     let Some(Message::JoinRequest { request, .. }) = asked.first() else {
         panic!("{asked:?}")
     };
     let (request, verdict) = (*request, Verdict::NotLeader);
     net.forge("a", "b", Message::JoinAnswer { request, verdict });
-    net.place_mut("b").said.clear();
+    net.place_mut("b").sent.clear();
     // Answers to the first request do not count any more.
     assert_eq!(net.verdict_after(ms(40), "b", ticket), None);
     net.wait("the room's word", |net| {
         net.verdict("b", ticket) == Some(Verdict::Accepted)
     });
-    let again = net.heard_from("b", "a");
+    let again = net.messages_from("b", "a");
     assert!(
         matches!(again[..], [Message::JoinRequest { request: same, .. }, ..] if same == request)
     );
@@ -180,7 +180,7 @@ fn a_member_that_does_not_lead_reports_that_to_the_asker() {
         incarnation: life(200, 1).incarnation,
         payload: Vec::new(),
     };
-    let said = |net: &Net| net.heard_from("c", "b");
+    let sent = |net: &Net| net.messages_from("c", "b");
     let asked = |request, name: &str| Message::JoinRequest {
         request,
         candidate: candidate(name),
@@ -190,13 +190,13 @@ fn a_member_that_does_not_lead_reports_that_to_the_asker() {
         verdict: Verdict::NotLeader,
     };
     net.forge("b", "c", asked(1, "x"));
-    assert_eq!(said(&net), vec![refused(1)]);
+    assert_eq!(sent(&net), vec![refused(1)]);
     // Nor does a member without any leader.
     net.kill("a", true);
     net.run(DELAY);
     assert_eq!(net.node("c").leader(), None);
     net.forge("b", "c", asked(2, "y"));
-    assert_eq!(said(&net).last(), Some(&refused(2)));
+    assert_eq!(sent(&net).last(), Some(&refused(2)));
 }
 
 #[test]
@@ -232,9 +232,7 @@ fn asks_again_about_a_member_that_left() {
         net.order("a", answer(request, Verdict::Accepted));
         net.wait("a mesh", Net::is_settled);
         net.order("c", Command::Leave);
-        net.wait("the farewell", |net| {
-            !net.has("a", "c") && !net.has("b", "c")
-        });
+        net.wait("the leave", |net| !net.has("a", "c") && !net.has("b", "c"));
         net.kill("c", true);
         net.start("c");
     }
@@ -321,8 +319,8 @@ fn a_replaced_incarnation_gets_no_heartbeat_that_was_due() {
     let is_left = |output: &Output| matches!(output, Output::Event(Event::Left(_)));
     let left = outputs.iter().position(is_left).expect("it is replaced");
     let later = outputs[left..].iter();
-    let said = later.filter(|output| matches!(output, Output::Transmit { .. }));
-    assert_eq!(said.count(), 0, "{outputs:?}");
+    let sent = later.filter(|output| matches!(output, Output::Transmit { .. }));
+    assert_eq!(sent.count(), 0, "{outputs:?}");
 }
 
 #[test]
@@ -498,7 +496,7 @@ fn a_question_that_is_withdrawn_leaves_the_host_and_keeps_no_place() {
         let _ = net.feed(&id(contact), Input::JoinWithdrawn { ticket });
         net.run(ms(100));
         assert_eq!(net.times("a", &withdrawn(request, "d")), 1, "{contact}");
-        assert_eq!(net.verdict(contact, ticket), None, "nobody waits for it");
+        assert_eq!(net.verdict(contact, ticket), None, "no member waits for it");
         let refused = net.try_order("a", answer(request, Verdict::Accepted));
         assert_eq!(refused, Err(CommandError::UnknownRequest(request)));
         // An admitted newcomer has the last place until then.
@@ -582,12 +580,12 @@ fn the_grants_to_one_member_hold_half_of_the_free_places_and_at_least_one() {
     for (max_peers, share) in [(8, 3), (5, 1), (4, 1), (3, 1), (2, 0)] {
         let mut net = Net::room(&["a", "b", "m"]);
         net.order("a", Command::SetMaxPeers(max_peers));
-        net.place_mut("a").said.clear();
+        net.place_mut("a").sent.clear();
         for n in 0..12 {
             net.forge("m", "a", asks_for_somebody(n));
         }
         let accepted = |net: &Net| {
-            let answers = net.heard_from("a", "m");
+            let answers = net.messages_from("a", "m");
             let verdict = |message: &Message| match message {
                 Message::JoinAnswer { verdict, .. } => *verdict == Verdict::Accepted,
                 _ => false,
@@ -618,9 +616,9 @@ fn open_questions_are_bounded_and_one_member_cannot_take_all_places() {
         )
     };
     assert_eq!(
-        net.heard_from("a", "b")
+        net.messages_from("a", "b")
             .iter()
-            .filter(|said| full(said))
+            .filter(|sent| full(sent))
             .count(),
         84
     );
@@ -663,7 +661,7 @@ fn questions_of_a_departed_member_are_forgotten() {
 fn unexpected_answers_change_nothing_and_long_ones_are_violations() {
     let mut net = asking(Net::room(&["a", "b", "c"]), "a");
     let ticket = net.ask("d", "b");
-    let Some(Message::JoinRequest { request, .. }) = net.heard_from("b", "a").first().cloned()
+    let Some(Message::JoinRequest { request, .. }) = net.messages_from("b", "a").first().cloned()
     else {
         panic!("it asks");
     };

@@ -158,7 +158,7 @@ fn a_leader_that_slept_beyond_its_lease_relays_nothing_and_announces_the_loss_fi
 fn a_leader_that_slept_does_not_lead_when_it_wakes() {
     let mut asking = asking(None);
     assert!(asking.node.is_leader());
-    asking.feed(NOW + TTL, Input::Heard { peer: id("peer") });
+    asking.feed(NOW + TTL, Input::OtherData { peer: id("peer") });
     assert_eq!(asking.shown, [Some(id("me")), None]);
 }
 

@@ -111,7 +111,7 @@ fn a_yielding_leader_is_no_longer_shown_and_another_leads() {
     let mut net = room(&["a", "b", "c"]);
     net.order("a", Command::YieldLeadership);
     assert!(!net.leads("a"));
-    let reported_after = net.wait("nobody is shown", |net| {
+    let reported_after = net.wait("no leader is shown", |net| {
         shows(net, "b", "") && shows(net, "c", "")
     });
     assert!(reported_after <= net.config.heartbeat_interval + DELAY);

@@ -101,11 +101,11 @@ fn a_link_with_another_key_is_no_return_even_where_no_question_was_asked() {
 #[test]
 fn m10_m17_a_member_that_does_not_return_has_left_exactly_when_its_hold_is_over() {
     let mut net = parted_with(|config| config.member_hold = ms(7000));
-    let lost_at = net.reported_at("a", &reconnecting("b")).expect("told");
+    let lost_at = net.reported_at("a", &reconnecting("b")).expect("reported");
     net.run(ms(20_000));
     let left_at = net
         .reported_at("a", &left("b", LeftReason::Lost))
-        .expect("told");
+        .expect("reported");
     assert_eq!(left_at.since(lost_at), ms(7000));
     assert!(!net.is_absent("a", "b"));
     assert_eq!(net.times("a", &left("b", LeftReason::Lost)), 1);

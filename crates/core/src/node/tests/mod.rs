@@ -102,7 +102,7 @@ struct Place {
     /// The answers to the requests at this node, by ticket.
     answers: BTreeMap<u64, (Time, Verdict)>,
     /// The messages that it sent.
-    said: Vec<(PeerId, Message)>,
+    sent: Vec<(PeerId, Message)>,
     /// Whether it reported that its state file was lost.
     is_stale: bool,
     /// The peers whose messages it reported as dropped for a counter, with the times.
@@ -220,7 +220,7 @@ impl Net {
         self.run(ms(1000));
         for place in self.places.values_mut() {
             place.events.clear();
-            place.said.clear();
+            place.sent.clear();
         }
     }
 
@@ -277,7 +277,7 @@ impl Net {
             events: Vec::new(),
             closes: Vec::new(),
             answers: BTreeMap::new(),
-            said: Vec::new(),
+            sent: Vec::new(),
             is_stale: false,
             dropped: Vec::new(),
         };
@@ -371,9 +371,9 @@ impl Net {
     }
 
     /// The messages to `to`, without heartbeats and peer lists.
-    fn heard_from(&self, name: &str, to: &str) -> Vec<Message> {
-        let said = self.place(name).said.iter();
-        said.filter(|(peer, _)| *peer == id(to))
+    fn messages_from(&self, name: &str, to: &str) -> Vec<Message> {
+        let sent = self.place(name).sent.iter();
+        sent.filter(|(peer, _)| *peer == id(to))
             .map(|(_, message)| message.clone())
             .collect()
     }

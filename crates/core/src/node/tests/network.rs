@@ -155,7 +155,7 @@ impl Net {
             };
             assert!(
                 entries.iter().all(|entry| entry.addresses.is_empty()),
-                "{name} tells addresses in a star: {output:?}"
+                "{name} reports addresses in a star: {output:?}"
             );
         }
         match output {
@@ -177,7 +177,7 @@ impl Net {
                     envelope.message,
                     Message::Heartbeat(_) | Message::PeerList(_)
                 ) {
-                    place.said.push((to.clone(), envelope.message.clone()));
+                    place.sent.push((to.clone(), envelope.message.clone()));
                 }
                 let to = self.other_end(name, &to).unwrap_or(to);
                 if let Some(link) = self.ends.get(&(name.clone(), to.clone())).copied() {

@@ -15,7 +15,7 @@ fn out_of_reach_of_the_leader() -> Net {
     let mut net = Net::room(&["a", "b", "c"]);
     net.dials_work = false;
     net.unlink("a", "b", LinkEnd::Silent);
-    net.wait("b shows the leader that c hears", |net| {
+    net.wait("b shows the leader that c follows", |net| {
         net.node("b").leader() == Some(&id("a"))
     });
     net

@@ -30,7 +30,7 @@ const CASES: &[Case] = &[
         ],
     },
     Case {
-        name: "the leader says farewell",
+        name: "the leader leaves",
         happens: |net| net.order("a", Command::Leave),
         reported: &[
             ("b", &[("", Left), ("c", Transferred)]),
@@ -130,7 +130,7 @@ fn every_change_of_the_leader_has_its_reason() {
                     (who == expected.0 || expected.0 == "?" && !who.is_empty())
                         && *why == expected.1
                 });
-            assert!(fits, "{}: {name} was told {shown:?}", case.name);
+            assert!(fits, "{}: {name} received {shown:?}", case.name);
         }
     }
 }

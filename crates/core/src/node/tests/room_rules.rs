@@ -451,7 +451,7 @@ fn a_new_leader_answers_a_limit_from_before_its_term() {
     net.forge("b", "c", word((unknown, 1), 9, Vec::new()));
     net.order("c", Command::SetLeader(id("c")));
     net.run(ms(500));
-    let answers = net.heard_from("c", "b");
+    let answers = net.messages_from("c", "b");
     let answers = answers.iter().filter_map(|message| match message {
         Message::RoomRules(rules) => Some(rules.max_peers),
         _ => None,
@@ -722,7 +722,7 @@ fn a_limit_counts_from_the_leader_alone_and_any_count_of_it_is_overtaken() {
             net.run(ms(2000));
             for member in ["a", "c"] {
                 assert_eq!(net.node(member).max_peers(), 0, "count {count}");
-                assert!(net.has(member, "b"), "nobody pays for a count");
+                assert!(net.has(member, "b"), "no member pays for a count");
             }
             // A report is credible right after it led for a moment; and so is the next one.
             net.order("b", Command::SetLeader(id("b")));
@@ -757,7 +757,7 @@ fn a_flood_of_room_rules_gives_few_lists_and_members_get_only_the_newest() {
     net.run(ms(10_000));
     assert_eq!(net.node("c").max_peers(), 100);
     for name in ["b", "c"] {
-        let lists = net.place(name).said.iter();
+        let lists = net.place(name).sent.iter();
         let lists = lists.filter(|(_, message)| matches!(message, Message::RoomRules(_)));
         assert!(lists.count() <= 50, "by {name}");
     }
@@ -768,7 +768,7 @@ fn a_flood_of_room_rules_gives_few_lists_and_members_get_only_the_newest() {
     }
     net.run(ms(1000));
     assert_eq!(net.node("b").max_peers(), 999);
-    let lists = net.place("c").said.iter();
+    let lists = net.place("c").sent.iter();
     let lists = lists.filter(|(_, message)| matches!(message, Message::RoomRules(_)));
     assert!(lists.count() <= 60);
 }

@@ -272,7 +272,7 @@ fn s17_no_change_of_the_membership_is_missed_by_the_election() {
     let began = lone.now;
     while asked.is_empty() && lone.now.since(began) < TIMEOUT {
         for peer in present.clone() {
-            lone.feed(Input::Heard { peer });
+            lone.feed(Input::OtherData { peer });
         }
         for (_, output) in lone.run(ms(100)) {
             if let Output::Transmit { to, envelope, .. } = output
@@ -412,7 +412,7 @@ fn m14_merging_two_members_lists_removes_no_member() {
     let mut dialled = BTreeSet::new();
     for _ in 0..30 {
         for peer in ["a", "b"].map(id) {
-            lone.feed(Input::Heard { peer });
+            lone.feed(Input::OtherData { peer });
         }
         for (_, output) in lone.run(ms(100)) {
             if let Output::Dial(dial) = output {

@@ -196,13 +196,13 @@ fn a_host_that_was_started_anew_goes_above_its_guests_in_place() {
             assert_eq!(
                 leaders_reported(&net, "h"),
                 ["h"],
-                "{merge:?}, told {reported}"
+                "{merge:?}, received {reported}"
             );
             for guest in ["a", "b", "c"] {
                 assert_eq!(
                     leaders_reported(&net, guest),
                     ["", "h"],
-                    "{guest}, {merge:?}, told {reported}"
+                    "{guest}, {merge:?}, received {reported}"
                 );
                 assert_eq!(ends_reported(&net, guest), [""; 0]);
                 assert_eq!(net.node(guest).record(), net.node("h").record());

@@ -54,8 +54,8 @@ fn members_without_a_path_have_no_part_in_each_others_elections() {
     net.run(ms(3000));
     let member = net.node("b").membership().get(&id("c"));
     assert!(member.is_some_and(|member| member.rtt.smoothed().is_some()));
-    let said = net.heard_from("b", "c");
-    assert!(said.is_empty(), "{said:?}");
+    let sent = net.messages_from("b", "c");
+    assert!(sent.is_empty(), "{sent:?}");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn messages_of_linked_members_are_no_violation_beyond_the_leader() {
     }
     net.run(ms(1000));
     assert_eq!(disturbances(&net, "c"), []);
-    assert!(net.has("c", "d"), "who does not lead kicks nobody");
+    assert!(net.has("c", "d"), "a member that does not lead kicks none");
 }
 
 /// A star around `h`.

@@ -16,8 +16,8 @@ fn agrees_on(net: &Net, leader: &str) -> bool {
 }
 
 fn asked(net: &Net, name: &str) -> usize {
-    let said = net.place(name).said.iter();
-    said.filter(|(_, message)| matches!(elects(message), Some(ElectionMessage::VoteRequest { .. })))
+    let sent = net.place(name).sent.iter();
+    sent.filter(|(_, message)| matches!(elects(message), Some(ElectionMessage::VoteRequest { .. })))
         .count()
 }
 
@@ -284,7 +284,7 @@ fn a_campaign_without_a_request_is_no_transfer() {
             net.forge_at("c", to, next(&net), 0, request);
         }
         let granted = |net: &Net, name: &str| {
-            net.heard_from(name, "c").iter().any(|message| {
+            net.messages_from(name, "c").iter().any(|message| {
                 matches!(
                     elects(message),
                     Some(ElectionMessage::VoteResponse { granted: true, .. })
@@ -313,9 +313,9 @@ fn an_early_vote_request_waits_for_the_leaders_message_if_only_the_leader_assign
         ..stamp
     };
     net.forge_at("c", "b", next, 0, request);
-    assert_eq!(net.heard_from("b", "c"), []);
+    assert_eq!(net.messages_from("b", "c"), []);
     net.forge("a", "b", ElectionMessage::TimeoutNow { target: id("c") });
-    let answers = net.heard_from("b", "c");
+    let answers = net.messages_from("b", "c");
     assert!(matches!(
         answers.iter().map(elects).collect::<Vec<_>>()[..],
         [Some(ElectionMessage::VoteResponse { granted: true, .. })]

@@ -159,7 +159,7 @@ fn a_member_that_missed_it_does_not_bring_the_ban_back() {
     net.dials_work = true;
     net.wait("a mesh with b", Net::is_settled);
     net.run(ms(5000));
-    assert!(net.is_settled(), "nobody is put out");
+    assert!(net.is_settled(), "no member is removed");
     for member in ["a", "b", "c", "d", "e"] {
         assert!(!is_banned(&net, member, "d", key), "{member}");
         assert!(!is_out(&net, member));

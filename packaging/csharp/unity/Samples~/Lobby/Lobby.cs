@@ -88,7 +88,7 @@ public class Lobby : MonoBehaviour
     {
         string leader = room.Leader;
         GUILayout.Label("Others join you at " + room.LocalAddress);
-        GUILayout.Label("Leader: " + (leader ?? "nobody yet"));
+        GUILayout.Label("Leader: " + (leader ?? "none yet"));
         GUILayout.Label(Describe(room.PeerId, leader) + " (you)");
         foreach (string member in room.Members)
         {
@@ -140,7 +140,7 @@ public class Lobby : MonoBehaviour
                 Show(e.Peer + " left: " + LeftReason.Describe(e.Reason));
                 break;
             case EventKind.LeaderChanged:
-                Show(e.Peer.Length > 0 ? e.Peer + " leads" : "nobody leads");
+                Show(e.Peer.Length > 0 ? e.Peer + " leads" : "no member leads");
                 break;
             case EventKind.ConnectionResult:
                 if (!e.Success)

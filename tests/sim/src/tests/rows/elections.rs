@@ -147,7 +147,7 @@ fn o16_an_election_after_the_room_grew_needs_a_majority_of_the_grown_room() {
         expect(
             &world,
             counted == Some((4, 3)),
-            "not a majority of those that are left",
+            "not a majority of the remaining members",
         );
     }
 }
@@ -175,7 +175,7 @@ fn hc9_a_follower_that_restarts_causes_no_election() {
             expect(
                 &world,
                 reported(&world, slot).is_empty(),
-                "somebody was told",
+                "a host was notified",
             );
         }
     }

@@ -149,7 +149,7 @@ fn e5_a_leader_that_restarts_within_its_lease_leads_on() {
     assert_eq!(world.acts(0), Some(token), "with the token that it had");
     world.run_for(TTL * 2);
     assert_eq!(world.leaders(), [0]);
-    assert_eq!(leaders(&world, 2), seen, "nobody else noticed");
+    assert_eq!(leaders(&world, 2), seen, "no other member noticed");
     let keys = world.store.keys(PREFIX);
     assert!(keys[0].value.ends_with(b"again"));
 }
@@ -164,7 +164,7 @@ fn e5_a_process_whose_lease_another_one_uses_stops_leading_and_leaves_it_the_lea
         .write(&key, b"member-0\nelsewhere:1\n".to_vec(), lease);
     world.notify_watches();
     world.run_for(ms(50));
-    assert!(world.acts(0).is_none(), "its loss is told");
+    assert!(world.acts(0).is_none(), "its loss is reported");
     world.run_for(ms(500));
     assert_eq!(
         world.store.keys(PREFIX)[0].key,
@@ -479,7 +479,7 @@ fn e20_keep_alives_go_on_after_a_cut_and_after_the_store_was_down() {
     );
     world.set_up(false);
     world.run_for(TTL);
-    assert!(world.leaders().is_empty(), "nobody claims to lead");
+    assert!(world.leaders().is_empty(), "no member claims to lead");
     world.run_for(TTL);
     assert_eq!(world.agreed(), None);
     world.set_up(true);
@@ -664,14 +664,11 @@ fn e23_a_process_that_slept_first_reports_the_loss_of_its_leadership() {
         world.run_for(TTL * 2 - ms(1));
         assert!(
             !world.leaders().contains(&leader),
-            "a call of its host says no"
+            "a call of its host returns false"
         );
         let shown = world.members[leader].shown.len();
         world.run_for(ms(1_500));
-        assert_eq!(
-            world.members[leader].shown[shown].1, None,
-            "the first that it says"
-        );
+        assert_eq!(world.members[leader].shown[shown].1, None, "its first line");
     }
 }
 

@@ -45,7 +45,7 @@ fn m4_m10_a_silent_member_is_lost_within_the_heartbeat_timeout_and_reported_once
                 .map(|(at, _)| at.since(cut_at))
                 .collect();
             let [took] = reported[..] else {
-                fail(&world, "not told exactly once");
+                fail(&world, "not reported exactly once");
             };
             // The last heartbeat came at most one interval before the cut.
             let in_time = (ms(1000)..=ms(1510)).contains(&took);
@@ -83,7 +83,7 @@ fn m18_m12_a_leave_is_reported_at_once_and_a_crash_after_the_hold() {
         expect(
             &world,
             why(&world, leaves) == [LeftReason::Left],
-            "no farewell",
+            "no leave",
         );
         expect(&world, why(&world, crashes).is_empty(), "given up at once");
         world.run_for(ms(7000));
@@ -92,7 +92,7 @@ fn m18_m12_a_leave_is_reported_at_once_and_a_crash_after_the_hold() {
             why(&world, crashes) == [LeftReason::Lost],
             "not given up",
         );
-        expect(&world, why(&world, leaves).len() == 1, "told twice");
+        expect(&world, why(&world, leaves).len() == 1, "reported twice");
         for slot in [leaves, crashes] {
             world.start(slot);
             world.connect(slot, first);

@@ -33,7 +33,7 @@ fn table() -> BTreeMap<String, BTreeSet<String>> {
         let excuse = shown.strip_prefix("not here: ");
         assert!(
             tests.is_empty() == excuse.is_some_and(|why| !why.is_empty()),
-            "a row names its tests or says why there is none: {line}"
+            "a row names its tests, or the reason why there is none: {line}"
         );
         assert!(
             rows.insert(id.to_owned(), tests).is_none(),

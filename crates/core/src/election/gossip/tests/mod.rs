@@ -206,7 +206,7 @@ impl World {
                 return;
             };
             match act {
-                Act::Say(claim) => {
+                Act::Send(claim) => {
                     match claim {
                         Claim::Proposal => station.proposed.push(now),
                         Claim::Declaration => station.declared.push(now),
@@ -344,8 +344,8 @@ impl World {
     }
 
     /// The number of messages that all peers have sent.
-    fn said(&self) -> usize {
-        let said = |station: &Station| station.declared.len() + station.proposed.len();
-        self.stations.values().map(said).sum()
+    fn sent(&self) -> usize {
+        let sent = |station: &Station| station.declared.len() + station.proposed.len();
+        self.stations.values().map(sent).sum()
     }
 }

@@ -57,9 +57,9 @@ fn f4_stopped_peers_send_nothing() {
         world.stop(id);
     }
     world.run_for(SHORT.alive_threshold);
-    let said = world.said();
+    let sent = world.sent();
     world.run_for(SHORT.alive_threshold * 5);
-    assert_eq!(world.said(), said);
+    assert_eq!(world.sent(), sent);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn f21_messages_from_outside_the_view_are_ignored() {
     let mut world = World::of(1..3, settings(SHORT));
     world.run_for(SETTLED);
     assert_eq!(world.leaders(), [1]);
-    let stranger = said_by(0, 1, Claim::Declaration);
+    let stranger = claim_of(0, 1, Claim::Declaration);
     let mut taken = true;
     world.call(1, |peer, now, view| {
         taken = peer.receive(now, &stranger, view)
@@ -202,7 +202,7 @@ fn f21_messages_from_outside_the_view_are_ignored() {
 fn f22_a_message_that_is_not_newer_than_the_last_of_its_sender_is_dropped() {
     let mut world = World::of([1, 2], settings(SHORT));
     let mut take_in = |sequence, claim| {
-        let message = said_by(1, sequence, claim);
+        let message = claim_of(1, sequence, claim);
         let mut taken = false;
         world.call(2, |peer, now, view| {
             taken = peer.receive(now, &message, view)
@@ -251,8 +251,8 @@ fn f24_a_declaration_early_in_a_followers_window_counts_at_its_end() {
     let windows = |world: &World| world.stations[&1].metrics.len();
     let before = windows(&world);
     world.run_while(SETTLED, |world| windows(world) == before);
-    let heard = world.stations[&1].taken.len();
-    world.run_while(SETTLED, |world| world.stations[&1].taken.len() == heard);
+    let taken = world.stations[&1].taken.len();
+    world.run_while(SETTLED, |world| world.stations[&1].taken.len() == taken);
     world.crash(0);
     let began = windows(&world);
     world.run_while(SETTLED, |world| windows(world) == began);
@@ -304,7 +304,7 @@ fn f26_a_stopped_leader_sends_nothing_and_still_shows_itself_as_leader() {
     world.stop(1);
     world.start(0);
     let mut taken = true;
-    let declaration = said_by(0, 1, Claim::Declaration);
+    let declaration = claim_of(0, 1, Claim::Declaration);
     world.call(1, |peer, now, view| {
         taken = peer.receive(now, &declaration, view)
     });
@@ -333,7 +333,7 @@ fn f27_a_lone_peer_that_yields_leads_again_between_six_thresholds_and_a_window_a
     }
 }
 
-fn said_by(from: Id, sequence: u64, claim: Claim) -> Message<Id> {
+fn claim_of(from: Id, sequence: u64, claim: Claim) -> Message<Id> {
     let incarnation = Incarnation {
         started_us: 1,
         random: 0,

@@ -13,7 +13,7 @@ fn order(started_us: u64, sequence: u64) -> Order {
     }
 }
 
-fn said(from: Id, sequence: u64, claim: Claim) -> Message<Id> {
+fn claim_of(from: Id, sequence: u64, claim: Claim) -> Message<Id> {
     Message {
         from,
         order: order(1, sequence),
@@ -64,7 +64,7 @@ fn the_store_remembers_a_limited_number_of_senders_and_forgets_the_most_silent()
     assert_eq!(store.len(), MAX_CREATORS);
     assert!(
         !store.is_news(at(5_002), ms(1_000_000), &0, order(1, 3)),
-        "just heard"
+        "a fresh message"
     );
     assert!(
         store.is_news(at(5_003), ms(1_000_000), &1, order(1, 1)),
@@ -110,7 +110,7 @@ fn the_longest_wait_for_a_stable_membership_is_the_grace_and_one_sample() {
 fn a_declaration_ends_the_wait_for_a_stable_membership_at_the_next_sample() {
     let mut view = BTreeSet::from([7]);
     let mut peer = peer(1, settings(SHORT), &view);
-    assert!(peer.receive(at(10), &said(7, 1, Claim::Declaration), &view));
+    assert!(peer.receive(at(10), &claim_of(7, 1, Claim::Declaration), &view));
     assert_eq!(peer.next_deadline(), Some(at(100)));
     view.insert(8);
     peer.tick(at(100), &view);
@@ -121,10 +121,10 @@ fn a_declaration_ends_the_wait_for_a_stable_membership_at_the_next_sample() {
 fn a_proposal_from_before_its_own_election_in_this_window_counts() {
     let view = BTreeSet::from([1]);
     let mut peer = peer(2, settings(SHORT), &view);
-    assert!(peer.receive(at(10), &said(1, 1, Claim::Proposal), &view));
+    assert!(peer.receive(at(10), &claim_of(1, 1, Claim::Proposal), &view));
     peer.tick(at(100), &view);
     peer.tick(at(600), &view);
-    let expected = [Act::Say(Claim::Proposal), Act::Window { leads: false }];
+    let expected = [Act::Send(Claim::Proposal), Act::Window { leads: false }];
     assert_eq!(acts(&mut peer), expected);
     peer.tick(at(1_100), &view);
     peer.tick(at(1_600), &view);
@@ -136,7 +136,7 @@ fn a_declaration_ends_an_election() {
     let view = BTreeSet::from([7]);
     let mut peer = peer(1, settings(SHORT), &view);
     peer.tick(at(100), &view);
-    assert!(peer.receive(at(200), &said(7, 1, Claim::Declaration), &view));
+    assert!(peer.receive(at(200), &claim_of(7, 1, Claim::Declaration), &view));
     assert!(!peer.machine().is_electing());
     assert_eq!(peer.next_deadline(), Some(at(700)));
     assert_eq!(peer.leader(&view), Some(&7));
@@ -148,18 +148,18 @@ fn answers_to_endless_declarations_are_limited() {
     let mut peer = led_by(1, &view);
     let now = peer.next_deadline().expect("leads") - ms(10);
     for sequence in 1..=1_000 {
-        assert!(peer.receive(now, &said(7, sequence, Claim::Declaration), &view));
+        assert!(peer.receive(now, &claim_of(7, sequence, Claim::Declaration), &view));
     }
     let declared = |acts: Vec<Act>| {
-        let said = |act: &&Act| **act == Act::Say(Claim::Declaration);
-        acts.iter().filter(said).count()
+        let is_declaration = |act: &&Act| **act == Act::Send(Claim::Declaration);
+        acts.iter().filter(is_declaration).count()
     };
     assert_eq!(declared(acts(&mut peer)), MAX_RESULTS as usize);
     let next = peer.next_deadline().expect("leads");
     assert_eq!(next, now + SHORT.declaration_interval());
     peer.tick(next, &view);
     assert_eq!(declared(acts(&mut peer)), 1);
-    assert!(peer.receive(next, &said(7, 2_000, Claim::Declaration), &view));
+    assert!(peer.receive(next, &claim_of(7, 2_000, Claim::Declaration), &view));
     assert_eq!(
         declared(acts(&mut peer)),
         1,
@@ -175,7 +175,7 @@ fn a_yielding_peer_may_propose_again_once_another_leads() {
     peer.yield_leadership(now);
     peer.yield_leadership(now);
     assert_eq!(acts(&mut peer), [Act::Lost]);
-    assert!(peer.receive(now + ms(1), &said(7, 1, Claim::Declaration), &view));
+    assert!(peer.receive(now + ms(1), &claim_of(7, 1, Claim::Declaration), &view));
     assert!(!peer.machine().is_yielding());
     assert_eq!(acts(&mut peer), [Act::Window { leads: false }]);
 }
@@ -194,7 +194,7 @@ fn a_disabled_peer_does_not_propose_and_a_leader_that_is_disabled_goes_on() {
         let until = follower.next_deadline().expect("not stopped");
         follower.tick(until, &view);
     }
-    assert!(!acts(&mut follower).contains(&Act::Say(Claim::Proposal)));
+    assert!(!acts(&mut follower).contains(&Act::Send(Claim::Proposal)));
     follower.enable(true);
     let until = follower.next_deadline().expect("not stopped");
     follower.tick(until, &view);
@@ -211,7 +211,7 @@ fn a_peer_that_may_no_longer_lead_stops_at_once_and_does_not_propose() {
         let until = peer.next_deadline().expect("not stopped");
         peer.tick(until, &view);
     }
-    assert!(!acts(&mut peer).contains(&Act::Say(Claim::Proposal)));
+    assert!(!acts(&mut peer).contains(&Act::Send(Claim::Proposal)));
     peer.enable(true);
     let until = peer.next_deadline().expect("not stopped");
     peer.tick(until, &view);
@@ -237,8 +237,8 @@ fn the_last_declarer_is_shown_for_as_long_as_it_is_a_member() {
     let mut view = BTreeSet::from([3, 7]);
     let mut peer = peer(1, settings(SHORT), &view);
     assert_eq!(peer.leader(&view), None);
-    peer.receive(at(1), &said(3, 1, Claim::Declaration), &view);
-    peer.receive(at(2), &said(7, 1, Claim::Declaration), &view);
+    peer.receive(at(1), &claim_of(3, 1, Claim::Declaration), &view);
+    peer.receive(at(2), &claim_of(7, 1, Claim::Declaration), &view);
     assert_eq!(peer.leader(&view), Some(&7));
     let deadline = peer.next_deadline();
     view.remove(&7);
@@ -254,9 +254,9 @@ fn follower(strict_lowest: bool, silence: Duration) -> (Peer<Id>, Time, BTreeSet
         strict_lowest,
     };
     let mut peer = peer(2, settings, &view);
-    peer.receive(at(90), &said(7, 1, Claim::Declaration), &view);
+    peer.receive(at(90), &claim_of(7, 1, Claim::Declaration), &view);
     peer.tick(at(100), &view);
-    peer.receive(at(590), &said(7, 2, Claim::Declaration), &view);
+    peer.receive(at(590), &claim_of(7, 2, Claim::Declaration), &view);
     peer.tick(at(600), &view);
     acts(&mut peer);
     (peer, at(590) + silence, view)
@@ -266,7 +266,7 @@ fn follower(strict_lowest: bool, silence: Duration) -> (Peer<Id>, Time, BTreeSet
 fn a_strict_follower_joins_an_election_after_three_quarters_of_the_threshold_without_a_leader() {
     for (strict, silence, joins) in [(true, 374, false), (true, 375, true), (false, 400, false)] {
         let (mut peer, now, view) = follower(strict, ms(silence));
-        peer.receive(now, &said(1, 1, Claim::Proposal), &view);
+        peer.receive(now, &claim_of(1, 1, Claim::Proposal), &view);
         assert_eq!(peer.machine().is_electing(), joins, "{strict} {silence}");
     }
 }
@@ -275,7 +275,7 @@ fn a_strict_follower_joins_an_election_after_three_quarters_of_the_threshold_wit
 fn a_strict_follower_joins_an_election_when_the_last_declarer_is_gone() {
     let (mut peer, now, mut view) = follower(true, ms(50));
     view.remove(&7);
-    peer.receive(now, &said(1, 1, Claim::Proposal), &view);
+    peer.receive(now, &claim_of(1, 1, Claim::Proposal), &view);
     assert!(peer.machine().is_electing());
 }
 
@@ -294,19 +294,19 @@ fn a_newcomer_with_the_lowest_id_unseats_no_living_leader_whenever_it_comes() {
             world.run_for(ms(2_000));
             assert_eq!(world.leaders(), [5]);
             world.run_for(ms(5 * step));
-            let said = |world: &World| -> usize {
+            let sent = |world: &World| -> usize {
                 let proposals = |id: &Id| world.stations[id].proposed.len();
                 [6, 7, 8].iter().map(proposals).sum()
             };
-            let before = said(&world);
+            let before = sent(&world);
             world.start(1);
             world.run_for(ms(3_000));
             assert_eq!(world.leaders(), [5], "{step}");
             assert_eq!(world.callbacks(5), [true]);
             assert_eq!(
-                said(&world),
+                sent(&world),
                 before,
-                "nobody joined the newcomer's election"
+                "no member joined the newcomer's election"
             );
         }
     }
@@ -320,18 +320,18 @@ fn a_peer_that_yields_at_the_moment_of_its_gain_does_not_declare_itself() {
         let at = peer.next_deadline().expect("not stopped");
         peer.tick(at, &view);
     }
-    let mut said = Vec::new();
+    let mut sent = Vec::new();
     while let Some(act) = peer.poll_act() {
-        said.push(act);
+        sent.push(act);
         if act == Act::Gained {
             peer.yield_leadership(at(600));
         }
     }
     let expected = [
-        Act::Say(Claim::Proposal),
+        Act::Send(Claim::Proposal),
         Act::Gained,
         Act::Window { leads: true },
         Act::Lost,
     ];
-    assert_eq!(said, expected);
+    assert_eq!(sent, expected);
 }

@@ -92,7 +92,7 @@ fn s12_no_member_campaigns_while_a_set_leader_lives_and_elections_stay_off() {
         );
     }
     // A claim of the highest term that was merely elected is of an older epoch.
-    group.receive("a", "c", Said::Pulse(leads("c", 10)));
+    group.receive("a", "c", Content::Pulse(leads("c", 10)));
     assert_eq!(group.shows("a"), Some("b"));
     // Its place is held after it left, until a host allows elections again.
     group.dies("b", &DownReason::Left { successor: None });
@@ -123,11 +123,11 @@ fn s13_an_assignment_is_followed_with_its_term() {
         record: record.clone(),
         seq: 1,
     };
-    group.receive("m", "b", Said::Message(term(0), assignment));
+    group.receive("m", "b", Content::Message(term(0), assignment));
     assert_eq!((group.role("m"), group.term("m")), (RoleKind::Follower, 5));
     assert_eq!(group.shows("m"), Some("a"));
-    let answers = group.take_said();
-    let [(_, _, Said::Message(_, ElectionMessage::LeaderAssignAck { accepted, .. }))] =
+    let answers = group.take_sent();
+    let [(_, _, Content::Message(_, ElectionMessage::LeaderAssignAck { accepted, .. }))] =
         &answers[..]
     else {
         panic!("{answers:?}");

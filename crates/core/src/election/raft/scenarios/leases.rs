@@ -6,7 +6,7 @@ use super::*;
 fn leased() -> Group {
     let mut group = Group::one("m", &["a", "b", "c"]);
     group.now = at(10_000);
-    group.receive("m", "a", Said::Pulse(leads("a", 1)));
+    group.receive("m", "a", Content::Pulse(leads("a", 1)));
     group
 }
 
@@ -30,14 +30,14 @@ fn r32_o10_a_refused_candidate_is_elected_when_the_voters_lease_is_over() {
     group.cut("a", "b");
     group.wait(MIN);
     for voter in ["c", "d", "e"] {
-        group.receive(voter, "a", Said::Pulse(leads("a", 1)));
+        group.receive(voter, "a", Content::Pulse(leads("a", 1)));
     }
-    group.take_said();
+    group.take_sent();
     group.loses("b", "a", DownReason::Silent);
     group.times_out("b");
     group.deliver();
     assert_eq!((group.role("b"), group.term("b")), (RoleKind::Follower, 1));
-    assert_eq!(group.shows("b"), Some("a"), "it was told who leads");
+    assert_eq!(group.shows("b"), Some("a"), "it knows the leader");
     // No node receives the leader's heartbeats now.
     group.wait(MIN);
     for voter in ["c", "d", "e"] {
@@ -115,24 +115,24 @@ fn r46_a_majority_without_a_link_to_the_leader_replaces_it() {
     }
     group.wait(MIN);
     for hearing in ["d", "e"] {
-        group.receive(hearing, "a", Said::Pulse(leads("a", 1)));
+        group.receive(hearing, "a", Content::Pulse(leads("a", 1)));
     }
-    group.take_said();
+    group.take_sent();
     for deaf in ["b", "c"] {
         group.loses(deaf, "a", DownReason::Silent);
     }
     group.times_out("b");
     group.deliver();
     assert_eq!((group.role("b"), group.term("b")), (RoleKind::Follower, 1));
-    assert_eq!(group.shows("b"), Some("a"), "it is told who leads");
+    assert_eq!(group.shows("b"), Some("a"), "it knows the leader");
 
     group.wait(MIN);
-    group.receive("e", "a", Said::Pulse(leads("a", 1)));
-    group.take_said();
+    group.receive("e", "a", Content::Pulse(leads("a", 1)));
+    group.take_sent();
     group.loses("d", "a", DownReason::Silent);
     group.wait(MIN);
-    group.receive("e", "a", Said::Pulse(leads("a", 1)));
-    group.take_said();
+    group.receive("e", "a", Content::Pulse(leads("a", 1)));
+    group.take_sent();
     group.tick("b");
     group.times_out("b");
     group.deliver();

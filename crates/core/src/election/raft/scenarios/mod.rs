@@ -102,7 +102,7 @@ fn start(name: &str, incarnation: Incarnation) -> Start<Saved> {
 
 /// Content of a message between two nodes.
 #[derive(Debug, Clone)]
-enum Said {
+enum Content {
     Message(Stamp, ElectionMessage),
     Pulse(Pulse),
 }
@@ -119,9 +119,9 @@ struct Group {
     members: BTreeMap<PeerId, One>,
     /// Directions in which all messages are lost.
     cut: BTreeSet<(PeerId, PeerId)>,
-    queue: VecDeque<(PeerId, PeerId, Said)>,
+    queue: VecDeque<(PeerId, PeerId, Content)>,
     /// All messages sent, lost or not.
-    said: Vec<(PeerId, PeerId, Said)>,
+    sent: Vec<(PeerId, PeerId, Content)>,
 }
 
 impl Group {
@@ -167,7 +167,7 @@ impl Group {
             members: BTreeMap::new(),
             cut: BTreeSet::new(),
             queue: VecDeque::new(),
-            said: Vec::new(),
+            sent: Vec::new(),
         };
         for (number, name) in real.iter().enumerate() {
             let mut view = View {
@@ -269,14 +269,14 @@ impl Group {
         while let Some(output) = one.raft.poll_output() {
             match output {
                 ElectionOutput::Send { to, message } => {
-                    let said = Said::Message(message.stamp, message.message);
-                    self.queue.push_back((id(name), to, said));
+                    let content = Content::Message(message.stamp, message.message);
+                    self.queue.push_back((id(name), to, content));
                 }
                 ElectionOutput::HeartbeatNow => {
                     let pulse = one.raft.own_pulse(now, &one.view);
                     for to in one.view.voters.keys() {
-                        let said = Said::Pulse(pulse.clone());
-                        self.queue.push_back((id(name), to.clone(), said));
+                        let content = Content::Pulse(pulse.clone());
+                        self.queue.push_back((id(name), to.clone(), content));
                     }
                 }
                 ElectionOutput::SetLeaderResult { outcome, .. } => one.outcomes.push(outcome),
@@ -296,14 +296,14 @@ impl Group {
     }
 
     /// Delivers a message of `from` to `to`; the answers are queued.
-    fn receive(&mut self, to: &str, from: &str, said: Said) {
+    fn receive(&mut self, to: &str, from: &str, content: Content) {
         let from = id(from);
-        let input = match said {
-            Said::Message(stamp, message) => ElectionInput::Message {
+        let input = match content {
+            Content::Message(stamp, message) => ElectionInput::Message {
                 from,
                 message: Stamped::new(stamp, message),
             },
-            Said::Pulse(pulse) => ElectionInput::Pulse {
+            Content::Pulse(pulse) => ElectionInput::Pulse {
                 from,
                 pulse: pulse.into(),
             },
@@ -314,28 +314,28 @@ impl Group {
     /// Delivers queued messages, and the answers to them, until none is left.
     fn deliver(&mut self) {
         for _ in 0..MAX_DELIVERIES {
-            let Some((from, to, said)) = self.queue.pop_front() else {
+            let Some((from, to, content)) = self.queue.pop_front() else {
                 return;
             };
-            self.said.push((from.clone(), to.clone(), said.clone()));
-            self.arrives(from, to, said);
+            self.sent.push((from.clone(), to.clone(), content.clone()));
+            self.arrives(from, to, content);
         }
         panic!("they never stop talking");
     }
 
     /// Delivers a message, unless its direction is cut.
-    fn arrives(&mut self, from: PeerId, to: PeerId, said: Said) {
+    fn arrives(&mut self, from: PeerId, to: PeerId, content: Content) {
         let linked = self
             .members
             .get(&to)
             .is_some_and(|one| one.view.voters.contains_key(&from));
         if linked && !self.cut.contains(&(from.clone(), to.clone())) {
-            self.receive(to.as_str(), from.as_str(), said);
+            self.receive(to.as_str(), from.as_str(), content);
         }
     }
 
     /// Takes the queued messages, undelivered.
-    fn take_said(&mut self) -> Vec<(PeerId, PeerId, Said)> {
+    fn take_sent(&mut self) -> Vec<(PeerId, PeerId, Content)> {
         self.queue.drain(..).collect()
     }
 
@@ -373,8 +373,8 @@ impl Group {
                 let pulse = one.raft.own_pulse(self.now, &one.view);
                 let peers: Vec<_> = one.view.voters.keys().cloned().collect();
                 for to in peers {
-                    let said = Said::Pulse(pulse.clone());
-                    self.queue.push_back((id(&name), to, said));
+                    let content = Content::Pulse(pulse.clone());
+                    self.queue.push_back((id(&name), to, content));
                 }
                 let one = self.members.get_mut(&id(&name)).expect("just seen");
                 let (now, view) = (self.now, &one.view);
@@ -494,7 +494,7 @@ impl Group {
             candidate: id(candidate),
             asked_by: asked_by.map(id),
         };
-        self.asks(voter, candidate, Said::Message(stamp, message))
+        self.asks(voter, candidate, Content::Message(stamp, message))
     }
 
     /// Whether `voter` would vote for `candidate` in that term.
@@ -505,15 +505,15 @@ impl Group {
             term: asked,
         };
         let before = term(asked.saturating_sub(1));
-        self.asks(voter, candidate, Said::Message(before, message))
+        self.asks(voter, candidate, Content::Message(before, message))
     }
 
-    fn asks(&mut self, voter: &str, candidate: &str, said: Said) -> bool {
-        self.take_said();
-        self.receive(voter, candidate, said);
-        let answers = self.take_said();
-        let mut granted = answers.iter().filter_map(|(_, to, said)| match said {
-            Said::Message(
+    fn asks(&mut self, voter: &str, candidate: &str, content: Content) -> bool {
+        self.take_sent();
+        self.receive(voter, candidate, content);
+        let answers = self.take_sent();
+        let mut granted = answers.iter().filter_map(|(_, to, content)| match content {
+            Content::Message(
                 _,
                 ElectionMessage::VoteResponse { granted, .. }
                 | ElectionMessage::PreVoteResponse { granted, .. },
@@ -547,7 +547,7 @@ impl Group {
                 live,
             },
         };
-        self.receive(candidate, voter.as_str(), Said::Message(stamp, message));
+        self.receive(candidate, voter.as_str(), Content::Message(stamp, message));
     }
 }
 
@@ -567,7 +567,7 @@ fn in_role(role: RoleKind) -> Group {
     let mut group = Group::one("m", &["a", "b", "c", "d"]);
     if role == RoleKind::Follower {
         group.now = at(3000);
-        group.receive("m", "a", Said::Pulse(leads("a", 1)));
+        group.receive("m", "a", Content::Pulse(leads("a", 1)));
         group.wait(MIN);
     } else {
         group.times_out("m");
@@ -581,7 +581,7 @@ fn in_role(role: RoleKind) -> Group {
         group.answers("m", "b", true);
         group.wait(MIN);
     }
-    group.take_said();
+    group.take_sent();
     assert_eq!(group.role("m"), role);
     group
 }

@@ -73,7 +73,11 @@ fn r5_of_two_that_campaign_apart_one_leads_and_the_other_does_not_disturb_it() {
     group.deliver();
     assert_eq!((group.role("a"), group.term("a")), (RoleKind::Leader, 1));
     assert_eq!((group.role("c"), group.term("c")), (RoleKind::Follower, 1));
-    assert_eq!(group.shows("c"), Some("a"), "told by the one between them");
+    assert_eq!(
+        group.shows("c"),
+        Some("a"),
+        "reported by the member between them"
+    );
     group.mend();
     group.heartbeats();
     group.assert_led_by("a", 1);
@@ -117,8 +121,8 @@ fn r6_a_candidate_concedes_to_the_winner_of_its_term() {
 /// Delivers messages of pre-votes; the vote requests that follow are still on their way.
 fn deliver_pre_votes(group: &mut Group) {
     for _ in 0..MAX_DELIVERIES {
-        let pre_vote = group.queue.iter().position(|(_, _, said)| {
-            let Said::Message(_, message) = said else {
+        let pre_vote = group.queue.iter().position(|(_, _, content)| {
+            let Content::Message(_, message) = content else {
                 return false;
             };
             matches!(
@@ -129,8 +133,8 @@ fn deliver_pre_votes(group: &mut Group) {
         let Some(index) = pre_vote else {
             return;
         };
-        let (from, to, said) = group.queue.remove(index).expect("just found");
-        group.arrives(from, to, said);
+        let (from, to, content) = group.queue.remove(index).expect("just found");
+        group.arrives(from, to, content);
     }
 }
 
@@ -147,7 +151,7 @@ fn r14_r41_a_candidate_with_a_higher_term_ends_in_the_leaders_term() {
     for _ in 0..2 {
         group.receive("a", "b", forged_vote_request("b", group.term("a") + 1));
     }
-    group.take_said();
+    group.take_sent();
     assert_eq!((group.term("a"), group.term("c")), (3, 1));
     group.mend();
     group.links("a", "c");
@@ -159,13 +163,13 @@ fn r14_r41_a_candidate_with_a_higher_term_ends_in_the_leaders_term() {
     group.assert_led_by("c", 4);
 }
 
-fn forged_vote_request(candidate: &str, at: u64) -> Said {
+fn forged_vote_request(candidate: &str, at: u64) -> Content {
     let message = ElectionMessage::VoteRequest {
         round: 99,
         candidate: id(candidate),
         asked_by: Some(id("c")),
     };
-    Said::Message(term(at), message)
+    Content::Message(term(at), message)
 }
 
 /// etcd-io/raft: two followers campaign together and share the votes; the next round decides.
@@ -237,7 +241,7 @@ fn r43_an_election_of_three_message_by_message() {
     let mut group = Group::of(&["a", "b", "c"]);
     group.times_out("b");
     group.deliver();
-    let lines: Vec<String> = group.said.iter().map(line).collect();
+    let lines: Vec<String> = group.sent.iter().map(line).collect();
     let expected = [
         "b -> a: would you vote for me in term 1?",
         "b -> c: would you vote for me in term 1?",
@@ -259,25 +263,25 @@ fn r43_an_election_of_one_message_by_message() {
     let mut group = Group::of(&["a"]);
     group.times_out("a");
     group.deliver();
-    assert!(group.said.is_empty());
+    assert!(group.sent.is_empty());
     group.assert_led_by("a", 1);
 }
 
-fn line((from, to, said): &(PeerId, PeerId, Said)) -> String {
-    let what = match said {
-        Said::Message(_, ElectionMessage::PreVoteRequest { term, .. }) => {
+fn line((from, to, content): &(PeerId, PeerId, Content)) -> String {
+    let what = match content {
+        Content::Message(_, ElectionMessage::PreVoteRequest { term, .. }) => {
             format!("would you vote for me in term {term}?")
         }
-        Said::Message(_, ElectionMessage::PreVoteResponse { granted: true, .. }) => {
+        Content::Message(_, ElectionMessage::PreVoteResponse { granted: true, .. }) => {
             "I would".to_owned()
         }
-        Said::Message(stamp, ElectionMessage::VoteRequest { .. }) => {
+        Content::Message(stamp, ElectionMessage::VoteRequest { .. }) => {
             format!("vote for me in term {}", stamp.term)
         }
-        Said::Message(_, ElectionMessage::VoteResponse { granted: true, .. }) => {
+        Content::Message(_, ElectionMessage::VoteResponse { granted: true, .. }) => {
             "you have my vote".to_owned()
         }
-        Said::Pulse(Pulse::Leads { record, .. }) => format!("I lead in term {}", record.term()),
+        Content::Pulse(Pulse::Leads { record, .. }) => format!("I lead in term {}", record.term()),
         other => format!("{other:?}"),
     };
     format!("{from} -> {to}: {what}")

@@ -18,15 +18,15 @@ fn r18_s1_a_node_starts_as_a_follower_without_a_leader() {
 fn r10_messages_of_an_older_term_change_nothing() {
     let mut group = Group::one("m", &["a", "b", "c"]);
     group.now = at(3000);
-    group.receive("m", "a", Said::Pulse(leads("a", 5)));
+    group.receive("m", "a", Content::Pulse(leads("a", 5)));
     let deadline = group.raft("m").next_deadline();
     group.wait(MIN);
     assert!(!group.asks_vote("m", "b", term(4), None));
     assert!(!group.asks_vote("m", "b", term(4), Some("a")));
     assert!(!group.asks_pre_vote("m", "b", 4));
-    group.receive("m", "b", Said::Pulse(leads("b", 4)));
-    let answers = group.take_said();
-    let [(_, to, Said::Message(_, ElectionMessage::Nack { record, .. }))] = &answers[..] else {
+    group.receive("m", "b", Content::Pulse(leads("b", 4)));
+    let answers = group.take_sent();
+    let [(_, to, Content::Message(_, ElectionMessage::Nack { record, .. }))] = &answers[..] else {
         panic!("an older claim is answered with what is known, not {answers:?}");
     };
     assert_eq!((to, record), (&id("b"), &led_by("a", 5)));
@@ -34,7 +34,7 @@ fn r10_messages_of_an_older_term_change_nothing() {
         record: led_by("b", 4),
         live: None,
     };
-    group.receive("m", "b", Said::Message(term(4), nack));
+    group.receive("m", "b", Content::Message(term(4), nack));
     assert_eq!(*group.raft("m").leadership().record, led_by("a", 5));
     assert_eq!(group.shows("m"), Some("a"));
     assert_eq!(group.raft("m").next_deadline(), deadline);
@@ -45,7 +45,7 @@ fn r10_messages_of_an_older_term_change_nothing() {
 fn r12_the_ways_between_the_roles() {
     let mut follower = Group::one("m", &["a", "b", "c", "d"]);
     follower.now = at(3000);
-    follower.receive("m", "a", Said::Pulse(leads("a", 1)));
+    follower.receive("m", "a", Content::Pulse(leads("a", 1)));
     for round in 0..5 {
         for (voter, pre_vote) in [("a", true), ("b", true), ("c", false), ("d", false)] {
             let (voter, granted, live) = (id(voter), true, None);
@@ -67,7 +67,7 @@ fn r12_the_ways_between_the_roles() {
                     live,
                 }
             };
-            follower.receive("m", voter.as_str(), Said::Message(term(1), message));
+            follower.receive("m", voter.as_str(), Content::Message(term(1), message));
         }
     }
     assert_eq!(follower.role("m"), RoleKind::Follower);
@@ -85,7 +85,7 @@ fn r12_the_ways_between_the_roles() {
             record: Record::undecided(term(1)),
             live: None,
         };
-        asking.receive("m", voter, Said::Message(term(1), vote));
+        asking.receive("m", voter, Content::Message(term(1), vote));
     }
     assert_eq!(asking.role("m"), RoleKind::PreCandidate);
 
@@ -99,7 +99,7 @@ fn r12_the_ways_between_the_roles() {
             record: Record::undecided(term(7)),
             live: None,
         };
-        group.receive("a", "b", Said::Message(term(7), nack));
+        group.receive("a", "b", Content::Message(term(7), nack));
         let role = group.role("a");
         assert!(
             !matches!(role, RoleKind::PreCandidate | RoleKind::Candidate),
@@ -121,7 +121,7 @@ fn r13_a_vote_request_of_a_higher_term_ends_every_role_and_names_no_leader() {
 #[test]
 fn r13_r17_a_heartbeat_of_a_higher_term_ends_every_role_and_names_the_leader() {
     for (role, mut group) in in_every_role() {
-        group.receive("m", "b", Said::Pulse(leads("b", 3)));
+        group.receive("m", "b", Content::Pulse(leads("b", 3)));
         assert_eq!((group.role("m"), group.term("m")), (RoleKind::Follower, 3));
         assert_eq!(group.shows("m"), Some("b"), "{role:?}");
         assert_eq!(group.raft("m").leader_token(), None, "{role:?}");
@@ -130,12 +130,12 @@ fn r13_r17_a_heartbeat_of_a_higher_term_ends_every_role_and_names_the_leader() {
 
 #[test]
 fn r23_a_candidate_follows_the_leader_of_its_own_or_of_a_higher_term() {
-    for heard in [1, 2] {
+    for received in [1, 2] {
         let mut group = in_role(RoleKind::Candidate);
-        group.receive("m", "b", Said::Pulse(leads("b", heard)));
+        group.receive("m", "b", Content::Pulse(leads("b", received)));
         assert_eq!(
             (group.role("m"), group.term("m")),
-            (RoleKind::Follower, heard)
+            (RoleKind::Follower, received)
         );
         assert_eq!(group.shows("m"), Some("b"));
         // Late votes change nothing.
@@ -146,7 +146,7 @@ fn r23_a_candidate_follows_the_leader_of_its_own_or_of_a_higher_term() {
             record: Record::undecided(term(1)),
             live: None,
         };
-        group.receive("m", "a", Said::Message(term(1), vote));
+        group.receive("m", "a", Content::Message(term(1), vote));
         assert_eq!(group.role("m"), RoleKind::Follower);
     }
 }
@@ -164,7 +164,7 @@ fn o11_a_leader_that_sees_a_higher_term_in_an_answer() {
             record: Record::undecided(term(7)),
             live: None,
         };
-        group.receive("a", "b", Said::Message(term(7), nack));
+        group.receive("a", "b", Content::Message(term(7), nack));
         if merge == MergePolicy::HighestTerm {
             assert_eq!((group.role("a"), group.term("a")), (RoleKind::Follower, 7));
             assert_eq!(group.shows("a"), None);
@@ -191,9 +191,9 @@ fn r19_only_the_heartbeats_of_a_leader_claim_to_lead() {
     group.times_out("m");
     group.answers("m", "a", true);
     group.answers("m", "b", true);
-    group.take_said();
+    group.take_sent();
     group.answers("m", "a", true);
     group.answers("m", "b", true);
-    let reported: Vec<PeerId> = group.take_said().into_iter().map(|(_, to, _)| to).collect();
+    let reported: Vec<PeerId> = group.take_sent().into_iter().map(|(_, to, _)| to).collect();
     assert_eq!(reported, ["a", "b", "c"].map(id));
 }

@@ -28,11 +28,11 @@ fn draw(seed: u64, before: usize, after: usize) -> Duration {
         ..start("m", life(1))
     };
     let mut raft = Raft::new(at(0), start);
-    let heard = at(5000);
+    let last_beat = at(5000);
     let from = id("leader");
     let pulse = leads("leader", 1);
     raft.handle(
-        heard,
+        last_beat,
         &view,
         ElectionInput::Pulse {
             from,
@@ -47,9 +47,11 @@ fn draw(seed: u64, before: usize, after: usize) -> Duration {
         incarnation: life(0),
         why: DownReason::Silent,
     };
-    raft.handle(heard + MIN, &view, lost.into())
+    raft.handle(last_beat + MIN, &view, lost.into())
         .expect("no violation");
-    raft.next_deadline().expect("its timer runs").since(heard)
+    raft.next_deadline()
+        .expect("its timer runs")
+        .since(last_beat)
 }
 
 /// etcd-io/raft gives the probability with which a timer has fired after a share of its range. Here the range
@@ -152,7 +154,7 @@ fn o18_every_heartbeat_draws_the_timeout_anew() {
     let mut group = Group::one("m", &["a", "b", "c"]);
     group.now = at(5000);
     for _ in 0..20 {
-        group.receive("m", "a", Said::Pulse(leads("a", 1)));
+        group.receive("m", "a", Content::Pulse(leads("a", 1)));
         // The leader ends, and its link comes back: in between the drawn timeout can be read.
         let one = group.members.get_mut(&id("m")).expect("it is played here");
         let voters = one.view.voters.clone();
@@ -169,24 +171,24 @@ fn o18_every_heartbeat_draws_the_timeout_anew() {
 fn r20_hc13_a_follower_without_messages_campaigns_in_the_next_term() {
     let mut group = Group::one("m", &["a", "b", "leader"]);
     group.now = at(5000);
-    group.receive("m", "leader", Said::Pulse(leads("leader", 4)));
+    group.receive("m", "leader", Content::Pulse(leads("leader", 4)));
     group.wait(MIN);
     group.loses("m", "leader", DownReason::Silent);
-    group.take_said();
-    let heard = at(5000);
+    group.take_sent();
+    let last_beat = at(5000);
     group.times_out("m");
-    assert!((MIN..MAX).contains(&group.now.since(heard)));
+    assert!((MIN..MAX).contains(&group.now.since(last_beat)));
     // First it asks each voter once, in its old term.
     assert_eq!(
         (group.role("m"), group.term("m")),
         (RoleKind::PreCandidate, 4)
     );
-    let asked: Vec<_> = group.take_said();
+    let asked: Vec<_> = group.take_sent();
     let names: Vec<PeerId> = asked.iter().map(|(_, to, _)| to.clone()).collect();
     assert_eq!(names, ["a", "b"].map(id));
-    for (_, _, said) in asked {
-        let Said::Message(_, ElectionMessage::PreVoteRequest { term, .. }) = said else {
-            panic!("{said:?}");
+    for (_, _, content) in asked {
+        let Content::Message(_, ElectionMessage::PreVoteRequest { term, .. }) = content else {
+            panic!("{content:?}");
         };
         assert_eq!(term, 5);
     }
@@ -194,12 +196,13 @@ fn r20_hc13_a_follower_without_messages_campaigns_in_the_next_term() {
     // Then it campaigns: the next term, its own vote, one request to each.
     assert_eq!((group.role("m"), group.term("m")), (RoleKind::Candidate, 5));
     assert_eq!(group.voted_for("m"), Some(&id("m")));
-    let asked: Vec<_> = group.take_said();
+    let asked: Vec<_> = group.take_sent();
     let names: Vec<PeerId> = asked.iter().map(|(_, to, _)| to.clone()).collect();
     assert_eq!(names, ["a", "b"].map(id));
-    for (_, _, said) in asked {
-        let Said::Message(stamp, ElectionMessage::VoteRequest { asked_by: None, .. }) = said else {
-            panic!("{said:?}");
+    for (_, _, content) in asked {
+        let Content::Message(stamp, ElectionMessage::VoteRequest { asked_by: None, .. }) = content
+        else {
+            panic!("{content:?}");
         };
         assert_eq!(stamp, term(5));
     }
@@ -213,7 +216,7 @@ fn r20_a_candidate_without_answers_begins_a_new_election() {
     assert!(group.now.since(began) < MAX);
     // The answers may only be late or lost: it asks the same voters again, for the same term.
     assert_eq!((group.role("m"), group.term("m")), (RoleKind::Candidate, 1));
-    let asked: Vec<PeerId> = group.take_said().into_iter().map(|(_, to, _)| to).collect();
+    let asked: Vec<PeerId> = group.take_sent().into_iter().map(|(_, to, _)| to).collect();
     assert_eq!(asked, ["a", "b", "c", "d"].map(id));
     // A voter that is lost, or one that refuses, can cost it the term.
     group.loses("m", "d", DownReason::Silent);

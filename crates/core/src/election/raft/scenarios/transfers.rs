@@ -21,14 +21,14 @@ fn r56_a_higher_term_ends_a_transfer_that_is_under_way() {
         RoleKind::Leader,
         "it leads until c is elected"
     );
-    group.receive("a", "b", Said::Pulse(leads("b", 2)));
+    group.receive("a", "b", Content::Pulse(leads("b", 2)));
     assert_eq!(
         (group.role("a"), group.shows("a")),
         (RoleKind::Follower, Some("b"))
     );
-    group.take_said();
+    group.take_sent();
     // The target is not asked again, and the old leader does not resume the transfer when it leads once more.
-    group.said.clear();
+    group.sent.clear();
     group.mend();
     group.wait(MIN);
     group.loses("a", "b", DownReason::Silent);
@@ -39,8 +39,8 @@ fn r56_a_higher_term_ends_a_transfer_that_is_under_way() {
         group.links(name, "a");
     }
     group.live(ms(6000));
-    let reported = group.said.iter().filter(|(from, _, said)| {
-        let Said::Message(_, message) = said else {
+    let reported = group.sent.iter().filter(|(from, _, content)| {
+        let Content::Message(_, message) = content else {
             return false;
         };
         *from == id("a") && matches!(message, ElectionMessage::TimeoutNow { .. })

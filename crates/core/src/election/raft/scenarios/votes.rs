@@ -213,14 +213,14 @@ fn r28_o8_a_leader_has_nothing_to_campaign_for() {
     let mut group = Group::of(&["a", "b", "c"]);
     group.elect("b");
     let led = group.raft("b").leadership().record.clone();
-    group.said.clear();
+    group.sent.clear();
     group.live(ms(20_000));
     group.tick("b");
     group.deliver();
     assert_eq!(*group.raft("b").leadership().record, led);
     group.assert_led_by("b", 1);
-    let election = |said: &&(PeerId, PeerId, Said)| matches!(said.2, Said::Message(..));
-    assert_eq!(group.said.iter().find(election).map(|_| ()), None);
+    let election = |content: &&(PeerId, PeerId, Content)| matches!(content.2, Content::Message(..));
+    assert_eq!(group.sent.iter().find(election).map(|_| ()), None);
 }
 
 #[test]
@@ -228,14 +228,14 @@ fn r28_an_ineligible_node_never_campaigns() {
     let observer = |name: &str, start: &mut Start<Saved>| start.config.eligible = name != "m";
     let mut group = Group::new(&["m"], &["m", "a", "b"], observer);
     group.now = at(3000);
-    group.receive("m", "a", Said::Pulse(leads("a", 1)));
+    group.receive("m", "a", Content::Pulse(leads("a", 1)));
     group.loses("m", "a", DownReason::Closed);
     for _ in 0..20 {
         group.wait(ms(1000));
         group.tick("m");
     }
     assert_eq!((group.role("m"), group.term("m")), (RoleKind::Follower, 1));
-    assert!(group.take_said().is_empty());
+    assert!(group.take_sent().is_empty());
 }
 
 #[test]
@@ -243,6 +243,6 @@ fn r7_o18_a_voter_alone_leads_at_once_and_asks_no_other() {
     let mut group = Group::one("m", &[]);
     group.times_out("m");
     assert_eq!((group.role("m"), group.term("m")), (RoleKind::Leader, 1));
-    assert!(group.take_said().is_empty());
+    assert!(group.take_sent().is_empty());
     assert!(group.now < Time::ZERO + MAX);
 }

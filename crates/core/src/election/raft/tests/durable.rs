@@ -39,7 +39,7 @@ impl Voting {
 }
 
 /// The kinds of messages to `peer`.
-fn said(outputs: &[OutputOf<Raft>], peer: &str) -> Vec<&'static str> {
+fn sent(outputs: &[OutputOf<Raft>], peer: &str) -> Vec<&'static str> {
     let kinds = outputs.iter().filter_map(|output| match output {
         ElectionOutput::Send { to, message } if *to == id(peer) => Some(message.describe().kind),
         _ => None,
@@ -294,10 +294,10 @@ fn a_transfer_that_was_given_up_is_not_asked_for_when_the_disk_is_back() {
         for ms in [11_000, 12_000, 12_900] {
             voting.receive_leader(at(ms));
         }
-        assert_eq!(said(&voting.outputs(), "leader"), [""; 0]);
+        assert_eq!(sent(&voting.outputs(), "leader"), [""; 0]);
         voting.take(at(written_at), Local::Tick);
         voting.persisted_at(at(written_at), 1);
-        assert_eq!(said(&voting.outputs(), "leader"), asked);
+        assert_eq!(sent(&voting.outputs(), "leader"), asked);
     }
 }
 
@@ -334,8 +334,8 @@ fn a_leader_that_leads_on_asks_no_other_to_follow_it_when_the_disk_is_back() {
             voting.persisted(number);
             outputs.extend(voting.outputs());
         }
-        let mut said = said(&outputs, "candidate");
-        said.retain(|kind| *kind == "timeout_now");
-        assert_eq!(said, asked);
+        let mut sent = sent(&outputs, "candidate");
+        sent.retain(|kind| *kind == "timeout_now");
+        assert_eq!(sent, asked);
     }
 }

@@ -196,12 +196,12 @@ fn a_named_leader_known_only_from_an_older_record_is_not_waited_for() {
 #[test]
 fn a_node_that_was_shown_an_unconfirmed_leader_campaigns() {
     let mut voting = Voting::new();
-    let unheard = LiveLeader {
+    let unlinked = LiveLeader {
         key: Fingerprint([0; 32]),
         weight: 0,
         ..live("unlinked")
     };
-    voting.is_linked(at(100), true, assigned("unlinked"), Some(unheard));
+    voting.is_linked(at(100), true, assigned("unlinked"), Some(unlinked));
     assert_eq!(voting.raft.leader(), Some(&id("unlinked")));
     assert!(voting.campaigns(100));
 }

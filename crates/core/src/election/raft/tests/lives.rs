@@ -129,7 +129,7 @@ fn an_incarnation_that_others_named_is_gone_when_another_one_is_linked() {
 }
 
 /// An observer that heard the leader at 10 s, and lost it by silence at 11.5 s.
-fn lost_in_silence() -> Voting {
+fn lost_silently() -> Voting {
     let mut observer = Voting::with(|start| start.config.eligible = false);
     observer.receive_leader(at(10_000));
     assert_eq!(observer.raft.leader(), Some(&id("leader")));
@@ -148,7 +148,7 @@ fn lost_in_silence() -> Voting {
 /// P8: the others lose a leader that crashed when this node does, or a little later.
 #[test]
 fn an_observer_gets_a_silent_leader_back_while_others_receive_from_it_half_a_timeout_later() {
-    let mut observer = lost_in_silence();
+    let mut observer = lost_silently();
     let record = observer.raft.leadership().record.clone();
     let mut shown_at = |now| {
         let pulse = Pulse::Follows {
@@ -168,7 +168,7 @@ fn an_observer_gets_a_silent_leader_back_while_others_receive_from_it_half_a_tim
 /// P8: a report shows for how long the leader will still be heard, and so when it last was.
 #[test]
 fn an_observer_gets_a_silent_leader_back_from_a_member_that_received_half_a_timeout_later() {
-    let mut observer = lost_in_silence();
+    let mut observer = lost_silently();
     let record = observer.raft.leadership().record.clone();
     let mut shown_after = |rest_ms| {
         let report = LiveLeader { rest_ms, ..live(1) };

@@ -194,17 +194,17 @@ fn a_voter_grants_the_vote_that_the_leader_asks_for_in_any_order_of_messages() {
     let message = ElectionMessage::TimeoutNow {
         target: id("candidate"),
     };
-    let said_by = |from: &str| ElectionInput::Message {
+    let message_of = |from: &str| ElectionInput::Message {
         from: id(from),
         message: Stamped::new(stamp(1), message.clone()),
     };
-    voting.take(at(10_030), said_by("candidate"));
+    voting.take(at(10_030), message_of("candidate"));
     assert_eq!(
         voting.raft.rules().voted_for(),
         None,
         "it is not the leader"
     );
-    voting.take(at(10_040), said_by("leader"));
+    voting.take(at(10_040), message_of("leader"));
     assert_eq!(voting.raft.rules().voted_for(), Some(&id("candidate")));
 }
 
@@ -239,7 +239,7 @@ fn a_leader_that_gave_way_to_its_successor_starts_no_other_campaign() {
                 pulse: pulse.into(),
             },
         );
-        let campaigns_at = voting.raft.next_deadline().expect("nobody leads");
+        let campaigns_at = voting.raft.next_deadline().expect("no member leads");
         assert_eq!(campaigns_at > at(10_330), waits, "{campaigns_at:?}");
     }
 }

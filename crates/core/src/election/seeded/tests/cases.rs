@@ -1,7 +1,7 @@
 //! The four abnormal cases of the public system, conflicts, majorities, and the rules behind them.
 
 use super::paxos::Ballot;
-use super::role::{Acknowledged, Heard};
+use super::role::{Acknowledged, Contact};
 use super::*;
 use MemberState as S;
 
@@ -344,17 +344,17 @@ fn a_keep_alive_with_an_answer_older_than_the_heartbeat_timeout_is_no_acknowledg
     for (age, acknowledged) in [(ms(1900), 2), (ms(2100), 1)] {
         let seeded = world.station_mut("a").seeded.as_mut().expect("it runs");
         let leader = seeded.leading_mut().expect("it leads");
-        leader.heard.clear();
+        leader.contacts.clear();
         let answered_at = Time::ZERO + now.since(Time::ZERO + age);
         let shown = Acknowledged {
             at: now,
             answered_at,
         };
-        let heard = Heard {
+        let contact = Contact {
             at: now,
             acknowledged: Some(shown),
         };
-        let _ = leader.heard.insert(id("b"), heard);
+        let _ = leader.contacts.insert(id("b"), contact);
         assert_eq!(world.member("a").acknowledged_by(now), acknowledged);
     }
 }

@@ -1,6 +1,6 @@
 //! The time until which the acknowledgements of a majority let a leader lead.
 
-use super::role::{Acknowledged, Heard};
+use super::role::{Acknowledged, Contact};
 use super::*;
 
 /// "a" leads "b", "c" and "x", and a majority acknowledges it.
@@ -18,23 +18,23 @@ impl World {
     fn acknowledged(&mut self, shown: &[(&str, u64, u64)]) {
         let now = self.now;
         let ago = |millis| Time::ZERO + now.since(Time::ZERO + ms(millis));
-        let heard = shown.iter().map(|(name, at, answered_at)| {
+        let contacts = shown.iter().map(|(name, at, answered_at)| {
             let shown = Acknowledged {
                 at: ago(*at),
                 answered_at: ago(*answered_at),
             };
-            let heard = Heard {
+            let contact = Contact {
                 at: shown.at,
                 acknowledged: Some(shown),
             };
-            (id(name), heard)
+            (id(name), contact)
         });
-        let heard: Vec<_> = heard.collect();
+        let contacts: Vec<_> = contacts.collect();
         let seeded = self.station_mut("a").seeded.as_mut().expect("it runs");
         let leader = seeded.leading_mut().expect("it leads");
-        leader.heard = Default::default();
-        for (voter, heard) in heard {
-            let _ = leader.heard.insert(voter, heard);
+        leader.contacts = Default::default();
+        for (voter, contact) in contacts {
+            let _ = leader.contacts.insert(voter, contact);
         }
     }
 

@@ -98,7 +98,7 @@ fn a_voter_with_a_lost_file_notices_with_the_first_heartbeat_and_votes_after_all
     }
     assert!(world.member("b").kept().forgotten.is_some());
     world.run(secs(2));
-    assert!(!world.is_stale("b"), "all others have told");
+    assert!(!world.is_stale("b"), "all others have reported");
     assert_eq!(world.member("b").kept().forgotten, None);
     assert_eq!(world.agreed(), Ok((id("a"), 1)));
 }
@@ -144,10 +144,10 @@ fn a_voter_that_misses_others_stays_out_across_restarts() {
     world.station_mut("b").disk = None;
     world.start("b");
     world.run(secs(10));
-    assert!(world.is_stale("b"), "nobody knows what \"c\" voted");
+    assert!(world.is_stale("b"), "no member knows the vote of \"c\"");
     world.crash("b");
     world.start("b");
-    assert!(world.is_stale("b"), "its file says so");
+    assert!(world.is_stale("b"), "its file contains that");
     world.run(secs(3));
     assert!(world.is_stale("b"));
     let message = proposal(Stage::Pre, ballot(1, "a"), "a");

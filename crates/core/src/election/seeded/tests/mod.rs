@@ -634,7 +634,7 @@ impl World {
                 Some(_) => {}
             }
         }
-        let (leader, version, members) = found.ok_or("nobody runs")?;
+        let (leader, version, members) = found.ok_or("no member runs")?;
         let active = members
             .iter()
             .all(|listed| listed.state == MemberState::Active);

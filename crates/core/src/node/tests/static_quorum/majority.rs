@@ -256,7 +256,7 @@ fn answers_of_a_majority_let_a_leader_lead_on() {
     alone.start("a");
     alone.wait("the only voter leads", |net| net.leads("a"));
     let until = alone.node("a").election().leadership().valid_until;
-    assert_eq!(until, None, "it needs nobody's answer");
+    assert_eq!(until, None, "it needs no answer");
     let dynamic = Net::room(&["a", "b", "c"]);
     let until = dynamic.node("a").election().leadership().valid_until;
     assert_eq!(until, None, "it may lead a part of a room");

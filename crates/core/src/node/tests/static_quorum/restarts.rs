@@ -91,7 +91,7 @@ fn a_restarted_voter_refuses_votes_for_the_shortest_timeout() {
         let writes = net.votes_on_disk(candidate).writes;
         net.forge_at(candidate, voter, stamp.clone(), writes, request(round));
         net.run(ms(20));
-        let answers = net.heard_from(voter, candidate);
+        let answers = net.messages_from(voter, candidate);
         let granted = answers.iter().find_map(|message| match elects(message) {
             Some(ElectionMessage::VoteResponse {
                 round: answered,
@@ -116,7 +116,7 @@ fn no_vote_and_no_claim_is_sent_before_it_is_on_disk() {
     }
     net.run(ms(20_000));
     for name in ["a", "b", "c"] {
-        let said = &net.place(name).said;
+        let sent = &net.place(name).sent;
         let depends = |message: &Message| {
             matches!(
                 elects(message),
@@ -126,7 +126,7 @@ fn no_vote_and_no_claim_is_sent_before_it_is_on_disk() {
                 )
             )
         };
-        assert!(!said.iter().any(|(_, message)| depends(message)), "{name}");
+        assert!(!sent.iter().any(|(_, message)| depends(message)), "{name}");
         // Links stay up.
         assert_eq!(net.node(name).membership().len(), 2, "{name}");
     }

@@ -1,6 +1,6 @@
 """Leadership circulates among the sample programs in C and C#, each of which learns of it by its leadership callback.
 
-`handover.py LOBBY_C LOBBY_EXE`. Run by `tests/hosts`; MMN_LIBRARY names the library.
+`transfer.py LOBBY_C LOBBY_EXE`. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """
 
 import os
@@ -55,7 +55,7 @@ def main():
         leaders = {host.leader for host in hosts}
         return len(leaders) == 1 and leaders <= set(commands)
 
-    session = f"handover-{os.getpid()}"
+    session = f"transfer-{os.getpid()}"
     try:
         hosts[0].start(session)
         wait("the C program listens", lambda: hosts[0].address)
@@ -69,8 +69,8 @@ def main():
             line = [f"/transfer {new.name}", "/yield", f"/leader {new.name}"][number % 3]
             old.type(line)
             wait(f"{line} of {old.name}", lambda: all(host.leader == new.name for host in hosts))
-            wait(f"{new.name} hears that it leads", lambda: new.leaderships[-1:] == [LEADS])
-            wait(f"{old.name} hears that it leads no longer", lambda: old.leaderships[-1:] == [LEADS_NO_LONGER])
+            wait(f"{new.name} is notified that it leads", lambda: new.leaderships[-1:] == [LEADS])
+            wait(f"{old.name} is notified that it leads no longer", lambda: old.leaderships[-1:] == [LEADS_NO_LONGER])
         with changed:
             for host in hosts:
                 expected = [LEADS, LEADS_NO_LONGER] * len(host.leaderships)
