@@ -98,6 +98,10 @@ pub const PLANS: &[(&str, &str)] = &[
         "two leaders each gave way to the other: a follower of the larger side stated the weight of a moment before (P10)",
         r#"{"seed":911719,"size":5,"rules":{"fast":true,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":2390,"lateness_us":1016,"delay_ms":[49,150],"silence_is_reported":true,"keeps_keys":false},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[822,{"Start":{"slot":4,"contact":0}}],[1509,{"Start":{"slot":5,"contact":1}}],[2355,{"Start":{"slot":2,"contact":0}}],[3032,{"Lie":{"liar":5,"victim":"Leader","words":"Assigned","far":"Leap","epoch":false}}],[3731,{"Start":{"slot":3,"contact":2}}],[4918,{"Lie":{"liar":5,"victim":{"Slot":4},"words":"Answers","far":{"Above":1024},"epoch":true}}],[5667,{"Lie":{"liar":5,"victim":"Leader","words":"Requests","far":"Bound","epoch":false}}],[6121,{"Cut":{"from":[0],"to":[4],"for_ms":2987}}],[6121,{"Cut":{"from":[4],"to":[0],"for_ms":2987}}],[6247,{"Lie":{"liar":5,"victim":"Leader","words":"Ack","far":"Leap","epoch":false}}],[7115,{"Lie":{"liar":5,"victim":{"Slot":3},"words":"Hello","far":"Leap","epoch":false}}]],"heal_at_ms":8693,"phase":"Heal","liars":[true]}"#,
     ),
+    (
+        "a host that saw no leader allowed elections, and its member kept waiting for a leader without a path to it (P9)",
+        r#"{"seed":1301184,"size":7,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_reported":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[2,1,6,5],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[3658,{"Start":{"slot":4,"contact":4}}],[3837,{"Start":{"slot":3,"contact":3}}],[5696,{"Crash":{"who":{"Slot":3},"back_ms":801}}],[6849,{"SetLeader":{"calls":[[3,3],[6,1],[6,0]]}}],[7520,{"Leave":{"who":"Leader","back_ms":7653}}],[8454,{"Auto":{"slot":0,"enabled":true}}]],"heal_at_ms":9149,"phase":"Quiet","hosts_wait":true}"#,
+    ),
 ];
 
 /// Seeds.

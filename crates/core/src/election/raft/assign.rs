@@ -297,8 +297,9 @@ impl Raft {
         self.auto_election = enabled;
         if !enabled {
             self.abandon_round();
-        } else if self.leader().is_none() {
-            // C4.7: the leader is lost, so the override ends.
+        } else if self.shows_no_leader(view) {
+            // C4.7: the leader is lost, so the override ends. This node may still wait for a leader to which no path leads:
+            // its host sees none.
             self.release();
             // A running timer goes on: repeated calls must not delay the election.
             if !waited && self.awaits_election() {
