@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 LIBDIR ?= lib
 INSTALL = scripts/install.py --prefix '$(PREFIX)' --libdir '$(LIBDIR)' --destdir '$(DESTDIR)' $(if $(LIBRARY),--library '$(LIBRARY)')
 
-.PHONY: help build install uninstall dist server demo check test test-all test-dist test-windows asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures screenshot header clean
+.PHONY: help build install uninstall dist server demo check test test-all test-dist test-windows asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -96,9 +96,6 @@ mutants: ## puts bugs into the election core, one at a time, and shows what noti
 
 figures: tools build ## speed and failover figures, printed; those of the elections go into docs/figures.md
 	@scripts/figures.sh
-
-screenshot: tools build ## a picture of the C# lobby, in docs/lobby.svg; needs root
-	@scripts/screenshot.py
 
 header: ## writes the C header and the bindings' tables from the source (docs/abi.md)
 	MMN_UPDATE_HEADER=1 cargo build

@@ -2,7 +2,9 @@ using System;
 using System.Collections.Generic;
 using System.Diagnostics;
 using System.Globalization;
+using System.Linq;
 using System.Text;
+using System.Text.RegularExpressions;
 using MetaMystia.Network;
 
 /// <summary>A command of this member, until it is confirmed.</summary>
@@ -53,23 +55,23 @@ internal sealed class SharedState
 
     // The replica. It is fresher than another when its (leadership, version) is larger.
     private long leadership, version, counter;
-    private List<KeyValuePair<string, string>> chat = new List<KeyValuePair<string, string>>(); // author, text
-    private List<KeyValuePair<string, long>> numbers = new List<KeyValuePair<string, long>>();  // author, number of its last command
+    private List<(string Author, string Text)> chat = new List<(string, string)>();
+    private List<(string Author, long Number)> numbers = new List<(string, long)>(); // the number of each author's last command
 
     // This member's state.
     private string leader;
     private bool leads;
     private bool synced; // the replica is the present leader's state; at the leader: it has been announced
     private double askedAt = -1;
-    private long toldLeadership, toldVersion; // in the last Have
-    private List<Command> pending = new List<Command>();
+    private string reported; // the last Have
+    private readonly List<Command> pending = new List<Command>();
     private readonly HashSet<string> lost = new HashSet<string>(); // members that may come back
 
     // State of the leader.
     private double gatherUntil = -1; // negative: the gathering is over
     private HashSet<string> awaited = new HashSet<string>(); // members whose replica is still to come
-    private long bestLeadership, bestVersion;
-    private byte[] best; // the freshest replica received; null: this member's
+    private (long Leadership, long Version) freshest; // of the replicas
+    private byte[] best; // the replica that is the freshest; null: this member's
     private bool wanted; // a member asked for the state
     private long held;   // the newest version that another member also has
 
@@ -77,11 +79,6 @@ internal sealed class SharedState
     {
         this.room = room;
         this.id = id;
-    }
-
-    public long Counter
-    {
-        get { return counter; }
     }
 
     /// <summary>Queues a command ("add" and a number, or "say" and a line); false if it is not a command, or too many are pending.</summary>
@@ -111,8 +108,7 @@ internal sealed class SharedState
                 held = 0;
                 gatherUntil = Now + GatherSeconds;
                 awaited = new HashSet<string>(room.Peers);
-                bestLeadership = leadership;
-                bestVersion = version;
+                freshest = (leadership, version);
                 best = null;
                 break;
             case EventKind.Reconnecting:
@@ -133,7 +129,7 @@ internal sealed class SharedState
                 {
                     OnMessage(e.Peer, e.MessageType, e.Data);
                 }
-                catch (FormatException)
+                catch (Exception exception) when (exception is FormatException || exception is ArgumentException || exception is OverflowException)
                 {
                     // From another program, or from a newer version of this one.
                 }
@@ -173,7 +169,7 @@ internal sealed class SharedState
             }
             else if (type == UpdateType && synced)
             {
-                string[] update = Fields(Text(data), 5);
+                string[] update = Fields(Strict.GetString(data), 5);
                 if (Number(update[0]) != version + 1)
                 {
                     synced = false; // an update is missing: ask again
@@ -184,25 +180,24 @@ internal sealed class SharedState
         }
         else if (leads && type == CommandType && synced)
         {
-            string[] command = Fields(Text(data), 3);
+            string[] command = Fields(Strict.GetString(data), 3);
             Obey(peer, Number(command[0]), command[1], command[2]);
         }
         else if (leads && type == ReplicaType)
         {
             wanted = true;
             awaited.Remove(peer);
-            string[] head = Fields(Text(data).Split('\n')[0], 3);
-            long theirLeadership = Number(head[0]), theirVersion = Number(head[1]);
-            if (gatherUntil >= 0 && (theirLeadership > bestLeadership || theirLeadership == bestLeadership && theirVersion > bestVersion))
+            string[] head = Fields(Strict.GetString(data).Split('\n')[0], 3);
+            var theirs = (Number(head[0]), Number(head[1]));
+            if (gatherUntil >= 0 && theirs.CompareTo(freshest) > 0)
             {
-                bestLeadership = theirLeadership;
-                bestVersion = theirVersion;
+                freshest = theirs;
                 best = data;
             }
         }
         else if (leads && type == HaveType)
         {
-            string[] have = Fields(Text(data), 2);
+            string[] have = Fields(Strict.GetString(data), 2);
             if (Number(have[0]) == leadership)
             {
                 held = Math.Max(held, Number(have[1]));
@@ -238,7 +233,7 @@ internal sealed class SharedState
             {
                 Adopt(best);
             }
-            leadership = bestLeadership + 1;
+            leadership = freshest.Leadership + 1;
             gatherUntil = -1;
             best = null;
             Renumber();
@@ -252,18 +247,15 @@ internal sealed class SharedState
 
     private void Follow()
     {
-        if (!synced)
+        string have = leadership + "\t" + version;
+        if (!synced && (askedAt < 0 || Now - askedAt >= AskSeconds))
         {
-            if (askedAt < 0 || Now - askedAt >= AskSeconds)
-            {
-                askedAt = Now;
-                Sent(room.SendToLeader, Encode(), ReplicaType);
-            }
+            askedAt = Now;
+            Sent(room.SendToLeader, Encode(), ReplicaType);
         }
-        else if ((toldLeadership != leadership || toldVersion != version) && Sent(room.SendToLeader, leadership + "\t" + version, HaveType))
+        else if (synced && have != reported && Sent(room.SendToLeader, have, HaveType))
         {
-            toldLeadership = leadership;
-            toldVersion = version;
+            reported = have;
         }
     }
 
@@ -292,25 +284,14 @@ internal sealed class SharedState
     private void Settle()
     {
         bool alone = lost.Count == 0 && room.Peers.Length == 0;
-        long last = LastOf(id);
-        List<Command> waiting = new List<Command>();
-        foreach (Command command in pending)
+        List<Command> applied = pending.FindAll(command => command.Number > 0 && command.Number <= LastOf(id));
+        foreach (Command command in applied.Where(command => command.Version == 0))
         {
-            bool applied = command.Number > 0 && command.Number <= last;
-            if (applied && command.Version == 0)
-            {
-                command.Version = version;
-            }
-            if (applied && (!leads || alone || command.Version <= held))
-            {
-                Confirmed?.Invoke(command);
-            }
-            else
-            {
-                waiting.Add(command);
-            }
+            command.Version = version;
         }
-        pending = waiting;
+        List<Command> safe = applied.FindAll(command => !leads || alone || command.Version <= held);
+        pending.RemoveAll(safe.Contains);
+        safe.ForEach(command => Confirmed?.Invoke(command));
     }
 
     // ---------------------------------------------------------------- the state
@@ -323,7 +304,7 @@ internal sealed class SharedState
         }
         else if (verb == "say")
         {
-            chat.Add(new KeyValuePair<string, string>(author, text));
+            chat.Add((author, text));
             if (chat.Count > ChatLines)
             {
                 chat.RemoveAt(0);
@@ -331,8 +312,8 @@ internal sealed class SharedState
             Chat?.Invoke(author, text);
         }
         // The author of the last command comes last.
-        numbers.RemoveAll(entry => entry.Key == author);
-        numbers.Add(new KeyValuePair<string, long>(author, number));
+        numbers.RemoveAll(entry => entry.Author == author);
+        numbers.Add((author, number));
         if (numbers.Count > Authors)
         {
             numbers.RemoveAt(0);
@@ -342,27 +323,15 @@ internal sealed class SharedState
 
     private void Adopt(byte[] data)
     {
-        string[] lines = Text(data).Split('\n');
+        string[] lines = Strict.GetString(data).Split('\n');
         string[] head = Fields(lines[0], 3);
-        List<KeyValuePair<string, string>> newChat = new List<KeyValuePair<string, string>>();
-        List<KeyValuePair<string, long>> newNumbers = new List<KeyValuePair<string, long>>();
-        for (int i = 1; i < lines.Length; i++)
-        {
-            string[] row = Fields(lines[i], 3);
-            if (row[0] == "n")
-            {
-                newNumbers.Add(new KeyValuePair<string, long>(row[1], Number(row[2])));
-            }
-            else if (row[0] == "c")
-            {
-                newChat.Add(new KeyValuePair<string, string>(row[1], row[2]));
-            }
-        }
+        List<string[]> rows = lines.Skip(1).Select(line => Fields(line, 3)).ToList();
+        List<(string, long)> newNumbers = rows.FindAll(row => row[0] == "n").ConvertAll(row => (row[1], Number(row[2])));
         leadership = Number(head[0]);
         version = Number(head[1]);
         counter = Number(head[2]);
         numbers = newNumbers;
-        chat = newChat;
+        chat = rows.FindAll(row => row[0] == "c").ConvertAll(row => (row[1], row[2]));
         synced = !leads;
     }
 
@@ -370,29 +339,18 @@ internal sealed class SharedState
     private void Renumber()
     {
         Settle();
-        long last = LastOf(id);
-        foreach (Command command in pending)
+        foreach (Command command in pending.Where(command => command.Number > LastOf(id)))
         {
-            if (command.Number == 0 || command.Number > last)
-            {
-                command.Number = command.Version = 0;
-                command.SentAt = -1;
-            }
+            command.Number = command.Version = 0;
+            command.SentAt = -1;
         }
     }
 
     private string Encode()
     {
-        StringBuilder text = new StringBuilder(leadership + "\t" + version + "\t" + counter);
-        foreach (KeyValuePair<string, long> entry in numbers)
-        {
-            text.Append("\nn\t").Append(entry.Key).Append('\t').Append(entry.Value);
-        }
-        foreach (KeyValuePair<string, string> line in chat)
-        {
-            text.Append("\nc\t").Append(line.Key).Append('\t').Append(line.Value);
-        }
-        return text.ToString();
+        return leadership + "\t" + version + "\t" + counter
+            + string.Concat(numbers.Select(entry => "\nn\t" + entry.Author + "\t" + entry.Number))
+            + string.Concat(chat.Select(line => "\nc\t" + line.Author + "\t" + line.Text));
     }
 
     public override string ToString()
@@ -413,22 +371,12 @@ internal sealed class SharedState
     {
         if (verb == "add")
         {
-            int digits = text.StartsWith("-", StringComparison.Ordinal) ? text.Length - 1 : text.Length;
-            int number;
-            return digits >= 1 && digits <= 9
-                && int.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out number) && text[0] != '+';
-        }
-        foreach (char character in text)
-        {
-            if (character < ' ')
-            {
-                return false;
-            }
+            return Regex.IsMatch(text, @"^-?[0-9]{1,9}\z");
         }
         try
         {
             int bytes = Strict.GetByteCount(text);
-            return verb == "say" && bytes > 0 && bytes <= MaxTextBytes;
+            return verb == "say" && bytes > 0 && bytes <= MaxTextBytes && text.All(character => character >= ' ');
         }
         catch (ArgumentException)
         {
@@ -436,15 +384,9 @@ internal sealed class SharedState
         }
     }
 
-    private double Now
-    {
-        get { return clock.Elapsed.TotalSeconds; }
-    }
+    private double Now => clock.Elapsed.TotalSeconds;
 
-    private long LastOf(string author)
-    {
-        return numbers.Find(entry => entry.Key == author).Value; // 0 when there is none
-    }
+    private long LastOf(string author) => numbers.Find(entry => entry.Author == author).Number; // 0 when there is none
 
     // False if the library refused: no leader, a full queue. Every such send is tried again.
     private static bool Sent(Action<byte[], ushort, byte> send, string text, ushort type)
@@ -460,18 +402,6 @@ internal sealed class SharedState
         }
     }
 
-    private static string Text(byte[] data)
-    {
-        try
-        {
-            return Strict.GetString(data);
-        }
-        catch (ArgumentException)
-        {
-            throw new FormatException("not UTF-8");
-        }
-    }
-
     private static string[] Fields(string text, int count)
     {
         string[] fields = text.Split('\t');
@@ -484,11 +414,6 @@ internal sealed class SharedState
 
     private static long Number(string text)
     {
-        long number;
-        if (!long.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out number))
-        {
-            throw new FormatException("not a number");
-        }
-        return number;
+        return long.Parse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Chance;
 use super::decoders::someone;
-use super::wild::{Known, Wild, messages, probes};
+use super::wild::{Known, Wild, name_of};
 use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
@@ -193,7 +193,7 @@ impl<'a> Run<'a> {
             let input = self.input();
             let command = matches!(input, Input::Command(_));
             if let Input::Message { envelope, .. } = &input {
-                self.saw(messages::name_of(&envelope.message));
+                self.saw(name_of(&envelope.message));
             }
             let refused = self.node.handle(self.now, input).is_err();
             assert!(command || !refused, "only commands are refused");
@@ -252,7 +252,7 @@ impl<'a> Run<'a> {
             }
             3 if linked => Input::Datagram {
                 from: peer,
-                probe: probes::any(&mut self.wild),
+                probe: self.wild.any(),
             },
             4 if linked && self.wild.chance.flip() => {
                 let why = [
@@ -317,7 +317,7 @@ impl<'a> Run<'a> {
         // Most messages belong to the election.
         let message = match self.wild.chance.flip() {
             true => Message::Election(self.wild.election()),
-            false => messages::any(&mut self.wild),
+            false => self.wild.any(),
         };
         self.wild.envelope_of(message)
     }
@@ -422,7 +422,7 @@ impl<'a> Run<'a> {
                     assert!(
                         len < MAX_CONTROL_FRAME_BYTES,
                         "a frame of {len} bytes: {}",
-                        messages::name_of(&envelope.message)
+                        name_of(&envelope.message)
                     );
                 }
                 Output::DialSeeds(_) => {}

@@ -5,15 +5,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::wild::{Known, Wild};
+use super::wild::{Known, Wild, Wire, name_of};
 use super::*;
-use crate::core::election::raft::wire::{Beat, Stamped};
+use crate::core::election::raft::saved::Saved;
+use crate::core::election::raft::wire::{Beat, ElectionMessage, Pulse, Stamped};
 use crate::core::election::record::Stamp;
-use crate::core::election::seeded::SeededRules;
-use crate::core::election::seeded::wire::{Based, Observation, SeededMessage};
-use crate::core::wire::{Opaque, PROBE_DATAGRAM, RoomPolicy, Strategy};
+use crate::core::election::seeded::paxos::{Ballot, Stage, Vote};
+use crate::core::election::seeded::wire::{Based, Observation, Rejection, SeededMessage};
+use crate::core::election::seeded::{MemberState, SeededRules};
+use crate::core::quorum::QuorumPolicy;
+use crate::core::wire::{
+    Authority, Heartbeat, HelloAck, HostMode, MergePolicy, Message, NoPlace, Opaque,
+    PROBE_DATAGRAM, Probe, RoomPolicy, Strategy, Topology, Undecided, Verdict,
+};
 use crate::net::compression::pack;
-use crate::net::frame::{OWN_FLAG, datagram, put_message, put_value};
+use crate::net::frame::{
+    ControlFrame, DatagramHeader, DatagramRole, LaneHeader, MessageRole, OWN_FLAG, datagram,
+    put_message, put_value,
+};
 
 /// Mutations of each input. `make fuzz` tries far more.
 const MUTATIONS: usize = 200;
@@ -208,10 +217,30 @@ fn runs_of_a_node_reach_every_outcome() {
         "Heartbeat",
         "Kicked",
     ];
-    for what in expected.iter().chain(wild::messages::NAMES) {
+    for what in expected.iter().chain(wild::names::<Message>()) {
         assert!(seen.contains_key(what), "no {what}: {seen:#?}");
     }
     println!("{seen:#?}");
+}
+
+#[test]
+fn every_variant_of_every_wire_enum_is_made() {
+    fn check<T: Wire>() {
+        for mut wild in (0..8).map(speaker) {
+            let names = wild::names::<T>();
+            let made: Vec<_> = each(&mut wild).map(|value: T| name_of(&value)).collect();
+            assert_eq!(made, names);
+            let by_chance: BTreeSet<_> = (0..400).map(|_| name_of(&wild.any::<T>())).collect();
+            assert_eq!(by_chance, names.iter().copied().collect());
+        }
+    }
+    macro_rules! check {
+        ($($type:ident)*) => { $(check::<$type>();)* };
+    }
+    check! {
+        ControlFrame DatagramRole MessageRole Message Verdict NoPlace Undecided Probe Pulse ElectionMessage
+        SeededMessage Rejection Stage Vote MemberState Strategy QuorumPolicy MergePolicy Authority HostMode Topology
+    }
 }
 
 /// Writes first inputs: of every variant of every type, and of every call. MMN_UPDATE_CORPUS=1 makes it write the
@@ -244,13 +273,13 @@ fn encode<T: serde::Serialize>(value: &T) -> Vec<u8> {
     postcard::to_allocvec(value).expect("encodes")
 }
 
+/// A value of each variant.
+fn each<T: Wire>(wild: &mut Wild<'_>) -> impl Iterator<Item = T> + use<T> {
+    let values: Vec<T> = (0..wild::names::<T>().len()).map(|n| wild.nth(n)).collect();
+    values.into_iter()
+}
+
 fn seeds(target: &str) -> Vec<Vec<u8>> {
-    use super::wild::{
-        control_frames, datagram_roles, elections, messages, probes, pulses, roles,
-        seeded_messages, verdicts, votes,
-    };
-    use crate::core::wire::{Heartbeat, Message};
-    use crate::net::frame::ControlFrame;
     let mut seeds = Vec::new();
     let random = |len: usize, count: u64| -> Vec<Vec<u8>> {
         (0..count)
@@ -265,71 +294,56 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         "control_frame" => {
             for seed in 0..3 {
                 let mut wild = speaker(seed);
-                let core = |wild: &mut Wild<'_>, message| {
-                    encode(&ControlFrame::Core(wild.envelope_of(message)))
-                };
-                for n in 0..control_frames::NAMES.len() {
-                    seeds.push(encode(&control_frames::nth(n, &mut wild)));
-                }
-                for n in 0..messages::NAMES.len() {
-                    let message = messages::nth(n, &mut wild);
-                    seeds.push(core(&mut wild, message));
-                }
-                for n in 0..elections::NAMES.len() {
-                    let messages = elections::nth(n, &mut wild);
-                    let message = Message::from(Stamped::new(Stamp::default(), messages));
-                    seeds.push(core(&mut wild, message));
-                }
-                let messages = (0..seeded_messages::NAMES.len())
-                    .map(|n| seeded_messages::nth(n, &mut wild))
-                    .collect::<Vec<_>>();
-                let votes = (0..votes::NAMES.len())
-                    .map(|n| SeededMessage::Vote {
-                        ballot: wild.ballot(),
-                        vote: votes::nth(n, &mut wild),
-                    })
-                    .collect::<Vec<_>>();
-                for message in messages.into_iter().chain(votes) {
-                    let based = Based {
-                        basis: Observation::default(),
+                seeds.extend(each::<ControlFrame>(&mut wild).map(|frame| encode(&frame)));
+                let mut messages: Vec<Message> = each(&mut wild).collect();
+                let elections = each::<ElectionMessage>(&mut wild);
+                messages.extend(
+                    elections.map(|message| Stamped::new(Stamp::default(), message).into()),
+                );
+                let ballot: Ballot = wild.any();
+                let votes = each::<Vote>(&mut wild).map(|vote| SeededMessage::Vote {
+                    ballot: ballot.clone(),
+                    vote,
+                });
+                for message in each(&mut wild).chain(votes) {
+                    let basis = Observation::default();
+                    messages.push(Message::Election(Opaque::of(&Based {
+                        basis,
                         writes: 1,
                         message,
-                    };
-                    seeds.push(core(&mut wild, Message::Election(Opaque::of(&based))));
+                    })));
                 }
-                for n in 0..pulses::NAMES.len() {
-                    let heartbeat = Heartbeat {
+                for pulse in each::<Pulse>(&mut wild) {
+                    messages.push(Message::Heartbeat(Heartbeat {
                         seq: 1,
                         echo: None,
                         host_silent_ms: 0,
-                        pulse: Opaque::of(&Beat::from(pulses::nth(n, &mut wild))),
-                    };
-                    seeds.push(core(&mut wild, Message::Heartbeat(heartbeat)));
+                        pulse: Opaque::of(&Beat::from(pulse)),
+                    }));
                 }
-                for n in 0..verdicts::NAMES.len() {
-                    let verdict = verdicts::nth(n, &mut wild);
-                    seeds.push(core(
-                        &mut wild,
-                        Message::JoinAnswer {
-                            request: 1,
-                            verdict,
-                        },
-                    ));
+                for verdict in each::<Verdict>(&mut wild) {
+                    messages.push(Message::JoinAnswer {
+                        request: 1,
+                        verdict,
+                    });
+                }
+                for message in messages {
+                    seeds.push(encode(&ControlFrame::Core(wild.envelope_of(message))));
                 }
             }
         }
         "hello" => seeds.extend((0..16).map(|seed| encode(&speaker(seed).hello(true)))),
-        "hello_ack" => seeds.extend((0..16).map(|seed| encode(&speaker(seed).hello_ack()))),
+        "hello_ack" => seeds.extend((0..16).map(|seed| encode(&speaker(seed).any::<HelloAck>()))),
         "datagram" => {
             for seed in 0..4 {
-                for n in 0..probes::NAMES.len() {
-                    let probe = probes::nth(n, &mut speaker(seed));
+                for probe in each::<Probe>(&mut speaker(seed)) {
                     seeds.push(encode(&(PROBE_DATAGRAM, probe)));
                 }
-                for n in 0..datagram_roles::NAMES.len() {
-                    let mut wild = speaker(seed);
-                    let mut header = wild.datagram_header();
-                    header.role = datagram_roles::nth(n, &mut wild);
+                for role in each::<DatagramRole>(&mut speaker(seed)) {
+                    let header = DatagramHeader {
+                        role,
+                        ..speaker(seed).any()
+                    };
                     seeds.push(datagram(&header, b"payload").expect("encodes").to_vec());
                 }
             }
@@ -339,10 +353,10 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                 let mut wild = speaker(seed);
                 let mut buffer = bytes::BytesMut::new();
                 buffer.extend_from_slice(&[wild.chance.byte()]);
-                put_value(&mut buffer, &wild.lane_header()).expect("encodes");
-                for n in 0..roles::NAMES.len() {
+                put_value(&mut buffer, &wild.any::<LaneHeader>()).expect("encodes");
+                for role in each::<MessageRole>(&mut wild) {
                     let mut header = wild.message_header(0);
-                    header.role = roles::nth(n, &mut wild);
+                    header.role = role;
                     let len = wild.chance.below(100);
                     let payload = match pack(&vec![7; len]) {
                         Some(packed) if header.flags & OWN_FLAG != 0 => packed.to_vec(),
@@ -365,7 +379,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         }
         "state_file" => {
             for seed in 0..8 {
-                let saved = speaker(seed).saved();
+                let saved: Saved = speaker(seed).any();
                 seeds.push(encode(&("session", "peer", saved)));
             }
             seeds.push(b"MMNSTATE\x01\0\0\0\0\0\0\0".to_vec());

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).with_name("puppet")))
 
 from lab import Lab
-from room import CONNECTED, DISCONNECTED, TIMEOUT_SECONDS, Room, side_by_side
+from room import CONNECTED, TIMEOUT_SECONDS, Room, side_by_side
 
 TEXT, STREAM = 0x0100, 0x0200
 WOULD_DEADLOCK, PEER_NOT_FOUND, NOT_LEADER, DUPLICATE, REJECTED, INVALID = -15, -5, -6, -11, -18, -3
@@ -177,29 +177,6 @@ def set_leader_to_an_unknown_id_changes_nothing():
         room.agreed(*rest)
 
 
-def one_loss_is_reported_once():
-    def crash():
-        with Room() as room:
-            lost_once(room, lambda victim: victim.kill())
-
-    def leave():
-        with Room() as room:
-            lost_once(room, lambda victim: victim.leave())
-
-    def lost_once(room, end):
-        members = room.form("ann", "bob", "cid", "dan")
-        *rest, victim = members
-        end(victim)
-        for member in rest:
-            room.wait("the loss", lambda: DISCONNECTED in member.statuses("dan"))
-        again = lambda: any(member.statuses("dan") != [CONNECTED, DISCONNECTED] for member in rest)
-        room.never("a loss is reported again", again, 3)
-        for member in rest:
-            assert all(member.statuses(other.peer) == [CONNECTED] for other in rest if other is not member)
-
-    side_by_side(crash, leave)
-
-
 def a_duplicate_peer_id_is_refused_at_the_dialler():
     with Room() as room:
         ann, bob = room.form("ann", "bob")
@@ -306,68 +283,6 @@ def order_is_kept_while_links_come_and_go():
         for sender, receiver in [(ann, bob), (bob, ann)]:
             sender.do("halt", kind=STREAM)
             receiver.took_all(sender, sender.streamed(STREAM))
-
-
-def a_kicked_peer_stays_away():
-    with Room() as room:
-        ann, bob, cid = room.form("ann", "bob", "cid")
-        ann.ok("SetLeader", "ann")
-        room.wait("ann leads", lambda: all(member.leader == "ann" for member in (ann, bob, cid)))
-        bob.refused(NOT_LEADER, "KickPeer", "cid", 7, "not yours to say")
-        ann.refused(PEER_NOT_FOUND, "KickPeer", "unknown", 7, "")
-        ann.ok("KickPeer", "cid", 7, "enough")
-        for one, other in [(ann, "cid"), (bob, "cid"), (cid, "ann"), (cid, "bob")]:
-            room.wait(f"{one.peer} lost {other}", lambda: one.statuses(other) == [CONNECTED, DISCONNECTED])
-        # Longer than the first retries of a reconnection and than an introduction would take.
-        back = lambda: cid.linked or "cid" in ann.linked | bob.linked or cid.reported("Reconnect")
-        room.never("cid comes back", back, 5)
-        for contact in (ann, bob):
-            cid.dial(contact, REJECTED)  # the id and key are banned
-        again = room.puppet("cid")
-        again.dial(ann, REJECTED)  # the id is banned
-        assert ann.call("GetPeerList") == "bob" and ann.statuses("bob") == [CONNECTED]
-
-
-def a_leader_receives_what_it_sends_to_the_leader():
-    with Room() as room:
-        ann, bob = room.form("ann", "bob")
-        ann.ok("SetLeader", "ann")
-        room.wait("ann leads", lambda: ann.leader == bob.leader == "ann")
-        ann.ok("SendToLeader", "to myself", TEXT + 1, 4)
-        bob.ok("SendToLeader", "to you", TEXT + 2, 8)
-        room.wait("both messages", lambda: len(ann.reported("Receive")) == 2)
-        assert sorted(ann.reported("Receive")) == [["ann", "to myself", TEXT + 1, 4], ["bob", "to you", TEXT + 2, 8]]
-        bob.ok("SendToPeer", "ann", "last", TEXT, 0)
-        ann.ok("SendToPeer", "bob", "last", TEXT, 0)
-        room.wait("the last", lambda: ("bob", "last") in ann.received() and ("ann", "last") in bob.received())
-        assert len(ann.reported("Receive")) == 3 and len(bob.reported("Receive")) == 1, "once, and to the leader alone"
-
-
-def relayed_messages_keep_their_origin():
-    with Room() as room:
-        ann, bob, cid = members = room.form("ann", "bob", "cid")
-        ann.ok("SetLeader", "ann")
-        room.wait("ann leads", lambda: all(member.leader == "ann" for member in members))
-        for member in members:
-            member.ok("SetCentralizedMode", 1)
-            assert member.call("IsCentralizedMode") == 1 and member.call("IsCentralizedAutoForward") == 1
-        bob.ok("BroadcastMessage", "through ann", TEXT, 0)
-        room.wait("bob's word at cid", lambda: cid.received() == [("bob", "through ann")])
-        room.wait("bob's word at ann", lambda: ann.received() == [("bob", "through ann")])
-        # Without automatic forwarding the leader's host decides on each message.
-        ann.ok("SetCentralizedAutoForward", 0)
-        bob.ok("BroadcastMessage", "for ann", TEXT, 0)
-        room.wait("bob's second word at ann", lambda: len(ann.received()) == 2)
-        ann.ok("ForwardMessage", "bob", None, "from bob, to all", TEXT, 0)
-        ann.ok("ForwardMessage", "bob", "cid", "from bob, to cid", TEXT, 0)
-        ann.ok("ForwardMessage", "cid", "bob", "from cid, to bob", TEXT, 0)
-        ann.refused(PEER_NOT_FOUND, "ForwardMessage", "unknown", None, "x", TEXT, 0)
-        ann.refused(INVALID, "ForwardMessage", "bob", "", "x", TEXT, 0)
-        bob.refused(NOT_LEADER, "ForwardMessage", "cid", None, "x", TEXT, 0)
-        room.wait("what was forwarded", lambda: len(cid.received()) == 3 and len(bob.received()) == 1)
-        assert cid.received()[1:] == [("bob", "from bob, to all"), ("bob", "from bob, to cid")]
-        assert bob.received() == [("cid", "from cid, to bob")]
-        assert ann.received() == [("bob", "through ann"), ("bob", "for ann")]
 
 
 def returned_strings_stay_valid_per_thread():

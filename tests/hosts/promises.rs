@@ -33,14 +33,10 @@ stories! { story, "promises.py":
     a_newcomer_never_deposes_the_host
     concurrent_set_leaders_agree
     set_leader_to_an_unknown_id_changes_nothing
-    one_loss_is_reported_once
     a_duplicate_peer_id_is_refused_at_the_dialler
     no_process_connects_to_itself
     shutdown_in_a_callback_is_refused
     order_is_kept_while_links_come_and_go
-    a_kicked_peer_stays_away
-    a_leader_receives_what_it_sends_to_the_leader
-    relayed_messages_keep_their_origin
     returned_strings_stay_valid_per_thread
     heartbeats_do_not_queue_behind_bulk_data
     round_trips_do_not_follow_the_wall_clock

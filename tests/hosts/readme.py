@@ -20,7 +20,6 @@ import stories
 import meta_mystia_network as mmn
 from terminal import Terminal
 
-ROWS, WIDTH = 60, 200  # more than the programs print
 ENGLISH, CHINESE, CSHARP = ("README.md", "hello"), ("README.zh-CN.md", "大家好"), ("bindings/csharp/README.md", "hello")
 ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+:\d+")
 
@@ -181,21 +180,21 @@ class Workplace:
             terminals, address = {}, None
             for program in programs:
                 script = f"{program.run} {address}" if address else program.run
-                terminal = Terminal(["sh", "-ec", script], ROWS, WIDTH, environment(), self.path)
+                terminal = Terminal(["sh", "-ec", script], environment(), self.path)
                 terminals[program] = ended.enter_context(terminal)
-                printed = terminal.wait(f"{program} prints its address", lambda screen: screen.row > 0 and ADDRESS.search(screen.text()))
+                printed = terminal.wait(f"{program} prints its address", lambda lines: ADDRESS.search("\n".join(lines)))
                 if address:
                     # Discovery may be faster than the dial, which is a success as well.
                     results = tuple(f"{address}: {mmn.describe_error(code)}" for code in (mmn.OK, mmn.ALREADY_CONNECTED))
-                    shown = lambda screen: any(line.endswith(results) for line in screen.lines())
+                    shown = lambda lines: any(line.endswith(results) for line in lines)
                     terminal.wait(f"{program} shows the result of its dial", shown)
                 address = printed[0] if dial else None
             for program, terminal in terminals.items():
                 for other in programs:
                     if other is not program:
                         hello = f"{other.name}: {self.greeting}"
-                        terminal.wait(f"{program} shows {hello!r}", lambda screen: hello in screen.lines())
-                terminal.wait(f"{program} shows the leader", lambda screen: any("leader" in line for line in screen.lines()))
+                        terminal.wait(f"{program} shows {hello!r}", lambda lines: hello in lines)
+                terminal.wait(f"{program} shows the leader", lambda lines: any("leader" in line for line in lines))
             for program, terminal in terminals.items():
                 terminal.type("\n")
                 code = terminal.exit_code()

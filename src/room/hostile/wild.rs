@@ -43,7 +43,7 @@ use crate::core::quorum::{Quorum, Roster};
 use crate::core::wire::{PROBE_DATAGRAM, Probe, Strategy};
 use crate::dispatch::Event;
 use crate::fuzzing::Chance;
-use crate::fuzzing::wild::{Known, Wild, probes};
+use crate::fuzzing::wild::{Known, Wild};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
 use crate::net::close;
 use crate::net::compression::pack;

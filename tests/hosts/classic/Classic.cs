@@ -421,6 +421,10 @@ internal static class Classic
             Same(Payload(0, 0, 10), One(0, FromLeader).Data, "the message from the leader");
         }
         AllAt(4);
+        foreach (int from in new[] { 0, 1, 2 })
+        {
+            Equal(role == 0 ? 1 : 0, Count(from, ToLeader), "copies of the message to the leader");
+        }
     }
 
     private static void Compress()

@@ -77,7 +77,7 @@ pub(super) async fn answer(
     let connection = incoming.await.ok()?;
     let (mut send, mut recv) = accept_pake(&connection, &attacker.proof).await.ok()?;
     read_hello(&mut recv).await.ok()?;
-    let mut ack = wild.hello_ack();
+    let mut ack: HelloAck = wild.any();
     if wild.chance.flip() {
         ack.code = 0;
     }
@@ -140,12 +140,12 @@ impl WildLink {
         let mut buffer = BytesMut::new();
         match wild.chance.below(16) {
             0 => {
-                let probe: Probe = probes::any(wild);
+                let probe: Probe = wild.any();
                 let bytes = postcard::to_allocvec(&(PROBE_DATAGRAM, probe)).ok()?;
                 self.connection.send_datagram(bytes.into()).ok()?;
             }
             1 if wild.chance.flip() => {
-                let header = wild.datagram_header();
+                let header = wild.any();
                 let len = wild.chance.below(100);
                 let payload = wild.chance.bytes(len);
                 let bytes = datagram(&header, &payload).ok()?;
@@ -162,7 +162,7 @@ impl WildLink {
             1..5 => {
                 if self.lane.is_none() {
                     self.lane = Some(self.connection.open_uni().await.ok()?);
-                    put_value(&mut buffer, &wild.lane_header()).ok()?;
+                    put_value(&mut buffer, &wild.any::<LaneHeader>()).ok()?;
                 }
                 let mut header = wild.message_header(self.next_seq);
                 let len = match wild.chance.one_in(32) {
