@@ -11,14 +11,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
-const SOURCES: [&str; 21] = [
+const SOURCES: [&str; 22] = [
     "version",
     "codes",
     "values",
     "config",
-    "options",
     "callbacks",
     "events",
+    "options",
     "lifecycle",
     "errors",
     "peers",
@@ -29,10 +29,11 @@ const SOURCES: [&str; 21] = [
     "seeded",
     "etcd",
     "send",
-    "delivery",
     "stats",
     "simulation",
     "logs",
+    "classic",
+    "old",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -94,12 +94,18 @@ pub trait Coded: std::error::Error {
     fn code(&self) -> Code;
 }
 
-/// Why [`initialize`](crate::runtime::initialize) opened no room. Nothing has changed.
+/// Why [`open`](crate::registry::open) opened no room. Nothing has changed.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// A room is open, or being opened by another thread.
+    /// The default room is open, or being opened by another thread.
     #[error("a room is already open in this process; call ShutdownNetwork first")]
     AlreadyInitialized,
+    /// The process has as many rooms as it may have.
+    #[error("this process has {limit} open rooms, which is the limit; close one first")]
+    TooManyRooms {
+        /// Most open rooms.
+        limit: usize,
+    },
     /// No UDP socket could be opened.
     #[error(
         "no UDP socket could be opened ({source}); check that this program may use the network"
@@ -193,6 +199,7 @@ impl Coded for StartError {
     fn code(&self) -> Code {
         match self {
             Self::AlreadyInitialized => Code::AlreadyInitialized,
+            Self::TooManyRooms { .. } => Code::MaxConnectionsReached,
             Self::Socket { .. } | Self::Bind { .. } => Code::ConnectionFailed,
             Self::IdentityKey { .. }
             | Self::RosterKey { .. }
@@ -223,23 +230,23 @@ fn bind_advice(error: &std::io::Error) -> &'static str {
     }
 }
 
-/// Why [`shutdown`](crate::runtime::shutdown) closed no room. Nothing has changed.
+/// Why [`close`](crate::registry::close) closed no room. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ShutdownError {
-    /// There is no room.
-    #[error("no room is open in this process; there is nothing to shut down")]
-    NotInitialized,
-    /// The caller is inside a callback, which the shutdown would wait for.
+pub enum CloseError {
+    /// There is no such room.
+    #[error("the room is not open")]
+    NotOpen,
+    /// The caller is inside a callback, which the closing would wait for.
     #[error(
-        "ShutdownNetwork was called inside a callback and would wait for that callback to end; call it from another thread, or after the callback"
+        "a room cannot be closed inside a callback, because that would wait for the callback to end; close it from another thread, or after the callback"
     )]
     WouldDeadlock,
 }
 
-impl Coded for ShutdownError {
+impl Coded for CloseError {
     fn code(&self) -> Code {
         match self {
-            Self::NotInitialized => Code::NotInitialized,
+            Self::NotOpen => Code::NotInitialized,
             Self::WouldDeadlock => Code::WouldDeadlock,
         }
     }

@@ -4,16 +4,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::snapshot::Snapshot;
 
-/// Whether the room of the process leads, and the number of connected peers, in one number beside its snapshot.
+/// Whether a room leads, and the number of its connected peers, in one number beside its snapshot.
 #[derive(Debug)]
 pub(crate) struct Glance(AtomicU64);
 
-/// No room is attached.
-const DETACHED: u64 = u64::MAX;
+/// No room is attached. Zero, so that an executable holds no bytes for a glance.
+const DETACHED: u64 = 0;
 /// Unknown, or it depends on the time: read the snapshot.
-const UNKNOWN: u64 = u64::MAX - 1;
+const UNKNOWN: u64 = 1;
+/// A known state is encoded from this number on.
+const KNOWN: u64 = 2;
 
-/// Glance of rooms that are not the process's: no query reads it, and it is never attached.
+/// Glance of rooms without a handle: no query reads it, and it is never attached.
 pub(crate) static UNREAD: Glance = Glance::new();
 
 impl Glance {
@@ -57,8 +59,7 @@ impl Glance {
     }
 
     fn read(&self) -> Option<u64> {
-        let shown = self.0.load(Ordering::Acquire);
-        (shown < UNKNOWN).then_some(shown)
+        self.0.load(Ordering::Acquire).checked_sub(KNOWN)
     }
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn encode(snapshot: &Snapshot) -> u64 {
         return UNKNOWN;
     }
     let connected = u64::try_from(snapshot.connected).unwrap_or(u64::MAX);
-    connected.min(UNKNOWN >> 2) << 1 | u64::from(snapshot.is_leader)
+    KNOWN + (connected.min(u64::MAX >> 2) << 1 | u64::from(snapshot.is_leader))
 }
 
 #[cfg(test)]

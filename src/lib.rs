@@ -11,6 +11,8 @@ pub use room_core as core;
 
 pub mod clock;
 pub mod config;
+mod current_room;
+pub mod default_room;
 pub mod dispatch;
 pub mod error;
 #[cfg(feature = "etcd")]
@@ -25,8 +27,8 @@ pub mod gossip;
 mod logging;
 mod net;
 mod quoted;
+pub mod registry;
 pub mod room;
-pub mod runtime;
 pub mod simulated;
 pub mod snapshot;
 pub mod target;

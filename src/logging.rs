@@ -18,6 +18,7 @@ use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::core::id::is_bidi_override;
+use crate::current_room;
 use crate::dispatch::as_callback;
 use crate::fork::{self, Inherit, PerProcess};
 
@@ -145,8 +146,8 @@ impl Inherit for Locks {
     }
 }
 
-/// Takes a level and a line.
-pub(crate) type LogHandler = Box<dyn Fn(i32, &CStr) + Send + Sync>;
+/// Takes the number of a room, or 0, a level and a line.
+pub(crate) type LogHandler = Box<dyn Fn(u64, i32, &CStr) + Send + Sync>;
 
 /// The callback, and the number of threads inside it.
 #[derive(Clone)]
@@ -345,7 +346,7 @@ fn pass_on(metadata: &Metadata<'_>, line: Line) {
         .is_ok();
     let _ = catch_unwind(AssertUnwindSafe(|| {
         if entered {
-            as_callback(|| handler(level as i32, &text));
+            as_callback(|| handler(current_room::number(), level as i32, &text));
         }
         // Dropped before the call counts as ended, so that a replaced callback no longer exists then.
         drop(handler);
@@ -436,7 +437,7 @@ mod tests {
     /// Registers a callback that passes on the records that contain `mark`.
     fn listen(verbosity: Verbosity, mark: &'static str) -> Receiver<(i32, String)> {
         let (sender, receiver) = channel();
-        let handler: LogHandler = Box::new(move |level, line| {
+        let handler: LogHandler = Box::new(move |_, level, line| {
             let line = line.to_str().expect("UTF-8");
             if line.contains(mark) {
                 let _ = sender.send((level, line.to_owned()));
@@ -538,7 +539,7 @@ mod tests {
         let (sender, seen) = channel();
         register(Some((
             Verbosity::Info,
-            Box::new(move |_, line| {
+            Box::new(move |_, _, line| {
                 let line = line.to_str().expect("UTF-8").to_owned();
                 if line.contains("mark 2") {
                     assert!(in_log_callback() && crate::dispatch::in_callback());
@@ -565,7 +566,7 @@ mod tests {
         let may_go = Mutex::new(may_go);
         register(Some((
             Verbosity::Info,
-            Box::new(move |_, line| {
+            Box::new(move |_, _, line| {
                 if line.to_str().is_ok_and(|line| line.contains("mark 3")) {
                     let _ = begun.send(());
                     let _ = lock(&may_go).recv();
@@ -588,7 +589,7 @@ mod tests {
         let (sender, seen) = channel();
         register(Some((
             Verbosity::Info,
-            Box::new(move |_, _| {
+            Box::new(move |_, _, _| {
                 register(None);
                 let _ = sender.send(());
             }),

@@ -11,16 +11,11 @@ use std::time::Duration;
 use meta_mystia_network::config::{Config, DiscoveryMode, DispatchMode};
 use meta_mystia_network::core::id::{PeerId, SessionId};
 use meta_mystia_network::core::wire::HostMode;
+use meta_mystia_network::default_room;
 use meta_mystia_network::ffi::callbacks::RegisterReceiveCallback;
-use meta_mystia_network::ffi::errors::{GetLastErrorCode, GetLastErrorMessage};
+use meta_mystia_network::ffi::classic::*;
 use meta_mystia_network::ffi::events::*;
-use meta_mystia_network::ffi::leader::IsLeader;
-use meta_mystia_network::ffi::lifecycle::{InitializeNetwork, ShutdownNetwork};
-use meta_mystia_network::ffi::logs::*;
-use meta_mystia_network::ffi::members::SetMaxPeers;
-use meta_mystia_network::ffi::peers::{ConnectToPeer, GetLocalPeerId};
-use meta_mystia_network::ffi::send::{SendFromLeader, SendToPeer};
-use meta_mystia_network::runtime;
+use meta_mystia_network::ffi::old::*;
 
 /// Far longer than any step takes.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -134,7 +129,7 @@ fn initialize_polled() {
     };
     let peer = PeerId::new("me").expect("valid");
     let session = SessionId::new("events").expect("valid");
-    runtime::initialize(peer, session, config).expect("a room");
+    default_room::open(peer, session, config, |_| None, |_| ()).expect("a room");
 }
 
 fn send_to_myself(what: &str) -> i32 {
@@ -213,7 +208,14 @@ fn a_fixed_host_is_notified_of_its_leadership_when_it_can_act_on_it() {
             ..Config::default()
         };
         let (me, session) = (PeerId::new("me"), SessionId::new("at once"));
-        runtime::initialize(me.expect("an id"), session.expect("an id"), config).expect("a room");
+        default_room::open(
+            me.expect("an id"),
+            session.expect("an id"),
+            config,
+            |_| None,
+            |_| (),
+        )
+        .expect("a room");
         assert_eq!(IsLeader(), 1);
         assert_eq!(answered.recv_timeout(TIMEOUT), Ok((1, 0, 0)));
         let (_, leader, _) = wait_for(&events, MMN_EVENT_LEADER_CHANGED);
@@ -423,7 +425,7 @@ fn a_second_poller_is_refused_and_a_shutdown_waits_for_the_first() {
         CLOSED.store(true, Ordering::SeqCst);
         answer
     });
-    while runtime::is_initialized() {
+    while default_room::is_open() {
         thread::yield_now();
     }
     assert!(!CLOSED.load(Ordering::SeqCst));

@@ -4,14 +4,10 @@ use std::ffi::CStr;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
+use meta_mystia_network::ffi::classic::*;
 use meta_mystia_network::ffi::config::NetworkConfigFFI;
-use meta_mystia_network::ffi::errors::*;
-use meta_mystia_network::ffi::etcd::*;
 use meta_mystia_network::ffi::events::{MMN_MEMBER_ACTIVE, MMN_MEMBER_INIT};
-use meta_mystia_network::ffi::leader::*;
-use meta_mystia_network::ffi::lifecycle::*;
-use meta_mystia_network::ffi::options::*;
-use meta_mystia_network::ffi::peers::*;
+use meta_mystia_network::ffi::old::*;
 use meta_mystia_network::ffi::seeded::*;
 use meta_mystia_network::ffi::values::{
     MMN_GOSSIP_STRICT_LOWEST, MMN_SEEDED_PROFILE_LAN, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT,

@@ -8,14 +8,9 @@ use std::time::{Duration, Instant};
 
 use meta_mystia_network::config::{Config, DiscoveryMode};
 use meta_mystia_network::core::id::{PeerId, SessionId};
-use meta_mystia_network::ffi::errors::*;
+use meta_mystia_network::ffi::classic::*;
 use meta_mystia_network::ffi::events::*;
-use meta_mystia_network::ffi::identity::*;
-use meta_mystia_network::ffi::leader::IsLeader;
-use meta_mystia_network::ffi::lifecycle::*;
-use meta_mystia_network::ffi::members::*;
-use meta_mystia_network::ffi::options::*;
-use meta_mystia_network::ffi::peers::*;
+use meta_mystia_network::ffi::old::*;
 use meta_mystia_network::ffi::stats::*;
 use meta_mystia_network::ffi::values::{MMN_DISCOVERY_OFF, MMN_IDENTITY_KEY_BYTES, MMN_KICK_BAN};
 use meta_mystia_network::room::Room;

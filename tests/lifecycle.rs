@@ -1,19 +1,25 @@
-//! The one room of a process, opened and closed by many threads at once.
+//! The default room of a process, opened and closed by many threads at once.
 
 use std::sync::Barrier;
 use std::thread;
 
 use meta_mystia_network::config::Config;
 use meta_mystia_network::core::id::{PeerId, SessionId};
-use meta_mystia_network::error::{ShutdownError, StartError};
-use meta_mystia_network::runtime;
+use meta_mystia_network::default_room;
+use meta_mystia_network::error::{CloseError, StartError};
+use meta_mystia_network::room::Closed;
 
 const THREADS: usize = 8;
 
 fn open() -> Result<(), StartError> {
     let peer = PeerId::new("a").expect("valid");
     let session = SessionId::new("lifecycle").expect("valid");
-    runtime::initialize(peer, session, Config::default())
+    default_room::open(peer, session, Config::default(), |_| None, |_| ())?;
+    Ok(())
+}
+
+fn close() -> Result<Closed, CloseError> {
+    default_room::close(default_room::handle().ok_or(CloseError::NotOpen)?)
 }
 
 /// Runs `call` on all threads at once.
@@ -45,11 +51,11 @@ fn exactly_one_of_many_opens_and_exactly_one_closes() {
             opened.iter().filter(|result| refused(result)).count(),
             THREADS - 1
         );
-        assert!(runtime::is_initialized());
+        assert!(default_room::is_open());
 
-        let closed = at_once(|_| runtime::shutdown());
+        let closed = at_once(|_| close());
         assert_eq!(closed.iter().filter(|result| result.is_ok()).count(), 1);
-        let nothing_left = Err(ShutdownError::NotInitialized);
+        let nothing_left = Err(CloseError::NotOpen);
         assert_eq!(
             closed
                 .iter()
@@ -57,7 +63,7 @@ fn exactly_one_of_many_opens_and_exactly_one_closes() {
                 .count(),
             THREADS - 1
         );
-        assert!(runtime::room().is_none());
+        assert!(default_room::room().is_none());
     }
     opening_waits_for_a_shutdown_that_is_under_way();
 }
@@ -69,7 +75,7 @@ fn opening_waits_for_a_shutdown_that_is_under_way() {
         // Half of the threads close, half open: each open call gets a room or the error that there is one.
         let results = at_once(|number| {
             if number % 2 == 0 {
-                runtime::shutdown().is_ok()
+                close().is_ok()
             } else {
                 match open() {
                     Ok(()) => true,
@@ -84,10 +90,10 @@ fn opening_waits_for_a_shutdown_that_is_under_way() {
             .partition(|(number, _)| number % 2 == 0);
         let count = |results: Vec<(usize, bool)>| results.iter().filter(|(_, done)| *done).count();
         let (closed, opened) = (count(closed), count(opened));
-        let open_now = usize::from(runtime::is_initialized());
+        let open_now = usize::from(default_room::is_open());
         assert_eq!(1 + opened, closed + open_now);
         if open_now == 1 {
-            runtime::shutdown().expect("the last one");
+            close().expect("the last one");
         }
     }
 }

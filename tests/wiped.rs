@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use meta_mystia_network::ffi::lifecycle::ShutdownNetwork;
-use meta_mystia_network::ffi::options::{InitializeNetworkWithOptions, NetworkOptions};
+use meta_mystia_network::ffi::classic::ShutdownNetwork;
+use meta_mystia_network::ffi::old::{InitializeNetworkWithOptions, NetworkOptions};
 use meta_mystia_network::ffi::values::MMN_QUORUM_STATIC;
 use sha2::{Digest, Sha256};
 

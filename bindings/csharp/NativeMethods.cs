@@ -54,6 +54,18 @@ namespace MetaMystia.Network
         /// <summary>Highest SendOptions.priority. Since ABI version 9.</summary>
         public const byte MaxPriority = 3;
 
+        /// <summary>MmnSendOptions.priority: lower than normal.</summary>
+        public const sbyte PriorityLow = -1;
+
+        /// <summary>MmnSendOptions.priority: the default.</summary>
+        public const sbyte PriorityNormal = 0;
+
+        /// <summary>MmnSendOptions.priority: higher than normal.</summary>
+        public const sbyte PriorityHigh = 1;
+
+        /// <summary>MmnSendOptions.priority: the highest.</summary>
+        public const sbyte PriorityHighest = 2;
+
         /// <summary>flags of KickPeerEx: the peer's id and key are banned until UnbanPeer or the room's end. Since ABI version 10.</summary>
         public const uint KickBan = 1;
 
@@ -98,19 +110,11 @@ namespace MetaMystia.Network
 
         /// <summary>The ABI version of the loaded library. A host works with every library whose ABI version is at least the MMN_ABI_VERSION that the host was compiled with. Works before initialization.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern uint GetAbiVersion();
+        public static extern uint mmn_abi_version();
 
         /// <summary>The version of the loaded library, as "major.minor.patch". Works before initialization.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetLibraryVersion();
-
-        /// <summary>Fills <c>options</c> with the defaults. The caller sets struct_size first. The library writes no byte beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetDefaultNetworkOptions(ref NetworkOptions options);
-
-        /// <summary>Opens the process's room as InitializeNetwork does, with the given options.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int InitializeNetworkWithOptions(byte[] peerId, byte[] sessionId, ref NetworkOptions options);
+        public static extern IntPtr mmn_library_version();
 
         /// <summary>Sets the callback for messages; NULL removes it. When the call returns, the previous callback is not running and never runs again: the call waits for it, unless it is made from inside that callback.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -136,201 +140,441 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int RegisterReconnectCallback(ReconnectCallback callback);
 
-        /// <summary>Sets the one handler for all events, messages included; NULL removes it. It may be called at any time: a handler registered before InitializeNetwork receives the room's events from the first one on. If a callback for the same event is registered too, that callback runs first.</summary>
+        /// <summary>Sets the one handler for all events of a room, messages included; NULL removes it. It replaces MmnOptions.on_event, which receives the room's events from the first one on. If a classic callback for the same event is registered too, that callback runs first.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int RegisterEventHandler(EventCallback callback, IntPtr userData, DropCallback dropFunction);
+        public static extern int mmn_set_event_handler(ulong room, EventCallback callback, IntPtr userData, DropCallback dropFunction);
 
         /// <summary>In poll mode, runs the callbacks of up to <c>max</c> queued events and messages, in order, on the calling thread. Returns at once and never waits for the network. Call it once per frame, on the thread that should run the callbacks.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int PollEvents(int max);
+        public static extern int mmn_poll(ulong room, int max);
 
-        /// <summary>Opens the process's room with default settings: those of NetworkConfigFFI, except that each queue holds 4096 messages. Does not wait for other members.</summary>
+        /// <summary>Fills <c>options</c> with the defaults. The caller sets struct_size first. The library writes no byte beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int InitializeNetwork(byte[] peerId, byte[] sessionId);
+        public static extern int mmn_default_options(ref MmnOptions options);
 
-        /// <summary>Opens the process's room as InitializeNetwork does, with the given settings.</summary>
+        /// <summary>Opens a room. Does not wait for other members. At most 4096 rooms are open in a process.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int InitializeNetworkWithConfig(byte[] peerId, byte[] sessionId, ref NetworkConfig config);
+        public static extern int mmn_open(byte[] peerId, byte[] sessionId, [In] ref MmnOptions options, ref ulong room);
 
-        /// <summary>Leaves the room and closes it. The library sends accepted messages for up to 1 second, notifies the other members, and releases every thread and socket. It takes at most 2 seconds, plus the time of a running callback, which must not wait for the thread that calls this.</summary>
+        /// <summary>Begins to leave a room, and returns at once: from now on the number of the room names no open room except for mmn_close, which must follow. The library sends accepted messages for up to 1 second and notifies the other members. Callbacks run until mmn_close. To leave many rooms, begin with all of them, and close them then. May be called inside a callback.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int ShutdownNetwork();
+        public static extern int mmn_leave(ulong room);
 
-        /// <summary>Whether a room is open: 1 or 0.</summary>
+        /// <summary>Leaves a room and closes it. The library sends accepted messages for up to 1 second, notifies the other members, and releases every thread and socket of the room. It takes at most 2 seconds, plus the time of a running callback, which must not wait for the thread that calls this. Of two concurrent calls for a room the second waits for the first, and returns MMN_NOT_INITIALIZED.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern byte IsNetworkInitialized();
+        public static extern int mmn_close(ulong room);
 
-        /// <summary>Whether this member is announced in the local network: 1 or 0. It becomes 1 when the first announcement goes out on a network interface, milliseconds after the room opens. It is 0 if discovery is off (mdns_port 0, or discovery_mode MMN_DISCOVERY_OFF), no interface is usable, or no room is open.</summary>
+        /// <summary>Whether a room is open: 1 or 0. It is 0 from the beginning of mmn_leave and mmn_close on.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern byte IsMdnsActive();
+        public static extern byte mmn_is_open(ulong room);
+
+        /// <summary>The default room, which InitializeNetwork, InitializeNetworkWithConfig, or mmn_open with is_default has opened, also while it is closing. 0 if there is none.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern ulong mmn_default_room();
+
+        /// <summary>Whether this member is announced in the local network: 1 or 0. It becomes 1 when the first announcement goes out on a network interface, milliseconds after the room opens. It is 0 if discovery is off (mdns_port 0, or discovery_mode MMN_DISCOVERY_OFF), no interface is usable, or the room is not open.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte mmn_is_announced(ulong room);
 
         /// <summary>The code of the calling thread's last failed call; MMN_OK if no call has failed on this thread. A successful call leaves it unchanged.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetLastErrorCode();
+        public static extern int mmn_last_error_code();
 
         /// <summary>The message of the calling thread's last failed call. It names the argument, its value, the limit and what to do. "" if no call has failed on this thread. Never NULL.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetLastErrorMessage();
+        public static extern IntPtr mmn_last_error_message();
 
         /// <summary>The meaning of a code, in one sentence. An unknown number gets a sentence, too. Works before initialization.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr DescribeError(int code);
+        public static extern IntPtr mmn_describe_error(int code);
 
         /// <summary>Connects to the member at <c>addr</c>: "ip:port", "[ipv6]:port" or "name:port". The library removes blanks, line ends and invisible characters around it, and takes full-width characters as ASCII ones, so that text which a player pastes or types works. A link-local IPv6 address needs its zone, the name or the number of this machine's interface: "[fe80::1%eth0]:port".</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int ConnectToPeer(byte[] address);
+        public static extern int mmn_connect(ulong room, byte[] address);
 
-        /// <summary>Closes the connection to a peer. Messages accepted for it get up to 1 second to arrive. Neither side dials the other again until one of them calls ConnectToPeer. An earlier ConnectToPeer of this node that reaches the peer only now ends with MMN_REJECTED. An unknown id is MMN_OK. In a room with a fixed host, the room ends for the guest of the two.</summary>
+        /// <summary>Closes the connection to a peer. Messages accepted for it get up to 1 second to arrive. Neither side dials the other again until one of them calls mmn_connect. An earlier mmn_connect of this node that reaches the peer only now ends with MMN_REJECTED. An unknown id is MMN_OK. In a room with a fixed host, the room ends for the guest of the two.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int DisconnectPeer(byte[] peerId);
+        public static extern int mmn_disconnect(ulong room, byte[] peerId, int code, byte[] data, int length);
 
-        /// <summary>Closes the connection to a peer as DisconnectPeer does, with a reason for its host: <c>code</c> and the <c>length</c> bytes at <c>data</c> (at most 3072) come with MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both ends, and with MMN_EVENT_ROOM_ENDED (MMN_END_DISCONNECTED) where the room ends. A peer that is reconnecting is not notified.</summary>
+        /// <summary>An address that other members can pass to mmn_connect: the bound port at this machine's best address, the first of mmn_local_addresses. NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int DisconnectPeerEx(byte[] peerId, int code, byte[] data, int length);
+        public static extern IntPtr mmn_local_address(ulong room);
 
-        /// <summary>An address that other members can pass to ConnectToPeer: the bound port at this machine's best address, the first of GetLocalAddresses. NULL when no room is open.</summary>
+        /// <summary>All addresses that other members can pass to mmn_connect, one a line: the address, a blank, and the name of the interface, which may contain blanks. At most 64, the likeliest first: IPv4 addresses of networks before IPv6 ones, both before those of tunnels, VPNs and bridges to virtual machines. A loopback address only if the machine has no other. An address behind a router works from inside its network only. NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetLocalAddr();
-
-        /// <summary>All addresses that other members can pass to ConnectToPeer, one a line: the address, a blank, and the name of the interface, which may contain blanks. At most 64, the likeliest first: IPv4 addresses of networks before IPv6 ones, both before those of tunnels, VPNs and bridges to virtual machines. A loopback address only if the machine has no other. An address behind a router works from inside its network only. NULL when no room is open.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetLocalAddresses();
+        public static extern IntPtr mmn_local_addresses(ulong room);
 
         /// <summary>This node's peer id. NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetLocalPeerId();
+        public static extern IntPtr mmn_local_id(ulong room);
 
         /// <summary>The room's session id. NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetSessionId();
+        public static extern IntPtr mmn_session_id(ulong room);
 
         /// <summary>The number of connected peers, without this node. -1 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetPeerCount();
+        public static extern int mmn_peer_count(ulong room);
 
         /// <summary>The ids of the connected peers, without this node: sorted as bytes, joined by '\n'. "" when there are none, NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetPeerList();
+        public static extern IntPtr mmn_peers(ulong room);
 
-        /// <summary>The ids of the members of the room, without this node: the peers in GetPeerList and the reconnecting ones, sorted as bytes, joined by '\n'. GetPeerStatus distinguishes them. "" if there are none, NULL when no room is open.</summary>
+        /// <summary>The ids of the members of the room, without this node: the peers in mmn_peers and the reconnecting ones, sorted as bytes, joined by '\n'. mmn_peer_status distinguishes them. "" if there are none, NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetMembers();
+        public static extern IntPtr mmn_members(ulong room);
 
-        /// <summary>The address of a peer, for ConnectToPeer: the IP address at which this node's link reaches it, with the port on which it accepts links. While the peer is reconnecting, that of its last link. NULL when the peer is neither connected nor reconnecting, <c>peer_id</c> is not an id, or no room is open; the last two set GetLastErrorCode.</summary>
+        /// <summary>The address of a peer, for mmn_connect: the IP address at which this node's link reaches it, with the port on which it accepts links. While the peer is reconnecting, that of its last link. NULL when the peer is neither connected nor reconnecting, <c>peer_id</c> is not an id, or no room is open; the last two set mmn_last_error_code.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetPeerAddress(byte[] peerId);
+        public static extern IntPtr mmn_peer_address(ulong room, byte[] peerId);
 
         /// <summary>The index of a peer: a number from 1, for hosts that keep peers in arrays. A peer has it from before its MMN_EVENT_JOINED is queued until the callbacks for its MMN_EVENT_LEFT have returned, also while it is reconnecting. No later session in this room has the same index. It is this node's own: another member gives the peer another index. NetworkEvent.peer_index has it, too.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern uint GetPeerIndex(byte[] peerId);
+        public static extern uint mmn_peer_index(ulong room, byte[] peerId);
 
         /// <summary>The id of the peer with this index. NULL when no peer has it, which is no error, or when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetPeerIdByIndex(uint index);
+        public static extern IntPtr mmn_peer_id(ulong room, uint index);
 
-        /// <summary>The smoothed round-trip time to a peer, in milliseconds, rounded up. -1 when it is not measured yet, the peer is unknown, <c>peer_id</c> is not an id, or no room is open; the last two set GetLastErrorCode.</summary>
+        /// <summary>The smoothed round-trip time to a peer, in milliseconds, rounded up. -1 when it is not measured yet, the peer is unknown, <c>peer_id</c> is not an id, or no room is open; the last two set mmn_last_error_code.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetPeerRTT(byte[] peerId);
+        public static extern int mmn_peer_rtt_ms(ulong room, byte[] peerId);
 
-        /// <summary>The state of the link to a peer: MMN_PEER_CONNECTED, MMN_PEER_RECONNECTING or MMN_PEER_HANDSHAKING. -1 when the peer is unknown, <c>peer_id</c> is not an id, or no room is open; the last two set GetLastErrorCode.</summary>
+        /// <summary>The state of the link to a peer: MMN_PEER_CONNECTED, MMN_PEER_RECONNECTING or MMN_PEER_HANDSHAKING. -1 when the peer is unknown, <c>peer_id</c> is not an id, or no room is open; the last two set mmn_last_error_code.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetPeerStatus(byte[] peerId);
+        public static extern int mmn_peer_status(ulong room, byte[] peerId);
 
         /// <summary>Writes a new private key to <c>buffer</c>, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8). Works before initialization. A host that keeps the key and gives it at every start is the same member each time: bans, bound ids and rosters depend on the key. Keep it secret: its holder can take this member's place.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GenerateIdentityKey([In, Out] byte[] buffer, int length);
+        public static extern int mmn_generate_identity_key([In, Out] byte[] buffer, int length);
 
         /// <summary>The fingerprint of this node's key: the SHA-256 of its public key (SubjectPublicKeyInfo, DER) in 64 lower-case hexadecimal digits, as quorum_roster takes it. NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetIdentityFingerprint();
+        public static extern IntPtr mmn_local_fingerprint(ulong room);
 
-        /// <summary>The fingerprint of a peer's key, as GetIdentityFingerprint gives it at that peer. The peer has proved that it holds the key. NULL when the peer is neither connected nor reconnecting, <c>peer_id</c> is not an id, or no room is open; the last two set GetLastErrorCode.</summary>
+        /// <summary>The fingerprint of a peer's key, as mmn_local_fingerprint gives it at that peer. The peer has proved that it holds the key. NULL when the peer is neither connected nor reconnecting, <c>peer_id</c> is not an id, or no room is open; the last two set mmn_last_error_code.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetPeerFingerprint(byte[] peerId);
+        public static extern IntPtr mmn_peer_fingerprint(ulong room, byte[] peerId);
 
         /// <summary>Sets whether the library dials lost peers again (not 0, the default) or treats every loss as a leave (0). With 0, peers that are reconnecting leave at once: ReconnectCallback 2.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetAutoReconnect(byte enabled);
+        public static extern int mmn_set_auto_reconnect(ulong room, byte enabled);
 
         /// <summary>Whether the library dials lost peers again: 1 or 0. 0 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern byte IsAutoReconnectEnabled();
+        public static extern byte mmn_auto_reconnect(ulong room);
 
-        /// <summary>Removes a peer from the room. Only the leader may. The peer receives <c>code</c> and the <c>length</c> bytes at <c>data</c> (at most 3072), both the host's own. Every member drops it (MMN_EVENT_LEFT with MMN_LEFT_KICKED). Neither its id nor its key is admitted again until UnbanPeer or the room's end, under any leader.</summary>
+        /// <summary>Removes a peer from the room. Only the leader may. The peer receives <c>code</c> and the <c>length</c> bytes at <c>data</c> (at most 3072), both the host's own. Every member drops it (MMN_EVENT_LEFT with MMN_LEFT_KICKED). With <c>flags</c> 0 the peer may come back: its host receives the end of its room, and can open it again; the room then decides about it as about any newcomer. A peer that is reconnecting does not learn of such a kick. With MMN_KICK_BAN neither its id nor its key is admitted again until mmn_unban or the room's end, under any leader.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int KickPeer(byte[] peerId, int code, byte[] data, int length);
+        public static extern int mmn_kick(ulong room, byte[] peerId, uint flags, int code, byte[] data, int length);
 
-        /// <summary>Removes a peer from the room as KickPeer does, with <c>flags</c> 0 or MMN_KICK_BAN. Without MMN_KICK_BAN the peer may come back: its host receives the end of its room, and can open it again. The room then decides about it as about any newcomer. A peer that is reconnecting does not learn of a kick without a ban.</summary>
+        /// <summary>Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with, whatever other ids use that key. Only the leader may. It lifts bans of mmn_kick and of mmn_kick alike. The peer is not admitted by that, but may ask again.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int KickPeerEx(byte[] peerId, uint flags, int code, byte[] data, int length);
+        public static extern int mmn_unban(ulong room, byte[] peerId);
 
-        /// <summary>Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with, whatever other ids use that key. Only the leader may. It lifts bans of KickPeer and of KickPeerEx alike. The peer is not admitted by that, but may ask again.</summary>
+        /// <summary>Limits the room: no member gets more than <c>max_peers</c> other members, as mmn_peer_count counts them. 0 is no limit besides each member's own max_connections. Only the leader may. Peers that are reconnecting keep their places, and no member is removed. The limit also holds under later leaders, and replaces the option max_peers.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int UnbanPeer(byte[] peerId);
-
-        /// <summary>Limits the room: no member gets more than <c>max_peers</c> other members, as GetPeerCount counts them. 0 is no limit besides each member's own max_connections. Only the leader may. Peers that are reconnecting keep their places, and no member is removed. The limit also holds under later leaders, and replaces the option max_peers.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetMaxPeers(uint maxPeers);
+        public static extern int mmn_set_max_peers(ulong room, uint maxPeers);
 
         /// <summary>Sets the payload that this node sends from now on when it enters a room, for the decision of the leader's host: <c>length</c> bytes at <c>data</c>, at most 16384; 0 for none. Before ABI version 10 it was 8192.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetJoinPayload(byte[] data, int length);
+        public static extern int mmn_set_join_payload(ulong room, byte[] data, int length);
 
-        /// <summary>Sets the admission rule of this host while this node leads: the host decides about each newcomer (not 0), or every process that knows the room may enter (0, the default). If the host decides, every newcomer is an MMN_EVENT_JOIN_REQUEST, which the host answers with AcceptJoin or RejectJoin within handshake_timeout_ms. Without an answer the newcomer is refused, and gets MMN_TIMEOUT. Members that return need no request. Set it on every member that may come to lead.</summary>
+        /// <summary>Sets the admission rule of this host while this node leads: the host decides about each newcomer (not 0), or every process that knows the room may enter (0, the default). If the host decides, every newcomer is an MMN_EVENT_JOIN_REQUEST, which the host answers with mmn_accept_join or mmn_reject_join within handshake_timeout_ms. Without an answer the newcomer is refused, and gets MMN_TIMEOUT. Members that return need no request. Set it on every member that may come to lead.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int EnableJoinRequests(byte enabled);
+        public static extern int mmn_set_join_requests(ulong room, byte enabled);
 
         /// <summary>Admits the newcomer of the MMN_EVENT_JOIN_REQUEST with this number.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int AcceptJoin(ulong request);
+        public static extern int mmn_accept_join(ulong room, ulong request);
 
-        /// <summary>Refuses the newcomer of the MMN_EVENT_JOIN_REQUEST with this number. Its ConnectToPeer ends with MMN_REJECTED. Its MMN_EVENT_CONNECTION_RESULT has <c>code</c> as reason and the <c>length</c> bytes at <c>data</c> (at most 3072), both the host's own.</summary>
+        /// <summary>Refuses the newcomer of the MMN_EVENT_JOIN_REQUEST with this number. Its mmn_connect ends with MMN_REJECTED. Its MMN_EVENT_CONNECTION_RESULT has <c>code</c> as reason and the <c>length</c> bytes at <c>data</c> (at most 3072), both the host's own.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int RejectJoin(ulong request, int code, byte[] data, int length);
+        public static extern int mmn_reject_join(ulong room, ulong request, int code, byte[] data, int length);
 
         /// <summary>Makes a connected peer, or this node, the leader. The room follows it until it is lost or another is set. This node's own queries show the new leader when the call returns; the other members follow within a round trip. MMN_EVENT_SET_LEADER_RESULT reports the outcome.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetLeader(byte[] peerId);
+        public static extern int mmn_set_leader(ulong room, byte[] peerId);
 
         /// <summary>Sets whether this node campaigns for leadership (not 0) or not (0). It votes for others either way. With MMN_STRATEGY_GOSSIP it sets whether this node proposes itself, and with MMN_STRATEGY_ETCD whether it has a key in the election. A leader keeps leading.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int EnableAutoLeaderElection(byte enabled);
+        public static extern int mmn_set_auto_election(ulong room, byte enabled);
 
-        /// <summary>Sets whether this node may lead (not 0, the default) or not (0). A node that may not lead is an observer: it has no vote, counts for no majority, and SetLeader refuses it. If it leads, another member takes over at once; with MMN_STRATEGY_GOSSIP the others elect as after any loss, and with MMN_STRATEGY_ETCD this node deletes its key, so that the next in line leads. With MMN_QUORUM_STATIC a voter of quorum_roster still counts among the voters when it may not lead, and a member that is not on the roster never leads.</summary>
+        /// <summary>Sets whether this node may lead (not 0, the default) or not (0). A node that may not lead is an observer: it has no vote, counts for no majority, and mmn_set_leader refuses it. If it leads, another member takes over at once; with MMN_STRATEGY_GOSSIP the others elect as after any loss, and with MMN_STRATEGY_ETCD this node deletes its key, so that the next in line leads. With MMN_QUORUM_STATIC a voter of quorum_roster still counts among the voters when it may not lead, and a member that is not on the roster never leads.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetLeaderEligible(byte eligible);
+        public static extern int mmn_set_eligible(ulong room, byte eligible);
 
-        /// <summary>Transfers the leadership to a connected peer. Only the leader may. The library asks the peer to campaign at once, and this node leads until the peer is elected. The next leader is elected rather than set: if SetLeader named the present leader, that ends with the transfer. The peer may be one that does not campaign by itself (EnableAutoLeaderElection).</summary>
+        /// <summary>Transfers the leadership to a connected peer. Only the leader may. The library asks the peer to campaign at once, and this node leads until the peer is elected. The next leader is elected rather than set: if mmn_set_leader named the present leader, that ends with the transfer. The peer may be one that does not campaign by itself (mmn_set_auto_election).</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int TransferLeadership(byte[] peerId);
+        public static extern int mmn_transfer_leadership(ulong room, byte[] peerId);
 
-        /// <summary>Transfers the leadership, as TransferLeadership does, to the peer that elections prefer: the one with the highest priority, and of these the largest id. Only the leader may.</summary>
+        /// <summary>Transfers the leadership, as mmn_transfer_leadership does, to the peer that elections prefer: the one with the highest priority, and of these the largest id. Only the leader may.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int YieldLeadership();
+        public static extern int mmn_yield_leadership(ulong room);
 
         /// <summary>Sets the priority of this node in elections from now on. The highest priority campaigns first; of equal ones the largest id. The default is 0, and any number is allowed. The priority decides which member succeeds a lost leader, and never displaces a living one.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetElectionPriority(int priority);
+        public static extern int mmn_set_priority(ulong room, int priority);
 
-        /// <summary>The term of the newest claim to lead that this node knows: the leader's, if there is one. It rises with every election and every SetLeader, but a SetLeader may restart it: compare the epoch first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, the version of the cluster with MMN_STRATEGY_SEEDED, and the leader's fencing token with MMN_STRATEGY_ETCD. -1 when no room is open.</summary>
+        /// <summary>The term of the newest claim to lead that this node knows: the leader's, if there is one. It rises with every election and every mmn_set_leader, but a mmn_set_leader may restart it: compare the epoch first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, the version of the cluster with MMN_STRATEGY_SEEDED, and the leader's fencing token with MMN_STRATEGY_ETCD. -1 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern long GetLeaderTerm();
+        public static extern long mmn_leader_term(ulong room);
 
-        /// <summary>The number of SetLeader calls that the newest claim to lead builds on. It never decreases. Not negative, always 0 with MMN_QUORUM_STATIC and with any strategy but MMN_STRATEGY_RAFT; -1 when no room is open.</summary>
+        /// <summary>The number of mmn_set_leader calls that the newest claim to lead builds on. It never decreases. Not negative, always 0 with MMN_QUORUM_STATIC and with any strategy but MMN_STRATEGY_RAFT; -1 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern long GetLeaderEpoch();
+        public static extern long mmn_leader_epoch(ulong room);
 
         /// <summary>The election strategy of this room: one of MMN_STRATEGY_... -1 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetElectionStrategy();
+        public static extern int mmn_strategy(ulong room);
 
         /// <summary>The leader's peer id. "" when there is none; never a peer that is known to be gone. NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetCurrentLeader();
+        public static extern IntPtr mmn_leader(ulong room);
 
         /// <summary>Whether this node is the leader: 1 or 0. With MMN_STRATEGY_ETCD it is 0 from the moment at which its lease may have ended, even if the process was stopped or the machine slept until then.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte mmn_is_leader(ulong room);
+
+        /// <summary>Sets the windows of a room with MMN_STRATEGY_GOSSIP, from the next window on. With another strategy they are stored and have no effect.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_set_gossip_windows(ulong room, [In] ref MmnGossipWindows windows);
+
+        /// <summary>Writes the windows of a room to <c>windows</c>, whose struct_size the caller has set.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_gossip_windows(ulong room, ref MmnGossipWindows windows);
+
+        /// <summary>Fills <c>options</c> with the defaults of a profile: MMN_SEEDED_PROFILE_WAN or MMN_SEEDED_PROFILE_LAN. The caller sets struct_size first. The library writes no byte beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_default_seeded_options(uint profile, ref SeededOptions options);
+
+        /// <summary>The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and MMN_MEMBER_INIT for every peer that is not in the cluster. -1 when <c>peer_id</c> is not an id, no room is open (both set mmn_last_error_code), or the room's strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_member_state(ulong room, byte[] peerId);
+
+        /// <summary>The version of the cluster, which grows with every leader. 0 before this node has entered a cluster, and after it left one whose leader was lost for good. -1 when no room is open or its strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern long mmn_cluster_version(ulong room);
+
+        /// <summary>Fills <c>options</c> with the defaults. The caller sets struct_size first. The library writes no byte beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_default_etcd_options(ref EtcdOptions options);
+
+        /// <summary>The fencing token of this node's leadership: the revision at which etcd created its key. The token of every later leader is larger. Send it with everything that the leader writes elsewhere, and let the store refuse a token smaller than the largest it has seen. Then a leader that was paused, and does not know yet that another leads, changes nothing.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern long mmn_fencing_token(ulong room);
+
+        /// <summary>Sets the text that clients of etcd read of this node while it leads, at most MMN_MAX_PROCLAIMED_BYTES. The library keeps it for the next time that this node leads. The value of the leader's key is its peer id, its address and the proclaimed text, separated by line feeds. Neither of the first two contains a line feed, so everything behind the second one is the proclaimed text, which may contain more. "" by default.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_proclaim(ulong room, byte[] value);
+
+        /// <summary>Acquires the lock <c>name</c>, which one process at a time holds among all that use the same etcd prefix, and waits for it for <c>timeout_ms</c>: 0 is until it holds the lock or the room ends. Locks are granted in the order of the calls. A name is 1 to MMN_MAX_LOCK_NAME_BYTES bytes without control characters.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_acquire_lock(ulong room, byte[] name, uint timeoutMs, ref ulong request);
+
+        /// <summary>Acquires the lock <c>name</c> as mmn_acquire_lock does, if none holds it or waits for it. Else the event has the code MMN_REJECTED. Returns what mmn_acquire_lock returns. Since ABI version 8.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_try_lock(ulong room, byte[] name, ref ulong request);
+
+        /// <summary>Releases the lock <c>name</c>, or stops waiting for it: each waiting call for it ends with MMN_SUPERSEDED. The call does not wait for etcd. A crash releases all locks of the process after ttl_seconds, and mmn_close releases them at once.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_release_lock(ulong room, byte[] name);
+
+        /// <summary>Sends a message to one peer, also while it is reconnecting. A message to this node's own id goes to its own handlers. The library reads <c>data</c> during the call only; it may be NULL when <c>length</c> is 0. <c>msg_type</c> is the host's own, MMN_MIN_MESSAGE_TYPE or more. Never waits for the network.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_send(ulong room, byte[] peerId, byte[] data, int length, ushort messageType, [In] ref MmnSendOptions options);
+
+        /// <summary>Sends a message to all connected peers, or to none of them. Without peers it returns MMN_OK. The other arguments and deliveries are as in mmn_send. In centralized mode the message goes to the leader, which relays it: see mmn_set_centralized.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_broadcast(ulong room, byte[] data, int length, ushort messageType, [In] ref MmnSendOptions options);
+
+        /// <summary>Sends a message to the leader. On the leader itself it goes to the node's own handlers. The other arguments and deliveries are as in mmn_send.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_send_to_leader(ulong room, byte[] data, int length, ushort messageType, [In] ref MmnSendOptions options);
+
+        /// <summary>Sends a reliable message as the leader to all connected peers, or to none of them. Receivers learn of this leadership before they get the message; peers that know a newer leader drop it. The other arguments are as in mmn_send.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_broadcast_as_leader(ulong room, byte[] data, int length, ushort messageType, [In] ref MmnSendOptions options);
+
+        /// <summary>Forwards a reliable message on behalf of <c>from</c>, which is this node or a connected peer. Only the leader may: receivers drop messages that any other member sends on behalf of another. The message goes to the peer <c>to</c>, or, if <c>to</c> is NULL, to all connected peers except <c>from</c>, or to none of them. If <c>to</c> is this node's own id, the message goes to its own handlers. The other arguments are as in mmn_send.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_forward(ulong room, byte[] from, byte[] to, byte[] data, int length, ushort messageType, [In] ref MmnSendOptions options);
+
+        /// <summary>The longest message in bytes that mmn_send takes for <c>peer_id</c> with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED. If <c>peer_id</c> is NULL, the longest that mmn_broadcast takes: the least of all connected peers, or without any peer the size that every new link carries. In centralized mode it is less. It depends on the path of each link, and is 1100 or more (centralized: 850), unless max_message_size is less: a message of that size always fits. It grows while a link measures its path, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the network.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_max_datagram_size(ulong room, byte[] peerId);
+
+        /// <summary>Sets whether this node's mmn_broadcast goes through the leader (not 0) or directly to all peers (0, the default). The leader passes each broadcast to its own ReceiveCallback and, with auto-forward on, relays it to all members but its origin. Receivers see the origin as the sender. Turn it on at all members of a centralized room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_set_centralized(ulong room, byte enabled);
+
+        /// <summary>Whether this node's broadcasts go through the leader: 1 or 0.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte mmn_centralized(ulong room);
+
+        /// <summary>Sets whether this node, while it leads, relays the broadcasts of others to all members but their origin (not 0), or only passes them to its own ReceiveCallback (0), so that its host can relay the approved ones with mmn_forward. The initial value is centralized_auto_forward of the configuration.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_set_auto_forward(ulong room, byte enabled);
+
+        /// <summary>Whether this node, while it leads, relays the broadcasts of others: 1 or 0.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte mmn_auto_forward(ulong room);
+
+        /// <summary>Sets the payload length in bytes above which the library compresses with LZ4, if that saves at least a quarter; 0 tries every payload. The initial value is compression_threshold of the configuration. Compression costs time on the network thread. Receivers accept either form. max_message_size applies to the uncompressed payload.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_set_compression_threshold(ulong room, uint bytes);
+
+        /// <summary>Writes statistics of the link and the queue to a peer to <c>stats</c>, whose <c>struct_size</c> the caller has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits for the network.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_peer_stats(ulong room, byte[] peerId, ref PeerStats stats);
+
+        /// <summary>Writes statistics of the room to <c>stats</c>, whose <c>struct_size</c> the caller has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits for the network.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_room_stats(ulong room, ref RoomStats stats);
+
+        /// <summary>Simulates a bad network, so that a developer can try a game on one machine under the players' conditions. From now on each packet that this node sends waits <c>lag_ms</c> (0 to 10000) and a random time up to <c>jitter_ms</c> (0 to 10000) more, so that packets overtake each other; <c>loss_permille</c> (0 to 1000) packets in a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both directions of a link. Round trips (mmn_peer_rtt_ms), losses and reconnections follow, as on a real line. It does not affect discovery in the local network. While it is on, the log repeats that every minute, as a warning.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_simulate_network(ulong room, uint lagMs, uint jitterMs, uint lossPermille);
+
+        /// <summary>Sets the level of the library's log on standard error: MMN_LOG_OFF (the default) to MMN_LOG_TRACE. It may be called at any time, also before a room opens. The setting belongs to the process and outlives rooms.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_set_log_stderr(int level);
+
+        /// <summary>Sets the callback for the library's log; NULL removes it. It receives the records up to <c>level</c> (MMN_LOG_OFF to MMN_LOG_TRACE), whether the log on standard error is on or not. It may be called at any time, also before a room opens. mmn_close does not remove the callback.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_set_log(int level, MmnLogCallback callback, IntPtr userData, DropCallback dropFunction);
+
+        /// <summary>Opens the default room with default settings: those of NetworkConfigFFI, except that each queue holds 4096 messages. Does not wait for other members. The arguments are as in mmn_open.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int InitializeNetwork(byte[] peerId, byte[] sessionId);
+
+        /// <summary>Opens the default room as InitializeNetwork does, with the given settings.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int InitializeNetworkWithConfig(byte[] peerId, byte[] sessionId, [In] ref NetworkConfig config);
+
+        /// <summary>As mmn_close, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int ShutdownNetwork();
+
+        /// <summary>As mmn_is_open, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte IsNetworkInitialized();
+
+        /// <summary>Closes the connection to a peer, as mmn_disconnect does for the default room without data.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int DisconnectPeer(byte[] peerId);
+
+        /// <summary>Sends a reliable message to all connected peers, or to none of them, as mmn_broadcast does for the default room. <c>flags</c> are the host's own, except that bit 0 arrives clear.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int BroadcastMessage(byte[] data, int length, ushort messageType, byte flags);
+
+        /// <summary>Sends a reliable message to one peer, as mmn_send does for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SendToPeer(byte[] peerId, byte[] data, int length, ushort messageType, byte flags);
+
+        /// <summary>Sends a reliable message to the leader, as mmn_send_to_leader does for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SendToLeader(byte[] data, int length, ushort messageType, byte flags);
+
+        /// <summary>Sends a message as the leader, as mmn_broadcast_as_leader does for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SendFromLeader(byte[] data, int length, ushort messageType, byte flags);
+
+        /// <summary>Forwards a message on behalf of <c>from</c>, as mmn_forward does for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int ForwardMessage(byte[] from, byte[] to, byte[] data, int length, ushort messageType, byte flags);
+
+        /// <summary>As mmn_is_announced, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte IsMdnsActive();
+
+        /// <summary>Turns the log on standard error on (not 0) or off (0), at the level of the last mmn_set_log_stderr, MMN_LOG_INFO by default. It may be called at any time.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int EnableLogging(byte enabled);
+
+        /// <summary>As mmn_last_error_code.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetLastErrorCode();
+
+        /// <summary>As mmn_last_error_message.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetLastErrorMessage();
+
+        /// <summary>As mmn_connect, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int ConnectToPeer(byte[] address);
+
+        /// <summary>As mmn_local_address, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetLocalAddr();
+
+        /// <summary>As mmn_local_id, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetLocalPeerId();
+
+        /// <summary>As mmn_session_id, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetSessionId();
+
+        /// <summary>As mmn_peer_count, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetPeerCount();
+
+        /// <summary>As mmn_peers, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetPeerList();
+
+        /// <summary>As mmn_peer_rtt_ms, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetPeerRTT(byte[] peerId);
+
+        /// <summary>As mmn_peer_status, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetPeerStatus(byte[] peerId);
+
+        /// <summary>As mmn_set_auto_reconnect, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetAutoReconnect(byte enabled);
+
+        /// <summary>As mmn_auto_reconnect, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte IsAutoReconnectEnabled();
+
+        /// <summary>As mmn_set_leader, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetLeader(byte[] peerId);
+
+        /// <summary>As mmn_set_auto_election, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int EnableAutoLeaderElection(byte enabled);
+
+        /// <summary>As mmn_leader, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetCurrentLeader();
+
+        /// <summary>As mmn_is_leader, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern byte IsLeader();
+
+        /// <summary>As mmn_set_centralized, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetCentralizedMode(byte enabled);
+
+        /// <summary>As mmn_centralized, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte IsCentralizedMode();
+
+        /// <summary>As mmn_set_auto_forward, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetCentralizedAutoForward(byte enabled);
+
+        /// <summary>As mmn_auto_forward, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte IsCentralizedAutoForward();
+
+        /// <summary>As mmn_set_compression_threshold, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetCompressionThreshold(uint bytes);
 
         /// <summary>Sets the longest time that a member of a room with MMN_STRATEGY_GOSSIP waits after opening the room for the number of members to settle, in milliseconds [15000]. Above 0. After that it takes part in elections. The wait ends when it learns of a leader.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -372,117 +616,197 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern uint GetLeadershipDeclarationInterval();
 
-        /// <summary>Fills <c>options</c> with the defaults of a profile: MMN_SEEDED_PROFILE_WAN or MMN_SEEDED_PROFILE_LAN. The caller sets struct_size first. The library writes no byte beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.</summary>
+        /// <summary>Fills <c>options</c> with the defaults, as mmn_default_options does.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetDefaultSeededOptions(uint profile, ref SeededOptions options);
+        public static extern int GetDefaultNetworkOptions(ref NetworkOptions options);
 
-        /// <summary>The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and MMN_MEMBER_INIT for every peer that is not in the cluster. -1 when <c>peer_id</c> is not an id, no room is open (both set GetLastErrorCode), or the room's strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
+        /// <summary>As mmn_open with is_default.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetMemberState(byte[] peerId);
+        public static extern int InitializeNetworkWithOptions(byte[] peerId, byte[] sessionId, [In] ref NetworkOptions options);
 
-        /// <summary>The version of the cluster, which grows with every leader. 0 before this node has entered a cluster, and after it left one whose leader was lost for good. -1 when no room is open or its strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
+        /// <summary>As mmn_send, for the default room.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern long GetClusterVersion();
+        public static extern int SendToPeerEx(byte[] peerId, byte[] data, int length, ushort messageType, byte flags, [In] ref SendOptions options);
 
-        /// <summary>Fills <c>options</c> with the defaults. The caller sets struct_size first. The library writes no byte beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.</summary>
+        /// <summary>As mmn_broadcast, for the default room.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetDefaultEtcdOptions(ref EtcdOptions options);
+        public static extern int BroadcastEx(byte[] data, int length, ushort messageType, byte flags, [In] ref SendOptions options);
 
-        /// <summary>The fencing token of this node's leadership: the revision at which etcd created its key. The token of every later leader is larger. Send it with everything that the leader writes elsewhere, and let the store refuse a token smaller than the largest it has seen. Then a leader that was paused, and does not know yet that another leads, changes nothing.</summary>
+        /// <summary>Removes a peer from the room, and bans it: mmn_kick with MMN_KICK_BAN.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern long GetFencingToken();
+        public static extern int KickPeer(byte[] peerId, int code, byte[] data, int length);
 
-        /// <summary>Sets the text that clients of etcd read of this node while it leads, at most MMN_MAX_PROCLAIMED_BYTES. The library keeps it for the next time that this node leads. The value of the leader's key is its peer id, its address and the proclaimed text, separated by line feeds. Neither of the first two contains a line feed, so everything behind the second one is the proclaimed text, which may contain more. "" by default.</summary>
+        /// <summary>As mmn_set_event_handler, for the default room, or, before it opens, for the next one.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int Proclaim(byte[] value);
+        public static extern int RegisterEventHandler(EventCallback callback, IntPtr userData, DropCallback dropFunction);
 
-        /// <summary>Acquires the lock <c>name</c>, which one process at a time holds among all that use the same etcd prefix, and waits for it for <c>timeout_ms</c>: 0 is until it holds the lock or the room ends. Locks are granted in the order of the calls. A name is 1 to MMN_MAX_LOCK_NAME_BYTES bytes without control characters.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int AcquireLock(byte[] name, uint timeoutMs, ref ulong request);
-
-        /// <summary>Acquires the lock <c>name</c> as AcquireLock does, if none holds it or waits for it. Else the event has the code MMN_REJECTED. Returns what AcquireLock returns. Since ABI version 8.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int TryLock(byte[] name, ref ulong request);
-
-        /// <summary>Releases the lock <c>name</c>, or stops waiting for it: each waiting call for it ends with MMN_SUPERSEDED. The call does not wait for etcd. A crash releases all locks of the process after ttl_seconds, and ShutdownNetwork releases them at once.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int ReleaseLock(byte[] name);
-
-        /// <summary>Sends a message to all connected peers, or to none of them. Without peers it returns MMN_OK. In centralized mode the message goes to the leader, which relays it: see SetCentralizedMode.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int BroadcastMessage(byte[] data, int length, ushort messageType, byte flags);
-
-        /// <summary>Sends a message to one peer, also while it is reconnecting. A message to this node's own id goes to its own ReceiveCallback. Arguments and delivery are as in BroadcastMessage.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SendToPeer(byte[] peerId, byte[] data, int length, ushort messageType, byte flags);
-
-        /// <summary>Sends a message to the leader. On the leader itself it goes to the node's own ReceiveCallback. Arguments are as in BroadcastMessage.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SendToLeader(byte[] data, int length, ushort messageType, byte flags);
-
-        /// <summary>Sends a message as the leader to all connected peers, or to none of them. Receivers learn of this leadership before they get the message; peers that know a newer leader drop it. Arguments are as in BroadcastMessage.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SendFromLeader(byte[] data, int length, ushort messageType, byte flags);
-
-        /// <summary>Forwards a message on behalf of <c>from</c>, which is this node or a connected peer. Only the leader may: receivers drop messages that any other member sends on behalf of another. The message goes to the peer <c>to</c>, or, if <c>to</c> is NULL, to all connected peers except <c>from</c>, or to none of them. If <c>to</c> is this node's own id, the message goes to its own ReceiveCallback. The other arguments are as in BroadcastMessage.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int ForwardMessage(byte[] from, byte[] to, byte[] data, int length, ushort messageType, byte flags);
-
-        /// <summary>Sets whether this node's BroadcastMessage goes through the leader (not 0) or directly to all peers (0, the default). The leader passes each broadcast to its own ReceiveCallback and, with auto-forward on, relays it to all members but its origin. Receivers see the origin as the sender. Turn it on at all members of a centralized room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetCentralizedMode(byte enabled);
-
-        /// <summary>Whether this node's broadcasts go through the leader: 1 or 0.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern byte IsCentralizedMode();
-
-        /// <summary>Sets whether this node, while it leads, relays the broadcasts of others to all members but their origin (not 0), or only passes them to its own ReceiveCallback (0), so that its host can relay the approved ones with ForwardMessage. The initial value is centralized_auto_forward of the configuration.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetCentralizedAutoForward(byte enabled);
-
-        /// <summary>Whether this node, while it leads, relays the broadcasts of others: 1 or 0.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern byte IsCentralizedAutoForward();
-
-        /// <summary>Sets the payload length in bytes above which the library compresses with LZ4, if that saves at least a quarter; 0 tries every payload. The initial value is compression_threshold of the configuration. Compression costs time on the network thread. Receivers accept either form. max_message_size applies to the uncompressed payload.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetCompressionThreshold(uint bytes);
-
-        /// <summary>Sends a message to one peer with the delivery in <c>options</c>; NULL means as SendToPeer. A message to this node's own id goes to its own handlers. The other arguments are as in BroadcastMessage.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SendToPeerEx(byte[] peerId, byte[] data, int length, ushort messageType, byte flags, ref SendOptions options);
-
-        /// <summary>Sends a message to all connected peers with the delivery in <c>options</c>, or to none of them; NULL means as BroadcastMessage. Deliveries are as in SendToPeerEx.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int BroadcastEx(byte[] data, int length, ushort messageType, byte flags, ref SendOptions options);
-
-        /// <summary>The longest message in bytes that SendToPeerEx takes for <c>peer_id</c> with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED. If <c>peer_id</c> is NULL, the longest that BroadcastEx takes: the least of all connected peers, or without any peer the size that every new link carries. In centralized mode it is less. It depends on the path of each link, and is 1100 or more (centralized: 850), unless max_message_size is less: a message of that size always fits. It grows while a link measures its path, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the network. network.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetMaxDatagramSize(byte[] peerId);
-
-        /// <summary>Writes statistics of the link and the queue to a peer to <c>stats</c>, whose <c>struct_size</c> the caller has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits for the network.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetPeerStats(byte[] peerId, ref PeerStats stats);
-
-        /// <summary>Writes statistics of the room to <c>stats</c>, whose <c>struct_size</c> the caller has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits for the network.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetRoomStats(ref RoomStats stats);
-
-        /// <summary>Simulates a bad network, so that a developer can try a game on one machine under the players' conditions. From now on each packet that this node sends waits <c>lag_ms</c> (0 to 10000) and a random time up to <c>jitter_ms</c> (0 to 10000) more, so that packets overtake each other; <c>loss_permille</c> (0 to 1000) packets in a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real line. It does not affect discovery in the local network. While it is on, the log repeats that every minute, as a warning.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetNetworkSimulation(uint lagMs, uint jitterMs, uint lossPermille);
-
-        /// <summary>Turns the library's log on standard error on (not 0) or off (0, the default). It may be called at any time, also before initialization. The setting belongs to the process and outlives rooms.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int EnableLogging(byte enabled);
-
-        /// <summary>Sets the level of the log on standard error: MMN_LOG_OFF to MMN_LOG_TRACE, MMN_LOG_INFO by default. It may be called at any time, also before initialization. The callback of RegisterLogCallback has a level of its own.</summary>
+        /// <summary>Sets the level of the log on standard error, whether it is on or not.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetLogLevel(int level);
 
-        /// <summary>Sets the callback for the library's log; NULL removes it. It receives the records up to <c>level</c> (MMN_LOG_OFF to MMN_LOG_TRACE), whether the log on standard error is on or not. It may be called at any time, also before initialization. ShutdownNetwork does not remove the callback.</summary>
+        /// <summary>As mmn_set_log.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int RegisterLogCallback(int level, LogCallback callback, IntPtr userData, DropCallback dropFunction);
+
+        /// <summary>As mmn_abi_version, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern uint GetAbiVersion();
+
+        /// <summary>As mmn_library_version, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetLibraryVersion();
+
+        /// <summary>As mmn_poll, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int PollEvents(int max);
+
+        /// <summary>As mmn_describe_error, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr DescribeError(int code);
+
+        /// <summary>As mmn_disconnect, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int DisconnectPeerEx(byte[] peerId, int code, byte[] data, int length);
+
+        /// <summary>As mmn_local_addresses, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetLocalAddresses();
+
+        /// <summary>As mmn_members, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetMembers();
+
+        /// <summary>As mmn_peer_address, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetPeerAddress(byte[] peerId);
+
+        /// <summary>As mmn_peer_index, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern uint GetPeerIndex(byte[] peerId);
+
+        /// <summary>As mmn_peer_id, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetPeerIdByIndex(uint index);
+
+        /// <summary>As mmn_generate_identity_key, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GenerateIdentityKey([In, Out] byte[] buffer, int length);
+
+        /// <summary>As mmn_local_fingerprint, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetIdentityFingerprint();
+
+        /// <summary>As mmn_peer_fingerprint, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetPeerFingerprint(byte[] peerId);
+
+        /// <summary>As mmn_kick, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int KickPeerEx(byte[] peerId, uint flags, int code, byte[] data, int length);
+
+        /// <summary>As mmn_unban, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int UnbanPeer(byte[] peerId);
+
+        /// <summary>As mmn_set_max_peers, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetMaxPeers(uint maxPeers);
+
+        /// <summary>As mmn_set_join_payload, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetJoinPayload(byte[] data, int length);
+
+        /// <summary>As mmn_set_join_requests, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int EnableJoinRequests(byte enabled);
+
+        /// <summary>As mmn_accept_join, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int AcceptJoin(ulong request);
+
+        /// <summary>As mmn_reject_join, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RejectJoin(ulong request, int code, byte[] data, int length);
+
+        /// <summary>As mmn_set_eligible, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetLeaderEligible(byte eligible);
+
+        /// <summary>As mmn_transfer_leadership, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int TransferLeadership(byte[] peerId);
+
+        /// <summary>As mmn_yield_leadership, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int YieldLeadership();
+
+        /// <summary>As mmn_set_priority, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetElectionPriority(int priority);
+
+        /// <summary>As mmn_leader_term, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern long GetLeaderTerm();
+
+        /// <summary>As mmn_leader_epoch, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern long GetLeaderEpoch();
+
+        /// <summary>As mmn_strategy, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetElectionStrategy();
+
+        /// <summary>As mmn_default_seeded_options, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetDefaultSeededOptions(uint profile, ref SeededOptions options);
+
+        /// <summary>As mmn_member_state, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetMemberState(byte[] peerId);
+
+        /// <summary>As mmn_cluster_version, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern long GetClusterVersion();
+
+        /// <summary>As mmn_default_etcd_options, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetDefaultEtcdOptions(ref EtcdOptions options);
+
+        /// <summary>As mmn_fencing_token, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern long GetFencingToken();
+
+        /// <summary>As mmn_proclaim, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int Proclaim(byte[] value);
+
+        /// <summary>As mmn_acquire_lock, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int AcquireLock(byte[] name, uint timeoutMs, ref ulong request);
+
+        /// <summary>As mmn_try_lock, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int TryLock(byte[] name, ref ulong request);
+
+        /// <summary>As mmn_release_lock, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int ReleaseLock(byte[] name);
+
+        /// <summary>As mmn_max_datagram_size, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetMaxDatagramSize(byte[] peerId);
+
+        /// <summary>As mmn_peer_stats, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetPeerStats(byte[] peerId, ref PeerStats stats);
+
+        /// <summary>As mmn_room_stats, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetRoomStats(ref RoomStats stats);
+
+        /// <summary>As mmn_simulate_network, for the default room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetNetworkSimulation(uint lagMs, uint jitterMs, uint lossPermille);
     }
 
     // A delegate that the library receives must stay referenced by managed code (a static field is the simplest way)
@@ -520,7 +844,11 @@ namespace MetaMystia.Network
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void EventCallback(IntPtr userData, IntPtr @event);
 
-    /// <summary>Receives a log record: <c>level</c> is MMN_LOG_ERROR to MMN_LOG_TRACE, and <c>message</c> is one line without a line break, valid during the call.</summary>
+    /// <summary>Receives a log record: <c>room</c> is the room whose thread made it, 0 for a thread of the host, <c>level</c> is MMN_LOG_ERROR to MMN_LOG_TRACE, and <c>message</c> is one line without a line break, valid during the call.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void MmnLogCallback(IntPtr userData, ulong room, int level, IntPtr message);
+
+    /// <summary>Receives a log record, as MmnLogCallback does.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void LogCallback(IntPtr userData, int level, IntPtr message);
 
@@ -574,6 +902,320 @@ namespace MetaMystia.Network
         public byte AutoReconnectEnabled;
         /// <summary>Dials of a lost peer before the library gives it up [0]. 0 is unlimited.</summary>
         public byte ReconnectMaxRetries;
+    }
+
+    /// <summary>An event. <c>kind</c> determines which fields are set; the others are 0 or "". The struct and everything that it points to are valid during the call only.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct NetworkEvent
+    {
+        /// <summary>The number of bytes of this struct that the library has set.</summary>
+        public uint StructSize;
+        /// <summary>One of MMN_EVENT_...</summary>
+        public uint Kind;
+        /// <summary>The leader's term.</summary>
+        public ulong Term;
+        /// <summary>The number of mmn_set_leader calls that the leader's term builds on.</summary>
+        public ulong Epoch;
+        /// <summary>The number of a join request, or of a call for a lock.</summary>
+        public ulong Request;
+        /// <summary>A number of things, which depend on <c>kind</c>.</summary>
+        public ulong Count;
+        /// <summary>A peer id, or "". Never NULL.</summary>
+        public IntPtr Peer;
+        /// <summary>Another peer id, an address, the name of a lock, or "". Never NULL.</summary>
+        public IntPtr Other;
+        /// <summary><c>length</c> bytes. Never NULL.</summary>
+        public IntPtr Data;
+        /// <summary>The number of bytes in <c>data</c>.</summary>
+        public int Length;
+        /// <summary>One of the constants that <c>kind</c> names.</summary>
+        public int Reason;
+        /// <summary>MMN_OK, an error, or a host's own number.</summary>
+        public int Code;
+        /// <summary>The sender's message type.</summary>
+        public ushort MessageType;
+        /// <summary>The sender's flags.</summary>
+        public byte Flags;
+        /// <summary>1 or 0.</summary>
+        public byte Success;
+        /// <summary>MMN_EVENT_RETURNED: messages that this host will not get. Since ABI version 9; 0 before 10.</summary>
+        public ulong Missed;
+        /// <summary>The index of <c>peer</c>, as mmn_peer_index returns it: 0 for this node, for a peer that is not in the room, and where there is no <c>peer</c>. Since ABI version 10; before it was 0.</summary>
+        public uint PeerIndex;
+        /// <summary>MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends. Since ABI version 9.</summary>
+        public byte Channel;
+        /// <summary>MMN_EVENT_MESSAGE: one of MMN_DELIVERY_... Since ABI version 9.</summary>
+        public byte Delivery;
+        /// <summary>MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_... Since ABI version 11; before it was a reserved 0.</summary>
+        public ushort FoundBy;
+        /// <summary>The room of the event.</summary>
+        public ulong Room;
+    }
+
+    /// <summary>Settings of a room, for mmn_open. Later versions of the library append fields; a field that an older host does not know keeps its default. Begin with the defaults, because 0 is no value for many fields:</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct MmnOptions
+    {
+        /// <summary>sizeof(MmnOptions) as the host was compiled, in bytes.</summary>
+        public uint StructSize;
+        /// <summary>Election strategy of the room: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED or MMN_STRATEGY_ETCD [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and so is MMN_STRATEGY_ETCD in a build without it. The same for all members. With any strategy but MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has no votes, and mmn_set_gossip_windows sets its times. MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It excludes host_mode and eligible 0, and auto_election has no effect. MMN_STRATEGY_ETCD needs etcd, which has its times. It excludes host_mode, MMN_QUORUM_STATIC and any merge_policy and set_leader_authority but the defaults. The members need no link to each other for it: a room of one takes part in the election.</summary>
+        public uint Strategy;
+        /// <summary>The handler of all events of the room, messages included, from the first one on. NULL is none [NULL].</summary>
+        public EventCallback OnEvent;
+        /// <summary>Passed to on_event [NULL].</summary>
+        public IntPtr UserData;
+        /// <summary>Called once with user_data, when the room needs it no more; see mmn_set_event_handler. Without on_event it has no effect. NULL is none [NULL].</summary>
+        public DropCallback DropFunction;
+        /// <summary>The one address of this machine to use: IPv4 or IPv6, without port or brackets. NULL uses every address of both kinds [NULL].</summary>
+        public IntPtr BindAddress;
+        /// <summary>The room secret, secret_length bytes, which members must know besides the session id. A dial between members with different secrets fails with MMN_AUTHENTICATION_FAILED. NULL is no secret [NULL].</summary>
+        public IntPtr Secret;
+        /// <summary>An Ed25519 private key in PKCS#8 (DER), identity_key_length bytes. Pass one to keep this member's identity from one room to the next. NULL makes a new key at every start [NULL].</summary>
+        public IntPtr IdentityKey;
+        /// <summary>Directory of the state that must survive the process: the path of an existing directory that this member can write to. Each session id and peer id has a file of its own there. The file holds the roster, the votes and, if identity_key is NULL, the private key, which the first start makes and every later start reuses. A quorum_roster or identity_key that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED. Allowed with MMN_STRATEGY_ETCD, where it keeps the lease: a process that restarts within ttl_seconds then leads on and does not wait for its own earlier key. Else NULL [NULL].</summary>
+        public IntPtr StateDirectory;
+        /// <summary>The path of a file for a trace of the room's elections, which <c>examples/simulate.rs</c> draws. The library overwrites the file, writes up to 256 MiB, and records nothing that the host sends. A path that cannot be written is MMN_INVALID_ARGUMENT. NULL is no trace [NULL].</summary>
+        public IntPtr TracePath;
+        /// <summary>The voters of a static quorum: 1 to MMN_MAX_QUORUM_VOTERS peer ids, one per line. A space and the fingerprint of a voter's key may follow its id: the SHA-256 of the public key (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Then only the holder of that key is that voter. Spaces around a line and empty lines are ignored. The same voters for all members and for the whole session. A member that is not on the roster never leads and has no vote. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL [NULL].</summary>
+        public IntPtr QuorumRoster;
+        /// <summary>The settings of MMN_STRATEGY_SEEDED, which requires them. NULL with any other strategy [NULL].</summary>
+        public IntPtr Seeded;
+        /// <summary>The settings of MMN_STRATEGY_ETCD, which requires them. NULL with any other strategy [NULL].</summary>
+        public IntPtr Etcd;
+        /// <summary>Length of secret in bytes, at most MMN_MAX_SECRET_BYTES. 0 is no secret [0].</summary>
+        public uint SecretLength;
+        /// <summary>Length of identity_key in bytes, at most 1024. 0 makes a new key [0].</summary>
+        public uint IdentityKeyLength;
+        /// <summary>1 opens the default room, which the functions without a room act on; its classic callbacks run before on_event. 0 opens a room of its own [0].</summary>
+        public uint IsDefault;
+        /// <summary>Thread that runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL [MMN_DISPATCH_THREAD].</summary>
+        public uint DispatchMode;
+        /// <summary>The UDP port to bind, at most 65535 [0]. 0 is any free port.</summary>
+        public uint BindPort;
+        /// <summary>Discovery in the local network: MMN_DISCOVERY_OFF, MMN_DISCOVERY_REPORT or MMN_DISCOVERY_CONNECT [MMN_DISCOVERY_OFF].</summary>
+        public uint DiscoveryMode;
+        /// <summary>UDP port of multicast discovery, at most 65535 [15353]. Above 0 unless discovery_mode is MMN_DISCOVERY_OFF.</summary>
+        public uint MdnsPort;
+        /// <summary>Most other members connected at a time, 1 to 65535 [64].</summary>
+        public uint MaxConnections;
+        /// <summary>Most other members that any member may have, as mmn_set_max_peers sets it, from the room's first leader on; 0 is no limit [0]. The leader's own value applies until a leader calls mmn_set_max_peers, so set the same value at all members that may lead.</summary>
+        public uint MaxPeers;
+        /// <summary>Longest message to send or accept, in bytes [262144]. Between two peers the smaller of both values applies.</summary>
+        public uint MaxMessageSize;
+        /// <summary>Most messages queued for one peer, 1 to 65535 [4096]. A send beyond that returns MMN_SEND_QUEUE_FULL.</summary>
+        public uint SendQueueCapacity;
+        /// <summary>Most messages queued for the host, 1 to 65535 [4096]. Beyond that, senders wait.</summary>
+        public uint IncomingQueueCapacity;
+        /// <summary>Most bytes queued for one peer, and for the host, besides the limits in messages [4194304]. Above 0. An empty queue accepts one message of any allowed size.</summary>
+        public uint QueueBytes;
+        /// <summary>Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512]. 0 tries every payload.</summary>
+        public uint CompressionThreshold;
+        /// <summary>Time between two heartbeats, in milliseconds [500].</summary>
+        public uint HeartbeatIntervalMs;
+        /// <summary>Heartbeat intervals of silence after which a peer is lost [3].</summary>
+        public uint HeartbeatTimeoutMultiplier;
+        /// <summary>Shortest time without a leader before an election, in milliseconds [1500]. Above heartbeat_interval_ms, at most election_timeout_max_ms. If it is below the product of heartbeat_interval_ms and heartbeat_timeout_multiplier, the library uses that product, and raises the longest time by the same amount.</summary>
+        public uint ElectionTimeoutMinMs;
+        /// <summary>Longest time without a leader before an election, in milliseconds [3000].</summary>
+        public uint ElectionTimeoutMaxMs;
+        /// <summary>Wait before the first dial of a lost peer, in milliseconds [1000]. It doubles with each failed dial.</summary>
+        public uint ReconnectInitialMs;
+        /// <summary>Longest wait between two dials of a lost peer, in milliseconds [30000]. At least reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.</summary>
+        public uint ReconnectMaxMs;
+        /// <summary>Dials of a lost peer before the library gives it up [0]. 0 is unlimited.</summary>
+        public uint ReconnectMaxRetries;
+        /// <summary>Whether the library dials lost peers again: 0 no, else yes [1].</summary>
+        public uint AutoReconnect;
+        /// <summary>Time for which the room keeps a lost member's place, in milliseconds [60000]. Above 0. With MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.</summary>
+        public uint MemberHoldMs;
+        /// <summary>Longest time without an answer after which a mmn_connect ends, in milliseconds [5000]. Each step that gets an answer renews it, up to three times this in all; the first is the lookup of a host name.</summary>
+        public uint HandshakeTimeoutMs;
+        /// <summary>Longest time that a peer's library may read nothing before this one drops the link, in milliseconds [5000].</summary>
+        public uint WriteTimeoutMs;
+        /// <summary>Whether this member campaigns to become the leader: 0 no, else yes [1].</summary>
+        public uint AutoElection;
+        /// <summary>Whether this member may lead: 0 makes it an observer, else yes [1].</summary>
+        public uint Eligible;
+        /// <summary>Priority of this member in elections: the highest goes first [0]. Must be 0 with any strategy but MMN_STRATEGY_RAFT.</summary>
+        public int Priority;
+        /// <summary>Behaviour when a leader named by mmn_set_leader is lost: MMN_RECOVERY_HOLD or MMN_RECOVERY_AUTO_ELECT [MMN_RECOVERY_HOLD]. With MMN_AUTHORITY_LEADER_ONLY always the latter.</summary>
+        public uint ManualOverrideRecovery;
+        /// <summary>Members that may call mmn_set_leader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY [MMN_AUTHORITY_ANYONE]. The same for all members.</summary>
+        public uint SetLeaderAuthority;
+        /// <summary>Leader that stays when two parts of a room merge: MMN_MERGE_LARGEST_SIDE or MMN_MERGE_HIGHEST_TERM [MMN_MERGE_LARGEST_SIDE]. The same for all members.</summary>
+        public uint MergePolicy;
+        /// <summary>Members whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members. A room with a static quorum never has two leaders, and has none without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case.</summary>
+        public uint QuorumPolicy;
+        /// <summary>0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most MMN_MAX_QUORUM_VOTERS [0].</summary>
+        public uint QuorumVoters;
+        /// <summary>Flags of the strategy [0], the same for all members: with MMN_STRATEGY_GOSSIP MMN_GOSSIP_STRICT_LOWEST or 0; with MMN_STRATEGY_SEEDED the sum of MMN_SEEDED_STRICT_START and MMN_SEEDED_NEVER_ALONE, one of them, or 0; else 0.</summary>
+        public uint StrategyFlags;
+        /// <summary>Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST [MMN_HOST_MODE_OFF]. The fixed host leads when mmn_open returns, regardless of auto_election.</summary>
+        public uint HostMode;
+        /// <summary>Links of the room: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for all members. In a star guests link to the fixed host alone, and everything that they send each other goes through it, encrypted from end to end. No guest learns the address of another, and one reachable port, the fixed host's, is enough. There is no host migration. A star needs host_mode.</summary>
+        public uint Topology;
+        /// <summary>Entry of this member into the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN [MMN_ENTRY_ANY]. Use MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN behind "join a game": then a player whose dial fails does not become the leader of a room of its own, and its MMN_EVENT_LEADER_CHANGED means that it is in a room. Two members that both join refuse each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for 10 seconds receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as any other. Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC, MMN_STRATEGY_SEEDED and MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0.</summary>
+        public uint Entry;
+        /// <summary>Longest time that the host may take no events while this member leads, in milliseconds, at least 1000 [0, unlimited]. In poll mode the library measures from the last mmn_poll, else from the start of the running callback. After that time the member yields to one that may lead and whose host has taken events within half of that time. Without such a member it leads on. It yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it never yields.</summary>
+        public uint YieldAfterMs;
+        /// <summary>In centralized mode, whether the leader relays each broadcast to all members but its origin: 0 no, else yes [1].</summary>
+        public uint CentralizedAutoForward;
+        /// <summary>MMN_STRATEGY_GOSSIP, see mmn_set_gossip_windows: Longest time that this member waits after opening the room for the number of members to settle, before it takes part in elections, in milliseconds [15000].</summary>
+        public uint StartupGraceMs;
+        /// <summary>MMN_STRATEGY_GOSSIP, see mmn_set_gossip_windows: Interval at which this member samples the number of members during startup_grace_ms, in milliseconds [1000].</summary>
+        public uint SampleIntervalMs;
+        /// <summary>MMN_STRATEGY_GOSSIP, see mmn_set_gossip_windows: Time that this member waits for a declaration of the leader before it proposes itself, in milliseconds [10000].</summary>
+        public uint AliveThresholdMs;
+        /// <summary>MMN_STRATEGY_GOSSIP, see mmn_set_gossip_windows: Time for which a member that proposed itself collects the proposals of others, in milliseconds [5000].</summary>
+        public uint ElectionDurationMs;
+        /// <summary>0.</summary>
+        public uint Reserved;
+    }
+
+    /// <summary>The windows of MMN_STRATEGY_GOSSIP, in milliseconds, all above 0. All members of a room should use the same values.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct MmnGossipWindows
+    {
+        /// <summary>Set by the caller: sizeof(MmnGossipWindows) as it was compiled.</summary>
+        public uint StructSize;
+        /// <summary>Longest time that a member waits after opening the room for the number of members to settle [15000]. After that it takes part in elections. The wait ends when it learns of a leader.</summary>
+        public uint StartupGraceMs;
+        /// <summary>Interval at which a member samples the number of members during startup_grace_ms [1000]. Two equal samples in a row end the wait.</summary>
+        public uint SampleIntervalMs;
+        /// <summary>Time that a member waits for a declaration of the leader before it proposes itself [10000]. The leader declares itself twice in that time. When the leader is lost, another leads after half to twice that time, plus election_duration_ms.</summary>
+        public uint AliveThresholdMs;
+        /// <summary>Time for which a member that proposed itself collects the proposals of others [5000]. Then it leads, unless a lower peer id also proposed itself or leads. If this is shorter than alive_threshold_ms, others may propose themselves too late, and the leader may not be the lowest id; see MMN_GOSSIP_STRICT_LOWEST.</summary>
+        public uint ElectionDurationMs;
+    }
+
+    /// <summary>The settings of MMN_STRATEGY_SEEDED, for NetworkOptions. Begin with the defaults:</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct SeededOptions
+    {
+        /// <summary>sizeof(SeededOptions) as the host was compiled, in bytes.</summary>
+        public uint StructSize;
+        /// <summary>Whether this member is a seed: 0 is no, else yes [0]. The id of a seed must be on quorum_roster.</summary>
+        public uint IsSeed;
+        /// <summary>The addresses of the seeds, 1 to MMN_MAX_SEEDS, one per line, each as mmn_connect takes it. Spaces around a line and empty lines are ignored. A seed may list itself. The library dials them, and dials them again for as long as it needs them. Required [NULL].</summary>
+        public IntPtr Seeds;
+        /// <summary>Interval at which a member checks its deadlines, in milliseconds [500, 50]. Above 0.</summary>
+        public uint ProbeIntervalMs;
+        /// <summary>Time between two keep-alives, in milliseconds [10000, 200]. At least probe_interval_ms.</summary>
+        public uint HeartbeatIntervalMs;
+        /// <summary>Silence after which the leader calls a member unreachable, and after which a leader without a majority resigns, in milliseconds [30000, 600]. Above heartbeat_interval_ms.</summary>
+        public uint HeartbeatTimeoutMs;
+        /// <summary>Silence after which the leader removes a member, and after which the members elect another leader, in milliseconds [90000, 1500]. Above heartbeat_timeout_ms.</summary>
+        public uint TtlTimeoutMs;
+        /// <summary>Time between two attempts to join a cluster or to elect a leader, in milliseconds [5000, 250]. Above 0.</summary>
+        public uint RetryIntervalMs;
+        /// <summary>0.</summary>
+        public uint Reserved;
+    }
+
+    /// <summary>The settings of MMN_STRATEGY_ETCD, for NetworkOptions. Begin with the defaults:</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct EtcdOptions
+    {
+        /// <summary>sizeof(EtcdOptions) as the host was compiled, in bytes.</summary>
+        public uint StructSize;
+        /// <summary>Time for which the leadership, or a lock, of a process survives its crash, in seconds: 2 to 86400 [10]. The servers may make it longer. A member that cannot reach them for two thirds of it stops leading.</summary>
+        public uint TtlSeconds;
+        /// <summary>The client endpoints of the etcd servers, 1 to MMN_MAX_ETCD_ENDPOINTS, one per line: http://host:port or https://host:port, all of one kind. Spaces around a line and empty lines are ignored. Required [NULL].</summary>
+        public IntPtr Endpoints;
+        /// <summary>Prefix of the room's keys: 1 to 256 bytes without control characters. The same for all members: members with another prefix elect a leader of their own, and are refused with MMN_POLICY_MISMATCH. The library adds a slash, so that "test" has no key of "testa". A slash at either end is refused, because it would give other keys for a prefix that looks the same. Required [NULL].</summary>
+        public IntPtr Prefix;
+        /// <summary>Address at which clients reach this member while it leads, as they read it in etcd: any text of at most 256 bytes without control characters. NULL is the first address of this member with the port it is bound to [NULL].</summary>
+        public IntPtr Address;
+        /// <summary>The file with the certificates that sign those of the servers. Only with https. NULL is the system's set of trusted certificates [NULL].</summary>
+        public IntPtr CaFile;
+        /// <summary>The file with the certificate by which the servers know this client. Only with https, and with key_file. NULL is none [NULL].</summary>
+        public IntPtr CertFile;
+        /// <summary>The file with the private key of cert_file [NULL].</summary>
+        public IntPtr KeyFile;
+        /// <summary>The etcd user to log in as, with password. NULL is none [NULL].</summary>
+        public IntPtr User;
+        /// <summary>The password of user [NULL].</summary>
+        public IntPtr Password;
+    }
+
+    /// <summary>Options of a message. NULL instead of them, or 0 in every field but struct_size, is a reliable message of channel 0, in the order of the calls.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct MmnSendOptions
+    {
+        /// <summary>Set by the caller: sizeof(MmnSendOptions) as it was compiled.</summary>
+        public uint StructSize;
+        /// <summary>One of MMN_DELIVERY_... [MMN_DELIVERY_RELIABLE_ORDERED].</summary>
+        public byte Delivery;
+        /// <summary>Channel that the receiver sees in NetworkEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED each channel keeps its own order, and in the network no channel waits for another [0].</summary>
+        public byte Channel;
+        /// <summary>Priority, MMN_PRIORITY_LOW to MMN_PRIORITY_HIGHEST: of the messages that wait for the link to a peer, the higher go first. Within a channel of MMN_DELIVERY_RELIABLE_ORDERED the order of the calls still holds [MMN_PRIORITY_NORMAL].</summary>
+        public sbyte Priority;
+        /// <summary>0 or MMN_SEND_PARTIAL (mmn_broadcast only) [0].</summary>
+        public byte Flags;
+        /// <summary>Lifetime of the message, in milliseconds; 0 is unlimited. A message that waits longer, here or in the queue to the receiver's host, is dropped and counted. MMN_DELIVERY_UNRELIABLE and MMN_DELIVERY_SEQUENCED only [0].</summary>
+        public uint TtlMs;
+        /// <summary>Flags of the host's own, which the receiver sees in NetworkEvent.flags. Bit 0 arrives clear [0].</summary>
+        public byte UserFlags;
+        /// <summary>0.</summary>
+        public byte Reserved;
+        /// <summary>0.</summary>
+        public ushort Reserved2;
+        /// <summary>Subject of the message, as the host numbers it. MMN_DELIVERY_SEQUENCED only [0].</summary>
+        public ulong Key;
+    }
+
+    /// <summary>Statistics of a peer, from mmn_peer_stats. Counts of bytes, packets and messages start at 0 when the peer joins, and continue when a lost link comes back.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct PeerStats
+    {
+        /// <summary>Set by the caller: sizeof(PeerStats) as it was compiled, at least 8. mmn_peer_stats does not change it.</summary>
+        public uint StructSize;
+        /// <summary>Smoothed round-trip time in microseconds (RFC 6298, from heartbeats). 0 before the first measurement.</summary>
+        public uint RttUs;
+        /// <summary>Mean deviation of the round-trip time in microseconds (RTTVAR of RFC 6298, from the same heartbeats). 0 before the first measurement.</summary>
+        public uint JitterUs;
+        /// <summary>Packets to the peer that were lost, in parts per million of those sent. The library sends lost packets again, so that they lose no messages.</summary>
+        public uint LossPpm;
+        /// <summary>Bytes sent to the peer in UDP payloads: messages, heartbeats, acknowledgements.</summary>
+        public ulong BytesSent;
+        /// <summary>Bytes received from the peer in UDP payloads.</summary>
+        public ulong BytesReceived;
+        /// <summary>Messages passed to the network for the peer, each counted once.</summary>
+        public ulong MessagesSent;
+        /// <summary>Messages of the peer that this node accepted.</summary>
+        public ulong MessagesReceived;
+        /// <summary>Messages in the queue to the peer that it has not acknowledged yet.</summary>
+        public uint QueueMessages;
+        /// <summary>Age of the oldest message in that queue, in milliseconds; 0 when the queue is empty.</summary>
+        public uint QueueAgeMs;
+        /// <summary>Bytes of the payloads in that queue.</summary>
+        public ulong QueueBytes;
+        /// <summary>Congestion window in bytes: the most that may be in flight to the peer. 0 while the link is lost.</summary>
+        public ulong CongestionWindow;
+        /// <summary>Largest UDP payload that the path carries, in bytes, as measured. 0 while the link is lost.</summary>
+        public uint PathMtu;
+        /// <summary>Number of times that the link was lost and came back.</summary>
+        public uint Reconnects;
+        /// <summary>Path of the messages to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI version 10.</summary>
+        public uint Path;
+        /// <summary>0. Since ABI version 10.</summary>
+        public uint Reserved;
+        /// <summary>Time for which the peer's host had taken no events when the peer sent its newest heartbeat, in milliseconds: in poll mode the time since its last mmn_poll, else the time for which its running callback had been running. 0 while the link is lost. Since ABI version 11.</summary>
+        public uint HostSilentMs;
+        /// <summary>0. Since ABI version 11.</summary>
+        public uint Reserved2;
+    }
+
+    /// <summary>Statistics of the room at this member, from mmn_room_stats. Since ABI version 11.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct RoomStats
+    {
+        /// <summary>Set by the caller: sizeof(RoomStats) as it was compiled, at least 16. mmn_room_stats does not change it.</summary>
+        public uint StructSize;
+        /// <summary>Members of the room without a link to this member, because one of both has reached its <c>max_connections</c> (MMN_EVENT_UNLINKED_PEER): no broadcast of the one reaches the other.</summary>
+        public uint UnlinkedPeers;
+        /// <summary>Broadcasts that this member queued with success and that members without a link missed, one for each broadcast and each such member, since the room was opened. In a centralized room the leader counts the broadcasts that it relays.</summary>
+        public ulong MissedBroadcasts;
     }
 
     /// <summary>Settings for InitializeNetworkWithOptions. Later versions of the library append fields; a field that an older host does not know keeps its default. Begin with the defaults:</summary>
@@ -648,102 +1290,6 @@ namespace MetaMystia.Network
         public uint YieldAfterMs;
     }
 
-    /// <summary>An event. <c>kind</c> determines which fields are set; the others are 0 or "". The struct and everything that it points to are valid during the call only.</summary>
-    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
-    public partial struct NetworkEvent
-    {
-        /// <summary>The number of bytes of this struct that the library has set.</summary>
-        public uint StructSize;
-        /// <summary>One of MMN_EVENT_...</summary>
-        public uint Kind;
-        /// <summary>The leader's term.</summary>
-        public ulong Term;
-        /// <summary>The number of SetLeader calls that the leader's term builds on.</summary>
-        public ulong Epoch;
-        /// <summary>The number of a join request, or of a call for a lock.</summary>
-        public ulong Request;
-        /// <summary>A number of things, which depend on <c>kind</c>.</summary>
-        public ulong Count;
-        /// <summary>A peer id, or "". Never NULL.</summary>
-        public IntPtr Peer;
-        /// <summary>Another peer id, an address, the name of a lock, or "". Never NULL.</summary>
-        public IntPtr Other;
-        /// <summary><c>length</c> bytes. Never NULL.</summary>
-        public IntPtr Data;
-        /// <summary>The number of bytes in <c>data</c>.</summary>
-        public int Length;
-        /// <summary>One of the constants that <c>kind</c> names.</summary>
-        public int Reason;
-        /// <summary>MMN_OK, an error, or a host's own number.</summary>
-        public int Code;
-        /// <summary>The sender's message type.</summary>
-        public ushort MessageType;
-        /// <summary>The sender's flags.</summary>
-        public byte Flags;
-        /// <summary>1 or 0.</summary>
-        public byte Success;
-        /// <summary>MMN_EVENT_RETURNED: messages that this host will not get. Since ABI version 9; 0 before 10.</summary>
-        public ulong Missed;
-        /// <summary>The index of <c>peer</c>, as GetPeerIndex returns it: 0 for this node, for a peer that is not in the room, and where there is no <c>peer</c>. Since ABI version 10; before it was 0.</summary>
-        public uint PeerIndex;
-        /// <summary>MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends. Since ABI version 9.</summary>
-        public byte Channel;
-        /// <summary>MMN_EVENT_MESSAGE: one of MMN_DELIVERY_... Since ABI version 9.</summary>
-        public byte Delivery;
-        /// <summary>MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_... Since ABI version 11; before it was a reserved 0.</summary>
-        public ushort FoundBy;
-    }
-
-    /// <summary>The settings of MMN_STRATEGY_SEEDED, for NetworkOptions. Begin with the defaults:</summary>
-    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
-    public partial struct SeededOptions
-    {
-        /// <summary>sizeof(SeededOptions) as the host was compiled, in bytes.</summary>
-        public uint StructSize;
-        /// <summary>Whether this member is a seed: 0 is no, else yes [0]. The id of a seed must be on quorum_roster.</summary>
-        public uint IsSeed;
-        /// <summary>The addresses of the seeds, 1 to MMN_MAX_SEEDS, one per line, each as ConnectToPeer takes it. Spaces around a line and empty lines are ignored. A seed may list itself. The library dials them, and dials them again for as long as it needs them. Required [NULL].</summary>
-        public IntPtr Seeds;
-        /// <summary>Interval at which a member checks its deadlines, in milliseconds [500, 50]. Above 0.</summary>
-        public uint ProbeIntervalMs;
-        /// <summary>Time between two keep-alives, in milliseconds [10000, 200]. At least probe_interval_ms.</summary>
-        public uint HeartbeatIntervalMs;
-        /// <summary>Silence after which the leader calls a member unreachable, and after which a leader without a majority resigns, in milliseconds [30000, 600]. Above heartbeat_interval_ms.</summary>
-        public uint HeartbeatTimeoutMs;
-        /// <summary>Silence after which the leader removes a member, and after which the members elect another leader, in milliseconds [90000, 1500]. Above heartbeat_timeout_ms.</summary>
-        public uint TtlTimeoutMs;
-        /// <summary>Time between two attempts to join a cluster or to elect a leader, in milliseconds [5000, 250]. Above 0.</summary>
-        public uint RetryIntervalMs;
-        /// <summary>0.</summary>
-        public uint Reserved;
-    }
-
-    /// <summary>The settings of MMN_STRATEGY_ETCD, for NetworkOptions. Begin with the defaults:</summary>
-    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
-    public partial struct EtcdOptions
-    {
-        /// <summary>sizeof(EtcdOptions) as the host was compiled, in bytes.</summary>
-        public uint StructSize;
-        /// <summary>Time for which the leadership, or a lock, of a process survives its crash, in seconds: 2 to 86400 [10]. The servers may make it longer. A member that cannot reach them for two thirds of it stops leading.</summary>
-        public uint TtlSeconds;
-        /// <summary>The client endpoints of the etcd servers, 1 to MMN_MAX_ETCD_ENDPOINTS, one per line: http://host:port or https://host:port, all of one kind. Spaces around a line and empty lines are ignored. Required [NULL].</summary>
-        public IntPtr Endpoints;
-        /// <summary>Prefix of the room's keys: 1 to 256 bytes without control characters. The same for all members: members with another prefix elect a leader of their own, and are refused with MMN_POLICY_MISMATCH. The library adds a slash, so that "test" has no key of "testa". A slash at either end is refused, because it would give other keys for a prefix that looks the same. Required [NULL].</summary>
-        public IntPtr Prefix;
-        /// <summary>Address at which clients reach this member while it leads, as they read it in etcd: any text of at most 256 bytes without control characters. NULL is the first address of this member with the port it is bound to [NULL].</summary>
-        public IntPtr Address;
-        /// <summary>The file with the certificates that sign those of the servers. Only with https. NULL is the system's set of trusted certificates [NULL].</summary>
-        public IntPtr CaFile;
-        /// <summary>The file with the certificate by which the servers know this client. Only with https, and with key_file. NULL is none [NULL].</summary>
-        public IntPtr CertFile;
-        /// <summary>The file with the private key of cert_file [NULL].</summary>
-        public IntPtr KeyFile;
-        /// <summary>The etcd user to log in as, with password. NULL is none [NULL].</summary>
-        public IntPtr User;
-        /// <summary>The password of user [NULL].</summary>
-        public IntPtr Password;
-    }
-
     /// <summary>Delivery of a message by SendToPeerEx or BroadcastEx. NULL instead of it means the classic send: the default of every field.</summary>
     [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
     public partial struct SendOptions
@@ -766,60 +1312,6 @@ namespace MetaMystia.Network
         public ulong Key;
     }
 
-    /// <summary>Statistics of a peer, from GetPeerStats. Counts of bytes, packets and messages start at 0 when the peer joins, and continue when a lost link comes back.</summary>
-    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
-    public partial struct PeerStats
-    {
-        /// <summary>Set by the caller: sizeof(PeerStats) as it was compiled, at least 8. GetPeerStats does not change it.</summary>
-        public uint StructSize;
-        /// <summary>Smoothed round-trip time in microseconds (RFC 6298, from heartbeats). 0 before the first measurement.</summary>
-        public uint RttUs;
-        /// <summary>Mean deviation of the round-trip time in microseconds (RTTVAR of RFC 6298, from the same heartbeats). 0 before the first measurement.</summary>
-        public uint JitterUs;
-        /// <summary>Packets to the peer that were lost, in parts per million of those sent. The library sends lost packets again, so that they lose no messages.</summary>
-        public uint LossPpm;
-        /// <summary>Bytes sent to the peer in UDP payloads: messages, heartbeats, acknowledgements.</summary>
-        public ulong BytesSent;
-        /// <summary>Bytes received from the peer in UDP payloads.</summary>
-        public ulong BytesReceived;
-        /// <summary>Messages passed to the network for the peer, each counted once.</summary>
-        public ulong MessagesSent;
-        /// <summary>Messages of the peer that this node accepted.</summary>
-        public ulong MessagesReceived;
-        /// <summary>Messages in the queue to the peer that it has not acknowledged yet.</summary>
-        public uint QueueMessages;
-        /// <summary>Age of the oldest message in that queue, in milliseconds; 0 when the queue is empty.</summary>
-        public uint QueueAgeMs;
-        /// <summary>Bytes of the payloads in that queue.</summary>
-        public ulong QueueBytes;
-        /// <summary>Congestion window in bytes: the most that may be in flight to the peer. 0 while the link is lost.</summary>
-        public ulong CongestionWindow;
-        /// <summary>Largest UDP payload that the path carries, in bytes, as measured. 0 while the link is lost.</summary>
-        public uint PathMtu;
-        /// <summary>Number of times that the link was lost and came back.</summary>
-        public uint Reconnects;
-        /// <summary>Path of the messages to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI version 10.</summary>
-        public uint Path;
-        /// <summary>0. Since ABI version 10.</summary>
-        public uint Reserved;
-        /// <summary>Time for which the peer's host had taken no events when the peer sent its newest heartbeat, in milliseconds: in poll mode the time since its last PollEvents, else the time for which its running callback had been running. 0 while the link is lost. Since ABI version 11.</summary>
-        public uint HostSilentMs;
-        /// <summary>0. Since ABI version 11.</summary>
-        public uint Reserved2;
-    }
-
-    /// <summary>Statistics of the room at this member, from GetRoomStats. Since ABI version 11.</summary>
-    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
-    public partial struct RoomStats
-    {
-        /// <summary>Set by the caller: sizeof(RoomStats) as it was compiled, at least 16. GetRoomStats does not change it.</summary>
-        public uint StructSize;
-        /// <summary>Members of the room without a link to this member, because one of both has reached its <c>max_connections</c> (MMN_EVENT_UNLINKED_PEER): no broadcast of the one reaches the other.</summary>
-        public uint UnlinkedPeers;
-        /// <summary>Broadcasts that this member queued with success and that members without a link missed, one for each broadcast and each such member, since the room was opened. In a centralized room the leader counts the broadcasts that it relays.</summary>
-        public ulong MissedBroadcasts;
-    }
-
     /// <summary>The kind of a <see cref="NetworkEvent"/>.</summary>
     public static class EventKind
     {
@@ -833,11 +1325,11 @@ namespace MetaMystia.Network
         public const uint Left = 4;
         /// <summary>NetworkEvent.kind: <c>peer</c> sent <c>data</c>, with <c>msg_type</c> and <c>flags</c>.</summary>
         public const uint Message = 5;
-        /// <summary>NetworkEvent.kind: this node's SetLeader for <c>peer</c> has ended. <c>success</c> is 1 when the peer leads. <c>code</c> is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the leader refused the transfer) or another error.</summary>
+        /// <summary>NetworkEvent.kind: this node's mmn_set_leader for <c>peer</c> has ended. <c>success</c> is 1 when the peer leads. <c>code</c> is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the leader refused the transfer) or another error.</summary>
         public const uint SetLeaderResult = 6;
-        /// <summary>NetworkEvent.kind: this node is no longer in the room. <c>reason</c> is one of MMN_END_... <c>code</c> and <c>data</c> come from the leader's host. MMN_EVENT_LEFT follows for every member, with MMN_LEFT_ROOM_ENDED (for a fixed host with the reason of its own departure). The host must still call ShutdownNetwork.</summary>
+        /// <summary>NetworkEvent.kind: this node is no longer in the room. <c>reason</c> is one of MMN_END_... <c>code</c> and <c>data</c> come from the leader's host. MMN_EVENT_LEFT follows for every member, with MMN_LEFT_ROOM_ENDED (for a fixed host with the reason of its own departure). The host must still call mmn_close.</summary>
         public const uint RoomEnded = 7;
-        /// <summary>NetworkEvent.kind: <c>peer</c> leads; "" means that no member does. <c>other</c> is the previous leader as this handler last received it. Also sets <c>term</c>, <c>epoch</c> (the number of SetLeader calls that the change builds on) and <c>reason</c>, one of MMN_LEADER_...</summary>
+        /// <summary>NetworkEvent.kind: <c>peer</c> leads; "" means that no member does. <c>other</c> is the previous leader as this handler last received it. Also sets <c>term</c>, <c>epoch</c> (the number of mmn_set_leader calls that the change builds on) and <c>reason</c>, one of MMN_LEADER_...</summary>
         public const uint LeaderChanged = 8;
         /// <summary>NetworkEvent.kind: this node now leads. Fields as in the preceding MMN_EVENT_LEADER_CHANGED.</summary>
         public const uint LeadershipGained = 9;
@@ -845,17 +1337,17 @@ namespace MetaMystia.Network
         public const uint LeadershipLost = 10;
         /// <summary>NetworkEvent.kind: <c>peer</c>, at the address <c>other</c>, asks to join, with the join payload <c>data</c>. The answer names this request by <c>request</c>.</summary>
         public const uint JoinRequest = 11;
-        /// <summary>NetworkEvent.kind: discovery found a member in the local network; <c>other</c> is its address for ConnectToPeer.</summary>
+        /// <summary>NetworkEvent.kind: discovery found a member in the local network; <c>other</c> is its address for mmn_connect.</summary>
         public const uint Discovered = 12;
-        /// <summary>NetworkEvent.kind: a ConnectToPeer has ended. <c>other</c> is the address as passed to that call, <c>peer</c> the member that answered ("" if unknown). <c>success</c> and <c>code</c> are as in ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that the member that answered remembers, <c>reason</c> and <c>data</c> come from that host. Otherwise <c>data</c> is a sentence for the player, with a remedy. With MMN_POLICY_MISMATCH it names the rule and both values; with MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of seconds for which no attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with MMN_TIMEOUT how far the dial came or which side did not decide; with MMN_REJECTED the rule that refused it.</summary>
+        /// <summary>NetworkEvent.kind: a mmn_connect has ended. <c>other</c> is the address as passed to that call, <c>peer</c> the member that answered ("" if unknown). <c>success</c> and <c>code</c> are as in ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that the member that answered remembers, <c>reason</c> and <c>data</c> come from that host. Otherwise <c>data</c> is a sentence for the player, with a remedy. With MMN_POLICY_MISMATCH it names the rule and both values; with MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of seconds for which no attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with MMN_TIMEOUT how far the dial came or which side did not decide; with MMN_REJECTED the rule that refused it.</summary>
         public const uint ConnectionResult = 13;
-        /// <summary>NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left <c>peer</c> out, because the queue to it is full. One event stands for all such broadcasts until the host receives it, and for those of the second after that. Since ABI version 9.</summary>
+        /// <summary>NetworkEvent.kind: a mmn_broadcast with MMN_SEND_PARTIAL has left <c>peer</c> out, because the queue to it is full. One event stands for all such broadcasts until the host receives it, and for those of the second after that. Since ABI version 9.</summary>
         public const uint SlowPeer = 14;
         /// <summary>NetworkEvent.kind: this node has dropped <c>count</c> messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED since the last such event, because a queue was full, their ttl_ms was over, or the link is lost. <c>reason</c> is MMN_DROPPED_SENT if they went to <c>peer</c>, and MMN_DROPPED_RECEIVED if they came from it. One event a second comes for each peer and direction, and one with the rest before MMN_EVENT_LEFT. Messages that the network loses, or that a newer message replaces, are not counted. Since ABI version 9.</summary>
         public const uint DataDropped = 15;
         /// <summary>NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member <c>peer</c> (which may be this node) has changed. <c>reason</c> is the new state, one of MMN_MEMBER_..., and <c>term</c> the version of the cluster. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest state of each member. Since ABI version 7.</summary>
         public const uint MemberState = 16;
-        /// <summary>NetworkEvent.kind: an AcquireLock or TryLock of this node has ended; <c>request</c> names the call and <c>other</c> the lock. <c>success</c> is 1 when this node holds the lock, and <c>count</c> is its fencing token then. <c>code</c> is MMN_OK, MMN_REJECTED (TryLock: another member holds it), MMN_TIMEOUT, or MMN_SUPERSEDED (ReleaseLock or ShutdownNetwork came first). Since ABI version 8.</summary>
+        /// <summary>NetworkEvent.kind: an mmn_acquire_lock or mmn_try_lock of this node has ended; <c>request</c> names the call and <c>other</c> the lock. <c>success</c> is 1 when this node holds the lock, and <c>count</c> is its fencing token then. <c>code</c> is MMN_OK, MMN_REJECTED (mmn_try_lock: another member holds it), MMN_TIMEOUT, or MMN_SUPERSEDED (mmn_release_lock or mmn_close came first). Since ABI version 8.</summary>
         public const uint LockResult = 17;
         /// <summary>NetworkEvent.kind: this node no longer holds the lock <c>other</c>, since its lease has ended. <c>count</c> is its fencing token. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest loss of each lock. Since ABI version 8.</summary>
         public const uint LockLost = 18;
@@ -867,7 +1359,7 @@ namespace MetaMystia.Network
         public const uint DiscoveryRefused = 21;
         /// <summary>NetworkEvent.kind: the MMN_EVENT_JOIN_REQUEST with the number <c>request</c>, of <c>peer</c>, has ended without an answer of this host: the newcomer is gone, the time is up, or another member decides now. A host may close its dialog. Since ABI version 11.</summary>
         public const uint JoinWithdrawn = 24;
-        /// <summary>NetworkEvent.kind: the host of <c>peer</c> has taken no events for <c>count</c> milliseconds, which are 5000 or more: it has not called PollEvents, or is still in a callback. MMN_EVENT_HOST_BACK, MMN_EVENT_RECONNECTING or MMN_EVENT_LEFT ends it. Since ABI version 11.</summary>
+        /// <summary>NetworkEvent.kind: the host of <c>peer</c> has taken no events for <c>count</c> milliseconds, which are 5000 or more: it has not called mmn_poll, or is still in a callback. MMN_EVENT_HOST_BACK, MMN_EVENT_RECONNECTING or MMN_EVENT_LEFT ends it. Since ABI version 11.</summary>
         public const uint HostSilent = 19;
         /// <summary>NetworkEvent.kind: the host of <c>peer</c> takes events again. Since ABI version 11.</summary>
         public const uint HostBack = 20;
@@ -878,11 +1370,11 @@ namespace MetaMystia.Network
     /// <summary>Why a member is gone: the reason of <see cref="EventKind.Left"/>.</summary>
     public static class LeftReason
     {
-        /// <summary>MMN_EVENT_LEFT: the peer left the room (ShutdownNetwork), or it belongs to another room, with which this one cannot become one.</summary>
+        /// <summary>MMN_EVENT_LEFT: the peer left the room (mmn_close), or it belongs to another room, with which this one cannot become one.</summary>
         public const int Left = 0;
         /// <summary>MMN_EVENT_LEFT: the link was lost, and the peer did not return in time or automatic reconnection is off.</summary>
         public const int Lost = 1;
-        /// <summary>MMN_EVENT_LEFT: the host at either end called DisconnectPeer.</summary>
+        /// <summary>MMN_EVENT_LEFT: the host at either end called mmn_disconnect.</summary>
         public const int Disconnected = 2;
         /// <summary>MMN_EVENT_LEFT: the peer restarted, or another process took its id.</summary>
         public const int Replaced = 3;
@@ -920,9 +1412,9 @@ namespace MetaMystia.Network
         public const int Unknown = 0;
         /// <summary>MMN_EVENT_LEADER_CHANGED: the leader was elected.</summary>
         public const int Elected = 1;
-        /// <summary>MMN_EVENT_LEADER_CHANGED: SetLeader named the leader.</summary>
+        /// <summary>MMN_EVENT_LEADER_CHANGED: mmn_set_leader named the leader.</summary>
         public const int Assigned = 2;
-        /// <summary>MMN_EVENT_LEADER_CHANGED: the previous leader transferred its leadership: it left, or called TransferLeadership or YieldLeadership.</summary>
+        /// <summary>MMN_EVENT_LEADER_CHANGED: the previous leader transferred its leadership: it left, or called mmn_transfer_leadership or mmn_yield_leadership.</summary>
         public const int Transferred = 3;
         /// <summary>MMN_EVENT_LEADER_CHANGED: the leader already led when this node learned of it, by joining the room or because two parts of the room merged.</summary>
         public const int Found = 4;
@@ -956,14 +1448,16 @@ namespace MetaMystia.Network
     {
         /// <summary>MMN_EVENT_ROOM_ENDED: the leader removed this node from the room.</summary>
         public const int Kicked = 0;
-        /// <summary>MMN_EVENT_ROOM_ENDED: the room's fixed host left (ShutdownNetwork).</summary>
+        /// <summary>MMN_EVENT_ROOM_ENDED: the room's fixed host left (mmn_close).</summary>
         public const int HostLeft = 1;
         /// <summary>MMN_EVENT_ROOM_ENDED: the room's fixed host is lost: it did not return within member_hold_ms, was given up before that, or broke the protocol.</summary>
         public const int HostLost = 2;
-        /// <summary>MMN_EVENT_ROOM_ENDED: the room's fixed host called DisconnectPeer for this member, or this member called it for the fixed host.</summary>
+        /// <summary>MMN_EVENT_ROOM_ENDED: the room's fixed host called mmn_disconnect for this member, or this member called it for the fixed host.</summary>
         public const int Disconnected = 3;
         /// <summary>MMN_EVENT_ROOM_ENDED: the room became one with another, in which another member has this node's id, and all others are there. Since ABI version 11.</summary>
         public const int DuplicateId = 4;
+        /// <summary>MMN_EVENT_ROOM_ENDED: a fault inside the library ended this room. Other rooms of the process go on. Please report the log's error. Since ABI version 11.</summary>
+        public const int Internal = 5;
 
         /// <summary>The reason in a word.</summary>
         public static string Describe(int reason)
@@ -975,6 +1469,7 @@ namespace MetaMystia.Network
                 case HostLost: return "host lost";
                 case Disconnected: return "disconnected";
                 case DuplicateId: return "duplicate id";
+                case Internal: return "internal";
                 default: return "unknown";
             }
         }
@@ -1083,15 +1578,15 @@ namespace MetaMystia.Network
     /// <summary>The state of a member of the cluster: the reason of <see cref="EventKind.MemberState"/>.</summary>
     public static class MemberState
     {
-        /// <summary>GetMemberState, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.</summary>
+        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.</summary>
         public const int Init = 0;
-        /// <summary>GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has accepted the member.</summary>
+        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the leader has accepted the member.</summary>
         public const int Joining = 1;
-        /// <summary>GetMemberState, MMN_EVENT_MEMBER_STATE: the member takes part.</summary>
+        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the member takes part.</summary>
         public const int Active = 2;
-        /// <summary>GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for heartbeat_timeout_ms.</summary>
+        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for heartbeat_timeout_ms.</summary>
         public const int Unreachable = 3;
-        /// <summary>GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for ttl_timeout_ms, and removes it.</summary>
+        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for ttl_timeout_ms, and removes it.</summary>
         public const int Leaving = 4;
         /// <summary>MMN_EVENT_MEMBER_STATE: the leader has removed the member.</summary>
         public const int Removed = 5;
@@ -1176,11 +1671,11 @@ namespace MetaMystia.Network
     {
         /// <summary>The call succeeded.</summary>
         public const int Ok = 0;
-        /// <summary>No room is open in this process: call InitializeNetwork first.</summary>
+        /// <summary>The room is not open, or none is: open one first.</summary>
         public const int NotInitialized = -1;
-        /// <summary>A room is already open in this process: call ShutdownNetwork before opening another.</summary>
+        /// <summary>The default room is already open: close it before opening it again.</summary>
         public const int AlreadyInitialized = -2;
-        /// <summary>An argument is invalid: GetLastErrorMessage names it and its limit.</summary>
+        /// <summary>An argument is invalid: mmn_last_error_message names it and its limit.</summary>
         public const int InvalidArgument = -3;
         /// <summary>The connection failed: the address is unreachable, no process listens there, or no socket could be opened.</summary>
         public const int ConnectionFailed = -4;

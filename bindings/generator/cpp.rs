@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::model::Abi;
 
-/// `enum Code`, and the functions that describe the leader's reasons and the states of members.
+/// `enum Code`, and the functions that describe reasons and the states of members.
 pub(crate) fn codes(abi: &Abi) -> String {
     let mut text = String::from(
         "// The library's codes. New ones are only ever appended, so expect numbers that are not listed here.\n\
@@ -17,6 +17,8 @@ pub(crate) fn codes(abi: &Abi) -> String {
     text += "};\n";
     words(&mut text, abi, "LEADER_", "describe_leader_reason");
     words(&mut text, abi, "MEMBER_", "describe_member_state");
+    words(&mut text, abi, "LEFT_", "describe_left_reason");
+    words(&mut text, abi, "END_", "describe_end_reason");
     text
 }
 

@@ -298,10 +298,12 @@ fn function(text: &mut String, found: &Function) -> Result<(), Box<dyn Error>> {
         Type::Text | Type::Bytes => "byte[]".to_owned(),
         // Pinned, not copied: the library writes into the array.
         Type::Pointer { to, .. } if to == "u8" => "[In, Out] byte[]".to_owned(),
-        Type::Pointer { to, .. } => {
+        Type::Pointer { to, mutable } => {
             let to =
                 Scalar::parse(to).map_or_else(|| class(to).to_owned(), |to| scalar(to).to_owned());
-            format!("ref {to}")
+            // Not copied back: Mono makes no delegate of another domain from a pointer in a struct.
+            let direction = if *mutable { "" } else { "[In] " };
+            format!("{direction}ref {to}")
         }
         other => in_memory(other),
     });

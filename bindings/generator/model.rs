@@ -262,6 +262,7 @@ fn type_of(kind: &syn::Type) -> Result<Type, Box<dyn Error>> {
     match kind {
         syn::Type::Path(path) => {
             let name = last_word(path).ok_or_else(|| unsupported("a type without a name"))?;
+            let name = number_type(name);
             Ok(Scalar::parse(&name).map_or_else(|| Type::Named(name), Type::Scalar))
         }
         syn::Type::Ptr(pointer) => {
@@ -269,6 +270,7 @@ fn type_of(kind: &syn::Type) -> Result<Type, Box<dyn Error>> {
                 return Err(unsupported("a pointer to a pointer"));
             };
             let to = last_word(path).ok_or_else(|| unsupported("a type without a name"))?;
+            let to = number_type(to);
             let mutable = pointer.mutability.is_some();
             Ok(match (to.as_str(), mutable) {
                 ("c_char", false) => Type::Text,
@@ -278,6 +280,14 @@ fn type_of(kind: &syn::Type) -> Result<Type, Box<dyn Error>> {
             })
         }
         _ => Err(unsupported("a type that is neither named nor a pointer")),
+    }
+}
+
+/// A type that is a number under another name, as that number.
+fn number_type(name: String) -> String {
+    match name.as_str() {
+        "MmnRoom" => "u64".to_owned(),
+        _ => name,
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn calls(abi: &Abi) -> Result<String, Box<dyn Error>> {
     );
     for function in &abi.functions {
         let name = &function.name;
-        if name.starts_with("InitializeNetwork") {
+        if name.starts_with("InitializeNetwork") || name == "mmn_open" {
             continue;
         }
         let arguments: Vec<_> = function
@@ -38,6 +38,7 @@ pub(crate) fn calls(abi: &Abi) -> Result<String, Box<dyn Error>> {
         let answer = match &function.result {
             Type::Text => "Text",
             Type::Scalar(scalar) if scalar.bits == 8 => "Flag",
+            Type::Scalar(scalar) if scalar.bits == 64 && !scalar.signed => "Room",
             _ => "Number",
         };
         writeln!(
@@ -61,6 +62,7 @@ fn argument(parameter: &Variable) -> Option<String> {
         (Type::Bytes, _) => "[1_u8, 2, 3].as_ptr()".into(),
         (Type::Scalar(_), "length") => "3".into(),
         (Type::Scalar(_), "msg_type") => "0x0100".into(),
+        (Type::Scalar(_), "room") => "mmn_default_room()".into(),
         (Type::Scalar(_), _) => "1".into(),
         (Type::UserData, _) => "null_mut()".into(),
         (Type::Named(callback), _) if callback.ends_with("Callback") => "None".into(),
@@ -89,7 +91,10 @@ pub(crate) fn sequences(abi: &Abi) -> Result<String, Box<dyn Error>> {
     let mut text = String::from("calls! { |host|\n");
     for function in functions {
         let mut arguments = Vec::new();
+        let first = function.parameters.first();
+        let has_room = first.is_some_and(|first| first.name == "room");
         for (place, parameter) in function.parameters.iter().enumerate() {
+            let place = place.saturating_sub(has_room.into());
             let argument = by_chance(&function.name, place, parameter)
                 .ok_or_else(|| format!("{}: {}", function.name, parameter.name))?;
             arguments.push(argument);
@@ -103,9 +108,13 @@ fn by_chance(function: &str, place: usize, parameter: &Variable) -> Option<Strin
     let method = |name: &str| Some(format!("host.{name}()"));
     match (&parameter.kind, parameter.name.as_str()) {
         // The log would bury the message of a failure.
-        _ if function == "EnableLogging" => Some("0".into()),
+        _ if function == "EnableLogging" || function == "mmn_set_log_stderr" => Some("0".into()),
+        (Type::Scalar(_), "room") => method("room"),
+        (Type::Pointer { .. }, "room") => method("room_to_open"),
         (Type::Text, "addr") => method("address"),
-        (Type::Text, _) if place == 0 && function.starts_with("Initialize") => {
+        (Type::Text, _)
+            if place == 0 && (function.starts_with("Initialize") || function == "mmn_open") =>
+        {
             method("name_of_a_room")
         }
         (Type::Text, _) => method(if place == 0 { "text" } else { "other" }),
@@ -124,6 +133,7 @@ fn by_chance(function: &str, place: usize, parameter: &Variable) -> Option<Strin
             "Drop" => Some("Some(dropped)".into()),
             "Event" => method("handler"),
             "Log" => method("logger"),
+            "MmnLog" => method("room_logger"),
             kind => Some(format!("host.chance.flip().then_some(on_{})", snake(kind))),
         },
         (Type::Pointer { to, mutable: true }, _) => method(&(snake(to) + "_to_fill")),

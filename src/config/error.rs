@@ -34,7 +34,7 @@ pub enum ConfigError {
     )]
     DiscoveryWithoutPort {
         /// The mode given.
-        discovery_mode: u8,
+        discovery_mode: u32,
     },
     /// An election strategy that this build does not have.
     #[error("strategy is {strategy}; there are 0 (raft), 1 (gossip), 2 (seeded) and 3 (etcd)")]

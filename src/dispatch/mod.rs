@@ -18,12 +18,14 @@ mod waiting;
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::config::DispatchMode;
 use crate::core::id::PeerId;
+use crate::current_room;
 use crate::error::PollError;
 use crate::fork;
 use kind::{Everything, Handler, Kind, Listener, Place};
@@ -92,6 +94,16 @@ impl Dispatch {
             mode,
             thread: Mutex::new(thread),
         })
+    }
+
+    /// The queue is for the room with this number.
+    pub(crate) fn set_room(&self, number: u64) {
+        self.shared.room.store(number, Ordering::Relaxed);
+    }
+
+    /// The number of its room, or 0.
+    pub(crate) fn room(&self) -> u64 {
+        self.shared.room.load(Ordering::Relaxed)
     }
 
     /// Calls no handler until [`Dispatch::begin`]: the room cannot answer a handler's queries yet.
@@ -287,7 +299,7 @@ impl Dispatch {
     }
 
     /// Sets or removes the handler of a kind. The old one is not running when this returns, unless the caller is inside
-    /// it, and never runs again. The kind decides which events a new handler receives first. Handlers of one event run
+    /// it or a callback of another room, and never runs again. The kind decides which events a new handler receives first. Handlers of one event run
     /// in the order of their places.
     pub fn register<K: Kind>(&self, handler: Option<Handler<K>>) {
         self.finish(self.replace::<K>(handler));
@@ -316,9 +328,12 @@ impl Dispatch {
     }
 
     /// Waits until the replaced handler is not running, and drops it. Not under the lock, because that may run code of
-    /// the host.
+    /// the host. Inside a callback of another room it does not wait, because that room's callback may wait for this one;
+    /// the handler is then dropped after its last call.
     pub(crate) fn finish(&self, replaced: Replaced) {
-        if let Some(number) = replaced.call {
+        if let Some(number) = replaced.call
+            && !in_callback()
+        {
             self.shared.wait_for_end(self.shared.lock(), number);
         }
     }
@@ -405,6 +420,8 @@ thread_local! {
 }
 
 struct Shared {
+    /// The number of the room, or 0.
+    room: AtomicU64,
     queue: Mutex<Queue>,
     /// There is a handler to run, or the dispatcher stops.
     work: Condvar,
@@ -419,6 +436,7 @@ struct Shared {
 impl Shared {
     fn new(limits: Limits, me: PeerId) -> Self {
         Self {
+            room: AtomicU64::new(0),
             queue: Mutex::new(Queue::new(limits, me, Instant::now())),
             work: Condvar::new(),
             call_ended: Condvar::new(),
@@ -483,7 +501,9 @@ impl Shared {
         if space {
             self.space.notify_one();
         }
+        let before = current_room::set(self.room.load(Ordering::Relaxed));
         run_caught(call);
+        current_room::set(before);
         if fork::generation() != generation {
             return None;
         }

@@ -6,15 +6,15 @@ use super::failure::Failure;
 use crate::core::id::{IdError, PeerId, SessionId};
 use crate::quoted::Quoted;
 
-/// Limit of a string argument, in bytes, its NUL included. Every allowed string is shorter. It stops the library from
-/// reading on where a string has no end.
+/// Limit of a string argument, in bytes, its NUL included. Every allowed string is shorter. It
+/// stops the library from reading on where a string has no end.
 pub(super) const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 /// The string at `pointer`.
 ///
 /// # Safety
-/// `pointer` is NULL, or every byte from it up to the first NUL, or up to [`MAX_TEXT_BYTES`], can be read and
-/// does not change for `'a`.
+/// `pointer` is NULL, or every byte from it up to the first NUL, or up to [`MAX_TEXT_BYTES`], can
+/// be read and does not change for `'a`.
 pub(super) unsafe fn text<'a>(argument: &str, pointer: *const c_char) -> Result<&'a str, Failure> {
     if pointer.is_null() {
         return Err(Failure::invalid(format!(
@@ -78,8 +78,8 @@ fn bad_id(argument: &str, text: &str, error: &IdError) -> Failure {
 /// The bytes at `data`.
 ///
 /// # Safety
-/// `length` is not above 0, or `data` is NULL, or `length` bytes from `data` on can be read and do not change
-/// for `'a`.
+/// `length` is not above 0, or `data` is NULL, or `length` bytes from `data` on can be read and do
+/// not change for `'a`.
 pub(super) unsafe fn payload<'a>(data: *const u8, length: i32) -> Result<&'a [u8], Failure> {
     let Ok(len) = usize::try_from(length) else {
         return Err(Failure::invalid(format!(
@@ -101,7 +101,8 @@ pub(super) unsafe fn payload<'a>(data: *const u8, length: i32) -> Result<&'a [u8
 /// The bytes at `data`, whose length is the field `<argument>_length`, at most `max`.
 ///
 /// # Safety
-/// `length` is 0, or `data` is NULL, or `length` bytes from `data` on can be read and do not change for `'a`.
+/// `length` is 0, or `data` is NULL, or `length` bytes from `data` on can be read and do not change
+/// for `'a`.
 pub(super) unsafe fn bytes<'a>(
     argument: &str,
     data: *const u8,

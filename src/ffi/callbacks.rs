@@ -3,8 +3,9 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use super::guard::{command, room};
+use super::guard::{command, not_open};
 use crate::core::id::{MAX_PEER_ID_BYTES, PeerId};
+use crate::default_room;
 use crate::dispatch::kind::{self, Handler, Kind};
 use crate::dispatch::{ConnectionResult, Incoming, ReconnectStatus};
 use crate::snapshot::PeerStatus;
@@ -142,7 +143,10 @@ pub extern "C" fn RegisterReconnectCallback(callback: ReconnectCallback) -> i32 
 
 fn register<K: Kind>(function: &str, handler: Option<Handler<K>>) -> i32 {
     command(function, || {
-        room(function)?.dispatch().register::<K>(handler);
+        default_room::room()
+            .ok_or_else(|| not_open(0))?
+            .dispatch()
+            .register::<K>(handler);
         Ok(())
     })
 }

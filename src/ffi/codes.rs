@@ -4,11 +4,11 @@
 
 /// The call succeeded.
 pub const MMN_OK: i32 = 0;
-/// No room is open in this process: call InitializeNetwork first.
+/// The room is not open, or none is: open one first.
 pub const MMN_NOT_INITIALIZED: i32 = -1;
-/// A room is already open in this process: call ShutdownNetwork before opening another.
+/// The default room is already open: close it before opening it again.
 pub const MMN_ALREADY_INITIALIZED: i32 = -2;
-/// An argument is invalid: GetLastErrorMessage names it and its limit.
+/// An argument is invalid: mmn_last_error_message names it and its limit.
 pub const MMN_INVALID_ARGUMENT: i32 = -3;
 /// The connection failed: the address is unreachable, no process listens there, or no socket could
 /// be opened.
@@ -41,8 +41,8 @@ pub const MMN_WOULD_DEADLOCK: i32 = -15;
 pub const MMN_NOT_SUPPORTED: i32 = -16;
 /// The peer has a different room secret or session id.
 pub const MMN_AUTHENTICATION_FAILED: i32 = -17;
-/// The request was refused: by the leader, its host, the room's rules, an earlier DisconnectPeer, or
-/// because the lock is another's.
+/// The request was refused: by the leader, its host, the room's rules, an earlier DisconnectPeer,
+/// or because the lock is another's.
 pub const MMN_REJECTED: i32 = -18;
 /// No answer came in time.
 pub const MMN_TIMEOUT: i32 = -19;

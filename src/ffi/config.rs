@@ -12,8 +12,8 @@ pub struct NetworkConfigFFI {
     /// Longest wait between two dials of a lost peer, in milliseconds [30000]. At least
     /// reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.
     pub reconnect_max_ms: u32,
-    /// Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512]. 0
-    /// tries every payload.
+    /// Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512].
+    /// 0 tries every payload.
     pub compression_threshold: u32,
     /// Longest message to send or accept, in bytes [262144]. Between two peers the smaller of both
     /// values applies.
@@ -30,9 +30,9 @@ pub struct NetworkConfigFFI {
     /// Wait before the first dial of a lost peer, in milliseconds [1000]. It doubles with each
     /// failed dial.
     pub reconnect_initial_ms: u16,
-    /// Longest time without an answer after which a ConnectToPeer ends, in milliseconds [5000]. Each
-    /// step that gets an answer renews it, up to three times this in all; the first is the lookup of
-    /// a host name.
+    /// Longest time without an answer after which a ConnectToPeer ends, in milliseconds [5000].
+    /// Each step that gets an answer renews it, up to three times this in all; the first is the
+    /// lookup of a host name.
     pub handshake_timeout_ms: u16,
     /// Longest time that a peer's library may read nothing before this one drops the link, in
     /// milliseconds [5000].
@@ -69,40 +69,46 @@ pub struct NetworkConfigFFI {
     pub reconnect_max_retries: u8,
 }
 
+impl NetworkConfigFFI {
+    /// The defaults of its fields.
+    pub(super) const DEFAULT: Self = Self {
+        reconnect_max_ms: 30_000,
+        compression_threshold: 512,
+        max_message_size: 262_144,
+        heartbeat_interval_ms: 500,
+        election_timeout_min_ms: 1500,
+        election_timeout_max_ms: 3000,
+        reconnect_initial_ms: 1000,
+        handshake_timeout_ms: 5000,
+        write_timeout_ms: 5000,
+        send_queue_capacity: 128,
+        incoming_queue_capacity: 256,
+        max_connections: 64,
+        keepalive_time_secs: 60,
+        keepalive_interval_secs: 10,
+        mdns_port: 15_353,
+        heartbeat_timeout_multiplier: 3,
+        keepalive_retries: 3,
+        centralized_auto_forward: 1,
+        auto_election_enabled: 1,
+        manual_override_recovery: 0,
+        tcp_nodelay: 1,
+        auto_reconnect_enabled: 1,
+        reconnect_max_retries: 0,
+    };
+}
+
 impl Default for NetworkConfigFFI {
     fn default() -> Self {
-        Self {
-            reconnect_max_ms: 30_000,
-            compression_threshold: 512,
-            max_message_size: 262_144,
-            heartbeat_interval_ms: 500,
-            election_timeout_min_ms: 1500,
-            election_timeout_max_ms: 3000,
-            reconnect_initial_ms: 1000,
-            handshake_timeout_ms: 5000,
-            write_timeout_ms: 5000,
-            send_queue_capacity: 128,
-            incoming_queue_capacity: 256,
-            max_connections: 64,
-            keepalive_time_secs: 60,
-            keepalive_interval_secs: 10,
-            mdns_port: 15_353,
-            heartbeat_timeout_multiplier: 3,
-            keepalive_retries: 3,
-            centralized_auto_forward: 1,
-            auto_election_enabled: 1,
-            manual_override_recovery: 0,
-            tcp_nodelay: 1,
-            auto_reconnect_enabled: 1,
-            reconnect_max_retries: 0,
-        }
+        Self::DEFAULT
     }
 }
 
 impl TryFrom<&NetworkConfigFFI> for Config {
     type Error = ConfigError;
 
-    /// Fails with the first broken rule: zeros in the order of the fields, then the rules over two fields.
+    /// Fails with the first broken rule: zeros in the order of the fields, then the rules over two
+    /// fields.
     fn try_from(ffi: &NetworkConfigFFI) -> Result<Self, ConfigError> {
         macro_rules! above_zero {
             ($($field:ident),*) => {

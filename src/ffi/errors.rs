@@ -10,8 +10,8 @@ use crate::error::Code;
 /// The code of the calling thread's last failed call; MMN_OK if no call has failed on this thread.
 /// A successful call leaves it unchanged.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetLastErrorCode() -> i32 {
-    guard("GetLastErrorCode", || {
+pub extern "C" fn mmn_last_error_code() -> i32 {
+    guard("mmn_last_error_code", || {
         with_last(|last| last.map_or(0, |failure| failure.code.value())).unwrap_or(0)
     })
 }
@@ -24,8 +24,8 @@ pub extern "C" fn GetLastErrorCode() -> i32 {
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetLastErrorMessage() -> *const c_char {
-    guard("GetLastErrorMessage", || {
+pub extern "C" fn mmn_last_error_message() -> *const c_char {
+    guard("mmn_last_error_message", || {
         with_last(|last| match last {
             Some(failure) => {
                 let sentence = hand_out(&failure.sentence);
@@ -48,8 +48,8 @@ pub extern "C" fn GetLastErrorMessage() -> *const c_char {
 /// The string is constant. It stays valid for as long as the library is loaded, and does not
 /// invalidate the strings of other calls.
 #[unsafe(no_mangle)]
-pub extern "C" fn DescribeError(code: i32) -> *const c_char {
-    guard("DescribeError", || {
+pub extern "C" fn mmn_describe_error(code: i32) -> *const c_char {
+    guard("mmn_describe_error", || {
         Code::from_value(code)
             .map_or(UNKNOWN_CODE, Code::description)
             .as_ptr()
@@ -67,7 +67,7 @@ pub(super) mod tests {
 
     /// The calling thread's last error as a host reads it.
     pub(in crate::ffi) fn last_error() -> (i32, String) {
-        (GetLastErrorCode(), read(GetLastErrorMessage()))
+        (mmn_last_error_code(), read(mmn_last_error_message()))
     }
 
     fn read(text: *const c_char) -> String {
@@ -79,11 +79,11 @@ pub(super) mod tests {
     #[test]
     fn every_code_is_described_and_others_are_unknown() {
         assert_eq!(
-            read(DescribeError(-2)),
-            "A room is already open in this process: call ShutdownNetwork before opening another."
+            read(mmn_describe_error(-2)),
+            "The default room is already open: close it before opening it again."
         );
         for unknown in [1, -98, i32::MIN, i32::MAX] {
-            assert!(read(DescribeError(unknown)).contains("not a code"));
+            assert!(read(mmn_describe_error(unknown)).contains("not a code"));
         }
     }
 }

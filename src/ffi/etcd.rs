@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::arguments::text;
 use super::failure::Failure;
 use super::growing::{Growing, fill};
-use super::guard::{command, query, room};
+use super::guard::{command, opened, query};
+use super::lifecycle::MmnRoom;
 use crate::clock::Moment;
 use crate::core::election::etcd::EtcdConfig;
 
@@ -15,7 +16,7 @@ use crate::core::election::etcd::EtcdConfig;
 ///
 ///     EtcdOptions etcd = {0};
 ///     etcd.struct_size = sizeof etcd;
-///     GetDefaultEtcdOptions(&etcd);
+///     mmn_default_etcd_options(&etcd);
 ///
 /// The default of each field is in brackets. Files are PEM, and read when the room opens. Since ABI
 /// version 8.
@@ -94,8 +95,8 @@ impl Growing for EtcdOptions {
 /// `options` is NULL, or points to struct_size writable bytes, the first four of which are
 /// struct_size.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn GetDefaultEtcdOptions(options: *mut EtcdOptions) -> i32 {
-    command("GetDefaultEtcdOptions", || {
+pub unsafe extern "C" fn mmn_default_etcd_options(options: *mut EtcdOptions) -> i32 {
+    command("mmn_default_etcd_options", || {
         // SAFETY: the caller's promise, passed on.
         unsafe { fill("options", options, EtcdOptions::with_size) }
     })
@@ -109,11 +110,9 @@ pub unsafe extern "C" fn GetDefaultEtcdOptions(options: *mut EtcdOptions) -> i32
 /// 0 while this node does not lead; also when its lease has ended while the process slept. -1 when
 /// no room is open or its strategy is not MMN_STRATEGY_ETCD. Since ABI version 8.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetFencingToken() -> i64 {
-    query("GetFencingToken", || {
-        let token = room("GetFencingToken")?
-            .snapshot()
-            .fencing_token(Moment::now);
+pub extern "C" fn mmn_fencing_token(room: MmnRoom) -> i64 {
+    query("mmn_fencing_token", || {
+        let token = opened(room)?.snapshot().fencing_token(Moment::now);
         Ok(token.map_or(-1, |token| i64::try_from(token).unwrap_or(i64::MAX)))
     })
 }
@@ -130,11 +129,11 @@ pub extern "C" fn GetFencingToken() -> i64 {
 /// # Safety
 /// `value` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn Proclaim(value: *const c_char) -> i32 {
-    command("Proclaim", || {
+pub unsafe extern "C" fn mmn_proclaim(room: MmnRoom, value: *const c_char) -> i32 {
+    command("mmn_proclaim", || {
         // SAFETY: the caller's promise, passed on.
         let value = unsafe { text("value", value) }?;
-        Ok(room("Proclaim")?.proclaim(value)?)
+        Ok(opened(room)?.proclaim(value)?)
     })
 }
 
@@ -146,9 +145,9 @@ pub unsafe extern "C" fn Proclaim(value: *const c_char) -> i32 {
 /// The call does not wait. `*request` receives a number above 0, which no other lock call of this
 /// room gets. One MMN_EVENT_LOCK_RESULT with this number follows, perhaps on another thread before
 /// the call returns. A process that holds the lock already gets it again with the same token; one
-/// ReleaseLock releases it. MMN_EVENT_LOCK_LOST reports a lock whose lease has ended. A process
-/// that slept may take itself for the holder until it receives that event, so the fencing token in
-/// the event of the result is what protects a store (see GetFencingToken).
+/// mmn_release_lock releases it. MMN_EVENT_LOCK_LOST reports a lock whose lease has ended. A
+/// process that slept may take itself for the holder until it receives that event, so the fencing
+/// token in the event of the result is what protects a store (see mmn_fencing_token).
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (with any strategy
 /// but MMN_STRATEGY_ETCD) or MMN_MAX_CONNECTIONS_REACHED (this member holds or waits for too many
@@ -157,37 +156,42 @@ pub unsafe extern "C" fn Proclaim(value: *const c_char) -> i32 {
 /// # Safety
 /// `name` is NULL or ends with a NUL. `request` is NULL or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn AcquireLock(
+pub unsafe extern "C" fn mmn_acquire_lock(
+    room: MmnRoom,
     name: *const c_char,
     timeout_ms: u32,
     request: *mut u64,
 ) -> i32 {
-    command("AcquireLock", || {
+    command("mmn_acquire_lock", || {
         let wait = match timeout_ms {
             0 => None,
             millis => Some(Duration::from_millis(millis.into())),
         };
         // SAFETY: the caller's promise, passed on.
-        unsafe { acquire("AcquireLock", name, wait, request) }
+        unsafe { acquire(room, name, wait, request) }
     })
 }
 
-/// Acquires the lock `name` as AcquireLock does, if none holds it or waits for it. Else the event
-/// has the code MMN_REJECTED. Returns what AcquireLock returns. Since ABI version 8.
+/// Acquires the lock `name` as mmn_acquire_lock does, if none holds it or waits for it. Else the
+/// event has the code MMN_REJECTED. Returns what mmn_acquire_lock returns. Since ABI version 8.
 ///
 /// # Safety
 /// `name` is NULL or ends with a NUL. `request` is NULL or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn TryLock(name: *const c_char, request: *mut u64) -> i32 {
-    command("TryLock", || {
+pub unsafe extern "C" fn mmn_try_lock(
+    room: MmnRoom,
+    name: *const c_char,
+    request: *mut u64,
+) -> i32 {
+    command("mmn_try_lock", || {
         // SAFETY: the caller's promise, passed on.
-        unsafe { acquire("TryLock", name, Some(Duration::ZERO), request) }
+        unsafe { acquire(room, name, Some(Duration::ZERO), request) }
     })
 }
 
 /// Releases the lock `name`, or stops waiting for it: each waiting call for it ends with
 /// MMN_SUPERSEDED. The call does not wait for etcd. A crash releases all locks of the process after
-/// ttl_seconds, and ShutdownNetwork releases them at once.
+/// ttl_seconds, and mmn_close releases them at once.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (with any strategy
 /// but MMN_STRATEGY_ETCD) or MMN_REJECTED (this member neither holds nor waits for the lock: its
@@ -196,18 +200,18 @@ pub unsafe extern "C" fn TryLock(name: *const c_char, request: *mut u64) -> i32 
 /// # Safety
 /// `name` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ReleaseLock(name: *const c_char) -> i32 {
-    command("ReleaseLock", || {
+pub unsafe extern "C" fn mmn_release_lock(room: MmnRoom, name: *const c_char) -> i32 {
+    command("mmn_release_lock", || {
         // SAFETY: the caller's promise, passed on.
         let name = unsafe { text("name", name) }?;
-        Ok(room("ReleaseLock")?.release_lock(name)?)
+        Ok(opened(room)?.release_lock(name)?)
     })
 }
 
 /// # Safety
 /// `name` is NULL or ends with a NUL. `request` is NULL or writable.
 unsafe fn acquire(
-    function: &str,
+    room: MmnRoom,
     name: *const c_char,
     wait: Option<Duration>,
     request: *mut u64,
@@ -220,7 +224,7 @@ unsafe fn acquire(
                 .to_owned(),
         ));
     }
-    let room = room(function)?;
+    let room = opened(room)?;
     let number = room.next_lock_request();
     let notify = |number: u64| {
         // SAFETY: not NULL, so the caller guarantees it. Hosts that build it by hand may not align it.

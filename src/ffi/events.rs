@@ -6,22 +6,22 @@ use std::sync::Arc;
 
 use super::callbacks::{DropCallback, IdText, data_pointer};
 use super::failure::Failure;
-use super::guard::{command, count, room};
+use super::guard::{command, count, opened};
+use super::lifecycle::MmnRoom;
 use super::user_data::UserData;
 use crate::core::election::seeded::MemberState;
 use crate::core::election::{AssignOutcome, LeaderReason, LockOutcome};
 use crate::core::id::PeerId;
 use crate::dispatch::{
-    ConnectionResult, Direction, EndReason, Event, LeaderChange, LeftReason, Report,
+    ConnectionResult, Direction, EndReason, Event, EventHandler, LeaderChange, LeftReason, Report,
 };
 use crate::error::Code;
-use crate::runtime;
 
 /// NetworkEvent.kind: `peer` is connected. This event precedes the peer's first message.
 pub const MMN_EVENT_JOINED: u32 = 1;
 /// NetworkEvent.kind: the link to `peer` is lost and the library is dialling it again. It keeps the
-/// messages already accepted for the peer, and reliable messages that are sent meanwhile, as long as
-/// the send queue has room.
+/// messages already accepted for the peer, and reliable messages that are sent meanwhile, as long
+/// as the send queue has room.
 pub const MMN_EVENT_RECONNECTING: u32 = 2;
 /// NetworkEvent.kind: the link to `peer` is back. Messages that were queued for it arrive, once and
 /// in order. `count` is the number of this host's reliable messages that the peer will not get:
@@ -30,24 +30,24 @@ pub const MMN_EVENT_RECONNECTING: u32 = 2;
 /// event precedes everything that the peer sends on the new link.
 pub const MMN_EVENT_RETURNED: u32 = 3;
 /// NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_... `code` and `data` come from
-/// the host that removed or disconnected it. `count` is the number of reliable messages for the peer
-/// that are not known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event follows
-/// the peer's last message.
+/// the host that removed or disconnected it. `count` is the number of reliable messages for the
+/// peer that are not known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event
+/// follows the peer's last message.
 pub const MMN_EVENT_LEFT: u32 = 4;
 /// NetworkEvent.kind: `peer` sent `data`, with `msg_type` and `flags`.
 pub const MMN_EVENT_MESSAGE: u32 = 5;
-/// NetworkEvent.kind: this node's SetLeader for `peer` has ended. `success` is 1 when the peer
+/// NetworkEvent.kind: this node's mmn_set_leader for `peer` has ended. `success` is 1 when the peer
 /// leads. `code` is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the
 /// leader refused the transfer) or another error.
 pub const MMN_EVENT_SET_LEADER_RESULT: u32 = 6;
 /// NetworkEvent.kind: this node is no longer in the room. `reason` is one of MMN_END_... `code` and
 /// `data` come from the leader's host. MMN_EVENT_LEFT follows for every member, with
 /// MMN_LEFT_ROOM_ENDED (for a fixed host with the reason of its own departure). The host must still
-/// call ShutdownNetwork.
+/// call mmn_close.
 pub const MMN_EVENT_ROOM_ENDED: u32 = 7;
 /// NetworkEvent.kind: `peer` leads; "" means that no member does. `other` is the previous leader as
-/// this handler last received it. Also sets `term`, `epoch` (the number of SetLeader calls that the
-/// change builds on) and `reason`, one of MMN_LEADER_...
+/// this handler last received it. Also sets `term`, `epoch` (the number of mmn_set_leader calls
+/// that the change builds on) and `reason`, one of MMN_LEADER_...
 pub const MMN_EVENT_LEADER_CHANGED: u32 = 8;
 /// NetworkEvent.kind: this node now leads. Fields as in the preceding MMN_EVENT_LEADER_CHANGED.
 pub const MMN_EVENT_LEADERSHIP_GAINED: u32 = 9;
@@ -58,9 +58,9 @@ pub const MMN_EVENT_LEADERSHIP_LOST: u32 = 10;
 /// The answer names this request by `request`.
 pub const MMN_EVENT_JOIN_REQUEST: u32 = 11;
 /// NetworkEvent.kind: discovery found a member in the local network; `other` is its address for
-/// ConnectToPeer.
+/// mmn_connect.
 pub const MMN_EVENT_DISCOVERED: u32 = 12;
-/// NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as passed to that call,
+/// NetworkEvent.kind: a mmn_connect has ended. `other` is the address as passed to that call,
 /// `peer` the member that answered ("" if unknown). `success` and `code` are as in
 /// ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason
 /// that the member that answered remembers, `reason` and `data` come from that host. Otherwise
@@ -70,9 +70,9 @@ pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// MMN_TIMEOUT how far the dial came or which side did not decide; with MMN_REJECTED the rule that
 /// refused it.
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
-/// NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left `peer` out, because the queue to
-/// it is full. One event stands for all such broadcasts until the host receives it, and for those
-/// of the second after that. Since ABI version 9.
+/// NetworkEvent.kind: a mmn_broadcast with MMN_SEND_PARTIAL has left `peer` out, because the queue
+/// to it is full. One event stands for all such broadcasts until the host receives it, and for
+/// those of the second after that. Since ABI version 9.
 pub const MMN_EVENT_SLOW_PEER: u32 = 14;
 /// NetworkEvent.kind: this node has dropped `count` messages with MMN_DELIVERY_UNRELIABLE or
 /// MMN_DELIVERY_SEQUENCED since the last such event, because a queue was full, their ttl_ms was
@@ -86,10 +86,10 @@ pub const MMN_EVENT_DATA_DROPPED: u32 = 15;
 /// the cluster. Up to 256 of these events wait for a host that takes no events; beyond that it
 /// receives the newest state of each member. Since ABI version 7.
 pub const MMN_EVENT_MEMBER_STATE: u32 = 16;
-/// NetworkEvent.kind: an AcquireLock or TryLock of this node has ended; `request` names the call
-/// and `other` the lock. `success` is 1 when this node holds the lock, and `count` is its fencing
-/// token then. `code` is MMN_OK, MMN_REJECTED (TryLock: another member holds it), MMN_TIMEOUT, or
-/// MMN_SUPERSEDED (ReleaseLock or ShutdownNetwork came first). Since ABI version 8.
+/// NetworkEvent.kind: an mmn_acquire_lock or mmn_try_lock of this node has ended; `request` names
+/// the call and `other` the lock. `success` is 1 when this node holds the lock, and `count` is its
+/// fencing token then. `code` is MMN_OK, MMN_REJECTED (mmn_try_lock: another member holds it),
+/// MMN_TIMEOUT, or MMN_SUPERSEDED (mmn_release_lock or mmn_close came first). Since ABI version 8.
 pub const MMN_EVENT_LOCK_RESULT: u32 = 17;
 /// NetworkEvent.kind: this node no longer holds the lock `other`, since its lease has ended.
 /// `count` is its fencing token. Up to 256 of these events wait for a host that takes no events;
@@ -117,8 +117,8 @@ pub const MMN_EVENT_DISCOVERY_REFUSED: u32 = 21;
 /// without an answer of this host: the newcomer is gone, the time is up, or another member decides
 /// now. A host may close its dialog. Since ABI version 11.
 pub const MMN_EVENT_JOIN_WITHDRAWN: u32 = 24;
-/// NetworkEvent.kind: the host of `peer` has taken no events for `count` milliseconds, which are 5000 or
-/// more: it has not called PollEvents, or is still in a callback. MMN_EVENT_HOST_BACK,
+/// NetworkEvent.kind: the host of `peer` has taken no events for `count` milliseconds, which are
+/// 5000 or more: it has not called mmn_poll, or is still in a callback. MMN_EVENT_HOST_BACK,
 /// MMN_EVENT_RECONNECTING or MMN_EVENT_LEFT ends it. Since ABI version 11.
 pub const MMN_EVENT_HOST_SILENT: u32 = 19;
 /// NetworkEvent.kind: the host of `peer` takes events again. Since ABI version 11.
@@ -129,19 +129,20 @@ pub const MMN_EVENT_NO_ROOM_FOUND: u32 = 25;
 
 /// MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network. Since ABI version 11.
 pub const MMN_FOUND_IN_LOCAL_NETWORK: i32 = 1;
-/// MMN_EVENT_DISCOVERY_REFUSED: the member is one of the seeds in the options. Since ABI version 11.
+/// MMN_EVENT_DISCOVERY_REFUSED: the member is one of the seeds in the options. Since ABI version
+/// 11.
 pub const MMN_FOUND_AS_SEED: i32 = 2;
 
-/// GetMemberState, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
+/// mmn_member_state, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
 pub const MMN_MEMBER_INIT: i32 = 0;
-/// GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has accepted the member.
+/// mmn_member_state, MMN_EVENT_MEMBER_STATE: the leader has accepted the member.
 pub const MMN_MEMBER_JOINING: i32 = 1;
-/// GetMemberState, MMN_EVENT_MEMBER_STATE: the member takes part.
+/// mmn_member_state, MMN_EVENT_MEMBER_STATE: the member takes part.
 pub const MMN_MEMBER_ACTIVE: i32 = 2;
-/// GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for
+/// mmn_member_state, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for
 /// heartbeat_timeout_ms.
 pub const MMN_MEMBER_UNREACHABLE: i32 = 3;
-/// GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for
+/// mmn_member_state, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for
 /// ttl_timeout_ms, and removes it.
 pub const MMN_MEMBER_LEAVING: i32 = 4;
 /// MMN_EVENT_MEMBER_STATE: the leader has removed the member.
@@ -151,10 +152,10 @@ pub const MMN_MEMBER_REMOVED: i32 = 5;
 pub const MMN_LEADER_UNKNOWN: i32 = 0;
 /// MMN_EVENT_LEADER_CHANGED: the leader was elected.
 pub const MMN_LEADER_ELECTED: i32 = 1;
-/// MMN_EVENT_LEADER_CHANGED: SetLeader named the leader.
+/// MMN_EVENT_LEADER_CHANGED: mmn_set_leader named the leader.
 pub const MMN_LEADER_ASSIGNED: i32 = 2;
 /// MMN_EVENT_LEADER_CHANGED: the previous leader transferred its leadership: it left, or called
-/// TransferLeadership or YieldLeadership.
+/// mmn_transfer_leadership or mmn_yield_leadership.
 pub const MMN_LEADER_TRANSFERRED: i32 = 3;
 /// MMN_EVENT_LEADER_CHANGED: the leader already led when this node learned of it, by joining the
 /// room or because two parts of the room merged.
@@ -167,13 +168,13 @@ pub const MMN_LEADER_LEFT: i32 = 6;
 /// higher claim.
 pub const MMN_LEADER_RESIGNED: i32 = 7;
 
-/// MMN_EVENT_LEFT: the peer left the room (ShutdownNetwork), or it belongs to another room, with which
+/// MMN_EVENT_LEFT: the peer left the room (mmn_close), or it belongs to another room, with which
 /// this one cannot become one.
 pub const MMN_LEFT_LEFT: i32 = 0;
 /// MMN_EVENT_LEFT: the link was lost, and the peer did not return in time or automatic reconnection
 /// is off.
 pub const MMN_LEFT_LOST: i32 = 1;
-/// MMN_EVENT_LEFT: the host at either end called DisconnectPeer.
+/// MMN_EVENT_LEFT: the host at either end called mmn_disconnect.
 pub const MMN_LEFT_DISCONNECTED: i32 = 2;
 /// MMN_EVENT_LEFT: the peer restarted, or another process took its id.
 pub const MMN_LEFT_REPLACED: i32 = 3;
@@ -183,8 +184,8 @@ pub const MMN_LEFT_KICKED: i32 = 4;
 pub const MMN_LEFT_VIOLATION: i32 = 5;
 /// MMN_EVENT_LEFT: the library stopped dialling the lost peer.
 pub const MMN_LEFT_GAVE_UP: i32 = 6;
-/// MMN_EVENT_LEFT: the room is over, for this node (MMN_EVENT_ROOM_ENDED precedes this event) or for
-/// the peer. Since ABI version 11; before it was the reason of the room's end.
+/// MMN_EVENT_LEFT: the room is over, for this node (MMN_EVENT_ROOM_ENDED precedes this event) or
+/// for the peer. Since ABI version 11; before it was the reason of the room's end.
 pub const MMN_LEFT_ROOM_ENDED: i32 = 7;
 
 /// MMN_EVENT_DATA_DROPPED: messages to the peer. Since ABI version 9.
@@ -194,17 +195,20 @@ pub const MMN_DROPPED_RECEIVED: i32 = 1;
 
 /// MMN_EVENT_ROOM_ENDED: the leader removed this node from the room.
 pub const MMN_END_KICKED: i32 = 0;
-/// MMN_EVENT_ROOM_ENDED: the room's fixed host left (ShutdownNetwork).
+/// MMN_EVENT_ROOM_ENDED: the room's fixed host left (mmn_close).
 pub const MMN_END_HOST_LEFT: i32 = 1;
 /// MMN_EVENT_ROOM_ENDED: the room's fixed host is lost: it did not return within member_hold_ms,
 /// was given up before that, or broke the protocol.
 pub const MMN_END_HOST_LOST: i32 = 2;
-/// MMN_EVENT_ROOM_ENDED: the room's fixed host called DisconnectPeer for this member, or this
+/// MMN_EVENT_ROOM_ENDED: the room's fixed host called mmn_disconnect for this member, or this
 /// member called it for the fixed host.
 pub const MMN_END_DISCONNECTED: i32 = 3;
 /// MMN_EVENT_ROOM_ENDED: the room became one with another, in which another member has this node's
 /// id, and all others are there. Since ABI version 11.
 pub const MMN_END_DUPLICATE_ID: i32 = 4;
+/// MMN_EVENT_ROOM_ENDED: a fault inside the library ended this room. Other rooms of the process go
+/// on. Please report the log's error. Since ABI version 11.
+pub const MMN_END_INTERNAL: i32 = 5;
 
 /// An event. `kind` determines which fields are set; the others are 0 or "". The struct and
 /// everything that it points to are valid during the call only.
@@ -220,7 +224,7 @@ pub struct NetworkEvent {
     pub kind: u32,
     /// The leader's term.
     pub term: u64,
-    /// The number of SetLeader calls that the leader's term builds on.
+    /// The number of mmn_set_leader calls that the leader's term builds on.
     pub epoch: u64,
     /// The number of a join request, or of a call for a lock.
     pub request: u64,
@@ -246,63 +250,81 @@ pub struct NetworkEvent {
     pub success: u8,
     /// MMN_EVENT_RETURNED: messages that this host will not get. Since ABI version 9; 0 before 10.
     pub missed: u64,
-    /// The index of `peer`, as GetPeerIndex returns it: 0 for this node, for a peer that is not in the
-    /// room, and where there is no `peer`. Since ABI version 10; before it was 0.
+    /// The index of `peer`, as mmn_peer_index returns it: 0 for this node, for a peer that is not
+    /// in the room, and where there is no `peer`. Since ABI version 10; before it was 0.
     pub peer_index: u32,
     /// MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends. Since ABI
     /// version 9.
     pub channel: u8,
     /// MMN_EVENT_MESSAGE: one of MMN_DELIVERY_... Since ABI version 9.
     pub delivery: u8,
-    /// MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_... Since ABI version 11; before it was a reserved
-    /// 0.
+    /// MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_... Since ABI version 11; before it was a
+    /// reserved 0.
     pub found_by: u16,
+    /// The room of the event.
+    pub room: MmnRoom,
 }
 
 /// Receives events. `user_data` is the pointer registered with the callback. The rules for threads,
 /// order and calls inside are those of ReceiveCallback.
 pub type EventCallback = Option<extern "C" fn(user_data: *mut c_void, event: *const NetworkEvent)>;
 
-/// Sets the one handler for all events, messages included; NULL removes it. It may be called at any
-/// time: a handler registered before InitializeNetwork receives the room's events from the first
-/// one on. If a callback for the same event is registered too, that callback runs first.
+/// Sets the one handler for all events of a room, messages included; NULL removes it. It replaces
+/// MmnOptions.on_event, which receives the room's events from the first one on. If a classic
+/// callback for the same event is registered too, that callback runs first.
 ///
-/// A handler registered in an open room first receives the present state: the leader, if one is
-/// known, then MMN_EVENT_JOINED for every peer, and MMN_EVENT_RECONNECTING for each whose link is
-/// lost. It counts as a Receive callback: while it is registered the library neither holds nor
-/// discards messages.
+/// The new handler first receives the present state: the leader, if one is known, then
+/// MMN_EVENT_JOINED for every peer, and MMN_EVENT_RECONNECTING for each whose link is lost. While a
+/// handler is registered the library neither holds nor discards messages.
 ///
 /// When the call returns, the previous handler is not running and never runs again: the call waits
-/// for it, unless it is made from inside that handler. ShutdownNetwork removes the handler too;
-/// register it again before the next InitializeNetwork. A handler registered while ShutdownNetwork
-/// runs belongs to the next room.
+/// for it, unless it is made inside a callback of this or another room. mmn_close removes the
+/// handler.
 ///
 /// The library calls `drop_fn` (NULL for none) exactly once with `user_data`, after the handler's
-/// last call has ended: when the handler is replaced or removed, or by ShutdownNetwork. It runs on
-/// the thread that made that call, or on the handler's thread if the handler made it. Inside
-/// `drop_fn` the rules of a callback apply. With a NULL `callback`, and when this call fails, the
-/// library does not use `user_data` and `drop_fn`.
+/// last call has ended: when the handler is replaced or removed, or before mmn_close returns. It
+/// runs on the thread that made that call, or on the handler's thread. Inside `drop_fn` the rules
+/// of a callback apply. It never runs in a forked child. With a NULL `callback`, and when this call
+/// fails, the library does not use `user_data` and `drop_fn`.
 ///
-/// Returns MMN_OK, or MMN_WOULD_DEADLOCK inside a log callback.
+/// Returns MMN_OK, MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK inside a log callback.
 ///
 /// # Safety
 /// `callback` and `drop_fn` have these types, and may be called with `user_data` on any thread.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn RegisterEventHandler(
+pub unsafe extern "C" fn mmn_set_event_handler(
+    room: MmnRoom,
     callback: EventCallback,
     user_data: *mut c_void,
     drop_fn: DropCallback,
 ) -> i32 {
-    command("RegisterEventHandler", || {
-        runtime::register_event_handler(callback.map(|callback| {
-            let user_data = UserData::new(user_data, drop_fn);
-            let handler = move |reported: Report<'_>| {
-                notify(reported, |event| callback(user_data.pointer(), event));
-            };
-            Arc::new(handler) as _
+    command("mmn_set_event_handler", || {
+        let open = opened(room)?;
+        let handler = handler(callback, user_data, drop_fn);
+        open.set_event_handler(handler.map(|(handler, user_data)| {
+            user_data.own();
+            handler(room)
         }));
         Ok(())
     })
+}
+
+/// The handler that calls `callback` with the events of a room, and the pointer that it passes on,
+/// which the library does not own yet.
+pub(super) fn handler(
+    callback: EventCallback,
+    user_data: *mut c_void,
+    drop_fn: DropCallback,
+) -> Option<(impl FnOnce(MmnRoom) -> EventHandler, Arc<UserData>)> {
+    let callback = callback?;
+    let user_data = Arc::new(UserData::borrowed(user_data, drop_fn));
+    let passed_on = Arc::clone(&user_data);
+    let make = move |room: MmnRoom| -> EventHandler {
+        Arc::new(move |reported: Report<'_>| {
+            notify(room, reported, |event| callback(passed_on.pointer(), event));
+        })
+    };
+    Some((make, user_data))
 }
 
 /// In poll mode, runs the callbacks of up to `max` queued events and messages, in order, on the
@@ -317,22 +339,22 @@ pub unsafe extern "C" fn RegisterEventHandler(
 /// MMN_NOT_INITIALIZED or MMN_WOULD_DEADLOCK (inside a callback, or while another thread is in this
 /// function).
 #[unsafe(no_mangle)]
-pub extern "C" fn PollEvents(max: i32) -> i32 {
-    count("PollEvents", || {
+pub extern "C" fn mmn_poll(room: MmnRoom, max: i32) -> i32 {
+    count("mmn_poll", || {
         let most = usize::try_from(max)
             .ok()
             .filter(|most| *most > 0)
             .ok_or_else(|| {
                 Failure::invalid(format!("max is {max}; give 1 or more events to run"))
             })?;
-        let reported = room("PollEvents")?.dispatch().poll(most)?;
+        let reported = opened(room)?.dispatch().poll(most)?;
         // At most `max`.
         Ok(i32::try_from(reported).unwrap_or(i32::MAX))
     })
 }
 
 /// Writes `reported` as a `NetworkEvent`, and runs `call` on it.
-fn notify(reported: Report<'_>, call: impl FnOnce(*const NetworkEvent)) {
+fn notify(room: MmnRoom, reported: Report<'_>, call: impl FnOnce(*const NetworkEvent)) {
     let mut event = NetworkEvent {
         // The struct has a few hundred bytes.
         struct_size: size_of::<NetworkEvent>() as u32,
@@ -355,6 +377,7 @@ fn notify(reported: Report<'_>, call: impl FnOnce(*const NetworkEvent)) {
         channel: 0,
         delivery: 0,
         found_by: 0,
+        room,
     };
     let (peer, other, data) = fill_in(&mut event, reported.event);
     let peer = peer.map(IdText::new);
@@ -584,6 +607,7 @@ fn end_reason(reason: EndReason) -> i32 {
         EndReason::HostLost => MMN_END_HOST_LOST,
         EndReason::Disconnected => MMN_END_DISCONNECTED,
         EndReason::DuplicateId => MMN_END_DUPLICATE_ID,
+        EndReason::Internal => MMN_END_INTERNAL,
     }
 }
 
@@ -598,7 +622,8 @@ mod tests {
     use super::*;
     use crate::dispatch::{Delivery, DiscoveryRefused, FoundBy, Incoming, Left, Returned};
 
-    /// Kind, peer, other, data and [term, epoch, request, count, reason, code, type, flags, success].
+    /// Kind, peer, other, data and [term, epoch, request, count, reason, code, type, flags,
+    /// success].
     type Seen = (u32, String, String, Vec<u8>, [i64; 9]);
 
     fn indexed(event: &Event, peer_index: u32) -> Report<'_> {
@@ -607,7 +632,7 @@ mod tests {
 
     fn seen(event: &Event) -> Seen {
         let mut seen = None;
-        notify(indexed(event, 0), |event| {
+        notify(7, indexed(event, 0), |event| {
             // SAFETY: it is valid during the call.
             let event = unsafe { *event };
             assert_eq!(event.struct_size as usize, size_of::<NetworkEvent>());
@@ -663,7 +688,8 @@ mod tests {
             assert_eq!(offset_of!(NetworkEvent, peer_index), 88);
             assert_eq!(offset_of!(NetworkEvent, channel), 92);
             assert_eq!(offset_of!(NetworkEvent, delivery), 93);
-            assert_eq!(size_of::<NetworkEvent>(), 96);
+            assert_eq!(offset_of!(NetworkEvent, room), 96);
+            assert_eq!(size_of::<NetworkEvent>(), 104);
         }
     }
 
@@ -882,7 +908,7 @@ mod tests {
                 channel: 255,
                 delivery,
             });
-            notify(indexed(&message, 7), |event| {
+            notify(7, indexed(&message, 7), |event| {
                 // SAFETY: it is valid during the call.
                 let event = unsafe { *event };
                 assert_eq!((event.channel, event.delivery), (255, delivery as u8));
@@ -908,7 +934,7 @@ mod tests {
                     bytes: Bytes::new(),
                 },
             });
-            notify(indexed(&refused, 0), |event| {
+            notify(7, indexed(&refused, 0), |event| {
                 // SAFETY: it is valid during the call.
                 assert_eq!(i32::from(unsafe { (*event).found_by }), number);
             });
@@ -946,5 +972,6 @@ mod tests {
         assert_eq!(end_reason(EndReason::HostLost), 2);
         assert_eq!(end_reason(EndReason::Disconnected), 3);
         assert_eq!(end_reason(EndReason::DuplicateId), 4);
+        assert_eq!(end_reason(EndReason::Internal), 5);
     }
 }

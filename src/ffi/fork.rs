@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// Registers the fork handler, once per process, so that a forked child knows that it is one. Every call that could
-/// make something that a child must not share calls it first. All calls but the first cost one load.
+/// Registers the fork handler, once per process, so that a forked child knows that it is one. Every
+/// call that could make something that a child must not share calls it first. All calls but the
+/// first cost one load.
 pub(super) fn watch() {
     if !WATCHED.load(Ordering::Acquire) {
         // Every caller returns after the registration. Two threads at once may both register: a child then counts
@@ -29,8 +30,9 @@ fn watch_forks() {
 #[cfg(not(unix))]
 fn watch_forks() {}
 
-/// Runs in a forked child, on its only thread, before `fork` returns there. Nothing here locks, allocates or panics,
-/// and the system functions that it calls are async-signal-safe (POSIX, 2.4.3).
+/// Runs in a forked child, on its only thread, before `fork` returns there. Nothing here locks,
+/// allocates or panics, and the system functions that it calls are async-signal-safe (POSIX,
+/// 2.4.3).
 #[cfg(unix)]
 unsafe extern "C" fn begin_child() {
     crate::fork::begin_child(|descriptor, identity| {

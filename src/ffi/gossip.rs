@@ -3,131 +3,120 @@
 use std::time::Duration;
 
 use super::failure::Failure;
-use super::guard::{command, guard};
+use super::growing::{self, Growing};
+use super::guard::{command, opened};
+use super::lifecycle::MmnRoom;
 use crate::core::election::gossip::Windows;
-use crate::runtime;
 
-/// Sets the longest time that a member of a room with MMN_STRATEGY_GOSSIP waits after opening the
-/// room for the number of members to settle, in milliseconds [15000]. Above 0. After that it takes
-/// part in elections. The wait ends when it learns of a leader.
+/// The windows of MMN_STRATEGY_GOSSIP, in milliseconds, all above 0. All members of a room should
+/// use the same values.
 ///
-/// The host may change this setting and the three below before a room is open and while one is.
-/// They belong to the process: they apply from the next window on, and to all rooms opened later.
-/// With MMN_STRATEGY_RAFT they are stored and have no effect. All members of a room should use the
-/// same values.
-///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since ABI version 4.
-#[unsafe(no_mangle)]
-pub extern "C" fn SetStartupGracePeriod(milliseconds: u32) -> i32 {
-    set("SetStartupGracePeriod", milliseconds, |windows, length| {
-        windows.startup_grace = length;
-    })
+/// Later versions only append fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct MmnGossipWindows {
+    /// Set by the caller: sizeof(MmnGossipWindows) as it was compiled.
+    pub struct_size: u32,
+    /// Longest time that a member waits after opening the room for the number of members to settle
+    /// [15000]. After that it takes part in elections. The wait ends when it learns of a leader.
+    pub startup_grace_ms: u32,
+    /// Interval at which a member samples the number of members during startup_grace_ms [1000]. Two
+    /// equal samples in a row end the wait.
+    pub sample_interval_ms: u32,
+    /// Time that a member waits for a declaration of the leader before it proposes itself [10000].
+    /// The leader declares itself twice in that time. When the leader is lost, another leads after
+    /// half to twice that time, plus election_duration_ms.
+    pub alive_threshold_ms: u32,
+    /// Time for which a member that proposed itself collects the proposals of others [5000]. Then
+    /// it leads, unless a lower peer id also proposed itself or leads. If this is shorter than
+    /// alive_threshold_ms, others may propose themselves too late, and the leader may not be the
+    /// lowest id; see MMN_GOSSIP_STRICT_LOWEST.
+    pub election_duration_ms: u32,
 }
 
-/// The value of SetStartupGracePeriod, 15000 by default. Since ABI version 4.
-#[unsafe(no_mangle)]
-pub extern "C" fn GetStartupGracePeriod() -> u32 {
-    get("GetStartupGracePeriod", |windows| windows.startup_grace)
+impl Default for MmnGossipWindows {
+    fn default() -> Self {
+        Self::of(size_of::<Self>() as u32, &Windows::default())
+    }
 }
 
-/// Sets how often a member samples the number of members during SetStartupGracePeriod, in
-/// milliseconds [1000]. Above 0. Two equal samples in a row end the wait.
-///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since ABI version 4.
-#[unsafe(no_mangle)]
-pub extern "C" fn SetMembershipSampleInterval(milliseconds: u32) -> i32 {
-    set(
-        "SetMembershipSampleInterval",
-        milliseconds,
-        |windows, length| windows.sample_interval = length,
-    )
+impl Growing for MmnGossipWindows {
+    const NAME: &'static str = "MmnGossipWindows";
+    const EARLIER: &'static [usize] = &[];
 }
 
-/// The value of SetMembershipSampleInterval, 1000 by default. Since ABI version 4.
-#[unsafe(no_mangle)]
-pub extern "C" fn GetMembershipSampleInterval() -> u32 {
-    get("GetMembershipSampleInterval", |windows| {
-        windows.sample_interval
-    })
-}
-
-/// Sets how long a member waits for a declaration of the leader before it proposes itself, in
-/// milliseconds [10000]. Above 0. The leader declares itself twice in that time. When the leader is
-/// lost, another leads after half to twice that time, plus SetLeaderElectionDuration.
-///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since ABI version 4.
-#[unsafe(no_mangle)]
-pub extern "C" fn SetLeaderAliveThreshold(milliseconds: u32) -> i32 {
-    set(
-        "SetLeaderAliveThreshold",
-        milliseconds,
-        |windows, length| windows.alive_threshold = length,
-    )
-}
-
-/// The value of SetLeaderAliveThreshold, 10000 by default. Since ABI version 4.
-#[unsafe(no_mangle)]
-pub extern "C" fn GetLeaderAliveThreshold() -> u32 {
-    get("GetLeaderAliveThreshold", |windows| windows.alive_threshold)
-}
-
-/// Sets how long a member that proposed itself collects the proposals of others, in milliseconds
-/// [5000]. Above 0. Then it leads, unless a lower peer id also proposed itself or leads. If this is
-/// shorter than SetLeaderAliveThreshold, others may propose themselves too late, and the leader may
-/// not be the lowest id; see MMN_GOSSIP_STRICT_LOWEST.
-///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since ABI version 4.
-#[unsafe(no_mangle)]
-pub extern "C" fn SetLeaderElectionDuration(milliseconds: u32) -> i32 {
-    set(
-        "SetLeaderElectionDuration",
-        milliseconds,
-        |windows, length| windows.election_duration = length,
-    )
-}
-
-/// The value of SetLeaderElectionDuration, 5000 by default. Since ABI version 4.
-#[unsafe(no_mangle)]
-pub extern "C" fn GetLeaderElectionDuration() -> u32 {
-    get("GetLeaderElectionDuration", |windows| {
-        windows.election_duration
-    })
-}
-
-/// Time for which a member remembers proposals and declarations of others, so that it ignores older
-/// ones: ten times GetLeaderAliveThreshold, in milliseconds, at most UINT32_MAX. Since ABI version
-/// 4.
-#[unsafe(no_mangle)]
-pub extern "C" fn GetMsgExpirationTimeout() -> u32 {
-    get("GetMsgExpirationTimeout", Windows::message_expiration)
-}
-
-/// The interval at which a leader declares itself: half of GetLeaderAliveThreshold, in
-/// milliseconds, rounded down. Since ABI version 4.
-#[unsafe(no_mangle)]
-pub extern "C" fn GetLeadershipDeclarationInterval() -> u32 {
-    get(
-        "GetLeadershipDeclarationInterval",
-        Windows::declaration_interval,
-    )
-}
-
-fn set(function: &str, milliseconds: u32, change: impl FnOnce(&mut Windows, Duration)) -> i32 {
-    command(function, || {
-        if milliseconds == 0 {
-            return Err(Failure::invalid(format!(
-                "milliseconds is 0; {function} takes 1 to {}",
-                u32::MAX
-            )));
+impl MmnGossipWindows {
+    fn of(struct_size: u32, windows: &Windows) -> Self {
+        Self {
+            struct_size,
+            startup_grace_ms: millis(windows.startup_grace),
+            sample_interval_ms: millis(windows.sample_interval),
+            alive_threshold_ms: millis(windows.alive_threshold),
+            election_duration_ms: millis(windows.election_duration),
         }
-        let length = Duration::from_millis(milliseconds.into());
-        Ok(runtime::change_windows(|windows| change(windows, length))?)
+    }
+}
+
+/// Sets the windows of a room with MMN_STRATEGY_GOSSIP, from the next window on. With another
+/// strategy they are stored and have no effect.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (nothing has changed) or MMN_NOT_INITIALIZED.
+///
+/// # Safety
+/// `windows` is NULL, or points to struct_size readable bytes, the first four of which are
+/// struct_size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmn_set_gossip_windows(
+    room: MmnRoom,
+    windows: *const MmnGossipWindows,
+) -> i32 {
+    command("mmn_set_gossip_windows", || {
+        // SAFETY: the caller's promise, passed on.
+        let windows = unsafe { growing::read("windows", windows) }?;
+        let room = opened(room)?;
+        Ok(room.set_windows(Windows {
+            startup_grace: window("startup_grace_ms", windows.startup_grace_ms)?,
+            sample_interval: window("sample_interval_ms", windows.sample_interval_ms)?,
+            alive_threshold: window("alive_threshold_ms", windows.alive_threshold_ms)?,
+            election_duration: window("election_duration_ms", windows.election_duration_ms)?,
+        })?)
     })
 }
 
-fn get(function: &str, length: impl FnOnce(&Windows) -> Duration) -> u32 {
-    guard(function, || {
-        let milliseconds = length(&runtime::windows()).as_millis();
-        milliseconds.try_into().unwrap_or(u32::MAX)
+/// Writes the windows of a room to `windows`, whose struct_size the caller has set.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED.
+///
+/// # Safety
+/// `windows` is NULL, or points to struct_size writable bytes, the first four of which are
+/// struct_size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmn_gossip_windows(room: MmnRoom, windows: *mut MmnGossipWindows) -> i32 {
+    command("mmn_gossip_windows", || {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { growing::struct_size("windows", windows) }?;
+        let present = opened(room)?.windows();
+        // SAFETY: as above.
+        unsafe {
+            growing::fill("windows", windows, |size| {
+                MmnGossipWindows::of(size, &present)
+            })
+        }
     })
+}
+
+/// A window of this length, which the field or argument `name` has.
+fn window(name: &str, milliseconds: u32) -> Result<Duration, Failure> {
+    if milliseconds == 0 {
+        let most = u32::MAX;
+        return Err(Failure::invalid(format!(
+            "{name} is 0; a window has 1 to {most} milliseconds"
+        )));
+    }
+    Ok(Duration::from_millis(milliseconds.into()))
+}
+
+/// A number of milliseconds, or the largest.
+pub(super) fn millis(length: Duration) -> u32 {
+    length.as_millis().try_into().unwrap_or(u32::MAX)
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::failure::{Failure, set_last};
 use super::fork;
+use super::lifecycle::MmnRoom;
 use crate::error::Code;
 use crate::logging;
-use crate::room::Room;
-use crate::runtime;
+use crate::registry::{self, Handle, OpenRoom};
 
 /// Results of a function that has no answer.
 pub(super) trait Neutral {
@@ -39,6 +39,11 @@ impl Neutral for u32 {
     const PANICKED: Self = 0;
 }
 
+impl Neutral for u64 {
+    const FAILED: Self = 0;
+    const PANICKED: Self = 0;
+}
+
 impl Neutral for *const c_char {
     const FAILED: Self = std::ptr::null();
     const PANICKED: Self = std::ptr::null();
@@ -61,8 +66,8 @@ pub(super) fn guard<T: Neutral>(function: &str, body: impl FnOnce() -> T) -> T {
     })
 }
 
-/// A function that returns a code. It is refused inside a log callback, which may run on the network thread: the call
-/// would wait for its own thread.
+/// A function that returns a code. It is refused inside a log callback, which may run on the
+/// network thread: the call would wait for its own thread.
 pub(super) fn command(function: &str, body: impl FnOnce() -> Result<(), Failure>) -> i32 {
     count(function, || body().map(|()| Code::Ok.value()))
 }
@@ -104,14 +109,23 @@ pub(super) fn query<T: Neutral>(function: &str, body: impl FnOnce() -> Result<T,
     })
 }
 
-/// The open room.
-pub(super) fn room(function: &str) -> Result<Arc<Room>, Failure> {
-    runtime::room().ok_or_else(|| Failure {
+/// The open room with this handle.
+pub(super) fn opened(room: MmnRoom) -> Result<Arc<OpenRoom>, Failure> {
+    let found = Handle::from_number(room).and_then(registry::room);
+    found.ok_or_else(|| not_open(room))
+}
+
+/// The failure of a call with a handle that no open room has.
+pub(super) fn not_open(room: MmnRoom) -> Failure {
+    Failure {
         code: Code::NotInitialized,
-        sentence: format!(
-            "{function} needs a room, and none is open in this process; call InitializeNetwork first"
-        ),
-    })
+        sentence: match room {
+            0 => "no room is open; open one first".to_owned(),
+            _ => format!(
+                "the room {room} is not open: it was closed, or is not a room of this process"
+            ),
+        },
+    }
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@
 )]
 
 pub mod callbacks;
+pub mod classic;
 pub mod codes;
 pub mod config;
-pub mod delivery;
 pub mod errors;
 pub mod etcd;
 pub mod events;
@@ -22,6 +22,7 @@ pub mod leader;
 pub mod lifecycle;
 pub mod logs;
 pub mod members;
+pub mod old;
 pub mod options;
 pub mod peers;
 pub mod seeded;

@@ -1,7 +1,7 @@
 //! The library as a loaded module of the process.
 
-/// Keeps the library in memory until the process ends, even if the host unloads it. Otherwise a thread that the library
-/// left behind would return into unmapped code.
+/// Keeps the library in memory until the process ends, even if the host unloads it. Otherwise a
+/// thread that the library left behind would return into unmapped code.
 pub(super) fn stay_loaded() {
     if !pin() {
         // A library linked into the program itself stays in any case.

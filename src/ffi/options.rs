@@ -1,50 +1,64 @@
-//! All settings of a room in one struct that may grow: `NetworkOptions`.
+//! All settings of a room in one struct that may grow: `MmnOptions`.
 
 mod settings;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use super::arguments::{peer_id as peer_id_argument, session_id as session_id_argument};
+use super::callbacks::DropCallback;
 use super::config::NetworkConfigFFI;
 #[cfg(any(test, feature = "fuzzing"))]
 use super::config::bytes;
 use super::etcd::EtcdOptions;
+use super::events::EventCallback;
+use super::growing::{Growing, fill};
 #[cfg(any(test, feature = "fuzzing"))]
-use super::growing::MAX_STRUCT_BYTES;
-use super::growing::{Growing, fill, read};
+use super::growing::{MAX_STRUCT_BYTES, read};
 use super::guard::command;
-use super::lifecycle::refuse_second_room;
 use super::seeded::SeededOptions;
 use super::values::*;
 use crate::config::{DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESSAGES};
 #[cfg(any(test, feature = "fuzzing"))]
 use crate::config::{MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES};
-use crate::runtime;
-use settings::{Pointed, config, supported};
 
-pub(super) use settings::strategy_number;
+pub(super) use settings::{Pointed, config, strategy_number, supported};
 
-/// Settings for InitializeNetworkWithOptions. Later versions of the library append fields; a field
-/// that an older host does not know keeps its default. Begin with the defaults:
+/// Settings of a room, for mmn_open. Later versions of the library append fields; a field that an
+/// older host does not know keeps its default. Begin with the defaults, because 0 is no value for
+/// many fields:
 ///
-///     NetworkOptions options = {0};
+///     MmnOptions options = {0};
 ///     options.struct_size = sizeof options;
-///     GetDefaultNetworkOptions(&options);
+///     mmn_default_options(&options);
 ///
 /// The library copies what the pointers refer to during the call. The default of each field is in
-/// brackets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// brackets. Times are 1 millisecond to a day, unless a field allows 0.
+#[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub struct NetworkOptions {
-    /// sizeof(NetworkOptions) as the host was compiled, in bytes.
+pub struct MmnOptions {
+    /// sizeof(MmnOptions) as the host was compiled, in bytes.
     pub struct_size: u32,
-    /// The settings of InitializeNetworkWithConfig, with the same rules [the same defaults, except
-    /// that send_queue_capacity and incoming_queue_capacity are 4096]. mdns_port applies unless
-    /// discovery_mode is MMN_DISCOVERY_OFF, and must then be above 0.
-    pub config: NetworkConfigFFI,
+    /// Election strategy of the room: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED
+    /// or MMN_STRATEGY_ETCD [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and so is
+    /// MMN_STRATEGY_ETCD in a build without it. The same for all members. With any strategy but
+    /// MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms,
+    /// manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has
+    /// no votes, and mmn_set_gossip_windows sets its times. MMN_STRATEGY_SEEDED needs seeded, which
+    /// has its times, quorum_roster and state_directory. It excludes host_mode and eligible 0, and
+    /// auto_election has no effect. MMN_STRATEGY_ETCD needs etcd, which has its times. It excludes
+    /// host_mode, MMN_QUORUM_STATIC and any merge_policy and set_leader_authority but the defaults.
+    /// The members need no link to each other for it: a room of one takes part in the election.
+    pub strategy: u32,
+    /// The handler of all events of the room, messages included, from the first one on. NULL is
+    /// none [NULL].
+    pub on_event: EventCallback,
+    /// Passed to on_event [NULL].
+    pub user_data: *mut c_void,
+    /// Called once with user_data, when the room needs it no more; see mmn_set_event_handler.
+    /// Without on_event it has no effect. NULL is none [NULL].
+    pub drop_fn: DropCallback,
     /// The one address of this machine to use: IPv4 or IPv6, without port or brackets. NULL uses
     /// every address of both kinds [NULL].
     pub bind_address: *const c_char,
@@ -55,52 +69,6 @@ pub struct NetworkOptions {
     /// An Ed25519 private key in PKCS#8 (DER), identity_key_length bytes. Pass one to keep this
     /// member's identity from one room to the next. NULL makes a new key at every start [NULL].
     pub identity_key: *const u8,
-    /// Length of secret in bytes, at most MMN_MAX_SECRET_BYTES. 0 is no secret [0].
-    pub secret_length: u32,
-    /// Length of identity_key in bytes, at most 1024. 0 makes a new key [0].
-    pub identity_key_length: u32,
-    /// Time for which the room keeps a lost member's place, in milliseconds [60000]. Above 0. With
-    /// MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.
-    pub member_hold_ms: u32,
-    /// Most bytes queued for one peer, and for the host, besides the limits in messages [4194304].
-    /// Above 0. An empty queue accepts one message of any allowed size.
-    pub queue_bytes: u32,
-    /// Election strategy of the room: MMN_STRATEGY_RAFT, since ABI version 4 MMN_STRATEGY_GOSSIP,
-    /// since ABI version 7 MMN_STRATEGY_SEEDED, or since ABI version 8 MMN_STRATEGY_ETCD
-    /// [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and so is MMN_STRATEGY_ETCD in a
-    /// build without it. The same for all members. With any strategy but MMN_STRATEGY_RAFT,
-    /// election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and
-    /// set_leader_authority have no effect. Gossip has no votes, and SetLeaderAliveThreshold and
-    /// the functions beside it set its times. MMN_STRATEGY_SEEDED needs seeded, which has its
-    /// times, quorum_roster and state_directory. It excludes host_mode and eligible 0, and
-    /// auto_election_enabled has no effect. MMN_STRATEGY_ETCD needs etcd, which has its times. It
-    /// excludes host_mode, MMN_QUORUM_STATIC and any merge_policy and set_leader_authority but the
-    /// defaults. The members need no link to each other for it: a room of one takes part in the
-    /// election.
-    pub strategy: u32,
-    /// Priority of this member in elections: the highest goes first [0]. Must be 0 with any
-    /// strategy but MMN_STRATEGY_RAFT.
-    pub priority: i32,
-    /// The UDP port to bind [0]. 0 is any free port.
-    pub bind_port: u16,
-    /// Discovery in the local network: MMN_DISCOVERY_OFF, MMN_DISCOVERY_REPORT or
-    /// MMN_DISCOVERY_CONNECT [MMN_DISCOVERY_OFF].
-    pub discovery_mode: u8,
-    /// Thread that runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL
-    /// [MMN_DISPATCH_THREAD].
-    pub dispatch_mode: u8,
-    /// Leader that stays when two parts of a room merge: MMN_MERGE_LARGEST_SIDE or
-    /// MMN_MERGE_HIGHEST_TERM [MMN_MERGE_LARGEST_SIDE]. The same for all members.
-    pub merge_policy: u8,
-    /// Members that may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY
-    /// [MMN_AUTHORITY_ANYONE]. The same for all members.
-    pub set_leader_authority: u8,
-    /// Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST
-    /// [MMN_HOST_MODE_OFF]. The fixed host leads when InitializeNetworkWithOptions returns,
-    /// regardless of auto_election_enabled.
-    pub host_mode: u8,
-    /// Whether this member may lead: 0 makes it an observer, else yes [1].
-    pub eligible: u8,
     /// Directory of the state that must survive the process: the path of an existing directory that
     /// this member can write to. Each session id and peer id has a file of its own there. The file
     /// holds the roster, the votes and, if identity_key is NULL, the private key, which the first
@@ -108,55 +76,133 @@ pub struct NetworkOptions {
     /// the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory as the same member.
     /// Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED. Allowed with MMN_STRATEGY_ETCD,
     /// where it keeps the lease: a process that restarts within ttl_seconds then leads on and does
-    /// not wait for its own earlier key. Else NULL [NULL]. Since ABI version 3.
+    /// not wait for its own earlier key. Else NULL [NULL].
     pub state_directory: *const c_char,
     /// The path of a file for a trace of the room's elections, which `examples/simulate.rs` draws.
     /// The library overwrites the file, writes up to 256 MiB, and records nothing that the host
-    /// sends. A path that cannot be written is MMN_INVALID_ARGUMENT. NULL is no trace [NULL]. Since
-    /// ABI version 3.
+    /// sends. A path that cannot be written is MMN_INVALID_ARGUMENT. NULL is no trace [NULL].
     pub trace_path: *const c_char,
-    /// Members whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC].
-    /// The same for all members. A room with a static quorum never has two leaders, and has none
-    /// without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and
-    /// host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case. Since ABI version 3.
-    pub quorum_policy: u32,
-    /// 0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most
-    /// MMN_MAX_QUORUM_VOTERS [0]. Since ABI version 3.
-    pub quorum_voters: u32,
-    /// Flags of the strategy [0], the same for all members: with MMN_STRATEGY_GOSSIP
-    /// MMN_GOSSIP_STRICT_LOWEST or 0; with MMN_STRATEGY_SEEDED the sum of MMN_SEEDED_STRICT_START
-    /// and MMN_SEEDED_NEVER_ALONE, one of them, or 0; else 0. Since ABI version 4.
-    pub strategy_flags: u32,
-    /// 0. Since ABI version 4.
-    pub reserved: u32,
-    /// Most other members that any member may have, as SetMaxPeers sets it, from the room's first
-    /// leader on; 0 is no limit [0]. The leader's own value applies until a leader calls
-    /// SetMaxPeers, so set the same value at all members that may lead. Since ABI version 5.
-    pub max_peers: u32,
-    /// 0. Since ABI version 5.
-    pub reserved2: u32,
     /// The voters of a static quorum: 1 to MMN_MAX_QUORUM_VOTERS peer ids, one per line. A space
     /// and the fingerprint of a voter's key may follow its id: the SHA-256 of the public key
     /// (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Then only the holder of that key is
     /// that voter. Spaces around a line and empty lines are ignored. The same voters for all
     /// members and for the whole session. A member that is not on the roster never leads and has no
-    /// vote. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL [NULL]. Since ABI
-    /// version 6.
+    /// vote. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL [NULL].
     pub quorum_roster: *const c_char,
     /// The settings of MMN_STRATEGY_SEEDED, which requires them. NULL with any other strategy
-    /// [NULL]. Since ABI version 7.
+    /// [NULL].
     pub seeded: *const SeededOptions,
     /// The settings of MMN_STRATEGY_ETCD, which requires them. NULL with any other strategy [NULL].
-    /// Since ABI version 8.
+    ///
     pub etcd: *const EtcdOptions,
+    /// Length of secret in bytes, at most MMN_MAX_SECRET_BYTES. 0 is no secret [0].
+    pub secret_length: u32,
+    /// Length of identity_key in bytes, at most 1024. 0 makes a new key [0].
+    pub identity_key_length: u32,
+    /// 1 opens the default room, which the functions without a room act on; its classic callbacks
+    /// run before on_event. 0 opens a room of its own [0].
+    pub is_default: u32,
+    /// Thread that runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL
+    /// [MMN_DISPATCH_THREAD].
+    pub dispatch_mode: u32,
+    /// The UDP port to bind, at most 65535 [0]. 0 is any free port.
+    pub bind_port: u32,
+    /// Discovery in the local network: MMN_DISCOVERY_OFF, MMN_DISCOVERY_REPORT or
+    /// MMN_DISCOVERY_CONNECT [MMN_DISCOVERY_OFF].
+    pub discovery_mode: u32,
+    /// UDP port of multicast discovery, at most 65535 [15353]. Above 0 unless discovery_mode is
+    /// MMN_DISCOVERY_OFF.
+    pub mdns_port: u32,
+    /// Most other members connected at a time, 1 to 65535 [64].
+    pub max_connections: u32,
+    /// Most other members that any member may have, as mmn_set_max_peers sets it, from the room's
+    /// first leader on; 0 is no limit [0]. The leader's own value applies until a leader calls
+    /// mmn_set_max_peers, so set the same value at all members that may lead.
+    pub max_peers: u32,
+    /// Longest message to send or accept, in bytes [262144]. Between two peers the smaller of both
+    /// values applies.
+    pub max_message_size: u32,
+    /// Most messages queued for one peer, 1 to 65535 [4096]. A send beyond that returns
+    /// MMN_SEND_QUEUE_FULL.
+    pub send_queue_capacity: u32,
+    /// Most messages queued for the host, 1 to 65535 [4096]. Beyond that, senders wait.
+    pub incoming_queue_capacity: u32,
+    /// Most bytes queued for one peer, and for the host, besides the limits in messages [4194304].
+    /// Above 0. An empty queue accepts one message of any allowed size.
+    pub queue_bytes: u32,
+    /// Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512].
+    /// 0 tries every payload.
+    pub compression_threshold: u32,
+    /// Time between two heartbeats, in milliseconds [500].
+    pub heartbeat_interval_ms: u32,
+    /// Heartbeat intervals of silence after which a peer is lost [3].
+    pub heartbeat_timeout_multiplier: u32,
+    /// Shortest time without a leader before an election, in milliseconds [1500]. Above
+    /// heartbeat_interval_ms, at most election_timeout_max_ms. If it is below the product of
+    /// heartbeat_interval_ms and heartbeat_timeout_multiplier, the library uses that product, and
+    /// raises the longest time by the same amount.
+    pub election_timeout_min_ms: u32,
+    /// Longest time without a leader before an election, in milliseconds [3000].
+    pub election_timeout_max_ms: u32,
+    /// Wait before the first dial of a lost peer, in milliseconds [1000]. It doubles with each
+    /// failed dial.
+    pub reconnect_initial_ms: u32,
+    /// Longest wait between two dials of a lost peer, in milliseconds [30000]. At least
+    /// reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.
+    pub reconnect_max_ms: u32,
+    /// Dials of a lost peer before the library gives it up [0]. 0 is unlimited.
+    pub reconnect_max_retries: u32,
+    /// Whether the library dials lost peers again: 0 no, else yes [1].
+    pub auto_reconnect: u32,
+    /// Time for which the room keeps a lost member's place, in milliseconds [60000]. Above 0. With
+    /// MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.
+    pub member_hold_ms: u32,
+    /// Longest time without an answer after which a mmn_connect ends, in milliseconds [5000]. Each
+    /// step that gets an answer renews it, up to three times this in all; the first is the lookup
+    /// of a host name.
+    pub handshake_timeout_ms: u32,
+    /// Longest time that a peer's library may read nothing before this one drops the link, in
+    /// milliseconds [5000].
+    pub write_timeout_ms: u32,
+    /// Whether this member campaigns to become the leader: 0 no, else yes [1].
+    pub auto_election: u32,
+    /// Whether this member may lead: 0 makes it an observer, else yes [1].
+    pub eligible: u32,
+    /// Priority of this member in elections: the highest goes first [0]. Must be 0 with any
+    /// strategy but MMN_STRATEGY_RAFT.
+    pub priority: i32,
+    /// Behaviour when a leader named by mmn_set_leader is lost: MMN_RECOVERY_HOLD or
+    /// MMN_RECOVERY_AUTO_ELECT [MMN_RECOVERY_HOLD]. With MMN_AUTHORITY_LEADER_ONLY always the
+    /// latter.
+    pub manual_override_recovery: u32,
+    /// Members that may call mmn_set_leader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY
+    /// [MMN_AUTHORITY_ANYONE]. The same for all members.
+    pub set_leader_authority: u32,
+    /// Leader that stays when two parts of a room merge: MMN_MERGE_LARGEST_SIDE or
+    /// MMN_MERGE_HIGHEST_TERM [MMN_MERGE_LARGEST_SIDE]. The same for all members.
+    pub merge_policy: u32,
+    /// Members whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC].
+    /// The same for all members. A room with a static quorum never has two leaders, and has none
+    /// without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and
+    /// host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case.
+    pub quorum_policy: u32,
+    /// 0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most
+    /// MMN_MAX_QUORUM_VOTERS [0].
+    pub quorum_voters: u32,
+    /// Flags of the strategy [0], the same for all members: with MMN_STRATEGY_GOSSIP
+    /// MMN_GOSSIP_STRICT_LOWEST or 0; with MMN_STRATEGY_SEEDED the sum of MMN_SEEDED_STRICT_START
+    /// and MMN_SEEDED_NEVER_ALONE, one of them, or 0; else 0.
+    pub strategy_flags: u32,
+    /// Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST
+    /// [MMN_HOST_MODE_OFF]. The fixed host leads when mmn_open returns,
+    /// regardless of auto_election.
+    pub host_mode: u32,
     /// Links of the room: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for
     /// all members. In a star guests link to the fixed host alone, and everything that they send
     /// each other goes through it, encrypted from end to end. No guest learns the address of
     /// another, and one reachable port, the fixed host's, is enough. There is no host migration. A
-    /// star needs host_mode. Since ABI version 10.
+    /// star needs host_mode.
     pub topology: u32,
-    /// 0. Since ABI version 10.
-    pub reserved3: u32,
     /// Entry of this member into the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN
     /// [MMN_ENTRY_ANY]. Use MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN
     /// behind "join a game": then a player whose dial fails does not become the leader of a room of
@@ -164,94 +210,102 @@ pub struct NetworkOptions {
     /// join refuse each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for
     /// 10 seconds receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as
     /// any other. Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC,
-    /// MMN_STRATEGY_SEEDED and MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0. Since
-    /// ABI version 11.
+    /// MMN_STRATEGY_SEEDED and MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0.
     pub entry: u32,
     /// Longest time that the host may take no events while this member leads, in milliseconds, at
-    /// least 1000 [0, unlimited]. In poll mode the library measures from the last PollEvents, else
+    /// least 1000 [0, unlimited]. In poll mode the library measures from the last mmn_poll, else
     /// from the start of the running callback. After that time the member yields to one that may
     /// lead and whose host has taken events within half of that time. Without such a member it
     /// leads on. It yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it
-    /// never yields. Since ABI version 11.
+    /// never yields.
     pub yield_after_ms: u32,
+    /// In centralized mode, whether the leader relays each broadcast to all members but its origin:
+    /// 0 no, else yes [1].
+    pub centralized_auto_forward: u32,
+    /// MMN_STRATEGY_GOSSIP, see mmn_set_gossip_windows: Longest time that this member waits after
+    /// opening the room for the number of members to settle, before it takes part in elections, in
+    /// milliseconds [15000].
+    pub startup_grace_ms: u32,
+    /// MMN_STRATEGY_GOSSIP, see mmn_set_gossip_windows: Interval at which this member samples the
+    /// number of members during startup_grace_ms, in milliseconds [1000].
+    pub sample_interval_ms: u32,
+    /// MMN_STRATEGY_GOSSIP, see mmn_set_gossip_windows: Time that this member waits for a
+    /// declaration of the leader before it proposes itself, in milliseconds [10000].
+    pub alive_threshold_ms: u32,
+    /// MMN_STRATEGY_GOSSIP, see mmn_set_gossip_windows: Time for which a member that proposed
+    /// itself collects the proposals of others, in milliseconds [5000].
+    pub election_duration_ms: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
-/// Bytes of [`NetworkOptions`] in the first version that had it. Never changes.
-const FIRST_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, eligible) + 1;
-/// Bytes of it in version 3 of the ABI. Never changes.
-const THIRD_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, strategy_flags);
-/// Bytes of it in version 4 of the ABI. Never changes.
-const FOURTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, max_peers);
-/// Bytes of it in version 5 of the ABI. Never changes.
-const FIFTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, quorum_roster);
-/// Bytes of it in version 6 of the ABI. Never changes.
-const SIXTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, seeded);
-
-/// Bytes of it in version 7 of the ABI. Never changes.
-const SEVENTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, etcd);
-
-/// Bytes of it in version 8 of the ABI. Never changes.
-const EIGHTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, topology);
-
-/// Bytes of it in version 10 of the ABI. Never changes.
-const TENTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, entry);
-
-impl Growing for NetworkOptions {
-    const NAME: &'static str = "NetworkOptions";
-    const EARLIER: &'static [usize] = &[
-        TENTH_VERSION_BYTES,
-        EIGHTH_VERSION_BYTES,
-        SEVENTH_VERSION_BYTES,
-        SIXTH_VERSION_BYTES,
-        FIFTH_VERSION_BYTES,
-        FOURTH_VERSION_BYTES,
-        THIRD_VERSION_BYTES,
-        FIRST_VERSION_BYTES,
-    ];
+impl Growing for MmnOptions {
+    const NAME: &'static str = "MmnOptions";
+    const EARLIER: &'static [usize] = &[];
 }
 
-impl Default for NetworkOptions {
+impl Default for MmnOptions {
     fn default() -> Self {
-        const MEMBER_HOLD_MS: u32 = DEFAULT_MEMBER_HOLD.as_millis() as u32;
-        const QUEUE_MESSAGES: u16 = DEFAULT_QUEUE_MESSAGES as u16;
+        const CLASSIC: NetworkConfigFFI = NetworkConfigFFI::DEFAULT;
+        const QUEUE_MESSAGES: u32 = DEFAULT_QUEUE_MESSAGES as u32;
         Self {
             struct_size: size_of::<Self>() as u32,
-            config: NetworkConfigFFI {
-                send_queue_capacity: QUEUE_MESSAGES,
-                incoming_queue_capacity: QUEUE_MESSAGES,
-                ..NetworkConfigFFI::default()
-            },
+            strategy: MMN_STRATEGY_RAFT,
+            on_event: None,
+            user_data: ptr::null_mut(),
+            drop_fn: None,
             bind_address: ptr::null(),
             secret: ptr::null(),
             identity_key: ptr::null(),
-            secret_length: 0,
-            identity_key_length: 0,
-            member_hold_ms: MEMBER_HOLD_MS,
-            queue_bytes: DEFAULT_QUEUE_BYTES as u32,
-            strategy: MMN_STRATEGY_RAFT,
-            priority: 0,
-            bind_port: 0,
-            discovery_mode: MMN_DISCOVERY_OFF,
-            dispatch_mode: MMN_DISPATCH_THREAD,
-            merge_policy: MMN_MERGE_LARGEST_SIDE,
-            set_leader_authority: MMN_AUTHORITY_ANYONE,
-            host_mode: MMN_HOST_MODE_OFF,
-            eligible: 1,
             state_directory: ptr::null(),
             trace_path: ptr::null(),
-            quorum_policy: MMN_QUORUM_DYNAMIC,
-            quorum_voters: 0,
-            strategy_flags: 0,
-            reserved: 0,
-            max_peers: 0,
-            reserved2: 0,
             quorum_roster: ptr::null(),
             seeded: ptr::null(),
             etcd: ptr::null(),
+            secret_length: 0,
+            identity_key_length: 0,
+            is_default: 0,
+            dispatch_mode: MMN_DISPATCH_THREAD.into(),
+            bind_port: 0,
+            discovery_mode: MMN_DISCOVERY_OFF.into(),
+            mdns_port: CLASSIC.mdns_port.into(),
+            max_connections: CLASSIC.max_connections.into(),
+            max_peers: 0,
+            max_message_size: CLASSIC.max_message_size,
+            send_queue_capacity: QUEUE_MESSAGES,
+            incoming_queue_capacity: QUEUE_MESSAGES,
+            queue_bytes: DEFAULT_QUEUE_BYTES as u32,
+            compression_threshold: CLASSIC.compression_threshold,
+            heartbeat_interval_ms: CLASSIC.heartbeat_interval_ms.into(),
+            heartbeat_timeout_multiplier: CLASSIC.heartbeat_timeout_multiplier.into(),
+            election_timeout_min_ms: CLASSIC.election_timeout_min_ms.into(),
+            election_timeout_max_ms: CLASSIC.election_timeout_max_ms.into(),
+            reconnect_initial_ms: CLASSIC.reconnect_initial_ms.into(),
+            reconnect_max_ms: CLASSIC.reconnect_max_ms,
+            reconnect_max_retries: CLASSIC.reconnect_max_retries.into(),
+            auto_reconnect: 1,
+            member_hold_ms: DEFAULT_MEMBER_HOLD.as_millis() as u32,
+            handshake_timeout_ms: CLASSIC.handshake_timeout_ms.into(),
+            write_timeout_ms: CLASSIC.write_timeout_ms.into(),
+            auto_election: 1,
+            eligible: 1,
+            priority: 0,
+            manual_override_recovery: MMN_RECOVERY_HOLD.into(),
+            set_leader_authority: MMN_AUTHORITY_ANYONE.into(),
+            merge_policy: MMN_MERGE_LARGEST_SIDE.into(),
+            quorum_policy: MMN_QUORUM_DYNAMIC,
+            quorum_voters: 0,
+            strategy_flags: 0,
+            host_mode: MMN_HOST_MODE_OFF.into(),
             topology: MMN_TOPOLOGY_MESH,
-            reserved3: 0,
             entry: MMN_ENTRY_ANY,
             yield_after_ms: 0,
+            centralized_auto_forward: 1,
+            startup_grace_ms: 15000,
+            sample_interval_ms: 1000,
+            alive_threshold_ms: 10000,
+            election_duration_ms: 5000,
+            reserved: 0,
         }
     }
 }
@@ -265,57 +319,21 @@ impl Default for NetworkOptions {
 /// `options` is NULL, or points to struct_size writable bytes, the first four of which are
 /// struct_size.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn GetDefaultNetworkOptions(options: *mut NetworkOptions) -> i32 {
-    command("GetDefaultNetworkOptions", || {
+pub unsafe extern "C" fn mmn_default_options(options: *mut MmnOptions) -> i32 {
+    command("mmn_default_options", || {
         // SAFETY: the caller's promise, passed on.
         unsafe {
-            fill("options", options, |struct_size| NetworkOptions {
+            fill("options", options, |struct_size| MmnOptions {
                 struct_size,
-                ..NetworkOptions::default()
+                ..MmnOptions::default()
             })
         }
     })
 }
 
-/// Opens the process's room as InitializeNetwork does, with the given options.
-///
-/// The library reads `options` during the call only. A NULL `options`, an invalid struct_size or an
-/// invalid field is MMN_INVALID_ARGUMENT; GetLastErrorMessage names the first such field.
-///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_ALREADY_INITIALIZED, MMN_NOT_SUPPORTED (this build
-/// does not have the strategy), MMN_CONNECTION_FAILED (the address or the port cannot be bound;
-/// GetLastErrorMessage names both) or MMN_INTERNAL_ERROR.
-///
-/// # Safety
-/// Both strings are NULL or end with a NUL. `options` is NULL, or points to struct_size readable
-/// bytes, the first four of which are struct_size. What its pointers refer to is readable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn InitializeNetworkWithOptions(
-    peer_id: *const c_char,
-    session_id: *const c_char,
-    options: *const NetworkOptions,
-) -> i32 {
-    command("InitializeNetworkWithOptions", || {
-        // SAFETY: the caller's promise, passed on.
-        let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
-        // SAFETY: as above.
-        let session = unsafe { session_id_argument("session_id", session_id) }?;
-        // SAFETY: as above.
-        let options = unsafe { read("options", options) }?;
-        // SAFETY: as above.
-        let pointed = unsafe { Pointed::read(&options) }?;
-        refuse_second_room()?;
-        supported(&options)?;
-        Ok(runtime::initialize(
-            peer,
-            session,
-            config(&options, pointed)?,
-        )?)
-    })
-}
-
-/// Strings that hosts may point to: an address, "", no UTF-8, an address in another notation, a list with a control
-/// character, a list that is both a roster and a list of seeds, endpoints of etcd, and a prefix of its keys.
+/// Strings that hosts may point to: an address, "", no UTF-8, an address in another notation, a
+/// list with a control character, a list that is both a roster and a list of seeds, endpoints of
+/// etcd, and a prefix of its keys.
 #[cfg(any(test, feature = "fuzzing"))]
 const TEXTS: [&[u8]; 8] = [
     b"127.0.0.1\0",
@@ -328,9 +346,9 @@ const TEXTS: [&[u8]; 8] = [
     b"rooms/here\0",
 ];
 
-/// A fuzz target: a struct of any size with any values in it becomes settings, or a sentence. The first two bytes are
-/// its size. The bytes that it does not hold become a `SeededOptions` for its pointer to one, likewise, and then an
-/// `EtcdOptions`.
+/// A fuzz target: a struct of any size with any values in it becomes settings, or a sentence. The
+/// first two bytes are its size. The bytes that it does not hold become a `SeededOptions` for its
+/// pointer to one, likewise, and then an `EtcdOptions`.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check(input: &[u8]) {
     let Some((size, fields)) = input.split_first_chunk::<2>() else {
@@ -353,17 +371,17 @@ pub(crate) fn check(input: &[u8]) {
     }
     etcd[..4].copy_from_slice(&etcd_size.to_ne_bytes());
     for (offset, length) in [
-        (std::mem::offset_of!(NetworkOptions, bind_address), None),
-        (std::mem::offset_of!(NetworkOptions, state_directory), None),
-        (std::mem::offset_of!(NetworkOptions, trace_path), None),
-        (std::mem::offset_of!(NetworkOptions, quorum_roster), None),
+        (std::mem::offset_of!(MmnOptions, bind_address), None),
+        (std::mem::offset_of!(MmnOptions, state_directory), None),
+        (std::mem::offset_of!(MmnOptions, trace_path), None),
+        (std::mem::offset_of!(MmnOptions, quorum_roster), None),
         (
-            std::mem::offset_of!(NetworkOptions, secret),
-            Some(std::mem::offset_of!(NetworkOptions, secret_length)),
+            std::mem::offset_of!(MmnOptions, secret),
+            Some(std::mem::offset_of!(MmnOptions, secret_length)),
         ),
         (
-            std::mem::offset_of!(NetworkOptions, identity_key),
-            Some(std::mem::offset_of!(NetworkOptions, identity_key_length)),
+            std::mem::offset_of!(MmnOptions, identity_key),
+            Some(std::mem::offset_of!(MmnOptions, identity_key_length)),
         ),
     ] {
         let Some(chosen) = point(&mut given, offset, text_of) else {
@@ -379,16 +397,16 @@ pub(crate) fn check(input: &[u8]) {
             length.copy_from_slice(&len.to_ne_bytes());
         }
     }
-    let offset = std::mem::offset_of!(NetworkOptions, seeded);
+    let offset = std::mem::offset_of!(MmnOptions, seeded);
     point(&mut given, offset, |_| seeded.as_ptr());
-    let offset = std::mem::offset_of!(NetworkOptions, etcd);
+    let offset = std::mem::offset_of!(MmnOptions, etcd);
     point(&mut given, offset, |_| etcd.as_ptr());
     given[..4].copy_from_slice(&size.to_ne_bytes());
-    let options = given.as_ptr().cast::<NetworkOptions>();
+    let options = given.as_ptr().cast::<MmnOptions>();
     // SAFETY: `struct_size` bytes, at least four, and pointers as above.
     let read = unsafe { read("options", options) };
     let Ok(options) = read else {
-        assert!(!(FIRST_VERSION_BYTES..=MAX_STRUCT_BYTES).contains(&given.len()));
+        assert!(!(size_of::<MmnOptions>()..=MAX_STRUCT_BYTES).contains(&given.len()));
         return;
     };
     // SAFETY: as above.
@@ -400,10 +418,10 @@ pub(crate) fn check(input: &[u8]) {
     // Conversely, the defaults must not write beyond the size.
     let mut defaults = vec![0x5a_u8; bytes(size).max(4)];
     defaults[..4].copy_from_slice(&size.to_ne_bytes());
-    let pointer = defaults.as_mut_ptr().cast::<NetworkOptions>();
+    let pointer = defaults.as_mut_ptr().cast::<MmnOptions>();
     // SAFETY: `struct_size` bytes that can be written.
-    let code = unsafe { GetDefaultNetworkOptions(pointer) };
-    let right = (FIRST_VERSION_BYTES..=MAX_STRUCT_BYTES).contains(&bytes(size));
+    let code = unsafe { mmn_default_options(pointer) };
+    let right = (size_of::<MmnOptions>()..=MAX_STRUCT_BYTES).contains(&bytes(size));
     assert_eq!(
         code == crate::ffi::codes::MMN_OK,
         right,
@@ -411,8 +429,8 @@ pub(crate) fn check(input: &[u8]) {
     );
 }
 
-/// A struct of `size` bytes, at least four, filled from `fields` behind its size, and the rest of `fields`. Exactly as
-/// long as its size, so that a sanitizer notices a read beyond it.
+/// A struct of `size` bytes, at least four, filled from `fields` behind its size, and the rest of
+/// `fields`. Exactly as long as its size, so that a sanitizer notices a read beyond it.
 #[cfg(any(test, feature = "fuzzing"))]
 fn any_struct(size: [u8; 2], fields: &[u8]) -> (u32, Vec<u8>, &[u8]) {
     let size = u32::from(u16::from_le_bytes(size));
@@ -422,8 +440,8 @@ fn any_struct(size: [u8; 2], fields: &[u8]) -> (u32, Vec<u8>, &[u8]) {
     (size, given, rest)
 }
 
-/// Replaces the bytes at `offset`, if the struct has them, with a pointer that a host may pass: NULL, or the result of
-/// `target` for the first of these bytes. Returns that byte.
+/// Replaces the bytes at `offset`, if the struct has them, with a pointer that a host may pass:
+/// NULL, or the result of `target` for the first of these bytes. Returns that byte.
 #[cfg(any(test, feature = "fuzzing"))]
 fn point(given: &mut [u8], offset: usize, target: impl FnOnce(u8) -> *const u8) -> Option<u8> {
     let place = given.get_mut(offset..offset + size_of::<usize>())?;
@@ -441,18 +459,19 @@ fn text_of(chosen: u8) -> *const u8 {
     TEXTS[usize::from(chosen) % TEXTS.len()].as_ptr()
 }
 
-/// First inputs of the fuzz target with a `SeededOptions`: a valid one, and some with an invalid field.
+/// First inputs of the fuzz target with a `SeededOptions`: a valid one, and some with an invalid
+/// field.
 #[cfg(test)]
 pub(crate) fn seeded_inputs() -> Vec<Vec<u8>> {
     // The list that is both a roster and a list of seeds.
     const LIST: usize = 69;
     let list = ptr::without_provenance(LIST);
-    let options = NetworkOptions {
+    let options = MmnOptions {
         strategy: MMN_STRATEGY_SEEDED,
         state_directory: list,
         quorum_roster: list,
         seeded: ptr::without_provenance(LIST),
-        ..NetworkOptions::default()
+        ..MmnOptions::default()
     };
     let right = SeededOptions {
         is_seed: 1,
@@ -488,10 +507,10 @@ pub(crate) fn etcd_inputs() -> Vec<Vec<u8>> {
     // The endpoints, and the prefix.
     const ENDPOINTS: usize = 70;
     const PREFIX: usize = 71;
-    let options = NetworkOptions {
+    let options = MmnOptions {
         strategy: MMN_STRATEGY_ETCD,
         etcd: ptr::without_provenance(ENDPOINTS),
-        ..NetworkOptions::default()
+        ..MmnOptions::default()
     };
     let right = EtcdOptions {
         endpoints: ptr::without_provenance(ENDPOINTS),

@@ -3,10 +3,11 @@
 use std::ffi::c_char;
 
 use super::arguments::{checked_peer_id, payload, peer_id as peer_id_argument, text};
-use super::guard::{command, query, room};
+use super::guard::{command, opened, query};
+use super::lifecycle::MmnRoom;
 use super::strings::hand_out;
 use crate::error::ConnectError;
-use crate::runtime;
+use crate::registry::{self, Handle};
 use crate::snapshot::PeerView;
 use crate::target::parse_pasted_target;
 
@@ -28,82 +29,69 @@ use crate::target::parse_pasted_target;
 /// # Safety
 /// `addr` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ConnectToPeer(addr: *const c_char) -> i32 {
-    command("ConnectToPeer", || {
+pub unsafe extern "C" fn mmn_connect(room: MmnRoom, addr: *const c_char) -> i32 {
+    command("mmn_connect", || {
         // SAFETY: the caller's promise, passed on.
         let text = unsafe { text("addr", addr) }?;
         let target = parse_pasted_target(text).map_err(ConnectError::from)?;
-        Ok(room("ConnectToPeer")?.connect(text, target)?)
+        Ok(opened(room)?.connect(text, target)?)
     })
 }
 
 /// Closes the connection to a peer. Messages accepted for it get up to 1 second to arrive. Neither
-/// side dials the other again until one of them calls ConnectToPeer. An earlier ConnectToPeer of
-/// this node that reaches the peer only now ends with MMN_REJECTED. An unknown id is MMN_OK. In a
-/// room with a fixed host, the room ends for the guest of the two.
+/// side dials the other again until one of them calls mmn_connect. An earlier mmn_connect of this
+/// node that reaches the peer only now ends with MMN_REJECTED. An unknown id is MMN_OK. In a room
+/// with a fixed host, the room ends for the guest of the two.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT (not an id, or this node's own) or MMN_NOT_INITIALIZED.
-///
-/// # Safety
-/// `peer_id` is NULL or ends with a NUL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn DisconnectPeer(peer_id: *const c_char) -> i32 {
-    command("DisconnectPeer", || {
-        // SAFETY: the caller's promise, passed on.
-        let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
-        Ok(room("DisconnectPeer")?.disconnect(&peer)?)
-    })
-}
-
-/// Closes the connection to a peer as DisconnectPeer does, with a reason for its host: `code` and the
-/// `length` bytes at `data` (at most 3072) come with MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both
-/// ends, and with MMN_EVENT_ROOM_ENDED (MMN_END_DISCONNECTED) where the room ends. A peer that is
-/// reconnecting is not notified.
+/// `code` and the `length` bytes at `data` (at most 3072) are for the hosts: they come with
+/// MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both ends, and with MMN_EVENT_ROOM_ENDED
+/// (MMN_END_DISCONNECTED) where the room ends. A peer that is reconnecting does not receive them.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT (`peer_id` is not an id, or this node's own; `length` is
-/// above 3072) or MMN_NOT_INITIALIZED. Since ABI version 10.
+/// above 3072) or MMN_NOT_INITIALIZED.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL. `data` points to `length` readable bytes, or may be NULL
 /// when `length` is 0.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn DisconnectPeerEx(
+pub unsafe extern "C" fn mmn_disconnect(
+    room: MmnRoom,
     peer_id: *const c_char,
     code: i32,
     data: *const u8,
     length: i32,
 ) -> i32 {
-    command("DisconnectPeerEx", || {
+    command("mmn_disconnect", || {
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
         // SAFETY: the caller's promise, passed on.
         let bytes = unsafe { payload(data, length) }?;
-        Ok(room("DisconnectPeerEx")?.disconnect_with(&peer, code, bytes)?)
+        Ok(opened(room)?.disconnect_with(&peer, code, bytes)?)
     })
 }
 
-/// An address that other members can pass to ConnectToPeer: the bound port at this machine's best
-/// address, the first of GetLocalAddresses. NULL when no room is open.
+/// An address that other members can pass to mmn_connect: the bound port at this machine's best
+/// address, the first of mmn_local_addresses. NULL when no room is open.
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetLocalAddr() -> *const c_char {
-    query("GetLocalAddr", || {
-        Ok(hand_out(room("GetLocalAddr")?.local_address()))
+pub extern "C" fn mmn_local_address(room: MmnRoom) -> *const c_char {
+    query("mmn_local_address", || {
+        Ok(hand_out(opened(room)?.local_address()))
     })
 }
 
-/// All addresses that other members can pass to ConnectToPeer, one a line: the address, a blank, and
+/// All addresses that other members can pass to mmn_connect, one a line: the address, a blank, and
 /// the name of the interface, which may contain blanks. At most 64, the likeliest first: IPv4
-/// addresses of networks before IPv6 ones, both before those of tunnels, VPNs and bridges to virtual
-/// machines. A loopback address only if the machine has no other. An address behind a router works
-/// from inside its network only. NULL when no room is open.
+/// addresses of networks before IPv6 ones, both before those of tunnels, VPNs and bridges to
+/// virtual machines. A loopback address only if the machine has no other. An address behind a
+/// router works from inside its network only. NULL when no room is open.
 ///
 /// The string is valid until this thread's next call that returns a string. Since ABI version 11.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetLocalAddresses() -> *const c_char {
-    query("GetLocalAddresses", || {
-        let addresses = room("GetLocalAddresses")?.local_addresses();
+pub extern "C" fn mmn_local_addresses(room: MmnRoom) -> *const c_char {
+    query("mmn_local_addresses", || {
+        let addresses = opened(room)?.local_addresses();
         let lines: Vec<_> = addresses
             .iter()
             .map(|(address, interface)| format!("{address} {interface}"))
@@ -116,30 +104,28 @@ pub extern "C" fn GetLocalAddresses() -> *const c_char {
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetLocalPeerId() -> *const c_char {
-    query("GetLocalPeerId", || {
-        Ok(hand_out(room("GetLocalPeerId")?.peer_id()))
-    })
+pub extern "C" fn mmn_local_id(room: MmnRoom) -> *const c_char {
+    query("mmn_local_id", || Ok(hand_out(opened(room)?.peer_id())))
 }
 
 /// The room's session id. NULL when no room is open.
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetSessionId() -> *const c_char {
-    query("GetSessionId", || {
-        Ok(hand_out(room("GetSessionId")?.session_id()))
+pub extern "C" fn mmn_session_id(room: MmnRoom) -> *const c_char {
+    query("mmn_session_id", || {
+        Ok(hand_out(opened(room)?.session_id()))
     })
 }
 
 /// The number of connected peers, without this node. -1 when no room is open.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetPeerCount() -> i32 {
-    if let Some(connected) = runtime::glance().connected() {
+pub extern "C" fn mmn_peer_count(room: MmnRoom) -> i32 {
+    if let Some(connected) = Handle::from_number(room).and_then(registry::connected) {
         return i32::try_from(connected).unwrap_or(i32::MAX);
     }
-    query("GetPeerCount", || {
-        let connected = room("GetPeerCount")?.snapshot().connected;
+    query("mmn_peer_count", || {
+        let connected = opened(room)?.snapshot().connected;
         Ok(i32::try_from(connected).unwrap_or(i32::MAX))
     })
 }
@@ -149,40 +135,40 @@ pub extern "C" fn GetPeerCount() -> i32 {
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetPeerList() -> *const c_char {
-    query("GetPeerList", || {
-        Ok(hand_out(&room("GetPeerList")?.snapshot().peer_list))
+pub extern "C" fn mmn_peers(room: MmnRoom) -> *const c_char {
+    query("mmn_peers", || {
+        Ok(hand_out(&opened(room)?.snapshot().peer_list))
     })
 }
 
-/// The ids of the members of the room, without this node: the peers in GetPeerList and the
-/// reconnecting ones, sorted as bytes, joined by '\n'. GetPeerStatus distinguishes them. "" if there
-/// are none, NULL when no room is open.
+/// The ids of the members of the room, without this node: the peers in mmn_peers and the
+/// reconnecting ones, sorted as bytes, joined by '\n'. mmn_peer_status distinguishes them. "" if
+/// there are none, NULL when no room is open.
 ///
 /// The string is valid until this thread's next call that returns a string. Since ABI version 10.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetMembers() -> *const c_char {
-    query("GetMembers", || {
-        Ok(hand_out(&room("GetMembers")?.snapshot().member_list))
+pub extern "C" fn mmn_members(room: MmnRoom) -> *const c_char {
+    query("mmn_members", || {
+        Ok(hand_out(&opened(room)?.snapshot().member_list))
     })
 }
 
-/// The address of a peer, for ConnectToPeer: the IP address at which this node's link reaches it,
+/// The address of a peer, for mmn_connect: the IP address at which this node's link reaches it,
 /// with the port on which it accepts links. While the peer is reconnecting, that of its last link.
 /// NULL when the peer is neither connected nor reconnecting, `peer_id` is not an id, or no room is
-/// open; the last two set GetLastErrorCode.
+/// open; the last two set mmn_last_error_code.
 ///
 /// The string is valid until this thread's next call that returns a string. Since ABI version 10.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn GetPeerAddress(peer_id: *const c_char) -> *const c_char {
-    query("GetPeerAddress", || {
+pub unsafe extern "C" fn mmn_peer_address(room: MmnRoom, peer_id: *const c_char) -> *const c_char {
+    query("mmn_peer_address", || {
         // SAFETY: the caller's promise, passed on.
         let text = unsafe { text("peer_id", peer_id) }?;
         let peer = checked_peer_id("peer_id", text)?;
-        let room = room("GetPeerAddress")?;
+        let room = opened(room)?;
         let snapshot = room.snapshot();
         let address = snapshot.peer(peer.as_str()).and_then(|peer| peer.address);
         Ok(address.map_or(std::ptr::null(), hand_out))
@@ -195,22 +181,23 @@ pub unsafe extern "C" fn GetPeerAddress(peer_id: *const c_char) -> *const c_char
 /// node's own: another member gives the peer another index. NetworkEvent.peer_index has it, too.
 ///
 /// Returns 0 for this node, when the peer is unknown, `peer_id` is not an id, or no room is open;
-/// the last two set GetLastErrorCode. Since ABI version 10.
+/// the last two set mmn_last_error_code. Since ABI version 10.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn GetPeerIndex(peer_id: *const c_char) -> u32 {
-    query("GetPeerIndex", || {
+pub unsafe extern "C" fn mmn_peer_index(room: MmnRoom, peer_id: *const c_char) -> u32 {
+    query("mmn_peer_index", || {
         // SAFETY: the caller's promise, passed on.
         let text = unsafe { text("peer_id", peer_id) }?;
-        let known = runtime::room().map_or(0, |room| room.dispatch().indices().of(text));
+        let found = Handle::from_number(room).and_then(registry::room);
+        let known = found.map_or(0, |room| room.dispatch().indices().of(text));
         if known != 0 {
             return Ok(known);
         }
         // The id of a known peer is valid. Only others need the check, which allocates.
         checked_peer_id("peer_id", text)?;
-        room("GetPeerIndex")?;
+        opened(room)?;
         Ok(0)
     })
 }
@@ -220,35 +207,35 @@ pub unsafe extern "C" fn GetPeerIndex(peer_id: *const c_char) -> u32 {
 ///
 /// The string is valid until this thread's next call that returns a string. Since ABI version 10.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetPeerIdByIndex(index: u32) -> *const c_char {
-    query("GetPeerIdByIndex", || {
-        let peer = room("GetPeerIdByIndex")?.dispatch().indices().peer(index);
+pub extern "C" fn mmn_peer_id(room: MmnRoom, index: u32) -> *const c_char {
+    query("mmn_peer_id", || {
+        let peer = opened(room)?.dispatch().indices().peer(index);
         Ok(peer.map_or(std::ptr::null(), hand_out))
     })
 }
 
 /// The smoothed round-trip time to a peer, in milliseconds, rounded up. -1 when it is not measured
 /// yet, the peer is unknown, `peer_id` is not an id, or no room is open; the last two set
-/// GetLastErrorCode.
+/// mmn_last_error_code.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn GetPeerRTT(peer_id: *const c_char) -> i32 {
+pub unsafe extern "C" fn mmn_peer_rtt_ms(room: MmnRoom, peer_id: *const c_char) -> i32 {
     // SAFETY: the caller's promise, passed on.
-    unsafe { query_peer("GetPeerRTT", peer_id, rtt_ms) }
+    unsafe { query_peer("mmn_peer_rtt_ms", room, peer_id, rtt_ms) }
 }
 
 /// The state of the link to a peer: MMN_PEER_CONNECTED, MMN_PEER_RECONNECTING or
 /// MMN_PEER_HANDSHAKING. -1 when the peer is unknown, `peer_id` is not an id, or no room is open;
-/// the last two set GetLastErrorCode.
+/// the last two set mmn_last_error_code.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn GetPeerStatus(peer_id: *const c_char) -> i32 {
+pub unsafe extern "C" fn mmn_peer_status(room: MmnRoom, peer_id: *const c_char) -> i32 {
     // SAFETY: the caller's promise, passed on.
-    unsafe { query_peer("GetPeerStatus", peer_id, |peer| peer.status as i32) }
+    unsafe { query_peer("mmn_peer_status", room, peer_id, |peer| peer.status as i32) }
 }
 
 const UNKNOWN: i32 = -1;
@@ -266,20 +253,21 @@ fn rtt_ms(peer: &PeerView) -> i32 {
 /// `peer_id` is NULL or ends with a NUL.
 unsafe fn query_peer(
     function: &str,
+    room: MmnRoom,
     peer_id: *const c_char,
     answer: impl FnOnce(&PeerView) -> i32,
 ) -> i32 {
     query(function, || {
         // SAFETY: the caller's promise, passed on.
         let text = unsafe { text("peer_id", peer_id) }?;
-        if let Some(room) = runtime::room()
+        if let Some(room) = Handle::from_number(room).and_then(registry::room)
             && let Some(peer) = room.snapshot().peer(text)
         {
             return Ok(answer(peer));
         }
         // The id of a known peer is valid. Only others need the check, which allocates.
         checked_peer_id("peer_id", text)?;
-        room(function)?;
+        opened(room)?;
         Ok(UNKNOWN)
     })
 }

@@ -6,7 +6,8 @@ use std::ptr;
 use super::arguments::{checked_peer_id, text};
 use super::events::member_state;
 use super::growing::{Growing, fill};
-use super::guard::{command, query, room};
+use super::guard::{command, opened, query};
+use super::lifecycle::MmnRoom;
 use super::values::*;
 use crate::config::ConfigError;
 use crate::core::election::extra::Cluster;
@@ -16,7 +17,7 @@ use crate::core::election::seeded::Intervals;
 ///
 ///     SeededOptions seeded = {0};
 ///     seeded.struct_size = sizeof seeded;
-///     GetDefaultSeededOptions(MMN_SEEDED_PROFILE_LAN, &seeded);
+///     mmn_default_seeded_options(MMN_SEEDED_PROFILE_LAN, &seeded);
 ///
 /// The default of each field is in brackets, for MMN_SEEDED_PROFILE_WAN and MMN_SEEDED_PROFILE_LAN.
 /// The five intervals are the same for all members of a room. Since ABI version 7.
@@ -25,9 +26,10 @@ use crate::core::election::seeded::Intervals;
 pub struct SeededOptions {
     /// sizeof(SeededOptions) as the host was compiled, in bytes.
     pub struct_size: u32,
-    /// Whether this member is a seed: 0 is no, else yes [0]. The id of a seed must be on quorum_roster.
+    /// Whether this member is a seed: 0 is no, else yes [0]. The id of a seed must be on
+    /// quorum_roster.
     pub is_seed: u32,
-    /// The addresses of the seeds, 1 to MMN_MAX_SEEDS, one per line, each as ConnectToPeer takes
+    /// The addresses of the seeds, 1 to MMN_MAX_SEEDS, one per line, each as mmn_connect takes
     /// it. Spaces around a line and empty lines are ignored. A seed may list itself. The library
     /// dials them, and dials them again for as long as it needs them. Required [NULL].
     pub seeds: *const c_char,
@@ -96,8 +98,11 @@ impl Growing for SeededOptions {
 /// `options` is NULL, or points to struct_size writable bytes, the first four of which are
 /// struct_size.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn GetDefaultSeededOptions(profile: u32, options: *mut SeededOptions) -> i32 {
-    command("GetDefaultSeededOptions", || {
+pub unsafe extern "C" fn mmn_default_seeded_options(
+    profile: u32,
+    options: *mut SeededOptions,
+) -> i32 {
+    command("mmn_default_seeded_options", || {
         let intervals = match profile {
             MMN_SEEDED_PROFILE_WAN => Intervals::default(),
             MMN_SEEDED_PROFILE_LAN => Intervals::LAN,
@@ -121,18 +126,18 @@ pub unsafe extern "C" fn GetDefaultSeededOptions(profile: u32, options: *mut See
 
 /// The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and
 /// MMN_MEMBER_INIT for every peer that is not in the cluster. -1 when `peer_id` is not an id, no
-/// room is open (both set GetLastErrorCode), or the room's strategy is not MMN_STRATEGY_SEEDED.
+/// room is open (both set mmn_last_error_code), or the room's strategy is not MMN_STRATEGY_SEEDED.
 /// Since ABI version 7.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn GetMemberState(peer_id: *const c_char) -> i32 {
-    query("GetMemberState", || {
+pub unsafe extern "C" fn mmn_member_state(room: MmnRoom, peer_id: *const c_char) -> i32 {
+    query("mmn_member_state", || {
         // SAFETY: the caller's promise, passed on.
         let text = unsafe { text("peer_id", peer_id) }?;
         checked_peer_id("peer_id", text)?;
-        let snapshot = room("GetMemberState")?.snapshot();
+        let snapshot = opened(room)?.snapshot();
         let cluster = snapshot.cluster.as_ref();
         Ok(cluster.map_or(-1, |cluster| member_state(cluster.state_of(text))))
     })
@@ -142,9 +147,9 @@ pub unsafe extern "C" fn GetMemberState(peer_id: *const c_char) -> i32 {
 /// cluster, and after it left one whose leader was lost for good. -1 when no room is open or its
 /// strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetClusterVersion() -> i64 {
-    query("GetClusterVersion", || {
-        let snapshot = room("GetClusterVersion")?.snapshot();
+pub extern "C" fn mmn_cluster_version(room: MmnRoom) -> i64 {
+    query("mmn_cluster_version", || {
+        let snapshot = opened(room)?.snapshot();
         let version = |cluster: &Cluster| i64::try_from(cluster.version).unwrap_or(i64::MAX);
         Ok(snapshot.cluster.as_ref().map_or(-1, version))
     })

@@ -2,7 +2,7 @@
 //! pass: NULL, no UTF-8, too long, negative lengths, structs of any size, unknown flags. Pointers are valid where the
 //! header demands it, so that a sanitizer finds faults of the library only.
 //!
-//! The process opens one room at a time, alone, in poll mode or not. Every answer must be a known code, and none that
+//! The process opens rooms, each alone, in poll mode or not. Every answer must be a known code, and none that
 //! of a panic.
 
 use std::ffi::{CStr, c_char, c_void};
@@ -10,9 +10,9 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::callbacks::*;
+use super::classic::*;
 use super::codes::*;
 use super::config::NetworkConfigFFI;
-use super::delivery::*;
 use super::errors::*;
 use super::etcd::*;
 use super::events::*;
@@ -22,6 +22,7 @@ use super::leader::*;
 use super::lifecycle::*;
 use super::logs::*;
 use super::members::*;
+use super::old::*;
 use super::options::*;
 use super::peers::*;
 use super::seeded::*;
@@ -40,6 +41,19 @@ const MAX_DATA_BYTES: usize = 300_000;
 /// Length of a string without a NUL: the library may read no more than these bytes.
 const ENDLESS_BYTES: usize = 64 * 1024;
 
+/// Functions whose answer may be a number above 0, and -1 without an error.
+const COUNTS: [&str; 9] = [
+    "mmn_poll",
+    "mmn_generate_identity_key",
+    "mmn_broadcast",
+    "mmn_peer_count",
+    "mmn_peer_rtt_ms",
+    "mmn_peer_status",
+    "mmn_member_state",
+    "mmn_strategy",
+    "mmn_max_datagram_size",
+];
+
 /// Numbers of handlers registered with user data, and of those released.
 static HELD: AtomicU32 = AtomicU32::new(0);
 static DROPPED: AtomicU32 = AtomicU32::new(0);
@@ -55,6 +69,12 @@ struct Host<'a> {
     etcd: EtcdOptions,
     rooms: u32,
     level: i32,
+    /// Where the next room's number is written.
+    opened: MmnRoom,
+    /// The rooms that it has opened, closed ones too.
+    handles: Vec<MmnRoom>,
+    /// Whether the present call passes a handler of events.
+    offers_handler: bool,
 }
 
 /// The result of a function.
@@ -89,14 +109,21 @@ impl From<i64> for Answer {
     }
 }
 
+impl From<u64> for Answer {
+    fn from(room: u64) -> Self {
+        assert!(room < 1 << 53, "{room} is no room");
+        Self::Number(room.cast_signed())
+    }
+}
+
 impl From<*const c_char> for Answer {
     fn from(text: *const c_char) -> Self {
         Self::Text(text)
     }
 }
 
-/// Takes the calls that the build generates from the exported functions: their names, and the method that makes each
-/// argument.
+/// Takes the calls that the build generates from the exported functions: their names, and the
+/// method that makes each argument.
 macro_rules! calls {
     (|$host:ident| $($name:ident ( $($argument:expr),* );)*) => {
         pub(crate) const CALLED: &[&str] = &[$(stringify!($name)),*];
@@ -127,6 +154,9 @@ pub(crate) fn check(bytes: &[u8]) {
         etcd: EtcdOptions::default(),
         rooms: 0,
         level: 0,
+        opened: 0,
+        handles: Vec::new(),
+        offers_handler: false,
     };
     for _ in 0..MAX_CALLS {
         if host.chance.is_spent() {
@@ -134,16 +164,33 @@ pub(crate) fn check(bytes: &[u8]) {
         }
         let n = host.chance.byte().into();
         let name: &str = CALLED[n % CALLED.len()];
-        if name.starts_with("Initialize") {
+        if name.starts_with("Initialize") || name == "mmn_open" {
             if host.rooms == MAX_ROOMS {
                 continue;
             }
             host.rooms += 1;
         }
-        answered(name, call(n, &mut host));
+        (host.opened, host.offers_handler) = (0, false);
+        let answer = call(n, &mut host);
+        // The library takes a handler if the call succeeds.
+        let is_taken = host.offers_handler && matches!(answer, Answer::Code(MMN_OK));
+        HELD.fetch_add(is_taken.into(), Ordering::SeqCst);
+        answered(name, answer);
+        host.handles
+            .extend((host.opened != 0).then_some(host.opened));
+    }
+    for room in host.handles {
+        let open = mmn_is_open(room);
+        let code = mmn_close(room);
+        assert!(open == 0 || code == MMN_OK, "{room}: {code}");
+        assert_eq!(
+            (mmn_is_open(room), mmn_close(room)),
+            (0, MMN_NOT_INITIALIZED)
+        );
     }
     let open = IsNetworkInitialized();
-    assert_eq!(ShutdownNetwork() == MMN_OK, open == 1);
+    let code = ShutdownNetwork();
+    assert!(open == 0 || code == MMN_OK, "{code}");
     assert_eq!(IsNetworkInitialized(), 0);
     // SAFETY: no callback is passed.
     unsafe {
@@ -163,10 +210,12 @@ fn answered(name: &str, answer: Answer) {
             assert_ne!(code, MMN_INTERNAL_ERROR, "{name}: {}", last_error());
             let count = code > 0
                 && (["PollEvents", "GenerateIdentityKey"].contains(&name)
-                    || name.starts_with("Get"));
+                    || name.starts_with("Get")
+                    || COUNTS.contains(&name));
             assert!((-21..=0).contains(&code) || count, "{name} gave {code}");
-            if code < 0 && name != "GetLastErrorCode" && !name.starts_with("Get") {
-                assert_eq!(GetLastErrorCode(), code, "{name}");
+            let is_query = name.starts_with("Get") || COUNTS.contains(&name);
+            if code < 0 && name != "mmn_last_error_code" && !is_query {
+                assert_eq!(mmn_last_error_code(), code, "{name}");
                 let sentence = last_error();
                 assert!((1..4096).contains(&sentence.len()), "{name}: {sentence}");
             }
@@ -183,7 +232,7 @@ fn answered(name: &str, answer: Answer) {
 }
 
 fn last_error() -> String {
-    let text = GetLastErrorMessage();
+    let text = mmn_last_error_message();
     // SAFETY: it is never NULL and ends with a NUL.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().expect("UTF-8").to_owned()
@@ -213,12 +262,17 @@ extern "C" fn on_event(_: *mut c_void, event: *const NetworkEvent) {
     // SAFETY: `length` bytes, and never NULL.
     let data = unsafe { std::slice::from_raw_parts(event.data, len) };
     assert!(data.len() <= MAX_DATA_BYTES);
-    assert_eq!(ShutdownNetwork(), MMN_WOULD_DEADLOCK);
+    assert_eq!(mmn_is_open(event.room), 1);
+    assert_eq!(mmn_close(event.room), MMN_WOULD_DEADLOCK);
 }
 
 extern "C" fn on_log(_: *mut c_void, level: i32, message: *const c_char) {
     assert!((MMN_LOG_ERROR..=MMN_LOG_TRACE).contains(&level));
     read(message);
+}
+
+extern "C" fn on_room_log(user_data: *mut c_void, _room: u64, level: i32, message: *const c_char) {
+    on_log(user_data, level, message);
 }
 
 extern "C" fn on_receive(peer: *const c_char, data: *const u8, length: i32, msg_type: u16, _: u8) {
@@ -368,7 +422,7 @@ impl Host<'_> {
 
     fn handler(&mut self) -> EventCallback {
         let handler: EventCallback = self.chance.flip().then_some(on_event);
-        HELD.fetch_add(u32::from(handler.is_some()), Ordering::SeqCst);
+        self.offers_handler = handler.is_some();
         handler
     }
 
@@ -383,6 +437,93 @@ impl Host<'_> {
         let taken = (MMN_LOG_OFF..=MMN_LOG_TRACE).contains(&self.level) && logger.is_some();
         HELD.fetch_add(u32::from(taken), Ordering::SeqCst);
         logger
+    }
+
+    /// As [`Host::logger`].
+    fn room_logger(&mut self) -> MmnLogCallback {
+        let logger = self.logger();
+        logger.is_some().then_some(on_room_log)
+    }
+
+    /// A room: open, closed, made up, or none.
+    fn room(&mut self) -> MmnRoom {
+        match self.chance.below(8) {
+            0 => 0,
+            1 => self.chance.u64(),
+            2 => mmn_default_room(),
+            n => {
+                let known = self.handles.len();
+                let handle = self.handles.get(known.saturating_sub(n - 2));
+                handle.copied().unwrap_or(n as u64)
+            }
+        }
+    }
+
+    /// A place for the number of a room, or NULL.
+    fn room_to_open(&mut self) -> *mut MmnRoom {
+        match self.chance.one_in(8) {
+            true => null_mut(),
+            false => &raw mut self.opened,
+        }
+    }
+
+    fn mmn_options_to_fill(&mut self) -> *mut MmnOptions {
+        self.struct_to_fill(2)
+    }
+
+    fn mmn_gossip_windows_to_fill(&mut self) -> *mut MmnGossipWindows {
+        self.struct_to_fill(1)
+    }
+
+    fn mmn_gossip_windows(&mut self) -> MmnGossipWindows {
+        let mut windows = MmnGossipWindows::default();
+        match self.chance.below(6) {
+            0 => windows.struct_size = self.number() as u32,
+            1 => windows.startup_grace_ms = self.number() as u32,
+            2 => windows.sample_interval_ms = self.number() as u32,
+            3 => windows.alive_threshold_ms = self.number() as u32,
+            4 => windows.election_duration_ms = self.number() as u32,
+            _ => {}
+        }
+        windows
+    }
+
+    /// Options of a send, mostly valid.
+    fn mmn_send_options(&mut self) -> MmnSendOptions {
+        let mut options = MmnSendOptions {
+            delivery: self.chance.byte() % 4,
+            channel: self.chance.byte(),
+            user_flags: self.chance.byte(),
+            ..MmnSendOptions::default()
+        };
+        match self.chance.below(8) {
+            0 => options.struct_size = self.number() as u32,
+            1 => options.delivery = self.chance.byte(),
+            2 => options.priority = self.chance.byte().cast_signed(),
+            3 => options.flags = self.chance.byte() % 3,
+            4 => options.ttl_ms = self.number() as u32,
+            5 => options.reserved = self.chance.byte(),
+            6 => options.key = self.chance.u64(),
+            _ => {}
+        }
+        options
+    }
+
+    fn mmn_options(&mut self) -> MmnOptions {
+        let mut options = flat(&self.network_options());
+        options.is_default = self.chance.below(2) as u32;
+        options.on_event = self.handler();
+        options.user_data = held();
+        options.drop_fn = Some(dropped);
+        match self.chance.below(16) {
+            0 => options.bind_port = self.number() as u32,
+            1 => options.handshake_timeout_ms = self.number() as u32,
+            2 => options.reserved = self.number() as u32,
+            3 => options.alive_threshold_ms = self.number() as u32,
+            4 => options.reconnect_max_retries = self.number() as u32,
+            _ => {}
+        }
+        options
     }
 
     fn network_options_to_fill(&mut self) -> *mut NetworkOptions {

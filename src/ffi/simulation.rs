@@ -2,30 +2,36 @@
 
 use std::time::Duration;
 
-use super::guard::{command, room};
+use super::guard::{command, opened};
+use super::lifecycle::MmnRoom;
 use crate::simulated::SimulatedNetwork;
 
 /// Simulates a bad network, so that a developer can try a game on one machine under the players'
 /// conditions. From now on each packet that this node sends waits `lag_ms` (0 to 10000) and a
 /// random time up to `jitter_ms` (0 to 10000) more, so that packets overtake each other;
 /// `loss_permille` (0 to 1000) packets in a thousand are lost. 0, 0, 0 ends it, which is how a room
-/// begins. Call it at every member for both directions of a link. Round trips (GetPeerRTT), losses
-/// and reconnections follow, as on a real line. It does not affect discovery in the local network.
-/// While it is on, the log repeats that every minute, as a warning.
+/// begins. Call it at every member for both directions of a link. Round trips (mmn_peer_rtt_ms),
+/// losses and reconnections follow, as on a real line. It does not affect discovery in the local
+/// network. While it is on, the log repeats that every minute, as a warning.
 ///
 /// At most 8192 packets wait; further ones are lost. Takes effect at once and waits for nothing.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED; after an error nothing has changed.
 /// Since ABI version 9.
 #[unsafe(no_mangle)]
-pub extern "C" fn SetNetworkSimulation(lag_ms: u32, jitter_ms: u32, loss_permille: u32) -> i32 {
-    command("SetNetworkSimulation", || {
+pub extern "C" fn mmn_simulate_network(
+    room: MmnRoom,
+    lag_ms: u32,
+    jitter_ms: u32,
+    loss_permille: u32,
+) -> i32 {
+    command("mmn_simulate_network", || {
         let network = SimulatedNetwork {
             lag: Duration::from_millis(lag_ms.into()),
             jitter: Duration::from_millis(jitter_ms.into()),
             loss_permille,
         };
         network.check()?;
-        Ok(room("SetNetworkSimulation")?.simulate_network(network)?)
+        Ok(opened(room)?.simulate_network(network)?)
     })
 }

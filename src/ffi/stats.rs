@@ -7,7 +7,8 @@ use std::time::Duration;
 use super::arguments::peer_id as peer_id_argument;
 use super::failure::Failure;
 use super::growing::{self, Growing};
-use super::guard::{command, room};
+use super::guard::{command, opened};
+use super::lifecycle::MmnRoom;
 use crate::core::id::PeerId;
 use crate::core::path::{Carrier, Path};
 use crate::error::SendError;
@@ -16,10 +17,11 @@ use crate::snapshot::PeerView;
 
 /// PeerStats.path: on a link of its own.
 pub const MMN_PATH_DIRECT: u32 = 0;
-/// PeerStats.path: through the leader, encrypted from end to end. The round trip is that of both ways.
+/// PeerStats.path: through the leader, encrypted from end to end. The round trip is that of both
+/// ways.
 pub const MMN_PATH_THROUGH_LEADER: u32 = 1;
 
-/// Statistics of a peer, from GetPeerStats. Counts of bytes, packets and messages start at 0 when
+/// Statistics of a peer, from mmn_peer_stats. Counts of bytes, packets and messages start at 0 when
 /// the peer joins, and continue when a lost link comes back.
 ///
 /// Later versions only append fields. The caller sets `struct_size` to its own sizeof(PeerStats),
@@ -27,7 +29,7 @@ pub const MMN_PATH_THROUGH_LEADER: u32 = 1;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PeerStats {
-    /// Set by the caller: sizeof(PeerStats) as it was compiled, at least 8. GetPeerStats does not
+    /// Set by the caller: sizeof(PeerStats) as it was compiled, at least 8. mmn_peer_stats does not
     /// change it.
     pub struct_size: u32,
     /// Smoothed round-trip time in microseconds (RFC 6298, from heartbeats). 0 before the first
@@ -66,7 +68,7 @@ pub struct PeerStats {
     /// 0. Since ABI version 10.
     pub reserved: u32,
     /// Time for which the peer's host had taken no events when the peer sent its newest heartbeat,
-    /// in milliseconds: in poll mode the time since its last PollEvents, else the time for which
+    /// in milliseconds: in poll mode the time since its last mmn_poll, else the time for which
     /// its running callback had been running. 0 while the link is lost. Since ABI version 11.
     pub host_silent_ms: u32,
     /// 0. Since ABI version 11.
@@ -87,8 +89,12 @@ const MIN_STRUCT_SIZE: usize = offset_of!(PeerStats, jitter_us);
 /// `peer_id` is NULL or ends with a NUL. `stats` is NULL, or points to struct_size writable bytes,
 /// the first four of which are struct_size.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn GetPeerStats(peer_id: *const c_char, stats: *mut PeerStats) -> i32 {
-    command("GetPeerStats", || {
+pub unsafe extern "C" fn mmn_peer_stats(
+    room: MmnRoom,
+    peer_id: *const c_char,
+    stats: *mut PeerStats,
+) -> i32 {
+    command("mmn_peer_stats", || {
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
         if stats.is_null() {
@@ -106,7 +112,7 @@ pub unsafe extern "C" fn GetPeerStats(peer_id: *const c_char, stats: *mut PeerSt
         }
         let figures = PeerStats {
             struct_size,
-            ..figures(&*room("GetPeerStats")?, peer)?
+            ..figures(&*opened(room)?, peer)?
         };
         let size = size.min(size_of::<PeerStats>());
         // SAFETY: the caller guarantees `struct_size` bytes, and PeerStats has at least `size` bytes and no padding.
@@ -117,15 +123,15 @@ pub unsafe extern "C" fn GetPeerStats(peer_id: *const c_char, stats: *mut PeerSt
     })
 }
 
-/// Statistics of the room at this member, from GetRoomStats. Since ABI version 11.
+/// Statistics of the room at this member, from mmn_room_stats. Since ABI version 11.
 ///
 /// Later versions only append fields. The caller sets `struct_size` to its own sizeof(RoomStats),
 /// and the library writes no more than that many bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RoomStats {
-    /// Set by the caller: sizeof(RoomStats) as it was compiled, at least 16. GetRoomStats does not
-    /// change it.
+    /// Set by the caller: sizeof(RoomStats) as it was compiled, at least 16. mmn_room_stats does
+    /// not change it.
     pub struct_size: u32,
     /// Members of the room without a link to this member, because one of both has reached its
     /// `max_connections` (MMN_EVENT_UNLINKED_PEER): no broadcast of the one reaches the other.
@@ -151,11 +157,11 @@ impl Growing for RoomStats {
 /// `stats` is NULL, or points to struct_size writable bytes, the first four of which are
 /// struct_size.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn GetRoomStats(stats: *mut RoomStats) -> i32 {
-    command("GetRoomStats", || {
+pub unsafe extern "C" fn mmn_room_stats(room: MmnRoom, stats: *mut RoomStats) -> i32 {
+    command("mmn_room_stats", || {
         // SAFETY: the caller's promise, passed on.
         unsafe { growing::struct_size("stats", stats) }?;
-        let room = room("GetRoomStats")?;
+        let room = opened(room)?;
         let figures = |struct_size| RoomStats {
             struct_size,
             unlinked_peers: short(room.snapshot().unlinked),

@@ -9,7 +9,8 @@ thread_local! {
     static SLOT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Puts `text` into the calling thread's slot. The pointer is valid until the thread's next call of this function.
+/// Puts `text` into the calling thread's slot. The pointer is valid until the thread's next call of
+/// this function.
 pub(super) fn hand_out(text: impl Display) -> *const c_char {
     // A thread in its last destructors no longer has a slot, and gets NULL.
     SLOT.try_with(|slot| {

@@ -114,8 +114,8 @@ pub const MMN_SEEDED_PROFILE_WAN: u32 = 0;
 /// GetDefaultSeededOptions: intervals for machines on one local network.
 pub const MMN_SEEDED_PROFILE_LAN: u32 = 1;
 
-/// SendOptions.delivery: each message arrives once, in the order of the calls with the same receiver
-/// and channel. Channel 0 is that of the classic sends. Since ABI version 9.
+/// SendOptions.delivery: each message arrives once, in the order of the calls with the same
+/// receiver and channel. Channel 0 is that of the classic sends. Since ABI version 9.
 pub const MMN_DELIVERY_RELIABLE_ORDERED: u8 = 0;
 /// SendOptions.delivery: each message arrives once, in any order: no message waits for one that the
 /// network lost. Since ABI version 9.
@@ -131,9 +131,17 @@ pub const MMN_DELIVERY_SEQUENCED: u8 = 3;
 pub const MMN_SEND_PARTIAL: u8 = 1;
 /// Highest SendOptions.priority. Since ABI version 9.
 pub const MMN_MAX_PRIORITY: u8 = 3;
+/// MmnSendOptions.priority: lower than normal.
+pub const MMN_PRIORITY_LOW: i8 = -1;
+/// MmnSendOptions.priority: the default.
+pub const MMN_PRIORITY_NORMAL: i8 = 0;
+/// MmnSendOptions.priority: higher than normal.
+pub const MMN_PRIORITY_HIGH: i8 = 1;
+/// MmnSendOptions.priority: the highest.
+pub const MMN_PRIORITY_HIGHEST: i8 = 2;
 
-/// flags of KickPeerEx: the peer's id and key are banned until UnbanPeer or the room's end. Since ABI
-/// version 10.
+/// flags of KickPeerEx: the peer's id and key are banned until UnbanPeer or the room's end. Since
+/// ABI version 10.
 pub const MMN_KICK_BAN: u32 = 1;
 
 /// strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.

@@ -11,8 +11,8 @@ pub const MMN_ABI_VERSION: u32 = 11;
 /// The ABI version of the loaded library. A host works with every library whose ABI version is at
 /// least the MMN_ABI_VERSION that the host was compiled with. Works before initialization.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetAbiVersion() -> u32 {
-    guard("GetAbiVersion", || MMN_ABI_VERSION)
+pub extern "C" fn mmn_abi_version() -> u32 {
+    guard("mmn_abi_version", || MMN_ABI_VERSION)
 }
 
 /// The version of the loaded library, as "major.minor.patch". Works before initialization.
@@ -20,8 +20,8 @@ pub extern "C" fn GetAbiVersion() -> u32 {
 /// The string is constant. It stays valid for as long as the library is loaded, and does not
 /// invalidate the strings of other calls.
 #[unsafe(no_mangle)]
-pub extern "C" fn GetLibraryVersion() -> *const c_char {
-    guard("GetLibraryVersion", || {
+pub extern "C" fn mmn_library_version() -> *const c_char {
+    guard("mmn_library_version", || {
         concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
     })
 }

@@ -45,6 +45,7 @@ impl Room {
         from: &PeerId,
         to: Option<&PeerId>,
         message: OutMessage,
+        how: Reliable,
     ) -> Result<(), SendError> {
         let shared = &self.shared;
         let token = self.snapshot().leader_token_at(Moment::now).cloned();
@@ -57,12 +58,12 @@ impl Room {
             token,
         };
         match to {
-            None => shared.outboxes.broadcast_to_others(&message, &role, from),
-            Some(to) if *to == shared.peer_id => {
-                self.deliver_here(from, message, Reliable::default())
-            }
+            None => shared
+                .outboxes
+                .broadcast_to_others(&message, &role, from, how),
+            Some(to) if *to == shared.peer_id => self.deliver_here(from, message, how),
             Some(to) if to == from => Err(SendError::ForwardedToOrigin { id: to.clone() }),
-            Some(to) => shared.outboxes.send(to, message, role, Reliable::default()),
+            Some(to) => shared.outboxes.send(to, message, role, how),
         }
     }
 }

@@ -44,6 +44,15 @@ impl Room {
         }
     }
 
+    /// Queues `message` for the leader; if this node leads, it is delivered locally.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was queued then.
+    pub fn send_to_leader_with(&self, message: OutMessage, how: SendMode) -> Result<(), SendError> {
+        let leader = self.snapshot().leader_at(Moment::now).cloned();
+        self.send_with(&leader.ok_or(SendError::NoLeader)?, message, how)
+    }
+
     /// Queues `message` for every connected peer, or for none; returns the number of recipients. In
     /// centralized mode it goes through the leader, and the number is 0. With `partial`, peers whose queue is
     /// full are skipped, and [`Event::SlowPeer`] names them.

@@ -410,6 +410,8 @@ impl Driver {
             HostCommand::SetJoinPayload(payload) => self.join_payload = payload,
             HostCommand::Leave => self.leave_asked = true,
             #[cfg(test)]
+            HostCommand::Panic => panic!("as intended by the test"),
+            #[cfg(test)]
             HostCommand::Count(answer) => {
                 let connections = self.gate.endpoint.open_connections();
                 let reserved = self.admissions.reserved().count();

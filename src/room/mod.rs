@@ -99,7 +99,7 @@ pub enum Closed {
     ButForLookups,
 }
 
-/// A room, from `InitializeNetwork` to `ShutdownNetwork`.
+/// A room, from its opening to its closing.
 pub struct Room {
     shared: Arc<Shared>,
     bound: Bound,
@@ -213,12 +213,18 @@ impl Room {
         }
     }
 
-    /// Leaves the room and releases everything. When it returns, no callback of the room runs, and no thread remains
-    /// but those of [`Closed::ButForLookups`]. Takes at most 2 s for the network, and waits for a running callback.
-    pub fn close(&self) -> Closed {
+    /// Begins to leave: no message is accepted any more, the accepted ones are sent for up to 1 s, and the peers learn of
+    /// the end. Does not wait. [`Room::close`] must follow.
+    pub fn begin_to_leave(&self) {
         self.shared.outboxes.shut();
         // Fails only if the network thread has ended.
         let _ = self.shared.commands.send(HostCommand::Leave);
+    }
+
+    /// Leaves the room and releases everything. When it returns, no callback of the room runs, and no thread remains
+    /// but those of [`Closed::ButForLookups`]. Takes at most 2 s for the network, and waits for a running callback.
+    pub fn close(&self) -> Closed {
+        self.begin_to_leave();
         let network = self
             .network
             .lock()
@@ -399,6 +405,11 @@ impl Room {
         }
     }
 
+    /// The windows of the gossip strategy.
+    pub fn windows(&self) -> Windows {
+        *self.shared.windows.borrow()
+    }
+
     /// Sets the windows of the gossip strategy; each applies from its next start on. No effect with
     /// another strategy. Does not wait.
     ///
@@ -462,8 +473,7 @@ impl Room {
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn send_to_leader(&self, message: OutMessage) -> Result<(), SendError> {
-        let leader = self.snapshot().leader_at(Moment::now).cloned();
-        self.send_to(&leader.ok_or(SendError::NoLeader)?, message)
+        self.send_to_leader_with(message, SendMode::default())
     }
 
     /// Queues `message` for every connected peer, or for none, with the token of this node's
@@ -471,11 +481,11 @@ impl Room {
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
-    pub fn send_from_leader(&self, message: OutMessage) -> Result<(), SendError> {
+    pub fn send_from_leader(&self, message: &OutMessage, how: Reliable) -> Result<(), SendError> {
         let token = self.snapshot().leader_token_at(Moment::now).cloned();
         let role = SenderRole::Leader(token.ok_or(SendError::NotLeader)?);
         let outboxes = &self.shared.outboxes;
-        outboxes.broadcast(&message, &role, Reliable::default())?;
+        outboxes.broadcast(message, &role, how)?;
         Ok(())
     }
 

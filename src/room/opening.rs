@@ -39,6 +39,7 @@ use crate::core::introductions::Reconnect;
 use crate::core::node::{Node, NodeConfig};
 use crate::core::time::Time;
 use crate::core::wire::{Opaque, RoomPolicy, Strategy};
+use crate::current_room;
 use crate::error::StartError;
 use crate::fork;
 use crate::net::admission::RoomProof;
@@ -85,6 +86,7 @@ where
     S: FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>,
 {
     fork::enter_own_thread();
+    current_room::set(shared.dispatch.room());
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -97,13 +99,15 @@ where
         }
     };
     let elects_elsewhere = shared.config.etcd.is_some();
+    let broken = Arc::clone(&shared);
     let limit = runtime.block_on(async {
         match open(shared, commands, outside) {
             Ok((driver, opened)) => {
                 let _ = started.send(Ok(opened));
                 // A task of its own: waking the future that `block_on` runs takes a system call each time.
                 // The task is never aborted, and a panic in it is already logged.
-                tokio::spawn(driver.run()).await.ok()
+                let ended = tokio::spawn(driver.run()).await;
+                ended.inspect_err(|_| broken.end_after_a_panic()).ok()
             }
             Err(error) => {
                 let _ = started.send(Err(error));

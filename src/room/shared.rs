@@ -12,11 +12,11 @@ use crate::config::Config;
 use crate::core::election::gossip::Windows;
 use crate::core::id::{PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
-use crate::dispatch::Dispatch;
+use crate::dispatch::{Dispatch, EndReason, Event, Left, LeftReason};
 use crate::glance::Glance;
 use crate::net::outbox::Outboxes;
 use crate::net::simulation::Simulation;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 use crate::target::Target;
 
 /// State that the host's threads and the network thread share.
@@ -42,6 +42,35 @@ pub(super) struct Shared {
     pub(super) announced: Arc<AtomicBool>,
     /// The simulated bad network.
     pub(super) simulation: Arc<Simulation>,
+}
+
+impl Shared {
+    /// The network thread has panicked: the host learns that its room is over.
+    pub(super) fn end_after_a_panic(&self) {
+        self.outboxes.shut();
+        let last = self.published.load_full();
+        let ended = Snapshot {
+            strategy: last.strategy,
+            ..Snapshot::default()
+        };
+        self.published.store(Arc::new(ended.clone()));
+        self.glance.show(&ended);
+        self.dispatch.push(Event::RoomEnded {
+            why: EndReason::Internal,
+            code: 0,
+            bytes: Vec::new(),
+        });
+        let is_member = |peer: &&PeerView| {
+            matches!(
+                peer.status,
+                PeerStatus::Connected | PeerStatus::Reconnecting
+            )
+        };
+        for peer in last.peers.iter().filter(is_member) {
+            let left = Left::new(peer.id.clone(), LeftReason::RoomEnded);
+            self.dispatch.push(Event::Left(left));
+        }
+    }
 }
 
 /// The end of a session with a peer, and the reason that its host receives.
@@ -72,6 +101,9 @@ pub(super) enum HostCommand {
     SetJoinPayload(Vec<u8>),
     /// Leave the room and end.
     Leave,
+    /// Panic, as a fault in the network thread does.
+    #[cfg(test)]
+    Panic,
     /// Count what the network thread holds.
     #[cfg(test)]
     Count(blocking::SyncSender<Census>),

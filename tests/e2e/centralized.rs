@@ -7,6 +7,7 @@ use std::time::Duration;
 use meta_mystia_network::config::Config;
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::error::SendError;
+use meta_mystia_network::room::Reliable;
 
 use crate::harness::{Member, eventually, id, message, quick, settled};
 
@@ -127,7 +128,12 @@ fn without_auto_forward_the_leaders_host_decides_what_goes_on() {
     });
     leader
         .room
-        .forward(origin.room.peer_id(), None, message(b"good"))
+        .forward(
+            origin.room.peer_id(),
+            None,
+            message(b"good"),
+            Reliable::default(),
+        )
         .expect("the leader may");
     eventually("the approved one", || {
         third.messages() == [from_origin(b"good")]
@@ -147,7 +153,9 @@ fn only_the_leader_forwards_and_only_for_who_is_there() {
     let (leader, others) = split(&members);
     let (x, y) = (others[0], others[1]);
     let forward = |member: &Member, from: &PeerId, to: Option<&PeerId>| {
-        member.room.forward(from, to, message(b"fwd"))
+        member
+            .room
+            .forward(from, to, message(b"fwd"), Reliable::default())
     };
     let (x_id, y_id) = (x.room.peer_id(), y.room.peer_id());
     let stranger = id("stranger");

@@ -7,6 +7,7 @@ use meta_mystia_network::config::{Config, DiscoveryMode};
 use meta_mystia_network::core::wire::{Authority, HostMode, Strategy};
 use meta_mystia_network::dispatch::{EndReason, Event, LeftReason};
 use meta_mystia_network::error::{Code, Coded};
+use meta_mystia_network::room::Reliable;
 use meta_mystia_network::simulated::SimulatedNetwork;
 
 use crate::harness::{Member, Report, TIMEOUT, eventually, id, message, quick, settled};
@@ -251,7 +252,9 @@ fn a_fixed_host_leads_as_soon_as_its_room_is_open() {
         let host = Member::open_with("h", "at once", config(HostMode::Host));
         assert!(host.room.snapshot().is_leader);
         assert_eq!(host.leader().as_deref(), Some("h"));
-        let sent = host.room.send_from_leader(message(b"no peer receives it"));
+        let sent = host
+            .room
+            .send_from_leader(&message(b"no peer receives it"), Reliable::default());
         assert_eq!(sent, Ok(()));
         let refused = host.room.kick(&id("x"), 0, b"").expect_err("not there");
         assert_eq!(refused.code(), Code::PeerNotFound);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use meta_mystia_network::config::Config;
 use meta_mystia_network::error::SendError;
+use meta_mystia_network::room::Reliable;
 
 use crate::harness::{Member, eventually, id, message, quick, settled};
 
@@ -88,7 +89,9 @@ fn a_broadcast_reaches_everybody_and_the_leader_reaches_itself() {
             .send_to_leader(message(name.as_bytes()))
             .expect("accepted");
         let is_leader = name == leader;
-        let from_leader = member.room.send_from_leader(message(b"as leader"));
+        let from_leader = member
+            .room
+            .send_from_leader(&message(b"as leader"), Reliable::default());
         assert_eq!(from_leader.is_ok(), is_leader);
         if !is_leader {
             assert_eq!(from_leader, Err(SendError::NotLeader));

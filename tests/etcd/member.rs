@@ -14,23 +14,20 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use meta_mystia_network::ffi::etcd::{
-    AcquireLock, EtcdOptions, GetDefaultEtcdOptions, GetFencingToken, Proclaim, ReleaseLock,
-    TryLock,
+use meta_mystia_network::ffi::classic::{
+    ConnectToPeer, EnableAutoLeaderElection, GetLastErrorMessage, GetLocalAddr, IsLeader,
+    SendFromLeader, ShutdownNetwork,
 };
+use meta_mystia_network::ffi::etcd::EtcdOptions;
 use meta_mystia_network::ffi::events::{
     MMN_EVENT_CONNECTION_RESULT, MMN_EVENT_JOINED, MMN_EVENT_LEADER_CHANGED, MMN_EVENT_LOCK_LOST,
-    MMN_EVENT_LOCK_RESULT, MMN_EVENT_MESSAGE, NetworkEvent, RegisterEventHandler,
+    MMN_EVENT_LOCK_RESULT, MMN_EVENT_MESSAGE, NetworkEvent,
 };
-use meta_mystia_network::ffi::leader::{
-    EnableAutoLeaderElection, IsLeader, SetLeaderEligible, YieldLeadership,
+use meta_mystia_network::ffi::old::{
+    AcquireLock, GetDefaultEtcdOptions, GetDefaultNetworkOptions, GetFencingToken,
+    InitializeNetworkWithOptions, NetworkOptions, Proclaim, RegisterEventHandler, ReleaseLock,
+    SetLeaderEligible, TryLock, YieldLeadership,
 };
-use meta_mystia_network::ffi::lifecycle::ShutdownNetwork;
-use meta_mystia_network::ffi::options::{
-    GetDefaultNetworkOptions, InitializeNetworkWithOptions, NetworkOptions,
-};
-use meta_mystia_network::ffi::peers::{ConnectToPeer, GetLocalAddr};
-use meta_mystia_network::ffi::send::SendFromLeader;
 use meta_mystia_network::ffi::values::{MMN_DISCOVERY_OFF, MMN_STRATEGY_ETCD};
 
 use crate::intervals::{SAMPLE_BYTES, Sample};
@@ -336,7 +333,7 @@ fn open(settings: &Settings) {
 }
 
 fn last_error() -> String {
-    let text = meta_mystia_network::ffi::errors::GetLastErrorMessage();
+    let text = GetLastErrorMessage();
     // SAFETY: the library's own string, valid until this thread's next call.
     unsafe { CStr::from_ptr(text) }
         .to_string_lossy()

@@ -257,11 +257,11 @@ def dials(friend):
 def main():
     ids()
     configs()
-    refused(-1, "KickPeer", "KickPeer", b"friend", 0, None, 0)
-    refused(-1, "SetMaxPeers", "SetMaxPeers", 1)
-    refused(-1, "SetJoinPayload", "SetJoinPayload", None, 0)
-    refused(-1, "AcceptJoin", "AcceptJoin", 1)
-    refused(-1, "RejectJoin", "RejectJoin", 1, 0, None, 0)
+    refused(-1, "no room is open", "KickPeer", b"friend", 0, None, 0)
+    refused(-1, "no room is open", "SetMaxPeers", 1)
+    refused(-1, "no room is open", "SetJoinPayload", None, 0)
+    refused(-1, "no room is open", "AcceptJoin", 1)
+    refused(-1, "no room is open", "RejectJoin", 1, 0, None, 0)
     assert lib.InitializeNetwork(b"main", SESSION) == 0
     register()
     friend = Other("friend")

@@ -348,6 +348,8 @@ pub enum EndReason {
     Disconnected,
     /// All others moved to another room, where another member has this node's id.
     DuplicateId,
+    /// A fault inside the library ended the room of this node alone.
+    Internal,
 }
 
 /// Reason why a session is over.

@@ -5,13 +5,15 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::NetworkOptions;
+use super::MmnOptions;
 use crate::config::{
     Config, ConfigError, DiscoveryMode, DispatchMode, Etcd as ConfiguredEtcd, EtcdIdentity,
-    EtcdLogin, EtcdSettings, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, Secret,
+    EtcdLogin, EtcdSettings, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, ManualOverrideRecovery,
+    Secret,
 };
 use crate::core::election::Entry;
 use crate::core::election::etcd::EtcdConfig;
+use crate::core::election::gossip::Windows;
 use crate::core::election::seeded::{SeededRules, Seeding};
 use crate::core::quorum::{Quorum, Roster, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy, Topology};
@@ -24,8 +26,11 @@ use crate::ffi::seeded::SeededOptions;
 use crate::ffi::values::*;
 use crate::quoted::Quoted;
 
+/// Longest time that the options take, in milliseconds.
+const A_DAY_MS: u32 = 86_400_000;
+
 /// Targets of the options' pointers.
-pub(super) struct Pointed {
+pub(in crate::ffi) struct Pointed {
     pub(super) bind_address: Option<IpAddr>,
     pub(super) secret: Option<Secret>,
     pub(super) identity_key: Option<Secret>,
@@ -58,7 +63,7 @@ pub(super) struct Etcd {
 impl Pointed {
     /// # Safety
     /// Each pointer is NULL, or leads to a NUL-terminated string or to the number of bytes in its length field.
-    pub(super) unsafe fn read(options: &NetworkOptions) -> Result<Self, Failure> {
+    pub(in crate::ffi) unsafe fn read(options: &MmnOptions) -> Result<Self, Failure> {
         let bind_address = if options.bind_address.is_null() {
             None
         } else {
@@ -190,24 +195,19 @@ unsafe fn path(argument: &str, pointer: *const c_char) -> Result<Option<PathBuf>
 }
 
 /// Whether this build has the strategy.
-pub(super) fn supported(options: &NetworkOptions) -> Result<(), ConfigError> {
+pub(in crate::ffi) fn supported(options: &MmnOptions) -> Result<(), ConfigError> {
     match options.strategy {
         MMN_STRATEGY_ETCD if !cfg!(feature = "etcd") => Err(ConfigError::EtcdNotBuilt),
         _ => Ok(()),
     }
 }
 
-/// Fails with the first broken rule: those of the classic struct, then the others in the order of their fields.
-pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigError> {
-    let classic = Config::try_from(&options.config)?;
-    for (field, value) in [
-        ("member_hold_ms", options.member_hold_ms),
-        ("queue_bytes", options.queue_bytes),
-    ] {
-        if value == 0 {
-            return Err(ConfigError::Zero { field });
-        }
-    }
+/// Fails with the first broken rule: those of single numbers, then the others in the order of their fields.
+pub(in crate::ffi) fn config(
+    options: &MmnOptions,
+    pointed: Pointed,
+) -> Result<Config, ConfigError> {
+    let numbers = numbers(options)?;
     if options.strategy > MMN_STRATEGY_ETCD {
         return Err(ConfigError::UnknownStrategy {
             strategy: options.strategy,
@@ -217,13 +217,13 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         "discovery_mode",
         options.discovery_mode,
         &[
-            (MMN_DISCOVERY_OFF, DiscoveryMode::Off),
-            (MMN_DISCOVERY_REPORT, DiscoveryMode::Report),
-            (MMN_DISCOVERY_CONNECT, DiscoveryMode::Connect),
+            (MMN_DISCOVERY_OFF.into(), DiscoveryMode::Off),
+            (MMN_DISCOVERY_REPORT.into(), DiscoveryMode::Report),
+            (MMN_DISCOVERY_CONNECT.into(), DiscoveryMode::Connect),
         ],
         "0 (off), 1 (report) and 2 (connect)",
     )?;
-    if discovery != DiscoveryMode::Off && classic.mdns_port.is_none() {
+    if discovery != DiscoveryMode::Off && numbers.mdns_port.is_none() {
         return Err(ConfigError::DiscoveryWithoutPort {
             discovery_mode: options.discovery_mode,
         });
@@ -232,8 +232,8 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         "dispatch_mode",
         options.dispatch_mode,
         &[
-            (MMN_DISPATCH_THREAD, DispatchMode::Thread),
-            (MMN_DISPATCH_POLL, DispatchMode::Poll),
+            (MMN_DISPATCH_THREAD.into(), DispatchMode::Thread),
+            (MMN_DISPATCH_POLL.into(), DispatchMode::Poll),
         ],
         "0 (thread) and 1 (poll)",
     )?;
@@ -241,8 +241,8 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         "merge_policy",
         options.merge_policy,
         &[
-            (MMN_MERGE_LARGEST_SIDE, MergePolicy::LargestSide),
-            (MMN_MERGE_HIGHEST_TERM, MergePolicy::HighestTerm),
+            (MMN_MERGE_LARGEST_SIDE.into(), MergePolicy::LargestSide),
+            (MMN_MERGE_HIGHEST_TERM.into(), MergePolicy::HighestTerm),
         ],
         "0 (largest side) and 1 (highest term)",
     )?;
@@ -250,8 +250,8 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         "set_leader_authority",
         options.set_leader_authority,
         &[
-            (MMN_AUTHORITY_ANYONE, Authority::Anyone),
-            (MMN_AUTHORITY_LEADER_ONLY, Authority::LeaderOnly),
+            (MMN_AUTHORITY_ANYONE.into(), Authority::Anyone),
+            (MMN_AUTHORITY_LEADER_ONLY.into(), Authority::LeaderOnly),
         ],
         "0 (anyone) and 1 (leader only)",
     )?;
@@ -259,9 +259,9 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         "host_mode",
         options.host_mode,
         &[
-            (MMN_HOST_MODE_OFF, HostMode::Off),
-            (MMN_HOST_MODE_HOST, HostMode::Host),
-            (MMN_HOST_MODE_GUEST, HostMode::Guest),
+            (MMN_HOST_MODE_OFF.into(), HostMode::Off),
+            (MMN_HOST_MODE_HOST.into(), HostMode::Host),
+            (MMN_HOST_MODE_GUEST.into(), HostMode::Guest),
         ],
         "0 (off), 1 (host) and 2 (guest)",
     )?;
@@ -320,23 +320,16 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         options.quorum_voters,
         pointed.quorum_roster.as_deref(),
     )?;
-    for (field, value) in [
-        ("reserved", options.reserved),
-        ("reserved2", options.reserved2),
-        ("reserved3", options.reserved3),
-    ] {
-        if value != 0 {
-            return Err(ConfigError::NotAllowed {
-                field,
-                value,
-                allowed: "0 alone",
-            });
-        }
+    if options.reserved != 0 {
+        return Err(ConfigError::NotAllowed {
+            field: "reserved",
+            value: options.reserved,
+            allowed: "0 alone",
+        });
     }
     Config {
         discovery,
         bind_address: pointed.bind_address,
-        bind_port: options.bind_port,
         secret: pointed.secret,
         identity_key: pointed.identity_key,
         dispatch_mode,
@@ -353,21 +346,93 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         entry,
         yield_after: (options.yield_after_ms > 0)
             .then(|| Duration::from_millis(options.yield_after_ms.into())),
-        max_peers: options.max_peers,
-        member_hold: Duration::from_millis(options.member_hold_ms.into()),
-        queue_bytes: bytes(options.queue_bytes),
-        eligible: options.eligible != 0,
-        priority: options.priority,
-        ..classic
+        ..numbers
     }
     .validated()
+}
+
+/// The settings that are numbers, each within its limits, and flags.
+fn numbers(options: &MmnOptions) -> Result<Config, ConfigError> {
+    let millis = |field, value| match value {
+        0 => Err(ConfigError::Zero { field }),
+        1..=A_DAY_MS => Ok(Duration::from_millis(value.into())),
+        _ => Err(ConfigError::NotAllowed {
+            field,
+            value,
+            allowed: "1 to 86400000, which is a day",
+        }),
+    };
+    let short = |field, value: u32| {
+        u16::try_from(value).map_err(|_| ConfigError::NotAllowed {
+            field,
+            value,
+            allowed: "0 to 65535",
+        })
+    };
+    macro_rules! millis {
+        ($field:ident) => {
+            millis(stringify!($field), options.$field)?
+        };
+    }
+    macro_rules! short {
+        ($field:ident) => {
+            short(stringify!($field), options.$field)?
+        };
+    }
+    let recovery = choice(
+        "manual_override_recovery",
+        options.manual_override_recovery,
+        &[
+            (MMN_RECOVERY_HOLD.into(), ManualOverrideRecovery::Hold),
+            (
+                MMN_RECOVERY_AUTO_ELECT.into(),
+                ManualOverrideRecovery::AutoElect,
+            ),
+        ],
+        "0 (hold) and 1 (elect)",
+    )?;
+    let numbers = Config {
+        reconnect_max: millis!(reconnect_max_ms),
+        compression_threshold: bytes(options.compression_threshold),
+        max_message_size: bytes(options.max_message_size),
+        heartbeat_interval: millis!(heartbeat_interval_ms),
+        heartbeat_timeout_multiplier: short!(heartbeat_timeout_multiplier).into(),
+        election_timeout_min: millis!(election_timeout_min_ms),
+        election_timeout_max: millis!(election_timeout_max_ms),
+        reconnect_initial: millis!(reconnect_initial_ms),
+        handshake_timeout: millis!(handshake_timeout_ms),
+        write_timeout: millis!(write_timeout_ms),
+        send_queue_capacity: short!(send_queue_capacity).into(),
+        incoming_queue_capacity: short!(incoming_queue_capacity).into(),
+        max_connections: short!(max_connections).into(),
+        queue_bytes: bytes(options.queue_bytes),
+        mdns_port: Some(short!(mdns_port)).filter(|port| *port != 0),
+        bind_port: short!(bind_port),
+        member_hold: millis!(member_hold_ms),
+        max_peers: options.max_peers,
+        eligible: options.eligible != 0,
+        priority: options.priority,
+        auto_election_enabled: options.auto_election != 0,
+        manual_override_recovery: recovery,
+        auto_reconnect_enabled: options.auto_reconnect != 0,
+        reconnect_max_retries: Some(options.reconnect_max_retries).filter(|most| *most != 0),
+        centralized_auto_forward: options.centralized_auto_forward != 0,
+        windows: Windows {
+            startup_grace: millis!(startup_grace_ms),
+            sample_interval: millis!(sample_interval_ms),
+            alive_threshold: millis!(alive_threshold_ms),
+            election_duration: millis!(election_duration_ms),
+        },
+        ..Config::default()
+    };
+    numbers.validated()
 }
 
 /// The meaning of the number in a field; fails if the number has none.
 fn choice<T: Copy>(
     field: &'static str,
-    value: u8,
-    meanings: &[(u8, T)],
+    value: u32,
+    meanings: &[(u32, T)],
     allowed: &'static str,
 ) -> Result<T, ConfigError> {
     let found = meanings.iter().find(|(number, _)| *number == value);
@@ -375,7 +440,7 @@ fn choice<T: Copy>(
         .map(|(_, meaning)| *meaning)
         .ok_or(ConfigError::NotAllowed {
             field,
-            value: value.into(),
+            value,
             allowed,
         })
 }

@@ -34,23 +34,23 @@ fn roster(text: &str) -> Pointed {
 }
 
 /// As [`broken`], in a room with a static quorum of these voters.
-fn static_broken(text: &str, change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
-    let mut options = NetworkOptions {
+fn static_broken(text: &str, change: impl FnOnce(&mut MmnOptions)) -> ConfigError {
+    let mut options = MmnOptions {
         quorum_policy: MMN_QUORUM_STATIC,
-        ..NetworkOptions::default()
+        ..MmnOptions::default()
     };
     change(&mut options);
     config(&options, roster(text)).expect_err("a broken rule")
 }
 
-fn broken(change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
-    let mut options = NetworkOptions::default();
+fn broken(change: impl FnOnce(&mut MmnOptions)) -> ConfigError {
+    let mut options = MmnOptions::default();
     change(&mut options);
     config(&options, nothing()).expect_err("a broken rule")
 }
 
 /// As [`broken`], in a room with the gossip strategy.
-fn gossip_broken(change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
+fn gossip_broken(change: impl FnOnce(&mut MmnOptions)) -> ConfigError {
     broken(|options| {
         options.strategy = MMN_STRATEGY_GOSSIP;
         change(options);
@@ -72,15 +72,15 @@ fn seeded_pointed() -> Pointed {
     }
 }
 
-fn seeded_options() -> NetworkOptions {
-    NetworkOptions {
+fn seeded_options() -> MmnOptions {
+    MmnOptions {
         strategy: MMN_STRATEGY_SEEDED,
-        ..NetworkOptions::default()
+        ..MmnOptions::default()
     }
 }
 
 /// The error of a room with the seeded strategy after one invalid change.
-fn seeded_broken(change: impl FnOnce(&mut NetworkOptions, &mut Pointed)) -> ConfigError {
+fn seeded_broken(change: impl FnOnce(&mut MmnOptions, &mut Pointed)) -> ConfigError {
     let (mut options, mut pointed) = (seeded_options(), seeded_pointed());
     change(&mut options, &mut pointed);
     config(&options, pointed).expect_err("a broken rule")
@@ -93,62 +93,11 @@ fn seeded_field_broken(change: impl FnOnce(&mut Seeded)) -> ConfigError {
 
 #[test]
 fn the_struct_has_no_hidden_padding() {
-    let pointers = 3 * size_of::<usize>();
-    let second = 2 * size_of::<usize>() + 8;
-    let third = 48 + pointers + 32 + second;
-    assert_eq!(
-        size_of::<NetworkOptions>(),
-        third + 32 + 3 * size_of::<usize>()
-    );
-    assert_eq!(FIRST_VERSION_BYTES, 48 + pointers + 32);
-    assert_eq!(THIRD_VERSION_BYTES, third);
-    assert_eq!(FOURTH_VERSION_BYTES, third + 8);
-    assert_eq!(FIFTH_VERSION_BYTES, third + 16);
-    assert_eq!(SIXTH_VERSION_BYTES, third + 16 + size_of::<usize>());
-    assert_eq!(SEVENTH_VERSION_BYTES, third + 16 + 2 * size_of::<usize>());
-    assert_eq!(EIGHTH_VERSION_BYTES, third + 16 + 3 * size_of::<usize>());
-    assert_eq!(TENTH_VERSION_BYTES, EIGHTH_VERSION_BYTES + 8);
-    macro_rules! at {
-        ($($field:ident: $offset:expr),* $(,)?) => {
-            $(assert_eq!(
-                std::mem::offset_of!(NetworkOptions, $field),
-                $offset,
-                stringify!($field)
-            );)*
-        };
-    }
-    let rest = 48 + pointers;
-    at!(
-        struct_size: 0,
-        config: 4,
-        bind_address: 48,
-        secret: 48 + size_of::<usize>(),
-        identity_key: 48 + 2 * size_of::<usize>(),
-        secret_length: rest,
-        identity_key_length: rest + 4,
-        member_hold_ms: rest + 8,
-        queue_bytes: rest + 12,
-        strategy: rest + 16,
-        priority: rest + 20,
-        bind_port: rest + 24,
-        discovery_mode: rest + 26,
-        dispatch_mode: rest + 27,
-        merge_policy: rest + 28,
-        set_leader_authority: rest + 29,
-        host_mode: rest + 30,
-        eligible: rest + 31,
-        state_directory: rest + 32,
-        trace_path: rest + 32 + size_of::<usize>(),
-        quorum_policy: rest + 32 + pointers - size_of::<usize>(),
-        quorum_voters: rest + 36 + pointers - size_of::<usize>(),
-        strategy_flags: third,
-        reserved: third + 4,
-        max_peers: third + 8,
-        reserved2: third + 12,
-        quorum_roster: third + 16,
-        seeded: third + 16 + size_of::<usize>(),
-        etcd: third + 16 + 2 * size_of::<usize>(),
-    );
+    let numbers = size_of::<MmnOptions>() - 11 * size_of::<usize>();
+    assert_eq!(numbers, 46 * size_of::<u32>());
+    assert_eq!(std::mem::offset_of!(MmnOptions, on_event), 8);
+    let last = size_of::<MmnOptions>() - size_of::<u32>();
+    assert_eq!(std::mem::offset_of!(MmnOptions, reserved), last);
 }
 
 #[test]
@@ -183,14 +132,14 @@ fn defaults_equal_a_room_without_options_except_discovery() {
         discovery: DiscoveryMode::Off,
         ..Config::default()
     };
-    assert_eq!(config(&NetworkOptions::default(), nothing()), Ok(expected));
+    assert_eq!(config(&MmnOptions::default(), nothing()), Ok(expected));
 }
 
 #[test]
 fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
     let sentences = [
         (
-            broken(|options| options.config.max_connections = 0),
+            broken(|options| options.max_connections = 0),
             "max_connections is 0; it must be at least 1",
         ),
         (
@@ -219,14 +168,26 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
         ),
         (
             broken(|options| {
-                options.host_mode = MMN_HOST_MODE_HOST;
+                options.host_mode = MMN_HOST_MODE_HOST.into();
                 options.eligible = 0;
             }),
             "eligible is 0, but host_mode 1 (host) makes this member the only one that leads; give eligible 1, or another host_mode",
         ),
         (
-            broken(|options| options.reserved2 = 1),
-            "reserved2 is 1; allowed are 0 alone",
+            broken(|options| options.bind_port = 80_000),
+            "bind_port is 80000; allowed are 0 to 65535",
+        ),
+        (
+            broken(|options| options.max_connections = u32::MAX),
+            "max_connections is 4294967295; allowed are 0 to 65535",
+        ),
+        (
+            broken(|options| options.handshake_timeout_ms = 86_400_001),
+            "handshake_timeout_ms is 86400001; allowed are 1 to 86400000, which is a day",
+        ),
+        (
+            broken(|options| options.alive_threshold_ms = 0),
+            "alive_threshold_ms is 0; it must be at least 1",
         ),
         (
             broken(|options| options.host_mode = 3),
@@ -241,7 +202,7 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
             "quorum_voters is 3, but quorum_policy 0 (dynamic) counts the connected members; give 0, or quorum_policy 1",
         ),
         (
-            config(&NetworkOptions::default(), roster("a")).expect_err("a list without voters"),
+            config(&MmnOptions::default(), roster("a")).expect_err("a list without voters"),
             "quorum_roster is set, but quorum_policy 0 (dynamic) counts the connected members; give NULL, or quorum_policy 1",
         ),
         (
@@ -269,7 +230,9 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
             "state_directory is NULL, but quorum_policy 1 (static) needs one; give an existing directory, where this member's votes survive a restart",
         ),
         (
-            static_broken("a", |options| options.host_mode = MMN_HOST_MODE_GUEST),
+            static_broken("a", |options| {
+                options.host_mode = MMN_HOST_MODE_GUEST.into()
+            }),
             "quorum_policy is 1 (static), but host_mode is 2, and a room with a fixed host holds no elections; give host_mode 0, or quorum_policy 0",
         ),
         (
@@ -318,15 +281,15 @@ fn refuses_entry_and_yielding_without_meaning() {
             )
         };
         let hosted = broken(|options| {
-            (options.entry, options.host_mode) = (entry, MMN_HOST_MODE_GUEST);
+            (options.entry, options.host_mode) = (entry, MMN_HOST_MODE_GUEST.into());
         });
         assert_eq!(hosted.to_string(), with("a fixed host (host_mode)"));
         let seeded = seeded_broken(|options, _| options.entry = entry);
         assert_eq!(seeded.to_string(), with("strategy 2 (seeded)"));
-        let options = NetworkOptions {
+        let options = MmnOptions {
             quorum_policy: MMN_QUORUM_STATIC,
             entry,
-            ..NetworkOptions::default()
+            ..MmnOptions::default()
         };
         let pointed = Pointed {
             state_directory: Some("here".into()),
@@ -335,10 +298,10 @@ fn refuses_entry_and_yielding_without_meaning() {
         let error = config(&options, pointed).expect_err("a static quorum");
         assert_eq!(error.to_string(), with("quorum_policy 1 (static)"));
         for strategy in [MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP] {
-            let options = NetworkOptions {
+            let options = MmnOptions {
                 strategy,
                 entry,
-                ..NetworkOptions::default()
+                ..MmnOptions::default()
             };
             assert!(config(&options, nothing()).is_ok());
         }
@@ -361,9 +324,9 @@ fn refuses_entry_and_yielding_without_meaning() {
     for error in [observer, unknown, short] {
         assert_eq!(error.code(), Code::InvalidArgument);
     }
-    let options = NetworkOptions {
+    let options = MmnOptions {
         yield_after_ms: 1000,
-        ..NetworkOptions::default()
+        ..MmnOptions::default()
     };
     let config = config(&options, nothing()).expect("right");
     assert_eq!(config.yield_after, Some(Duration::from_secs(1)));
@@ -465,7 +428,7 @@ fn t1_each_wrong_field_of_the_seeded_strategy_has_its_sentence() {
             "state_directory is NULL, but strategy 2 (seeded) needs one; give an existing directory, where this member's votes survive a restart",
         ),
         (
-            seeded_broken(|options, _| options.host_mode = MMN_HOST_MODE_HOST),
+            seeded_broken(|options, _| options.host_mode = MMN_HOST_MODE_HOST.into()),
             "strategy is 2 (seeded), but host_mode is 1, and a room with a fixed host holds no elections; give host_mode 0, or another strategy",
         ),
         (
@@ -490,7 +453,7 @@ fn t1_each_wrong_field_of_the_seeded_strategy_has_its_sentence() {
 #[test]
 fn t1_a_pointer_of_the_seeded_strategy_that_leads_nowhere_is_named() {
     let read = |seeded: *const SeededOptions| {
-        let options = NetworkOptions {
+        let options = MmnOptions {
             seeded,
             ..seeded_options()
         };
@@ -533,10 +496,12 @@ fn t1_a_pointer_of_the_seeded_strategy_that_leads_nowhere_is_named() {
 
 #[test]
 fn discovery_needs_a_port_only_where_it_is_on() {
-    let mut options = NetworkOptions::default();
-    options.config.mdns_port = 0;
+    let mut options = MmnOptions {
+        mdns_port: 0,
+        ..MmnOptions::default()
+    };
     assert!(config(&options, nothing()).is_ok());
-    options.discovery_mode = MMN_DISCOVERY_REPORT;
+    options.discovery_mode = MMN_DISCOVERY_REPORT.into();
     let error = config(&options, nothing()).expect_err("no port");
     assert!(error.to_string().contains("but discovery_mode is 1"));
 }
@@ -547,7 +512,7 @@ fn a_state_directory_goes_with_a_static_quorum_alone() {
         state_directory: Some("here".into()),
         ..nothing()
     };
-    let error = config(&NetworkOptions::default(), pointed).expect_err("nothing to keep");
+    let error = config(&MmnOptions::default(), pointed).expect_err("nothing to keep");
     assert_eq!(error.code(), Code::InvalidArgument);
     assert_eq!(
         error.to_string(),
@@ -556,168 +521,21 @@ fn a_state_directory_goes_with_a_static_quorum_alone() {
 }
 
 #[test]
-fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_rest() {
-    let first = FIRST_VERSION_BYTES as u32;
-    let third = THIRD_VERSION_BYTES as u32;
-    let fourth = FOURTH_VERSION_BYTES as u32;
-    let fifth = FIFTH_VERSION_BYTES as u32;
-    let sixth = SIXTH_VERSION_BYTES as u32;
-    let seventh = SEVENTH_VERSION_BYTES as u32;
-    let eighth = EIGHTH_VERSION_BYTES as u32;
-    let tenth = TENTH_VERSION_BYTES as u32;
-    for size in [tenth, tenth + 1, size_of::<NetworkOptions>() as u32 - 1] {
-        let options = NetworkOptions {
-            struct_size: size,
-            topology: MMN_TOPOLOGY_STAR,
-            entry: MMN_ENTRY_JOIN,
-            yield_after_ms: 77,
-            ..NetworkOptions::default()
-        };
-        // SAFETY: the struct is longer than its struct_size.
-        let read = unsafe { read("options", &options) }.expect("a size");
-        let expected = NetworkOptions {
-            struct_size: size,
-            topology: MMN_TOPOLOGY_STAR,
-            ..NetworkOptions::default()
-        };
-        assert_eq!(read, expected, "{size}");
-    }
-    for size in [eighth, eighth + 1, tenth - 1] {
-        let options = NetworkOptions {
-            struct_size: size,
-            etcd: ptr::dangling(),
-            topology: MMN_TOPOLOGY_STAR,
-            reserved3: 77,
-            ..NetworkOptions::default()
-        };
-        // SAFETY: the struct is longer than its struct_size.
-        let read = unsafe { read("options", &options) }.expect("a size");
-        let expected = NetworkOptions {
-            struct_size: size,
-            etcd: ptr::dangling(),
-            ..NetworkOptions::default()
-        };
-        assert_eq!(read, expected, "{size}");
-    }
-    for size in [seventh, seventh + 1, eighth - 1] {
-        let options = NetworkOptions {
-            struct_size: size,
-            seeded: ptr::dangling(),
-            etcd: ptr::dangling(),
-            ..NetworkOptions::default()
-        };
-        // SAFETY: the struct is longer than its struct_size.
-        let read = unsafe { read("options", &options) }.expect("a size");
-        let expected = NetworkOptions {
-            struct_size: size,
-            seeded: ptr::dangling(),
-            ..NetworkOptions::default()
-        };
-        assert_eq!(read, expected, "{size}");
-    }
-    for size in [sixth, sixth + 1, seventh - 1] {
-        let options = NetworkOptions {
-            struct_size: size,
-            quorum_roster: ptr::dangling(),
-            seeded: ptr::dangling(),
-            ..NetworkOptions::default()
-        };
-        // SAFETY: the struct is longer than its struct_size.
-        let read = unsafe { read("options", &options) }.expect("a size");
-        let expected = NetworkOptions {
-            struct_size: size,
-            quorum_roster: ptr::dangling(),
-            ..NetworkOptions::default()
-        };
-        assert_eq!(read, expected, "{size}");
-    }
-    for size in [fifth, fifth + 1, sixth - 1] {
-        let options = NetworkOptions {
-            struct_size: size,
-            max_peers: 77,
-            quorum_roster: ptr::dangling(),
-            ..NetworkOptions::default()
-        };
-        // SAFETY: the struct is longer than its struct_size.
-        let read = unsafe { read("options", &options) }.expect("a size");
-        let expected = NetworkOptions {
-            struct_size: size,
-            max_peers: 77,
-            ..NetworkOptions::default()
-        };
-        assert_eq!(read, expected, "{size}");
-    }
-    for size in [fourth, fourth + 1, fifth - 1] {
-        let options = NetworkOptions {
-            struct_size: size,
-            strategy_flags: 77,
-            max_peers: 77,
-            reserved2: 77,
-            ..NetworkOptions::default()
-        };
-        // SAFETY: the struct is longer than its struct_size.
-        let read = unsafe { read("options", &options) }.expect("a size");
-        let expected = NetworkOptions {
-            struct_size: size,
-            strategy_flags: 77,
-            ..NetworkOptions::default()
-        };
-        assert_eq!(read, expected, "{size}");
-    }
-    for size in [third, third + 1, fourth - 1] {
-        let options = NetworkOptions {
-            struct_size: size,
-            quorum_voters: 77,
-            strategy_flags: 77,
-            reserved: 77,
-            ..NetworkOptions::default()
-        };
-        // SAFETY: the struct is longer than its struct_size.
-        let read = unsafe { read("options", &options) }.expect("a size");
-        let expected = NetworkOptions {
-            struct_size: size,
-            quorum_voters: 77,
-            ..NetworkOptions::default()
-        };
-        assert_eq!(read, expected, "{size}");
-    }
-    for size in [first, first + 1, third - 1] {
-        let options = NetworkOptions {
-            struct_size: size,
-            priority: 5,
-            quorum_policy: 77,
-            quorum_voters: 77,
-            state_directory: ptr::dangling(),
-            trace_path: ptr::dangling(),
-            ..NetworkOptions::default()
-        };
-        // SAFETY: the struct is longer than its struct_size.
-        let read = unsafe { read("options", &options) }.expect("a size");
-        let expected = NetworkOptions {
-            struct_size: size,
-            priority: 5,
-            ..NetworkOptions::default()
-        };
-        assert_eq!(read, expected, "{size}");
-    }
-}
-
-#[test]
 fn every_field_arrives() {
-    let options = NetworkOptions {
+    let options = MmnOptions {
         member_hold_ms: 1500,
         queue_bytes: 77,
         priority: -4,
         max_peers: 6,
         bind_port: 4433,
-        discovery_mode: MMN_DISCOVERY_CONNECT,
-        dispatch_mode: MMN_DISPATCH_POLL,
-        merge_policy: MMN_MERGE_HIGHEST_TERM,
-        set_leader_authority: MMN_AUTHORITY_LEADER_ONLY,
+        discovery_mode: MMN_DISCOVERY_CONNECT.into(),
+        dispatch_mode: MMN_DISPATCH_POLL.into(),
+        merge_policy: MMN_MERGE_HIGHEST_TERM.into(),
+        set_leader_authority: MMN_AUTHORITY_LEADER_ONLY.into(),
         eligible: 0,
         quorum_policy: MMN_QUORUM_STATIC,
         quorum_voters: 3,
-        ..NetworkOptions::default()
+        ..MmnOptions::default()
     };
     let pointed = Pointed {
         bind_address: Some(IpAddr::from([127, 0, 0, 1])),
@@ -751,10 +569,10 @@ fn every_field_arrives() {
     assert_eq!(config(&options, pointed), Ok(expected));
     // Gossip excludes a priority and a static quorum.
     for (flags, strict_lowest) in [(0, false), (MMN_GOSSIP_STRICT_LOWEST, true)] {
-        let options = NetworkOptions {
+        let options = MmnOptions {
             strategy: MMN_STRATEGY_GOSSIP,
             strategy_flags: flags,
-            ..NetworkOptions::default()
+            ..MmnOptions::default()
         };
         let expected = Config {
             discovery: DiscoveryMode::Off,
@@ -765,7 +583,7 @@ fn every_field_arrives() {
     }
     // The seeded strategy excludes both, and has a static quorum whatever the policy.
     for (flags, quorum_policy) in [(0, MMN_QUORUM_DYNAMIC), (3, MMN_QUORUM_STATIC)] {
-        let options = NetworkOptions {
+        let options = MmnOptions {
             strategy_flags: flags,
             quorum_policy,
             ..seeded_options()
@@ -800,9 +618,9 @@ fn every_field_arrives() {
         assert_eq!(config(&options, pointed), Ok(expected));
     }
     // A fixed host excludes a static quorum.
-    let options = NetworkOptions {
-        host_mode: MMN_HOST_MODE_GUEST,
-        ..NetworkOptions::default()
+    let options = MmnOptions {
+        host_mode: MMN_HOST_MODE_GUEST.into(),
+        ..MmnOptions::default()
     };
     let expected = Config {
         discovery: DiscoveryMode::Off,

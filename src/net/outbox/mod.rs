@@ -378,9 +378,9 @@ impl Outboxes {
         message: &OutMessage,
         role: &SenderRole,
         but: &PeerId,
+        how: Reliable,
     ) -> Result<(), SendError> {
         let mut inner = self.lock()?;
-        let how = Reliable::default();
         inner.broadcast(self.limits, message, role, how, Some(but))?;
         Ok(())
     }

@@ -4,6 +4,7 @@
 pub(super) mod cut;
 mod deliveries;
 mod dials;
+mod faults;
 mod floods;
 mod hearsay;
 mod killed;

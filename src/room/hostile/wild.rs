@@ -170,7 +170,7 @@ impl Role {
         }
     }
 
-    /// What is missing for the wild members to have had their role: a test without it shows nothing.
+    /// The missing signs that the wild members had their role: a test without them shows nothing.
     fn lacks(self, hosts: &[Honest], carrier: Option<&Carrier>, seconds: u64) -> Vec<String> {
         let followed: Vec<_> = hosts.iter().map(Honest::wild_leaders).collect();
         let dropped: Vec<_> = hosts

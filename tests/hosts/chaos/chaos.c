@@ -482,6 +482,7 @@ static int to_leader(void) MESSAGE(net.SendToLeader(m.data, m.length, m.type, m.
 static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type, m.flags))
 
 #include "extended.h"
+#include "rooms.h"
 
 /* X(name, weight, expression): the expression calls the function and gives 1 accepted, 0 refused, -1 not called. */
 #define CALLS(X)                                                                                               \
@@ -581,7 +582,8 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(PollEvents, 16, poll_events())                                                                            \
     X(RegisterEventHandler, 2, handle_events())                                                                \
     X(SetLogLevel, 1, code(more.SetLogLevel((int32_t)below(9) - 2)))                                           \
-    X(RegisterLogCallback, 1, take_log())
+    X(RegisterLogCallback, 1, take_log())                                                                      \
+    ROOM_CALLS(X)
 
 #define CALL(name, weight, expression) \
     static int call_##name(void) { return (expression); }
@@ -709,6 +711,7 @@ static void chaos(int seconds)
             fail("thread %d does not come back from %s", i, in ? in : "nothing");
         }
     }
+    close_rooms();
     int32_t answer = net.ShutdownNetwork();
     if (answer != 0 && answer != -1) fail("the last ShutdownNetwork answered %d", (int)answer);
     net.EnableLogging(0);
@@ -785,6 +788,7 @@ static void print_table(void)
     for (int i = 0; i <= -LAST_CODE; i++)
         if (atomic_load(&results_of[i])) printf(" %d: %lld", -i, atomic_load(&results_of[i]));
     putchar('\n');
+    printf("rooms beside the default one: %lld\n", atomic_load(&opened_rooms));
     printf("poll mode: %lld rooms, %lld events; gossip: %lld rooms; seeded: %lld rooms\n", atomic_load(&polled_rooms),
            atomic_load(&polled), atomic_load(&gossip_rooms), atomic_load(&seeded_rooms));
     fflush(stdout);
@@ -798,6 +802,7 @@ static void must_have_happened(void)
     if (!atomic_load(&messages) || !atomic_load(&joins) || !atomic_load(&leaders) || !atomic_load(&results) || !atomic_load(&inside))
         fail("a kind of callback never ran");
     if (more.PollEvents && !atomic_load(&polled)) fail("nothing was polled");
+    if (more.mmn_open && !atomic_load(&opened_rooms)) fail("no room beside the default one");
     if (getenv(GOSSIP) && !atomic_load(&gossip_rooms)) fail("no room elected by gossip");
 }
 

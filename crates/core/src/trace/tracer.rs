@@ -347,6 +347,7 @@ fn reported(event: &Event) -> Option<What> {
                 EndReason::HostLost => "host_lost",
                 EndReason::Disconnected => "disconnected",
                 EndReason::DuplicateId => "duplicate_id",
+                EndReason::Internal => "internal",
             }
             .into(),
         },

@@ -37,10 +37,10 @@ fn plain() -> Etcd {
     }
 }
 
-fn options() -> NetworkOptions {
-    NetworkOptions {
+fn options() -> MmnOptions {
+    MmnOptions {
         strategy: MMN_STRATEGY_ETCD,
-        ..NetworkOptions::default()
+        ..MmnOptions::default()
     }
 }
 
@@ -52,7 +52,7 @@ fn with(etcd: Etcd) -> Pointed {
 }
 
 /// The error of a room with the etcd strategy after one invalid change.
-fn refused(change: impl FnOnce(&mut NetworkOptions, &mut Pointed)) -> ConfigError {
+fn refused(change: impl FnOnce(&mut MmnOptions, &mut Pointed)) -> ConfigError {
     let (mut options, mut pointed) = (options(), with(given()));
     change(&mut options, &mut pointed);
     config(&options, pointed).expect_err("a broken rule")
@@ -71,10 +71,6 @@ fn the_struct_has_no_hidden_padding_either() {
     assert_eq!(std::mem::offset_of!(EtcdOptions, endpoints), 8);
     let last = 8 + pointer * 7;
     assert_eq!(std::mem::offset_of!(EtcdOptions, password), last);
-    assert_eq!(
-        std::mem::offset_of!(NetworkOptions, etcd),
-        SEVENTH_VERSION_BYTES
-    );
 }
 
 #[test]
@@ -131,7 +127,7 @@ fn optional_settings_of_the_etcd_strategy_may_be_left_out() {
         assert_eq!(config.state_directory, None);
     }
     // An observer.
-    let options = NetworkOptions {
+    let options = MmnOptions {
         eligible: 0,
         ..options()
     };
@@ -161,15 +157,15 @@ fn each_wrong_field_of_the_etcd_strategy_has_its_sentence() {
             "priority is 3, but strategy 3 (etcd) has no priorities; give 0, or strategy 0".to_owned(),
         ),
         (
-            refused(|options, _| options.merge_policy = MMN_MERGE_HIGHEST_TERM),
+            refused(|options, _| options.merge_policy = MMN_MERGE_HIGHEST_TERM.into()),
             "merge_policy is 1, but with strategy 3 (etcd) the cluster alone decides who leads; give 0, or another strategy".to_owned(),
         ),
         (
-            refused(|options, _| options.set_leader_authority = MMN_AUTHORITY_LEADER_ONLY),
+            refused(|options, _| options.set_leader_authority = MMN_AUTHORITY_LEADER_ONLY.into()),
             "set_leader_authority is 1, but with strategy 3 (etcd) no member may call SetLeader; give 0, or another strategy".to_owned(),
         ),
         (
-            refused(|options, _| options.host_mode = MMN_HOST_MODE_GUEST),
+            refused(|options, _| options.host_mode = MMN_HOST_MODE_GUEST.into()),
             "strategy is 3 (etcd), but host_mode is 2, and a room with a fixed host holds no elections; give host_mode 0, or another strategy".to_owned(),
         ),
         (
@@ -273,7 +269,7 @@ fn each_wrong_field_of_the_etcd_strategy_has_its_sentence() {
 #[test]
 fn a_pointer_of_the_etcd_strategy_that_leads_nowhere_is_named() {
     let read = |etcd: *const EtcdOptions| {
-        let options = NetworkOptions { etcd, ..options() };
+        let options = MmnOptions { etcd, ..options() };
         // SAFETY: NULL, or a struct with pointers that are NULL or lead to a text.
         unsafe { Pointed::read(&options) }
             .err()
@@ -323,7 +319,7 @@ fn a_pointer_of_the_etcd_strategy_that_leads_nowhere_is_named() {
 
 #[test]
 fn a_build_without_etcd_names_the_build_that_has_it() {
-    assert_eq!(supported(&NetworkOptions::default()), Ok(()));
+    assert_eq!(supported(&MmnOptions::default()), Ok(()));
     let error = ConfigError::EtcdNotBuilt;
     let expected = match cfg!(feature = "etcd") {
         true => Ok(()),

@@ -1,0 +1,240 @@
+//! The default room of this process: the one that the classic functions act on.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use arc_swap::ArcSwapOption;
+
+use crate::config::Config;
+use crate::core::election::gossip::{WindowError, Windows};
+use crate::core::id::{PeerId, SessionId};
+use crate::dispatch::kind::Everything;
+use crate::dispatch::{EventHandler, in_callback};
+use crate::error::{CloseError, StartError};
+use crate::fork::{Inherit, PerProcess};
+use crate::registry::{self, Handle, OpenRoom};
+use crate::room::Closed;
+
+static PROCESS: PerProcess<Process> = PerProcess::new(Process::without_room(None));
+
+/// State of this process. A forked child inherits only the windows.
+struct Process {
+    /// The handle of the default room, until it is released, or 0.
+    handle: AtomicU64,
+    /// Held while the default room is opened or closed.
+    lifecycle: Mutex<()>,
+    events: Mutex<Events>,
+    /// The windows of the gossip strategy, for the default room and all later ones; `None` until the first change.
+    /// Locked for moments only.
+    windows: Mutex<Option<Windows>>,
+    /// A copy to read without the lock, which another thread may hold while a child is forked.
+    published_windows: ArcSwapOption<Windows>,
+}
+
+impl Process {
+    const fn without_room(windows: Option<Windows>) -> Self {
+        Self {
+            handle: AtomicU64::new(0),
+            lifecycle: Mutex::new(()),
+            events: Mutex::new(Events {
+                handler: None,
+                room: None,
+            }),
+            windows: Mutex::new(windows),
+            published_windows: ArcSwapOption::const_empty(),
+        }
+    }
+}
+
+impl Inherit for Process {
+    fn inherit(parent: &Self) -> Self {
+        let windows = parent.published_windows.load_full();
+        let child = Self::without_room(windows.as_deref().copied());
+        child.published_windows.store(windows);
+        child
+    }
+}
+
+/// The process's event handler, which may be registered before the room opens. Locked for moments only, and never while
+/// code of the host runs.
+struct Events {
+    /// The handler of the room, or of the next one.
+    handler: Option<EventHandler>,
+    /// The default room, until its closing begins.
+    room: Option<Arc<OpenRoom>>,
+}
+
+/// Opens the default room, with the windows of [`change_windows`] instead of those of `config`, if it was called. Waits
+/// for a [`close`] of the default room that is under way, but not inside a callback. `handler` and `announce` as in
+/// [`registry::open`]; without a handler of its own the room has that of [`register_event_handler`].
+///
+/// # Errors
+/// [`StartError`]; the process has no new room then.
+pub fn open(
+    peer: PeerId,
+    session: SessionId,
+    config: Config,
+    handler: impl FnOnce(Handle) -> Option<EventHandler>,
+    announce: impl FnOnce(&Arc<OpenRoom>),
+) -> Result<Handle, StartError> {
+    let config = Config {
+        windows: process_windows().unwrap_or(config.windows),
+        ..config
+    };
+    let _lifecycle = match in_callback() {
+        // A closing of the room may wait for this callback.
+        true => try_lifecycle().ok_or(StartError::AlreadyInitialized)?,
+        false => lifecycle(),
+    };
+    if is_open() {
+        return Err(StartError::AlreadyInitialized);
+    }
+    let handle = registry::open(
+        peer,
+        session,
+        config,
+        |handle| handler(handle).or_else(|| events().handler.clone()),
+        |room| {
+            let process = PROCESS.get();
+            process
+                .handle
+                .store(room.handle().number(), Ordering::Release);
+            let mut events = events();
+            events.room = Some(Arc::clone(room));
+            drop(events);
+            announce(room);
+        },
+    )?;
+    // The windows may have changed before this became the default room.
+    pass_on(&process_windows());
+    Ok(handle)
+}
+
+/// Closes the room as [`registry::close`] does. An [`open`] waits while this closes the default room.
+///
+/// # Errors
+/// [`CloseError`]; nothing has changed then.
+pub fn close(handle: Handle) -> Result<Closed, CloseError> {
+    if PROCESS.get().handle.load(Ordering::Acquire) != handle.number() {
+        return registry::close(handle);
+    }
+    if in_callback() {
+        return Err(CloseError::WouldDeadlock);
+    }
+    let _lifecycle = lifecycle();
+    let released = release_events(handle);
+    let closed = registry::close(handle)?;
+    // Unless another default room was opened since this one began to leave.
+    let number = handle.number();
+    let _ = PROCESS
+        .get()
+        .handle
+        .compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
+    drop(released);
+    Ok(closed)
+}
+
+/// The handle of the default room, until [`close`] has released it.
+pub fn handle() -> Option<Handle> {
+    Handle::from_number(PROCESS.get().handle.load(Ordering::Acquire))
+}
+
+/// Whether the default room is open, and nothing has begun to close it.
+pub fn is_open() -> bool {
+    room().is_some()
+}
+
+/// The default room; `None` before [`open`] and from the beginning of its closing on. Takes no lock.
+pub fn room() -> Option<Arc<OpenRoom>> {
+    registry::room(handle()?)
+}
+
+/// Sets or removes the event handler: of the default room, if there is one, else of the next. When this returns, the old
+/// handler is not running, unless the caller is inside it, and never runs again. Closing the room removes it.
+pub fn register_event_handler(handler: Option<EventHandler>) {
+    let mut events = events();
+    // One step, so that of two concurrent calls the same one is last in both places.
+    let replaced = events.room.clone().map(|room| {
+        let replaced = room.dispatch().replace::<Everything>(handler.clone());
+        (room, replaced)
+    });
+    let old = std::mem::replace(&mut events.handler, handler);
+    drop(events);
+    if let Some((room, replaced)) = replaced {
+        room.dispatch().finish(replaced);
+    }
+    drop(old);
+}
+
+/// Leaves the handler to the room's queue alone, which drops it when it stops. A handler that is registered from now on is
+/// the next room's.
+fn release_events(handle: Handle) -> Option<EventHandler> {
+    let mut events = events();
+    events.room.take_if(|room| room.handle() == handle)?;
+    events.handler.take()
+}
+
+fn events() -> MutexGuard<'static, Events> {
+    // Every change of it is a single assignment.
+    PROCESS
+        .get()
+        .events
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The windows of the gossip strategy: of the default room, or of the next.
+pub fn windows() -> Windows {
+    let set = *process_windows();
+    set.unwrap_or_else(|| room().map_or_else(Windows::default, |room| room.windows()))
+}
+
+/// Changes the windows of the gossip strategy: of the default room from the next window on, and of all default rooms
+/// opened later. Does not wait.
+///
+/// # Errors
+/// [`WindowError`]; nothing has changed then.
+pub fn change_windows(change: impl FnOnce(&mut Windows)) -> Result<(), WindowError> {
+    let mut changed = windows();
+    let mut set = process_windows();
+    changed = set.unwrap_or(changed);
+    change(&mut changed);
+    changed.check()?;
+    *set = Some(changed);
+    let published = &PROCESS.get().published_windows;
+    published.store(Some(Arc::new(changed)));
+    // In one step with the change, so that of two concurrent calls the same one is last in both places.
+    pass_on(&set);
+    Ok(())
+}
+
+/// Passes the windows of the process, if they were set, to the default room, if there is one.
+fn pass_on(set: &MutexGuard<'static, Option<Windows>>) {
+    if let (Some(windows), Some(room)) = (**set, room()) {
+        // The values are checked already.
+        let _ = room.set_windows(windows);
+    }
+}
+
+fn process_windows() -> MutexGuard<'static, Option<Windows>> {
+    // Every change of it is a single assignment.
+    PROCESS
+        .get()
+        .windows
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lifecycle() -> MutexGuard<'static, ()> {
+    // A panic while a room opens or closes leaves no half of it behind.
+    let lifecycle = &PROCESS.get().lifecycle;
+    lifecycle.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn try_lifecycle() -> Option<MutexGuard<'static, ()>> {
+    match PROCESS.get().lifecycle.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
