@@ -58,13 +58,14 @@ def main():
     if arguments.interactive or sys.stdin.isatty():
         threading.Thread(target=read_input, args=(lines,), daemon=True).start()
     try:
-        if arguments.alive_ms:
-            # For one local network: all members start at about the same time, and receive the others' messages at once.
-            alive = arguments.alive_ms
-            mmn.set_gossip_windows(mmn.GossipWindows(alive, max(alive // 5, 1), alive, max(alive // 2, 1)))
         options = mmn.NetworkOptions(strategy=STRATEGIES[arguments.strategy])
         if arguments.strategy == "seeded":
             options = cluster(arguments)
+        elif arguments.alive_ms:
+            # For one local network: all members start at about the same time, and receive the others' messages at once.
+            alive = arguments.alive_ms
+            options.startup_grace_ms = options.alive_threshold_ms = alive
+            options.sample_interval_ms, options.election_duration_ms = max(alive // 5, 1), max(alive // 2, 1)
         with mmn.Room(arguments.id, arguments.session, options=options) as room:
             Lobby(room, arguments.id).run(arguments.connect, arguments.seconds, lines)
     except mmn.NetworkError as error:

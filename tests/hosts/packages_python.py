@@ -97,6 +97,32 @@ def a_missing_library_is_named_with_the_folders():
         assert "cannot load /nowhere/library.so, the environment variable MMN_LIBRARY" in printed, printed
 
 
+def a_library_that_does_not_fit_is_named_with_the_reason():
+    """Of another platform, of another program, and of an older version."""
+    load = "import meta_mystia_network as mmn; mmn.describe_error(0)"
+
+    def refused(path):
+        environment = {**plain(), "MMN_LIBRARY": str(path), "PYTHONPATH": str(ROOT / "bindings" / "python")}
+        return call(sys.executable, "-c", load, environment=environment, fails=True)
+
+    with tempfile.TemporaryDirectory() as folder:
+        arm = Path(folder) / "arm.so"
+        arm.write_bytes(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\xb7\x00" + bytes(44))
+        windows = Path(folder) / "windows.dll"
+        windows.write_bytes(b"MZ" + bytes(58) + b"\x40\x00\x00\x00" + b"PE\x00\x00\x64\x86")
+        for path, platform in ((arm, "ELF files on ARM64"), (windows, "Windows on x86-64"), (__file__, "no library")):
+            printed = refused(path)
+            for part in (str(path), platform, "this process is for linux"):
+                assert part in printed, f"{part!r} is not in {printed}"
+        printed = refused("libm.so.6")
+        assert "libm.so.6 has no function mmn_abi_version" in printed, printed
+        old = Path(folder) / "old.so"
+        source = "unsigned GetAbiVersion(void) { return 3; }"
+        subprocess.run(["gcc", "-shared", "-x", "c", "-", "-o", old], input=source.encode(), check=True)
+        needed = re.search(r"^ABI_VERSION = (\d+)$", (ROOT / "bindings/python/meta_mystia_network/__init__.py").read_text("utf-8"), re.MULTILINE)[1]
+        assert f"has ABI version 3; this package needs {needed} or later" in refused(old), refused(old)
+
+
 def type_checkers_know_the_package():
     """Strict checks of the package itself and of programs that use it as installed: a correct one and one full of mistakes."""
     with tempfile.TemporaryDirectory() as folder:

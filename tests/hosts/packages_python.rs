@@ -7,6 +7,7 @@ stories! { play, "packages_python.py":
     wheels_are_for_their_platforms
     a_build_without_natives_is_refused_in_words
     a_missing_library_is_named_with_the_folders
+    a_library_that_does_not_fit_is_named_with_the_reason
     type_checkers_know_the_package
     rooms_for_asyncio_keep_their_promises
 }

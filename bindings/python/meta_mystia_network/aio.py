@@ -20,16 +20,15 @@ import collections
 import threading
 
 from . import (
-    DISPATCH_THREAD,
     EVENT_CONNECTION_RESULT,
     NOT_INITIALIZED,
     REJECTED,
     ConnectionResult,
     Event,
-    NetworkConfig,
     NetworkError,
     NetworkOptions,
     _Calls,
+    _sentence,
     describe_error,
 )
 
@@ -40,18 +39,16 @@ MAX_WAITING_EVENTS = 1024
 
 
 class Room(_Calls):
-    """The room that this process is in, in a running event loop; leave it with `async with` or close().
+    """A room that this process is in, in a running event loop; leave it with `async with` or close().
 
-    The library's thread hands events to the loop: nothing polls. `options` (NetworkOptions) and `config` are as for
-    `meta_mystia_network.Room`, except that `dispatch_mode` has no effect.
+    The library's thread hands events to the loop: nothing polls. `options` (NetworkOptions) are as for `meta_mystia_network.Room`,
+    except that `dispatch_mode` has no effect.
     """
 
     def __init__(
         self,
         peer_id: str,
         session_id: str,
-        config: NetworkConfig | None = None,
-        *,
         options: NetworkOptions | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
@@ -62,13 +59,8 @@ class Room(_Calls):
         self._waiting: set[asyncio.Future[None]] = set()
         # The dials of each address, the oldest first.
         self._dials: dict[str, collections.deque[asyncio.Future[Event]]] = {}
-        self._leaving: asyncio.Future[None] | None = None
-        super().__init__(peer_id, session_id, config, options)
-        try:
-            self._register_events(self._hand_over)
-        except BaseException:
-            self._leave()
-            raise
+        self._leaving: asyncio.Future[bool] | None = None
+        super().__init__(peer_id, session_id, options, self._hand_over, thread_mode=True)
 
     async def __aenter__(self) -> Room:
         return self
@@ -103,10 +95,10 @@ class Room(_Calls):
         event = await dial
         if not event.success:
             # The data of a rejection belong to the program.
-            text = "" if event.code == REJECTED else event.data.decode("utf-8", "replace")
+            text = "" if event.code == REJECTED else _sentence(event.data)
             sentence = f"{address}: {describe_error(event.code)}" + (f": {text}" if text else "")
             raise NetworkError(event.code, sentence)
-        return ConnectionResult(event.other, event.success, event.code)
+        return ConnectionResult(event.other, event.success, event.code, event.reason, event.data)
 
     # -- on the library's thread
 
@@ -136,7 +128,7 @@ class Room(_Calls):
         self._events.append(event)
         self._wake()
 
-    def _end(self, leaving: asyncio.Future[None]) -> None:
+    def _end(self, leaving: asyncio.Future[bool]) -> None:
         if leaving.cancelled() or leaving.exception() is not None:
             self._leaving = None  # the room is still open
             return
@@ -169,27 +161,15 @@ class Room(_Calls):
 
     # -- differences from Room
 
-    def _leave(self) -> None:
+    def _leave(self) -> bool:
         # A handler that waits for a free place would block leaving.
         self._closing = True
         self._places.release()
         try:
-            super()._leave()
+            return super()._leave()
         except BaseException:
             self._closing = False
             raise
-
-    def _initialize(
-        self, peer: bytes | None, session: bytes | None, config: NetworkConfig | None, options: NetworkOptions | None
-    ) -> int:
-        if options is None:
-            return super()._initialize(peer, session, config, options)
-        chosen = options.dispatch_mode
-        options.dispatch_mode = DISPATCH_THREAD
-        try:
-            return super()._initialize(peer, session, config, options)
-        finally:
-            options.dispatch_mode = chosen
 
 
 class Events:

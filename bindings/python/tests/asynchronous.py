@@ -35,12 +35,9 @@ def session(name):
     return f"asyncio-{name}-{os.getpid()}"
 
 
-def quiet(**config):
+def quiet(**fields):
     """A room without discovery: each test has only the members that it starts."""
-    options = mmn.NetworkOptions(discovery_mode=mmn.DISCOVERY_OFF)
-    for name, value in config.items():
-        setattr(options.config, name, value)
-    return options
+    return mmn.NetworkOptions(discovery_mode=mmn.DISCOVERY_OFF, **fields)
 
 
 @contextlib.contextmanager
@@ -70,8 +67,7 @@ def partner(room, count, dials=True):
 def run_partner(session_id, address, count):
     """Sends the numbers from 0 to every member that joins, and leaves at the end of its input."""
     joined = []
-    options = quiet()
-    options.dispatch_mode = mmn.DISPATCH_THREAD
+    options = quiet(dispatch_mode=mmn.DISPATCH_THREAD)
     with mmn.Room("partner", session_id, options=options) as room:
         room.on_event(lambda event: joined.append(event.peer) if event.kind == mmn.EVENT_JOINED else None)
         print(room.local_address, flush=True)
@@ -127,8 +123,9 @@ async def test_leaving(name):
         await asyncio.sleep(0)
         closing.cancel()
         must(isinstance(await raised(closing), asyncio.CancelledError), "a close() that was cancelled")
-    async with aio.Room("third", session(name), options=quiet()) as room:
-        must(room.peer_id == "third", "a cancelled close() did not go on")
+    async with aio.Room("third", session(name), options=quiet()) as third:
+        await room.close()
+        must(not room.is_open and third.is_open, "a cancelled close() did not go on, or another room was closed")
 
 
 async def test_dials(name):
@@ -155,7 +152,7 @@ async def other_dials(room):
     with partner(room, 0, dials=False) as address:
         for code in (mmn.OK, mmn.ALREADY_CONNECTED):
             result = await room.connect(address)
-            must(result == mmn.ConnectionResult(address, True, code), f"instead of {code}: {result}")
+            must(result[:3] == (address, True, code), f"instead of {code}: {result}")
             must(room.peers == ["partner"], f"{room.peers}")
 
 

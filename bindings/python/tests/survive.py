@@ -6,8 +6,8 @@ promise and exits with 0 only when all hold.
 
     MMN_LIBRARY=target/release/libmeta_mystia_network.so python3 bindings/python/tests/survive.py [--rounds N] [NAME...]
 
-NAME: unregister, shutdown, restart, reentry, exceptions, poll, seeded, etcd (default: all), and layout, which compares the structs
-with the lines "struct.field offset" of the file that MMN_LAYOUT names. --rounds: number of shutdowns in `shutdown` (20).
+NAME: unregister, shutdown, restart, reentry, exceptions, rooms, late, ranges, poll, seeded, etcd (default: all), and layout, which
+compares the structs with the lines "struct.field offset" of the file that MMN_LAYOUT names. --rounds: number of shutdowns in `shutdown` (20).
 """
 
 import argparse
@@ -111,21 +111,16 @@ def wait_for_company(room):
         time.sleep(0.001)
 
 
-# Every callback that the library ever had stays alive, and the tests bypass the room's layer: a late call must find its
-# own function, which the layer would have freed.
+# Every callback that the library ever had stays alive, and some tests bypass the room's layer: a late call must find its own
+# function, which the layer would have freed.
 KEPT = []
-KINDS = {
-    "RegisterReceiveCallback": mmn.ReceiveCallback,
-    "RegisterLeaderChangedCallback": mmn.LeaderChangedCallback,
-    "RegisterPeerStatusCallback": mmn.PeerStatusCallback,
-    "RegisterConnectionResultCallback": mmn.ConnectionResultCallback,
-}
 
 
-def register(kind, handler):
-    callback = KINDS[kind](handler) if handler else KINDS[kind]()
+def register(room, handler):
+    callback = mmn.EventCallback(handler) if handler else mmn.EventCallback()
     KEPT.append(callback)
-    must(getattr(mmn.load_library(), kind)(callback) == 0, kind)
+    code = mmn.load_library().mmn_set_event_handler(room._handle, callback, None, mmn.DropCallback())
+    must(code == 0, f"mmn_set_event_handler: {code}")
 
 
 def test_unregister(_):
@@ -134,7 +129,8 @@ def test_unregister(_):
         room.connect(partner.address)
         wait_for_company(room)
         turn = None
-        for kind in KINDS:
+        # The last one replaces the room's own handler.
+        for kind in (room.on_message, room.on_leader, room.on_peer, room.on_connection, room.on_event, lambda h: register(room, h)):
             for number in range(UNREGISTER_ROUNDS):
                 arrived = threading.Event()
 
@@ -144,8 +140,8 @@ def test_unregister(_):
                     arrived.set()
 
                 turn = (kind, number)
-                register(kind, handler)
-                if kind == "RegisterConnectionResultCallback":
+                kind(handler)
+                if kind == room.on_connection:
                     # Messages arrive by themselves, and every new function receives the present state; connection
                     # results need a call.
                     room.connect(partner.address)
@@ -153,7 +149,7 @@ def test_unregister(_):
                 # Every fourth round at once, else as soon as events arrive.
                 if number % 4 != 3:
                     must(arrived.wait(EVENT_SECONDS), f"no event within {EVENT_SECONDS} s")
-                register(kind, None)
+                kind(None)
                 turn = None
                 violations.none()
 
@@ -165,19 +161,15 @@ def test_shutdown(rounds):
             state = {"open": True, "received": 0}
             flowing = threading.Event()
 
-            def must_be_open(*_, state=state):
+            def receive(_, event, state=state, flowing=flowing):
                 if not state["open"]:
                     violations.add("a callback ran after the room was closed")
-
-            def receive(*_, state=state, flowing=flowing, check=must_be_open):
-                check()
-                state["received"] += 1
+                state["received"] += event.contents.kind == mmn.EVENT_MESSAGE
                 if state["received"] == 20:
                     flowing.set()
 
             room = mmn.Room(f"main-{number}", partner.session)
-            for kind in KINDS:
-                register(kind, receive if kind == "RegisterReceiveCallback" else must_be_open)
+            register(room, receive)
             room.connect(partner.address)
             must(flowing.wait(EVENT_SECONDS), f"no messages within {EVENT_SECONDS} s")
             for _ in range(8):
@@ -188,7 +180,7 @@ def test_shutdown(rounds):
             # Time for a late callback to show itself.
             time.sleep(0.002)
             violations.none()
-            must(mmn.load_library().IsNetworkInitialized() == 0, "still initialized after close()")
+            must(not room.is_open, "still open after close()")
 
 
 def usage():
@@ -220,41 +212,43 @@ def test_restart(_):
 def test_reentry(_):
     problems = Violations()
     native = mmn.load_library()
+    others = []
     with Partner(True) as partner, mmn.Room("main", partner.session) as room:
         begun, done = set(), {kind: threading.Event() for kind in ("message", "leader", "peer", "connection")}
 
         def everything():
             must(code_of(room.close) == mmn.WOULD_DEADLOCK, "close() in a handler is not -15")
-            must(native.GetLastErrorCode() == mmn.WOULD_DEADLOCK, "the last error is not -15")
-            must(native.GetLastErrorMessage(), "no last error sentence")
-            must(native.IsNetworkInitialized() == 1, "not initialized any more")
-            again = native.InitializeNetwork(b"again", b"session")
-            must(again == mmn.ALREADY_INITIALIZED, f"InitializeNetwork: {again}")
-            again = native.InitializeNetworkWithConfig(b"again", b"session", ctypes.byref(mmn.NetworkConfig()))
-            must(again == mmn.ALREADY_INITIALIZED, f"InitializeNetworkWithConfig: {again}")
+            must(native.mmn_close(room._handle) == mmn.WOULD_DEADLOCK, "mmn_close in a handler is not -15")
+            must(native.mmn_last_error_code() == mmn.WOULD_DEADLOCK, "the last error is not -15")
+            must(native.mmn_last_error_message(), "no last error sentence")
+            must(room.is_open, "not open any more")
+            other = mmn.Room("other", "another session", mmn.NetworkOptions())
+            other.on_event(print)
+            must(code_of(other.close) == mmn.WOULD_DEADLOCK, "close() of another room in a handler is not -15")
+            other.leave()
+            others.append(other)
             room.connect(partner.address)
             room.disconnect("unknown")
             must(room.local_address, "no address")
             must(room.peer_id == "main", "another peer id")
             must(room.session_id == partner.session, "another session id")
-            must(native.GetPeerCount() >= 0, "GetPeerCount")
             must(isinstance(room.peers, list), "no list of peers")
             room.rtt_ms("partner")
             must(room.status("unknown") == mmn.STATUS_UNKNOWN, "a status of an unknown peer")
             room.set_leader("main")
             room.enable_auto_election()
             must(room.leader is None or room.leader, "the leader is an empty string")
-            must(room.is_leader in (True, False), "IsLeader")
+            must(room.is_leader in (True, False), "is_leader")
             room.broadcast(b"x")
             room.send("main", b"x")
             code = code_of(lambda: room.send_to_leader(b"x"))
-            must(code in (0, mmn.PEER_NOT_FOUND, mmn.NOT_LEADER), f"SendToLeader: {code}")
+            must(code in (0, mmn.PEER_NOT_FOUND, mmn.NOT_LEADER), f"send_to_leader: {code}")
             code = code_of(lambda: room.send_from_leader(b"x"))
-            must(code in (0, mmn.NOT_LEADER), f"SendFromLeader: {code}")
-            room.enable_logging(False)
-            must(native.GetAbiVersion() >= 1, "GetAbiVersion")
-            must(native.GetLibraryVersion(), "GetLibraryVersion")
-            must(mmn.describe_error(mmn.WOULD_DEADLOCK), "DescribeError")
+            must(code in (0, mmn.NOT_LEADER), f"send_from_leader: {code}")
+            mmn.set_log_stderr(mmn.LOG_OFF)
+            must(native.mmn_abi_version() >= mmn.ABI_VERSION, "mmn_abi_version")
+            must(native.mmn_library_version(), "mmn_library_version")
+            must(mmn.describe_error(mmn.WOULD_DEADLOCK), "describe_error")
             for unregister in (room.on_message, room.on_leader, room.on_peer, room.on_connection):
                 unregister(None)
             set_handlers()
@@ -283,6 +277,9 @@ def test_reentry(_):
         for kind, event in done.items():
             must(event.wait(EVENT_SECONDS), f"no event of kind {kind} within {EVENT_SECONDS} s; {problems.found}")
     problems.none()
+    for other in others:
+        must(not other.is_open and code_of(lambda other=other: other.broadcast(b"x")) == mmn.NOT_INITIALIZED, "left, and open")
+        other.close()
 
 
 def test_exceptions(_):
@@ -304,14 +301,152 @@ def test_exceptions(_):
     must(came[1].data == b"", f"damaged: {came[1]}")
     must(printed.getvalue().count("SystemExit: from a handler") == 2, f"not printed: {printed.getvalue()!r}")
     must(code_of(lambda: mmn.Room("", "s")) == mmn.INVALID_ARGUMENT, "an empty id")
-    with mmn.Room("main", "survive-alone", mmn.NetworkConfig(heartbeat_interval_ms=400)) as room:
+    with mmn.Room("main", "survive-alone", mmn.NetworkOptions(heartbeat_interval_ms=400)) as room:
         must(code_of(lambda: room.send("unknown", b"x")) == mmn.PEER_NOT_FOUND, "a message to an unknown peer")
         try:
             room.connect("a\0b:1")
             raise AssertionError("a NUL in an address was taken")
         except ValueError:
             pass
-    must(ctypes.sizeof(mmn.NetworkConfig) == 44, "NetworkConfig is not 44 bytes")
+
+
+def until(condition, what):
+    deadline = time.monotonic() + EVENT_SECONDS
+    while not condition():
+        must(time.monotonic() < deadline, f"not within {EVENT_SECONDS} s: {what}")
+        time.sleep(0.002)
+
+
+def alone(**fields):
+    """Options for a room in thread mode that finds no others by itself."""
+    return mmn.NetworkOptions(bind_address="127.0.0.1", dispatch_mode=mmn.DISPATCH_THREAD, **fields)
+
+
+def test_rooms(_):
+    """Two players of one room and one of another, in one process; then calls on rooms that are closed."""
+    session = f"survive-python-{os.getpid()}-rooms"
+    came = {name: [] for name in ("one", "two", "three")}
+    rooms = [
+        mmn.Room(name, session + where, alone(secret="tea"), on_event=came[name].append)
+        for name, where in (("one", "-a"), ("two", "-a"), ("three", "-b"))
+    ]
+    one, two, three = rooms
+    two.connect(one.local_address)
+    three.connect(one.local_address)
+    until(lambda: one.peers == ["two"] and two.peers == ["one"] and one.leader == two.leader != None, "a room of two")  # noqa: E711
+    until(lambda: any(event.kind == mmn.EVENT_CONNECTION_RESULT for event in came["three"]), "a result")
+    must(three.peers == [] and three.leader == "three", f"{three.peers}")
+    for room in rooms:
+        room.broadcast(room.peer_id.encode())
+    one.send("two", b"last")
+    messages = lambda name: [(e.peer, e.data) for e in came[name] if e.kind == mmn.EVENT_MESSAGE]  # noqa: E731
+    until(lambda: messages("two") == [("one", b"one"), ("one", b"last")], "messages to two")
+    must(messages("one") == [("two", b"two")] and messages("three") == [], f"{came}")
+    two.close()
+    until(lambda: any(e.kind == mmn.EVENT_LEFT and e.reason.words == "left" for e in came["one"]), "two has left")
+    must(one.is_open and three.is_open and not two.is_open, "another room was closed")
+    before = len(came["two"])
+    calls = (
+        lambda room: room.broadcast(b"x"),
+        lambda room: room.send("one", b"x"),
+        lambda room: room.connect("127.0.0.1:9"),
+        lambda room: room.peers,
+        lambda room: room.leader,
+        lambda room: room.poll(),
+        lambda room: room.leave(),
+        lambda room: room.on_message(print),
+        lambda room: room.gossip_windows,
+        lambda room: room.room_stats(),
+    )
+    codes = [code_of(lambda call=call: call(two)) for call in calls]
+    must(codes == [mmn.NOT_INITIALIZED] * len(calls), f"{codes}")
+    must((two.is_leader, two.status("one"), two.address("one"), two.index("one")) == (False, -1, None, 0), "answers without a room")
+    two.close()
+    must(len(came["two"]) == before, "an event after close()")
+    # Closing many takes the time of one.
+    begun = time.monotonic()
+    more = [mmn.Room(f"m{number}", session, alone()) for number in range(8)]
+    for room in more + [one, three]:
+        room.leave()
+    for room in more + [one, three]:
+        room.close()
+    must(time.monotonic() - begun < 8, "ten rooms did not leave together")
+
+
+def test_late(_):
+    """A handler that is set late first receives the present state, and the messages that had no handler yet."""
+    session = f"survive-python-{os.getpid()}-late"
+    with mmn.Room("one", session, alone()) as one, mmn.Room("two", session, alone()) as two:
+        two.connect(one.local_address)
+        until(lambda: one.leader and two.leader and one.peers and two.peers, "a room of two")
+        two.send("one", b"early")
+        until(lambda: one.stats("two").messages_received == 1, "the message is there")
+        peers, leaders, leads, messages, events = [], [], [], [], []
+        one.on_peer(lambda *peer: peers.append(peer))
+        one.on_leader(leaders.append)
+        one.on_leadership(leads.append)
+        one.on_message(messages.append)
+        until(lambda: messages, "the early message")
+        until(lambda: peers and leaders, "the present state")
+        one.on_event(events.append)
+        kinds = [event.kind for event in events]
+        expected = [mmn.EVENT_LEADER_CHANGED] + [mmn.EVENT_LEADERSHIP_GAINED] * one.is_leader + [mmn.EVENT_JOINED]
+        must(kinds == expected, f"{kinds}")
+        must(peers == [("two", mmn.PEER_CONNECTED)] and leaders == [one.leader], f"{peers}, {leaders}")
+        must(leads == [True] * one.is_leader and [m.data for m in messages] == [b"early"], f"{leads}, {messages}")
+        # In a handler: after the event, and on its thread.
+        threads = {}
+        nested = threading.Event()
+
+        def first(message):
+            threads["first"] = threading.get_ident()
+            one.on_peer(lambda *_: (threads.update(second=threading.get_ident()), nested.set()))
+            threads["before"] = "second" not in threads
+
+        one.on_message(first)
+        two.send("one", b"again")
+        must(nested.wait(EVENT_SECONDS), "no present state for a handler that was set in a handler")
+        must(threads["before"] and threads["first"] == threads["second"], f"{threads}")
+
+
+def test_ranges(_):
+    """Arguments that ctypes would wrap or misunderstand are refused, with their name, their value and the limit."""
+    options = mmn.NetworkOptions
+
+    def refused(kind, parts, call):
+        try:
+            call()
+        except kind as error:
+            must(all(part in str(error) for part in parts), f"{parts} are not in {error}")
+            return
+        raise AssertionError(f"accepted: {parts}")
+
+    refused(OverflowError, ("bind_port", "80000", "65535"), lambda: options(bind_port=80000))
+    refused(OverflowError, ("bind_port", "-1"), lambda: options(bind_port=-1))
+    refused(OverflowError, ("eligible", "256"), lambda: options(eligible=256))
+    refused(TypeError, ("priority", "high"), lambda: options(priority="high"))
+    refused(TypeError, ("bind_address", "5"), lambda: options(bind_address=5))
+    refused(TypeError, ("no field", "bind_prot"), lambda: options(bind_prot=1))
+    refused(TypeError, ("no field", "bind_prot"), lambda: setattr(options(), "bind_prot", 1))
+    refused(OverflowError, ("max_peers", "-1"), lambda: setattr(options(), "max_peers", -1))
+    refused(TypeError, ("seeded", "SeededOptions"), lambda: options(seeded={}))
+    refused(OverflowError, ("delivery", "300", "255"), lambda: mmn.SendOptions(300))
+    refused(OverflowError, ("ttl_ms", "-1"), lambda: mmn.SendOptions(ttl_ms=-1))
+    refused(TypeError, ("peer_id", "5"), lambda: mmn.Room(5, "tea"))
+    refused(TypeError, ("options", "dict"), lambda: mmn.Room("main", "tea", {}))
+    with mmn.Room("main", "survive-alone", alone(secret=b"tea")) as room:
+        refused(OverflowError, ("type", "70000", "65535"), lambda: room.send("main", b"x", 70000))
+        refused(OverflowError, ("flags", "256", "255"), lambda: room.send("main", b"x", flags=256))
+        refused(TypeError, ("data", "str"), lambda: room.broadcast("x"))
+        refused(TypeError, ("peer_id", "None"), lambda: room.send(None, b"x"))
+        refused(TypeError, ("options", "int"), lambda: room.broadcast(b"x", options=1))
+        refused(OverflowError, ("code", str(1 << 31)), lambda: room.kick("guest", 1 << 31))
+        refused(OverflowError, ("timeout_ms", "-1"), lambda: room.acquire_lock("door", -1))
+        refused(mmn.NetworkError, ("msg_type", "5", "256"), lambda: room.send("main", b"x", 5))
+        refused(mmn.NetworkError, ("options.priority", "3"), lambda: room.broadcast(b"x", options=mmn.SendOptions(priority=3)))
+        # Its sentences have the names of this package.
+        refused(mmn.NetworkError, ("DISPATCH_POLL", "poll()"), room.poll)
+        refused(mmn.NetworkError, ("close()",), lambda: room.disconnect("main"))
 
 
 def test_poll(_):
@@ -352,11 +487,11 @@ def test_poll(_):
         must(room.centralized and room.centralized_auto_forward and not room.discovering, "switches")
         room.set_compression_threshold(64)
         room.set_leader_eligible(True)
-        must(mmn.gossip_windows() == (15000, 1000, 10000, 5000), f"{mmn.gossip_windows()}")
-        mmn.set_gossip_windows(mmn.GossipWindows(501, 502, 503, 504))
-        must(mmn.gossip_windows() == (501, 502, 503, 504), f"{mmn.gossip_windows()}")
-        broken = mmn.gossip_windows()._replace(leader_alive_threshold=0)
-        must(code_of(lambda: mmn.set_gossip_windows(broken)) == mmn.INVALID_ARGUMENT, "a window of 0 ms")
+        must(room.gossip_windows == (15000, 1000, 10000, 5000), f"{room.gossip_windows}")
+        room.gossip_windows = mmn.GossipWindows(501, 502, 503, 504)
+        must(room.gossip_windows == (501, 502, 503, 504), f"{room.gossip_windows}")
+        broken = room.gossip_windows._replace(alive_threshold_ms=0)
+        must(code_of(lambda: setattr(room, "gossip_windows", broken)) == mmn.INVALID_ARGUMENT, "a window of 0 ms")
         must(room.election_strategy == mmn.STRATEGY_RAFT, "another strategy")
         must(code_of(lambda: room.accept_join(12345)) == mmn.PEER_NOT_FOUND, "accept_join of no request")
         must(code_of(lambda: room.stats("guest")) == mmn.PEER_NOT_FOUND, "stats of an unknown peer")
@@ -379,12 +514,12 @@ def test_poll(_):
             room.set_leader("main")
             result = until(mmn.EVENT_SET_LEADER_RESULT)
             must(result.success and result.code == mmn.OK, f"{result}")
-            room.kick("guest", 9, "tschüss".encode())
+            room.kick("guest", 9, "tschüss".encode(), ban=True)
             left = until(mmn.EVENT_LEFT)
             must((left.peer, left.reason, left.code, left.data) == ("guest", mmn.LEFT_KICKED, 9, "tschüss".encode()), f"{left}")
             room.unban("guest")
             must(code_of(lambda: room.unban("guest")) == mmn.PEER_NOT_FOUND, "unban of an unknown peer")
-            must(code_of(lambda: room.kick("guest", ban=False)) == mmn.PEER_NOT_FOUND, "kick of an unknown peer")
+            must(code_of(lambda: room.kick("guest")) == mmn.PEER_NOT_FOUND, "kick of an unknown peer")
             room.disconnect("guest", 3, "tschüss".encode())  # an unknown member is no error
             printed = guest.communicate(timeout=3 * EVENT_SECONDS)[0].splitlines()
             must(printed == ["rejected 7 später", "joined", f"ended {mmn.END_KICKED} 9 tschüss"], f"{printed}")
@@ -480,14 +615,9 @@ def test_etcd(_):
 
 def test_layout(_):
     structs = {
-        "NetworkConfigFFI": mmn.NetworkConfig,
-        "NetworkOptions": mmn.NetworkOptions,
-        "NetworkEvent": mmn.NetworkEvent,
-        "PeerStats": mmn.PeerStats,
-        "RoomStats": mmn.RoomStats,
-        "SendOptions": mmn.SendOptions,
-        "SeededOptions": mmn.SeededOptions,
-        "EtcdOptions": mmn.EtcdOptions,
+        {"_NetworkConfig": "NetworkConfigFFI"}.get(name, name[1:]): struct
+        for name, struct in vars(mmn).items()
+        if name.startswith("_") and isinstance(struct, type) and issubclass(struct, ctypes.Structure)
     }
     own = set()
     for name, struct in structs.items():
@@ -503,6 +633,9 @@ TESTS = {
     "restart": test_restart,
     "reentry": test_reentry,
     "exceptions": test_exceptions,
+    "rooms": test_rooms,
+    "late": test_late,
+    "ranges": test_ranges,
     "poll": test_poll,
     "seeded": test_seeded,
     "etcd": test_etcd,

@@ -202,9 +202,8 @@ class Member:
 
 def main():
     own_id, session, *address = sys.argv[1:]
-    options = mmn.NetworkOptions(discovery_mode=mmn.DISCOVERY_OFF)
     # A busy machine must not look like a lost link.
-    options.config.heartbeat_timeout_multiplier = 20
+    options = mmn.NetworkOptions(discovery_mode=mmn.DISCOVERY_OFF, heartbeat_timeout_multiplier=20)
     try:
         with mmn.Room(own_id, session, options=options) as room:
             member = Member(room)

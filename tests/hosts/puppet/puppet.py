@@ -83,6 +83,16 @@ CONFIG = [
 ]
 
 
+# Fields of the classic struct that options have under another name.
+RENAMED = {"auto_election_enabled": "auto_election", "auto_reconnect_enabled": "auto_reconnect"}
+
+
+def fill(struct, fields):
+    for name, value in fields.items():
+        assert hasattr(struct, name), f"no such field: {name}"
+        setattr(struct, name, value.encode() if isinstance(value, str) else value)
+
+
 class Config(ctypes.Structure):
     _fields_ = [(name, kind) for name, kind, _ in CONFIG]
 
@@ -262,27 +272,24 @@ class Puppet:
             assert register is None or register(callback) == OK, name
 
     def open_with(self, peer, session, config, options):
-        self.on_event = mmn.EventCallback(self.event_handler)
-        assert self.native.RegisterEventHandler(self.on_event, None, None) == OK
-        settings = mmn.NetworkOptions.__new__(mmn.NetworkOptions)
-        settings.struct_size = ctypes.sizeof(mmn.NetworkOptions)
-        assert self.native.GetDefaultNetworkOptions(ctypes.byref(settings)) == OK
-        options = dict(options)
-        if (seeded := options.pop("seeded", None)) is not None:
-            self.seeded = mmn._SeededOptions(struct_size=ctypes.sizeof(mmn._SeededOptions))
-            fields = dict(seeded)
-            assert self.native.GetDefaultSeededOptions(fields.pop("profile"), ctypes.byref(self.seeded)) == OK
-            for name, value in fields.items():
-                assert hasattr(self.seeded, name), f"no such field: {name}"
-                setattr(self.seeded, name, value.encode() if isinstance(value, str) else value)
+        settings = self.defaults(mmn._MmnOptions, "mmn_default_options")
+        # The functions without a room act on it.
+        settings.is_default = 1
+        self.on_event = settings.on_event = mmn.EventCallback(self.event_handler)
+        fields = {RENAMED.get(name, name): value for name, value in (config or {}).items()}
+        fields.update(options)
+        if (seeded := fields.pop("seeded", None)) is not None:
+            self.seeded = self.defaults(mmn._SeededOptions, "mmn_default_seeded_options", seeded["profile"])
+            fill(self.seeded, {name: value for name, value in seeded.items() if name != "profile"})
             settings.seeded = ctypes.pointer(self.seeded)
-        for name, value in options.items():
-            assert hasattr(settings, name), f"no such option: {name}"
-            setattr(settings, name, value.encode() if isinstance(value, str) else value)
-        for name, value in (config or {}).items():
-            assert hasattr(settings.config, name), f"no such field: {name}"
-            setattr(settings.config, name, value)
-        return self.outcome(self.native.InitializeNetworkWithOptions(peer.encode(), session.encode(), ctypes.byref(settings)))
+        fill(settings, fields)
+        room = ctypes.byref(ctypes.c_uint64())
+        return self.outcome(self.native.mmn_open(peer.encode(), session.encode(), ctypes.byref(settings), room))
+
+    def defaults(self, struct, function, *before):
+        made = struct(struct_size=ctypes.sizeof(struct))
+        assert getattr(self.native, function)(*before, ctypes.byref(made)) == OK
+        return made
 
     def event_handler(self, _, pointer):
         event = pointer.contents
