@@ -1,4 +1,4 @@
-// meta_mystia_network from C++17: one room per process, RAII, std::function handlers, exceptions for refused calls.
+// meta_mystia_network from C++17: rooms as objects, RAII, std::function handlers, exceptions for refused calls.
 //
 //   mmn::Room room("alice", "tea");                       // linked with -lmeta_mystia_network
 //   room.on_message([](const mmn::Message& m) { ... });
@@ -6,10 +6,11 @@
 //   room.broadcast("hello");
 //
 // or, without linking, `mmn::Library library("./libmeta_mystia_network.so"); mmn::Room room(library.api(), "alice", "tea");`.
+// A process may have several rooms at a time.
 //
-// Handlers run one at a time, in order, on a thread of the library, or, in poll mode (a room made with mmn::Options), inside
-// poll(), on the thread that calls it. They may call every function of the room except shutdown() and poll(). An exception from
-// a handler goes to on_handler_error, or is printed without one; it never reaches the library.
+// Handlers of a room run one at a time, in order, on a thread of the library, or, in poll mode (a room made with mmn::Options),
+// inside poll(), on the thread that calls it. They may call every function of every room except shutdown() and poll(). An
+// exception from a handler goes to on_handler_error, or is printed without one; it never reaches the library.
 #ifndef META_MYSTIA_NETWORK_HPP
 #define META_MYSTIA_NETWORK_HPP
 
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -120,11 +122,39 @@ inline const char* describe_member_state(std::int32_t number) noexcept {
     default: return "unknown";
   }
 }
+
+// One of MMN_LEFT_... in a word.
+inline const char* describe_left_reason(std::int32_t number) noexcept {
+  switch (number) {
+    case MMN_LEFT_LEFT: return "left";
+    case MMN_LEFT_LOST: return "lost";
+    case MMN_LEFT_DISCONNECTED: return "disconnected";
+    case MMN_LEFT_REPLACED: return "replaced";
+    case MMN_LEFT_KICKED: return "kicked";
+    case MMN_LEFT_VIOLATION: return "violation";
+    case MMN_LEFT_GAVE_UP: return "gave up";
+    case MMN_LEFT_ROOM_ENDED: return "room ended";
+    default: return "unknown";
+  }
+}
+
+// One of MMN_END_... in a word.
+inline const char* describe_end_reason(std::int32_t number) noexcept {
+  switch (number) {
+    case MMN_END_KICKED: return "kicked";
+    case MMN_END_HOST_LEFT: return "host left";
+    case MMN_END_HOST_LOST: return "host lost";
+    case MMN_END_DISCONNECTED: return "disconnected";
+    case MMN_END_DUPLICATE_ID: return "duplicate id";
+    case MMN_END_INTERNAL: return "internal";
+    default: return "unknown";
+  }
+}
 // -- End of what is generated.
 
 enum class PeerStatus : std::int32_t { unknown = -1, connected = 0, disconnected = 1, reconnecting = 2, handshaking = 3 };
 
-// A call was refused. what() comes from the library: it names the argument, its value and what to do.
+// A call was refused. what() names the argument, its value and what to do.
 class Error : public std::runtime_error {
  public:
   Error(std::int32_t code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -140,21 +170,24 @@ struct Message {
   const std::uint8_t* data; // may be null when size is 0
   std::size_t size;
   std::uint16_t type;
-  std::uint8_t flags;
+  std::uint8_t flags;  // the sender's SendOptions::user_flags
 
   std::string_view text() const noexcept {
     return size == 0 ? std::string_view() : std::string_view(reinterpret_cast<const char*>(data), size);
   }
 };
 
-// The result of one connect(); code -14 already_connected comes with success.
+// The result of one connect(); code -14 already_connected comes with success. The views are valid during the handler only.
 struct ConnectionResult {
-  std::string_view address; // as passed to connect()
+  std::string_view address;  // as passed to connect()
+  std::string_view peer;     // the member that answered; empty if unknown
   bool success;
   std::int32_t code;
+  std::int32_t reason;    // the number of the host that rejected or banned this member
+  std::string_view data;  // the bytes of that host; else, of a failed dial, a sentence for the player
 };
 
-// An event of the room. kind is one of MMN_EVENT_..., and determines which other fields are set (see the header).
+// An event of a room. kind is one of MMN_EVENT_..., and determines which other fields are set (see the header).
 // The views are valid during the handler only.
 struct Event {
   std::uint32_t kind;
@@ -165,7 +198,7 @@ struct Event {
   std::int32_t code;       // a Code, or the number passed to kick()
   bool success;
   std::uint16_t type;
-  std::uint8_t flags;
+  std::uint8_t flags;  // the sender's SendOptions::user_flags
   // MMN_EVENT_LEFT: number of reliable messages for the member that are not known to be delivered; MMN_EVENT_RETURNED: number
   // of messages that it will not get
   std::uint64_t undelivered;
@@ -176,49 +209,65 @@ struct Event {
   std::uint8_t delivery;  // MMN_EVENT_MESSAGE: one of MMN_DELIVERY_...
   std::uint32_t peer_index;  // index() of `peer`; 0 for this member and for one that is not in the room
   std::uint16_t found_by;    // MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_...
+  MmnRoom room;              // Room::number() of the room
   // MMN_EVENT_DATA_DROPPED: number of messages. MMN_EVENT_HOST_SILENT, MMN_EVENT_NO_ROOM_FOUND: milliseconds.
   std::uint64_t count() const noexcept { return undelivered; }
   // MMN_EVENT_LOCK_RESULT with success, and MMN_EVENT_LOCK_LOST: the fencing token of the lock, which `other` names.
   std::uint64_t token() const noexcept { return undelivered; }
 };
 
-// Delivery of a message: `Delivery::sequenced(unit)`. The default is the classic send.
-struct Delivery {
-  std::uint8_t mode = MMN_DELIVERY_RELIABLE_ORDERED;
+// Options of a message: `SendOptions::sequenced(unit)`. The default is a reliable message, in the order of the calls.
+struct SendOptions {
+  std::uint8_t delivery = MMN_DELIVERY_RELIABLE_ORDERED;  // one of MMN_DELIVERY_...
   std::uint8_t channel = 0;
-  std::uint8_t priority = 1;  // 0 to 3; higher priorities go first
-  std::uint32_t ttl_ms = 0;   // unreliable and sequenced only; 0 is unlimited
-  std::uint64_t key = 0;      // sequenced only
+  std::int8_t priority = MMN_PRIORITY_NORMAL;  // MMN_PRIORITY_LOW to MMN_PRIORITY_HIGHEST
+  std::uint8_t user_flags = 0;                 // the host's own; bit 0 arrives clear
+  std::uint32_t ttl_ms = 0;                    // unreliable and sequenced only; 0 is unlimited
+  std::uint64_t key = 0;                       // sequenced only
 
-  static Delivery reliable_ordered(std::uint8_t channel = 0) { return of(MMN_DELIVERY_RELIABLE_ORDERED, channel, 0); }
-  static Delivery reliable_unordered(std::uint8_t channel = 0) { return of(MMN_DELIVERY_RELIABLE_UNORDERED, channel, 0); }
-  static Delivery unreliable(std::uint8_t channel = 0) { return of(MMN_DELIVERY_UNRELIABLE, channel, 0); }
-  static Delivery sequenced(std::uint64_t key, std::uint8_t channel = 0) { return of(MMN_DELIVERY_SEQUENCED, channel, key); }
+  static SendOptions reliable_ordered(std::uint8_t channel = 0) { return of(MMN_DELIVERY_RELIABLE_ORDERED, channel, 0); }
+  static SendOptions reliable_unordered(std::uint8_t channel = 0) { return of(MMN_DELIVERY_RELIABLE_UNORDERED, channel, 0); }
+  static SendOptions unreliable(std::uint8_t channel = 0) { return of(MMN_DELIVERY_UNRELIABLE, channel, 0); }
+  static SendOptions sequenced(std::uint64_t key, std::uint8_t channel = 0) { return of(MMN_DELIVERY_SEQUENCED, channel, key); }
 
-  SendOptions options(std::uint8_t flags) const noexcept {
-    SendOptions options = {};
+  // The struct of the C functions, with these MMN_SEND_... flags.
+  MmnSendOptions raw(std::uint8_t flags = 0) const noexcept {
+    MmnSendOptions options = {};
     options.struct_size = sizeof options;
-    options.delivery = mode;
+    options.delivery = delivery;
     options.channel = channel;
     options.priority = priority;
     options.flags = flags;
     options.ttl_ms = ttl_ms;
+    options.user_flags = user_flags;
     options.key = key;
     return options;
   }
 
  private:
-  static Delivery of(std::uint8_t mode, std::uint8_t channel, std::uint64_t key) {
-    Delivery delivery;
-    delivery.mode = mode;
-    delivery.channel = channel;
-    delivery.key = key;
-    return delivery;
+  static SendOptions of(std::uint8_t delivery, std::uint8_t channel, std::uint64_t key) {
+    SendOptions options;
+    options.delivery = delivery;
+    options.channel = channel;
+    options.key = key;
+    return options;
   }
 };
 
-using Config = NetworkConfigFFI;
 using Stats = PeerStats;
+// The windows of MMN_STRATEGY_GOSSIP, in milliseconds above 0. The same for all members.
+using GossipWindows = MmnGossipWindows;
+
+namespace detail {
+
+// Whether a library with this ABI version serves this header.
+inline void check_abi_version(std::uint32_t version, const std::string& library) {
+  if (version >= MMN_ABI_VERSION) return;
+  throw std::runtime_error(library + " has ABI version " + std::to_string(version) + ", but this program was compiled for version " +
+                           std::to_string(MMN_ABI_VERSION) + ": use a library of that version or a later one");
+}
+
+} // namespace detail
 
 // The library's functions, either linked or loaded at run time.
 struct Api {
@@ -226,62 +275,125 @@ struct Api {
   MMN_FUNCTIONS(MMN_MEMBER)
 #undef MMN_MEMBER
 
-  // Only a program that uses this needs to link the library.
-  static const Api& linked() noexcept {
+  // Only a program that uses this needs to link the library. Throws std::runtime_error if the library is older than this header.
+  static const Api& linked() {
     static const Api api = [] {
       Api table;
 #define MMN_LINK(result, name, parameters) table.name = &::name;
       MMN_FUNCTIONS(MMN_LINK)
 #undef MMN_LINK
+      detail::check_abi_version(table.mmn_abi_version(), "the linked meta_mystia_network");
       return table;
     }();
     return api;
   }
 };
 
-// The defaults of a room without a configuration.
-inline Config default_config(const Api& api = Api::linked()) noexcept {
-  NetworkOptions options = {};
-  options.struct_size = sizeof options;
-  api.GetDefaultNetworkOptions(&options);
-  return options.config;
+namespace detail {
+
+// The functions that the library's messages name, as this header offers them.
+inline std::string in_cpp(std::string_view text) {
+  static const std::map<std::string_view, const char*> others = {
+      {"mmn_open", "mmn::Room"},
+      {"mmn_close", "shutdown()"},
+      {"mmn_broadcast_as_leader", "send_from_leader()"},
+      {"mmn_local_fingerprint", "identity_fingerprint()"},
+      {"mmn_local_id", "peer_id()"},
+      {"mmn_peer_address", "address()"},
+      {"mmn_peer_fingerprint", "fingerprint()"},
+      {"mmn_peer_id", "peer_at()"},
+      {"mmn_peer_index", "index()"},
+      {"mmn_peer_rtt_ms", "rtt_ms()"},
+      {"mmn_peer_stats", "stats()"},
+      {"mmn_peer_status", "status()"},
+      {"mmn_set_auto_election", "enable_auto_election()"},
+      {"mmn_set_auto_forward", "set_centralized_auto_forward()"},
+      {"mmn_set_eligible", "set_leader_eligible()"},
+      {"mmn_set_join_requests", "enable_join_requests()"},
+      {"mmn_set_priority", "set_election_priority()"},
+      {"mmn_strategy", "election_strategy()"},
+      {"mmn_is_announced", "discovering()"},
+      {"BroadcastEx", "broadcast()"},
+      {"BroadcastMessage", "broadcast()"},
+      {"ConnectToPeer", "connect()"},
+      {"DisconnectPeer", "disconnect()"},
+      {"EnableAutoLeaderElection", "enable_auto_election()"},
+      {"EnableLogging", "set_log_stderr()"},
+      {"ForwardMessage", "forward()"},
+      {"GetCurrentLeader", "leader()"},
+      {"GetLocalAddr", "local_address()"},
+      {"GetMaxDatagramSize", "max_datagram_size()"},
+      {"GetMembers", "members()"},
+      {"GetPeerList", "peers()"},
+      {"InitializeNetwork", "mmn::Room"},
+      {"InitializeNetworkWithOptions", "mmn::Room"},
+      {"KickPeer", "kick()"},
+      {"PollEvents", "poll()"},
+      {"SendFromLeader", "send_from_leader()"},
+      {"SendToLeader", "send_to_leader()"},
+      {"SendToPeer", "send()"},
+      {"SendToPeerEx", "send()"},
+      {"SetCentralizedMode", "set_centralized()"},
+      {"SetJoinPayload", "set_join_payload()"},
+      {"SetLeader", "set_leader()"},
+      {"SetLeaderEligible", "set_leader_eligible()"},
+      {"SetMaxPeers", "set_max_peers()"},
+      {"ShutdownNetwork", "shutdown()"},
+      {"UnbanPeer", "unban()"},
+      {"YieldLeadership", "yield_leadership()"},
+  };
+  const auto is_word = [](char part) {
+    return part == '_' || (part >= '0' && part <= '9') || (part >= 'A' && part <= 'Z') || (part >= 'a' && part <= 'z');
+  };
+  std::string result;
+  bool quoted = false;  // what a peer or this program gave stays as it is
+  for (std::size_t from = 0; from < text.size();) {
+    std::size_t end = from;
+    while (end < text.size() && is_word(text[end])) end++;
+    const std::string_view word = text.substr(from, end - from);
+    const auto other = others.find(word);
+    if (word.empty()) {
+      end = from + 1;
+      if (text[from] == '"') quoted = !quoted;
+      if (text[from] == '\\' && quoted && end < text.size()) end++;
+      result += text.substr(from, end - from);
+    } else if (quoted) {
+      result += word;
+    } else if (other != others.end()) {
+      result += other->second;
+    } else if (word.substr(0, 4) == "mmn_") {
+      result += std::string(word.substr(4)) + "()";
+    } else {
+      result += word;
+    }
+    from = end;
+  }
+  return result;
+}
+
+[[noreturn]] inline void refuse(const Api& api, std::int32_t code) { throw Error(code, in_cpp(api.mmn_last_error_message())); }
+
+} // namespace detail
+
+// The library's sentence for a code.
+inline std::string describe_error(std::int32_t code, const Api& api = Api::linked()) {
+  return detail::in_cpp(api.mmn_describe_error(code));
 }
 
 // A new private key for Options::identity_key. A host that keeps it is the same member at every start.
 inline std::string generate_identity_key(const Api& api = Api::linked()) {
   std::string key(MMN_IDENTITY_KEY_BYTES, '\0');
-  const std::int32_t length = api.GenerateIdentityKey(reinterpret_cast<std::uint8_t*>(&key[0]), MMN_IDENTITY_KEY_BYTES);
-  if (length < 0) throw Error(length, api.GetLastErrorMessage());
+  const std::int32_t length = api.mmn_generate_identity_key(reinterpret_cast<std::uint8_t*>(&key[0]), MMN_IDENTITY_KEY_BYTES);
+  if (length < 0) detail::refuse(api, length);
   return key;
 }
-
-// The times of MMN_STRATEGY_GOSSIP, in milliseconds above 0. They belong to the process: they apply from the next window of the
-// room on, and to later rooms. The same for all members.
-struct GossipWindows {
-  // The windows in force.
-  explicit GossipWindows(const Api& api = Api::linked())
-      : startup_grace_period(api.GetStartupGracePeriod()),
-        membership_sample_interval(api.GetMembershipSampleInterval()),
-        leader_alive_threshold(api.GetLeaderAliveThreshold()),
-        leader_election_duration(api.GetLeaderElectionDuration()) {}
-  void set(const Api& api = Api::linked()) const {
-    for (const std::int32_t code :
-         {api.SetStartupGracePeriod(startup_grace_period), api.SetMembershipSampleInterval(membership_sample_interval),
-          api.SetLeaderAliveThreshold(leader_alive_threshold), api.SetLeaderElectionDuration(leader_election_duration)})
-      if (code < 0) throw Error(code, api.GetLastErrorMessage());
-  }
-  std::uint32_t startup_grace_period;        // longest wait at the start for the number of members to settle
-  std::uint32_t membership_sample_interval;  // interval between samples of that number
-  std::uint32_t leader_alive_threshold;      // time for which a member waits for a declaration of the leader before it proposes itself
-  std::uint32_t leader_election_duration;    // time for which it then collects the proposals of others
-};
 
 // The settings of MMN_STRATEGY_SEEDED, with the intervals of a profile.
 struct Seeded {
   explicit Seeded(std::uint32_t profile = MMN_SEEDED_PROFILE_WAN, const Api& api = Api::linked()) {
     settings.struct_size = sizeof settings;
-    const std::int32_t code = api.GetDefaultSeededOptions(profile, &settings);
-    if (code < 0) throw Error(code, api.GetLastErrorMessage());
+    const std::int32_t code = api.mmn_default_seeded_options(profile, &settings);
+    if (code < 0) detail::refuse(api, code);
   }
   SeededOptions settings = {};  // the room fills in its pointer
   std::string seeds;            // the addresses of the seeds, one per line
@@ -293,8 +405,8 @@ struct Etcd {
   explicit Etcd(std::string servers, std::string prefix_of_keys, const Api& api = Api::linked())
       : endpoints(std::move(servers)), prefix(std::move(prefix_of_keys)) {
     settings.struct_size = sizeof settings;
-    const std::int32_t code = api.GetDefaultEtcdOptions(&settings);
-    if (code < 0) throw Error(code, api.GetLastErrorMessage());
+    const std::int32_t code = api.mmn_default_etcd_options(&settings);
+    if (code < 0) detail::refuse(api, code);
   }
   EtcdOptions settings = {};  // the room fills in its pointers
   std::string endpoints;
@@ -307,15 +419,16 @@ struct Etcd {
   std::string password;
 };
 
-// Settings to enter a room: the library's defaults, but in poll mode. Strings are beside `settings`; the room fills in its
-// pointers and lengths.
+// Settings to enter a room: the library's defaults, but in poll mode. Strings and the handler are beside `settings`; the room
+// fills in its pointers and lengths.
 struct Options {
   explicit Options(const Api& api = Api::linked()) {
     settings.struct_size = sizeof settings;
-    api.GetDefaultNetworkOptions(&settings);
+    const std::int32_t code = api.mmn_default_options(&settings);
+    if (code < 0) detail::refuse(api, code);
     settings.dispatch_mode = MMN_DISPATCH_POLL;
   }
-  NetworkOptions settings = {};
+  MmnOptions settings = {};
   std::string bind_address;  // the one address of this machine to use; "" is every address
   std::string secret;        // the room secret, which members must know besides the session id; "" is none
   std::string state_directory;  // directory of the state that must survive the process; "" is none
@@ -324,11 +437,14 @@ struct Options {
   std::string identity_key;  // an Ed25519 private key in PKCS#8, which keeps this member's identity; "" makes a new one
   std::optional<Seeded> seeded;  // with MMN_STRATEGY_SEEDED
   std::optional<Etcd> etcd;      // with MMN_STRATEGY_ETCD
+  // As Room::on_event sets it, but from the first event on. In thread mode it may run before the room's constructor returns.
+  std::function<void(const Event&)> on_event;
 };
 
 // The library loaded at run time; must outlive every room that uses its functions.
 class Library {
  public:
+  // Throws std::runtime_error if there is no such library, or it is older than this header.
   explicit Library(const std::string& path) {
 #if defined(_WIN32)
     handle_ = LoadLibraryA(path.c_str());
@@ -338,6 +454,10 @@ class Library {
     if (!handle_) throw std::runtime_error(std::string("cannot load the library: ") + dlerror());
 #endif
     try {
+      // Libraries before ABI version 11 have it under its second name.
+      void* version = find("mmn_abi_version");
+      if (!version) version = find("GetAbiVersion");
+      detail::check_abi_version(version ? reinterpret_cast<decltype(api_.mmn_abi_version)>(version)() : 0, path);
 #define MMN_RESOLVE(result, name, parameters) api_.name = reinterpret_cast<decltype(api_.name)>(symbol(#name));
       MMN_FUNCTIONS(MMN_RESOLVE)
 #undef MMN_RESOLVE
@@ -353,21 +473,18 @@ class Library {
   const Api& api() const noexcept { return api_; }
 
  private:
-#if defined(_WIN32)
-  void* symbol(const char* name) {
-    void* found = reinterpret_cast<void*>(GetProcAddress(handle_, name));
-#else
-  void* symbol(const char* name) {
-    void* found = dlsym(handle_, name);
-#endif
+  void* symbol(const char* name) const {
+    void* found = find(name);
     if (!found) throw std::runtime_error(std::string("the library has no function ") + name);
     return found;
   }
 
 #if defined(_WIN32)
+  void* find(const char* name) const noexcept { return reinterpret_cast<void*>(GetProcAddress(handle_, name)); }
   void unload() noexcept { FreeLibrary(handle_); }
   HMODULE handle_ = nullptr;
 #else
+  void* find(const char* name) const noexcept { return dlsym(handle_, name); }
   void unload() noexcept { dlclose(handle_); }
   void* handle_ = nullptr;
 #endif
@@ -376,174 +493,417 @@ class Library {
 
 namespace detail {
 
-// A handler that another thread may replace while the library's thread runs it: the running thread keeps a copy alive, and
-// holds no lock while foreign code runs.
-template <typename Signature>
-class Slot {
- public:
-  void set(std::function<Signature> handler) {
-    std::shared_ptr<const std::function<Signature>> next;
-    if (handler) next = std::make_shared<const std::function<Signature>>(std::move(handler));
-    std::lock_guard<std::mutex> lock(mutex_);
-    handler_.swap(next); // the old one is destroyed after the lock is released: its captures are foreign code
+// Number of forks between this process and the one that started the program.
+inline unsigned forks() noexcept {
+  static std::atomic<unsigned> count{0};
+#if !defined(_WIN32)
+  static const int watched = pthread_atfork(nullptr, nullptr, [] { count++; });
+  (void)watched;
+#endif
+  return count;
+}
+
+inline void print_failure() noexcept {
+  try {
+    throw;
+  } catch (const std::exception& known) {
+    std::fprintf(stderr, "meta_mystia_network: a handler failed: %s\n", known.what());
+  } catch (...) {
+    std::fprintf(stderr, "meta_mystia_network: a handler failed\n");
   }
-  std::shared_ptr<const std::function<Signature>> get() const {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return handler_;
+}
+
+// A room's handlers, behind the one event handler that the library has for it.
+//
+// The library calls take() one at a time. Every new handler makes the room register take() again: that waits for a running
+// handler, and makes the library repeat the present state, which calls take() even if nothing happens in the room.
+class Receiver {
+ public:
+  using OnMessage = std::function<void(const Message&)>;
+  using OnLeader = std::function<void(std::string_view)>;
+  using OnLeadership = std::function<void(bool)>;
+  using OnPeer = std::function<void(std::string_view, PeerStatus)>;
+  using OnConnection = std::function<void(const ConnectionResult&)>;
+  using OnEvent = std::function<void(const Event&)>;
+  using OnFailure = std::function<void(std::exception_ptr)>;
+
+  template <typename Handler>
+  struct Slot {
+    std::shared_ptr<const Handler> handler;
+    bool is_new = false;  // has not received the present state
+  };
+  Slot<OnMessage> message;  // of the types without a route
+  Slot<OnLeader> leader;
+  Slot<OnLeadership> leadership;
+  Slot<OnPeer> peer;
+  Slot<OnConnection> connection;
+  Slot<OnEvent> event;
+  Slot<OnFailure> failure;
+
+  // Removes every handler, and destroys what they have captured.
+  void forget() noexcept {
+    set(message, {}, false);
+    set(leader, {}, false);
+    set(leadership, {}, false);
+    set(peer, {}, false);
+    set(connection, {}, false);
+    set(event, {}, false);
+    set(failure, {}, false);
+    std::map<std::uint16_t, std::shared_ptr<const OnMessage>> routes;
+    std::vector<Kept> kept;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    routes_.swap(routes);
+    kept_.swap(kept);
+    holds_ = false;
+  }
+
+  template <typename Handler>
+  void set(Slot<Handler>& slot, Handler handler, bool is_new) {
+    // The old one is destroyed after the lock is released: its captures are foreign code.
+    std::shared_ptr<const Handler> changed = shared(std::move(handler));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (changed && takes_messages(slot)) end_hold();
+    slot.is_new = changed && is_new;
+    slot.handler.swap(changed);
+  }
+
+  void set_route(std::uint16_t type, OnMessage handler) {
+    std::shared_ptr<const OnMessage> changed = shared(std::move(handler));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (changed) {
+      end_hold();
+      routes_[type].swap(changed);
+    } else if (const auto found = routes_.find(type); found != routes_.end()) {
+      changed.swap(found->second);
+      routes_.erase(found);
+    }
+  }
+
+  void take(const NetworkEvent& raw) noexcept {
+    try {
+      catch_up();
+      const std::string_view data(reinterpret_cast<const char*>(raw.data), static_cast<std::size_t>(raw.length));
+      Event event{raw.kind, raw.peer, raw.other, data, raw.reason, raw.code, raw.success != 0, raw.msg_type, raw.flags, raw.count,
+                  raw.missed, raw.request, raw.term, raw.epoch, raw.channel, raw.delivery, raw.peer_index, raw.found_by, raw.room};
+      if (event.kind == MMN_EVENT_MESSAGE) {
+        if (!keep(event)) pass_message(event);
+      } else {
+        pass_other(event);
+      }
+    } catch (...) {
+      surface();
+    }
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const std::function<Signature>> handler_;
-};
+  // A message that waits for the first handler that takes messages.
+  struct Kept {
+    Event event;
+    std::string from, data;
+  };
+  struct Peer {
+    bool connected;
+    std::uint32_t index;
+  };
+  struct Leader {
+    std::string id;
+    std::int32_t reason = MMN_LEADER_UNKNOWN;
+    std::uint64_t term = 0, epoch = 0;
+  };
+  static constexpr std::chrono::seconds hold_time{5};
+  static constexpr std::size_t most_kept = 4096;
+  static constexpr std::size_t most_kept_bytes = 4 << 20;
 
-// The C callbacks carry no user data, and there is one room per process.
-struct Handlers {
-  Slot<void(const Message&)> message;  // all routes below in one
-  Slot<void(std::string_view)> leader;
-  Slot<void(bool)> leadership;
-  Slot<void(std::string_view, PeerStatus)> peer;
-  Slot<void(const ConnectionResult&)> connection;
-  Slot<void(const Event&)> event;
-  Slot<void(std::exception_ptr)> failed;
-  Slot<void(std::int32_t, std::string_view)> log; // of the process, not of a room
+  template <typename Handler>
+  static std::shared_ptr<const Handler> shared(Handler handler) {
+    return handler ? std::make_shared<const Handler>(std::move(handler)) : nullptr;
+  }
+  template <typename Handler>
+  bool takes_messages(const Slot<Handler>& slot) const noexcept {
+    const void* place = &slot;
+    return place == &message || place == &event;
+  }
 
-  // Routes of messages: by type, and for all other types.
-  using Receiver = std::function<void(const Message&)>;
-  using Routes = std::map<std::uint16_t, Receiver>;
-  std::mutex routes_mutex;
-  std::shared_ptr<const Receiver> general;
-  std::shared_ptr<const Routes> typed;
+  void end_hold() noexcept {
+    holds_ = false;
+    if (std::chrono::steady_clock::now() >= hold_until_) kept_.clear();
+  }
 
-  // Never destroyed: a room that is still open when the program ends may call until the very end. A forked child has handlers
-  // of its own: another thread of its parent may have held the locks of these.
-  static Handlers& get() {
-#if !defined(_WIN32)
-    static const int watched = pthread_atfork(nullptr, nullptr, [] { present().store(nullptr); });
-    (void)watched;
-#endif
-    Handlers* handlers = present().load();
-    if (!handlers) {
-      Handlers* made = new Handlers;
-      if (present().compare_exchange_strong(handlers, made)) {
-        handlers = made;
-      } else {
-        delete made;
+  // True if the message waits, or nothing takes it yet.
+  bool keep(const Event& event) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!holds_) return false;
+    const bool has_room = kept_.size() < most_kept && kept_bytes_ + event.data.size() <= most_kept_bytes;
+    if (has_room && std::chrono::steady_clock::now() < hold_until_) {
+      kept_.push_back({event, std::string(event.peer), std::string(event.data)});
+      kept_bytes_ += event.data.size();
+    }
+    return true;
+  }
+
+  // Gives every new handler the present state, and the messages that have waited.
+  void catch_up() {
+    if (take_new(leader) && !leader_.id.empty()) call(leader, std::string_view(leader_.id));
+    if (take_new(leadership) && leads_) call(leadership, true);
+    if (const auto handler = take_new(peer)) {
+      for (const auto& [id, state] : peers_) {
+        if (state.connected && is_set(peer, handler)) call(peer, std::string_view(id), PeerStatus::connected);
       }
     }
-    return *handlers;
+    if (const auto handler = take_new(event)) {
+      for (const Event& present : present_state()) {
+        if (is_set(event, handler)) call(event, present);
+      }
+    }
+    std::vector<Kept> kept;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!holds_) kept_.swap(kept);
+    }
+    for (Kept& waited : kept) {
+      waited.event.peer = waited.from;
+      waited.event.data = waited.data;
+      pass_message(waited.event);
+    }
   }
 
- private:
-  static std::atomic<Handlers*>& present() {
-    static std::atomic<Handlers*> handlers{nullptr};
-    return handlers;
+  std::vector<Event> present_state() const {
+    std::vector<Event> events;
+    Event blank = {};
+    blank.room = room_;
+    if (!leader_.id.empty()) {
+      Event change = blank;
+      change.kind = MMN_EVENT_LEADER_CHANGED;
+      change.peer = leader_.id;
+      change.reason = leader_.reason;
+      change.term = leader_.term;
+      change.epoch = leader_.epoch;
+      if (const auto found = peers_.find(leader_.id); found != peers_.end()) change.peer_index = found->second.index;
+      events.push_back(change);
+      if (leads_) {
+        change.kind = MMN_EVENT_LEADERSHIP_GAINED;
+        events.push_back(change);
+      }
+    }
+    for (const auto& [id, state] : peers_) {
+      Event joined = blank;
+      joined.kind = MMN_EVENT_JOINED;
+      joined.peer = id;
+      joined.peer_index = state.index;
+      events.push_back(joined);
+      if (!state.connected) {
+        joined.kind = MMN_EVENT_RECONNECTING;
+        events.push_back(joined);
+      }
+    }
+    return events;
   }
+
+  void pass_message(const Event& event) {
+    const Message received{event.peer, reinterpret_cast<const std::uint8_t*>(event.data.data()), event.data.size(), event.type,
+                           event.flags};
+    std::shared_ptr<const OnMessage> handler;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto route = routes_.find(event.type);
+      handler = route == routes_.end() ? message.handler : route->second;
+    }
+    run(handler, received);
+    call(this->event, event);
+  }
+
+  // Handlers that have received the state already do not receive its repetition.
+  void pass_other(Event event) {
+    room_ = event.room;
+    const auto known = peers_.find(std::string(event.peer));
+    const bool is_known = known != peers_.end();
+    const bool was_connected = is_known && known->second.connected;
+    std::string previous;
+    switch (event.kind) {
+      case MMN_EVENT_LEADER_CHANGED:
+        if (event.peer == leader_.id) return;
+        previous = std::exchange(leader_, {std::string(event.peer), event.reason, event.term, event.epoch}).id;
+        event.other = previous;
+        call(leader, event.peer);
+        break;
+      case MMN_EVENT_LEADERSHIP_GAINED:
+      case MMN_EVENT_LEADERSHIP_LOST: {
+        const bool leads = event.kind == MMN_EVENT_LEADERSHIP_GAINED;
+        if (std::exchange(leads_, leads) == leads) return;
+        call(leadership, leads);
+        break;
+      }
+      case MMN_EVENT_JOINED:
+      case MMN_EVENT_RETURNED:
+        if (was_connected) return;
+        // The present state has the return in place of its event.
+        if (is_known) event.kind = MMN_EVENT_RETURNED;
+        peers_[std::string(event.peer)] = {true, event.peer_index};
+        call(peer, event.peer, PeerStatus::connected);
+        break;
+      case MMN_EVENT_RECONNECTING:
+        if (is_known && !was_connected) return;
+        peers_[std::string(event.peer)] = {false, event.peer_index};
+        call(peer, event.peer, PeerStatus::disconnected);
+        break;
+      case MMN_EVENT_LEFT:
+        if (is_known) peers_.erase(known);
+        if (was_connected) call(peer, event.peer, PeerStatus::disconnected);
+        break;
+      case MMN_EVENT_CONNECTION_RESULT:
+        call(connection, ConnectionResult{event.other, event.peer, event.success, event.code, event.reason, event.data});
+        break;
+      default:
+        break;
+    }
+    call(this->event, event);
+  }
+
+  // The handler, if it has not received the present state; from here on it has.
+  template <typename Handler>
+  std::shared_ptr<const Handler> take_new(Slot<Handler>& slot) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(slot.is_new, false) ? slot.handler : nullptr;
+  }
+  template <typename Handler>
+  bool is_set(const Slot<Handler>& slot, const std::shared_ptr<const Handler>& handler) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return slot.handler == handler;
+  }
+
+  // A new handler waits for catch_up(), so that the present state comes first.
+  template <typename Handler, typename... Arguments>
+  void call(const Slot<Handler>& slot, Arguments&&... arguments) noexcept {
+    std::shared_ptr<const Handler> handler;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!slot.is_new) handler = slot.handler;
+    }
+    run(handler, std::forward<Arguments>(arguments)...);
+  }
+  // No lock is held while foreign code runs, and the copy keeps a handler alive that replaces itself.
+  template <typename Handler, typename... Arguments>
+  void run(const std::shared_ptr<const Handler>& handler, Arguments&&... arguments) noexcept {
+    try {
+      if (handler) (*handler)(std::forward<Arguments>(arguments)...);
+    } catch (...) {
+      surface();
+    }
+  }
+  void surface() noexcept {
+    std::shared_ptr<const OnFailure> handler;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      handler = failure.handler;
+    }
+    if (!handler) return print_failure();
+    try {
+      (*handler)(std::current_exception());
+    } catch (...) {
+      print_failure();
+    }
+  }
+
+  mutable std::mutex mutex_;
+  std::map<std::uint16_t, std::shared_ptr<const OnMessage>> routes_;
+  bool holds_ = true;
+  const std::chrono::steady_clock::time_point hold_until_ = std::chrono::steady_clock::now() + hold_time;
+  std::vector<Kept> kept_;
+  std::size_t kept_bytes_ = 0;
+
+  // The room as of the last event, for take() only.
+  MmnRoom room_ = 0;
+  Leader leader_;
+  bool leads_ = false;
+  std::map<std::string, Peer> peers_;
 };
 
-inline void surface() noexcept {
-  try {
-    const std::exception_ptr error = std::current_exception();
-    if (const auto handler = Handlers::get().failed.get()) {
-      (*handler)(error);
-      return;
-    }
-    try {
-      std::rethrow_exception(error);
-    } catch (const std::exception& known) {
-      std::fprintf(stderr, "meta_mystia_network: an event handler failed: %s\n", known.what());
-    } catch (...) {
-      std::fprintf(stderr, "meta_mystia_network: an event handler failed\n");
-    }
-  } catch (...) {
-    // No exception may unwind into the library.
-  }
-}
+// The part of a Room that moves.
+struct State {
+  explicit State(const Api& functions) : api(&functions) {}
 
-template <typename SlotType, typename... Arguments>
-void call(const SlotType& slot, Arguments&&... arguments) noexcept {
-  try {
-    if (const auto handler = slot.get()) (*handler)(std::forward<Arguments>(arguments)...);
-  } catch (...) {
-    surface();
-  }
-}
+  bool forked() const noexcept { return process != forks(); }
+
+  const Api* api;
+  MmnRoom number = 0;
+  const unsigned process = forks();
+  std::atomic<bool> open{true};    // false from leave() on
+  std::atomic<bool> closed{false};
+  Receiver receiver;
+};
 
 extern "C" {
-inline void mmn_detail_on_message(const char* peer, const std::uint8_t* data, std::int32_t length, std::uint16_t type,
-                                  std::uint8_t flags) {
-  call(Handlers::get().message, Message{peer, data, static_cast<std::size_t>(length), type, flags});
+inline void mmn_detail_on_event(void* state, const NetworkEvent* event) {
+  (*static_cast<std::shared_ptr<State>*>(state))->receiver.take(*event);
 }
-inline void mmn_detail_on_leader(const char* leader) { call(Handlers::get().leader, std::string_view(leader)); }
-inline void mmn_detail_on_leadership(std::uint8_t is_leader) { call(Handlers::get().leadership, is_leader != 0); }
-inline void mmn_detail_on_peer(const char* peer, std::int32_t status) {
-  call(Handlers::get().peer, std::string_view(peer), static_cast<PeerStatus>(status));
+inline void mmn_detail_drop_state(void* state) { delete static_cast<std::shared_ptr<State>*>(state); }
+
+inline void mmn_detail_on_log(void* handler, MmnRoom room, std::int32_t level, const char* message) {
+  try {
+    (*static_cast<std::function<void(MmnRoom, std::int32_t, std::string_view)>*>(handler))(room, level, message);
+  } catch (...) {
+    print_failure();
+  }
 }
-inline void mmn_detail_on_connection(const char* address, std::uint8_t success, std::int32_t code) {
-  call(Handlers::get().connection, ConnectionResult{address, success != 0, code});
-}
-inline void mmn_detail_on_event(void*, const NetworkEvent* event) {
-  const std::string_view data(reinterpret_cast<const char*>(event->data), static_cast<std::size_t>(event->length));
-  call(Handlers::get().event,
-       Event{event->kind, event->peer, event->other, data, event->reason, event->code, event->success != 0,
-             event->msg_type, event->flags, event->count, event->missed, event->request, event->term, event->epoch,
-             event->channel, event->delivery, event->peer_index, event->found_by});
-}
-inline void mmn_detail_on_log(void*, std::int32_t level, const char* message) {
-  call(Handlers::get().log, level, std::string_view(message));
+inline void mmn_detail_drop_log(void* handler) {
+  delete static_cast<std::function<void(MmnRoom, std::int32_t, std::string_view)>*>(handler);
 }
 }
 
 } // namespace detail
 
-// Passes the library's log up to `level` (MMN_LOG_...) to a handler; an empty one removes it. It runs on any thread, on several
-// at a time, and may call only queries.
-inline void set_log(std::int32_t level, std::function<void(std::int32_t, std::string_view)> handler,
+// Passes the library's log up to `level` (MMN_LOG_...) to a handler; an empty one removes it. It belongs to the process. It
+// receives Room::number() of the room whose thread made the record, 0 for other threads; the level; and the line. It runs on any
+// thread, on several at a time, and may call only queries.
+inline void set_log(std::int32_t level, std::function<void(MmnRoom, std::int32_t, std::string_view)> handler,
                     const Api& api = Api::linked()) {
-  const bool wanted = static_cast<bool>(handler);
-  if (wanted) detail::Handlers::get().log.set(std::move(handler));
-  const std::int32_t code = api.RegisterLogCallback(level, wanted ? detail::mmn_detail_on_log : nullptr, nullptr, nullptr);
-  if (code < 0) throw Error(code, api.GetLastErrorMessage());
-  if (!wanted) detail::Handlers::get().log.set(nullptr);
+  using Handler = std::function<void(MmnRoom, std::int32_t, std::string_view)>;
+  std::unique_ptr<Handler> owned = handler ? std::make_unique<Handler>(std::move(handler)) : nullptr;
+  const bool wanted = owned != nullptr;
+  const std::int32_t code =
+      api.mmn_set_log(level, wanted ? detail::mmn_detail_on_log : nullptr, owned.get(), wanted ? detail::mmn_detail_drop_log : nullptr);
+  if (code < 0) detail::refuse(api, code);
+  owned.release();
 }
 
-// The room that this process is in. The constructor enters it; the destructor leaves it, which takes at most about 2 s. A
-// forked child has no room: there this object does nothing, and its calls are refused until the child makes a room of its own.
-// Every function may be called from any thread.
-// Every function may be called from any thread.
+// Sets the level of the log on standard error (MMN_LOG_...). It belongs to the process.
+inline void set_log_stderr(std::int32_t level, const Api& api = Api::linked()) {
+  const std::int32_t code = api.mmn_set_log_stderr(level);
+  if (code < 0) detail::refuse(api, code);
+}
+
+// A room that this process is in. The constructor enters it; the destructor leaves it, which takes at most about 2 s. Every
+// function may be called from any thread. After shutdown(), after a move from the object, and in a forked child, which has no
+// room of its parent's, every call is refused with not_initialized.
 class Room {
  public:
+  // The handlers run on a thread of the library, and the room connects to the members that it finds in the local network.
   Room(const std::string& peer_id, const std::string& session_id) : Room(Api::linked(), peer_id, session_id) {}
-  Room(const std::string& peer_id, const std::string& session_id, const Config& config)
-      : Room(Api::linked(), peer_id, session_id, config) {}
-  Room(const Api& api, const std::string& peer_id, const std::string& session_id) : api_(&api) {
-    check(api.InitializeNetwork(text(peer_id), text(session_id)));
-  }
-  Room(const Api& api, const std::string& peer_id, const std::string& session_id, const Config& config) : api_(&api) {
-    check(api.InitializeNetworkWithConfig(text(peer_id), text(session_id), &config));
-  }
+  Room(const Api& api, const std::string& peer_id, const std::string& session_id) : Room(api, peer_id, session_id, found(api)) {}
   // In poll mode, unless options.settings.dispatch_mode sets another.
   Room(const std::string& peer_id, const std::string& session_id, const Options& options)
       : Room(Api::linked(), peer_id, session_id, options) {}
-  Room(const Api& api, const std::string& peer_id, const std::string& session_id, const Options& options) : api_(&api) {
-    NetworkOptions settings = options.settings;
-    settings.bind_address = options.bind_address.empty() ? nullptr : text(options.bind_address);
+  Room(const Api& api, const std::string& peer_id, const std::string& session_id, const Options& options)
+      : state_(std::make_shared<detail::State>(api)) {
+    MmnOptions settings = options.settings;
+    settings.bind_address = given(options.bind_address);
     settings.secret = options.secret.empty() ? nullptr : bytes(options.secret);
     settings.secret_length = static_cast<std::uint32_t>(length(options.secret));
     settings.identity_key = options.identity_key.empty() ? nullptr : bytes(options.identity_key);
     settings.identity_key_length = static_cast<std::uint32_t>(length(options.identity_key));
-    settings.state_directory = options.state_directory.empty() ? nullptr : text(options.state_directory);
-    settings.quorum_roster = options.quorum_roster.empty() ? nullptr : text(options.quorum_roster);
-    settings.trace_path = options.trace_path.empty() ? nullptr : text(options.trace_path);
+    settings.state_directory = given(options.state_directory);
+    settings.quorum_roster = given(options.quorum_roster);
+    settings.trace_path = given(options.trace_path);
     SeededOptions seeded = {};
+    settings.seeded = nullptr;
     if (options.seeded) {
       seeded = options.seeded->settings;
       seeded.seeds = text(options.seeded->seeds);
       settings.seeded = &seeded;
     }
     EtcdOptions etcd = {};
+    settings.etcd = nullptr;
     if (options.etcd) {
-      const auto given = [](const std::string& value) { return value.empty() ? nullptr : text(value); };
       etcd = options.etcd->settings;
       etcd.endpoints = text(options.etcd->endpoints);
       etcd.prefix = text(options.etcd->prefix);
@@ -555,354 +915,313 @@ class Room {
       etcd.password = given(options.etcd->password);
       settings.etcd = &etcd;
     }
-    check(api.InitializeNetworkWithOptions(text(peer_id), text(session_id), &settings));
+    if (options.on_event) state_->receiver.set(state_->receiver.event, options.on_event, false);
+    auto reference = std::make_unique<std::shared_ptr<detail::State>>(state_);
+    settings.on_event = detail::mmn_detail_on_event;
+    settings.user_data = reference.get();
+    settings.drop_fn = detail::mmn_detail_drop_state;
+    const std::int32_t code = api.mmn_open(text(peer_id), text(session_id), &settings, &state_->number);
+    if (code < 0) detail::refuse(api, code);
+    reference.release();
   }
-  Room(Room&& other) noexcept : api_(std::exchange(other.api_, nullptr)), handlers_(other.handlers_) {}
+  Room(Room&&) noexcept = default;
   Room& operator=(Room&& other) noexcept {
     if (this != &other) {
-      leave();
-      api_ = std::exchange(other.api_, nullptr);
-      handlers_ = other.handlers_;
+      end();
+      state_ = std::move(other.state_);
     }
     return *this;
   }
-  ~Room() { leave(); }
+  ~Room() { end(); }
 
-  // Leaves the room. Afterwards no handler runs, and the object is as if moved from. Waits for a running handler, which
-  // therefore must not wait for this thread. Throws would_deadlock inside a handler; the room stays open.
+  // Leaves the room. Afterwards no handler runs. Waits for a running handler, which therefore must not wait for this thread.
+  // Throws would_deadlock inside a handler of any room; the room stays open. Does nothing in a room that was shut down.
   void shutdown() {
-    if (!api_) return;
-    if (forked()) {
-      api_ = nullptr;
-      return;
+    if (!state_ || state_->closed) return;
+    if (!state_->forked()) {
+      const std::int32_t code = state_->api->mmn_close(state_->number);
+      // Another thread may have closed it.
+      if (code < 0 && code != not_initialized) detail::refuse(*state_->api, code);
+      state_->receiver.forget();
     }
-    check(api_->ShutdownNetwork());
-    api_ = nullptr;
-    forget();
+    state_->open = false;
+    state_->closed = true;
   }
+  // Begins to leave, and returns at once, also inside a handler. Handlers run until shutdown(), which must follow, or the
+  // destructor. To leave many rooms quickly, begin with all of them.
+  void leave() {
+    const detail::State& state = room();
+    check(state.api->mmn_leave(state.number));
+    state_->open = false;
+  }
+  bool is_open() const noexcept {
+    return state_ && state_->open && !state_->forked() && state_->api->mmn_is_open(state_->number) != 0;
+  }
+  // The number of this room in Event::room and set_log(); no other room of the process has or had it.
+  MmnRoom number() const { return room().number; }
 
-  // Handlers. An empty function unregisters; when the call returns, the old one is not running (unless it makes the call
-  // itself) and never runs again. A new handler first receives the present state: the leader, if one is known ("" is none), and
-  // every connected peer. Set on_message within 5 s: until then messages wait, later the library discards them.
+  // Handlers. An empty function unregisters; when the call returns, the old one is not running (unless the call is made inside
+  // a handler) and never runs again. A new handler first receives the present state: the leader, if one is known, and every
+  // member. Set on_message, on_type or on_event within 5 s: until then up to 4096 messages, of 4 MiB in all, wait for the first
+  // of them; the room discards others.
   //
   // on_message receives every message whose type has no handler of its own.
   void on_message(std::function<void(const Message&)> handler) {
-    std::shared_ptr<const Receiver> general;
-    if (handler) general = std::make_shared<const Receiver>(std::move(handler));
-    route([&](detail::Handlers& handlers) { handlers.general.swap(general); });
+    set(&detail::Receiver::message, std::move(handler), false);
   }
   // Receives the messages of one type, 0x0100 or higher, which on_message then does not receive.
   void on_type(std::uint16_t type, std::function<void(const Message&)> handler) {
+    detail::State& state = room();
     if (type < first_user_type) throw Error(invalid_argument, "the type is below 0x0100, and no host sends it");
-    std::shared_ptr<const Routes> typed;
-    route([&](detail::Handlers& handlers) {
-      Routes routes = handlers.typed ? *handlers.typed : Routes();
-      routes.erase(type);
-      if (handler) routes.emplace(type, std::move(handler));
-      typed = routes.empty() ? nullptr : std::make_shared<const Routes>(std::move(routes));
-      handlers.typed.swap(typed);
-    });
+    state.receiver.set_route(type, std::move(handler));
+    register_again(state);
   }
-  void on_leader(std::function<void(std::string_view)> handler) {
-    check(api_->RegisterLeaderChangedCallback(nullptr));
-    const bool wanted = static_cast<bool>(handler);
-    detail::Handlers::get().leader.set(std::move(handler));
-    if (wanted) check(api_->RegisterLeaderChangedCallback(detail::mmn_detail_on_leader));
-  }
+  // "" is no leader.
+  void on_leader(std::function<void(std::string_view)> handler) { set(&detail::Receiver::leader, std::move(handler), true); }
   // Whether this member leads: true and false alternately, each after its on_leader. The first value is true, if it leads
   // already.
-  void on_leadership(std::function<void(bool)> handler) {
-    check(api_->RegisterLeadershipCallback(nullptr));
-    const bool wanted = static_cast<bool>(handler);
-    detail::Handlers::get().leadership.set(std::move(handler));
-    if (wanted) check(api_->RegisterLeadershipCallback(detail::mmn_detail_on_leadership));
-  }
+  void on_leadership(std::function<void(bool)> handler) { set(&detail::Receiver::leadership, std::move(handler), true); }
+  // Connected members and losses; a new handler first receives every connected member.
   void on_peer(std::function<void(std::string_view, PeerStatus)> handler) {
-    check(api_->RegisterPeerStatusCallback(nullptr));
-    const bool wanted = static_cast<bool>(handler);
-    detail::Handlers::get().peer.set(std::move(handler));
-    if (wanted) check(api_->RegisterPeerStatusCallback(detail::mmn_detail_on_peer));
+    set(&detail::Receiver::peer, std::move(handler), true);
   }
   void on_connection(std::function<void(const ConnectionResult&)> handler) {
-    const bool wanted = static_cast<bool>(handler);
-    if (wanted) detail::Handlers::get().connection.set(std::move(handler));
-    check(api_->RegisterConnectionResultCallback(wanted ? detail::mmn_detail_on_connection : nullptr));
-    if (!wanted) detail::Handlers::get().connection.set(nullptr);
+    set(&detail::Receiver::connection, std::move(handler), false);
   }
-  // All events, messages included, in one order; a program that uses it needs no other handler.
-  void on_event(std::function<void(const Event&)> handler) {
-    const bool wanted = static_cast<bool>(handler);
-    if (wanted) detail::Handlers::get().event.set(std::move(handler));
-    check(api_->RegisterEventHandler(wanted ? detail::mmn_detail_on_event : nullptr, nullptr, nullptr));
-    if (!wanted) detail::Handlers::get().event.set(nullptr);
-  }
-  // In poll mode, runs the handlers of up to `max` queued events, on this thread, and returns their number. Never waits.
-  std::int32_t poll(std::int32_t max = INT32_MAX) {
-    const std::int32_t ran = api_->PollEvents(max);
-    check(ran);
-    return ran;
-  }
+  // All events, messages included, in one order; a program that uses it needs no other handler. Options::on_event also receives
+  // what happens before this call.
+  void on_event(std::function<void(const Event&)> handler) { set(&detail::Receiver::event, std::move(handler), true); }
+  // In poll mode, runs the handlers of up to `max` queued events, on this thread, and returns the number of these events. Never
+  // waits.
+  std::int32_t poll(std::int32_t max = INT32_MAX) { return check(api().mmn_poll(number(), max)); }
   // Receives exceptions of handlers; without it they are printed to standard error.
   void on_handler_error(std::function<void(std::exception_ptr)> handler) {
-    detail::Handlers::get().failed.set(std::move(handler));
+    detail::Receiver& receiver = room().receiver;
+    receiver.set(receiver.failure, std::move(handler), false);
   }
 
-  std::string peer_id() const { return string(api_->GetLocalPeerId()); }
-  std::string session_id() const { return string(api_->GetSessionId()); }
+  std::string peer_id() const { return string(api().mmn_local_id(number())); }
+  std::string session_id() const { return string(api().mmn_session_id(number())); }
   // An address that another member can pass to connect().
-  std::string local_address() const { return string(api_->GetLocalAddr()); }
+  std::string local_address() const { return string(api().mmn_local_address(number())); }
   // All such addresses, the likeliest first, each followed by a blank and the name of its interface.
-  std::vector<std::string> local_addresses() const { return lines(string(api_->GetLocalAddresses())); }
+  std::vector<std::string> local_addresses() const { return lines(string(api().mmn_local_addresses(number()))); }
   // The connected members, without this one, sorted.
-  std::vector<std::string> peers() const {
-    return lines(string(api_->GetPeerList()));
-  }
+  std::vector<std::string> peers() const { return lines(string(api().mmn_peers(number()))); }
   // The connected and the reconnecting members, without this one, sorted.
-  std::vector<std::string> members() const { return lines(string(api_->GetMembers())); }
+  std::vector<std::string> members() const { return lines(string(api().mmn_members(number()))); }
   // The index of a member: a number from 1, from its MMN_EVENT_JOINED to its MMN_EVENT_LEFT, which no earlier member had. 0 for
   // others.
-  std::uint32_t index(const std::string& peer) const { return api_->GetPeerIndex(text(peer)); }
+  std::uint32_t index(const std::string& peer) const { return api().mmn_peer_index(number(), text(peer)); }
   // The member with this index; "" for none.
-  std::string peer_at(std::uint32_t index) const { return string_or_empty(api_->GetPeerIdByIndex(index)); }
+  std::string peer_at(std::uint32_t index) const { return string_or_empty(api().mmn_peer_id(number(), index)); }
   // The address at which a member accepts links, for connect(); "" for one that is not in the room.
-  std::string address(const std::string& peer) const { return string_or_empty(api_->GetPeerAddress(text(peer))); }
+  std::string address(const std::string& peer) const { return string_or_empty(api().mmn_peer_address(number(), text(peer))); }
   // The SHA-256 of a key, in 64 hexadecimal digits: of a member's ("" for one that is not in the room), and of this one's.
-  std::string fingerprint(const std::string& peer) const { return string_or_empty(api_->GetPeerFingerprint(text(peer))); }
-  std::string identity_fingerprint() const { return string(api_->GetIdentityFingerprint()); }
+  std::string fingerprint(const std::string& peer) const {
+    return string_or_empty(api().mmn_peer_fingerprint(number(), text(peer)));
+  }
+  std::string identity_fingerprint() const { return string(api().mmn_local_fingerprint(number())); }
   // The leader; "" when there is none.
-  std::string leader() const { return string(api_->GetCurrentLeader()); }
-  bool is_leader() const noexcept { return api_->IsLeader() != 0; }
+  std::string leader() const { return string(api().mmn_leader(number())); }
+  bool is_leader() const { return api().mmn_is_leader(number()) != 0; }
   // The round-trip time; -1 for an unknown member, and until it is measured.
-  std::int32_t rtt_ms(const std::string& peer) const { return api_->GetPeerRTT(text(peer)); }
-  PeerStatus status(const std::string& peer) const { return static_cast<PeerStatus>(api_->GetPeerStatus(text(peer))); }
+  std::int32_t rtt_ms(const std::string& peer) const { return api().mmn_peer_rtt_ms(number(), text(peer)); }
+  PeerStatus status(const std::string& peer) const {
+    return static_cast<PeerStatus>(api().mmn_peer_status(number(), text(peer)));
+  }
 
   // Dials "ip:port", "[v6]:port" or "name:port"; on_connection receives the outcome.
-  void connect(const std::string& address) { check(api_->ConnectToPeer(text(address))); }
-  void disconnect(const std::string& peer) { check(api_->DisconnectPeer(text(peer))); }
+  void connect(const std::string& address) { check(api().mmn_connect(number(), text(address))); }
   // Ends the link with a member, with a reason for its host. Data: at most 3072 bytes.
-  void disconnect(const std::string& peer, std::int32_t code, std::string_view data = {}) {
-    check(api_->DisconnectPeerEx(text(peer), code, bytes(data), length(data)));
+  void disconnect(const std::string& peer, std::int32_t code = 0, std::string_view data = {}) {
+    check(api().mmn_disconnect(number(), text(peer), code, bytes(data), length(data)));
   }
-  void set_leader(const std::string& peer) { check(api_->SetLeader(text(peer))); }
-  void enable_auto_election(bool enabled) { check(api_->EnableAutoLeaderElection(enabled ? 1 : 0)); }
+  void set_leader(const std::string& peer) { check(api().mmn_set_leader(number(), text(peer))); }
+  void enable_auto_election(bool enabled) { check(api().mmn_set_auto_election(number(), enabled ? 1 : 0)); }
 
   // Whether this member may lead. One that may not is an observer: it has no vote and counts for no majority.
-  void set_leader_eligible(bool eligible) { check(api_->SetLeaderEligible(eligible ? 1 : 0)); }
+  void set_leader_eligible(bool eligible) { check(api().mmn_set_eligible(number(), eligible ? 1 : 0)); }
   // Transfers the leadership to a member, or to the one that elections prefer; this one leads until that one is elected. Leader
   // only: not_leader. With gossip a leader that yields stops leading at once, and does not lead again for a while; with etcd it
   // goes to the end of the line.
-  void transfer_leadership(const std::string& peer) { check(api_->TransferLeadership(text(peer))); }
-  void yield_leadership() { check(api_->YieldLeadership()); }
+  void transfer_leadership(const std::string& peer) { check(api().mmn_transfer_leadership(number(), text(peer))); }
+  void yield_leadership() { check(api().mmn_yield_leadership(number())); }
   // Priority of this member in elections: the highest goes first, of equal ones the largest id. 0 is the default.
-  void set_election_priority(std::int32_t priority) { check(api_->SetElectionPriority(priority)); }
+  void set_election_priority(std::int32_t priority) { check(api().mmn_set_priority(number(), priority)); }
   // Term of the newest claim to lead, and the number of set_leader() calls that it builds on: compare the epoch first.
-  std::int64_t leader_term() const noexcept { return api_->GetLeaderTerm(); }
-  std::int64_t leader_epoch() const noexcept { return api_->GetLeaderEpoch(); }
+  std::int64_t leader_term() const { return api().mmn_leader_term(number()); }
+  std::int64_t leader_epoch() const { return api().mmn_leader_epoch(number()); }
   // The election strategy: one of MMN_STRATEGY_...
-  std::int32_t election_strategy() const noexcept { return api_->GetElectionStrategy(); }
+  std::int32_t election_strategy() const { return api().mmn_strategy(number()); }
+  // The windows of MMN_STRATEGY_GOSSIP; a change applies from the next window on.
+  GossipWindows gossip_windows() const {
+    GossipWindows windows = {};
+    windows.struct_size = sizeof windows;
+    check(api().mmn_gossip_windows(number(), &windows));
+    return windows;
+  }
+  void set_gossip_windows(GossipWindows windows) {
+    windows.struct_size = sizeof windows;
+    check(api().mmn_set_gossip_windows(number(), &windows));
+  }
   // With MMN_STRATEGY_SEEDED: the state of a member, this one included, one of MMN_MEMBER_...; and the version of the cluster.
   // Else -1.
-  std::int32_t member_state(const std::string& peer) const { return api_->GetMemberState(text(peer)); }
-  std::int64_t cluster_version() const noexcept { return api_->GetClusterVersion(); }
+  std::int32_t member_state(const std::string& peer) const { return api().mmn_member_state(number(), text(peer)); }
+  std::int64_t cluster_version() const { return api().mmn_cluster_version(number()); }
   // With MMN_STRATEGY_ETCD: the token of this member's leadership, 0 while it does not lead. Else -1.
-  std::int64_t fencing_token() const noexcept { return api_->GetFencingToken(); }
+  std::int64_t fencing_token() const { return api().mmn_fencing_token(number()); }
   // Sets the text that clients of etcd read of this member while it leads.
-  void proclaim(const std::string& value) { check(api_->Proclaim(text(value))); }
+  void proclaim(const std::string& value) { check(api().mmn_proclaim(number(), text(value))); }
   // Locks of etcd. MMN_EVENT_LOCK_RESULT with the returned number reports the outcome. A timeout of 0 is none.
   std::uint64_t acquire_lock(const std::string& name, std::uint32_t timeout_ms = 0) {
     std::uint64_t request = 0;
-    check(api_->AcquireLock(text(name), timeout_ms, &request));
+    check(api().mmn_acquire_lock(number(), text(name), timeout_ms, &request));
     return request;
   }
   std::uint64_t try_lock(const std::string& name) {
     std::uint64_t request = 0;
-    check(api_->TryLock(text(name), &request));
+    check(api().mmn_try_lock(number(), text(name), &request));
     return request;
   }
-  void release_lock(const std::string& name) { check(api_->ReleaseLock(text(name))); }
+  void release_lock(const std::string& name) { check(api().mmn_release_lock(number(), text(name))); }
   // Whether the library dials lost members again, or treats every loss as a leave.
-  void set_auto_reconnect(bool enabled) { check(api_->SetAutoReconnect(enabled ? 1 : 0)); }
-  bool auto_reconnect() const noexcept { return api_->IsAutoReconnectEnabled() != 0; }
+  void set_auto_reconnect(bool enabled) { check(api().mmn_set_auto_reconnect(number(), enabled ? 1 : 0)); }
+  bool auto_reconnect() const { return api().mmn_auto_reconnect(number()) != 0; }
 
-  // Removes a member. Leader only: not_leader. Data: at most 3072 bytes.
-  void kick(const std::string& peer, std::int32_t code = 0, std::string_view data = {}) {
-    check(api_->KickPeer(text(peer), code, bytes(data), length(data)));
-  }
-  // Removes a member, which may come back unless it is banned.
-  void kick_ex(const std::string& peer, bool ban, std::int32_t code = 0, std::string_view data = {}) {
-    check(api_->KickPeerEx(text(peer), ban ? MMN_KICK_BAN : 0, code, bytes(data), length(data)));
+  // Removes a member, which may come back unless it is banned. Leader only: not_leader. Data: at most 3072 bytes.
+  void kick(const std::string& peer, std::int32_t code = 0, std::string_view data = {}, bool ban = false) {
+    check(api().mmn_kick(number(), text(peer), ban ? MMN_KICK_BAN : 0, code, bytes(data), length(data)));
   }
   // Lifts the ban of an id and of its keys. Leader only; peer_not_found when it is not banned.
-  void unban(const std::string& peer) { check(api_->UnbanPeer(text(peer))); }
+  void unban(const std::string& peer) { check(api().mmn_unban(number(), text(peer))); }
   // Limits the other members of each member; 0 is no limit. Leader only.
-  void set_max_peers(std::uint32_t max_peers) { check(api_->SetMaxPeers(max_peers)); }
+  void set_max_peers(std::uint32_t max_peers) { check(api().mmn_set_max_peers(number(), max_peers)); }
   // The payload that the leader's host receives when this member asks to join; at most 16384 bytes.
-  void set_join_payload(std::string_view data) { check(api_->SetJoinPayload(bytes(data), length(data))); }
+  void set_join_payload(std::string_view data) { check(api().mmn_set_join_payload(number(), bytes(data), length(data))); }
   // Whether this host decides about admission while this member leads: MMN_EVENT_JOIN_REQUEST for every newcomer.
-  void enable_join_requests(bool enabled) { check(api_->EnableJoinRequests(enabled ? 1 : 0)); }
-  void accept_join(std::uint64_t request) { check(api_->AcceptJoin(request)); }
+  void enable_join_requests(bool enabled) { check(api().mmn_set_join_requests(number(), enabled ? 1 : 0)); }
+  void accept_join(std::uint64_t request) { check(api().mmn_accept_join(number(), request)); }
   void reject_join(std::uint64_t request, std::int32_t code = 0, std::string_view data = {}) {
-    check(api_->RejectJoin(request, code, bytes(data), length(data)));
+    check(api().mmn_reject_join(number(), request, code, bytes(data), length(data)));
   }
 
   // Whether broadcasts of this member go through the leader; and whether it relays those of others while it leads.
-  void set_centralized(bool enabled) { check(api_->SetCentralizedMode(enabled ? 1 : 0)); }
-  bool centralized() const noexcept { return api_->IsCentralizedMode() != 0; }
-  void set_centralized_auto_forward(bool enabled) { check(api_->SetCentralizedAutoForward(enabled ? 1 : 0)); }
-  bool centralized_auto_forward() const noexcept { return api_->IsCentralizedAutoForward() != 0; }
+  void set_centralized(bool enabled) { check(api().mmn_set_centralized(number(), enabled ? 1 : 0)); }
+  bool centralized() const { return api().mmn_centralized(number()) != 0; }
+  void set_centralized_auto_forward(bool enabled) { check(api().mmn_set_auto_forward(number(), enabled ? 1 : 0)); }
+  bool centralized_auto_forward() const { return api().mmn_auto_forward(number()) != 0; }
   // The payload length in bytes above which the library compresses, if that makes it shorter; UINT32_MAX is never.
-  void set_compression_threshold(std::uint32_t size) { check(api_->SetCompressionThreshold(size)); }
+  void set_compression_threshold(std::uint32_t size) { check(api().mmn_set_compression_threshold(number(), size)); }
   // Simulates a bad network, for tests of a game: every packet that this member sends waits lag_ms and up to jitter_ms more (at
   // most 10000 each), and loss_permille packets in a thousand are lost. Three zeros end it.
   void simulate_network(std::uint32_t lag_ms, std::uint32_t jitter_ms, std::uint32_t loss_permille) {
-    check(api_->SetNetworkSimulation(lag_ms, jitter_ms, loss_permille));
+    check(api().mmn_simulate_network(number(), lag_ms, jitter_ms, loss_permille));
   }
   // Whether this member is announced in the local network.
-  bool discovering() const noexcept { return api_->IsMdnsActive() != 0; }
+  bool discovering() const { return api().mmn_is_announced(number()) != 0; }
   // Statistics of the link and the queue to a member.
   Stats stats(const std::string& peer) const {
     Stats figures = {};
     figures.struct_size = sizeof figures;
-    check(api_->GetPeerStats(text(peer), &figures));
+    check(api().mmn_peer_stats(number(), text(peer), &figures));
     return figures;
   }
   // Statistics of the room at this member: members without a link to it, and the broadcasts that they missed.
   RoomStats room_stats() const {
     RoomStats figures = {};
     figures.struct_size = sizeof figures;
-    check(api_->GetRoomStats(&figures));
+    check(api().mmn_room_stats(number(), &figures));
     return figures;
   }
-  // Forwards on behalf of `from` to `to`, or to all others if that is empty. Leader only.
-  void forward(const std::string& from, const std::string& to, std::string_view data, std::uint16_t type = first_user_type,
-               std::uint8_t flags = 0) {
-    check(api_->ForwardMessage(text(from), to.empty() ? nullptr : text(to), bytes(data), length(data), type, flags));
-  }
 
+  // Sends to one member, also while it is reconnecting, or to this one.
+  void send(const std::string& peer, std::string_view data, std::uint16_t type = first_user_type, const SendOptions& options = {}) {
+    const MmnSendOptions raw = options.raw();
+    check(api().mmn_send(number(), text(peer), bytes(data), length(data), type, &raw));
+  }
   // Sends to all connected members, or, if one queue is full (send_queue_full), to none.
-  void broadcast(std::string_view data, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
-    check(api_->BroadcastMessage(bytes(data), length(data), type, flags));
-  }
-  void send(const std::string& peer, std::string_view data, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
-    check(api_->SendToPeer(text(peer), bytes(data), length(data), type, flags));
-  }
-  // Sends to all connected members with a delivery, or, if one queue is full (send_queue_full), to none.
-  void broadcast(std::string_view data, const Delivery& delivery, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
-    const SendOptions options = delivery.options(0);
-    check(api_->BroadcastEx(bytes(data), length(data), type, flags, &options));
+  void broadcast(std::string_view data, std::uint16_t type = first_user_type, const SendOptions& options = {}) {
+    const MmnSendOptions raw = options.raw();
+    check(api().mmn_broadcast(number(), bytes(data), length(data), type, &raw));
   }
   // Sends to the connected members whose queue has room; returns their number. MMN_EVENT_SLOW_PEER names each of the others.
-  std::int32_t broadcast_partial(std::string_view data, const Delivery& delivery = {}, std::uint16_t type = first_user_type,
-                                 std::uint8_t flags = 0) {
-    const SendOptions options = delivery.options(MMN_SEND_PARTIAL);
-    const std::int32_t took = api_->BroadcastEx(bytes(data), length(data), type, flags, &options);
-    check(took);
-    return took;
+  std::int32_t broadcast_partial(std::string_view data, std::uint16_t type = first_user_type, const SendOptions& options = {}) {
+    const MmnSendOptions raw = options.raw(MMN_SEND_PARTIAL);
+    return check(api().mmn_broadcast(number(), bytes(data), length(data), type, &raw));
   }
-  void send(const std::string& peer, std::string_view data, const Delivery& delivery, std::uint16_t type = first_user_type,
-            std::uint8_t flags = 0) {
-    const SendOptions options = delivery.options(0);
-    check(api_->SendToPeerEx(text(peer), bytes(data), length(data), type, flags, &options));
-  }
-  // The longest unreliable message for a member, or for a broadcast, in bytes; -1 when the member is not connected, or none is.
-  std::int32_t max_datagram_size(const std::string& peer) const { return api_->GetMaxDatagramSize(text(peer)); }
-  std::int32_t max_datagram_size() const { return api_->GetMaxDatagramSize(nullptr); }
   // Sends to the leader; a leader that calls it receives the message itself. not_leader when there is none.
-  void send_to_leader(std::string_view data, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
-    check(api_->SendToLeader(bytes(data), length(data), type, flags));
+  void send_to_leader(std::string_view data, std::uint16_t type = first_user_type, const SendOptions& options = {}) {
+    const MmnSendOptions raw = options.raw();
+    check(api().mmn_send_to_leader(number(), bytes(data), length(data), type, &raw));
   }
-  // Sends to all members, as their leader; not_leader when this member is not the leader.
-  void send_from_leader(std::string_view data, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
-    check(api_->SendFromLeader(bytes(data), length(data), type, flags));
+  // Sends to all members, as their leader; not_leader when this member is not the leader. Reliable deliveries only.
+  void send_from_leader(std::string_view data, std::uint16_t type = first_user_type, const SendOptions& options = {}) {
+    const MmnSendOptions raw = options.raw();
+    check(api().mmn_broadcast_as_leader(number(), bytes(data), length(data), type, &raw));
   }
+  // Forwards on behalf of `from` to `to`, or to all others if that is empty. Leader only. Reliable deliveries only.
+  void forward(const std::string& from, const std::string& to, std::string_view data, std::uint16_t type = first_user_type,
+               const SendOptions& options = {}) {
+    const MmnSendOptions raw = options.raw();
+    check(api().mmn_forward(number(), text(from), given(to), bytes(data), length(data), type, &raw));
+  }
+  // The longest unreliable message for a member, or for a broadcast, in bytes; -1 when the member is not connected.
+  std::int32_t max_datagram_size(const std::string& peer) const { return api().mmn_max_datagram_size(number(), text(peer)); }
+  std::int32_t max_datagram_size() const { return api().mmn_max_datagram_size(number(), nullptr); }
 
-  // Turns the log on standard error on or off.
-  void enable_logging(bool enabled) { check(api_->EnableLogging(enabled ? 1 : 0)); }
-  // The library's name for a code.
-  std::string describe(std::int32_t code) const { return api_->DescribeError(code); }
-  // The raw functions, for calls without a wrapper here.
-  const Api& api() const noexcept { return *api_; }
+  // The library's sentence for a code.
+  std::string describe(std::int32_t code) const { return describe_error(code, api()); }
+  // The C functions, for calls without a wrapper here; number() is their first argument.
+  const Api& api() const { return *room().api; }
 
  private:
-  using Receiver = detail::Handlers::Receiver;
-  using Routes = detail::Handlers::Routes;
-
-  // Changes the routes of messages. The caller destroys a replaced handler after the lock is released: its captures are foreign
-  // code.
-  template <typename Change>
-  void route(Change change) {
-    detail::Handlers& handlers = detail::Handlers::get();
-    std::unique_lock<std::mutex> lock(handlers.routes_mutex);
-    change(handlers);
-    const auto general = handlers.general;
-    const auto typed = handlers.typed;
-    Receiver receiver;
-    if (typed) {
-      receiver = [general, typed](const Message& message) {
-        const auto found = typed->find(message.type);
-        if (found != typed->end()) {
-          found->second(message);
-        } else if (general) {
-          (*general)(message);
-        }
-      };
-    } else if (general) {
-      receiver = *general;
-    }
-    const bool wanted = static_cast<bool>(receiver);
-    // Without a moment between two registrations, in which messages would be discarded.
-    if (wanted) handlers.message.set(std::move(receiver));
-    lock.unlock();
-    check(api_->RegisterReceiveCallback(wanted ? detail::mmn_detail_on_message : nullptr));
-    if (!wanted) handlers.message.set(nullptr);
+  static Options found(const Api& api) {
+    Options options(api);
+    options.settings.dispatch_mode = MMN_DISPATCH_THREAD;
+    options.settings.discovery_mode = MMN_DISCOVERY_CONNECT;
+    return options;
   }
 
-  // Whether this process is a child that was forked since: the room belongs to its parent.
-  bool forked() const noexcept { return handlers_ != &detail::Handlers::get(); }
-
-  void leave() noexcept {
-    if (!api_) return;
-    if (forked()) {
-      api_ = nullptr;
-      return;
-    }
-    if (api_->ShutdownNetwork() != ok) {
-      // Destroyed inside a handler, where leaving is refused. The room stays until the process ends, but calls no handler.
-      api_->RegisterReceiveCallback(nullptr);
-      api_->RegisterLeaderChangedCallback(nullptr);
-      api_->RegisterLeadershipCallback(nullptr);
-      api_->RegisterPeerStatusCallback(nullptr);
-      api_->RegisterConnectionResultCallback(nullptr);
-      api_->RegisterEventHandler(nullptr, nullptr, nullptr);
-    }
-    api_ = nullptr;
-    forget();
+  // The library may be unloaded once the room was shut down, so that nothing calls it from then on.
+  detail::State& room() const {
+    if (!state_) throw Error(not_initialized, "there is no room: another object was moved from this one");
+    if (state_->forked()) throw Error(not_initialized, "the room is that of the parent of this forked process; open one here");
+    if (!state_->open) throw Error(not_initialized, "the room is not open: this process has left it");
+    return *state_;
   }
 
-  // The next room starts without the handlers of this one.
-  static void forget() noexcept {
-    detail::Handlers& handlers = detail::Handlers::get();
-    std::shared_ptr<const Receiver> general;
-    std::shared_ptr<const Routes> typed;
-    {
-      std::lock_guard<std::mutex> lock(handlers.routes_mutex);
-      handlers.general.swap(general);
-      handlers.typed.swap(typed);
-    }
-    handlers.message.set(nullptr);
-    handlers.leader.set(nullptr);
-    handlers.leadership.set(nullptr);
-    handlers.peer.set(nullptr);
-    handlers.connection.set(nullptr);
-    handlers.event.set(nullptr);
-    handlers.failed.set(nullptr);
+  template <typename Handler>
+  void set(detail::Receiver::Slot<Handler> detail::Receiver::*slot, Handler handler, bool is_new) {
+    detail::State& state = room();
+    state.receiver.set(state.receiver.*slot, std::move(handler), is_new);
+    register_again(state);
+  }
+  // See detail::Receiver.
+  void register_again(const detail::State& state) {
+    auto reference = std::make_unique<std::shared_ptr<detail::State>>(state_);
+    check(state.api->mmn_set_event_handler(state.number, detail::mmn_detail_on_event, reference.get(), detail::mmn_detail_drop_state));
+    reference.release();
   }
 
-  void check(std::int32_t code) const {
-    if (code < 0) throw Error(code, api_->GetLastErrorMessage());
+  void end() noexcept {
+    const std::shared_ptr<detail::State> state = std::move(state_);
+    if (!state || state->closed || state->forked()) return;
+    if (state->api->mmn_close(state->number) == would_deadlock) {
+      // Destroyed inside a handler, which may not wait for its own end. The room's threads stay until the process ends.
+      state->api->mmn_leave(state->number);
+    }
+    state->open = false;
+    state->closed = true;
+    state->receiver.forget();
+  }
+
+  std::int32_t check(std::int32_t code) const {
+    if (code < 0) detail::refuse(*state_->api, code);
+    return code;
   }
   std::string string(const char* value) const {
-    if (!value) throw Error(api_->GetLastErrorCode(), api_->GetLastErrorMessage());
+    if (!value) detail::refuse(*state_->api, state_->api->mmn_last_error_code());
     return value;
   }
   static std::string string_or_empty(const char* value) { return value ? value : ""; }
@@ -919,14 +1238,14 @@ class Room {
     if (value.find('\0') != std::string::npos) throw Error(invalid_argument, "the text contains a NUL, at which C would cut it off");
     return value.c_str();
   }
+  static const char* given(const std::string& value) { return value.empty() ? nullptr : text(value); }
   static const std::uint8_t* bytes(std::string_view data) noexcept { return reinterpret_cast<const std::uint8_t*>(data.data()); }
   static std::int32_t length(std::string_view data) {
     if (data.size() > INT32_MAX) throw Error(message_too_large, "the message is longer than 2 GiB");
     return static_cast<std::int32_t>(data.size());
   }
 
-  const Api* api_;
-  const detail::Handlers* handlers_ = &detail::Handlers::get();
+  std::shared_ptr<detail::State> state_;
 };
 
 } // namespace mmn

@@ -25,32 +25,22 @@ enum { STEPS_PER_SECOND = 10, ROW_LENGTH = 100, MOST_PLAYERS = 64 };
 enum { PLAYER_KEY = 1, POSITION_CHANNEL = 1 }; /* the key is each member's own: it moves one thing, its player */
 
 /* The functions that this program uses. Their types come from the header's prototypes, so they cannot differ. */
-#define FUNCTIONS(X)                    \
-    X(GetDefaultNetworkOptions)         \
-    X(GetDefaultSeededOptions)          \
-    X(InitializeNetworkWithOptions)     \
-    X(SetStartupGracePeriod)            \
-    X(SetMembershipSampleInterval)      \
-    X(SetLeaderAliveThreshold)          \
-    X(SetLeaderElectionDuration)        \
-    X(ShutdownNetwork)                  \
-    X(GetLastErrorMessage)              \
-    X(ConnectToPeer)                    \
-    X(GetLocalAddr)                     \
-    X(GetPeerList)                      \
-    X(GetPeerRTT)                       \
-    X(SetLeader)                        \
-    X(TransferLeadership)               \
-    X(YieldLeadership)                  \
-    X(GetCurrentLeader)                 \
-    X(BroadcastMessage)                 \
-    X(BroadcastEx)                      \
-    X(RegisterReceiveCallback)          \
-    X(RegisterLeaderChangedCallback)    \
-    X(RegisterLeadershipCallback)       \
-    X(RegisterPeerStatusCallback)       \
-    X(RegisterConnectionResultCallback) \
-    X(DescribeError)
+#define FUNCTIONS(X)                  \
+    X(mmn_default_options)            \
+    X(mmn_default_seeded_options)     \
+    X(mmn_open)                       \
+    X(mmn_close)                      \
+    X(mmn_last_error_message)         \
+    X(mmn_describe_error)             \
+    X(mmn_connect)                    \
+    X(mmn_local_address)              \
+    X(mmn_peers)                      \
+    X(mmn_peer_rtt_ms)                \
+    X(mmn_set_leader)                 \
+    X(mmn_transfer_leadership)        \
+    X(mmn_yield_leadership)           \
+    X(mmn_leader)                     \
+    X(mmn_broadcast)
 
 static struct {
 #define MEMBER(name) __typeof__(&name) name;
@@ -58,6 +48,7 @@ static struct {
 #undef MEMBER
 } net;
 
+static MmnRoom room;
 static const char *own_id, *session, *contact;
 static double seconds = 1e9;
 static int interactive;
@@ -83,7 +74,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 static int refused(int32_t code)
 {
     if (code >= 0) return 0;
-    fprintf(stderr, "[%s] error: %s (%d)\n", own_id, net.GetLastErrorMessage(), (int)code);
+    fprintf(stderr, "[%s] error: %s (%d)\n", own_id, net.mmn_last_error_message(), (int)code);
     return 1;
 }
 
@@ -119,54 +110,51 @@ static const char *at(const char *name)
     return text;
 }
 
-/* Callbacks run on a thread of the library; their arguments are valid during the call only. */
-static void on_message(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags)
+/* Runs on a thread of the library; the event is valid during the call only. */
+static void on_event(void *user_data, const NetworkEvent *event)
 {
-    (void)flags;
-    if (type == POSITION && length > 0) put(peer, (const char *)data, (int)length);
-    if (type == CHAT) say("from %s: %.*s", peer, (int)length, length > 0 ? (const char *)data : "");
-}
-
-static void on_leader(const char *leader)
-{
-    if (*leader) say("leader is %s", leader);
-    else say("no leader");
-}
-
-static void on_leadership(uint8_t is_leader)
-{
-    say(is_leader ? "I lead" : "I lead no longer");
-}
-
-static void on_peer(const char *peer, int32_t status)
-{
-    say("peer %s %s", peer, status == 0 ? "connected" : "left");
-}
-
-static void on_connection(const char *address, uint8_t success, int32_t code)
-{
-    if (success) say("dialled %s: ok", address);
-    else say("dialled %s: error %d %s", address, (int)code, net.DescribeError(code));
+    const char *peer = event->peer, *text = (const char *)event->data;
+    (void)user_data;
+    switch (event->kind) {
+    case MMN_EVENT_MESSAGE:
+        if (event->msg_type == POSITION) put(peer, text, (int)event->length);
+        if (event->msg_type == CHAT) say("from %s: %.*s", peer, (int)event->length, text);
+        break;
+    case MMN_EVENT_LEADER_CHANGED:
+        if (*peer) say("leader is %s", peer);
+        else say("no leader");
+        break;
+    case MMN_EVENT_LEADERSHIP_GAINED: say("I lead"); break;
+    case MMN_EVENT_LEADERSHIP_LOST: say("I lead no longer"); break;
+    case MMN_EVENT_JOINED: say("peer %s connected", peer); break;
+    case MMN_EVENT_RECONNECTING: say("peer %s is lost and dialled again", peer); break;
+    case MMN_EVENT_RETURNED: say("peer %s is back", peer); break;
+    case MMN_EVENT_LEFT: say("peer %s left", peer); break;
+    case MMN_EVENT_CONNECTION_RESULT:
+        if (event->success) say("dialled %s: ok", event->other);
+        else say("dialled %s: error %d %s", event->other, (int)event->code, net.mmn_describe_error(event->code));
+        break;
+    default: break;
+    }
 }
 
 static void broadcast(const char *text)
 {
-    refused(net.BroadcastMessage((const uint8_t *)text, (int32_t)strlen(text), CHAT, 0));
+    refused(net.mmn_broadcast(room, (const uint8_t *)text, (int32_t)strlen(text), CHAT, NULL));
 }
 
 /* Moves along a row, and on in the next one. A lost position is not sent again: the next one replaces it. */
 static void walk(int step)
 {
-    SendOptions options = {0};
+    MmnSendOptions options = {0};
     options.struct_size = sizeof options;
     options.delivery = MMN_DELIVERY_SEQUENCED;
     options.channel = POSITION_CHANNEL;
-    options.priority = 1;
     options.key = PLAYER_KEY;
     char place[16];
     int length = snprintf(place, sizeof place, "%d,%d", step % ROW_LENGTH, step / ROW_LENGTH);
     put(own_id, place, length);
-    refused(net.BroadcastEx((const uint8_t *)place, (int32_t)length, POSITION, 0, &options));
+    refused(net.mmn_broadcast(room, (const uint8_t *)place, (int32_t)length, POSITION, &options));
 }
 
 /* Ends the first line of the rest, and moves behind it; NULL when none is left. */
@@ -184,7 +172,7 @@ static void say_members(void)
     char text[LINE_MAX_BYTES] = "members:", peers[LINE_MAX_BYTES];
     size_t used = strlen(text);
     int own_done = 0;
-    const char *list = net.GetPeerList();
+    const char *list = net.mmn_peers(room);
     /* Copied at once: the library's string lives until this thread's next call that returns one. */
     snprintf(peers, sizeof peers, "%s", list ? list : "");
 
@@ -196,12 +184,12 @@ static void say_members(void)
             own_done = 1;
             continue;
         }
-        int32_t rtt = net.GetPeerRTT(name);
+        int32_t rtt = net.mmn_peer_rtt_ms(room, name);
         if (rtt < 0) used += (size_t)snprintf(text + used, sizeof text - used, " %s(- ms)%s", name, at(name));
         else used += (size_t)snprintf(text + used, sizeof text - used, " %s(%d ms)%s", name, (int)rtt, at(name));
         name = next_line(&rest);
     }
-    const char *leader = net.GetCurrentLeader();
+    const char *leader = net.mmn_leader(room);
     if (leader && *leader) say("%s; leader: %s", text, leader);
     else say("%s; no leader", text);
 }
@@ -210,9 +198,9 @@ static void say_members(void)
 static int obey(const char *line)
 {
     if (strcmp(line, "/quit") == 0) return 0;
-    if (strncmp(line, "/leader ", 8) == 0) refused(net.SetLeader(line + 8));
-    else if (strncmp(line, "/transfer ", 10) == 0) refused(net.TransferLeadership(line + 10));
-    else if (strcmp(line, "/yield") == 0) refused(net.YieldLeadership());
+    if (strncmp(line, "/leader ", 8) == 0) refused(net.mmn_set_leader(room, line + 8));
+    else if (strncmp(line, "/transfer ", 10) == 0) refused(net.mmn_transfer_leadership(room, line + 10));
+    else if (strcmp(line, "/yield") == 0) refused(net.mmn_yield_leadership(room));
     else if (*line) broadcast(line);
     return 1;
 }
@@ -247,13 +235,8 @@ static int listen_until(double until)
 
 static void run(void)
 {
-    say("listening on %s", net.GetLocalAddr());
-    refused(net.RegisterLeaderChangedCallback(on_leader));
-    refused(net.RegisterLeadershipCallback(on_leadership));
-    refused(net.RegisterPeerStatusCallback(on_peer));
-    refused(net.RegisterReceiveCallback(on_message));
-    refused(net.RegisterConnectionResultCallback(on_connection));
-    if (contact) refused(net.ConnectToPeer(contact));
+    say("listening on %s", net.mmn_local_address(room));
+    if (contact) refused(net.mmn_connect(room, contact));
 
     double start = now_seconds();
     for (int step = 1;; step++) {
@@ -323,19 +306,26 @@ static int parse(int argc, char **argv)
     return own_id && session;
 }
 
-/* As InitializeNetwork does, but with the requested strategy. */
 static int32_t enter(void)
 {
-    NetworkOptions options = {0};
+    MmnOptions options = {0};
     options.struct_size = sizeof options;
-    net.GetDefaultNetworkOptions(&options);
+    net.mmn_default_options(&options);
+    options.on_event = on_event;
     options.discovery_mode = MMN_DISCOVERY_CONNECT;
     options.strategy = strategy;
+    /* Gossip, in one local network: all members start at about the same time, and receive the others' messages at once. */
+    if (alive_ms > 0) {
+        options.startup_grace_ms = alive_ms;
+        options.sample_interval_ms = alive_ms < 5 ? 1 : alive_ms / 5;
+        options.alive_threshold_ms = alive_ms;
+        options.election_duration_ms = alive_ms < 2 ? 1 : alive_ms / 2;
+    }
     /* A group that never splits, with the times of one local network. */
     SeededOptions seeded = {0};
     if (strategy == MMN_STRATEGY_SEEDED) {
         seeded.struct_size = sizeof seeded;
-        net.GetDefaultSeededOptions(MMN_SEEDED_PROFILE_LAN, &seeded);
+        net.mmn_default_seeded_options(MMN_SEEDED_PROFILE_LAN, &seeded);
         seeded.is_seed = port > 0;
         seeded.seeds = seeds;
         options.seeded = &seeded;
@@ -344,16 +334,7 @@ static int32_t enter(void)
         options.state_directory = state;
         options.discovery_mode = MMN_DISCOVERY_OFF;
     }
-    return net.InitializeNetworkWithOptions(own_id, session, &options);
-}
-
-/* Gossip, in one local network: all members start at about the same time, and receive the others' messages at once. */
-static void set_windows(void)
-{
-    net.SetStartupGracePeriod(alive_ms);
-    net.SetMembershipSampleInterval(alive_ms < 5 ? 1 : alive_ms / 5);
-    net.SetLeaderAliveThreshold(alive_ms);
-    net.SetLeaderElectionDuration(alive_ms < 2 ? 1 : alive_ms / 2);
+    return net.mmn_open(own_id, session, &options, &room);
 }
 
 int main(int argc, char **argv)
@@ -366,10 +347,9 @@ int main(int argc, char **argv)
         return 2;
     }
     if (!load()) return 1;
-    if (alive_ms > 0) set_windows();
     if (refused(enter())) return 1;
     run();
-    if (refused(net.ShutdownNetwork())) return 1;
+    if (refused(net.mmn_close(room))) return 1;
     say("closed");
     return 0;
 }

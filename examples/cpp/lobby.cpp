@@ -106,7 +106,7 @@ std::string members(const mmn::Room& room, const std::string& id, const Position
 void walk(mmn::Room& room, const std::string& id, Positions& positions, int step) {
   const std::string place = std::to_string(step % row_length) + "," + std::to_string(step / row_length);
   positions[id] = place;
-  attempt(id, [&] { room.broadcast(place, mmn::Delivery::sequenced(player_key, position_channel), position); });
+  attempt(id, [&] { room.broadcast(place, position, mmn::SendOptions::sequenced(player_key, position_channel)); });
 }
 
 void read_input(const std::shared_ptr<Input>& input) {
@@ -182,12 +182,10 @@ void obey(mmn::Room& room, SharedState& state, const std::string& id, const std:
 }
 
 // Gossip, in one local network: all members start at about the same time, and receive the others' messages at once.
-void set_windows(std::uint32_t alive_ms) {
-  mmn::GossipWindows windows;
-  windows.startup_grace_period = windows.leader_alive_threshold = alive_ms;
-  windows.membership_sample_interval = std::max(alive_ms / 5, 1u);
-  windows.leader_election_duration = std::max(alive_ms / 2, 1u);
-  windows.set();
+void set_windows(MmnOptions& settings, std::uint32_t alive_ms) {
+  settings.startup_grace_ms = settings.alive_threshold_ms = alive_ms;
+  settings.sample_interval_ms = std::max(alive_ms / 5, 1u);
+  settings.election_duration_ms = std::max(alive_ms / 2, 1u);
 }
 
 void run(mmn::Room& room, const Options& options) {
@@ -282,8 +280,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    if (options.alive_ms > 0) set_windows(options.alive_ms);
     mmn::Options settings;
+    if (options.alive_ms > 0) set_windows(settings.settings, options.alive_ms);
     settings.settings.strategy = options.strategy;
     if (options.strategy == MMN_STRATEGY_SEEDED) join_cluster(settings, options);
     mmn::Room room(options.id, options.session, settings);

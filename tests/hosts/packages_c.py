@@ -191,7 +191,7 @@ def the_headers_compile_for_windows():
     with folder() as place:
         c, cpp = place / "program.c", place / "program.cpp"
         first = "#ifdef WINDOWS_FIRST\n#include <windows.h>\n#endif\n"
-        c.write_text(first + "#include <meta_mystia_network.h>\nint main(void) { return (int)GetAbiVersion(); }\n")
+        c.write_text(first + "#include <meta_mystia_network.h>\nint main(void) { return (int)mmn_abi_version(); }\n")
         cpp.write_text(
             first + "#include <meta_mystia_network.hpp>\n#include <winsock2.h>\n#include <ws2tcpip.h>\n#include <windows.h>\n"
             'int main() { mmn::Library library("x"); mmn::Room room(library.api(), "a", "b"); return (int)room.peers().size(); }\n'

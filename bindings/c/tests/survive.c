@@ -485,9 +485,9 @@ static void call_everything(enum kind kind)
     code = net.SendFromLeader(data, sizeof data, TYPE, 0);
     MUST(code == 0 || code == -6);
     MUST(net.EnableLogging(0) == 0);
-    MUST(net.GetAbiVersion() >= 1);
-    MUST(*net.GetLibraryVersion());
-    MUST(*net.DescribeError(-15));
+    MUST(net.mmn_abi_version() >= MMN_ABI_VERSION);
+    MUST(*net.mmn_library_version());
+    MUST(*net.mmn_describe_error(-15));
     MUST(net.RegisterReceiveCallback(NULL) == 0);
     MUST(net.RegisterLeaderChangedCallback(NULL) == 0);
     MUST(net.RegisterPeerStatusCallback(NULL) == 0);
@@ -601,8 +601,8 @@ static void in_last_destructor(void *value)
         MUST(net.RegisterLeaderChangedCallback(NULL) == MMN_OK);
         MUST(net.InitializeNetwork("main", session) == MMN_ALREADY_INITIALIZED);
         MUST(net.EnableLogging(0) == MMN_OK);
-        MUST(net.GetAbiVersion() > 0);
-        MUST(net.GetLibraryVersion() && net.DescribeError(-3));
+        MUST(net.mmn_abi_version() > 0);
+        MUST(net.mmn_library_version() && net.mmn_describe_error(-3));
         /* These have no slot any more and return NULL, as without a room. */
         const char *strings[] = {net.GetLocalPeerId(), net.GetSessionId(), net.GetPeerList(), net.GetCurrentLeader(),
                                  net.GetLocalAddr()};

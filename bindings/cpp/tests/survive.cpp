@@ -5,8 +5,8 @@
  *   g++ -std=c++17 -O1 -g -pthread -Iinclude -Ibindings/cpp bindings/cpp/tests/survive.cpp -o survive -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./survive [--rounds N] [NAME...]
  *
- * NAME: reload, unregister, shutdown, restart, reentry, exceptions, fork, seeded, etcd (default: all); and poll, which starts
- * python3 with the program MMN_GUEST. --rounds: number of shutdowns in `shutdown` (20).
+ * NAME: reload, unregister, shutdown, restart, reentry, rooms, hold, closed, destroyed, version, exceptions, fork, seeded, etcd
+ * (default: all); and poll, which starts python3 with the program MMN_GUEST. --rounds: number of shutdowns in `shutdown` (20).
  */
 #include <meta_mystia_network.hpp>
 
@@ -23,6 +23,8 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -215,12 +217,13 @@ void test_unregister() {
   room.shutdown();
 }
 
-// With raw callbacks: the layer clears its handlers when a room ends, which would hide a late call.
+// With a raw handler: the layer clears its handlers when a room ends, which would hide a late call.
 std::atomic<bool> room_is_open{false};
 Event flowing;
 
-void must_be_open() {
-  if (!room_is_open) fail("a callback ran after the room was shut down");
+void on_raw_event(void*, const NetworkEvent* event) {
+  if (!room_is_open) fail("a handler ran after the room was shut down");
+  if (event->kind == MMN_EVENT_MESSAGE) flowing.happened();
 }
 
 void test_shutdown(int rounds) {
@@ -231,27 +234,23 @@ void test_shutdown(int rounds) {
     flowing.forget();
     room_is_open = true;
     mmn::Room room(api, "main-" + std::to_string(round), partner.session);
-    MUST(api.RegisterReceiveCallback([](const char*, const std::uint8_t*, std::int32_t, std::uint16_t, std::uint8_t) {
-      must_be_open();
-      flowing.happened();
-    }) == 0);
-    MUST(api.RegisterLeaderChangedCallback([](const char*) { must_be_open(); }) == 0);
-    MUST(api.RegisterPeerStatusCallback([](const char*, std::int32_t) { must_be_open(); }) == 0);
-    MUST(api.RegisterConnectionResultCallback([](const char*, std::uint8_t, std::int32_t) { must_be_open(); }) == 0);
+    const MmnRoom number = room.number();
+    MUST(api.mmn_set_event_handler(number, on_raw_event, nullptr, nullptr) == 0);
     room.connect(partner.address);
     flowing.wait(20);
     for (int i = 0; i < 8; i++) room.broadcast("bye");
     room.connect(partner.address);
-    // Half of them by call, half by leaving the scope of a room.
-    if (round % 2) {
+    // A third of them by call, a third after leave(), and a third by leaving the scope of a room.
+    if (round % 3 == 1) room.leave();
+    if (round % 3) {
       room.shutdown();
     } else {
       mmn::Room gone(std::move(room));
     }
     room_is_open = false;
-    // Time for a late callback to show itself.
+    // Time for a late call to show itself.
     std::this_thread::sleep_for(2ms);
-    MUST(api.IsNetworkInitialized() == 0);
+    MUST(api.mmn_is_open(number) == 0);
   }
 }
 
@@ -342,25 +341,32 @@ void test_reentry() {
   Event reentered[kinds];
   std::atomic<bool> begun[kinds] = {};
   std::function<void()> set_handlers;
+  std::mutex others_mutex;
+  std::vector<mmn::Room> others;  // opened inside handlers, where none can be closed
 
   // Every function, once in a handler of every kind.
   const auto call_everything = [&](int kind) {
     if (begun[kind].exchange(true)) return;
-    const mmn::Config config = mmn::default_config(api);
     const auto allowed = [](std::int32_t code, std::initializer_list<std::int32_t> codes) {
       return std::find(codes.begin(), codes.end(), code) != codes.end();
     };
     MUST(code_of([&] { room.shutdown(); }) == mmn::would_deadlock);
-    MUST(api.GetLastErrorCode() == mmn::would_deadlock);
-    MUST(api.IsNetworkInitialized() == 1);
-    MUST(code_of([&] { mmn::Room again(api, "again", partner.session); }) == mmn::already_initialized);
-    MUST(code_of([&] { mmn::Room again(api, "again", partner.session, config); }) == mmn::already_initialized);
+    MUST(api.mmn_last_error_code() == mmn::would_deadlock);
+    MUST(room.is_open());
+    {
+      const std::lock_guard<std::mutex> lock(others_mutex);
+      others.emplace_back(api, "other-" + std::to_string(kind), partner.session + "-other");
+      MUST(others.back().is_open() && others.back().number() != room.number());
+      MUST(code_of([&] { others.back().shutdown(); }) == mmn::would_deadlock);
+      others.back().leave();
+      MUST(!others.back().is_open());
+    }
     room.connect(partner.address);
     room.disconnect("unknown");
     MUST(!room.local_address().empty());
     MUST(room.peer_id() == "main");
     MUST(room.session_id() == partner.session);
-    MUST(api.GetPeerCount() >= 0);
+    MUST(api.mmn_peer_count(room.number()) >= 0);
     room.peers();
     room.rtt_ms("partner");
     MUST(room.status("unknown") == mmn::PeerStatus::unknown);
@@ -372,9 +378,9 @@ void test_reentry() {
     room.send("main", "x");
     MUST(allowed(code_of([&] { room.send_to_leader("x"); }), {0, mmn::peer_not_found, mmn::not_leader}));
     MUST(allowed(code_of([&] { room.send_from_leader("x"); }), {0, mmn::not_leader}));
-    room.enable_logging(false);
-    MUST(api.GetAbiVersion() >= 1);
-    MUST(std::strlen(api.GetLibraryVersion()) > 0);
+    mmn::set_log_stderr(MMN_LOG_OFF, api);
+    MUST(api.mmn_abi_version() >= MMN_ABI_VERSION);
+    MUST(std::strlen(api.mmn_library_version()) > 0);
     MUST(!room.describe(mmn::would_deadlock).empty());
     room.on_message(nullptr);
     room.on_leader(nullptr);
@@ -393,6 +399,253 @@ void test_reentry() {
   set_handlers();
   for (Event& event : reentered) event.wait();
   room.shutdown();
+  MUST(others.size() == kinds);
+}
+
+mmn::Options on_loopback(const mmn::Api& api) {
+  mmn::Options options(api);
+  options.bind_address = "127.0.0.1";
+  options.settings.dispatch_mode = MMN_DISPATCH_THREAD;
+  return options;
+}
+
+// Two rooms of this process are members of one room, a third is alone in another.
+void test_rooms() {
+  mmn::Library library(library_path);
+  const mmn::Api& api = library.api();
+  const std::string session = "survive-cpp-" + std::to_string(getpid()) + "-rooms";
+  std::mutex mutex;
+  std::map<std::string, std::vector<std::string>> came;  // for each room
+  std::map<std::string, std::vector<std::uint32_t>> kinds;
+  Event joined, received, answered, ended;
+  MmnRoom numbers[3] = {};
+  const auto options_of = [&](const std::string& name, int index) {
+    mmn::Options options = on_loopback(api);
+    options.on_event = [&, name, index](const mmn::Event& event) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      MUST(event.room > 0 && (numbers[index] == 0 || event.room == numbers[index]));
+      numbers[index] = event.room;
+      kinds[name].push_back(event.kind);
+      if (event.kind == MMN_EVENT_JOINED) joined.happened();
+      if (event.kind == MMN_EVENT_MESSAGE) {
+        came[name].push_back(std::string(event.peer) + " " + std::string(event.data) + " " + std::to_string(event.flags));
+        received.happened();
+      }
+    };
+    return options;
+  };
+  mmn::Room alice(api, "alice", session, options_of("alice", 0));
+  mmn::Room bob(api, "bob", session, options_of("bob", 1));
+  mmn::Room alone(api, "alice", session + "-other", options_of("alone", 2));
+  MUST(alice.number() != bob.number() && bob.number() != alone.number() && alice.number() != alone.number());
+  bob.on_connection([&](const mmn::ConnectionResult& result) {
+    MUST(result.success && result.code == mmn::ok && result.peer == "alice" && result.reason == 0);
+    answered.happened();
+  });
+  bob.connect(alice.local_address());
+  joined.wait(2);
+  answered.wait();
+  MUST(alice.peers() == std::vector<std::string>{"bob"} && bob.peers() == std::vector<std::string>{"alice"});
+  MUST(alone.peers().empty() && alone.peer_id() == "alice" && alone.session_id() == session + "-other");
+
+  mmn::SendOptions urgent = mmn::SendOptions::reliable_ordered(3);
+  urgent.priority = MMN_PRIORITY_HIGHEST;
+  urgent.user_flags = 6;
+  alice.send("bob", "to bob", mmn::first_user_type, urgent);
+  bob.broadcast("to all");
+  alone.send("alice", "to myself");
+  MUST(code_of([&] { alone.send("bob", "x"); }) == mmn::peer_not_found);
+  received.wait(3);
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    MUST(came["bob"] == std::vector<std::string>{"alice to bob 6"});
+    MUST(came["alice"] == std::vector<std::string>{"bob to all 0"});
+    MUST(came["alone"] == std::vector<std::string>{"alice to myself 0"});
+    MUST(numbers[0] == alice.number() && numbers[1] == bob.number() && numbers[2] == alone.number());
+  }
+
+  // A new handler of all events begins with the present state, and the others receive no repetition of it.
+  std::vector<std::string> peers_again;
+  Event present, by_peer;
+  alice.on_peer([&](std::string_view peer, mmn::PeerStatus status) {
+    MUST(peer == "bob" && status == mmn::PeerStatus::connected);
+    by_peer.happened();
+  });
+  by_peer.wait();
+  alice.on_event([&](const mmn::Event& event) {
+    if (event.kind == MMN_EVENT_JOINED) {
+      MUST(event.peer == "bob" && event.peer_index == 1 && event.room == alice.number());
+      present.happened();
+    }
+    if (event.kind == MMN_EVENT_LEFT) {
+      MUST(event.reason == MMN_LEFT_KICKED || event.reason == MMN_LEFT_LEFT);
+      MUST(std::string(mmn::describe_left_reason(event.reason)) == (event.reason == MMN_LEFT_KICKED ? "kicked" : "left"));
+      ended.happened();
+    }
+  });
+  present.wait();
+  alice.on_peer(nullptr);
+
+  // The end of one room leaves the others open; a kick without a ban lets the member come back.
+  alice.set_leader("alice");
+  for (const auto deadline = Clock::now() + event_time; !alice.is_leader(); std::this_thread::sleep_for(1ms)) MUST(Clock::now() < deadline);
+  alice.kick("bob", 5, "back soon");
+  ended.wait();
+  bob.shutdown();
+  MUST(!bob.is_open() && alice.is_open() && alone.is_open());
+  mmn::Room again(api, "bob", session, on_loopback(api));
+  Event back;
+  alice.on_event([&](const mmn::Event& event) {
+    if (event.kind == MMN_EVENT_JOINED) back.happened();
+  });
+  again.connect(alice.local_address());
+  back.wait();
+
+  // A room that was assigned to ends first.
+  const MmnRoom first = alone.number();
+  alone = std::move(again);
+  MUST(api.mmn_is_open(first) == 0 && alone.peer_id() == "bob");
+  alice.shutdown();
+  alone.shutdown();
+  for (const auto& [name, of_room] : kinds) {
+    MUST(std::count(of_room.begin(), of_room.end(), MMN_EVENT_JOINED) == (name == "alone" ? 0 : 1));
+  }
+}
+
+// Messages before the first handler wait for it, and the present state precedes them.
+void test_hold() {
+  mmn::Library library(library_path);
+  const std::string session = "survive-cpp-" + std::to_string(getpid()) + "-hold";
+  mmn::Room alice(library.api(), "alice", session, on_loopback(library.api()));
+  mmn::Room bob(library.api(), "bob", session, on_loopback(library.api()));
+  bob.connect(alice.local_address());
+  wait_for_company(bob);
+  for (int i = 0; i < 10; i++) bob.send("alice", std::to_string(i), static_cast<std::uint16_t>(mmn::first_user_type + i % 2));
+  const auto delivered = [&] { return bob.stats("alice").queue_messages == 0; };
+  for (const auto deadline = Clock::now() + event_time; !delivered(); std::this_thread::sleep_for(1ms)) MUST(Clock::now() < deadline);
+  std::mutex mutex;
+  std::string seen;
+  Event came;
+  alice.on_peer([&](std::string_view peer, mmn::PeerStatus) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    seen += std::string(peer) + " ";
+    came.happened();
+  });
+  alice.on_message([&](const mmn::Message& message) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    seen += message.text();
+    came.happened();
+  });
+  came.wait(11);
+  // Before `seen` is destroyed.
+  alice.shutdown();
+  MUST(seen == "bob 0123456789");
+}
+
+// Calls on a room that was shut down, or moved from, are refused, also after the library is gone.
+void test_closed() {
+  const auto must_refuse = [](mmn::Room& room) {
+    const std::vector<std::function<void()>> calls = {
+        [&] { room.send("main", "x"); },
+        [&] { room.broadcast("x"); },
+        [&] { room.connect("127.0.0.1:9"); },
+        [&] { room.peers(); },
+        [&] { room.leader(); },
+        [&] { room.is_leader(); },
+        [&] { room.rtt_ms("main"); },
+        [&] { room.status("main"); },
+        [&] { room.index("main"); },
+        [&] { room.leader_term(); },
+        [&] { room.auto_reconnect(); },
+        [&] { room.max_datagram_size(); },
+        [&] { room.stats("main"); },
+        [&] { room.room_stats(); },
+        [&] { room.poll(); },
+        [&] { room.describe(0); },
+        [&] { room.number(); },
+        [&] { room.api(); },
+        [&] { room.kick("main"); },
+        [&] { room.leave(); },
+        [&] { room.gossip_windows(); },
+        [&] { room.on_message([](const mmn::Message&) {}); },
+        [&] { room.on_type(0x0100, nullptr); },
+        [&] { room.on_leader(nullptr); },
+        [&] { room.on_event(nullptr); },
+        [&] { room.on_handler_error(nullptr); },
+    };
+    for (const auto& call : calls) MUST(code_of(call) == mmn::not_initialized);
+    MUST(!room.is_open());
+    room.shutdown();
+  };
+  auto library = std::make_unique<mmn::Library>(library_path);
+  mmn::Options options = on_loopback(library->api());
+  mmn::Room room(library->api(), "main", "survive-alone", options);
+  mmn::Room moved(std::move(room));
+  must_refuse(room);
+  MUST(moved.is_open() && moved.peer_id() == "main");
+  room = std::move(moved);
+  must_refuse(moved);
+  room.send("main", "still open");
+  try {
+    room.poll();
+    fail("a room in thread mode was polled");
+  } catch (const mmn::Error& error) {
+    MUST(error.code() == mmn::invalid_argument && std::string(error.what()).find("poll()") != std::string::npos);
+    MUST(std::string(error.what()).find("PollEvents") == std::string::npos && std::string(error.what()).find("mmn_") == std::string::npos);
+  }
+  room.leave();
+  MUST(code_of([&] { room.is_leader(); }) == mmn::not_initialized);
+  room.shutdown();
+  must_refuse(room);
+  library.reset();
+  must_refuse(room);
+  must_refuse(moved);
+}
+
+// A room that is destroyed inside a handler, its own and that of another room, calls no handler after that.
+void test_destroyed() {
+  mmn::Library library(library_path);
+  mmn::Room other(library.api(), "other", "survive-alone", on_loopback(library.api()));
+  auto own = std::make_unique<mmn::Room>(library.api(), "main", "survive-alone-too", on_loopback(library.api()));
+  auto third = std::make_unique<mmn::Room>(library.api(), "third", "survive-alone-three", on_loopback(library.api()));
+  const MmnRoom numbers[] = {own->number(), third->number()};
+  Event gone;
+  std::atomic<int> calls{0};
+  own->on_message([&](const mmn::Message&) {
+    calls++;
+    own.reset();
+    gone.happened();
+  });
+  third->on_message([](const mmn::Message&) { fail("a handler of a destroyed room ran"); });
+  other.on_message([&](const mmn::Message&) {
+    const MmnRoom number = third->number();
+    third.reset();
+    MUST(library.api().mmn_is_open(number) == 0);
+    gone.happened();
+  });
+  own->send("main", "x");
+  other.send("other", "x");
+  gone.wait(2);
+  other.shutdown();
+  // They have begun to leave; their threads stay, and the library must stay loaded, until something closes them.
+  for (const MmnRoom number : numbers) MUST(library.api().mmn_close(number) == MMN_OK);
+  MUST(calls == 1);
+}
+
+void test_version() {
+  const auto refusal = [](std::uint32_t version) -> std::string {
+    try {
+      mmn::detail::check_abi_version(version, "lib.so");
+      return "";
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+  };
+  MUST(refusal(MMN_ABI_VERSION).empty() && refusal(MMN_ABI_VERSION + 1).empty());
+  const std::string older = refusal(MMN_ABI_VERSION - 1);
+  MUST(older.find("version " + std::to_string(MMN_ABI_VERSION - 1)) != std::string::npos);
+  MUST(older.find("version " + std::to_string(MMN_ABI_VERSION) + ":") != std::string::npos);
+  MUST(mmn::detail::in_cpp("call mmn_connect or PollEvents; \"mmn_connect\" is an id") == "call connect() or poll(); \"mmn_connect\" is an id");
 }
 
 // A child may end with its parent's room object, and may make its own.
@@ -462,7 +715,13 @@ void test_poll() {
   const char* guest_path = std::getenv("MMN_GUEST");
   MUST(guest_path != nullptr);
   std::atomic<int> logged{0};
-  mmn::set_log(MMN_LOG_DEBUG, [&](std::int32_t, std::string_view) { logged++; }, library.api());
+  std::atomic<MmnRoom> logging{0};
+  const auto log = [&](MmnRoom number, std::int32_t level, std::string_view) {
+    MUST(level >= MMN_LOG_ERROR && level <= MMN_LOG_DEBUG);
+    if (number) logging = number;
+    logged++;
+  };
+  mmn::set_log(MMN_LOG_DEBUG, log, library.api());
   mmn::Options options(library.api());
   options.bind_address = "127.0.0.1";
   options.secret = "tea";
@@ -510,19 +769,19 @@ void test_poll() {
   MUST(room.auto_reconnect() && room.centralized() && room.centralized_auto_forward() && !room.discovering());
   room.set_compression_threshold(64);
   room.set_leader_eligible(true);
-  mmn::GossipWindows windows(library.api());
-  MUST(windows.startup_grace_period == 15000 && windows.membership_sample_interval == 1000);
-  MUST(windows.leader_alive_threshold == 10000 && windows.leader_election_duration == 5000);
-  windows.startup_grace_period = 501;
-  windows.membership_sample_interval = 502;
-  windows.leader_alive_threshold = 503;
-  windows.leader_election_duration = 504;
-  windows.set(library.api());
-  const mmn::GossipWindows others(library.api());
-  MUST(others.startup_grace_period == 501 && others.membership_sample_interval == 502);
-  MUST(others.leader_alive_threshold == 503 && others.leader_election_duration == 504);
-  windows.leader_alive_threshold = 0;
-  MUST(code_of([&] { windows.set(library.api()); }) == mmn::invalid_argument);
+  mmn::GossipWindows windows = room.gossip_windows();
+  MUST(windows.startup_grace_ms == 15000 && windows.sample_interval_ms == 1000);
+  MUST(windows.alive_threshold_ms == 10000 && windows.election_duration_ms == 5000);
+  windows.startup_grace_ms = 501;
+  windows.sample_interval_ms = 502;
+  windows.alive_threshold_ms = 503;
+  windows.election_duration_ms = 504;
+  room.set_gossip_windows(windows);
+  const mmn::GossipWindows others = room.gossip_windows();
+  MUST(others.startup_grace_ms == 501 && others.sample_interval_ms == 502);
+  MUST(others.alive_threshold_ms == 503 && others.election_duration_ms == 504);
+  windows.alive_threshold_ms = 0;
+  MUST(code_of([&] { room.set_gossip_windows(windows); }) == mmn::invalid_argument);
   MUST(room.election_strategy() == MMN_STRATEGY_RAFT);
   MUST(code_of([&] { room.accept_join(12345); }) == mmn::peer_not_found);
   MUST(code_of([&] { room.stats("guest"); }) == mmn::peer_not_found);
@@ -545,19 +804,20 @@ void test_poll() {
   room.set_leader("main");
   const Seen result = until(MMN_EVENT_SET_LEADER_RESULT);
   MUST(result.success && result.code == mmn::ok);
-  room.kick("guest", 9, "tschüss");
+  room.kick("guest", 9, "tschüss", true);
   const Seen left = until(MMN_EVENT_LEFT);
   MUST(left.peer == "guest" && left.reason == MMN_LEFT_KICKED && left.code == 9 && left.data == "tschüss");
   room.unban("guest");
   MUST(code_of([&] { room.unban("guest"); }) == mmn::peer_not_found);
-  MUST(code_of([&] { room.kick_ex("guest", false); }) == mmn::peer_not_found);
+  MUST(code_of([&] { room.kick("guest"); }) == mmn::peer_not_found);
   room.disconnect("guest", 3, "tschüss");  // an unknown member is no error
   std::string printed;
   for (int byte; (byte = std::fgetc(guest)) != EOF;) printed += static_cast<char>(byte);
   MUST(pclose(guest) == 0);
   MUST(printed == "rejected 7 später\njoined\nended " + std::to_string(MMN_END_KICKED) + " 9 tschüss\n");
+  const MmnRoom number = room.number();
   room.shutdown();
-  MUST(logged > 0);
+  MUST(logged > 0 && logging == number);
   mmn::set_log(MMN_LOG_OFF, nullptr, library.api());
 }
 
@@ -694,6 +954,11 @@ int main(int argc, char** argv) {
   run("shutdown", [&] { test_shutdown(rounds); });
   run("restart", test_restart);
   run("reentry", test_reentry);
+  run("rooms", test_rooms);
+  run("hold", test_hold);
+  run("closed", test_closed);
+  run("destroyed", test_destroyed);
+  run("version", test_version);
   run("exceptions", test_exceptions);
   run("fork", test_fork);
   run("seeded", test_seeded);

@@ -45,6 +45,7 @@ static struct peer {
     int answered;     /* knows that this member has received enough */
     int satisfied;    /* has received enough from this member */
 } peers[PEERS];
+static MmnRoom room;
 static int joined, done;
 static const char *own_id;
 
@@ -62,7 +63,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
 
 static void must_return(int32_t expected, int32_t code, const char *what)
 {
-    if (code != expected) fail("%s returned %d and not %d: %s", what, (int)code, (int)expected, net.GetLastErrorMessage());
+    if (code != expected) fail("%s returned %d and not %d: %s", what, (int)code, (int)expected, net.mmn_last_error_message());
 }
 
 static struct peer *peer_of(const char *id)
@@ -106,38 +107,37 @@ static void on_event(void *user_data, const NetworkEvent *event)
     } else if (event->kind == MMN_EVENT_MESSAGE && event->msg_type == NUMBERED) {
         on_numbered(peer_of(event->peer), event);
     } else if (event->kind == MMN_EVENT_MESSAGE && event->msg_type == ENOUGH) {
-        /* A classic send. */
+        /* A send without options. */
         if (event->delivery != MMN_DELIVERY_RELIABLE_ORDERED || event->channel != 0)
-            fail("a classic send of %s has delivery %d and channel %d", event->peer, event->delivery, event->channel);
+            fail("a send without options of %s has delivery %d and channel %d", event->peer, event->delivery, event->channel);
         peer_of(event->peer)->satisfied = 1;
     } else if (event->kind == MMN_EVENT_MESSAGE) {
         fail("a message of type %d from %s", event->msg_type, event->peer);
     }
 }
 
-static SendOptions options_of(int delivery, int number)
+static MmnSendOptions options_of(int delivery, int number)
 {
-    SendOptions options = {0};
+    MmnSendOptions options = {0};
     options.struct_size = sizeof options;
     options.delivery = (uint8_t)delivery;
     options.channel = CHANNELS[delivery];
-    options.priority = 1;
     if (delivery == MMN_DELIVERY_SEQUENCED) options.key = (uint64_t)(number % KEYS);
     return options;
 }
 
 static void send_numbered(int delivery, int number)
 {
-    SendOptions options = options_of(delivery, number);
+    MmnSendOptions options = options_of(delivery, number);
     char text[32];
     int32_t length = snprintf(text, sizeof text, "%d %d", delivery, number);
     const uint8_t *data = (const uint8_t *)text;
     if (number % 2 == 0) {
-        must_return(MMN_OK, net.BroadcastEx(data, length, NUMBERED, 0, &options), "BroadcastEx");
+        must_return(MMN_OK, net.mmn_broadcast(room, data, length, NUMBERED, &options), "mmn_broadcast");
         return;
     }
     for (int i = 0; i < joined; i++)
-        must_return(MMN_OK, net.SendToPeerEx(peers[i].id, data, length, NUMBERED, 0, &options), "SendToPeerEx");
+        must_return(MMN_OK, net.mmn_send(room, peers[i].id, data, length, NUMBERED, &options), "mmn_send");
 }
 
 static void send_reliable(void)
@@ -147,11 +147,11 @@ static void send_reliable(void)
         send_numbered(MMN_DELIVERY_RELIABLE_UNORDERED, number);
     }
     for (int delivery = MMN_DELIVERY_RELIABLE_ORDERED; delivery <= MMN_DELIVERY_RELIABLE_UNORDERED; delivery++) {
-        SendOptions options = options_of(delivery, 0);
+        MmnSendOptions options = options_of(delivery, 0);
         options.flags = MMN_SEND_PARTIAL;
         char text[32];
         int32_t length = snprintf(text, sizeof text, "%d %d", delivery, RELIABLE - 1);
-        must_return(PEERS, net.BroadcastEx((const uint8_t *)text, length, NUMBERED, 0, &options), "BroadcastEx in part");
+        must_return(PEERS, net.mmn_broadcast(room, (const uint8_t *)text, length, NUMBERED, &options), "mmn_broadcast in part");
     }
 }
 
@@ -159,14 +159,14 @@ static void send_reliable(void)
 static void too_long_is_refused(const char *peer)
 {
     static const uint8_t data[65536];
-    SendOptions options = options_of(MMN_DELIVERY_UNRELIABLE, 0);
+    MmnSendOptions options = options_of(MMN_DELIVERY_UNRELIABLE, 0);
     for (;;) {
-        int32_t size = net.GetMaxDatagramSize(peer);
+        int32_t size = net.mmn_max_datagram_size(room, peer);
         if (size < LEAST_DATAGRAM || size >= (int32_t)sizeof data) fail("the longest datagram has %d bytes", (int)size);
-        int32_t code = peer ? net.SendToPeerEx(peer, data, size + 1, TOO_LONG, 0, &options)
-                            : net.BroadcastEx(data, size + 1, TOO_LONG, 0, &options);
+        int32_t code = peer ? net.mmn_send(room, peer, data, size + 1, TOO_LONG, &options)
+                            : net.mmn_broadcast(room, data, size + 1, TOO_LONG, &options);
         /* Path MTU discovery may have raised the link's limit meanwhile. */
-        if (code == MMN_OK && net.GetMaxDatagramSize(peer) > size) continue;
+        if (code == MMN_OK && net.mmn_max_datagram_size(room, peer) > size) continue;
         must_return(MMN_MESSAGE_TOO_LARGE, code, "a datagram that is too long");
         return;
     }
@@ -176,11 +176,11 @@ static void refusals(void)
 {
     too_long_is_refused(NULL);
     for (int i = 0; i < joined; i++) too_long_is_refused(peers[i].id);
-    SendOptions options = options_of(MMN_DELIVERY_UNRELIABLE, 0);
+    MmnSendOptions options = options_of(MMN_DELIVERY_UNRELIABLE, 0);
     options.delivery = 7;
-    must_return(MMN_INVALID_ARGUMENT, net.BroadcastEx((const uint8_t *)"?", 1, TOO_LONG, 0, &options), "BroadcastEx with delivery 7");
-    must_return(MMN_INVALID_ARGUMENT, net.SendToPeerEx(peers[0].id, (const uint8_t *)"?", 1, TOO_LONG, 0, &options),
-                "SendToPeerEx with delivery 7");
+    must_return(MMN_INVALID_ARGUMENT, net.mmn_broadcast(room, (const uint8_t *)"?", 1, TOO_LONG, &options), "mmn_broadcast with delivery 7");
+    must_return(MMN_INVALID_ARGUMENT, net.mmn_send(room, peers[0].id, (const uint8_t *)"?", 1, TOO_LONG, &options),
+                "mmn_send with delivery 7");
 }
 
 static int enough(const struct peer *peer)
@@ -192,7 +192,7 @@ static int enough(const struct peer *peer)
 static void answer(struct peer *peer)
 {
     if (peer->answered || !enough(peer)) return;
-    must_return(MMN_OK, net.SendToPeer(peer->id, NULL, 0, ENOUGH, 0), "SendToPeer");
+    must_return(MMN_OK, net.mmn_send(room, peer->id, NULL, 0, ENOUGH, NULL), "mmn_send");
     peer->answered = 1;
 }
 
@@ -251,28 +251,28 @@ int main(int argc, char **argv)
     if (argc < 3) return fprintf(stderr, "usage: delivery ID SESSION [ADDRESS]\n"), 2;
     own_id = argv[1];
     load();
-    NetworkOptions options = {0};
+    MmnOptions options = {0};
     options.struct_size = sizeof options;
-    net.GetDefaultNetworkOptions(&options);
+    net.mmn_default_options(&options);
     options.dispatch_mode = MMN_DISPATCH_POLL;
     options.discovery_mode = MMN_DISCOVERY_OFF;
     /* A busy machine must not look like a lost link. */
-    options.config.heartbeat_timeout_multiplier = 20;
-    must_return(MMN_OK, net.InitializeNetworkWithOptions(own_id, argv[2], &options), "InitializeNetworkWithOptions");
-    must_return(MMN_OK, net.RegisterEventHandler(on_event, NULL, NULL), "RegisterEventHandler");
-    printf("address %s\n", net.GetLocalAddr());
+    options.heartbeat_timeout_multiplier = 20;
+    options.on_event = on_event;
+    must_return(MMN_OK, net.mmn_open(own_id, argv[2], &options, &room), "mmn_open");
+    printf("address %s\n", net.mmn_local_address(room));
     fflush(stdout);
-    if (argc > 3) must_return(MMN_OK, net.ConnectToPeer(argv[3]), "ConnectToPeer");
+    if (argc > 3) must_return(MMN_OK, net.mmn_connect(room, argv[3]), "mmn_connect");
 
     double start = now_seconds(), next = 0;
     int number = 0;
     while (!input_ended(5)) {
-        int32_t ran = net.PollEvents(INT32_MAX);
-        if (ran < 0) must_return(MMN_OK, ran, "PollEvents");
+        int32_t ran = net.mmn_poll(room, INT32_MAX);
+        if (ran < 0) must_return(MMN_OK, ran, "mmn_poll");
         double now = now_seconds();
         if (joined == PEERS && next == 0) {
             /* From here on packets are lost and reordered. */
-            must_return(MMN_OK, net.SetNetworkSimulation(LAG_MS, JITTER_MS, LOSS_PERMILLE), "SetNetworkSimulation");
+            must_return(MMN_OK, net.mmn_simulate_network(room, LAG_MS, JITTER_MS, LOSS_PERMILLE), "mmn_simulate_network");
             send_reliable();
             refusals();
             next = now;
@@ -292,6 +292,6 @@ int main(int argc, char **argv)
         }
         if (lacking && now > start + TIMEOUT_SECONDS) fail("not within %.0f s: %s", TIMEOUT_SECONDS, lacking);
     }
-    must_return(MMN_OK, net.ShutdownNetwork(), "ShutdownNetwork");
+    must_return(MMN_OK, net.mmn_close(room), "mmn_close");
     return done ? 0 : 1;
 }

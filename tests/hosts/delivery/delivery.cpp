@@ -52,12 +52,12 @@ struct Peer {
   }
 };
 
-mmn::Delivery delivery_of(int delivery, int number) {
+mmn::SendOptions delivery_of(int delivery, int number) {
   switch (delivery) {
-    case MMN_DELIVERY_RELIABLE_ORDERED: return mmn::Delivery::reliable_ordered(channels[delivery]);
-    case MMN_DELIVERY_RELIABLE_UNORDERED: return mmn::Delivery::reliable_unordered(channels[delivery]);
-    case MMN_DELIVERY_UNRELIABLE: return mmn::Delivery::unreliable(channels[delivery]);
-    default: return mmn::Delivery::sequenced(static_cast<std::uint64_t>(number % keys), channels[delivery]);
+    case MMN_DELIVERY_RELIABLE_ORDERED: return mmn::SendOptions::reliable_ordered(channels[delivery]);
+    case MMN_DELIVERY_RELIABLE_UNORDERED: return mmn::SendOptions::reliable_unordered(channels[delivery]);
+    case MMN_DELIVERY_UNRELIABLE: return mmn::SendOptions::unreliable(channels[delivery]);
+    default: return mmn::SendOptions::sequenced(static_cast<std::uint64_t>(number % keys), channels[delivery]);
   }
 }
 
@@ -127,9 +127,9 @@ class Member {
       if (event.type == numbered) {
         on_numbered(id, peer->second, event);
       } else if (event.type == enough) {
-        // A classic send.
+        // A send without options.
         if (event.delivery != MMN_DELIVERY_RELIABLE_ORDERED || event.channel != 0) {
-          fail("a classic send of " + id + " has delivery " + std::to_string(event.delivery) + " and channel " +
+          fail("a send without options of " + id + " has delivery " + std::to_string(event.delivery) + " and channel " +
                std::to_string(event.channel));
         }
         peer->second.satisfied = true;
@@ -160,10 +160,10 @@ class Member {
 
   void send(int delivery, int number) {
     if (number % 2 == 0) {
-      room_.broadcast(text_of(delivery, number), delivery_of(delivery, number), numbered);
+      room_.broadcast(text_of(delivery, number), numbered, delivery_of(delivery, number));
       return;
     }
-    for (const auto& entry : peers_) room_.send(entry.first, text_of(delivery, number), delivery_of(delivery, number), numbered);
+    for (const auto& entry : peers_) room_.send(entry.first, text_of(delivery, number), numbered, delivery_of(delivery, number));
   }
 
   void send_reliable() {
@@ -172,25 +172,25 @@ class Member {
       send(MMN_DELIVERY_RELIABLE_UNORDERED, number);
     }
     for (const int delivery : {MMN_DELIVERY_RELIABLE_ORDERED, MMN_DELIVERY_RELIABLE_UNORDERED}) {
-      const std::int32_t took = room_.broadcast_partial(text_of(delivery, reliable - 1), delivery_of(delivery, 0), numbered);
+      const std::int32_t took = room_.broadcast_partial(text_of(delivery, reliable - 1), numbered, delivery_of(delivery, 0));
       if (took != all_peers) fail("a broadcast in part went to " + std::to_string(took) + " members");
     }
   }
 
   void refusals() {
-    const mmn::Delivery unreliable = delivery_of(MMN_DELIVERY_UNRELIABLE, 0);
+    const mmn::SendOptions unreliable = delivery_of(MMN_DELIVERY_UNRELIABLE, 0);
     too_long_is_refused([&] { return room_.max_datagram_size(); },
-                        [&](const std::string& data) { room_.broadcast(data, unreliable, too_long); });
+                        [&](const std::string& data) { room_.broadcast(data, too_long, unreliable); });
     for (const auto& entry : peers_) {
       const std::string& id = entry.first;
       too_long_is_refused([&] { return room_.max_datagram_size(id); },
-                          [&](const std::string& data) { room_.send(id, data, unreliable, too_long); });
+                          [&](const std::string& data) { room_.send(id, data, too_long, unreliable); });
     }
-    mmn::Delivery unknown = unreliable;
-    unknown.mode = 7;
-    must_be_refused(MMN_INVALID_ARGUMENT, "a broadcast with delivery 7", [&] { room_.broadcast("?", unknown, too_long); });
+    mmn::SendOptions unknown = unreliable;
+    unknown.delivery = 7;
+    must_be_refused(MMN_INVALID_ARGUMENT, "a broadcast with delivery 7", [&] { room_.broadcast("?", too_long, unknown); });
     must_be_refused(MMN_INVALID_ARGUMENT, "a send with delivery 7",
-                    [&] { room_.send(peers_.begin()->first, "?", unknown, too_long); });
+                    [&] { room_.send(peers_.begin()->first, "?", too_long, unknown); });
   }
 
   static void too_long_is_refused(const std::function<std::int32_t()>& longest, const std::function<void(const std::string&)>& send) {
@@ -252,7 +252,7 @@ int main(int argc, char** argv) {
     mmn::Options options(library.api());
     options.settings.discovery_mode = MMN_DISCOVERY_OFF;
     // A busy machine must not look like a lost link.
-    options.settings.config.heartbeat_timeout_multiplier = 20;
+    options.settings.heartbeat_timeout_multiplier = 20;
     mmn::Room room(library.api(), own_id, argv[2], options);
     Member member(room);
     std::printf("address %s\n", room.local_address().c_str());
