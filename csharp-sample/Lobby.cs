@@ -339,9 +339,9 @@ internal sealed class Lobby
     // Gossip, in one local network: all members start at about the same time, and receive the others' messages at once.
     private static void SetWindows(uint aliveMs)
     {
-        GossipWindows.StartupGracePeriod = aliveMs;
-        GossipWindows.MembershipSampleInterval = Math.Max(aliveMs / 5, 1);
-        GossipWindows.LeaderAliveThreshold = aliveMs;
-        GossipWindows.LeaderElectionDuration = Math.Max(aliveMs / 2, 1);
+        options.Settings.StartupGraceMs = aliveMs;
+        options.Settings.SampleIntervalMs = Math.Max(aliveMs / 5, 1);
+        options.Settings.AliveThresholdMs = aliveMs;
+        options.Settings.ElectionDurationMs = Math.Max(aliveMs / 2, 1);
     }
 }

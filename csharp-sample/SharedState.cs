@@ -389,7 +389,7 @@ internal sealed class SharedState
     private long LastOf(string author) => numbers.Find(entry => entry.Author == author).Number; // 0 when there is none
 
     // False if the library refused: no leader, a full queue. Every such send is tried again.
-    private static bool Sent(Action<byte[], ushort, byte> send, string text, ushort type)
+    private static bool Sent(Action<Payload, ushort, byte> send, string text, ushort type)
     {
         try
         {

@@ -21,7 +21,7 @@ namespace MetaMystia.Network
 
         /// <summary>
         /// <see cref="Connect"/> with an awaitable result; a failed dial is a result without success. In poll mode it completes inside
-        /// <see cref="Poll"/>, and with <c>queueEvents</c> inside <see cref="Pump"/>. Code that awaits it then runs in its synchronization
+        /// <see cref="Poll"/>. Code that awaits it then runs in its synchronization
         /// context (in Unity: on the main thread), or else on the thread pool.
         /// </summary>
         /// <remarks>Of several dials of one address at a time, the first result completes the oldest.</remarks>
@@ -38,7 +38,6 @@ namespace MetaMystia.Network
                 : new TaskCompletionSource<ConnectionResult>();
             byte[] native = Utf8.ToNative(address);
             // Before the call, because its result may precede its return.
-            RegisterResults();
             lock (dials)
             {
                 if (left)
@@ -52,7 +51,7 @@ namespace MetaMystia.Network
                 }
                 waiting.Add(dial);
             }
-            int code = NativeMethods.ConnectToPeer(native);
+            int code = NativeMethods.mmn_connect(handle, native);
             if (code < 0)
             {
                 NetworkException refused = LastError(code);
@@ -60,14 +59,6 @@ namespace MetaMystia.Network
                 throw refused;
             }
             return dial.Task;
-        }
-
-        private void RegisterResults()
-        {
-            if (Interlocked.Exchange(ref resultRegistered, 1) == 0)
-            {
-                Check(NativeMethods.RegisterConnectionResultCallback(ConnectionResultThunk));
-            }
         }
 
         // Runs inside the handler of a result.

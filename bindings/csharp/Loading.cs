@@ -5,6 +5,7 @@ using System.Reflection;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Text;
+using System.Threading;
 
 namespace MetaMystia.Network
 {
@@ -20,7 +21,8 @@ namespace MetaMystia.Network
         /// <remarks>
         /// A process holds one library, and never unloads it. Once it is loaded, by this or by a first native call, a call with the
         /// path of the same file does nothing, and one with another path throws. After a path without a file that loads, another may be
-        /// tried. A native call that found no library fails on Mono after this, too. Any thread may call it.
+        /// tried, and so after a call of this assembly that found no library. A function of <see cref="NativeMethods"/> that found none
+        /// fails on Mono after this, too. Any thread may call it.
         /// </remarks>
         /// <exception cref="ArgumentException">The path is empty, or names a file with another name.</exception>
         /// <exception cref="DllNotFoundException">There is no such file, the system does not load it, or the runtime does not use it. The
@@ -62,15 +64,22 @@ namespace MetaMystia.Network
                 IntPtr opened = platform.Open(file, out error);
                 if (opened == IntPtr.Zero)
                 {
-                    throw new DllNotFoundException("LoadNative(\"" + path + "\"): the system does not load " + file + ": " + error);
+                    string foreign = Binary.Foreign(file);
+                    throw new DllNotFoundException("LoadNative(\"" + path + "\"): the system does not load " + file + ": " + error
+                        + (foreign == null ? "" : "; " + foreign));
                 }
                 module = opened;
                 string tried = PointImportsAt(file, platform);
                 try
                 {
-                    CallOnce();
+                    CheckVersion(AbiVersionOfLoaded);
+                    Volatile.Write(ref ready, 1);
                 }
-                catch (TypeLoadException exception) // DllNotFoundException, EntryPointNotFoundException
+                catch (EntryPointNotFoundException exception)
+                {
+                    throw new DllNotFoundException("LoadNative(\"" + path + "\"): " + exception.Message, exception);
+                }
+                catch (DllNotFoundException exception)
                 {
                     throw new DllNotFoundException("LoadNative(\"" + path + "\"): the system has loaded " + file + ", but the runtime does not take it for "
                         + NativeMethods.Library + " (" + tried + "): " + exception.Message, exception);
@@ -78,11 +87,140 @@ namespace MetaMystia.Network
             }
         }
 
-        // The first import binds here, not somewhere in a game. A method of its own: Mono binds a method's calls before it runs the method.
-        [MethodImpl(MethodImplOptions.NoInlining)]
-        private static void CallOnce()
+        private static int ready; // 1 once the library is loaded and new enough
+
+        // Finds the library missing, foreign or too old, and reports which.
+        private static void Ready()
         {
-            NativeMethods.GetAbiVersion();
+            if (Volatile.Read(ref ready) != 0)
+            {
+                return;
+            }
+            try
+            {
+                CheckVersion(AbiVersion);
+            }
+            catch (DllNotFoundException exception)
+            {
+                throw new DllNotFoundException(Missing(exception), exception);
+            }
+            catch (BadImageFormatException exception)
+            {
+                throw new DllNotFoundException(Missing(exception), exception);
+            }
+            Volatile.Write(ref ready, 1);
+        }
+
+        /// <summary>A native call that may be a program's first. A function of its own: Mono binds a method's calls before it runs the method,
+        /// and remembers the imports that found no library.</summary>
+        internal static T First<T>(Func<T> call)
+        {
+            Ready();
+            return call();
+        }
+
+        // The first import binds here, not somewhere in a game.
+        private static void CheckVersion(Func<uint> abiVersion)
+        {
+            uint version;
+            string release;
+            try
+            {
+                version = abiVersion();
+                release = LibraryVersion();
+            }
+            catch (EntryPointNotFoundException exception)
+            {
+                throw new EntryPointNotFoundException(Wrong(OldVersion()), exception);
+            }
+            if (version < NativeMethods.AbiVersion)
+            {
+                throw new EntryPointNotFoundException(Wrong("ABI version " + version + " (library " + release + ")"));
+            }
+        }
+
+        // Methods of their own, as in First.
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static uint AbiVersion()
+        {
+            return NativeMethods.mmn_abi_version();
+        }
+
+        // Mono remembers an import that found no library. That of Ready may have found none before LoadNative, and every other import comes
+        // after Ready.
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static uint AbiVersionOfLoaded()
+        {
+            return mmn_abi_version();
+        }
+
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
+        private static extern uint mmn_abi_version();
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static string LibraryVersion()
+        {
+            return Utf8.FromNative(NativeMethods.mmn_library_version());
+        }
+
+        // Of a library from before the present names.
+        private static string OldVersion()
+        {
+            try
+            {
+                return "ABI version " + GetAbiVersion();
+            }
+            catch (EntryPointNotFoundException)
+            {
+                return "no ABI version";
+            }
+        }
+
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
+        private static extern uint GetAbiVersion();
+
+        private static string Wrong(string has)
+        {
+            return "The native library " + (Platform.OfThisProcess().Loaded() ?? NativeMethods.Library) + " has " + has + ", and this assembly needs ABI version "
+                + NativeMethods.AbiVersion + " or newer: use the library and the C# files of one version.";
+        }
+
+        private static string Missing(Exception exception)
+        {
+            StringBuilder text = new StringBuilder("The native library was not loaded. Places of its file:");
+            Platform platform = Platform.OfThisProcess();
+            foreach (string folder in Folders(platform))
+            {
+                string file = Path.Combine(folder, platform.FileName);
+                string foreign = File.Exists(file) ? Binary.Foreign(file) : null;
+                text.Append("\n  ").Append(file).Append(": ").Append(
+                    !File.Exists(file) ? "no such file" : foreign ?? "the system does not load it");
+            }
+            return text.Append("\nPut it there, or call Room.LoadNative with its path. The runtime reports: ").Append(exception.Message).ToString();
+        }
+
+        private static List<string> Folders(Platform platform)
+        {
+            List<string> folders = new List<string>();
+            string assembly = typeof(Room).Assembly.Location; // "" for one that was loaded from memory
+            foreach (string folder in new[] { string.IsNullOrEmpty(assembly) ? null : Path.GetDirectoryName(assembly), AppDomain.CurrentDomain.BaseDirectory })
+            {
+                Add(folders, folder);
+            }
+            foreach (string folder in (Environment.GetEnvironmentVariable(platform.SearchVariable) ?? "").Split(Path.PathSeparator))
+            {
+                Add(folders, folder);
+            }
+            return folders;
+        }
+
+        private static void Add(List<string> folders, string folder)
+        {
+            string trimmed = folder == null ? "" : folder.TrimEnd('/', '\\');
+            if (trimmed.Length > 0 && !folders.Contains(trimmed))
+            {
+                folders.Add(trimmed);
+            }
         }
 
         private static string FileAt(string path, string name)
@@ -154,6 +292,12 @@ namespace MetaMystia.Network
         {
             internal abstract string FileName { get; }
 
+            // The environment variable with folders in which the system searches.
+            internal abstract string SearchVariable { get; }
+
+            // The loaded file with the library's name; null if there is none, or the system does not name it.
+            internal abstract string Loaded();
+
             // The loaded library with the name of this file, if it is another file; else null.
             internal abstract string LoadedInsteadOf(string file);
 
@@ -185,6 +329,24 @@ namespace MetaMystia.Network
                 get { return NativeMethods.Library + ".dll"; }
             }
 
+            internal override string SearchVariable
+            {
+                get { return "PATH"; }
+            }
+
+            internal override string Loaded()
+            {
+                IntPtr loaded = GetModuleHandleW(FileName);
+                return loaded == IntPtr.Zero ? null : NameOf(loaded);
+            }
+
+            private static string NameOf(IntPtr loaded)
+            {
+                StringBuilder name = new StringBuilder(Longest);
+                GetModuleFileNameW(loaded, name, Longest);
+                return name.ToString();
+            }
+
             internal override string LoadedInsteadOf(string file)
             {
                 IntPtr loaded = GetModuleHandleW(FileName);
@@ -202,9 +364,7 @@ namespace MetaMystia.Network
                 {
                     return null;
                 }
-                StringBuilder name = new StringBuilder(Longest);
-                GetModuleFileNameW(loaded, name, Longest);
-                return name.ToString();
+                return NameOf(loaded);
             }
 
             internal override IntPtr Open(string file, out string error)
@@ -241,6 +401,12 @@ namespace MetaMystia.Network
         private abstract class Unix : Platform
         {
             private const int Now = 2;
+
+            internal override string Loaded()
+            {
+                List<string> loaded = LoadedFiles();
+                return loaded.Count == 0 ? null : loaded[0];
+            }
 
             internal override string LoadedInsteadOf(string file)
             {
@@ -296,6 +462,11 @@ namespace MetaMystia.Network
             internal override string FileName
             {
                 get { return Posix + ".so"; }
+            }
+
+            internal override string SearchVariable
+            {
+                get { return "LD_LIBRARY_PATH"; }
             }
 
             protected override int NoLoad
@@ -398,6 +569,11 @@ namespace MetaMystia.Network
                 get { return Posix + ".dylib"; }
             }
 
+            internal override string SearchVariable
+            {
+                get { return "DYLD_LIBRARY_PATH"; }
+            }
+
             protected override int NoLoad
             {
                 get { return 0x10; }
@@ -459,6 +635,77 @@ namespace MetaMystia.Network
 
             [DllImport(LibSystem, CallingConvention = CallingConvention.Cdecl)]
             private static extern IntPtr _dyld_get_image_name(uint index);
+        }
+    }
+
+    // The system and the processor that a native file is for, by its first bytes.
+    internal static class Binary
+    {
+        private const int HeaderBytes = 4096;
+
+        // A sentence if the file is no library for this process; else null.
+        internal static string Foreign(string file)
+        {
+            string target;
+            try
+            {
+                target = TargetOf(file);
+            }
+            catch (Exception exception)
+            {
+                return exception.Message; // it cannot be read
+            }
+            if (target == null)
+            {
+                return "it is not a native library";
+            }
+            string own = OfThisProcess();
+            return own == null || target == own ? null : "it is for " + target + ", and this process is " + own;
+        }
+
+        private static string OfThisProcess()
+        {
+            if (Path.DirectorySeparatorChar != '\\')
+            {
+                return File.Exists("/proc/self/exe") ? TargetOf("/proc/self/exe") : null;
+            }
+            switch (Environment.GetEnvironmentVariable("PROCESSOR_ARCHITECTURE"))
+            {
+                case "AMD64": return "Windows on x86-64";
+                case "x86": return "Windows on x86 (32-bit)";
+                case "ARM64": return "Windows on ARM64";
+                default: return null;
+            }
+        }
+
+        private static string TargetOf(string file)
+        {
+            byte[] header = new byte[HeaderBytes];
+            int length;
+            using (FileStream stream = new FileStream(file, FileMode.Open, FileAccess.Read, FileShare.ReadWrite))
+            {
+                length = stream.Read(header, 0, header.Length);
+            }
+            if (length >= 20 && header[0] == 0x7f && header[1] == 'E' && header[2] == 'L' && header[3] == 'F')
+            {
+                return "Linux on " + Processor(header[18] | header[19] << 8, 3, 62, 183, 40);
+            }
+            int pe = length < 64 ? length : BitConverter.ToInt32(header, 0x3c);
+            if (header[0] == 'M' && header[1] == 'Z' && pe >= 0 && pe + 6 <= length && header[pe] == 'P' && header[pe + 1] == 'E')
+            {
+                return "Windows on " + Processor(header[pe + 4] | header[pe + 5] << 8, 0x14c, 0x8664, 0xaa64, 0x1c4);
+            }
+            if (length >= 8 && (header[0] == 0xcf || header[0] == 0xce) && header[1] == 0xfa && header[2] == 0xed && header[3] == 0xfe)
+            {
+                return "macOS on " + Processor(BitConverter.ToInt32(header, 4), 7, 0x1000007, 0x100000c, 12);
+            }
+            return null;
+        }
+
+        private static string Processor(int machine, int x86, int x64, int arm64, int arm)
+        {
+            return machine == x64 ? "x86-64" : machine == x86 ? "x86 (32-bit)" : machine == arm64 ? "ARM64" : machine == arm ? "ARM (32-bit)"
+                : "processor " + machine;
         }
     }
 }

@@ -5,29 +5,93 @@ using System.Text;
 namespace MetaMystia.Network
 {
     /// <summary>
-    /// Start from <see cref="Default"/>; a struct of zeros is invalid and refused with -3.
+    /// Settings of the published library, for <see cref="Room.Join(string, string, NetworkConfig?, bool)"/>. Start from <see cref="Default"/>; a
+    /// struct of zeros is invalid and refused with -3.
     /// </summary>
     public partial struct NetworkConfig
     {
-        /// <summary>The defaults of <c>InitializeNetwork</c>.</summary>
+        /// <summary>The defaults of <see cref="Room.Join(string, string, NetworkConfig?, bool)"/>.</summary>
         public static NetworkConfig Default()
         {
-            return NetworkOptions.Default().Config;
+            MmnOptions options = MmnOptions.Default();
+            NetworkConfig config = new NetworkConfig();
+            config.ReconnectMaxMs = options.ReconnectMaxMs;
+            config.CompressionThreshold = options.CompressionThreshold;
+            config.MaxMessageSize = options.MaxMessageSize;
+            config.HeartbeatIntervalMs = (ushort)options.HeartbeatIntervalMs;
+            config.ElectionTimeoutMinMs = (ushort)options.ElectionTimeoutMinMs;
+            config.ElectionTimeoutMaxMs = (ushort)options.ElectionTimeoutMaxMs;
+            config.ReconnectInitialMs = (ushort)options.ReconnectInitialMs;
+            config.HandshakeTimeoutMs = (ushort)options.HandshakeTimeoutMs;
+            config.WriteTimeoutMs = (ushort)options.WriteTimeoutMs;
+            config.SendQueueCapacity = (ushort)options.SendQueueCapacity;
+            config.IncomingQueueCapacity = (ushort)options.IncomingQueueCapacity;
+            config.MaxConnections = (ushort)options.MaxConnections;
+            config.MdnsPort = (ushort)options.MdnsPort;
+            config.HeartbeatTimeoutMultiplier = (byte)options.HeartbeatTimeoutMultiplier;
+            config.CentralizedAutoForward = (byte)options.CentralizedAutoForward;
+            config.AutoElectionEnabled = (byte)options.AutoElection;
+            config.ManualOverrideRecovery = (byte)options.ManualOverrideRecovery;
+            config.AutoReconnectEnabled = (byte)options.AutoReconnect;
+            config.ReconnectMaxRetries = (byte)options.ReconnectMaxRetries;
+            // Without effect; the published library's values.
+            config.KeepaliveTimeSecs = 60;
+            config.KeepaliveIntervalSecs = 10;
+            config.KeepaliveRetries = 3;
+            config.TcpNodelay = 1;
+            return config;
         }
     }
 
     /// <summary>
     /// Start from <see cref="Default"/>. Most programs use <see cref="RoomOptions"/>, which handles the pointers.
     /// </summary>
-    public partial struct NetworkOptions
+    public partial struct MmnOptions
     {
         /// <summary>The library's defaults.</summary>
-        public static NetworkOptions Default()
+        public static MmnOptions Default()
         {
-            NetworkOptions options = new NetworkOptions();
-            options.StructSize = (uint)Marshal.SizeOf(typeof(NetworkOptions));
-            NativeMethods.GetDefaultNetworkOptions(ref options);
+            MmnOptions options = new MmnOptions();
+            options.StructSize = (uint)Marshal.SizeOf(typeof(MmnOptions));
+            Room.Check(NativeFile.First(() => NativeMethods.mmn_default_options(ref options)));
             return options;
+        }
+
+        internal void Apply(NetworkConfig config)
+        {
+            ReconnectMaxMs = config.ReconnectMaxMs;
+            CompressionThreshold = config.CompressionThreshold;
+            MaxMessageSize = config.MaxMessageSize;
+            HeartbeatIntervalMs = config.HeartbeatIntervalMs;
+            ElectionTimeoutMinMs = config.ElectionTimeoutMinMs;
+            ElectionTimeoutMaxMs = config.ElectionTimeoutMaxMs;
+            ReconnectInitialMs = config.ReconnectInitialMs;
+            HandshakeTimeoutMs = config.HandshakeTimeoutMs;
+            WriteTimeoutMs = config.WriteTimeoutMs;
+            SendQueueCapacity = config.SendQueueCapacity;
+            IncomingQueueCapacity = config.IncomingQueueCapacity;
+            MaxConnections = config.MaxConnections;
+            MdnsPort = config.MdnsPort;
+            HeartbeatTimeoutMultiplier = config.HeartbeatTimeoutMultiplier;
+            CentralizedAutoForward = config.CentralizedAutoForward;
+            AutoElection = config.AutoElectionEnabled;
+            // Any other number is the default.
+            ManualOverrideRecovery = config.ManualOverrideRecovery == Network.ManualOverrideRecovery.AutoElect
+                ? Network.ManualOverrideRecovery.AutoElect
+                : Network.ManualOverrideRecovery.Hold;
+            AutoReconnect = config.AutoReconnectEnabled;
+            ReconnectMaxRetries = config.ReconnectMaxRetries;
+        }
+    }
+
+    public partial struct MmnGossipWindows
+    {
+        /// <summary>Windows to be filled in, with their size set.</summary>
+        public static MmnGossipWindows Empty()
+        {
+            MmnGossipWindows windows = new MmnGossipWindows();
+            windows.StructSize = (uint)Marshal.SizeOf(typeof(MmnGossipWindows));
+            return windows;
         }
     }
 
@@ -41,7 +105,7 @@ namespace MetaMystia.Network
         {
             SeededOptions options = new SeededOptions();
             options.StructSize = (uint)Marshal.SizeOf(typeof(SeededOptions));
-            Room.Check(NativeMethods.GetDefaultSeededOptions(profile, ref options));
+            Room.Check(NativeFile.First(() => NativeMethods.mmn_default_seeded_options(profile, ref options)));
             return options;
         }
     }
@@ -56,7 +120,7 @@ namespace MetaMystia.Network
         {
             EtcdOptions options = new EtcdOptions();
             options.StructSize = (uint)Marshal.SizeOf(typeof(EtcdOptions));
-            Room.Check(NativeMethods.GetDefaultEtcdOptions(ref options));
+            Room.Check(NativeFile.First(() => NativeMethods.mmn_default_etcd_options(ref options)));
             return options;
         }
     }

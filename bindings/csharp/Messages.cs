@@ -1,7 +1,6 @@
 using System;
 using System.Collections.Generic;
 using System.Runtime.InteropServices;
-using System.Threading;
 
 namespace MetaMystia.Network
 {
@@ -75,16 +74,28 @@ namespace MetaMystia.Network
         internal readonly IntPtr Pointer;
         public readonly int Length;
 
-        /// <summary>null is a message of 0 bytes.</summary>
+        /// <exception cref="ArgumentNullException">There is no array. The default payload is a message of 0 bytes.</exception>
         public Payload(byte[] data)
-            : this(data, 0, data == null ? 0 : data.Length)
         {
+            if (data == null)
+            {
+                throw new ArgumentNullException("data");
+            }
+            array = data;
+            offset = 0;
+            Pointer = IntPtr.Zero;
+            Length = data.Length;
         }
 
+        /// <exception cref="ArgumentNullException">There is no array.</exception>
         /// <exception cref="ArgumentOutOfRangeException">The part is not inside the array.</exception>
         public Payload(byte[] array, int offset, int count)
         {
-            int length = array == null ? 0 : array.Length;
+            if (array == null)
+            {
+                throw new ArgumentNullException("array");
+            }
+            int length = array.Length;
             if (offset < 0 || offset > length)
             {
                 throw new ArgumentOutOfRangeException("offset", offset, "The array has " + length + " bytes.");
@@ -115,7 +126,7 @@ namespace MetaMystia.Network
 
         public static implicit operator Payload(ArraySegment<byte> data)
         {
-            return new Payload(data.Array, data.Offset, data.Count);
+            return data.Array == null ? default(Payload) : new Payload(data.Array, data.Offset, data.Count);
         }
 
         // Whether the bytes are at Pointer; else they are at Array[Offset].
@@ -139,119 +150,10 @@ namespace MetaMystia.Network
     // Messages: sends and receptions without an allocation of managed memory.
     public sealed partial class Room
     {
-        // Scope of the registered event handler: its user data.
-        private const int NoEvents = 0, DataOnly = 1, AllEvents = 2;
-
         private readonly PeerNames names = new PeerNames(); // used by the event handler, which runs once at a time
         private DataHandler dataReceived;
-        private int eventsRegistered;
 
-        /// <summary>
-        /// Every message, of any type, without a copy, regardless of <see cref="MessageReceived"/> and <see cref="OnType"/>. It costs no
-        /// managed memory. With <c>queueEvents</c> the messages are copied while they wait.
-        /// </summary>
-        /// <remarks>The first subscription, here or to <see cref="Happened"/> or <see cref="Changed"/>, waits for a running handler of the other.</remarks>
-        public event DataHandler DataReceived
-        {
-            add
-            {
-                Combine(ref dataReceived, value);
-                if (Interlocked.CompareExchange(ref eventsRegistered, DataOnly, NoEvents) == NoEvents)
-                {
-                    RegisterEvents(DataOnly);
-                    // A subscription to Happened that overtook this one still needs its events.
-                    if (Volatile.Read(ref eventsRegistered) == AllEvents)
-                    {
-                        RegisterEvents(AllEvents);
-                    }
-                }
-            }
-            remove { Subtract(ref dataReceived, value); }
-        }
-
-        // The first subscriber of Happened receives the present state, even after earlier messages: the library reports it to each new
-        // handler.
-        private void RegisterAllEvents()
-        {
-            if (Interlocked.Exchange(ref eventsRegistered, AllEvents) != AllEvents)
-            {
-                RegisterEvents(AllEvents);
-            }
-        }
-
-        private void RegisterEvents(int wanted)
-        {
-            // The call waits for the previous handler, which may wait for space in the queue.
-            AllowOverflow(1);
-            try
-            {
-                Check(NativeMethods.RegisterEventHandler(EventThunk, (IntPtr)wanted, null));
-            }
-            finally
-            {
-                AllowOverflow(-1);
-            }
-        }
-
-        private void OnMessage(IntPtr networkEvent)
-        {
-            DataHandler handler = dataReceived;
-            if (handler == null)
-            {
-                return;
-            }
-            MessageView message = new MessageView();
-            message.From = names.Of(NetworkEvent.PeerOf(networkEvent));
-            message.Data = NetworkEvent.DataOf(networkEvent);
-            message.Length = NetworkEvent.LengthOf(networkEvent);
-            message.Type = NetworkEvent.TypeOf(networkEvent);
-            message.Flags = NetworkEvent.FlagsOf(networkEvent);
-            message.Channel = NetworkEvent.ChannelOf(networkEvent);
-            message.DeliveryMode = NetworkEvent.DeliveryOf(networkEvent);
-            if (queue != null)
-            {
-                DeliverCopy(message);
-                return;
-            }
-            try
-            {
-                handler(message);
-            }
-            catch (Exception exception)
-            {
-                Surface(exception);
-            }
-        }
-
-        // In a method of its own, because a closure is allocated where its variables are declared.
-        private void DeliverCopy(MessageView message)
-        {
-            byte[] copy = message.ToArray();
-            Deliver(() =>
-            {
-                DataHandler handler = dataReceived;
-                if (handler == null)
-                {
-                    return;
-                }
-                GCHandle pinned = GCHandle.Alloc(copy.Length == 0 ? new byte[1] : copy, GCHandleType.Pinned);
-                try
-                {
-                    message.Data = pinned.AddrOfPinnedObject();
-                    handler(message);
-                }
-                finally
-                {
-                    pinned.Free();
-                }
-            });
-        }
-
-        /// <summary>Sends to all connected members, or, if one queue is full (-7), to none.</summary>
-        public void Broadcast(byte[] data, ushort type = FirstUserType, byte flags = 0)
-        {
-            Broadcast((Payload)data, default(Delivery), type, flags);
-        }
+        // Each send has two forms, so that the options stand before the type of a message and both may be omitted.
 
         /// <summary>Sends to all connected members, or, if one queue is full (-7), to none.</summary>
         public void Broadcast(Payload data, ushort type = FirstUserType, byte flags = 0)
@@ -259,16 +161,10 @@ namespace MetaMystia.Network
             Broadcast(data, default(Delivery), type, flags);
         }
 
-        /// <summary>Sends to all connected members with a delivery, or, if one queue is full (-7), to none.</summary>
-        public void Broadcast(byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
-        {
-            Broadcast((Payload)data, delivery, type, flags);
-        }
-
-        /// <summary>Sends to all connected members with a delivery, or, if one queue is full (-7), to none.</summary>
+        /// <summary>Sends to all connected members with options, or, if one queue is full (-7), to none.</summary>
         public void Broadcast(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
-            Check(NativeBroadcast(data, type, flags, delivery.Options(0)));
+            Check(NativeBroadcast(data, type, delivery.Options(flags)));
         }
 
         /// <summary>
@@ -281,22 +177,16 @@ namespace MetaMystia.Network
             return TryBroadcast(data, default(Delivery), type, flags);
         }
 
-        /// <summary><see cref="TryBroadcast(Payload, ushort, byte)"/> with a delivery.</summary>
+        /// <summary><see cref="TryBroadcast(Payload, ushort, byte)"/> with options.</summary>
         public int TryBroadcast(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
-            return Outcome(NativeBroadcast(data, type, flags, delivery.Options(0)));
+            return Outcome(NativeBroadcast(data, type, delivery.Options(flags)));
         }
 
         /// <summary>Sends to the connected members whose queue has room; returns their number. A SlowPeer event names each of the others.</summary>
-        public int BroadcastPartial(byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        public int BroadcastPartial(Payload data, Delivery delivery = default(Delivery), ushort type = FirstUserType, byte flags = 0)
         {
-            return BroadcastPartial((Payload)data, delivery, type, flags);
-        }
-
-        /// <summary>Sends to the connected members whose queue has room; returns their number. A SlowPeer event names each of the others.</summary>
-        public int BroadcastPartial(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
-        {
-            int took = NativeBroadcast(data, type, flags, delivery.Options(NativeMethods.SendPartial));
+            int took = NativeBroadcast(data, type, delivery.Options(flags, NativeMethods.SendPartial));
             Check(took);
             return took;
         }
@@ -311,7 +201,7 @@ namespace MetaMystia.Network
         public int BroadcastExcept(string peerId, Payload data, Delivery delivery = default(Delivery), ushort type = FirstUserType,
             byte flags = 0, ICollection<string> full = null)
         {
-            SendOptions options = delivery.Options(0);
+            MmnSendOptions options = delivery.Options(flags);
             byte[] except = Utf8.ToNative(peerId, ref idBuffer);
             byte[] list = PeerList();
             byte[] peer = secondIdBuffer ?? (secondIdBuffer = new byte[Utf8.BufferSize]);
@@ -330,7 +220,7 @@ namespace MetaMystia.Network
                 {
                     continue;
                 }
-                int code = NativeSend(peer, data, type, flags, ref options);
+                int code = NativeSend(peer, data, type, ref options);
                 if (code == ErrorCode.SendQueueFull)
                 {
                     if (full != null)
@@ -347,25 +237,17 @@ namespace MetaMystia.Network
             return took;
         }
 
-        public void SendTo(string peerId, byte[] data, ushort type = FirstUserType, byte flags = 0)
-        {
-            SendTo(peerId, (Payload)data, default(Delivery), type, flags);
-        }
-
+        /// <summary>Sends to one member, also while it is reconnecting. -5 for one that is not in the room.</summary>
         public void SendTo(string peerId, Payload data, ushort type = FirstUserType, byte flags = 0)
         {
             SendTo(peerId, data, default(Delivery), type, flags);
         }
 
-        public void SendTo(string peerId, byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
-        {
-            SendTo(peerId, (Payload)data, delivery, type, flags);
-        }
-
+        /// <summary><see cref="SendTo(string, Payload, ushort, byte)"/> with options.</summary>
         public void SendTo(string peerId, Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
-            SendOptions options = delivery.Options(0);
-            Check(NativeSend(Utf8.ToNative(peerId, ref idBuffer), data, type, flags, ref options));
+            MmnSendOptions options = delivery.Options(flags);
+            Check(NativeSend(Utf8.ToNative(peerId, ref idBuffer), data, type, ref options));
         }
 
         /// <summary>
@@ -378,23 +260,23 @@ namespace MetaMystia.Network
             return TrySendTo(peerId, data, default(Delivery), type, flags);
         }
 
-        /// <summary><see cref="TrySendTo(string, Payload, ushort, byte)"/> with a delivery.</summary>
+        /// <summary><see cref="TrySendTo(string, Payload, ushort, byte)"/> with options.</summary>
         public int TrySendTo(string peerId, Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
-            SendOptions options = delivery.Options(0);
-            return Outcome(NativeSend(Utf8.ToNative(peerId, ref idBuffer), data, type, flags, ref options));
-        }
-
-        /// <summary>Sends to the leader; a leader that calls it receives the message itself. -6 when there is none.</summary>
-        public void SendToLeader(byte[] data, ushort type = FirstUserType, byte flags = 0)
-        {
-            SendToLeader((Payload)data, type, flags);
+            MmnSendOptions options = delivery.Options(flags);
+            return Outcome(NativeSend(Utf8.ToNative(peerId, ref idBuffer), data, type, ref options));
         }
 
         /// <summary>Sends to the leader; a leader that calls it receives the message itself. -6 when there is none.</summary>
         public void SendToLeader(Payload data, ushort type = FirstUserType, byte flags = 0)
         {
-            Check(NativeSendToLeader(data, type, flags));
+            SendToLeader(data, default(Delivery), type, flags);
+        }
+
+        /// <summary><see cref="SendToLeader(Payload, ushort, byte)"/> with options.</summary>
+        public void SendToLeader(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            Check(NativeSendToLeader(data, type, delivery.Options(flags)));
         }
 
         /// <summary>
@@ -404,19 +286,25 @@ namespace MetaMystia.Network
         /// <exception cref="NetworkException">Every other code.</exception>
         public int TrySendToLeader(Payload data, ushort type = FirstUserType, byte flags = 0)
         {
-            return Outcome(NativeSendToLeader(data, type, flags));
+            return TrySendToLeader(data, default(Delivery), type, flags);
         }
 
-        /// <summary>Sends to all members, as their leader, or, if one queue is full (-7), to none; -6 when this member is not the leader.</summary>
-        public void SendFromLeader(byte[] data, ushort type = FirstUserType, byte flags = 0)
+        /// <summary><see cref="TrySendToLeader(Payload, ushort, byte)"/> with options.</summary>
+        public int TrySendToLeader(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
-            SendFromLeader((Payload)data, type, flags);
+            return Outcome(NativeSendToLeader(data, type, delivery.Options(flags)));
         }
 
         /// <summary>Sends to all members, as their leader, or, if one queue is full (-7), to none; -6 when this member is not the leader.</summary>
         public void SendFromLeader(Payload data, ushort type = FirstUserType, byte flags = 0)
         {
-            Check(NativeSendFromLeader(data, type, flags));
+            SendFromLeader(data, default(Delivery), type, flags);
+        }
+
+        /// <summary><see cref="SendFromLeader(Payload, ushort, byte)"/> with options.</summary>
+        public void SendFromLeader(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            Check(NativeSendFromLeader(data, type, delivery.Options(flags)));
         }
 
         /// <summary>
@@ -426,21 +314,25 @@ namespace MetaMystia.Network
         /// <exception cref="NetworkException">Every other code.</exception>
         public int TrySendFromLeader(Payload data, ushort type = FirstUserType, byte flags = 0)
         {
-            return Outcome(NativeSendFromLeader(data, type, flags));
+            return TrySendFromLeader(data, default(Delivery), type, flags);
         }
 
-        /// <summary>
-        /// Forwards on behalf of <paramref name="from"/> to <paramref name="to"/>, or to all others if that is null. Leader only (-6).
-        /// </summary>
-        public void Forward(string from, string to, byte[] data, ushort type = FirstUserType, byte flags = 0)
+        /// <summary><see cref="TrySendFromLeader(Payload, ushort, byte)"/> with options.</summary>
+        public int TrySendFromLeader(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
-            Forward(from, to, (Payload)data, type, flags);
+            return Outcome(NativeSendFromLeader(data, type, delivery.Options(flags)));
         }
 
         /// <summary>Forwards on behalf of <paramref name="from"/> to <paramref name="to"/>, or to all others if that is null. Leader only (-6).</summary>
         public void Forward(string from, string to, Payload data, ushort type = FirstUserType, byte flags = 0)
         {
-            Check(NativeForward(from, to, data, type, flags));
+            Forward(from, to, data, default(Delivery), type, flags);
+        }
+
+        /// <summary><see cref="Forward(string, string, Payload, ushort, byte)"/> with options.</summary>
+        public void Forward(string from, string to, Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            Check(NativeForward(from, to, data, type, delivery.Options(flags)));
         }
 
         /// <summary>
@@ -450,7 +342,13 @@ namespace MetaMystia.Network
         /// <exception cref="NetworkException">Every other code.</exception>
         public int TryForward(string from, string to, Payload data, ushort type = FirstUserType, byte flags = 0)
         {
-            return Outcome(NativeForward(from, to, data, type, flags));
+            return TryForward(from, to, data, default(Delivery), type, flags);
+        }
+
+        /// <summary><see cref="TryForward(string, string, Payload, ushort, byte)"/> with options.</summary>
+        public int TryForward(string from, string to, Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            return Outcome(NativeForward(from, to, data, type, delivery.Options(flags)));
         }
 
         // Returns the outcomes that change while a program runs. Throws for an error of the program, or a call after it has left.
@@ -469,12 +367,12 @@ namespace MetaMystia.Network
         [ThreadStatic] private static byte[] listBuffer;
 
         // The ids of the connected members, NUL-terminated. Copied: the library's text is valid until the next call.
-        private static byte[] PeerList()
+        private byte[] PeerList()
         {
-            IntPtr text = NativeMethods.GetPeerList();
+            IntPtr text = NativeMethods.mmn_peers(handle);
             if (text == IntPtr.Zero)
             {
-                throw LastError(NativeMethods.GetLastErrorCode());
+                throw LastError(NativeMethods.mmn_last_error_code());
             }
             int size = Utf8.Length(text) + 1;
             if (listBuffer == null || listBuffer.Length < size)
@@ -485,41 +383,41 @@ namespace MetaMystia.Network
             return listBuffer;
         }
 
-        private static int NativeBroadcast(Payload data, ushort type, byte flags, SendOptions options)
+        private int NativeBroadcast(Payload data, ushort type, MmnSendOptions options)
         {
             return data.IsNative
-                ? NativeSends.BroadcastEx(data.Pointer, data.Length, type, flags, ref options)
-                : NativeSends.BroadcastEx(ref data.Array[data.Offset], data.Length, type, flags, ref options);
+                ? NativeSends.mmn_broadcast(handle, data.Pointer, data.Length, type, ref options)
+                : NativeSends.mmn_broadcast(handle, ref data.Array[data.Offset], data.Length, type, ref options);
         }
 
-        private static int NativeSend(byte[] peer, Payload data, ushort type, byte flags, ref SendOptions options)
+        private int NativeSend(byte[] peer, Payload data, ushort type, ref MmnSendOptions options)
         {
             return data.IsNative
-                ? NativeSends.SendToPeerEx(peer, data.Pointer, data.Length, type, flags, ref options)
-                : NativeSends.SendToPeerEx(peer, ref data.Array[data.Offset], data.Length, type, flags, ref options);
+                ? NativeSends.mmn_send(handle, peer, data.Pointer, data.Length, type, ref options)
+                : NativeSends.mmn_send(handle, peer, ref data.Array[data.Offset], data.Length, type, ref options);
         }
 
-        private static int NativeSendToLeader(Payload data, ushort type, byte flags)
+        private int NativeSendToLeader(Payload data, ushort type, MmnSendOptions options)
         {
             return data.IsNative
-                ? NativeSends.SendToLeader(data.Pointer, data.Length, type, flags)
-                : NativeSends.SendToLeader(ref data.Array[data.Offset], data.Length, type, flags);
+                ? NativeSends.mmn_send_to_leader(handle, data.Pointer, data.Length, type, ref options)
+                : NativeSends.mmn_send_to_leader(handle, ref data.Array[data.Offset], data.Length, type, ref options);
         }
 
-        private static int NativeSendFromLeader(Payload data, ushort type, byte flags)
+        private int NativeSendFromLeader(Payload data, ushort type, MmnSendOptions options)
         {
             return data.IsNative
-                ? NativeSends.SendFromLeader(data.Pointer, data.Length, type, flags)
-                : NativeSends.SendFromLeader(ref data.Array[data.Offset], data.Length, type, flags);
+                ? NativeSends.mmn_broadcast_as_leader(handle, data.Pointer, data.Length, type, ref options)
+                : NativeSends.mmn_broadcast_as_leader(handle, ref data.Array[data.Offset], data.Length, type, ref options);
         }
 
-        private static int NativeForward(string from, string to, Payload data, ushort type, byte flags)
+        private int NativeForward(string from, string to, Payload data, ushort type, MmnSendOptions options)
         {
             byte[] origin = Utf8.ToNative(from, ref idBuffer);
             byte[] target = Utf8.ToNative(to, ref secondIdBuffer);
             return data.IsNative
-                ? NativeSends.ForwardMessage(origin, target, data.Pointer, data.Length, type, flags)
-                : NativeSends.ForwardMessage(origin, target, ref data.Array[data.Offset], data.Length, type, flags);
+                ? NativeSends.mmn_forward(handle, origin, target, data.Pointer, data.Length, type, ref options)
+                : NativeSends.mmn_forward(handle, origin, target, ref data.Array[data.Offset], data.Length, type, ref options);
         }
     }
 
@@ -528,34 +426,34 @@ namespace MetaMystia.Network
     internal static class NativeSends
     {
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int BroadcastEx(ref byte data, int length, ushort messageType, byte flags, ref SendOptions options);
+        internal static extern int mmn_broadcast(ulong room, ref byte data, int length, ushort messageType, [In] ref MmnSendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int BroadcastEx(IntPtr data, int length, ushort messageType, byte flags, ref SendOptions options);
+        internal static extern int mmn_broadcast(ulong room, IntPtr data, int length, ushort messageType, [In] ref MmnSendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int SendToPeerEx(byte[] peerId, ref byte data, int length, ushort messageType, byte flags, ref SendOptions options);
+        internal static extern int mmn_send(ulong room, byte[] peerId, ref byte data, int length, ushort messageType, [In] ref MmnSendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int SendToPeerEx(byte[] peerId, IntPtr data, int length, ushort messageType, byte flags, ref SendOptions options);
+        internal static extern int mmn_send(ulong room, byte[] peerId, IntPtr data, int length, ushort messageType, [In] ref MmnSendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int SendToLeader(ref byte data, int length, ushort messageType, byte flags);
+        internal static extern int mmn_send_to_leader(ulong room, ref byte data, int length, ushort messageType, [In] ref MmnSendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int SendToLeader(IntPtr data, int length, ushort messageType, byte flags);
+        internal static extern int mmn_send_to_leader(ulong room, IntPtr data, int length, ushort messageType, [In] ref MmnSendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int SendFromLeader(ref byte data, int length, ushort messageType, byte flags);
+        internal static extern int mmn_broadcast_as_leader(ulong room, ref byte data, int length, ushort messageType, [In] ref MmnSendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int SendFromLeader(IntPtr data, int length, ushort messageType, byte flags);
+        internal static extern int mmn_broadcast_as_leader(ulong room, IntPtr data, int length, ushort messageType, [In] ref MmnSendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int ForwardMessage(byte[] from, byte[] to, ref byte data, int length, ushort messageType, byte flags);
+        internal static extern int mmn_forward(ulong room, byte[] from, byte[] to, ref byte data, int length, ushort messageType, [In] ref MmnSendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int ForwardMessage(byte[] from, byte[] to, IntPtr data, int length, ushort messageType, byte flags);
+        internal static extern int mmn_forward(ulong room, byte[] from, byte[] to, IntPtr data, int length, ushort messageType, [In] ref MmnSendOptions options);
     }
 
     // The ids of senders as strings, found by their bytes, because the library's pointer may differ from call to call.
@@ -608,8 +506,9 @@ namespace MetaMystia.Network
             return added.Name;
         }
 
-        internal void Forget(IntPtr peer)
+        internal void Forget(string id)
         {
+            byte[] peer = Utf8.ToNative(id);
             last = null;
             uint hash = HashOf(peer);
             Entry first, kept = null;
@@ -635,16 +534,33 @@ namespace MetaMystia.Network
             }
         }
 
+        private static uint HashOf(byte[] peer)
+        {
+            uint hash = Basis;
+            for (int index = 0; peer[index] != 0; index++)
+            {
+                hash = Hashed(hash, peer[index]);
+            }
+            return hash;
+        }
+
         // FNV-1a. Members choose their ids, but a room has too few of them for collisions to matter.
         private static uint HashOf(IntPtr peer)
         {
-            uint hash = 2166136261;
+            uint hash = Basis;
             byte next;
             for (int index = 0; (next = Marshal.ReadByte(peer, index)) != 0; index++)
             {
-                hash = unchecked((hash ^ next) * 16777619);
+                hash = Hashed(hash, next);
             }
             return hash;
+        }
+
+        private const uint Basis = 2166136261;
+
+        private static uint Hashed(uint hash, byte next)
+        {
+            return unchecked((hash ^ next) * 16777619);
         }
     }
 }

@@ -2,6 +2,7 @@ using System;
 using System.Collections.Generic;
 using System.Reflection;
 using System.Runtime.InteropServices;
+using System.Text;
 using System.Threading;
 
 namespace MetaMystia.Network
@@ -17,17 +18,17 @@ namespace MetaMystia.Network
         public byte Flags;
     }
 
-    /// <summary>Delivery of a message: <c>Delivery.Sequenced(unit)</c>. The default is the classic send.</summary>
+    /// <summary>The options of a message: <c>Delivery.Sequenced(unit)</c>. The default is a reliable message in the order of the calls.</summary>
     public struct Delivery
     {
-        private static readonly uint OptionsSize = (uint)Marshal.SizeOf(typeof(SendOptions));
+        private static readonly uint OptionsSize = (uint)Marshal.SizeOf(typeof(MmnSendOptions));
 
         internal byte Mode;
         internal ulong Key;
         /// <summary>Channel, which the receiver sees in <see cref="RoomEvent.Channel"/>. With ReliableOrdered each channel keeps its own order.</summary>
         public byte Channel;
-        /// <summary>0 to 3; higher priorities go first. Null is 1.</summary>
-        public byte? Priority;
+        /// <summary>0 is normal; higher ones go first: NativeMethods.PriorityLow (-1) to NativeMethods.PriorityHighest (2).</summary>
+        public sbyte Priority;
         /// <summary>Lifetime of the message, in milliseconds; 0 is unlimited. Unreliable and Sequenced only.</summary>
         public uint TtlMs;
 
@@ -55,15 +56,16 @@ namespace MetaMystia.Network
             return new Delivery { Mode = NativeMethods.DeliverySequenced, Key = key, Channel = channel };
         }
 
-        internal SendOptions Options(byte flags)
+        internal MmnSendOptions Options(byte userFlags, byte flags = 0)
         {
-            SendOptions options = new SendOptions();
+            MmnSendOptions options = new MmnSendOptions();
             options.StructSize = OptionsSize;
             options.Delivery = Mode;
             options.Channel = Channel;
-            options.Priority = Priority ?? 1;
+            options.Priority = Priority;
             options.Flags = flags;
             options.TtlMs = TtlMs;
+            options.UserFlags = userFlags;
             options.Key = Key;
             return options;
         }
@@ -77,11 +79,19 @@ namespace MetaMystia.Network
         public bool Success;
         /// <summary>An <see cref="ErrorCode"/>; -14 AlreadyConnected comes with success.</summary>
         public int Code;
+        /// <summary>The member that answered; "" if unknown.</summary>
+        public string Peer;
+        /// <summary>With -18 Rejected the number of the leader's host, as it passed it to <see cref="Room.RejectJoin"/> or <see cref="Room.Kick"/>.</summary>
+        public int Reason;
+        /// <summary>Without success: the data of that host, else a sentence for the player, in UTF-8. Never null.</summary>
+        public byte[] Data;
     }
 
     /// <summary>An event of the room: a copy, yours to keep. <see cref="Kind"/> determines which fields are set.</summary>
     public sealed class RoomEvent
     {
+        /// <summary>The room of the event.</summary>
+        public Room Room;
         /// <summary>An <see cref="EventKind"/>; ignore unknown ones.</summary>
         public uint Kind;
         /// <summary>The member that the event concerns; "" if there is none (no leader).</summary>
@@ -124,8 +134,8 @@ namespace MetaMystia.Network
     /// <summary>Settings to enter a room. Settings that you do not change keep the library's defaults, except that <see cref="Poll"/> is on.</summary>
     public sealed class RoomOptions
     {
-        /// <summary>Every setting that needs no memory of its own. The pointers, the lengths and the dispatch mode are set by <see cref="Room.Join(string, string, RoomOptions)"/>.</summary>
-        public NetworkOptions Settings = NetworkOptions.Default();
+        /// <summary>Every setting that needs no memory of its own. <see cref="Room.Join(string, string, RoomOptions, Action{Room})"/> sets the handler, the pointers, the lengths and the dispatch mode.</summary>
+        public MmnOptions Settings = MmnOptions.Default();
         /// <summary>true: handlers run inside <see cref="Room.Poll"/>; false: on a thread of the library.</summary>
         public bool Poll = true;
         /// <summary>The one address of this machine to use; null is every address.</summary>
@@ -147,10 +157,27 @@ namespace MetaMystia.Network
         /// <summary>A file for a trace of the elections; null is none.</summary>
         public string TracePath;
 
-        internal int Initialize(byte[] peer, byte[] session)
+        // The settings of the published library: those of the struct, and discovery in the local network.
+        internal static RoomOptions Of(NetworkConfig? config, bool poll)
         {
-            NetworkOptions options = Settings;
-            options.DispatchMode = Poll ? (byte)1 : (byte)0;
+            RoomOptions options = new RoomOptions();
+            options.Poll = poll;
+            if (config.HasValue)
+            {
+                options.Settings.Apply(config.Value);
+            }
+            options.Settings.DiscoveryMode = options.Settings.MdnsPort == 0 ? (uint)DiscoveryMode.Off : (uint)DiscoveryMode.Connect;
+            return options;
+        }
+
+        // Opens a room whose events go to a handler. On failure the library does not use the handler's data.
+        internal int Open(byte[] peer, byte[] session, EventCallback handler, IntPtr userData, DropCallback drop, ref ulong room)
+        {
+            MmnOptions options = Settings;
+            options.OnEvent = handler;
+            options.UserData = userData;
+            options.DropFunction = drop;
+            options.DispatchMode = Poll ? DispatchMode.Poll : DispatchMode.Thread;
             List<GCHandle> pinned = new List<GCHandle>();
             try
             {
@@ -183,7 +210,7 @@ namespace MetaMystia.Network
                     pinned.Add(GCHandle.Alloc(etcd, GCHandleType.Pinned));
                     options.Etcd = pinned[pinned.Count - 1].AddrOfPinnedObject();
                 }
-                return NativeMethods.InitializeNetworkWithOptions(peer, session, ref options);
+                return NativeMethods.mmn_open(peer, session, ref options, ref room);
             }
             finally
             {
@@ -229,53 +256,6 @@ namespace MetaMystia.Network
         public string Password;
     }
 
-    /// <summary>
-    /// The times of <see cref="MetaMystia.Network.ElectionStrategy.Gossip"/>, in milliseconds above 0. They belong to the process:
-    /// they apply from the next window of the room on, and to later rooms. The same for all members.
-    /// </summary>
-    public static class GossipWindows
-    {
-        /// <summary>Longest wait at the start for the number of members to settle; 15000.</summary>
-        public static uint StartupGracePeriod
-        {
-            get { return NativeMethods.GetStartupGracePeriod(); }
-            set { Room.Check(NativeMethods.SetStartupGracePeriod(value)); }
-        }
-
-        /// <summary>Interval between samples of that number; 1000.</summary>
-        public static uint MembershipSampleInterval
-        {
-            get { return NativeMethods.GetMembershipSampleInterval(); }
-            set { Room.Check(NativeMethods.SetMembershipSampleInterval(value)); }
-        }
-
-        /// <summary>Time for which a member waits for a declaration of the leader before it proposes itself; 10000.</summary>
-        public static uint LeaderAliveThreshold
-        {
-            get { return NativeMethods.GetLeaderAliveThreshold(); }
-            set { Room.Check(NativeMethods.SetLeaderAliveThreshold(value)); }
-        }
-
-        /// <summary>Time for which it then collects the proposals of others; 5000.</summary>
-        public static uint LeaderElectionDuration
-        {
-            get { return NativeMethods.GetLeaderElectionDuration(); }
-            set { Room.Check(NativeMethods.SetLeaderElectionDuration(value)); }
-        }
-
-        /// <summary>Time for which a member remembers proposals and declarations of others.</summary>
-        public static uint MsgExpirationTimeout
-        {
-            get { return NativeMethods.GetMsgExpirationTimeout(); }
-        }
-
-        /// <summary>Interval at which a leader declares itself.</summary>
-        public static uint LeadershipDeclarationInterval
-        {
-            get { return NativeMethods.GetLeadershipDeclarationInterval(); }
-        }
-    }
-
     /// <summary>A call was refused. The message comes from the library: it names the argument, its value and what to do.</summary>
     public sealed class NetworkException : Exception
     {
@@ -290,62 +270,46 @@ namespace MetaMystia.Network
     }
 
     /// <summary>
-    /// The room that this process is in. The library holds one room per process: <see cref="Join"/> enters it,
-    /// <see cref="Dispose"/> leaves it.
+    /// A room that this process is in: <see cref="Join(string, string, RoomOptions, Action{Room})"/> enters it, <see cref="Dispose"/>
+    /// leaves it. A process may be in several rooms at a time, each with its own object, threads and socket.
     /// </summary>
     /// <remarks>
-    /// <para>All members may be used from any thread, and from inside event handlers, except that <see cref="Dispose"/> is refused
-    /// inside a handler (-15) unless events are queued.</para>
+    /// <para>All members may be used from any thread, and from inside event handlers, except that <see cref="Dispose"/> and
+    /// <see cref="Poll"/> are refused (-15) inside a handler of any room; <see cref="Leave"/> is not. After <see cref="Dispose"/> a
+    /// call is -1 NotInitialized, and a query has no answer.</para>
+    /// <para>A room stays open until it is disposed of, or its scripts are unloaded, or the process ends: also if the program has
+    /// no reference to it.</para>
     /// <para>Handlers run one at a time, in order, on a thread of the library. A host that must handle them on its own thread
     /// (Unity's main thread) joins with <see cref="RoomOptions"/> and calls <see cref="Poll"/> once per frame.</para>
     /// <para>An exception from a handler never reaches native code; <see cref="HandlerFailed"/> receives it.</para>
     /// <para>The first subscription to an event receives the present state: the leader, if one is known, and every connected peer.
-    /// Subscribe to <see cref="MessageReceived"/> within 5 s after Join: until then messages wait, and afterwards the library
-    /// discards messages without a handler.</para>
+    /// Up to 4096 messages wait for the first handler of messages, for 5 s after Join; later ones without a handler are discarded. A
+    /// handler that must miss nothing, such as the result of a dial, is subscribed in the <c>subscribe</c> function of Join.</para>
     /// </remarks>
     public sealed partial class Room : IDisposable
     {
         /// <summary>Message types below this one belong to the library.</summary>
         public const ushort FirstUserType = 0x0100;
 
-        // Limit of the events that wait for Pump, with queueEvents. At the limit the library's thread waits, its own queue fills, and the
-        // senders slow down: nothing is lost and memory stays bounded.
-        private const int QueueCapacity = 4096;
-
         // Static, so that the garbage collector never collects them while the library may call them, and because IL2CPP makes native entry
         // points for static methods only.
-        private static readonly ReceiveCallback ReceiveThunk = OnReceive;
-        private static readonly LeaderChangedCallback LeaderChangedThunk = OnLeaderChanged;
-        private static readonly LeadershipCallback LeadershipThunk = OnLeadership;
-        private static readonly PeerStatusCallback PeerStatusThunk = OnPeerStatus;
-        private static readonly ConnectionResultCallback ConnectionResultThunk = OnConnectionResult;
         private static readonly EventCallback EventThunk = OnEvent;
-        private static readonly LogCallback LogThunk = OnLog;
+        private static readonly DropCallback DropThunk = OnDropped;
+        private static readonly MmnLogCallback LogThunk = OnLog;
         private static readonly DropCallback LogDroppedThunk = OnLogDropped;
 
-        private static Room current;
+        // Guarded by itself. The rooms of this domain that are not disposed of.
+        private static readonly List<Room> rooms = new List<Room>();
         private static int exitHooked;
         private static Action<int, string> log;
         // Number of log callbacks of this domain that the library has: another domain may have replaced it.
         private static int logsRegistered;
 
-        private readonly ActionQueue queue; // null: handlers run on the library's thread
-        private bool closing; // guarded by queue
-        private int overflowing; // guarded by queue: number of calls that wait for the library's thread, which must not wait meanwhile
+        private ulong handle;
         private int disposed;
 
-        private Action<Message> messageReceived;
-        private Dictionary<ushort, Action<Message>> typed = new Dictionary<ushort, Action<Message>>(); // replaced, never changed
-        private Action<string> leaderChanged;
-        private Action<bool> leadershipChanged;
-        private Action<string, PeerStatus> peerStatusChanged;
-        private Action<ConnectionResult> connectionResult;
-        private Action<RoomEvent> happened, changed;
-        private int receiveRegistered, leaderRegistered, leadershipRegistered, statusRegistered, resultRegistered;
-
-        private Room(bool queueEvents)
+        private Room()
         {
-            queue = queueEvents ? new ActionQueue() : null;
         }
 
         /// <summary>
@@ -354,185 +318,80 @@ namespace MetaMystia.Network
         /// <param name="peerId">1 to 64 bytes of UTF-8, unique in the room.</param>
         /// <param name="sessionId">1 to 128 bytes of UTF-8, the same at every member.</param>
         /// <param name="config">null for the defaults; else start from <see cref="NetworkConfig.Default"/>.</param>
-        /// <param name="queueEvents">true: events wait for <see cref="Pump"/>.</param>
-        /// <exception cref="NetworkException">-2 when this process is already in a room, -3 when an argument is invalid.</exception>
+        /// <param name="queueEvents">true: handlers run inside <see cref="Poll"/>.</param>
+        /// <exception cref="NetworkException">-3 when an argument is invalid, -4 when no socket could be opened, -13 when the process is
+        /// in 4096 rooms.</exception>
         public static Room Join(string peerId, string sessionId, NetworkConfig? config = null, bool queueEvents = false)
         {
-            byte[] peer = Utf8.ToNative(peerId);
-            byte[] session = Utf8.ToNative(sessionId);
-            return Enter(queueEvents, () =>
-            {
-                if (!config.HasValue)
-                {
-                    return NativeMethods.InitializeNetwork(peer, session);
-                }
-                NetworkConfig value = config.Value;
-                return NativeMethods.InitializeNetworkWithConfig(peer, session, ref value);
-            });
+            return Open(peerId, sessionId, RoomOptions.Of(config, queueEvents), null);
         }
 
         /// <summary>
         /// Enters the room <paramref name="sessionId"/> with settings, by default in poll mode: handlers run on the thread that
         /// calls <see cref="Poll"/>, and on no other.
         /// </summary>
-        /// <exception cref="NetworkException">-2 when this process is already in a room, -3 when an argument or a setting is
-        /// invalid, -4 when the address or the port cannot be bound.</exception>
-        public static Room Join(string peerId, string sessionId, RoomOptions options)
+        /// <param name="peerId">1 to 64 bytes of UTF-8, unique in the room.</param>
+        /// <param name="sessionId">1 to 128 bytes of UTF-8, the same at every member.</param>
+        /// <param name="options">The settings; one object serves any number of rooms.</param>
+        /// <param name="subscribe">Runs before the room opens, so that its handlers miss no event; null is none. In poll mode no event
+        /// precedes the first <see cref="Poll"/>, so subscribing before that is enough.</param>
+        /// <exception cref="NetworkException">-3 when an argument or a setting is invalid, -4 when the address or the port cannot be
+        /// bound, -13 when the process is in 4096 rooms.</exception>
+        public static Room Join(string peerId, string sessionId, RoomOptions options, Action<Room> subscribe = null)
+        {
+            if (options == null)
+            {
+                throw new ArgumentNullException("options");
+            }
+            return Open(peerId, sessionId, options, subscribe);
+        }
+
+        private static Room Open(string peerId, string sessionId, RoomOptions options, Action<Room> subscribe)
         {
             byte[] peer = Utf8.ToNative(peerId);
             byte[] session = Utf8.ToNative(sessionId);
-            return Enter(false, () => options.Initialize(peer, session));
-        }
-
-        /// <summary>
-        /// Enters a room with an initialization of your own: one of the Initialize functions of <see cref="NativeMethods"/>, whose
-        /// code it returns.
-        /// </summary>
-        /// <exception cref="NetworkException">The code, if it is an error.</exception>
-        public static Room Enter(bool queueEvents, Func<int> initialize)
-        {
-            // First: the hook does nothing without a room, and a room without a hook would survive its scripts.
+            // First: a room without a hook would survive its scripts.
             HookExit();
-            Check(initialize());
-            Room room = new Room(queueEvents);
-            Volatile.Write(ref current, room);
+            Room room = new Room();
+            if (subscribe != null)
+            {
+                subscribe(room);
+            }
+            lock (rooms)
+            {
+                rooms.Add(room);
+            }
+            // Freed by the library's call of DropThunk, or here if the library has not taken it.
+            GCHandle self = GCHandle.Alloc(room);
+            int code = options.Open(peer, session, EventThunk, GCHandle.ToIntPtr(self), DropThunk, ref room.handle);
+            if (code < 0)
+            {
+                NetworkException refused = LastError(code);
+                self.Free();
+                room.Forget();
+                throw refused;
+            }
             return room;
         }
 
-        /// <summary>
-        /// All events, messages included, in one order. The first subscription receives the present state: the leader, if
-        /// one is known, and every member. A program that uses it needs no event below.
-        /// </summary>
-        public event Action<RoomEvent> Happened
+        private void Forget()
         {
-            add
+            lock (rooms)
             {
-                Combine(ref happened, value);
-                RegisterAllEvents();
-            }
-            remove { Subtract(ref happened, value); }
-        }
-
-        /// <summary>
-        /// <see cref="Happened"/> without messages, for a program that receives messages by <see cref="DataReceived"/>. Subscribe to one of
-        /// the two: the first subscription receives the present state.
-        /// </summary>
-        public event Action<RoomEvent> Changed
-        {
-            add
-            {
-                Combine(ref changed, value);
-                RegisterAllEvents();
-            }
-            remove { Subtract(ref changed, value); }
-        }
-
-        /// <summary>
-        /// A message from another member (or from this one, if it sent to itself) whose type has no handler of its own: a copy, yours to
-        /// keep. <see cref="DataReceived"/> makes none.
-        /// </summary>
-        public event Action<Message> MessageReceived
-        {
-            add
-            {
-                Combine(ref messageReceived, value);
-                Receive();
-            }
-            remove { Subtract(ref messageReceived, value); }
-        }
-
-        /// <summary>
-        /// The handler of the messages of one type, which <see cref="MessageReceived"/> then does not report; null removes it.
-        /// </summary>
-        public void OnType(ushort type, Action<Message> handler)
-        {
-            if (type < FirstUserType)
-            {
-                throw new ArgumentOutOfRangeException("type", type, "Types below 0x0100 belong to the library.");
-            }
-            Dictionary<ushort, Action<Message>> seen, next;
-            do
-            {
-                seen = Volatile.Read(ref typed);
-                next = new Dictionary<ushort, Action<Message>>(seen);
-                next.Remove(type);
-                if (handler != null)
-                {
-                    next.Add(type, handler);
-                }
-            }
-            while (Interlocked.CompareExchange(ref typed, next, seen) != seen);
-            Receive();
-        }
-
-        private void Receive()
-        {
-            if (Interlocked.Exchange(ref receiveRegistered, 1) == 0)
-            {
-                Check(NativeMethods.RegisterReceiveCallback(ReceiveThunk));
+                rooms.Remove(this);
             }
         }
 
-        private void Route(Message message)
+        /// <summary>The number of the room, for the functions of <see cref="NativeMethods"/>. No later room of the process has it.</summary>
+        public ulong Handle
         {
-            Action<Message> handler;
-            Raise(Volatile.Read(ref typed).TryGetValue(message.Type, out handler) ? handler : messageReceived, message);
+            get { return handle; }
         }
 
-        /// <summary>The leader's id; null when the room has none.</summary>
-        public event Action<string> LeaderChanged
+        /// <summary>Whether the room is open: until <see cref="Leave"/> or <see cref="Dispose"/>.</summary>
+        public bool IsOpen
         {
-            add
-            {
-                Combine(ref leaderChanged, value);
-                if (Interlocked.Exchange(ref leaderRegistered, 1) == 0)
-                {
-                    Check(NativeMethods.RegisterLeaderChangedCallback(LeaderChangedThunk));
-                }
-            }
-            remove { Subtract(ref leaderChanged, value); }
-        }
-
-        /// <summary>
-        /// This member now leads (true), or no longer leads (false): alternately, each after its <see cref="LeaderChanged"/>. The
-        /// first subscription receives true if this member leads already.
-        /// </summary>
-        public event Action<bool> LeadershipChanged
-        {
-            add
-            {
-                Combine(ref leadershipChanged, value);
-                if (Interlocked.Exchange(ref leadershipRegistered, 1) == 0)
-                {
-                    Check(NativeMethods.RegisterLeadershipCallback(LeadershipThunk));
-                }
-            }
-            remove { Subtract(ref leadershipChanged, value); }
-        }
-
-        /// <summary>A member's link came up (<see cref="PeerStatus.Connected"/>) or was lost (<see cref="PeerStatus.Disconnected"/>).</summary>
-        public event Action<string, PeerStatus> PeerStatusChanged
-        {
-            add
-            {
-                Combine(ref peerStatusChanged, value);
-                if (Interlocked.Exchange(ref statusRegistered, 1) == 0)
-                {
-                    Check(NativeMethods.RegisterPeerStatusCallback(PeerStatusThunk));
-                }
-            }
-            remove { Subtract(ref peerStatusChanged, value); }
-        }
-
-        /// <summary>One event per successful call of <see cref="Connect"/>.</summary>
-        public event Action<ConnectionResult> ConnectionResult
-        {
-            add
-            {
-                Combine(ref connectionResult, value);
-                RegisterResults();
-            }
-            remove { Subtract(ref connectionResult, value); }
+            get { return NativeMethods.mmn_is_open(handle) != 0; }
         }
 
         /// <summary>A handler threw. Without a subscriber the exception is written to standard error.</summary>
@@ -541,137 +400,132 @@ namespace MetaMystia.Network
         /// <summary>This member's id.</summary>
         public string PeerId
         {
-            get { return CheckText(NativeMethods.GetLocalPeerId()); }
+            get { return CheckText(NativeMethods.mmn_local_id(handle)); }
         }
 
         public string SessionId
         {
-            get { return CheckText(NativeMethods.GetSessionId()); }
+            get { return CheckText(NativeMethods.mmn_session_id(handle)); }
         }
 
         /// <summary>An address that another member can pass to <see cref="Connect"/>.</summary>
         public string LocalAddress
         {
-            get { return CheckText(NativeMethods.GetLocalAddr()); }
+            get { return CheckText(NativeMethods.mmn_local_address(handle)); }
         }
 
         /// <summary>All such addresses, the likeliest first, each followed by a blank and the name of its interface.</summary>
         public string[] LocalAddresses
         {
-            get { return CheckText(NativeMethods.GetLocalAddresses()).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
+            get { return CheckText(NativeMethods.mmn_local_addresses(handle)).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
         }
 
         /// <summary>The ids of the connected members, without this one, sorted.</summary>
         public string[] Peers
         {
-            get { return CheckText(NativeMethods.GetPeerList()).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
+            get { return CheckText(NativeMethods.mmn_peers(handle)).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
         }
 
         /// <summary>The ids of the connected and the reconnecting members, sorted.</summary>
         public string[] Members
         {
-            get { return CheckText(NativeMethods.GetMembers()).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
+            get { return CheckText(NativeMethods.mmn_members(handle)).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
         }
 
         /// <summary>The index of a member: a number from 1, from its Joined to its Left event, which no earlier member had. 0 for others.</summary>
         public uint IndexOf(string peerId)
         {
-            return NativeMethods.GetPeerIndex(Utf8.ToNative(peerId));
+            return NativeMethods.mmn_peer_index(handle, Utf8.ToNative(peerId));
         }
 
         /// <summary>The member with this index; null for none.</summary>
         public string PeerAt(uint index)
         {
-            return Utf8.FromNative(NativeMethods.GetPeerIdByIndex(index));
+            return Utf8.FromNative(NativeMethods.mmn_peer_id(handle, index));
         }
 
         /// <summary>The address at which a member accepts links, for <see cref="Connect"/>; null for one that is not in the room.</summary>
         public string AddressOf(string peerId)
         {
-            return Utf8.FromNative(NativeMethods.GetPeerAddress(Utf8.ToNative(peerId)));
+            return Utf8.FromNative(NativeMethods.mmn_peer_address(handle, Utf8.ToNative(peerId)));
         }
 
         /// <summary>The SHA-256 of a member's key, in 64 hexadecimal digits; null for one that is not in the room.</summary>
         public string FingerprintOf(string peerId)
         {
-            return Utf8.FromNative(NativeMethods.GetPeerFingerprint(Utf8.ToNative(peerId)));
+            return Utf8.FromNative(NativeMethods.mmn_peer_fingerprint(handle, Utf8.ToNative(peerId)));
         }
 
         /// <summary>The SHA-256 of this member's key, in 64 hexadecimal digits.</summary>
         public string IdentityFingerprint
         {
-            get { return CheckText(NativeMethods.GetIdentityFingerprint()); }
+            get { return CheckText(NativeMethods.mmn_local_fingerprint(handle)); }
         }
 
         /// <summary>A new private key for <see cref="RoomOptions.IdentityKey"/>. A host that keeps it is the same member at every start.</summary>
         public static byte[] GenerateIdentityKey()
         {
             byte[] key = new byte[NativeMethods.IdentityKeyBytes];
-            Check(NativeMethods.GenerateIdentityKey(key, key.Length));
+            Check(NativeFile.First(() => NativeMethods.mmn_generate_identity_key(key, key.Length)));
             return key;
         }
 
         /// <summary>The leader's id; null when there is none.</summary>
         public string Leader
         {
-            get { return NullIfEmpty(CheckText(NativeMethods.GetCurrentLeader())); }
+            get { return NullIfEmpty(CheckText(NativeMethods.mmn_leader(handle))); }
         }
 
         public bool IsLeader
         {
-            get { return NativeMethods.IsLeader() != 0; }
+            get { return NativeMethods.mmn_is_leader(handle) != 0; }
         }
 
         /// <summary>The round-trip time in milliseconds; -1 for an unknown member, and until it is measured.</summary>
         public int RoundTripMs(string peerId)
         {
-            return NativeMethods.GetPeerRTT(Utf8.ToNative(peerId, ref idBuffer));
+            return NativeMethods.mmn_peer_rtt_ms(handle, Utf8.ToNative(peerId, ref idBuffer));
         }
 
         public PeerStatus StatusOf(string peerId)
         {
-            return (PeerStatus)NativeMethods.GetPeerStatus(Utf8.ToNative(peerId, ref idBuffer));
+            return (PeerStatus)NativeMethods.mmn_peer_status(handle, Utf8.ToNative(peerId, ref idBuffer));
         }
 
         /// <summary>Dials <c>ip:port</c>, <c>[v6]:port</c> or <c>name:port</c>. The outcome is a <see cref="ConnectionResult"/> event.</summary>
         public void Connect(string address)
         {
-            Check(NativeMethods.ConnectToPeer(Utf8.ToNative(address)));
-        }
-
-        public void Disconnect(string peerId)
-        {
-            Check(NativeMethods.DisconnectPeer(Utf8.ToNative(peerId)));
+            Check(NativeMethods.mmn_connect(handle, Utf8.ToNative(address)));
         }
 
         /// <summary>Ends the link with a member, with a reason for its host: a code and up to 3072 bytes.</summary>
-        public void Disconnect(string peerId, int code, byte[] data = null)
+        public void Disconnect(string peerId, int code = 0, byte[] data = null)
         {
-            Check(NativeMethods.DisconnectPeerEx(Utf8.ToNative(peerId), code, data, LengthOf(data)));
+            Check(NativeMethods.mmn_disconnect(handle, Utf8.ToNative(peerId), code, data, LengthOf(data)));
         }
 
         /// <summary>Makes the member, which may be this one, the room's leader.</summary>
         public void SetLeader(string peerId)
         {
-            Check(NativeMethods.SetLeader(Utf8.ToNative(peerId)));
+            Check(NativeMethods.mmn_set_leader(handle, Utf8.ToNative(peerId)));
         }
 
         /// <summary>Whether this member campaigns when the room has no leader.</summary>
         public void SetAutoElection(bool enabled)
         {
-            Check(NativeMethods.EnableAutoLeaderElection(Flag(enabled)));
+            Check(NativeMethods.mmn_set_auto_election(handle, Flag(enabled)));
         }
 
         /// <summary>Whether this member may lead. One that may not is an observer: it has no vote and counts for no majority.</summary>
         public void SetLeaderEligible(bool eligible)
         {
-            Check(NativeMethods.SetLeaderEligible(Flag(eligible)));
+            Check(NativeMethods.mmn_set_eligible(handle, Flag(eligible)));
         }
 
         /// <summary>Transfers the leadership to a member; this one leads until that one is elected. Leader only (-6).</summary>
         public void TransferLeadership(string peerId)
         {
-            Check(NativeMethods.TransferLeadership(Utf8.ToNative(peerId)));
+            Check(NativeMethods.mmn_transfer_leadership(handle, Utf8.ToNative(peerId)));
         }
 
         /// <summary>
@@ -680,31 +534,31 @@ namespace MetaMystia.Network
         /// </summary>
         public void YieldLeadership()
         {
-            Check(NativeMethods.YieldLeadership());
+            Check(NativeMethods.mmn_yield_leadership(handle));
         }
 
         /// <summary>Priority of this member in elections: the highest goes first, of equal ones the largest id. 0 is the default.</summary>
         public void SetElectionPriority(int priority)
         {
-            Check(NativeMethods.SetElectionPriority(priority));
+            Check(NativeMethods.mmn_set_priority(handle, priority));
         }
 
         /// <summary>The term of the newest claim to lead; compare <see cref="LeaderEpoch"/> first.</summary>
         public long LeaderTerm
         {
-            get { return NativeMethods.GetLeaderTerm(); }
+            get { return NativeMethods.mmn_leader_term(handle); }
         }
 
         /// <summary>The number of <see cref="SetLeader"/> calls that the newest claim to lead builds on.</summary>
         public long LeaderEpoch
         {
-            get { return NativeMethods.GetLeaderEpoch(); }
+            get { return NativeMethods.mmn_leader_epoch(handle); }
         }
 
         /// <summary>The election strategy: an <see cref="MetaMystia.Network.ElectionStrategy"/>.</summary>
         public int ElectionStrategy
         {
-            get { return NativeMethods.GetElectionStrategy(); }
+            get { return NativeMethods.mmn_strategy(handle); }
         }
 
         /// <summary>
@@ -713,25 +567,25 @@ namespace MetaMystia.Network
         /// </summary>
         public int StateOf(string peerId)
         {
-            return NativeMethods.GetMemberState(Utf8.ToNative(peerId));
+            return NativeMethods.mmn_member_state(handle, Utf8.ToNative(peerId));
         }
 
         /// <summary>With <see cref="MetaMystia.Network.ElectionStrategy.Seeded"/> the version of the cluster; with others -1.</summary>
         public long ClusterVersion
         {
-            get { return NativeMethods.GetClusterVersion(); }
+            get { return NativeMethods.mmn_cluster_version(handle); }
         }
 
         /// <summary>With <see cref="MetaMystia.Network.ElectionStrategy.Etcd"/> the token of this member's leadership, 0 while it does not lead; with others -1.</summary>
         public long FencingToken
         {
-            get { return NativeMethods.GetFencingToken(); }
+            get { return NativeMethods.mmn_fencing_token(handle); }
         }
 
         /// <summary>Sets the text that clients of etcd read of this member while it leads.</summary>
         public void Proclaim(string value)
         {
-            Check(NativeMethods.Proclaim(Utf8.ToNative(value)));
+            Check(NativeMethods.mmn_proclaim(handle, Utf8.ToNative(value)));
         }
 
         /// <summary>
@@ -740,7 +594,7 @@ namespace MetaMystia.Network
         public ulong AcquireLock(string name, uint timeoutMs = 0)
         {
             ulong request = 0;
-            Check(NativeMethods.AcquireLock(Utf8.ToNative(name), timeoutMs, ref request));
+            Check(NativeMethods.mmn_acquire_lock(handle, Utf8.ToNative(name), timeoutMs, ref request));
             return request;
         }
 
@@ -748,51 +602,48 @@ namespace MetaMystia.Network
         public ulong TryLock(string name)
         {
             ulong request = 0;
-            Check(NativeMethods.TryLock(Utf8.ToNative(name), ref request));
+            Check(NativeMethods.mmn_try_lock(handle, Utf8.ToNative(name), ref request));
             return request;
         }
 
         /// <summary>Releases a lock, or stops waiting for it.</summary>
         public void ReleaseLock(string name)
         {
-            Check(NativeMethods.ReleaseLock(Utf8.ToNative(name)));
+            Check(NativeMethods.mmn_release_lock(handle, Utf8.ToNative(name)));
         }
 
         /// <summary>Whether the library dials lost members again (the default) or treats every loss as a leave.</summary>
         public bool AutoReconnect
         {
-            get { return NativeMethods.IsAutoReconnectEnabled() != 0; }
-            set { Check(NativeMethods.SetAutoReconnect(Flag(value))); }
-        }
-
-        /// <summary>As <see cref="Kick"/>; unless it is banned, the member may come back.</summary>
-        public void KickEx(string peerId, bool ban, int code = 0, byte[] data = null)
-        {
-            Check(NativeMethods.KickPeerEx(Utf8.ToNative(peerId), ban ? NativeMethods.KickBan : 0, code, data, LengthOf(data)));
+            get { return NativeMethods.mmn_auto_reconnect(handle) != 0; }
+            set { Check(NativeMethods.mmn_set_auto_reconnect(handle, Flag(value))); }
         }
 
         /// <summary>Lifts the ban of an id and of its keys. Leader only (-6); -5 when it is not banned.</summary>
         public void Unban(string peerId)
         {
-            Check(NativeMethods.UnbanPeer(Utf8.ToNative(peerId)));
+            Check(NativeMethods.mmn_unban(handle, Utf8.ToNative(peerId)));
         }
 
-        /// <summary>Removes a member until <see cref="Unban"/> or the room's end; its host receives the code and up to 3072 bytes. Leader only (-6).</summary>
-        public void Kick(string peerId, int code = 0, byte[] data = null)
+        /// <summary>
+        /// Removes a member; its host receives the code and up to 3072 bytes. It may enter again, unless it is banned: then its id and its
+        /// key stay out until <see cref="Unban"/> or the room's end. Leader only (-6).
+        /// </summary>
+        public void Kick(string peerId, int code = 0, byte[] data = null, bool ban = false)
         {
-            Check(NativeMethods.KickPeer(Utf8.ToNative(peerId), code, data, LengthOf(data)));
+            Check(NativeMethods.mmn_kick(handle, Utf8.ToNative(peerId), ban ? NativeMethods.KickBan : 0, code, data, LengthOf(data)));
         }
 
         /// <summary>Limits the other members of each member; 0 is no limit. Removes no member. Leader only (-6).</summary>
         public void SetMaxPeers(uint maxPeers)
         {
-            Check(NativeMethods.SetMaxPeers(maxPeers));
+            Check(NativeMethods.mmn_set_max_peers(handle, maxPeers));
         }
 
         /// <summary>The payload that the leader's host receives when this member asks to join, up to 16384 bytes; null is none.</summary>
         public void SetJoinPayload(byte[] data)
         {
-            Check(NativeMethods.SetJoinPayload(data, LengthOf(data)));
+            Check(NativeMethods.mmn_set_join_payload(handle, data, LengthOf(data)));
         }
 
         /// <summary>
@@ -801,39 +652,39 @@ namespace MetaMystia.Network
         /// </summary>
         public void EnableJoinRequests(bool enabled)
         {
-            Check(NativeMethods.EnableJoinRequests(Flag(enabled)));
+            Check(NativeMethods.mmn_set_join_requests(handle, Flag(enabled)));
         }
 
         /// <summary>Admits a newcomer. -5 when the request was already answered, or has expired.</summary>
         public void AcceptJoin(ulong request)
         {
-            Check(NativeMethods.AcceptJoin(request));
+            Check(NativeMethods.mmn_accept_join(handle, request));
         }
 
         /// <summary>Refuses a newcomer, which receives the code and up to 3072 bytes. -5 as <see cref="AcceptJoin"/>.</summary>
         public void RejectJoin(ulong request, int code = 0, byte[] data = null)
         {
-            Check(NativeMethods.RejectJoin(request, code, data, LengthOf(data)));
+            Check(NativeMethods.mmn_reject_join(handle, request, code, data, LengthOf(data)));
         }
 
         /// <summary>Whether broadcasts of this member go through the leader.</summary>
         public bool Centralized
         {
-            get { return NativeMethods.IsCentralizedMode() != 0; }
-            set { Check(NativeMethods.SetCentralizedMode(Flag(value))); }
+            get { return NativeMethods.mmn_centralized(handle) != 0; }
+            set { Check(NativeMethods.mmn_set_centralized(handle, Flag(value))); }
         }
 
         /// <summary>Whether this member, while it leads, relays the broadcasts of others, or leaves that to <see cref="Forward"/>.</summary>
         public bool CentralizedAutoForward
         {
-            get { return NativeMethods.IsCentralizedAutoForward() != 0; }
-            set { Check(NativeMethods.SetCentralizedAutoForward(Flag(value))); }
+            get { return NativeMethods.mmn_auto_forward(handle) != 0; }
+            set { Check(NativeMethods.mmn_set_auto_forward(handle, Flag(value))); }
         }
 
         /// <summary>The payload length in bytes above which the library compresses, if that makes it shorter; <c>uint.MaxValue</c> is never.</summary>
         public void SetCompressionThreshold(uint bytes)
         {
-            Check(NativeMethods.SetCompressionThreshold(bytes));
+            Check(NativeMethods.mmn_set_compression_threshold(handle, bytes));
         }
 
         /// <summary>
@@ -843,20 +694,20 @@ namespace MetaMystia.Network
         /// </summary>
         public void SimulateNetwork(uint lagMs, uint jitterMs, uint lossPermille)
         {
-            Check(NativeMethods.SetNetworkSimulation(lagMs, jitterMs, lossPermille));
+            Check(NativeMethods.mmn_simulate_network(handle, lagMs, jitterMs, lossPermille));
         }
 
         /// <summary>Whether this member is announced in the local network.</summary>
         public bool IsDiscovering
         {
-            get { return NativeMethods.IsMdnsActive() != 0; }
+            get { return NativeMethods.mmn_is_announced(handle) != 0; }
         }
 
         /// <summary>Statistics of the link and the queue to a member; -5 when it is not one.</summary>
         public PeerStats StatsOf(string peerId)
         {
             PeerStats stats = PeerStats.Empty();
-            Check(NativeMethods.GetPeerStats(Utf8.ToNative(peerId), ref stats));
+            Check(NativeMethods.mmn_peer_stats(handle, Utf8.ToNative(peerId), ref stats));
             return stats;
         }
 
@@ -866,7 +717,7 @@ namespace MetaMystia.Network
             get
             {
                 RoomStats stats = RoomStats.Empty();
-                Check(NativeMethods.GetRoomStats(ref stats));
+                Check(NativeMethods.mmn_room_stats(handle, ref stats));
                 return stats;
             }
         }
@@ -874,102 +725,101 @@ namespace MetaMystia.Network
         /// <summary>The longest unreliable message for a member, or (null) for a broadcast, in bytes; -1 when the member is not connected, or none is.</summary>
         public int MaxDatagramSize(string peerId = null)
         {
-            return NativeMethods.GetMaxDatagramSize(Utf8.ToNative(peerId, ref idBuffer));
+            return NativeMethods.mmn_max_datagram_size(handle, Utf8.ToNative(peerId, ref idBuffer));
         }
 
         /// <summary>
-        /// Runs the handlers of the queued events, on the calling thread, and returns their number. Only for rooms joined with
-        /// <c>queueEvents: true</c>.
+        /// The times of <see cref="MetaMystia.Network.ElectionStrategy.Gossip"/>, from the next window on. They should be the same for all members.
+        /// <see cref="RoomOptions.Settings"/> has those at the start.
         /// </summary>
-        public int Pump(int max = int.MaxValue)
+        public MmnGossipWindows GossipWindows
         {
-            if (queue == null)
+            get
             {
-                throw new InvalidOperationException("Join the room with queueEvents: true to pump its events.");
+                MmnGossipWindows windows = MmnGossipWindows.Empty();
+                Check(NativeMethods.mmn_gossip_windows(handle, ref windows));
+                return windows;
             }
-            int ran = 0;
-            while (ran < max)
-            {
-                Action next;
-                lock (queue)
-                {
-                    if (queue.Count == 0)
-                    {
-                        break;
-                    }
-                    next = queue.Dequeue();
-                    Monitor.PulseAll(queue);
-                }
-                Guarded(next);
-                ran++;
-            }
-            return ran;
+            set { Check(NativeMethods.mmn_set_gossip_windows(handle, ref value)); }
         }
 
         /// <summary>
-        /// In poll mode, runs the handlers of up to <paramref name="max"/> queued events, on the calling thread, and returns their
-        /// number. Never waits. Call it once per frame, also during loading screens: a member that takes no events slows the senders.
+        /// In poll mode, runs the handlers of up to <paramref name="max"/> queued events, on the calling thread, and returns the number
+        /// of events. Never waits. Call it once per frame, also during loading screens: a member that takes no events slows the senders.
         /// </summary>
         /// <exception cref="NetworkException">-3 when the room is not in poll mode or <paramref name="max"/> is not above 0, -15
         /// inside a handler and while another thread polls.</exception>
         public int Poll(int max = int.MaxValue)
         {
-            int ran = NativeMethods.PollEvents(max);
+            int ran = NativeMethods.mmn_poll(handle, max);
             Check(ran);
             return ran;
+        }
+
+        /// <summary>
+        /// Begins to leave the room, and returns at once, also inside a handler; <see cref="Dispose"/> must follow. To leave several rooms
+        /// in the time of one, begin with all of them, and dispose of them then.
+        /// </summary>
+        public void Leave()
+        {
+            Check(NativeMethods.mmn_leave(handle));
         }
 
         /// <summary>
         /// Leaves the room and releases everything; takes at most about 2 s. After it returns, no handler runs. It waits for a running
         /// handler, which therefore must not wait for the thread that disposes.
         /// </summary>
-        /// <exception cref="NetworkException">-15 when called inside a handler on the library's thread; the room stays open.</exception>
+        /// <exception cref="NetworkException">-15 when called inside a handler of any room; the room stays open.</exception>
         public void Dispose()
         {
             if (Interlocked.Exchange(ref disposed, 1) != 0)
             {
                 return;
             }
-            // The library's thread may be waiting for space in the queue, and the shutdown waits for that thread.
-            SetClosing(true);
-            int code = NativeMethods.ShutdownNetwork();
+            int code = NativeMethods.mmn_close(handle);
             if (code == ErrorCode.WouldDeadlock)
             {
                 NetworkException refused = LastError(code);
-                SetClosing(false);
                 Interlocked.Exchange(ref disposed, 0);
                 throw refused;
             }
-            // A new room may have been joined on another thread since the shutdown.
-            Interlocked.CompareExchange(ref current, null, this);
+            Forget();
             EndDials();
         }
 
-        /// <summary>Logs to standard error, on and off at any time.</summary>
-        public static void EnableLogging(bool enabled)
+        /// <summary>Logs to standard error, on and off at any time, up to a <see cref="LogLevel"/>. For all rooms of the process.</summary>
+        public static void EnableLogging(bool enabled, int level = LogLevel.Info)
         {
-            Check(NativeMethods.EnableLogging(Flag(enabled)));
+            Check(NativeFile.First(() => NativeMethods.mmn_set_log_stderr(enabled ? level : LogLevel.Off)));
         }
 
         /// <summary>
-        /// Passes the library's log up to <paramref name="level"/> (a <see cref="LogLevel"/>) to a function; null removes it. It runs on any
+        /// Passes the library's log up to <paramref name="level"/> (a <see cref="LogLevel"/>) to a function; null removes it. The log is that of
+        /// all rooms of the process. It runs on any
         /// thread, on several at a time, and may call only queries.
         /// </summary>
         public static void SetLog(int level, Action<int, string> handler)
         {
             if (handler == null)
             {
-                Check(NativeMethods.RegisterLogCallback(level, null, IntPtr.Zero, null));
+                Check(NativeFile.First(() => NativeMethods.mmn_set_log(level, null, IntPtr.Zero, null)));
                 Volatile.Write(ref log, null);
                 return;
             }
             HookExit();
             Volatile.Write(ref log, handler);
             Interlocked.Increment(ref logsRegistered);
-            int code = NativeMethods.RegisterLogCallback(level, LogThunk, IntPtr.Zero, LogDroppedThunk);
-            if (code < 0)
+            int code = ErrorCode.NotInitialized;
+            try
             {
-                Interlocked.Decrement(ref logsRegistered);
+                code = NativeFile.First(() => NativeMethods.mmn_set_log(level, LogThunk, IntPtr.Zero, LogDroppedThunk));
+            }
+            finally
+            {
+                if (code < 0)
+                {
+                    Interlocked.Decrement(ref logsRegistered);
+                }
             }
             Check(code);
         }
@@ -977,186 +827,11 @@ namespace MetaMystia.Network
         /// <summary>The library's name for a code.</summary>
         public static string Describe(int code)
         {
-            return Utf8.FromNative(NativeMethods.DescribeError(code));
+            return Names.InCSharp(Utf8.FromNative(NativeFile.First(() => NativeMethods.mmn_describe_error(code))));
         }
 
-        [MonoPInvokeCallback(typeof(ReceiveCallback))]
-        private static void OnReceive(IntPtr peerId, IntPtr data, int length, ushort messageType, byte flags)
-        {
-            Room room = Volatile.Read(ref current);
-            if (room == null)
-            {
-                return;
-            }
-            try
-            {
-                Message message = new Message();
-                message.From = Utf8.FromNative(peerId);
-                message.Data = Utf8.Bytes(data, length);
-                message.Type = messageType;
-                message.Flags = flags;
-                room.Deliver(() => room.Route(message));
-            }
-            catch (Exception exception)
-            {
-                room.Surface(exception);
-            }
-        }
-
-        [MonoPInvokeCallback(typeof(LeaderChangedCallback))]
-        private static void OnLeaderChanged(IntPtr leaderId)
-        {
-            Room room = Volatile.Read(ref current);
-            if (room == null)
-            {
-                return;
-            }
-            try
-            {
-                string leader = NullIfEmpty(Utf8.FromNative(leaderId));
-                room.Deliver(() => Raise(room.leaderChanged, leader));
-            }
-            catch (Exception exception)
-            {
-                room.Surface(exception);
-            }
-        }
-
-        [MonoPInvokeCallback(typeof(LeadershipCallback))]
-        private static void OnLeadership(byte isLeader)
-        {
-            Room room = Volatile.Read(ref current);
-            if (room == null)
-            {
-                return;
-            }
-            try
-            {
-                bool leads = isLeader != 0;
-                room.Deliver(() => Raise(room.leadershipChanged, leads));
-            }
-            catch (Exception exception)
-            {
-                room.Surface(exception);
-            }
-        }
-
-        [MonoPInvokeCallback(typeof(PeerStatusCallback))]
-        private static void OnPeerStatus(IntPtr peerId, int status)
-        {
-            Room room = Volatile.Read(ref current);
-            if (room == null)
-            {
-                return;
-            }
-            try
-            {
-                string peer = Utf8.FromNative(peerId);
-                room.Deliver(() =>
-                {
-                    Action<string, PeerStatus> handler = room.peerStatusChanged;
-                    if (handler != null)
-                    {
-                        handler(peer, (PeerStatus)status);
-                    }
-                });
-            }
-            catch (Exception exception)
-            {
-                room.Surface(exception);
-            }
-        }
-
-        [MonoPInvokeCallback(typeof(ConnectionResultCallback))]
-        private static void OnConnectionResult(IntPtr address, byte success, int code)
-        {
-            Room room = Volatile.Read(ref current);
-            if (room == null)
-            {
-                return;
-            }
-            try
-            {
-                ConnectionResult result = new ConnectionResult();
-                result.Address = Utf8.FromNative(address);
-                result.Success = success != 0;
-                result.Code = code;
-                room.Deliver(() =>
-                {
-                    room.Settle(result);
-                    Raise(room.connectionResult, result);
-                });
-            }
-            catch (Exception exception)
-            {
-                room.Surface(exception);
-            }
-        }
-
-        [MonoPInvokeCallback(typeof(EventCallback))]
-        private static void OnEvent(IntPtr userData, IntPtr networkEvent)
-        {
-            Room room = Volatile.Read(ref current);
-            if (room == null)
-            {
-                return;
-            }
-            try
-            {
-                uint kind = NetworkEvent.KindOf(networkEvent);
-                if (kind == EventKind.Message)
-                {
-                    room.OnMessage(networkEvent);
-                }
-                if (userData == (IntPtr)AllEvents && (room.happened != null || (room.changed != null && kind != EventKind.Message)))
-                {
-                    room.OnHappened(networkEvent);
-                }
-                if (kind == EventKind.Left)
-                {
-                    room.names.Forget(NetworkEvent.PeerOf(networkEvent));
-                }
-            }
-            catch (Exception exception)
-            {
-                room.Surface(exception);
-            }
-        }
-
-        private void OnHappened(IntPtr networkEvent)
-        {
-            NetworkEvent native = NetworkEvent.At(networkEvent);
-            RoomEvent copy = new RoomEvent();
-            copy.Kind = native.Kind;
-            copy.Peer = Utf8.FromNative(native.Peer);
-            copy.Other = Utf8.FromNative(native.Other);
-            copy.Data = native.Bytes();
-            copy.Reason = native.Reason;
-            copy.Code = native.Code;
-            copy.Success = native.Success != 0;
-            copy.MessageType = native.MessageType;
-            copy.Flags = native.Flags;
-            copy.Channel = native.Channel;
-            copy.DeliveryMode = native.Delivery;
-            copy.Undelivered = native.Count;
-            copy.Missed = native.Missed;
-            copy.PeerIndex = native.PeerIndex;
-            copy.FoundBy = native.FoundBy;
-            copy.Request = native.Request;
-            copy.Term = native.Term;
-            copy.Epoch = native.Epoch;
-            Deliver(() =>
-            {
-                Raise(happened, copy);
-                if (copy.Kind != EventKind.Message)
-                {
-                    Raise(changed, copy);
-                }
-            });
-        }
-
-        [MonoPInvokeCallback(typeof(LogCallback))]
-        private static void OnLog(IntPtr userData, int level, IntPtr message)
+        [MonoPInvokeCallback(typeof(MmnLogCallback))]
+        private static void OnLog(IntPtr userData, ulong room, int level, IntPtr message)
         {
             try
             {
@@ -1178,68 +853,6 @@ namespace MetaMystia.Network
             Interlocked.Decrement(ref logsRegistered);
         }
 
-        private void Deliver(Action run)
-        {
-            if (queue == null)
-            {
-                run();
-                return;
-            }
-            lock (queue)
-            {
-                while (queue.Count >= QueueCapacity && overflowing == 0 && !closing)
-                {
-                    Monitor.Wait(queue);
-                }
-                if (!closing)
-                {
-                    queue.Enqueue(run);
-                }
-            }
-        }
-
-        private void SetClosing(bool value)
-        {
-            if (queue == null)
-            {
-                return;
-            }
-            lock (queue)
-            {
-                closing = value;
-                if (value)
-                {
-                    queue.Clear();
-                }
-                Monitor.PulseAll(queue);
-            }
-        }
-
-        private void AllowOverflow(int change)
-        {
-            if (queue == null)
-            {
-                return;
-            }
-            lock (queue)
-            {
-                overflowing += change;
-                Monitor.PulseAll(queue);
-            }
-        }
-
-        private void Guarded(Action run)
-        {
-            try
-            {
-                run();
-            }
-            catch (Exception exception)
-            {
-                Surface(exception);
-            }
-        }
-
         // The last handler before native frames: no exception may leave this method.
         private void Surface(Exception exception)
         {
@@ -1257,14 +870,6 @@ namespace MetaMystia.Network
             }
             catch (Exception)
             {
-            }
-        }
-
-        private static void Raise<T>(Action<T> handler, T argument)
-        {
-            if (handler != null)
-            {
-                handler(argument);
             }
         }
 
@@ -1338,42 +943,41 @@ namespace MetaMystia.Network
             Withdraw();
         }
 
-        // Unregisters every callback: when this returns, the library has no reference to this domain.
+        // Unregisters every callback: when this returns, the library has no reference to this domain. Only inside a handler, where closing is
+        // refused, it keeps the rooms' user data until the handler has returned.
         private static void Withdraw()
         {
+            Room[] open;
+            lock (rooms)
+            {
+                open = rooms.ToArray();
+                rooms.Clear();
+            }
             try
             {
-                Room room = Volatile.Read(ref current);
-                if (room != null)
+                foreach (Room room in open)
                 {
-                    room.Guarded(room.Leave);
+                    Volatile.Write(ref room.disposed, 1);
+                    NativeMethods.mmn_set_event_handler(room.handle, null, IntPtr.Zero, null);
+                }
+                // All at once: they take the time of one.
+                foreach (Room room in open)
+                {
+                    NativeMethods.mmn_leave(room.handle);
+                }
+                foreach (Room room in open)
+                {
+                    NativeMethods.mmn_close(room.handle);
+                    room.EndDials();
                 }
                 if (Volatile.Read(ref logsRegistered) > 0)
                 {
-                    NativeMethods.RegisterLogCallback(LogLevel.Off, null, IntPtr.Zero, null);
+                    NativeMethods.mmn_set_log(LogLevel.Off, null, IntPtr.Zero, null);
                 }
             }
             catch (Exception)
             {
                 // The process or the domain ends: no code is left to notify.
-            }
-        }
-
-        // Unloaded inside a handler, where leaving is refused: the room stays, but calls no handler.
-        private void Leave()
-        {
-            try
-            {
-                Dispose();
-            }
-            catch (NetworkException)
-            {
-                NativeMethods.RegisterEventHandler(null, IntPtr.Zero, null);
-                NativeMethods.RegisterReceiveCallback(null);
-                NativeMethods.RegisterLeaderChangedCallback(null);
-                NativeMethods.RegisterLeadershipCallback(null);
-                NativeMethods.RegisterPeerStatusCallback(null);
-                NativeMethods.RegisterConnectionResultCallback(null);
             }
         }
 
@@ -1404,53 +1008,97 @@ namespace MetaMystia.Network
         {
             if (text == IntPtr.Zero)
             {
-                throw LastError(NativeMethods.GetLastErrorCode());
+                throw LastError(NativeMethods.mmn_last_error_code());
             }
             return Utf8.FromNative(text);
         }
 
         private static NetworkException LastError(int code)
         {
-            return new NetworkException(code, Utf8.FromNative(NativeMethods.GetLastErrorMessage()));
+            return new NetworkException(code, Names.InCSharp(Utf8.FromNative(NativeMethods.mmn_last_error_message())));
         }
     }
 
-    // System.Collections.Generic.Queue: in Mono it is in mscorlib, elsewhere in System. An assembly that Mono's compiler made with it would
-    // not load in .NET.
-    internal sealed class ActionQueue
+    // The library's sentences name functions and constants as its header does.
+    internal static class Names
     {
-        private Action[] actions = new Action[16]; // a power of two
-        private int first;
+        private const string Function = "mmn_", Event = "MMN_EVENT_";
 
-        internal int Count { get; private set; }
-
-        internal void Enqueue(Action action)
+        // Names that are not the same words.
+        private static readonly Dictionary<string, string> Others = new Dictionary<string, string>
         {
-            if (Count == actions.Length)
+            { "mmn_open", "Room.Join" }, { "mmn_close", "Dispose" }, { "mmn_send", "SendTo" }, { "mmn_broadcast_as_leader", "SendFromLeader" },
+            { "mmn_set_event_handler", "a subscription" }, { "mmn_set_log_stderr", "EnableLogging" }, { "mmn_describe_error", "Describe" },
+            { "mmn_last_error_message", "the exception's message" }, { "mmn_local_id", "PeerId" }, { "mmn_peer_count", "Peers" },
+            { "mmn_peer_address", "AddressOf" }, { "mmn_peer_index", "IndexOf" }, { "mmn_peer_id", "PeerAt" },
+            { "mmn_peer_rtt_ms", "RoundTripMs" }, { "mmn_peer_status", "StatusOf" }, { "mmn_peer_fingerprint", "FingerprintOf" },
+            { "mmn_local_fingerprint", "IdentityFingerprint" }, { "mmn_set_auto_reconnect", "AutoReconnect" },
+            { "mmn_set_join_requests", "EnableJoinRequests" }, { "mmn_set_eligible", "SetLeaderEligible" },
+            { "mmn_set_priority", "SetElectionPriority" }, { "mmn_strategy", "ElectionStrategy" },
+            { "mmn_set_gossip_windows", "GossipWindows" }, { "mmn_member_state", "StateOf" }, { "mmn_set_centralized", "Centralized" },
+            { "mmn_set_auto_forward", "CentralizedAutoForward" }, { "mmn_auto_forward", "CentralizedAutoForward" },
+            { "mmn_peer_stats", "StatsOf" }, { "mmn_room_stats", "Stats" }, { "mmn_is_announced", "IsDiscovering" },
+            { "MMN_DISPATCH_POLL", "Poll" }, { "MMN_SEND_PARTIAL", "BroadcastPartial" }, { "MMN_KICK_BAN", "a ban" },
+            { "InitializeNetwork", "Room.Join" }, { "ShutdownNetwork", "Dispose" }, { "PollEvents", "Poll" }, { "ConnectToPeer", "Connect" },
+            { "DisconnectPeer", "Disconnect" }, { "UnbanPeer", "Unban" }, { "GetPeerList", "Peers" }, { "GetCurrentLeader", "Leader" },
+            { "GetMaxDatagramSize", "MaxDatagramSize" }, { "SendToPeer", "SendTo" }, { "SetCentralizedMode", "Centralized" },
+        };
+
+        internal static string InCSharp(string text)
+        {
+            if (text == null)
             {
-                Action[] longer = new Action[2 * Count];
-                Array.Copy(actions, first, longer, 0, Count - first);
-                Array.Copy(actions, 0, longer, Count - first, first);
-                actions = longer;
-                first = 0;
+                return null;
             }
-            actions[(first + Count) & (actions.Length - 1)] = action;
-            Count++;
+            StringBuilder result = new StringBuilder();
+            bool quoted = false; // ids and addresses are not names
+            for (int at = 0; at < text.Length;)
+            {
+                int start = at;
+                while (at < text.Length && (char.IsLetterOrDigit(text[at]) || text[at] == '_'))
+                {
+                    at++;
+                }
+                if (at > start)
+                {
+                    string word = text.Substring(start, at - start);
+                    result.Append(quoted ? word : InCSharpOf(word));
+                    continue;
+                }
+                quoted ^= text[at] == '"';
+                result.Append(text[at++]);
+            }
+            return result.ToString();
         }
 
-        internal Action Dequeue()
+        private static string InCSharpOf(string word)
         {
-            Action action = actions[first];
-            actions[first] = null;
-            first = (first + 1) & (actions.Length - 1);
-            Count--;
-            return action;
+            string other;
+            if (Others.TryGetValue(word, out other))
+            {
+                return other;
+            }
+            foreach (string prefix in new[] { Function, Event })
+            {
+                if (word.StartsWith(prefix, StringComparison.Ordinal))
+                {
+                    return Pascal(word.Substring(prefix.Length));
+                }
+            }
+            return word;
         }
 
-        internal void Clear()
+        private static string Pascal(string name)
         {
-            Array.Clear(actions, 0, actions.Length);
-            first = Count = 0;
+            StringBuilder result = new StringBuilder();
+            foreach (string word in name.Split('_'))
+            {
+                if (word.Length > 0)
+                {
+                    result.Append(char.ToUpperInvariant(word[0])).Append(word.Substring(1).ToLowerInvariant());
+                }
+            }
+            return result.ToString();
         }
     }
 }

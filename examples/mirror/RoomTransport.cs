@@ -13,7 +13,7 @@ using Debug = UnityEngine.Debug;
 /// </summary>
 /// <remarks>
 /// The room outlives Mirror's clients and servers: <see cref="ServerStop"/> and <see cref="ClientDisconnect"/> stay in it, and
-/// <see cref="Shutdown"/> leaves. The library holds one room per process, so that there is one transport per process.
+/// <see cref="Shutdown"/> leaves. Each transport has a room of its own.
 /// </remarks>
 public class RoomTransport : Transport
 {
@@ -330,7 +330,7 @@ public class RoomTransport : Transport
     }
 
     /// <summary>
-    /// The id of the client's member. It serves better than an address: it is bound to a key, and <see cref="Room.Kick"/> bans both.
+    /// The id of the client's member. It serves better than an address: it is bound to a key, and <see cref="Room.Kick"/> with a ban keeps both out.
     /// </summary>
     public override string ServerGetClientAddress(int connectionId)
     {
@@ -434,9 +434,9 @@ public class RoomTransport : Transport
     {
         RoomOptions options = new RoomOptions();
         options.Settings.BindPort = bindPort;
-        options.Settings.Config.AutoElectionEnabled = campaigns ? (byte)1 : (byte)0;
+        options.Settings.AutoElection = campaigns ? 1u : 0u;
         // The first host is set, so that it leads at once; after it, the room elects.
-        options.Settings.Config.ManualOverrideRecovery = ManualOverrideRecovery.AutoElect;
+        options.Settings.ManualOverrideRecovery = ManualOverrideRecovery.AutoElect;
         if (!string.IsNullOrEmpty(password))
         {
             options.Secret = System.Text.Encoding.UTF8.GetBytes(password);

@@ -125,7 +125,7 @@ def the_nuget_package_has_its_parts():
         copied = copied_natives(package)
         assert copied == {"meta_mystia_network.dll", LIBRARY}, copied
         documented = xml.parse(package / "lib" / "netstandard2.0" / "MetaMystiaNetwork.xml").find(".//member[@name='T:MetaMystia.Network.Room']")
-        assert "one room per process" in "".join(documented.itertext())
+        assert "several rooms at a time" in "".join(documented.itertext())
 
 
 def the_project_file_agrees_with_the_package():
@@ -311,6 +311,11 @@ def bepinex_game(place, compile):
 # ---------------------------------------------------------------- stories: Room.LoadNative
 
 
+# Libraries that are too old, in C: the functions that they have.
+OLD = {
+    "older": 'unsigned mmn_abi_version(void) { return 7; } const char *mmn_library_version(void) { return "0.0.7"; }',
+    "oldest": "unsigned GetAbiVersion(void) { return 5; }",
+}
 LOADS = ("folder", "file", "loaded", "beside", "missed", "refused", "threads")
 
 
@@ -320,6 +325,29 @@ def a_library_is_loaded_from_a_path_under_mono():
 
 def a_library_is_loaded_from_a_path_under_coreclr(runtime=LINUX):
     load_native(lambda folder, compile: [*runtime.command, compile(coreclr, folder / "LoadNative.dll")], runtime)
+
+
+def a_library_of_another_version_is_named_under_mono():
+    old_libraries(mcs, "LoadNative.exe", ["mono"])
+
+
+def a_library_of_another_version_is_named_under_coreclr():
+    old_libraries(coreclr, "LoadNative.dll", LINUX.command)
+
+
+def old_libraries(compiler, name, command):
+    sources = [ROOT / "bindings" / "csharp" / "tests" / "LoadNative.cs", *sorted((ROOT / "bindings" / "csharp").glob("*.cs"))]
+    with tempfile.TemporaryDirectory() as path:
+        program = Path(path) / name
+        compiler(program, sources, [])
+        for story, functions in OLD.items():
+            folder = Path(path) / story
+            folder.mkdir()
+            source = folder / "old.c"
+            source.write_text(functions + "\n", "utf-8")
+            call(["gcc", "-shared", "-fPIC", "-o", folder / LIBRARY, source])
+            done = call([*command, program, story, folder, folder], {})
+            assert done.splitlines()[-1:] == ["ok"], done
 
 
 def load_native(command_in, runtime=LINUX):

@@ -17,4 +17,6 @@ stories! { play, "packages_csharp.py":
     a_plugin_with_the_bepinex_package_plays_under_coreclr
     a_library_is_loaded_from_a_path_under_mono
     a_library_is_loaded_from_a_path_under_coreclr
+    a_library_of_another_version_is_named_under_mono
+    a_library_of_another_version_is_named_under_coreclr
 }

@@ -48,12 +48,13 @@ fn c() {
 fn cpp() {
     let program = compile_cpp("bindings/cpp/tests/survive.cpp", "survive_cpp", &[]);
     let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["reload", "exceptions", "fork", "seeded", "etcd", "poll"]);
+    tests.extend(["reload", "rooms", "hold", "closed", "destroyed", "version"]);
+    tests.extend(["exceptions", "fork", "seeded", "etcd", "poll"]);
     survives(Command::new(program).args(&tests), &tests);
 }
 
 const CSHARP: [&str; 1] = ["bindings/csharp/tests/Survive.cs"];
-const CSHARP_TESTS: [&str; 12] = [
+const CSHARP_TESTS: [&str; 13] = [
     "unregister",
     "shutdown",
     "restart",
@@ -62,6 +63,7 @@ const CSHARP_TESTS: [&str; 12] = [
     "queue",
     "messages",
     "dials",
+    "rooms",
     "seeded",
     "etcd",
     "poll",
@@ -91,8 +93,8 @@ const RELOADED: [&str; 7] = [
     "SetLog, without a room",
     "SetLog, thread",
     "Happened, poll",
-    "ConnectionResult, queue",
-    "DataReceived, queue",
+    "ConnectionResult, two rooms",
+    "DataReceived, two rooms",
     "ConnectAsync, poll",
     "everything, thread",
 ];
@@ -114,6 +116,15 @@ fn csharp_scripts_are_reloaded_under_coreclr() {
 fn python() {
     let program = root().join("bindings/python/tests/survive.py");
     let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["exceptions", "poll", "seeded", "etcd", "layout"]);
+    tests.extend([
+        "exceptions",
+        "rooms",
+        "late",
+        "ranges",
+        "poll",
+        "seeded",
+        "etcd",
+        "layout",
+    ]);
     survives(Command::new("python3").arg(program).args(&tests), &tests);
 }

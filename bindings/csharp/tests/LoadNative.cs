@@ -31,6 +31,8 @@ internal static class LoadNativeTest
                 case "beside": NotTheOneBeside(); break;
                 case "missed": AfterAMiss(); break;
                 case "refused": Refused(); break;
+                case "older": OfAnotherVersion(); break;
+                case "oldest": OfAnotherAge(); break;
                 case "threads": Threads(); break;
                 default: throw new ArgumentException(arguments[0]);
             }
@@ -112,19 +114,45 @@ internal static class LoadNativeTest
         }
     }
 
-    // A native call found no library. CoreCLR searches again; Mono remembers the functions that it did not find.
+    // A call found no library, and names the places; then one for another processor, and names that.
     private static void AfterAMiss()
     {
-        Throws<DllNotFoundException>(Works);
+        string beside = Path.Combine(AppDomain.CurrentDomain.BaseDirectory, Path.GetFileName(file));
+        Throws<DllNotFoundException>(Works, beside + ": no such file", "Room.LoadNative");
+        Throws<DllNotFoundException>(() => Room.EnableLogging(true), beside + ": no such file");
+        string foreign = Foreign(Path.Combine(folder, "foreign"));
+        Throws<DllNotFoundException>(() => Room.LoadNative(foreign), foreign, "does not load", "on x86 (32-bit), and this process is");
         Room.LoadNative(folder);
-        if (Type.GetType("Mono.Runtime") == null)
-        {
-            Works();
-        }
-        else
-        {
-            Throws<DllNotFoundException>(Works);
-        }
+        Works();
+    }
+
+    // A copy of the library whose header names a 32-bit processor.
+    private static string Foreign(string place)
+    {
+        Directory.CreateDirectory(place);
+        byte[] bytes = File.ReadAllBytes(file);
+        bool windows = Path.DirectorySeparatorChar == '\\';
+        int at = windows ? BitConverter.ToInt32(bytes, 0x3c) + 4 : 18;
+        bytes[at] = windows ? (byte)0x4c : (byte)3;
+        bytes[at + 1] = windows ? (byte)1 : (byte)0;
+        string foreign = Path.Combine(place, Path.GetFileName(file));
+        File.WriteAllBytes(foreign, bytes);
+        return foreign;
+    }
+
+    // FOLDER has a library with an older ABI.
+    private static void OfAnotherVersion()
+    {
+        string needed = "needs ABI version " + NativeMethods.AbiVersion + " or newer";
+        Throws<DllNotFoundException>(() => Room.LoadNative(folder), folder, "has ABI version 7 (library 0.0.7)", needed);
+        Throws<EntryPointNotFoundException>(Works, folder, "has ABI version 7 (library 0.0.7)", needed);
+    }
+
+    // ... or one from before its functions had their names.
+    private static void OfAnotherAge()
+    {
+        string needed = "needs ABI version " + NativeMethods.AbiVersion + " or newer";
+        Throws<DllNotFoundException>(() => Room.LoadNative(folder), folder, "has ABI version 5,", needed);
     }
 
     private static void Refused()

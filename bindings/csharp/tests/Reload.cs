@@ -26,32 +26,32 @@ public sealed class Scripts : MarshalByRefObject
         return null;
     }
 
-    // Registers, and keeps no reference.
-    public void Register(string what, string how, string session)
-    {
-        Join(what, how, session);
-        Collect();
-    }
-
-    [MethodImpl(MethodImplOptions.NoInlining)]
-    private static void Join(string what, string how, string session)
+    // Registers, and keeps no reference. Returns the numbers of the rooms.
+    public ulong[] Register(string what, string how, string session)
     {
         bool all = what == "everything";
         if (all || what == "SetLog")
         {
             Room.SetLog(LogLevel.Trace, (level, text) => Interlocked.Increment(ref ran));
         }
-        if (how == "without a room")
+        ulong[] handles = new ulong[how == "without a room" ? 0 : how == "two rooms" ? 2 : 1];
+        for (int index = 0; index < handles.Length; index++)
         {
-            return;
+            handles[index] = Join(what, how == "poll" || index == 1, session, index == 0 ? "scripts" : "scripts-2");
         }
+        Collect();
+        return handles;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static ulong Join(string what, bool poll, string session, string id)
+    {
+        bool all = what == "everything";
         RoomOptions options = new RoomOptions();
-        options.Poll = how == "poll";
+        options.Poll = poll;
         options.BindAddress = "127.0.0.1";
         options.Settings.DiscoveryMode = 0;
-        Room room = how == "queue"
-            ? Room.Enter(true, () => NativeMethods.InitializeNetwork(Utf8.ToNative("scripts"), Utf8.ToNative(session)))
-            : Room.Join("scripts", session, options);
+        Room room = Room.Join(id, session, options);
         if (all || what == "Happened")
         {
             room.Happened += e => Interlocked.Increment(ref ran);
@@ -89,6 +89,7 @@ public sealed class Scripts : MarshalByRefObject
             room.ConnectionResult += result => Interlocked.Increment(ref ran);
         }
         room.HandlerFailed += exception => Console.Error.WriteLine("a handler failed: " + exception);
+        return room.Handle;
     }
 
     public int Ran()
@@ -116,7 +117,7 @@ internal static class Reload
 
     // Raw and static: calls after the scripts are gone arrive on this side.
     private static readonly EventCallback Event = (userData, networkEvent) => Interlocked.Increment(ref came);
-    private static readonly LogCallback Log = (userData, level, message) => Interlocked.Increment(ref came);
+    private static readonly MmnLogCallback Log = (userData, room, level, message) => Interlocked.Increment(ref came);
 
     private static bool OnMono
     {
@@ -137,7 +138,7 @@ internal static class Reload
             };
             foreach (string what in registrations)
             {
-                foreach (string how in new[] { "thread", "poll", "queue", "without a room" })
+                foreach (string how in new[] { "thread", "poll", "two rooms", "without a room" })
                 {
                     if (how != "without a room" || what == "SetLog")
                     {
@@ -194,7 +195,7 @@ internal static class Reload
     {
         if (!holds)
         {
-            throw new InvalidOperationException(text + "; last error: " + Utf8.FromNative(NativeMethods.GetLastErrorMessage()));
+            throw new InvalidOperationException(text + "; last error: " + Utf8.FromNative(NativeMethods.mmn_last_error_message()));
         }
     }
 
@@ -218,9 +219,10 @@ internal static class Reload
     {
         for (int round = 0; round < 2; round++)
         {
-            WeakReference unloaded = RegisterAndUnload(what, how);
+            ulong[] rooms;
+            WeakReference unloaded = RegisterAndUnload(what, how, out rooms);
             Scripts.Collect();
-            Must(NativeMethods.IsNetworkInitialized() == 0, "the room of the scripts is still open");
+            Must(Array.TrueForAll(rooms, room => NativeMethods.mmn_is_open(room) == 0), "a room of the scripts is still open");
             Fire();
             for (int i = 0; unloaded != null && unloaded.IsAlive; i++)
             {
@@ -232,56 +234,61 @@ internal static class Reload
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private static WeakReference RegisterAndUnload(string what, string how)
+    private static WeakReference RegisterAndUnload(string what, string how, out ulong[] rooms)
     {
         using (Host host = new Host())
         {
-            host.Register(what, how, Session());
-            bool hasRoom = how != "without a room";
-            Must(NativeMethods.IsNetworkInitialized() == (hasRoom ? 1 : 0), "a room or none");
-            if (hasRoom)
+            rooms = host.Register(what, how, Session());
+            Must(Array.TrueForAll(rooms, room => NativeMethods.mmn_is_open(room) == 1), "a room of the scripts is not open");
+            if (rooms.Length > 0)
             {
                 // Events continue while the scripts are unloaded: messages, a leader, log lines. They come from this side, as
                 // the library does.
-                Send(100);
-                if (how == "thread" && what != "PeerStatusChanged" && what != "ConnectionResult")
+                Send(rooms, 100);
+                if (how != "poll" && what != "PeerStatusChanged" && what != "ConnectionResult")
                 {
                     Until(() => host.Ran() > 0, "nothing reaches " + what);
                 }
-                Send(100);
+                Send(rooms, 100);
             }
             return host.Unload();
         }
     }
 
-    private static void Send(int count)
+    private static void Send(ulong[] rooms, int count)
     {
-        byte[] self = Utf8.ToNative("scripts");
-        NativeMethods.SetLeader(self);
-        for (int i = 0; i < count; i++)
+        MmnSendOptions options = new MmnSendOptions();
+        options.StructSize = (uint)System.Runtime.InteropServices.Marshal.SizeOf(typeof(MmnSendOptions));
+        foreach (ulong room in rooms)
         {
-            NativeMethods.SendToPeer(self, new byte[8], 8, Room.FirstUserType, 0);
+            byte[] self = Utf8.ToNative(Utf8.FromNative(NativeMethods.mmn_local_id(room)));
+            NativeMethods.mmn_set_leader(room, self);
+            for (int i = 0; i < count; i++)
+            {
+                NativeMethods.mmn_send(room, self, new byte[8], 8, Room.FirstUserType, ref options);
+            }
+            NativeMethods.mmn_connect(room, Utf8.ToNative("127.0.0.1:9"));
         }
-        NativeMethods.ConnectToPeer(Utf8.ToNative("127.0.0.1:9"));
     }
 
     // A room on this side: a callback of the scripts that the library still had would be called now.
     private static void Fire()
     {
         came = 0;
-        OpenHere();
-        Send(10);
+        ulong room = OpenHere(Event);
+        Send(new[] { room }, 10);
         Until(() => Volatile.Read(ref came) > 3, "no events on this side");
-        Must(NativeMethods.ShutdownNetwork() == 0, "ShutdownNetwork");
+        Must(NativeMethods.mmn_close(room) == 0, "mmn_close");
     }
 
-    private static void OpenHere()
+    private static ulong OpenHere(EventCallback handler)
     {
-        Must(NativeMethods.RegisterEventHandler(Event, IntPtr.Zero, null) == 0, "RegisterEventHandler");
-        NetworkOptions options = NetworkOptions.Default();
+        MmnOptions options = MmnOptions.Default();
         options.DiscoveryMode = 0;
-        Must(NativeMethods.InitializeNetworkWithOptions(Utf8.ToNative("scripts"), Utf8.ToNative(Session()), ref options) == 0,
-            "InitializeNetworkWithOptions");
+        options.OnEvent = handler;
+        ulong room = 0;
+        Must(NativeMethods.mmn_open(Utf8.ToNative("scripts"), Utf8.ToNative(Session()), ref options, ref room) == 0, "mmn_open");
+        return room;
     }
 
     // Of two domains that listen to the log, the one that is unloaded leaves the other's callback in place.
@@ -291,16 +298,15 @@ internal static class Reload
         {
             first.Register("SetLog", "without a room", Session());
             came = 0;
-            Must(NativeMethods.RegisterLogCallback(LogLevel.Trace, Log, IntPtr.Zero, null) == 0, "RegisterLogCallback");
+            Must(NativeMethods.mmn_set_log(LogLevel.Trace, Log, IntPtr.Zero, null) == 0, "mmn_set_log");
             first.Unload();
         }
-        OpenHere();
-        Must(NativeMethods.RegisterEventHandler(null, IntPtr.Zero, null) == 0, "RegisterEventHandler");
+        ulong room = OpenHere(null);
         came = 0;
-        Send(1);
+        Send(new[] { room }, 1);
         Until(() => Volatile.Read(ref came) > 0, "this side's log is gone with the scripts");
-        Must(NativeMethods.ShutdownNetwork() == 0, "ShutdownNetwork");
-        Must(NativeMethods.RegisterLogCallback(LogLevel.Off, null, IntPtr.Zero, null) == 0, "RegisterLogCallback");
+        Must(NativeMethods.mmn_close(room) == 0, "mmn_close");
+        Must(NativeMethods.mmn_set_log(LogLevel.Off, null, IntPtr.Zero, null) == 0, "mmn_set_log");
     }
 
     // Container of the scripts: an AppDomain on Mono, an AssemblyLoadContext on CoreCLR. Mono's class library has no type for
@@ -327,16 +333,9 @@ internal static class Reload
             contextScripts = Activator.CreateInstance(assembly.GetType(typeof(Scripts).FullName));
         }
 
-        public void Register(string what, string how, string session)
+        public ulong[] Register(string what, string how, string session)
         {
-            if (scripts != null)
-            {
-                scripts.Register(what, how, session);
-            }
-            else
-            {
-                Call("Register", what, how, session);
-            }
+            return scripts != null ? scripts.Register(what, how, session) : (ulong[])Call("Register", what, how, session);
         }
 
         public int Ran()

@@ -4,7 +4,7 @@
 //   mcs -langversion:7 -out:Survive.exe bindings/csharp/tests/Survive.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Survive.exe [--rounds N] [NAME...]
 //
-// NAME: unregister, shutdown, restart, reentry, exceptions, queue, messages, dials, seeded, etcd (default: all); poll, which starts
+// NAME: unregister, shutdown, restart, reentry, exceptions, queue, messages, dials, rooms, seeded, etcd (default: all); poll, which starts
 // the command MMN_GUEST; and layout, which compares the structs with the lines "struct.field offset" of the file MMN_LAYOUT.
 // --rounds: number of shutdowns in `shutdown` (20).
 
@@ -61,6 +61,7 @@ internal static class Survive
             Run(names, "queue", Queued);
             Run(names, "messages", Messages);
             Run(names, "dials", Dials);
+            Run(names, "rooms", Rooms);
             Run(names, "seeded", Seeded);
             Run(names, "etcd", ByEtcd);
             if (names.Contains("poll"))
@@ -124,7 +125,7 @@ internal static class Survive
         watch.Start();
     }
 
-    // ---------------------------------------------------------------- unregister, with the raw functions
+    // ---------------------------------------------------------------- unregister, with the raw function
 
     private static int turn; // 0 or 1: which of the two functions of a kind may run; -1: none
     private static readonly AutoResetEvent Arrived = new AutoResetEvent(false);
@@ -138,20 +139,11 @@ internal static class Survive
         Arrived.Set();
     }
 
-    // Two functions per kind take turns, so that an event that reaches the inactive one is noticed at once and also much later.
-    // Static, because the library holds them and the garbage collector does not see that.
-    private static readonly ReceiveCallback[] Receive =
-    {
-        (peer, data, length, type, flags) => Ran(0),
-        (peer, data, length, type, flags) => Ran(1),
-    };
-    private static readonly LeaderChangedCallback[] Leader = { leader => Ran(0), leader => Ran(1) };
-    private static readonly PeerStatusCallback[] Status = { (peer, status) => Ran(0), (peer, status) => Ran(1) };
-    private static readonly ConnectionResultCallback[] Result =
-    {
-        (address, success, code) => Ran(0),
-        (address, success, code) => Ran(1),
-    };
+    // Two functions take turns, so that an event that reaches the inactive one is noticed at once and also much later. Static, because
+    // the library holds them and the garbage collector does not see that.
+    private static readonly EventCallback[] Handlers = { (userData, e) => Ran(0), (userData, e) => Ran(1) };
+    private static int handed, dropped;
+    private static readonly DropCallback Drop = userData => Interlocked.Increment(ref dropped);
 
     private static void Unregister()
     {
@@ -160,41 +152,26 @@ internal static class Survive
         {
             room.Connect(partner.Address);
             WaitForCompany(room);
-            Func<int, int>[] kinds =
+            for (int round = 0; round < UnregisterRounds; round++)
             {
-                which => NativeMethods.RegisterReceiveCallback(which < 0 ? null : Receive[which]),
-                which => NativeMethods.RegisterLeaderChangedCallback(which < 0 ? null : Leader[which]),
-                which => NativeMethods.RegisterPeerStatusCallback(which < 0 ? null : Status[which]),
-                which => NativeMethods.RegisterConnectionResultCallback(which < 0 ? null : Result[which]),
-            };
-            for (int kind = 0; kind < kinds.Length; kind++)
-            {
-                for (int round = 0; round < UnregisterRounds; round++)
+                Arrived.Reset();
+                Volatile.Write(ref turn, round % 2);
+                Must(NativeMethods.mmn_set_event_handler(room.Handle, Handlers[round % 2], IntPtr.Zero, Drop) == 0, "register");
+                handed++;
+                // Every fourth round at once, else as soon as events arrive: messages by themselves, and the present state.
+                if (round % 4 != 3)
                 {
-                    Arrived.Reset();
-                    Volatile.Write(ref turn, round % 2);
-                    Must(kinds[kind](round % 2) == 0, "register");
-                    if (kind == 3)
-                    {
-                        // Messages arrive by themselves, and every new function receives the present state; connection results need
-                        // a call.
-                        room.Connect(partner.Address);
-                        room.Connect(partner.Address);
-                    }
-                    // Every fourth round at once, else as soon as events arrive.
-                    if (round % 4 != 3)
-                    {
-                        Must(Arrived.WaitOne(EventMs), "no event of kind " + kind + " in time");
-                    }
-                    Must(kinds[kind](-1) == 0, "unregister");
-                    Volatile.Write(ref turn, -1);
-                    NoViolation();
+                    Must(Arrived.WaitOne(EventMs), "no event in time");
                 }
+                Must(NativeMethods.mmn_set_event_handler(room.Handle, null, IntPtr.Zero, null) == 0, "unregister");
+                Volatile.Write(ref turn, -1);
+                Must(Volatile.Read(ref dropped) == handed, dropped + " of " + handed + " are dropped");
+                NoViolation();
             }
         }
     }
 
-    // ---------------------------------------------------------------- shutdown, with raw callbacks: Room would hide a late call
+    // ---------------------------------------------------------------- shutdown, with a raw handler: Room would hide a late call
 
     private static int open;
     private static int received;
@@ -208,17 +185,14 @@ internal static class Survive
         }
     }
 
-    private static readonly ReceiveCallback OpenReceive = (peer, data, length, type, flags) =>
+    private static readonly EventCallback OpenEvent = (userData, e) =>
     {
         MustBeOpen();
-        if (++received == 20)
+        if (NetworkEvent.At(e).Kind == EventKind.Message && ++received == 20)
         {
             Flowing.Set();
         }
     };
-    private static readonly LeaderChangedCallback OpenLeader = leader => MustBeOpen();
-    private static readonly PeerStatusCallback OpenStatus = (peer, status) => MustBeOpen();
-    private static readonly ConnectionResultCallback OpenResult = (address, success, code) => MustBeOpen();
 
     private static void Shutdown(int rounds)
     {
@@ -230,10 +204,7 @@ internal static class Survive
                 Flowing.Reset();
                 Volatile.Write(ref open, 1);
                 Room room = Room.Join("main-" + round, partner.Session);
-                Must(NativeMethods.RegisterReceiveCallback(OpenReceive) == 0, "RegisterReceiveCallback");
-                Must(NativeMethods.RegisterLeaderChangedCallback(OpenLeader) == 0, "RegisterLeaderChangedCallback");
-                Must(NativeMethods.RegisterPeerStatusCallback(OpenStatus) == 0, "RegisterPeerStatusCallback");
-                Must(NativeMethods.RegisterConnectionResultCallback(OpenResult) == 0, "RegisterConnectionResultCallback");
+                Must(NativeMethods.mmn_set_event_handler(room.Handle, OpenEvent, IntPtr.Zero, null) == 0, "mmn_set_event_handler");
                 room.Connect(partner.Address);
                 Must(Flowing.WaitOne(EventMs), "no messages in time");
                 for (int i = 0; i < 8; i++)
@@ -246,7 +217,7 @@ internal static class Survive
                 // Time for a late callback to show itself.
                 Thread.Sleep(2);
                 NoViolation();
-                Must(NativeMethods.IsNetworkInitialized() == 0, "still initialized after Dispose");
+                Must(!room.IsOpen, "still open after Dispose");
             }
         }
     }
@@ -341,28 +312,33 @@ internal static class Survive
             {
                 Must(done[kind].WaitOne(EventMs), "no event of kind " + kind + " in time");
             }
+            Must(Inner.Count == 4, Inner.Count + " rooms were opened in handlers");
+            Inner.ForEach(inner => inner.Dispose());
+            Inner.Clear();
         }
     }
 
-    private static readonly ReceiveCallback IgnoreMessage = (peer, data, length, type, flags) => { };
-    private static readonly LeaderChangedCallback IgnoreLeader = leader => { };
-    private static readonly PeerStatusCallback IgnoreStatus = (peer, status) => { };
-    private static readonly ConnectionResultCallback IgnoreResult = (address, success, code) => { };
+    private static readonly EventCallback Ignore = (userData, e) => { };
+    private static readonly List<Room> Inner = new List<Room>(); // opened in handlers
 
     private static void CallEverything(Room room, Partner partner)
     {
         Must(CodeOf(room.Dispose) == ErrorCode.WouldDeadlock, "Dispose in a handler is not -15");
-        Must(NativeMethods.GetLastErrorCode() == ErrorCode.WouldDeadlock, "the last error is not -15");
-        Must(NativeMethods.IsNetworkInitialized() == 1, "not initialized any more");
-        Must(CodeOf(() => Room.Join("again", "session")) == ErrorCode.AlreadyInitialized, "InitializeNetwork is not -2");
-        Must(CodeOf(() => Room.Join("again", "session", NetworkConfig.Default())) == ErrorCode.AlreadyInitialized,
-            "InitializeNetworkWithConfig is not -2");
+        Must(NativeMethods.mmn_last_error_code() == ErrorCode.WouldDeadlock, "the last error is not -15");
+        Must(room.IsOpen, "not open any more");
+        // Another room may be opened here, and begin to leave.
+        Room inner = Room.Join("again", "survive-inner-" + Inner.Count);
+        Inner.Add(inner);
+        Must(inner.IsOpen && inner.Handle != room.Handle && inner.PeerId == "again", "the other room");
+        Must(CodeOf(inner.Dispose) == ErrorCode.WouldDeadlock, "Dispose of another room in a handler is not -15");
+        inner.Leave();
+        Must(!inner.IsOpen && CodeOf(inner.Leave) == ErrorCode.NotInitialized, "a room that leaves is open");
         room.Connect(partner.Address);
         room.Disconnect("unknown");
         Must(room.LocalAddress.Length > 0, "no address");
         Must(room.PeerId == "main", "another peer id");
         Must(room.SessionId == partner.Session, "another session id");
-        Must(NativeMethods.GetPeerCount() >= 0, "GetPeerCount");
+        Must(NativeMethods.mmn_peer_count(room.Handle) >= 0, "mmn_peer_count");
         Must(room.Peers != null, "Peers");
         room.RoundTripMs("partner");
         Must(room.StatusOf("unknown") == PeerStatus.Unknown, "a status of an unknown peer");
@@ -377,23 +353,16 @@ internal static class Survive
         code = CodeOf(() => room.SendFromLeader(new byte[8]));
         Must(code == 0 || code == ErrorCode.NotLeader, "SendFromLeader: " + code);
         Room.EnableLogging(false);
-        Must(NativeMethods.GetAbiVersion() >= 1, "GetAbiVersion");
-        Must(Utf8.FromNative(NativeMethods.GetLibraryVersion()).Length > 0, "GetLibraryVersion");
+        Must(NativeMethods.mmn_abi_version() >= NativeMethods.AbiVersion, "mmn_abi_version");
+        Must(Utf8.FromNative(NativeMethods.mmn_library_version()).Length > 0, "mmn_library_version");
         Must(Room.Describe(ErrorCode.WouldDeadlock).Length > 0, "DescribeError");
-        // Room never unregisters, so this is done beneath it. Then Room's own functions, which are not public, are registered
-        // again, because the handlers of the other kinds have yet to run.
-        Must(NativeMethods.RegisterReceiveCallback(null) == 0, "RegisterReceiveCallback");
-        Must(NativeMethods.RegisterLeaderChangedCallback(null) == 0, "RegisterLeaderChangedCallback");
-        Must(NativeMethods.RegisterPeerStatusCallback(null) == 0, "RegisterPeerStatusCallback");
-        Must(NativeMethods.RegisterConnectionResultCallback(null) == 0, "RegisterConnectionResultCallback");
-        Must(NativeMethods.RegisterReceiveCallback(IgnoreMessage) == 0, "RegisterReceiveCallback");
-        Must(NativeMethods.RegisterLeaderChangedCallback(IgnoreLeader) == 0, "RegisterLeaderChangedCallback");
-        Must(NativeMethods.RegisterPeerStatusCallback(IgnoreStatus) == 0, "RegisterPeerStatusCallback");
-        Must(NativeMethods.RegisterConnectionResultCallback(IgnoreResult) == 0, "RegisterConnectionResultCallback");
-        Must(NativeMethods.RegisterLeaderChangedCallback(Thunk<LeaderChangedCallback>("LeaderChangedThunk")) == 0, "register");
-        Must(NativeMethods.RegisterPeerStatusCallback(Thunk<PeerStatusCallback>("PeerStatusThunk")) == 0, "register");
-        Must(NativeMethods.RegisterConnectionResultCallback(Thunk<ConnectionResultCallback>("ConnectionResultThunk")) == 0, "register");
-        Must(NativeMethods.RegisterReceiveCallback(Thunk<ReceiveCallback>("ReceiveThunk")) == 0, "register");
+        // Room never unregisters, so this is done beneath it. Then Room's own function, which is not public, is registered again, because
+        // the handlers of the other kinds have yet to run.
+        Must(NativeMethods.mmn_set_event_handler(room.Handle, null, IntPtr.Zero, null) == 0, "unregister");
+        Must(NativeMethods.mmn_set_event_handler(room.Handle, Ignore, IntPtr.Zero, null) == 0, "register");
+        IntPtr self = GCHandle.ToIntPtr(GCHandle.Alloc(room));
+        Must(NativeMethods.mmn_set_event_handler(room.Handle, Thunk<EventCallback>("EventThunk"), self, Thunk<DropCallback>("DropThunk")) == 0,
+            "register Room's own");
     }
 
     private static T Thunk<T>(string field)
@@ -420,7 +389,7 @@ internal static class Survive
                 throw new InvalidOperationException("from a handler");
             };
             room.SendTo("mäin", Encoding.UTF8.GetBytes("grüße 🍵"), 0x0123);
-            room.SendTo("mäin", null);
+            room.SendTo("mäin", new byte[0]);
             Must(twice.Wait(EventMs), "the exceptions did not come out");
             Must(surfaced.Message == "from a handler", "another exception: " + surfaced);
             Must(came[0].From == "mäin" && came[0].Type == 0x0123, "damaged sender or type");
@@ -428,6 +397,8 @@ internal static class Survive
             Must(came[1].Data.Length == 0, "the empty message is not empty");
             Must(CodeOf(() => room.SendTo("unknown", new byte[1])) == ErrorCode.PeerNotFound, "a message to an unknown peer");
             Must(CodeOf(() => room.Connect(null)) == ErrorCode.InvalidArgument, "NULL as address");
+            Must(ThrowsNull(() => room.SendTo("mäin", null)) && ThrowsNull(() => room.Broadcast(null)), "no data");
+            Must(ThrowsNull(() => Room.Join("mäin", "survive-alone", (RoomOptions)null)), "no options");
             try
             {
                 room.Connect("a\0b:1");
@@ -436,6 +407,19 @@ internal static class Survive
             catch (ArgumentException)
             {
             }
+        }
+    }
+
+    private static bool ThrowsNull(Action call)
+    {
+        try
+        {
+            call();
+            return false;
+        }
+        catch (ArgumentNullException)
+        {
+            return true;
         }
     }
 
@@ -459,14 +443,14 @@ internal static class Survive
                 Must(clock.ElapsedMilliseconds < EventMs, "no messages in time");
                 // The frame of a game.
                 Thread.Sleep(5);
-                room.Pump();
+                room.Poll();
             }
-            Must(!elsewhere, "a handler ran on another thread than Pump's");
-            // More messages arrive than the queue holds, without a pump: leaving the room must not wait for the pump.
+            Must(!elsewhere, "a handler ran on another thread than Poll's");
+            // More messages arrive than the queue holds, without a poll: leaving the room must not wait for the poll.
             Thread.Sleep(500);
             int last = received;
             room.Dispose();
-            Must(room.Pump() == 0 && received == last, "a handler ran after Dispose returned");
+            Must(CodeOf(() => room.Poll()) == ErrorCode.NotInitialized && received == last, "a handler ran after Dispose returned");
         }
     }
 
@@ -527,15 +511,19 @@ internal static class Survive
             room.SetCompressionThreshold(64);
             room.SetLeaderEligible(true);
             room.SetElectionPriority(7);
-            Must(GossipWindows.LeaderAliveThreshold == 10000 && GossipWindows.MsgExpirationTimeout == 100000
-                && GossipWindows.LeadershipDeclarationInterval == 5000, "the windows of gossip");
-            GossipWindows.StartupGracePeriod = 501;
-            GossipWindows.MembershipSampleInterval = 502;
-            GossipWindows.LeaderAliveThreshold = 503;
-            GossipWindows.LeaderElectionDuration = 504;
-            Must(GossipWindows.StartupGracePeriod == 501 && GossipWindows.MembershipSampleInterval == 502
-                && GossipWindows.LeaderAliveThreshold == 503 && GossipWindows.LeaderElectionDuration == 504, "other windows");
-            Must(CodeOf(() => GossipWindows.LeaderAliveThreshold = 0) == ErrorCode.InvalidArgument, "a window of 0 ms");
+            MmnGossipWindows windows = room.GossipWindows;
+            Must(windows.StartupGraceMs == 15000 && windows.SampleIntervalMs == 1000 && windows.AliveThresholdMs == 10000
+                && windows.ElectionDurationMs == 5000, "the windows of gossip");
+            windows.StartupGraceMs = 501;
+            windows.SampleIntervalMs = 502;
+            windows.AliveThresholdMs = 503;
+            windows.ElectionDurationMs = 504;
+            room.GossipWindows = windows;
+            windows = room.GossipWindows;
+            Must(windows.StartupGraceMs == 501 && windows.SampleIntervalMs == 502 && windows.AliveThresholdMs == 503
+                && windows.ElectionDurationMs == 504, "other windows");
+            windows.AliveThresholdMs = 0;
+            Must(CodeOf(() => room.GossipWindows = windows) == ErrorCode.InvalidArgument, "a window of 0 ms");
             Must(room.ElectionStrategy == (int)ElectionStrategy.Raft && room.LeaderTerm >= 1 && room.LeaderEpoch == 0, "term " + room.LeaderTerm + ", epoch " + room.LeaderEpoch);
             Must(CodeOf(() => room.YieldLeadership()) == ErrorCode.PeerNotFound, "YieldLeadership without a successor");
             Must(CodeOf(() => room.TransferLeadership("unknown")) == ErrorCode.PeerNotFound, "TransferLeadership to an unknown peer");
@@ -568,13 +556,13 @@ internal static class Survive
                 room.SetLeader("main");
                 RoomEvent result = until(EventKind.SetLeaderResult);
                 Must(result.Success && result.Code == 0, "SetLeader: " + result.Code);
-                room.Kick("guest", 9, Encoding.UTF8.GetBytes("tschüss"));
+                room.Kick("guest", 9, Encoding.UTF8.GetBytes("tschüss"), true);
                 RoomEvent left = until(EventKind.Left);
                 Must(left.Peer == "guest" && left.Reason == LeftReason.Kicked && left.Code == 9
                     && Encoding.UTF8.GetString(left.Data) == "tschüss", "left: " + left.Reason + " " + left.Code);
                 room.Unban("guest");
                 Must(CodeOf(() => room.Unban("guest")) == ErrorCode.PeerNotFound, "Unban of an unknown peer");
-                Must(CodeOf(() => room.KickEx("guest", false)) == ErrorCode.PeerNotFound, "KickEx of an unknown peer");
+                Must(CodeOf(() => room.Kick("guest")) == ErrorCode.PeerNotFound, "Kick of an unknown peer");
                 room.Disconnect("guest", 3, Encoding.UTF8.GetBytes("tschüss")); // an unknown member is no error
                 string printed = guest.StandardOutput.ReadToEnd();
                 Must(printed == "rejected 7 später\njoined\nended " + EndReason.Kicked + " 9 tschüss\n", "the guest printed: " + printed);
@@ -613,8 +601,8 @@ internal static class Survive
                 seen[index] = name;
             }
         }
-        names.Forget(NativeText(texts, "costarring"));
-        names.Forget(NativeText(texts, "unknown"));
+        names.Forget("costarring");
+        names.Forget("unknown");
         Must(ReferenceEquals(of("liquid"), seen[1]), "the one of the same hash is forgotten, too");
         Must(of("costarring") == "costarring" && !ReferenceEquals(of("costarring"), seen[0]), "a member that left is remembered");
         for (int number = 0; number < 5000; number++)
@@ -684,7 +672,7 @@ internal static class Survive
             room.SendTo("米斯蒂娅", new ArraySegment<byte>(Encoding.UTF8.GetBytes("[part]"), 1, 4));
             Must(room.TrySendTo("米斯蒂娅", new Payload(Encoding.UTF8.GetBytes("[end]"), 1, 3), Delivery.ReliableUnordered(9)) == 0, "TrySendTo");
             Must(room.TrySendTo("米斯蒂娅", new byte[0], Delivery.ReliableOrdered(4)) == 0, "nothing");
-            room.SendTo("米斯蒂娅", null);
+            room.SendTo("米斯蒂娅", default(ArraySegment<byte>));
             Must(room.TrySendTo("米斯蒂娅", default(Payload)) == 0, "the default");
             room.SendTo("米斯蒂娅", Encoding.UTF8.GetBytes("fail"));
             Stopwatch clock = Stopwatch.StartNew();
@@ -732,7 +720,7 @@ internal static class Survive
         OutOfRange(() => new Payload(new byte[4], 2, 3));
         OutOfRange(() => new Payload(new byte[4], -1, 1));
         OutOfRange(() => new Payload(new byte[4], 0, -1));
-        OutOfRange(() => new Payload(null, 0, 1));
+        Must(ThrowsNull(() => new Payload(null, 0, 1)) && ThrowsNull(() => new Payload(null)), "a payload without an array");
     }
 
     private static void OutOfRange(Func<Payload> make)
@@ -748,7 +736,7 @@ internal static class Survive
         Must(false, "a part that is outside its array");
     }
 
-    // With a queue a view is of a copy, and a subscription does not wait for the library's thread, which waits for the queue.
+    // A full queue: a later subscription waits for nothing, and receives the present state and the queued messages.
     private static void ViewsInAQueue()
     {
         using (Partner partner = new Partner(true))
@@ -767,14 +755,14 @@ internal static class Survive
             {
                 Thread.Sleep(100);
                 now = room.Peers.Length == 0 ? 0 : room.StatsOf("partner").MessagesReceived;
-                if (now > 4096 && now == before)
+                if (now >= 4096 && now == before)
                 {
                     break;
                 }
                 Must(clock.ElapsedMilliseconds < TestMs, "the queue does not fill: " + now);
             }
             room.Happened += e => joined += e.Kind == EventKind.Joined ? 1 : 0;
-            for (clock.Restart(); views <= 4096 || joined == 0; room.Pump())
+            for (clock.Restart(); views <= 4096 || joined == 0; room.Poll())
             {
                 Must(clock.ElapsedMilliseconds < TestMs, views + " views, " + joined + " members");
             }
@@ -788,8 +776,8 @@ internal static class Survive
         using (Partner partner = new Partner(false))
         {
             RoomOptions options = new RoomOptions();
-            options.Settings.Config.SendQueueCapacity = 4;
-            options.Settings.Config.AutoElectionEnabled = 0;
+            options.Settings.SendQueueCapacity = 4;
+            options.Settings.AutoElection = 0;
             using (Room room = Room.Join("main", partner.Session, options))
             {
                 byte[] data = new byte[1000];
@@ -803,6 +791,22 @@ internal static class Survive
                 Must(CodeOf(() => room.TrySendTo(new string('x', 1000), data)) == ErrorCode.InvalidArgument, "an id of 1000 bytes");
                 Must(CodeOf(() => room.TryBroadcast(new Payload(IntPtr.Zero, 7))) == ErrorCode.InvalidArgument, "NULL");
                 Must(CodeOf(() => room.TryBroadcast(new byte[1 << 20])) == ErrorCode.MessageTooLarge, "too long");
+                foreach (sbyte priority in new sbyte[] { NativeMethods.PriorityLow, NativeMethods.PriorityHighest, -2, 3 })
+                {
+                    Delivery delivery = new Delivery { Priority = priority };
+                    int expected = priority == -2 || priority == 3 ? ErrorCode.InvalidArgument : ErrorCode.Ok;
+                    Must(CodeOf(() => room.SendTo("main", data, delivery)) == expected, "priority " + priority);
+                    Must(CodeOf(() => room.SendToLeader(data, delivery)) == (expected == 0 ? ErrorCode.NotLeader : expected), "to the leader");
+                }
+                try
+                {
+                    room.SetLeader("unknown");
+                    Must(false, "an unknown leader");
+                }
+                catch (NetworkException exception)
+                {
+                    Must(exception.Message.EndsWith("\"unknown\" is neither this node nor connected; Peers names the connected peers"), exception.Message);
+                }
                 bool threw = false;
                 try
                 {
@@ -890,6 +894,8 @@ internal static class Survive
                     go.Set();
                     blocked.Wait();
                     Must(first.Result.Success && first.Result.Address == partner.Address, "the dial failed: " + first.Result.Code);
+                    Must(first.Result.Peer == "partner" && first.Result.Data.Length == 0, "the member that answered: " + first.Result.Peer);
+                    Must(closed.Result.Peer == "" && closed.Result.Reason == 0 && closed.Result.Data != null, "no member answered");
                     Must(again.Result.Success, "the second dial failed: " + again.Result.Code);
                     Must(!closed.Result.Success && closed.Result.Code < 0, "a dial of a closed port succeeded");
                     // No process answers there, so the dial is still waiting when the room is left.
@@ -908,6 +914,158 @@ internal static class Survive
     private static bool WaitedFor(Task task)
     {
         return ((IAsyncResult)task).AsyncWaitHandle.WaitOne(EventMs);
+    }
+
+    // ---------------------------------------------------------------- several rooms in one process
+
+    // Two players of one room and one player of another: each object has its own events.
+    private static void Rooms()
+    {
+        string session = "survive-csharp-" + Process.GetCurrentProcess().Id + "-rooms";
+        RoomOptions options = new RoomOptions();
+        options.BindAddress = "127.0.0.1";
+        List<string> came = new List<string>();
+        Action<Room, string> listen = (room, name) =>
+        {
+            room.HandlerFailed += exception => violation = exception.ToString();
+            room.Happened += e =>
+            {
+                Must(ReferenceEquals(e.Room, room), "an event of another room");
+                if (e.Kind == EventKind.Message)
+                {
+                    came.Add(name + " has " + Encoding.UTF8.GetString(e.Data) + " of " + e.Peer);
+                }
+            };
+        };
+        using (Room ann = Room.Join("ann", session, options, room => listen(room, "ann")))
+        using (Room bob = Room.Join("bob", session, options, room => listen(room, "bob")))
+        using (Room other = Room.Join("ann", session + "-other", options, room => listen(room, "other")))
+        {
+            Must(ann.Handle != bob.Handle && bob.Handle != other.Handle && ann.Handle != 0, "the numbers of rooms");
+            Must(ann.PeerId == "ann" && bob.PeerId == "bob" && other.SessionId == session + "-other", "the answers of rooms");
+            ann.Connect(bob.LocalAddress);
+            Action<Func<bool>, string> until = (holds, what) =>
+            {
+                for (Stopwatch clock = Stopwatch.StartNew(); !holds(); Thread.Sleep(1))
+                {
+                    Must(clock.ElapsedMilliseconds < EventMs, "not in time: " + what + "; " + string.Join(", ", came));
+                    ann.Poll();
+                    bob.Poll();
+                    other.Poll();
+                }
+            };
+            until(() => ann.Leader != null && ann.Leader == bob.Leader && other.IsLeader, "leaders");
+            Must(ann.IsLeader != bob.IsLeader && other.Peers.Length == 0 && bob.Peers.Length == 1, "members");
+            ann.SendTo("bob", Encoding.UTF8.GetBytes("one"));
+            other.SendTo("ann", Encoding.UTF8.GetBytes("two"));
+            until(() => came.Count == 2, "messages");
+            came.Sort(StringComparer.Ordinal);
+            Must(string.Join(", ", came) == "bob has one of ann, other has two of ann", string.Join(", ", came));
+            // A player who was removed without a ban comes back.
+            Room leader = ann.IsLeader ? ann : bob, follower = ann.IsLeader ? bob : ann;
+            leader.Kick(follower.PeerId, 5);
+            until(() => leader.Peers.Length == 0, "the kick");
+            Must(CodeOf(() => leader.Unban(follower.PeerId)) == ErrorCode.PeerNotFound, "a kick is a ban");
+            other.Dispose();
+            GoneIsRefused(other, leader);
+        }
+        Held(session);
+        Collected(session);
+    }
+
+    // Every kind of call on a room that is disposed of, while another one is open.
+    private static void GoneIsRefused(Room gone, Room open)
+    {
+        gone.Dispose();
+        Must(!gone.IsOpen && open.IsOpen, "the wrong room was left");
+        Action[] calls =
+        {
+            () => gone.Poll(), () => gone.Broadcast(new byte[1]), () => gone.SendTo("ann", new byte[1]), () => gone.SendToLeader(new byte[1]),
+            () => gone.SendFromLeader(new byte[1]), () => gone.BroadcastExcept("ann", new byte[1]), () => gone.Connect("127.0.0.1:9"),
+            () => gone.ConnectAsync("127.0.0.1:9"), () => gone.Kick("ann"), () => gone.SetLeader("ann"), () => gone.StatsOf("ann"),
+            () => gone.Leave(), () => gone.GossipWindows.ToString(), () => gone.LocalAddress.ToString(), () => gone.PeerId.ToString(),
+            () => gone.Peers.ToString(), () => gone.LeaderChanged += leader => { }, () => gone.DataReceived += message => { },
+        };
+        for (int index = 0; index < calls.Length; index++)
+        {
+            int code = CodeOf(calls[index]);
+            Must(code == ErrorCode.NotInitialized, "call " + index + " on a room that is gone: " + code);
+        }
+        Must(!gone.IsLeader && gone.RoundTripMs("ann") == -1 && gone.StatusOf("ann") == PeerStatus.Unknown && gone.AddressOf("ann") == null
+            && gone.IndexOf("ann") == 0, "answers of a room that is gone");
+    }
+
+    // On the library's thread: messages wait for the first handler of messages, whatever else is subscribed before.
+    private static void Held(string session)
+    {
+        RoomOptions options = new RoomOptions();
+        options.BindAddress = "127.0.0.1";
+        options.Poll = false;
+        ManualResetEvent leads = new ManualResetEvent(false), again = new ManualResetEvent(false);
+        List<string> views = new List<string>(), copies = new List<string>();
+        using (Room room = Room.Join("ann", session, options))
+        using (CountdownEvent all = new CountdownEvent(4))
+        {
+            room.LeaderChanged += leader => leads.Set();
+            room.SendTo("ann", Encoding.UTF8.GetBytes("one"));
+            room.SendTo("ann", new byte[0]);
+            room.SetLeader("ann");
+            Must(leads.WaitOne(EventMs), "no leader");
+            room.LeadershipChanged += leading => again.Set();
+            Must(again.WaitOne(EventMs), "the later handler has not received the present state");
+            // One of them is there first, and takes the messages; the other gets those of later.
+            room.DataReceived += message =>
+            {
+                views.Add(Encoding.UTF8.GetString(message.ToArray()));
+                all.Signal();
+            };
+            for (Stopwatch clock = Stopwatch.StartNew(); all.CurrentCount > 2; Thread.Sleep(1))
+            {
+                Must(clock.ElapsedMilliseconds < EventMs, "the messages did not wait");
+            }
+            room.MessageReceived += message =>
+            {
+                copies.Add(Encoding.UTF8.GetString(message.Data));
+                all.Signal();
+            };
+            room.SendTo("ann", Encoding.UTF8.GetBytes("two"));
+            Must(all.Wait(EventMs), "a message for both");
+        }
+        Must(string.Join("|", views) == "one||two" && string.Join("|", copies) == "two", string.Join("|", views) + "; " + string.Join("|", copies));
+    }
+
+    // The library's references to rooms end with the rooms.
+    private static void Collected(string session)
+    {
+        List<WeakReference> rooms = new List<WeakReference>();
+        for (int index = 0; index < 10; index++)
+        {
+            OpenAndClose(rooms, session);
+        }
+        int alive = rooms.Count;
+        for (int round = 0; round < 20 && alive > 2; round++)
+        {
+            Usage();
+            alive = rooms.FindAll(room => room.IsAlive).Count;
+        }
+        // The stack may still show the garbage collector some of them.
+        Must(alive <= 2, alive + " rooms are never collected");
+    }
+
+    [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
+    private static void OpenAndClose(List<WeakReference> rooms, string session)
+    {
+        RoomOptions options = new RoomOptions();
+        options.BindAddress = "127.0.0.1";
+        using (Room room = Room.Join("ann", session, options))
+        {
+            room.Happened += e => { };
+            room.SendTo("ann", new byte[1]);
+            room.Poll();
+            room.LeaderChanged += leader => { };
+            rooms.Add(new WeakReference(room));
+        }
+        Must(CodeOf(() => Room.Join("", session, options)) == ErrorCode.InvalidArgument, "an empty id");
     }
 
     // A seed alone: its options, queries about its cluster, and a handler for one type of messages.
@@ -1025,14 +1183,15 @@ internal static class Survive
     private static void Layout()
     {
         SortedSet<string> own = new SortedSet<string>(StringComparer.Ordinal);
-        foreach (Type type in new[] { typeof(NetworkConfig), typeof(NetworkOptions), typeof(NetworkEvent), typeof(PeerStats), typeof(RoomStats), typeof(SendOptions), typeof(SeededOptions), typeof(EtcdOptions) })
+        foreach (Type type in new[] { typeof(NetworkConfig), typeof(NetworkOptions), typeof(NetworkEvent), typeof(PeerStats), typeof(RoomStats), typeof(SendOptions),
+            typeof(MmnOptions), typeof(MmnSendOptions), typeof(MmnGossipWindows), typeof(SeededOptions), typeof(EtcdOptions) })
         {
             string name = type == typeof(NetworkConfig) ? "NetworkConfigFFI" : type.Name;
             own.Add(name + " " + Marshal.SizeOf(type));
             foreach (FieldInfo field in type.GetFields(BindingFlags.Instance | BindingFlags.Public))
             {
                 StringBuilder snake = new StringBuilder();
-                foreach (char letter in field.Name == "MessageType" ? "MsgType" : field.Name)
+                foreach (char letter in field.Name == "MessageType" ? "MsgType" : field.Name == "DropFunction" ? "DropFn" : field.Name)
                 {
                     snake.Append(char.IsUpper(letter) && snake.Length > 0 ? "_" : "").Append(char.ToLowerInvariant(letter));
                 }
@@ -1049,7 +1208,7 @@ internal static class Survive
     {
         if (!holds)
         {
-            throw new InvalidOperationException(text + "; last error: " + Utf8.FromNative(NativeMethods.GetLastErrorMessage()));
+            throw new InvalidOperationException(text + "; last error: " + Utf8.FromNative(NativeMethods.mmn_last_error_message()));
         }
     }
 
@@ -1070,7 +1229,13 @@ internal static class Survive
         }
         catch (NetworkException exception)
         {
+            // A sentence, without names that C# does not have.
             Must(exception.Message.Length > 0, "an error without a sentence");
+            foreach (MethodInfo function in typeof(NativeMethods).GetMethods(BindingFlags.Public | BindingFlags.Static))
+            {
+                Must(typeof(Room).GetMember(function.Name).Length > 0 || !exception.Message.Contains(function.Name),
+                    function.Name + " in: " + exception.Message);
+            }
             return exception.Code;
         }
     }
@@ -1126,7 +1291,7 @@ internal static class Survive
                 {
                     // The queues must stay full; pauses leave the machine usable for the tested side.
                     byte[] data = new byte[64];
-                    if (NativeMethods.GetPeerCount() <= 0 || NativeMethods.BroadcastMessage(data, 64, 0x0100, 0) != 0 || count % 32 == 0)
+                    if (room.Peers.Length == 0 || room.TryBroadcast(data) != ErrorCode.Ok || count % 32 == 0)
                     {
                         Thread.Sleep(1);
                     }

@@ -208,11 +208,10 @@ internal sealed class Member
             TooLongIsRefused(peer, data => room.SendTo(peer, data, unreliable, TooLong));
         }
         // The enum Delivery has no invalid value, but the library's functions accept any number.
-        SendOptions unknown = new SendOptions();
-        unknown.StructSize = (uint)Marshal.SizeOf(typeof(SendOptions));
+        MmnSendOptions unknown = new MmnSendOptions();
+        unknown.StructSize = (uint)Marshal.SizeOf(typeof(MmnSendOptions));
         unknown.Delivery = 7;
-        unknown.Priority = 1;
-        int code = NativeMethods.BroadcastEx(new byte[1], 1, TooLong, 0, ref unknown);
+        int code = NativeMethods.mmn_broadcast(room.Handle, new byte[1], 1, TooLong, ref unknown);
         Must(code == ErrorCode.InvalidArgument, "delivery 7 was answered " + code);
     }
 
@@ -287,7 +286,7 @@ internal static class Program
             RoomOptions options = new RoomOptions();
             options.Settings.DiscoveryMode = (byte)DiscoveryMode.Off;
             // A busy machine must not look like a lost link.
-            options.Settings.Config.HeartbeatTimeoutMultiplier = 20;
+            options.Settings.HeartbeatTimeoutMultiplier = 20;
             using (Room room = Room.Join(arguments[0], arguments[1], options))
             {
                 Member member = new Member(room);

@@ -110,7 +110,7 @@ namespace UnityEngine
                 Thread.Sleep(Math.Max(0, 16 - (int)frame.ElapsedMilliseconds));
             }
             Call(script, "OnDisable");
-            return MetaMystia.Network.NativeMethods.IsNetworkInitialized() == 0 ? 0 : 1;
+            return OpenRooms() == 0 ? 0 : 1;
         }
 
         // One command a frame, once the previous one has found its field or button. False at the end.
@@ -139,6 +139,13 @@ namespace UnityEngine
                 GUILayout.Typed = words[1];
             }
             return true;
+        }
+
+        // The rooms that the script has not disposed of; only the binding knows them.
+        private static int OpenRooms()
+        {
+            FieldInfo rooms = typeof(MetaMystia.Network.Room).GetField("rooms", BindingFlags.NonPublic | BindingFlags.Static);
+            return ((System.Collections.ICollection)rooms.GetValue(null)).Count;
         }
 
         private static void Call(object script, string message)

@@ -59,7 +59,14 @@ namespace UnityEngine
                 Call(script, "OnApplicationQuit");
             }
             Call(script, "OnDestroy");
-            return MetaMystia.Network.NativeMethods.IsNetworkInitialized() == 0 ? 0 : 1;
+            return OpenRooms() == 0 ? 0 : 1;
+        }
+
+        // The rooms that the script has not disposed of; only the binding knows them.
+        private static int OpenRooms()
+        {
+            FieldInfo rooms = typeof(MetaMystia.Network.Room).GetField("rooms", BindingFlags.NonPublic | BindingFlags.Static);
+            return ((System.Collections.ICollection)rooms.GetValue(null)).Count;
         }
 
         private static void Call(object script, string message)
