@@ -124,13 +124,14 @@ pub fn close(handle: Handle) -> Result<Closed, CloseError> {
     let _lifecycle = lifecycle();
     let released = release_events(handle);
     let closed = registry::close(handle)?;
+    // Runs code of the host, for which the room is still closing.
+    drop(released);
     // Unless another default room was opened since this one began to leave.
     let number = handle.number();
     let _ = PROCESS
         .get()
         .handle
         .compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
-    drop(released);
     Ok(closed)
 }
 
