@@ -64,8 +64,7 @@ struct Events {
     room: Option<Arc<OpenRoom>>,
 }
 
-/// Opens the default room, with the windows of [`change_windows`] instead of those of `config`, if it was called. Waits
-/// for a [`close`] of the default room that is under way, but not inside a callback. `handler` and `announce` as in
+/// Opens the default room. Its windows are the ones that [`change_windows`] set, else the ones of `config`. Waits for a [`close`] of the default room that is under way, but not inside a callback. `handler` and `announce` as in
 /// [`registry::open`]; without a handler of its own the room has that of [`register_event_handler`].
 ///
 /// # Errors
@@ -74,7 +73,7 @@ pub fn open(
     peer: PeerId,
     session: SessionId,
     config: Config,
-    handler: impl FnOnce(Handle) -> Option<EventHandler>,
+    handler: Option<EventHandler>,
     announce: impl FnOnce(&Arc<OpenRoom>),
 ) -> Result<Handle, StartError> {
     let config = Config {
@@ -93,7 +92,7 @@ pub fn open(
         peer,
         session,
         config,
-        |handle| handler(handle).or_else(|| events().handler.clone()),
+        handler.or_else(|| events().handler.clone()),
         |room| {
             let process = PROCESS.get();
             process

@@ -192,8 +192,8 @@ fn give_back(slot: usize) {
     lock(FREE.get()).returned.push(slot);
 }
 
-/// Opens a room, whose event handler `handler` makes for its handle. `announce` receives the handle when the room is
-/// open, before any handler of an event runs.
+/// Opens a room with this event handler. `announce` receives the room when it is open, before any handler of an event
+/// runs.
 ///
 /// # Errors
 /// [`StartError`]; no room is left then, and `announce` did not run.
@@ -201,7 +201,7 @@ pub fn open(
     peer: PeerId,
     session: SessionId,
     config: Config,
-    handler: impl FnOnce(Handle) -> Option<EventHandler>,
+    handler: Option<EventHandler>,
     announce: impl FnOnce(&Arc<OpenRoom>),
 ) -> Result<Handle, StartError> {
     let reserved = Reserved::take()?;
@@ -212,7 +212,7 @@ pub fn open(
     // The handlers of the first events must find the room.
     dispatch.wait_to_begin();
     // An empty queue without a handler has no call to wait for.
-    dispatch.finish(dispatch.replace::<Everything>(handler(handle)));
+    dispatch.finish(dispatch.replace::<Everything>(handler));
     let opened = Room::open_with(peer, session, config, Arc::clone(&dispatch), &slot.glance);
     let room = opened.inspect_err(|_| dispatch.stop())?;
     let room = Arc::new(OpenRoom {
@@ -229,6 +229,11 @@ pub fn open(
     announce(&room);
     dispatch.begin();
     Ok(handle)
+}
+
+/// The open room with this number, as [`room`] finds it.
+pub fn find(number: u64) -> Option<Arc<OpenRoom>> {
+    Handle::from_number(number).and_then(room)
 }
 
 /// The room; `None` from the beginning of [`leave`] or [`close`] on. Takes no lock.
@@ -250,8 +255,8 @@ pub(crate) fn connected(handle: Handle) -> Option<u64> {
 fn at_a_glance<T>(handle: Handle, read: impl FnOnce(&Glance) -> Option<T>) -> Option<T> {
     let slot = handle.slot();
     let read = read(&slot.glance);
-    // A closing room first detaches the glance, and the next one of the slot attaches it after it is shown: what was
-    // read is this room's if it is shown now, because no room is shown twice.
+    // A closing room first detaches the glance, and the next one of the slot attaches it after it is shown. If this room
+    // is shown now, the glance was its own, because no room is shown twice.
     (slot.shown.load(Ordering::Acquire) == handle.number())
         .then_some(read)
         .flatten()
@@ -267,8 +272,8 @@ pub fn leave(handle: Handle) -> Result<(), CloseError> {
     Ok(())
 }
 
-/// Leaves the room and releases everything. When it returns, none of its callbacks runs, and no thread but those of
-/// [`Closed::ButForLookups`].
+/// Leaves the room and releases everything. When it returns, none of its callbacks runs, and none of its threads, except
+/// for lookups ([`Closed::ButForLookups`]).
 ///
 /// # Errors
 /// [`CloseError`]; nothing has changed then.

@@ -129,7 +129,7 @@ fn initialize_polled() {
     };
     let peer = PeerId::new("me").expect("valid");
     let session = SessionId::new("events").expect("valid");
-    default_room::open(peer, session, config, |_| None, |_| ()).expect("a room");
+    default_room::open(peer, session, config, None, |_| ()).expect("a room");
 }
 
 fn send_to_myself(what: &str) -> i32 {
@@ -212,7 +212,7 @@ fn a_fixed_host_is_notified_of_its_leadership_when_it_can_act_on_it() {
             me.expect("an id"),
             session.expect("an id"),
             config,
-            |_| None,
+            None,
             |_| (),
         )
         .expect("a room");

@@ -14,7 +14,7 @@ const THREADS: usize = 8;
 fn open() -> Result<(), StartError> {
     let peer = PeerId::new("a").expect("valid");
     let session = SessionId::new("lifecycle").expect("valid");
-    default_room::open(peer, session, Config::default(), |_| None, |_| ())?;
+    default_room::open(peer, session, Config::default(), None, |_| ())?;
     Ok(())
 }
 

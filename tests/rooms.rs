@@ -14,6 +14,7 @@ use meta_mystia_network::ffi::errors::{mmn_last_error_code, mmn_last_error_messa
 use meta_mystia_network::ffi::events::*;
 use meta_mystia_network::ffi::leader::{mmn_is_leader, mmn_leader};
 use meta_mystia_network::ffi::lifecycle::*;
+use meta_mystia_network::ffi::old::RegisterEventHandler;
 use meta_mystia_network::ffi::options::MmnOptions;
 use meta_mystia_network::ffi::peers::*;
 use meta_mystia_network::ffi::send::mmn_broadcast;
@@ -327,6 +328,25 @@ fn the_default_room_is_one_of_the_rooms() {
     assert_eq!(ShutdownNetwork(), MMN_OK);
     assert_eq!(mmn_close(other), MMN_OK);
     assert_eq!(host.drops(), 4);
+}
+
+/// The handler is made before the room has a number.
+#[test]
+fn a_handler_that_is_registered_before_the_default_room_receives_its_number() {
+    let _alone = DEFAULT_ROOM.lock();
+    let host = Host::new();
+    let data = std::ptr::from_ref(host).cast_mut().cast();
+    // SAFETY: the host outlives the room.
+    let code = unsafe { RegisterEventHandler(Some(on_event), data, Some(on_drop)) };
+    assert_eq!(code, MMN_OK);
+    // SAFETY: strings with a NUL.
+    let code = unsafe { InitializeNetwork(c"a".as_ptr(), c"registered before".as_ptr()) };
+    assert_eq!(code, MMN_OK, "{}", last_error());
+    let room = mmn_default_room();
+    eventually("it leads", || {
+        host.has(|seen| seen.kind == MMN_EVENT_LEADERSHIP_GAINED && seen.room == room)
+    });
+    assert_eq!((ShutdownNetwork(), host.drops()), (MMN_OK, 1));
 }
 
 #[test]

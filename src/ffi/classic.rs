@@ -94,7 +94,7 @@ fn open(
     if dispatch::in_callback() && default_room::handle().is_some() || default_room::is_open() {
         return Err(StartError::AlreadyInitialized.into());
     }
-    default_room::open(peer, session, config()?, |_| None, |_| ())?;
+    default_room::open(peer, session, config()?, None, |_| ())?;
     Ok(())
 }
 

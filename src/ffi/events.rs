@@ -12,6 +12,7 @@ use super::user_data::UserData;
 use crate::core::election::seeded::MemberState;
 use crate::core::election::{AssignOutcome, LeaderReason, LockOutcome};
 use crate::core::id::PeerId;
+use crate::current_room;
 use crate::dispatch::{
     ConnectionResult, Direction, EndReason, Event, EventHandler, LeaderChange, LeftReason, Report,
 };
@@ -299,32 +300,29 @@ pub unsafe extern "C" fn mmn_set_event_handler(
     drop_fn: DropCallback,
 ) -> i32 {
     command("mmn_set_event_handler", || {
-        let open = opened(room)?;
+        let room = opened(room)?;
         let handler = handler(callback, user_data, drop_fn);
-        open.set_event_handler(handler.map(|(handler, user_data)| {
+        room.set_event_handler(handler.map(|(handler, user_data)| {
             user_data.own();
-            handler(room)
+            handler
         }));
         Ok(())
     })
 }
 
-/// The handler that calls `callback` with the events of a room, and the pointer that it passes on,
-/// which the library does not own yet.
+/// The handler that calls `callback`, and the pointer that it passes on, which the library does not own yet.
 pub(super) fn handler(
     callback: EventCallback,
     user_data: *mut c_void,
     drop_fn: DropCallback,
-) -> Option<(impl FnOnce(MmnRoom) -> EventHandler, Arc<UserData>)> {
+) -> Option<(EventHandler, Arc<UserData>)> {
     let callback = callback?;
     let user_data = Arc::new(UserData::borrowed(user_data, drop_fn));
     let passed_on = Arc::clone(&user_data);
-    let make = move |room: MmnRoom| -> EventHandler {
-        Arc::new(move |reported: Report<'_>| {
-            notify(room, reported, |event| callback(passed_on.pointer(), event));
-        })
+    let handler = move |reported: Report<'_>| {
+        notify(reported, |event| callback(passed_on.pointer(), event));
     };
-    Some((make, user_data))
+    Some((Arc::new(handler), user_data))
 }
 
 /// In poll mode, runs the callbacks of up to `max` queued events and messages, in order, on the
@@ -353,8 +351,8 @@ pub extern "C" fn mmn_poll(room: MmnRoom, max: i32) -> i32 {
     })
 }
 
-/// Writes `reported` as a `NetworkEvent`, and runs `call` on it.
-fn notify(room: MmnRoom, reported: Report<'_>, call: impl FnOnce(*const NetworkEvent)) {
+/// Writes `reported` as a `NetworkEvent` of the thread's room, and runs `call` on it.
+fn notify(reported: Report<'_>, call: impl FnOnce(*const NetworkEvent)) {
     let mut event = NetworkEvent {
         // The struct has a few hundred bytes.
         struct_size: size_of::<NetworkEvent>() as u32,
@@ -377,7 +375,7 @@ fn notify(room: MmnRoom, reported: Report<'_>, call: impl FnOnce(*const NetworkE
         channel: 0,
         delivery: 0,
         found_by: 0,
-        room,
+        room: current_room::number(),
     };
     let (peer, other, data) = fill_in(&mut event, reported.event);
     let peer = peer.map(IdText::new);
@@ -632,7 +630,7 @@ mod tests {
 
     fn seen(event: &Event) -> Seen {
         let mut seen = None;
-        notify(7, indexed(event, 0), |event| {
+        notify(indexed(event, 0), |event| {
             // SAFETY: it is valid during the call.
             let event = unsafe { *event };
             assert_eq!(event.struct_size as usize, size_of::<NetworkEvent>());
@@ -908,7 +906,7 @@ mod tests {
                 channel: 255,
                 delivery,
             });
-            notify(7, indexed(&message, 7), |event| {
+            notify(indexed(&message, 7), |event| {
                 // SAFETY: it is valid during the call.
                 let event = unsafe { *event };
                 assert_eq!((event.channel, event.delivery), (255, delivery as u8));
@@ -934,7 +932,7 @@ mod tests {
                     bytes: Bytes::new(),
                 },
             });
-            notify(7, indexed(&refused, 0), |event| {
+            notify(indexed(&refused, 0), |event| {
                 // SAFETY: it is valid during the call.
                 assert_eq!(i32::from(unsafe { (*event).found_by }), number);
             });

@@ -9,7 +9,7 @@ use super::fork;
 use super::lifecycle::MmnRoom;
 use crate::error::Code;
 use crate::logging;
-use crate::registry::{self, Handle, OpenRoom};
+use crate::registry::{self, OpenRoom};
 
 /// Results of a function that has no answer.
 pub(super) trait Neutral {
@@ -111,8 +111,7 @@ pub(super) fn query<T: Neutral>(function: &str, body: impl FnOnce() -> Result<T,
 
 /// The open room with this handle.
 pub(super) fn opened(room: MmnRoom) -> Result<Arc<OpenRoom>, Failure> {
-    let found = Handle::from_number(room).and_then(registry::room);
-    found.ok_or_else(|| not_open(room))
+    registry::find(room).ok_or_else(|| not_open(room))
 }
 
 /// The failure of a call with a handle that no open room has.

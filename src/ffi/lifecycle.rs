@@ -75,8 +75,7 @@ pub unsafe extern "C" fn mmn_open(
         supported(&options)?;
         let config = config(&options, pointed)?;
         let handler = handler(options.on_event, options.user_data, options.drop_fn);
-        let (make, user_data) = handler.unzip();
-        let make = |handle: Handle| make.map(|make| make(handle.number()));
+        let (handler, user_data) = handler.unzip();
         let announce = |opened: &Arc<OpenRoom>| {
             if let Some(user_data) = user_data {
                 user_data.own();
@@ -85,8 +84,8 @@ pub unsafe extern "C" fn mmn_open(
             unsafe { room.write_unaligned(opened.handle().number()) };
         };
         match options.is_default {
-            0 => registry::open(peer, session, config, make, announce)?,
-            _ => default_room::open(peer, session, config, make, announce)?,
+            0 => registry::open(peer, session, config, handler, announce)?,
+            _ => default_room::open(peer, session, config, handler, announce)?,
         };
         Ok(())
     })
@@ -138,9 +137,7 @@ pub extern "C" fn mmn_close(room: MmnRoom) -> i32 {
 /// Whether a room is open: 1 or 0. It is 0 from the beginning of mmn_leave and mmn_close on.
 #[unsafe(no_mangle)]
 pub extern "C" fn mmn_is_open(room: MmnRoom) -> u8 {
-    guard("mmn_is_open", || {
-        u8::from(Handle::from_number(room).is_some_and(|room| registry::room(room).is_some()))
-    })
+    guard("mmn_is_open", || u8::from(registry::find(room).is_some()))
 }
 
 /// The default room, which InitializeNetwork, InitializeNetworkWithConfig, or mmn_open with
@@ -159,7 +156,6 @@ pub extern "C" fn mmn_default_room() -> MmnRoom {
 #[unsafe(no_mangle)]
 pub extern "C" fn mmn_is_announced(room: MmnRoom) -> u8 {
     guard("mmn_is_announced", || {
-        let room = Handle::from_number(room).and_then(registry::room);
-        u8::from(room.is_some_and(|room| room.is_announced()))
+        u8::from(registry::find(room).is_some_and(|room| room.is_announced()))
     })
 }

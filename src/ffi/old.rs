@@ -1,5 +1,8 @@
 //! The extended functions under their names of ABI version 11, for hosts that have not moved to the `mmn_` functions yet.
 
+#[cfg(test)]
+mod tests;
+
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
@@ -554,9 +557,9 @@ pub unsafe extern "C" fn RegisterEventHandler(
     drop_fn: DropCallback,
 ) -> i32 {
     command("RegisterEventHandler", || {
-        let handler = handler(callback, user_data, drop_fn).map(|(make, user_data)| {
+        let handler = handler(callback, user_data, drop_fn).map(|(handler, user_data)| {
             user_data.own();
-            make(mmn_default_room())
+            handler
         });
         default_room::register_event_handler(handler);
         Ok(())

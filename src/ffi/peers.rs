@@ -190,8 +190,7 @@ pub unsafe extern "C" fn mmn_peer_index(room: MmnRoom, peer_id: *const c_char) -
     query("mmn_peer_index", || {
         // SAFETY: the caller's promise, passed on.
         let text = unsafe { text("peer_id", peer_id) }?;
-        let found = Handle::from_number(room).and_then(registry::room);
-        let known = found.map_or(0, |room| room.dispatch().indices().of(text));
+        let known = registry::find(room).map_or(0, |room| room.dispatch().indices().of(text));
         if known != 0 {
             return Ok(known);
         }
@@ -260,7 +259,7 @@ unsafe fn query_peer(
     query(function, || {
         // SAFETY: the caller's promise, passed on.
         let text = unsafe { text("peer_id", peer_id) }?;
-        if let Some(room) = Handle::from_number(room).and_then(registry::room)
+        if let Some(room) = registry::find(room)
             && let Some(peer) = room.snapshot().peer(text)
         {
             return Ok(answer(peer));
