@@ -4,28 +4,29 @@
 //! room's name, by which members recognise their room. Anyone in the network can read and forge
 //! announcements. Membership is decided at the admission of the link, as for every other link.
 //!
-//! The crate `mdns-sd` runs a thread for each responder; [`ending`] waits for its end.
+//! The rooms of a process share the [`responder`] of their port. The crate `mdns-sd` runs a thread for each; [`ending`] waits
+//! for its end.
 
 mod ending;
 mod finds;
 mod neighbours;
+mod responder;
 
+use std::collections::BTreeSet;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hmac::{Hmac, Mac};
-use mdns_sd::{DaemonEvent, IfKind, Receiver, ResolvedService, ScopedIp, ServiceDaemon};
-use mdns_sd::{ServiceEvent, ServiceInfo};
+use mdns_sd::{IfKind, ResolvedService, ScopedIp, ServiceInfo};
 use ring::rand::{SecureRandom, SystemRandom};
 use sha2::Sha256;
-use socket2::{Domain, Protocol, Socket, Type};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use super::dial::{Connector, DialRequest, Refused};
 use super::progress::Progress;
@@ -36,11 +37,12 @@ use crate::core::id::PeerId;
 use crate::core::id::SessionId;
 use crate::core::introductions::is_dialable;
 use crate::error::Code;
-pub(crate) use ending::Ending;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use finds::check as check_finds;
 use finds::{Dial, Finds, Outcome};
 use neighbours::Prefixes;
+pub(crate) use responder::ResponderThread;
+use responder::{News, Subscription};
 
 /// The service type that members announce and browse.
 const SERVICE: &str = "_meta-mystia._udp.local.";
@@ -52,23 +54,6 @@ const VERSION: &str = "7";
 const TAG_KEY: &str = "t";
 /// Message of the tag's HMAC, whose key is the room's name.
 const TAG_TEXT: &[u8] = b"mmn mdns";
-/// Records of other responders in the responder's cache, at most. A sender that fills it floods the network:
-/// the responder restarts after a pause.
-const MAX_CACHED_RECORDS: i64 = 8192;
-/// Interval of the check of the cache.
-const CACHE_CHECK: Duration = Duration::from_secs(1);
-/// Checks without an answer after which the responder counts as flooded, too.
-const MAX_UNANSWERED_CHECKS: u32 = 5;
-/// The first pause; doubles from there.
-const FIRST_FLOOD_PAUSE: Duration = Duration::from_secs(10);
-/// The longest pause.
-const LONGEST_FLOOD_PAUSE: Duration = Duration::from_secs(300);
-/// A responder that lasted this long was not flooded: the next pause is the first again.
-const CALM: Duration = Duration::from_secs(600);
-/// Interval of the check that the port is free, while nothing is announced.
-const PORT_CHECK: Duration = Duration::from_secs(5);
-/// Wait before browsing again, after the responder has stopped reporting because there was too much to report.
-const BROWSE_PAUSE: Duration = Duration::from_secs(10);
 
 /// Reason why there is no discovery. The room works without it.
 #[derive(Debug, Error)]
@@ -76,9 +61,12 @@ pub(crate) enum DiscoveryError {
     /// The system gave no randomness.
     #[error("the system's random generator failed")]
     NoRandomness,
-    /// The responder could not be started.
+    /// The announcement is not one.
     #[error(transparent)]
     Mdns(#[from] mdns_sd::Error),
+    /// The system gave no thread.
+    #[error("the responder could not be started: {0}")]
+    NoThread(#[from] io::Error),
 }
 
 /// Settings of discovery.
@@ -110,11 +98,11 @@ pub(crate) enum Found {
 /// Discovery that runs. [`Discovery::withdraw`] ends it.
 pub(crate) struct Discovery {
     stop: oneshot::Sender<()>,
-    task: JoinHandle<Option<Ending>>,
+    task: JoinHandle<Option<ResponderThread>>,
 }
 
 impl Discovery {
-    /// Announces and browses, in a task of the current runtime and a thread of the responder.
+    /// Announces and browses, in a task of the current runtime and through the responder of the port.
     ///
     /// Without an interface that can multicast, nothing is announced or found until there is one.
     ///
@@ -128,14 +116,10 @@ impl Discovery {
         let tag = tag(config.session);
         let service = announcement(&instance, &tag, config.bound)?;
         let own_name = service.get_fullname().to_owned();
-        let service = Some(service).filter(|_| config.announces);
-        let responder = Responder::start(config.mdns_port, service.clone())?;
+        let subscription = Subscription::begin(config.mdns_port, service, config.announces, &tag)?;
         let (stop, stopped) = oneshot::channel();
         let runner = Runner {
-            service,
-            mdns_port: config.mdns_port,
             gate,
-            tag,
             bound: config.bound,
             mode: config.mode,
             found: config.found,
@@ -143,70 +127,21 @@ impl Discovery {
             finds: Finds::new(own_name),
             dials: JoinSet::new(),
         };
-        let task = tokio::spawn(runner.run(responder, stopped));
+        let task = tokio::spawn(runner.run(subscription, stopped));
         Ok(Self { stop, task })
     }
 
-    /// Withdraws the announcement and begins to shut down; the caller waits for the returned ending.
-    pub(crate) async fn withdraw(self) -> Option<Ending> {
+    /// Withdraws the announcement. If the responder ends with this room, the caller waits for the returned thread.
+    pub(crate) async fn withdraw(self) -> Option<ResponderThread> {
         // The task may have ended already.
         let _ = self.stop.send(());
         self.task.await.ok().flatten()
     }
 }
 
-/// The responder and its event queue.
-struct Responder {
-    daemon: ServiceDaemon,
-    monitor: Receiver<DaemonEvent>,
-    events: Receiver<ServiceEvent>,
-}
-
-impl Responder {
-    /// Announces the service, if there is one, and browses. On an error nothing is left running.
-    fn start(mdns_port: u16, service: Option<ServiceInfo>) -> Result<Self, mdns_sd::Error> {
-        let daemon = ServiceDaemon::new_with_port(mdns_port)?;
-        let begun = (|| {
-            let monitor = daemon.monitor()?;
-            let events = daemon.browse(SERVICE)?;
-            if let Some(service) = service {
-                daemon.register(service)?;
-            }
-            Ok((monitor, events))
-        })();
-        match begun {
-            Ok((monitor, events)) => Ok(Self {
-                daemon,
-                monitor,
-                events,
-            }),
-            Err(error) => {
-                Ending::of(daemon, None).wait();
-                Err(error)
-            }
-        }
-    }
-
-    fn end(self) -> Ending {
-        Ending::of(self.daemon, Some(self.events))
-    }
-}
-
-/// Reason why a responder was given up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Over {
-    Stopped,
-    Flooded,
-    /// Another program has the port for itself.
-    PortTaken,
-}
-
 /// State of the discovery task.
 struct Runner {
-    service: Option<ServiceInfo>,
-    mdns_port: u16,
     gate: Arc<Connector>,
-    tag: String,
     bound: Bound,
     mode: DiscoveryMode,
     found: mpsc::Sender<Found>,
@@ -216,92 +151,25 @@ struct Runner {
 }
 
 impl Runner {
-    /// Runs one responder after the other until the room closes; returns the ending of the last.
+    /// Follows the responder until the room closes.
     async fn run(
         mut self,
-        mut responder: Responder,
+        mut subscription: Subscription,
         mut stopped: oneshot::Receiver<()>,
-    ) -> Option<Ending> {
-        let mut pause = FIRST_FLOOD_PAUSE;
-        loop {
-            let began = Instant::now();
-            let over = self.follow(&mut responder, &mut stopped).await;
-            self.announced.store(false, Ordering::Relaxed);
-            if over == Over::Stopped {
-                return Some(responder.end());
-            }
-            if began.elapsed() > CALM {
-                pause = FIRST_FLOOD_PAUSE;
-            }
-            let port = self.mdns_port;
-            match over {
-                Over::PortTaken => tracing::warn!(
-                    port,
-                    seconds = PORT_CHECK.as_secs(),
-                    "discovery waits: another program has its UDP port for itself; end that program, or give all members another mdns_port"
-                ),
-                _ => tracing::warn!(
-                    limit = MAX_CACHED_RECORDS,
-                    seconds = pause.as_secs(),
-                    "discovery pauses: the local network floods it with records"
-                ),
-            }
-            // The finds of a flooded responder may be forged. Its thread takes a moment to end; this
-            // thread must not block on it.
-            self.finds.forget();
-            let ended = tokio::task::spawn_blocking(move || responder.end().wait());
-            responder = loop {
-                tokio::select! {
-                    _ = &mut stopped => {
-                        // The responder was already asked to end. The wait fails only if the runtime
-                        // ends, which waits for it, too.
-                        let _ = ended.await;
-                        return None;
-                    }
-                    () = sleep(if over == Over::PortTaken { PORT_CHECK } else { pause }) => {}
-                }
-                match over {
-                    Over::PortTaken if is_taken(port) => continue,
-                    Over::PortTaken => tracing::info!(port, "discovery has its UDP port"),
-                    _ => pause = (pause * 2).min(LONGEST_FLOOD_PAUSE),
-                }
-                match Responder::start(self.mdns_port, self.service.clone()) {
-                    Ok(responder) => break responder,
-                    Err(error) => tracing::warn!(%error, "discovery does not begin anew yet"),
-                }
-            };
-        }
-    }
-
-    async fn follow(
-        &mut self,
-        responder: &mut Responder,
-        stopped: &mut oneshot::Receiver<()>,
-    ) -> Over {
-        let mut unanswered = 0;
-        let mut browse_at = None;
-        let mut port_check_at = Instant::now();
-        let mut check = interval(CACHE_CHECK);
-        check.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ) -> Option<ResponderThread> {
+        let mut is_over = false;
         loop {
             let dial_at = self.finds.next_dial();
             let far = || Instant::now() + Duration::from_secs(3600);
             tokio::select! {
-                _ = &mut *stopped => return Over::Stopped,
-                event = responder.events.recv_async(), if browse_at.is_none() => match event {
-                    Ok(event) => self.resolved(event).await,
-                    Err(_) => {
-                        tracing::warn!("discovery has found more than it could follow");
-                        browse_at = Some(Instant::now() + BROWSE_PAUSE);
-                    }
-                },
-                Ok(event) = responder.monitor.recv_async() => {
-                    if matches!(event, DaemonEvent::Announce(..))
-                        && !self.announced.swap(true, Ordering::Relaxed)
-                    {
-                        tracing::info!("announced in the local network");
-                    }
+                _ = &mut stopped => {
+                    self.announced.store(false, Ordering::Relaxed);
+                    return subscription.end();
                 }
+                news = subscription.next(), if !is_over => match news {
+                    Some(news) => self.learn(news).await,
+                    None => is_over = true,
+                },
                 Some(done) = self.dials.join_next() => {
                     if let Ok((dial, outcome, refused)) = done {
                         self.finds.dialled(Instant::now(), &dial, outcome);
@@ -313,62 +181,44 @@ impl Runner {
                     }
                 }
                 () = sleep_until(dial_at.unwrap_or_else(far)) => self.dial_those_due(),
-                () = sleep_until(browse_at.unwrap_or_else(far)), if browse_at.is_some() => {
-                    browse_at = None;
-                    // The new search reports the known services again.
-                    match responder.daemon.browse(SERVICE) {
-                        Ok(events) => responder.events = events,
-                        Err(_) => return Over::Flooded,
-                    }
-                }
-                () = sleep_until(port_check_at) => {
-                    // A responder that has announced itself has the port; one that only browses does not need it.
-                    if !self.announced.load(Ordering::Relaxed) && is_taken(self.mdns_port) {
-                        return Over::PortTaken;
-                    }
-                    port_check_at = Instant::now() + PORT_CHECK;
-                }
-                _ = check.tick() => {
-                    match cached_records(&responder.daemon).await {
-                        Some(cached) if cached > MAX_CACHED_RECORDS => return Over::Flooded,
-                        Some(_) => unanswered = 0,
-                        None => unanswered += 1,
-                    }
-                    if unanswered >= MAX_UNANSWERED_CHECKS {
-                        return Over::Flooded;
-                    }
+            }
+        }
+    }
+
+    async fn learn(&mut self, news: News) {
+        match news {
+            News::Announced => {
+                self.announced.store(true, Ordering::Relaxed);
+                tracing::info!("announced in the local network");
+            }
+            News::Resolved(service) => self.resolved(&service).await,
+            News::Gone(name) => self.finds.gone(&name),
+            News::State {
+                is_announced,
+                services,
+            } => {
+                self.announced.store(is_announced, Ordering::Relaxed);
+                let names: BTreeSet<_> = services.iter().map(|it| &*it.fullname).collect();
+                self.finds.keep(|name| names.contains(name));
+                for service in &services {
+                    self.resolved(service).await;
                 }
             }
         }
     }
 
-    async fn resolved(&mut self, event: ServiceEvent) {
-        match event {
-            ServiceEvent::ServiceResolved(service) => {
-                let addresses = match self.is_of_the_room(&service) {
-                    true => self.addresses(&service),
-                    // The service may have announced this room before.
-                    false => Vec::new(),
-                };
-                let new = self
-                    .finds
-                    .resolved(Instant::now(), &service.fullname, addresses);
-                for address in new {
-                    tracing::info!(%address, "found a member in the local network");
-                    if self.mode == DiscoveryMode::Report {
-                        // The send fails only while the room closes.
-                        let _ = self.found.send(Found::Member(address)).await;
-                    }
-                }
+    async fn resolved(&mut self, service: &ResolvedService) {
+        let addresses = self.addresses(service);
+        let new = self
+            .finds
+            .resolved(Instant::now(), &service.fullname, addresses);
+        for address in new {
+            tracing::info!(%address, "found a member in the local network");
+            if self.mode == DiscoveryMode::Report {
+                // The send fails only while the room closes.
+                let _ = self.found.send(Found::Member(address)).await;
             }
-            ServiceEvent::ServiceRemoved(_, name) => self.finds.gone(&name),
-            _ => {}
         }
-    }
-
-    fn is_of_the_room(&self, service: &ResolvedService) -> bool {
-        let property = |key| service.txt_properties.get_property_val_str(key);
-        property(VERSION_KEY) == Some(VERSION) && property(TAG_KEY) == Some(&self.tag)
     }
 
     /// The addresses of the service to dial, best first. Anyone may announce any address: only neighbours on
@@ -441,33 +291,6 @@ impl Runner {
             });
         }
     }
-}
-
-/// Whether another program has the port without sharing it. The responder opens shared ports, and does not
-/// report a port that it fails to open.
-fn is_taken(port: u16) -> bool {
-    let bound = || -> io::Result<()> {
-        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-        socket.set_reuse_address(true)?;
-        #[cfg(unix)]
-        socket.set_reuse_port(true)?;
-        socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into())
-    };
-    bound().is_err_and(|error| {
-        matches!(
-            error.kind(),
-            io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied
-        )
-    })
-}
-
-/// Number of records in the responder's cache; `None` if it does not answer.
-async fn cached_records(daemon: &ServiceDaemon) -> Option<i64> {
-    let answer = daemon.get_metrics().ok()?;
-    let metrics = timeout(CACHE_CHECK, answer.recv_async()).await.ok()?.ok()?;
-    let of_cache = |name: &str| name.starts_with("cached-");
-    let cached = metrics.iter().filter(|(name, _)| of_cache(name));
-    Some(cached.map(|(_, count)| count).sum())
 }
 
 fn outcome_of(result: Result<PeerId, Code>) -> Outcome {

@@ -27,7 +27,7 @@ const UNSEEN_END: Duration = Duration::from_millis(20);
 
 /// A responder that was asked to end.
 #[must_use = "its thread may still run"]
-pub(crate) struct Ending {
+pub(super) struct Ending {
     began: Instant,
     /// Receives the thread's report that it is about to return.
     returns: Option<Receiver<DaemonStatus>>,
@@ -60,7 +60,7 @@ impl Ending {
     }
 
     /// Waits until the thread has exited, at most [`LIMIT`] after the request; logs a thread that takes longer.
-    pub(crate) fn wait(self) {
+    pub(super) fn wait(self) {
         let until = self.began + LIMIT;
         let left = || until.saturating_duration_since(Instant::now());
         if self.waits.is_none() {

@@ -144,9 +144,9 @@ impl Finds {
         addresses
     }
 
-    /// Forgets all finds, so that they can be found again. Back-offs stay.
-    pub(super) fn forget(&mut self) {
-        self.finds.clear();
+    /// Forgets the finds with other names, so that they can be found again. Back-offs stay.
+    pub(super) fn keep(&mut self, is_there: impl Fn(&str) -> bool) {
+        self.finds.retain(|name, _| is_there(name));
     }
 
     /// Removes a member whose announcement was withdrawn or has expired.
@@ -612,7 +612,7 @@ mod tests {
         let mut world = World::new();
         world.resolved(0, "z", &[1]);
         let dials = world.due(0);
-        world.finds.forget();
+        world.finds.keep(|_| false);
         let at = world.at(1);
         world.finds.dialled(at, &dials[0], Outcome::Failed);
         assert_eq!(world.resolved(1, "z", &[1]), [address(1)]);
