@@ -8,6 +8,7 @@ library=target/release/libmeta_mystia_network.so
 programs=target/figures
 mkdir -p "$programs"
 gcc -O2 -std=gnu11 -Wall -Wextra -o "$programs/abi_bench" benches/abi_bench.c -ldl -lpthread
+gcc -O2 -std=gnu11 -Wall -Wextra -o "$programs/rooms_bench" benches/rooms_bench.c -ldl -lpthread
 
 bench() {
     echo
@@ -40,6 +41,10 @@ at_most 50 failover 5 30 --lan --graceful --quiet 10
 bench elect 5 5 --star --quiet 10
 bench tput 256 200000 --quiet 10
 bench fanout 4 256 20000 --quiet 10
+
+# Many rooms in one process.
+echo
+scripts/isolated.py "$programs/rooms_bench" "$library" 2>/dev/null || missed=1
 
 echo
 benches/compare.py "$library" --quiet 10 || missed=1

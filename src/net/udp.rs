@@ -36,6 +36,9 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Reads in a row that find nothing although the system reports packets. One is usual; after a shutdown there is no end.
 const MAX_EMPTY_READS: u32 = 8;
+/// Segments that quinn's buffers have room for, each of 1472 bytes: the system joins no more than fits into one UDP
+/// packet of 64 KiB. A room has 32 such buffers.
+const MAX_RECEIVE_SEGMENTS: usize = u16::MAX as usize / 1472 + 1;
 /// Turns of the network thread within which tasks that wait for a closed socket drop it.
 const MAX_TURNS_TO_CLOSE: u32 = 64;
 
@@ -276,10 +279,10 @@ impl AsyncUdpSocket for Udp {
     }
 
     fn max_receive_segments(&self) -> usize {
-        self.line
-            .options
-            .as_ref()
-            .map_or(1, UdpSocketState::gro_segments)
+        let segments = self.line.options.as_ref();
+        segments.map_or(1, |options| {
+            options.gro_segments().min(MAX_RECEIVE_SEGMENTS)
+        })
     }
 
     fn may_fragment(&self) -> bool {
@@ -540,7 +543,7 @@ async fn send_delayed(line: Weak<Line>, simulation: Arc<Simulation>) {
                     lag_ms = network.lag.as_millis(),
                     jitter_ms = network.jitter.as_millis(),
                     loss_permille = network.loss_permille,
-                    "SetNetworkSimulation: what this node sends is delayed or lost on purpose"
+                    "simulation of a bad network: what this node sends is delayed or lost on purpose"
                 );
                 warned = Some((network, now));
             }
