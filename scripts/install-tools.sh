@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs the tools of the demo and the tests beside Rust (as root, with apt), or names the missing ones and how to
 # install them. Prints nothing and takes milliseconds when none is missing. Arguments name further tools: coreclr,
-# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages; for `make dist` and its
-# tests also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64. With `--only` first, it checks only the
-# named ones.
+# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack; for
+# `make dist` and its tests also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64. With `--only` first,
+# it checks only the named ones.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -60,6 +60,7 @@ look() {
             python-packages) has_environment "$python_packages" "$python_versions" || has_venv || lacks venv "python3-venv" ;;
             cargo-about) ;; # cargo installs it
             mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
+            nft) has nft || lacks nft nftables ;;
             lld-link) has lld-link || lacks lld-link lld ;;
             # A compiler and the source of its standard library, for platforms without a rustup target.
             rust-src) [ -d /usr/lib/rustlib/src/rust/library ] && [ -x /usr/bin/cargo ] || lacks rust-src "$rust_src" ;;
@@ -207,6 +208,7 @@ for tool in $missing; do
         etcdctl) line="etcd-client" ;;
         venv) line="python3-venv" ;;
         mingw) line=$mingw ;;
+        nft) line=nftables ;;
         lld-link) line=lld ;;
         rust-src) line="$rust_src (or, for every platform: rustup target add TRIPLE)" ;;
         wine) line=wine64 ;;

@@ -334,7 +334,7 @@ impl Admissions {
                     entry: PeerEntry {
                         id: hello.peer_id.clone(),
                         key: *key,
-                        addresses: listens_at(*from, hello).into_iter().collect(),
+                        addresses: addresses_of(*from, hello.listen_port),
                     },
                     incarnation: hello.incarnation,
                     payload: hello.join_payload.clone(),
@@ -497,9 +497,32 @@ impl KickReasons {
     }
 }
 
-/// The address where a peer seen at `from` accepts links.
-pub(super) fn listens_at(from: SocketAddr, hello: &Hello) -> Option<SocketAddr> {
-    let mut address = socket::canonical(from); // keeps the zone of a link-local address
-    address.set_port(hello.listen_port);
-    Path::to(from).is_direct().then_some(address)
+/// The addresses at which others may reach a peer whose packets come from `from` and that listens at `listen_port`, the
+/// likeliest first. Its own port follows where a router has mapped it to another: only a router that maps a port alike for all can be reached at the
+/// first. Over a carrier there are none.
+pub(super) fn addresses_of(from: SocketAddr, listen_port: u16) -> Vec<SocketAddr> {
+    if !Path::to(from).is_direct() {
+        return Vec::new();
+    }
+    let observed = socket::canonical(from); // keeps the zone of a link-local address
+    let mut listening = observed;
+    listening.set_port(listen_port);
+    let mut addresses = vec![observed, listening];
+    addresses.dedup();
+    addresses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_is_dialled_where_its_packets_come_from_and_then_at_its_own_port() {
+        let from = "203.0.113.1:51001".parse().expect("an address");
+        let own = "203.0.113.1:40001".parse().expect("an address");
+        assert_eq!(addresses_of(from, 40001), [from, own]);
+        assert_eq!(addresses_of(own, 40001), [own]);
+        let mapped = "[::ffff:203.0.113.1]:40001".parse().expect("an address");
+        assert_eq!(addresses_of(mapped, 40001), [own]);
+    }
 }

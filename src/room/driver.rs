@@ -15,10 +15,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::admissions::{
-    Admissions, Answer, Applicant, Asker, KickReasons, Settled, Step, explained, listens_at,
+    Admissions, Answer, Applicant, Asker, KickReasons, Settled, Step, addresses_of, explained,
     refused_by,
 };
 use super::dialling::{DialDone, Dialling, connection_result, core_dial_ended};
+use super::host_watch::HostWatch;
 use super::live_node::LiveNode;
 use super::refusals::Refusals;
 use super::relay::Broadcasts;
@@ -50,10 +51,8 @@ use crate::net::tunnel::Tunnels;
 /// Refusal from a guest of a star to peers that dial it.
 const DIAL_THE_HOST: &str = "this member is a guest of a star (topology 1); dial the host";
 /// Results for the host of a dial that began before its DisconnectPeer, or after the end of its room.
-const DISCONNECTED_MEANWHILE: &str =
-    "this host called DisconnectPeer for that member after the dial had begun";
-const OUT_OF_THE_ROOM: &str =
-    "the room is over for this member; call ShutdownNetwork, then open it again";
+const DISCONNECTED_MEANWHILE: &str = "this host disconnected that member after the dial had begun";
+const OUT_OF_THE_ROOM: &str = "the room is over for this member; close it, then open it again";
 /// Longest flush of accepted messages when the host leaves or disconnects a peer.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 /// Longest duration of leaving.
@@ -66,8 +65,6 @@ const MIN_STORE_LEAVE_WAIT: Duration = Duration::from_secs(1);
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 /// Interval for polling whether the host has received a departure that an admission waits for.
 const HOST_POLL: Duration = Duration::from_millis(5);
-/// Shortest interval between reports to the core of how long the host has taken no events.
-const HOST_REPORT_INTERVAL: Duration = Duration::from_millis(50);
 /// Departures that the host has not received yet, at most. Beyond that no peer is admitted, so that members
 /// that come and go do not fill the memory of a host that takes no events.
 const MAX_PENDING_DEPARTURES: usize = 256;
@@ -104,8 +101,7 @@ pub(super) struct Driver {
     pub(super) join_payload: Vec<u8>,
     pub(super) leave_asked: bool,
     pub(super) departed: bool,
-    /// When the core was last notified whether the host takes its events.
-    pub(super) host_seen_at: Instant,
+    pub(super) host_watch: HostWatch,
     /// Whether a change without an event is published at the end of this turn.
     pub(super) publishes_later: bool,
     /// Whether there is such a change.
@@ -242,11 +238,14 @@ impl Driver {
     /// Notifies the core how long the host has taken no events; its heartbeats report that to the others. The
     /// input that follows carries out the outputs.
     fn look_at_host(&mut self) {
-        if self.host_seen_at.elapsed() < HOST_REPORT_INTERVAL {
+        if !self.host_watch.is_due() {
             return;
         }
-        self.host_seen_at = Instant::now();
         let since = self.shared.dispatch.host_silent_since();
+        let silent = since.map_or(Duration::ZERO, |since| since.elapsed());
+        if let Some(warning) = self.host_watch.warning(silent) {
+            tracing::warn!("{warning}");
+        }
         let now = self.node.now();
         let since = since.map(|since| now - since.elapsed());
         if let Err(error) = self.node.handle(Input::HostSilentSince(since)) {
@@ -792,12 +791,11 @@ impl Driver {
             if by_hand {
                 self.feed(Input::Command(Command::Pardon(key)));
             }
-            let addresses = listens_at(at, &theirs);
             self.feed(Input::LinkUp(Box::new(LinkUp {
                 peer: peer.clone(),
                 incarnation: theirs.incarnation,
                 key,
-                addresses: addresses.into_iter().collect(),
+                addresses: addresses_of(at, theirs.listen_port),
                 eligible: theirs.eligible,
                 priority: theirs.priority,
                 is_host: theirs.policy.host_mode == HostMode::Host,

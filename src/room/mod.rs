@@ -8,6 +8,7 @@ mod centralized;
 mod delivery;
 mod dialling;
 mod driver;
+mod host_watch;
 #[cfg(test)]
 mod hostile;
 mod live_node;

@@ -17,6 +17,7 @@ use super::Closed;
 use super::admissions::{Admissions, KickReasons};
 use super::dialling::Dialling;
 use super::driver::{Driver, Queues};
+use super::host_watch::HostWatch;
 #[cfg(test)]
 use super::hostile::cut::CuttableRuntime;
 use super::live_node::{LiveNode, since_1970};
@@ -264,6 +265,7 @@ where
     let (dial_done, dials) = mpsc::unbounded_channel();
     let (flushed, disconnects) = mpsc::unbounded_channel();
     let centralized = Arc::clone(&shared.centralized);
+    let host_watch = HostWatch::new(shared.config.dispatch_mode);
     let mut driver = Driver {
         node,
         sessions: Sessions::new(shared.peer_id.clone(), link_context),
@@ -299,7 +301,7 @@ where
         state,
         store,
         join_payload: Vec::new(),
-        host_seen_at: Instant::now(),
+        host_watch,
         leave_asked: false,
         departed: false,
         publishes_later: false,

@@ -95,7 +95,7 @@ fn list(peers: &[PeerView]) -> String {
 /// Logs the result of a dial of the host. The reason given by another host is not logged.
 pub(super) fn log_result(result: &ConnectionResult) {
     let (address, code, why) = in_words(result);
-    tracing::info!(address, code, why, "ConnectToPeer ended");
+    tracing::info!(address, code, why, "connecting ended");
 }
 
 fn in_words(result: &ConnectionResult) -> (&str, &'static str, String) {
@@ -122,7 +122,7 @@ pub(super) fn log(event: &Event) {
             tracing::info!(leader = name, reason = ?change.reason, "leader");
         }
         Event::SetLeaderResult { target, outcome } => {
-            tracing::info!(%target, ?outcome, "SetLeader ended");
+            tracing::info!(%target, ?outcome, "naming a leader ended");
         }
         Event::MemberState {
             peer,

@@ -4,6 +4,7 @@
 //! Run as root, each test has its own network, and several run at a time.
 
 mod bad_input;
+mod behind_nats;
 mod bench;
 mod chaos;
 mod classic;

@@ -108,7 +108,7 @@ class Network:
 
     def _build(self):
         for name in self.names:
-            self.namespaces.append(_namespace())
+            self.namespaces.append(new_namespace())
         places = [f"{name}=/proc/self/fd/{namespace}" for name, namespace in zip(self.names, self.namespaces)]
         self.switch = subprocess.Popen(
             [SWITCH, str(self.seed), *places],
@@ -190,7 +190,7 @@ class Host:
         self.run("ip", "-batch", "-", text="\n".join(lines))
 
 
-def _namespace():
+def new_namespace():
     """A descriptor of a new network namespace."""
     with subprocess.Popen(
         ["unshare", "--net", "sh", "-c", "echo; exec cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE

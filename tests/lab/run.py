@@ -36,9 +36,10 @@ def main():
     os.environ.setdefault("MMN_LIBRARY", str(network.ROOT / "target/release/libmeta_mystia_network.so"))
     # They read LAB_TIMES and LAB_MINUTES.
     import calibration
+    import nat
     import scenarios
 
-    tests = [*calibration.TESTS, *scenarios.TESTS]
+    tests = [*calibration.TESTS, *scenarios.TESTS, *nat.TESTS]
     wanted = [test for test in tests if not arguments.names or any(name in test.__name__ for name in arguments.names)]
     if arguments.list:
         print("\n".join(test.__name__ for test in wanted))

@@ -281,7 +281,7 @@ pub(super) async fn aftermath(
         let kicked = leader.room.kick(&id("n"), 1, b"");
         let gone = || hosts.iter().all(|host| !host.has("n"));
         if kicked.is_err() || !within(AFTERMATH, gone).await {
-            findings.add(format!("afterwards KickPeer does not work: {kicked:?}"));
+            findings.add(format!("afterwards mmn_kick does not work: {kicked:?}"));
         }
     }
     newcomer.room.close();
