@@ -10,13 +10,11 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files with exported items, in the header's order.
-const SOURCES: [&str; 22] = [
+/// The files with exported items, in the header's order: first the library, then the names of the published one.
+const SOURCES: [&str; 18] = [
     "version",
     "codes",
     "values",
-    "config",
-    "callbacks",
     "events",
     "options",
     "lifecycle",
@@ -32,9 +30,8 @@ const SOURCES: [&str; 22] = [
     "stats",
     "simulation",
     "logs",
-    "classic",
-    "old",
 ];
+const CLASSIC: [&str; 3] = ["classic/config", "classic/callbacks", "classic"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
@@ -53,7 +50,7 @@ fn describe_abi(root: &Path) -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed=MMN_UPDATE_HEADER");
     let folder = root.join("src/ffi");
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let abi = generator::Abi::read(&folder, &SOURCES)?;
+    let abi = generator::Abi::read(&folder, &SOURCES, &CLASSIC)?;
     generator::write_for_rust(&abi, &out)?;
     #[cfg(feature = "header")]
     {
@@ -62,7 +59,18 @@ fn describe_abi(root: &Path) -> Result<(), Box<dyn Error>> {
         if described.exists() {
             fs::remove_dir_all(&described)?;
         }
-        for file in generator::written(&abi, &header(root, &folder)?)? {
+        let config = cbindgen::Config::from_file(root.join("cbindgen.toml"))?;
+        let classic = cbindgen::Config {
+            header: None,
+            include_guard: None,
+            sys_includes: Vec::new(),
+            ..config.clone()
+        };
+        let header = generator::Header {
+            library: declarations(config, &folder, &SOURCES)?,
+            classic: declarations(classic, &folder, &CLASSIC)?,
+        };
+        for file in generator::written(&abi, &header)? {
             file.keep(&described)?;
             if env::var_os("MMN_UPDATE_HEADER").is_some() {
                 file.update(root)?;
@@ -72,17 +80,20 @@ fn describe_abi(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The header that cbindgen generates from the sources.
+/// The declarations that cbindgen generates from `sources`.
 #[cfg(feature = "header")]
-fn header(root: &Path, folder: &Path) -> Result<String, Box<dyn Error>> {
-    let config = cbindgen::Config::from_file(root.join("cbindgen.toml"))?;
+fn declarations(
+    config: cbindgen::Config,
+    folder: &Path,
+    sources: &[&str],
+) -> Result<String, Box<dyn Error>> {
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for source in SOURCES {
+    for source in sources {
         builder = builder.with_src(folder.join(source).with_extension("rs"));
     }
-    let mut header = Vec::new();
-    builder.generate()?.write(&mut header);
-    Ok(String::from_utf8(header)?)
+    let mut text = Vec::new();
+    builder.generate()?.write(&mut text);
+    Ok(String::from_utf8(text)?)
 }
 
 /// Programs that link the shared library look for it by this name, not by its path at their build.

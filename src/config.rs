@@ -61,6 +61,8 @@ pub struct Config {
     pub incoming_queue_capacity: usize,
     /// Bytes queued per peer, and for the host.
     pub queue_bytes: usize,
+    /// Whether messages wait, although there is an event handler, until the host takes them.
+    pub hold_messages: bool,
     /// Most other members linked at a time.
     pub max_connections: usize,
     /// UDP port of multicast discovery; `None` is off.
@@ -107,7 +109,7 @@ pub struct Config {
     pub yield_after: Option<Duration>,
     /// Entry of this member into the room.
     pub entry: Entry,
-    /// Most other members of the room while this member leads it and SetMaxPeers was not called; 0 is no limit.
+    /// Most other members of the room while this member leads it and mmn_set_max_peers was not called; 0 is no limit.
     pub max_peers: u32,
     /// Time for which a lost member's place is kept.
     pub member_hold: Duration,
@@ -137,7 +139,7 @@ pub enum DispatchMode {
     /// On a thread of the library.
     #[default]
     Thread,
-    /// On the thread of the host that calls PollEvents, during the call.
+    /// On the thread of the host that calls mmn_poll, during the call.
     Poll,
 }
 
@@ -210,6 +212,7 @@ impl Config {
             send_queue_capacity: 128,
             incoming_queue_capacity: 256,
             queue_bytes: DEFAULT_QUEUE_BYTES,
+            hold_messages: false,
             max_connections: 64,
             mdns_port: Some(15_353),
             discovery: DiscoveryMode::Connect,

@@ -8,7 +8,6 @@ use arc_swap::ArcSwapOption;
 use crate::config::Config;
 use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::id::{PeerId, SessionId};
-use crate::dispatch::kind::Everything;
 use crate::dispatch::{EventHandler, in_callback};
 use crate::error::{CloseError, StartError};
 use crate::fork::{Inherit, PerProcess};
@@ -23,7 +22,6 @@ struct Process {
     handle: AtomicU64,
     /// Held while the default room is opened or closed.
     lifecycle: Mutex<()>,
-    events: Mutex<Events>,
     /// The windows of the gossip strategy, for the default room and all later ones; `None` until the first change.
     /// Locked for moments only.
     windows: Mutex<Option<Windows>>,
@@ -36,10 +34,6 @@ impl Process {
         Self {
             handle: AtomicU64::new(0),
             lifecycle: Mutex::new(()),
-            events: Mutex::new(Events {
-                handler: None,
-                room: None,
-            }),
             windows: Mutex::new(windows),
             published_windows: ArcSwapOption::const_empty(),
         }
@@ -55,17 +49,9 @@ impl Inherit for Process {
     }
 }
 
-/// The process's event handler, which may be registered before the room opens. Locked for moments only, and never while
-/// code of the host runs.
-struct Events {
-    /// The handler of the room, or of the next one.
-    handler: Option<EventHandler>,
-    /// The default room, until its closing begins.
-    room: Option<Arc<OpenRoom>>,
-}
-
-/// Opens the default room. Its windows are the ones that [`change_windows`] set, else the ones of `config`. Waits for a [`close`] of the default room that is under way, but not inside a callback. `handler` and `announce` as in
-/// [`registry::open`]; without a handler of its own the room has that of [`register_event_handler`].
+/// Opens the default room. Its windows are the ones that [`change_windows`] set, else the ones of `config`. Waits for a
+/// [`close`] of the default room that is under way, but not inside a callback. `handler` and `announce` as in
+/// [`registry::open`].
 ///
 /// # Errors
 /// [`StartError`]; the process has no new room then.
@@ -88,22 +74,11 @@ pub fn open(
     if is_open() {
         return Err(StartError::AlreadyInitialized);
     }
-    let handle = registry::open(
-        peer,
-        session,
-        config,
-        handler.or_else(|| events().handler.clone()),
-        |room| {
-            let process = PROCESS.get();
-            process
-                .handle
-                .store(room.handle().number(), Ordering::Release);
-            let mut events = events();
-            events.room = Some(Arc::clone(room));
-            drop(events);
-            announce(room);
-        },
-    )?;
+    let handle = registry::open(peer, session, config, handler, |room| {
+        let number = room.handle().number();
+        PROCESS.get().handle.store(number, Ordering::Release);
+        announce(room);
+    })?;
     // The windows may have changed before this became the default room.
     pass_on(&process_windows());
     Ok(handle)
@@ -121,10 +96,7 @@ pub fn close(handle: Handle) -> Result<Closed, CloseError> {
         return Err(CloseError::WouldDeadlock);
     }
     let _lifecycle = lifecycle();
-    let released = release_events(handle);
     let closed = registry::close(handle)?;
-    // Runs code of the host, for which the room is still closing.
-    drop(released);
     // Unless another default room was opened since this one began to leave.
     let number = handle.number();
     let _ = PROCESS
@@ -147,40 +119,6 @@ pub fn is_open() -> bool {
 /// The default room; `None` before [`open`] and from the beginning of its closing on. Takes no lock.
 pub fn room() -> Option<Arc<OpenRoom>> {
     registry::room(handle()?)
-}
-
-/// Sets or removes the event handler: of the default room, if there is one, else of the next. When this returns, the old
-/// handler is not running, unless the caller is inside it, and never runs again. Closing the room removes it.
-pub fn register_event_handler(handler: Option<EventHandler>) {
-    let mut events = events();
-    // One step, so that of two concurrent calls the same one is last in both places.
-    let replaced = events.room.clone().map(|room| {
-        let replaced = room.dispatch().replace::<Everything>(handler.clone());
-        (room, replaced)
-    });
-    let old = std::mem::replace(&mut events.handler, handler);
-    drop(events);
-    if let Some((room, replaced)) = replaced {
-        room.dispatch().finish(replaced);
-    }
-    drop(old);
-}
-
-/// Leaves the handler to the room's queue alone, which drops it when it stops. A handler that is registered from now on is
-/// the next room's.
-fn release_events(handle: Handle) -> Option<EventHandler> {
-    let mut events = events();
-    events.room.take_if(|room| room.handle() == handle)?;
-    events.handler.take()
-}
-
-fn events() -> MutexGuard<'static, Events> {
-    // Every change of it is a single assignment.
-    PROCESS
-        .get()
-        .events
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The windows of the gossip strategy: of the default room, or of the next.

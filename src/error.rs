@@ -98,7 +98,7 @@ pub trait Coded: std::error::Error {
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The default room is open, or being opened by another thread.
-    #[error("a room is already open in this process; call ShutdownNetwork first")]
+    #[error("the default room is already open in this process; close it first")]
     AlreadyInitialized,
     /// The process has as many rooms as it may have.
     #[error("this process has {limit} open rooms, which is the limit; close one first")]
@@ -257,14 +257,14 @@ impl Coded for CloseError {
 pub enum PollError {
     /// The room's callbacks run on a thread of the library.
     #[error(
-        "this room runs its callbacks on its own thread; open it with dispatch_mode MMN_DISPATCH_POLL to use PollEvents"
+        "this room runs its callbacks on its own thread; open it with dispatch_mode 1 (poll) to run them yourself"
     )]
     NotPollMode,
     /// The caller is inside a callback.
-    #[error("PollEvents was called inside a callback; call it outside")]
+    #[error("a callback polls a room; poll outside of callbacks")]
     InsideCallback,
     /// Another thread is polling.
-    #[error("another thread is inside PollEvents; let one thread at a time call it")]
+    #[error("another thread is polling this room; let one thread at a time do so")]
     Busy,
     /// A callback forked, and this is the child: the room is its parent's.
     #[error(
@@ -283,8 +283,7 @@ impl Coded for PollError {
     }
 }
 
-const NOT_INITIALIZED: &str =
-    "no room is open in this process, or it is shutting down; call InitializeNetwork first";
+const NOT_INITIALIZED: &str = "the room is not open any more, or it is closing; open it again";
 
 /// Why a room refused to dial an address. No ConnectionResult follows.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -325,7 +324,7 @@ impl Coded for ConnectError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DisconnectError {
     /// The peer is this node itself.
-    #[error("the peer {} is this node itself; to leave the room call ShutdownNetwork", Quoted(id.as_str()))]
+    #[error("the peer {} is this node itself; to leave the room, close it", Quoted(id.as_str()))]
     Myself {
         /// The id given.
         id: PeerId,
@@ -357,7 +356,7 @@ impl Coded for DisconnectError {
 pub enum SetLeaderError {
     /// The peer is neither this node nor connected.
     #[error(
-        "the peer {} is neither this node nor connected; GetPeerList names the connected peers", Quoted(id.as_str())
+        "the peer {} is neither this node nor connected; give the id of a connected peer", Quoted(id.as_str())
     )]
     PeerNotFound {
         /// The id given.
@@ -368,7 +367,7 @@ pub enum SetLeaderError {
     NotLeader,
     /// The quorum is static, and this node follows no leader that it could ask.
     #[error(
-        "SetLeader asks the leader for a transfer where the quorum is static, and no heartbeats of a leader arrive here; call it when there is one"
+        "where the quorum is static, naming a leader asks the present one for a transfer, and no heartbeats of a leader arrive here; try again when there is one"
     )]
     NoLeader,
     /// One fixed member leads.
@@ -472,7 +471,7 @@ pub enum SendError {
     },
     /// The message is longer than a datagram to a peer may be.
     #[error(
-        "length {len} is above the {max} bytes that an unreliable message to {} may have; send less at a time, or send it reliably (GetMaxDatagramSize returns the limit)",
+        "length {len} is above the {max} bytes that an unreliable message to {} may have; send less at a time, or send it reliably",
         Quoted(id.as_str())
     )]
     DatagramTooLarge {
@@ -485,7 +484,7 @@ pub enum SendError {
     },
     /// The message is longer than a datagram to the first member may be.
     #[error(
-        "length {len} is above the {max} bytes of an unreliable message that every new link carries, and no peer is connected yet; send less at a time, or send it reliably (GetMaxDatagramSize returns the limit)"
+        "length {len} is above the {max} bytes of an unreliable message that every new link carries, and no peer is connected yet; send less at a time, or send it reliably"
     )]
     DatagramTooLargeAlone {
         /// The length given, in bytes.
@@ -495,7 +494,7 @@ pub enum SendError {
     },
     /// A broadcast through the leader with a delivery that may leave members out.
     #[error(
-        "MMN_SEND_PARTIAL needs a room that is not centralized: the leader, not this node, queues a broadcast for the members; clear the flag, or call SetCentralizedMode(0)"
+        "a partial broadcast needs a room that is not centralized: there the leader, not this node, queues a broadcast for the members; clear the flag, or switch centralized mode off"
     )]
     PartialCentralized,
     /// Only the leader may send this.
@@ -504,17 +503,17 @@ pub enum SendError {
     )]
     NotLeader,
     /// No leader is known.
-    #[error("no leader is known at present; wait for the LeaderChanged callback")]
+    #[error("no leader is known at present; wait until there is one")]
     NoLeader,
     /// The peer is not connected.
-    #[error("the peer {} is not connected; GetPeerList names the connected peers", Quoted(id.as_str()))]
+    #[error("the peer {} is not connected; give the id of a connected peer", Quoted(id.as_str()))]
     PeerNotFound {
         /// The id given, or the leader's.
         id: PeerId,
     },
     /// A message would go back to the peer on whose behalf it is sent.
     #[error(
-        "from and to are both {}; forward its message to somebody else, or answer with SendToPeer", Quoted(id.as_str())
+        "from and to are both {}; forward its message to another member, or send it an answer", Quoted(id.as_str())
     )]
     ForwardedToOrigin {
         /// The id of both peers.
@@ -531,7 +530,7 @@ pub enum SendError {
     },
     /// The queue to this node's own callbacks is full.
     #[error(
-        "the queue of messages to this host is full and nothing was queued; register a receive callback if there is none, let it return sooner, or raise incoming_queue_capacity or queue_bytes in the configuration"
+        "the queue of messages to this host is full and nothing was queued; take messages, let their handler return sooner, or raise incoming_queue_capacity or queue_bytes in the configuration"
     )]
     OwnQueueFull,
     /// The room is shutting down.

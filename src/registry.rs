@@ -211,8 +211,10 @@ pub fn open(
     dispatch.set_room(handle.number());
     // The handlers of the first events must find the room.
     dispatch.wait_to_begin();
-    // An empty queue without a handler has no call to wait for.
-    dispatch.finish(dispatch.replace::<Everything>(handler));
+    if config.hold_messages {
+        dispatch.hold_messages();
+    }
+    dispatch.register::<Everything>(handler);
     let opened = Room::open_with(peer, session, config, Arc::clone(&dispatch), &slot.glance);
     let room = opened.inspect_err(|_| dispatch.stop())?;
     let room = Arc::new(OpenRoom {

@@ -68,11 +68,7 @@ fn exported() -> BTreeSet<String> {
 
 /// The names before a parameter list, at the beginning of the header's declarations.
 fn declared() -> BTreeSet<String> {
-    let mut code = String::new();
-    // The table behind the declarations repeats them.
-    let (mut rest, _) = HEADER
-        .split_once("#define MMN_FUNCTIONS")
-        .expect("the table of functions");
+    let (mut code, mut rest) = (String::new(), HEADER);
     while let Some((before, after)) = rest.split_once("/*") {
         code.push_str(before);
         rest = after.split_once("*/").expect("a comment ends").1;
@@ -80,7 +76,9 @@ fn declared() -> BTreeSet<String> {
     code.push_str(rest);
     let code: String = code
         .lines()
-        .filter(|line| !line.starts_with('#'))
+        // The tables repeat the declarations.
+        .filter(|line| !line.starts_with('#') && !line.starts_with("  X("))
+        .filter(|line| !line.contains("extern \"C\""))
         .collect::<Vec<_>>()
         .join("\n");
     code.split([';', '{', '}'])

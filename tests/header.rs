@@ -48,50 +48,47 @@ AT(tcp_nodelay, 41);
 AT(auto_reconnect_enabled, 42);
 AT(reconnect_max_retries, 43);
 
-/* The rest is compared with the header of an older host: tests/hosts/old_host.rs. */
+/* The rest is compared with the headers of older hosts: tests/hosts/old_host.rs. */
 
 static void on_receive(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags) {
     (void)peer; (void)data; (void)length; (void)type; (void)flags;
 }
 static void on_leader(const char *leader) { (void)leader; }
-static void on_leadership(uint8_t is_leader) { (void)is_leader; }
 static void on_status(const char *peer, int32_t status) { (void)peer; (void)status; }
 static void on_result(const char *addr, uint8_t success, int32_t code) {
     (void)addr; (void)success; (void)code;
 }
 static void on_reconnect(const char *peer, uint8_t status) { (void)peer; (void)status; }
-static void on_event(void *user_data, const NetworkEvent *event) { (void)user_data; (void)event; }
-static void on_log(void *user_data, int32_t level, const char *message) {
-    (void)user_data; (void)level; (void)message;
+static void on_event(void *user_data, const MmnEvent *event) { (void)user_data; (void)event; }
+static void on_log(void *user_data, MmnRoom room, int32_t level, const char *message) {
+    (void)user_data; (void)room; (void)level; (void)message;
 }
 static void on_drop(void *user_data) { (void)user_data; }
 
 int main(void) {
     ReceiveCallback receive = on_receive;
     LeaderChangedCallback leader = on_leader;
-    LeadershipCallback leadership = on_leadership;
     PeerStatusCallback status = on_status;
     ConnectionResultCallback result = on_result;
     ReconnectCallback reconnect = on_reconnect;
-    EventCallback event = on_event;
-    LogCallback log = on_log;
-    DropCallback drop = on_drop;
+    MmnEventCallback event = on_event;
+    MmnLogCallback log = on_log;
+    MmnDropCallback drop = on_drop;
 
 #define MEMBER(result, name, parameters) result (*name) parameters;
-    struct { MMN_FUNCTIONS(MEMBER) } table = {
+    struct { MMN_FUNCTIONS(MEMBER) MMN_CLASSIC_FUNCTIONS(MEMBER) } table = {
 #define ENTRY(result, name, parameters) name,
         MMN_FUNCTIONS(ENTRY)
+        MMN_CLASSIC_FUNCTIONS(ENTRY)
     };
     (void)table;
     return RegisterReceiveCallback(receive) + RegisterReceiveCallback(NULL)
         + RegisterLeaderChangedCallback(leader) + RegisterLeaderChangedCallback(NULL)
-        + RegisterLeadershipCallback(leadership) + RegisterLeadershipCallback(NULL)
         + RegisterPeerStatusCallback(status) + RegisterPeerStatusCallback(NULL)
         + RegisterConnectionResultCallback(result) + RegisterConnectionResultCallback(NULL)
         + RegisterReconnectCallback(reconnect) + RegisterReconnectCallback(NULL)
-        + RegisterEventHandler(event, NULL, drop) + RegisterEventHandler(NULL, NULL, NULL)
-        + RegisterLogCallback(MMN_LOG_INFO, log, NULL, drop)
-        + RegisterLogCallback(MMN_LOG_OFF, NULL, NULL, NULL);
+        + mmn_set_event_handler(0, event, NULL, drop) + mmn_set_event_handler(0, NULL, NULL, NULL)
+        + mmn_set_log(MMN_LOG_INFO, log, NULL, drop) + mmn_set_log(MMN_LOG_OFF, NULL, NULL, NULL);
 }
 "#;
 

@@ -18,8 +18,8 @@ namespace MetaMystia.Network
         /// <summary>The library's name without prefix and suffix; every runtime completes it for its platform.</summary>
         public const string Library = "meta_mystia_network";
 
-        /// <summary>The ABI version of this header. It rises when functions, codes or fields are added. Nothing is ever removed or changed, except extended functions before version 1.0 of the library.</summary>
-        public const uint AbiVersion = 11;
+        /// <summary>The ABI version of this header. It rises when functions, codes or fields are added; nothing is ever removed or changed. Library 0.2.0 began at 100.</summary>
+        public const uint AbiVersion = 100;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -30,49 +30,28 @@ namespace MetaMystia.Network
         /// <summary>Smallest message type that a host may use. The library reserves the smaller ones.</summary>
         public const ushort MinMessageType = 256;
 
-        /// <summary>topology: every member links to all members that it can reach.</summary>
-        public const uint TopologyMesh = 0;
-
-        /// <summary>topology: guests link to the fixed host alone, and to each other through it. Needs host_mode.</summary>
-        public const uint TopologyStar = 1;
-
-        /// <summary>SendOptions.delivery: each message arrives once, in the order of the calls with the same receiver and channel. Channel 0 is that of the classic sends. Since ABI version 9.</summary>
-        public const byte DeliveryReliableOrdered = 0;
-
-        /// <summary>SendOptions.delivery: each message arrives once, in any order: no message waits for one that the network lost. Since ABI version 9.</summary>
-        public const byte DeliveryReliableUnordered = 1;
-
-        /// <summary>SendOptions.delivery: a message arrives once or is lost, in any order. Since ABI version 9.</summary>
-        public const byte DeliveryUnreliable = 2;
-
-        /// <summary>SendOptions.delivery: as MMN_DELIVERY_UNRELIABLE, and the receiver drops a message that is older than the newest one that it has with the same sender and key. It remembers the 1024 most recently used keys of a sender. Since ABI version 9.</summary>
-        public const byte DeliverySequenced = 3;
-
-        /// <summary>SendOptions.flags for BroadcastEx: the message goes to the peers whose queue has room. Since ABI version 9.</summary>
+        /// <summary>SendOptions.flags for mmn_broadcast: the message goes to the peers whose queue has room.</summary>
         public const byte SendPartial = 1;
 
-        /// <summary>Highest SendOptions.priority. Since ABI version 9.</summary>
-        public const byte MaxPriority = 3;
-
-        /// <summary>MmnSendOptions.priority: lower than normal.</summary>
+        /// <summary>SendOptions.priority: lower than normal.</summary>
         public const sbyte PriorityLow = -1;
 
-        /// <summary>MmnSendOptions.priority: the default.</summary>
+        /// <summary>SendOptions.priority: the default.</summary>
         public const sbyte PriorityNormal = 0;
 
-        /// <summary>MmnSendOptions.priority: higher than normal.</summary>
+        /// <summary>SendOptions.priority: higher than normal.</summary>
         public const sbyte PriorityHigh = 1;
 
-        /// <summary>MmnSendOptions.priority: the highest.</summary>
+        /// <summary>SendOptions.priority: the highest.</summary>
         public const sbyte PriorityHighest = 2;
 
-        /// <summary>flags of KickPeerEx: the peer's id and key are banned until UnbanPeer or the room's end. Since ABI version 10.</summary>
+        /// <summary>flags of mmn_kick: the peer's id and key are banned until mmn_unban or the room's end.</summary>
         public const uint KickBan = 1;
 
         /// <summary>Longest room secret of NetworkOptions, in bytes.</summary>
         public const uint MaxSecretBytes = 1024;
 
-        /// <summary>Length of an identity key that GenerateIdentityKey makes, in bytes. Since ABI version 10.</summary>
+        /// <summary>Length of an identity key that mmn_generate_identity_key makes, in bytes.</summary>
         public const int IdentityKeyBytes = 48;
 
         /// <summary>Most addresses in SeededOptions.seeds.</summary>
@@ -81,68 +60,30 @@ namespace MetaMystia.Network
         /// <summary>Most lines in EtcdOptions.endpoints.</summary>
         public const uint MaxEtcdEndpoints = 16;
 
-        /// <summary>Longest text for Proclaim, in bytes of UTF-8 without the NUL.</summary>
+        /// <summary>Longest text for mmn_proclaim, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxProclaimedBytes = 4096;
 
         /// <summary>Longest name of a lock, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxLockNameBytes = 128;
 
-        /// <summary>Most voters in quorum_roster of NetworkOptions. Before ABI version 6 it was 1024.</summary>
+        /// <summary>Most voters in quorum_roster of NetworkOptions.</summary>
         public const uint MaxQuorumVoters = 64;
 
-        /// <summary>MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network. Since ABI version 11.</summary>
-        public const int FoundInLocalNetwork = 1;
-
-        /// <summary>MMN_EVENT_DISCOVERY_REFUSED: the member is one of the seeds in the options. Since ABI version 11.</summary>
-        public const int FoundAsSeed = 2;
-
-        /// <summary>MMN_EVENT_DATA_DROPPED: messages to the peer. Since ABI version 9.</summary>
-        public const int DroppedSent = 0;
-
-        /// <summary>MMN_EVENT_DATA_DROPPED: messages from the peer. Since ABI version 9.</summary>
-        public const int DroppedReceived = 1;
-
-        /// <summary>PeerStats.path: on a link of its own.</summary>
-        public const uint PathDirect = 0;
-
-        /// <summary>PeerStats.path: through the leader, encrypted from end to end. The round trip is that of both ways.</summary>
-        public const uint PathThroughLeader = 1;
-
-        /// <summary>The ABI version of the loaded library. A host works with every library whose ABI version is at least the MMN_ABI_VERSION that the host was compiled with. Works before initialization.</summary>
+        /// <summary>The ABI version of the loaded library. A host works with every library whose ABI version is at least the MMN_ABI_VERSION that the host was compiled with. Works without a room.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern uint mmn_abi_version();
 
-        /// <summary>The version of the loaded library, as "major.minor.patch". Works before initialization.</summary>
+        /// <summary>The version of the loaded library, as "major.minor.patch". Works without a room.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_library_version();
 
-        /// <summary>Sets the callback for messages; NULL removes it. When the call returns, the previous callback is not running and never runs again: the call waits for it, unless it is made from inside that callback.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int RegisterReceiveCallback(ReceiveCallback callback);
-
-        /// <summary>Sets the callback for changes of the leader; NULL removes it. It replaces the previous one as RegisterReceiveCallback does. The new callback first receives the present leader, if one is known.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int RegisterLeaderChangedCallback(LeaderChangedCallback callback);
-
-        /// <summary>Sets the callback for whether this node leads; NULL removes it. It replaces the previous one as RegisterReceiveCallback does. The new callback first receives 1 if this node leads. From then on it receives each loss and each gain once, alternately, after the LeaderChanged callback of the same change. It does not receive a leadership that ends before the callback could run.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int RegisterLeadershipCallback(LeadershipCallback callback);
-
-        /// <summary>Sets the callback for connects and losses; NULL removes it. It replaces the previous one as RegisterReceiveCallback does. The new callback first receives every connected peer.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int RegisterPeerStatusCallback(PeerStatusCallback callback);
-
-        /// <summary>Sets the callback for the results of ConnectToPeer; NULL removes it. It replaces the previous one as RegisterReceiveCallback does. The library discards results that find no callback.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int RegisterConnectionResultCallback(ConnectionResultCallback callback);
-
-        /// <summary>Sets the callback for the reconnection of lost peers; NULL removes it. It replaces the previous one as RegisterReceiveCallback does.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int RegisterReconnectCallback(ReconnectCallback callback);
-
-        /// <summary>Sets the one handler for all events of a room, messages included; NULL removes it. It replaces MmnOptions.on_event, which receives the room's events from the first one on. If a classic callback for the same event is registered too, that callback runs first.</summary>
+        /// <summary>Sets the one handler for all events of a room, messages included; NULL removes it. It replaces NetworkOptions.on_event, which receives the room's events from the first one on. If a classic callback for the same event is registered too, that callback runs first.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_set_event_handler(ulong room, EventCallback callback, IntPtr userData, DropCallback dropFunction);
+
+        /// <summary>In a room that was opened with hold_messages: from now on the event handler receives messages, the ones that wait first. Until then the messages of others wait where they are, and slow their senders down; the ones that this node sends to itself wait in the queue. 5 seconds after the room opened, the library discards the messages that still wait, and all later ones until this call. Messages that may be lost do not wait.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_take_messages(ulong room);
 
         /// <summary>In poll mode, runs the callbacks of up to <c>max</c> queued events and messages, in order, on the calling thread. Returns at once and never waits for the network. Call it once per frame, on the thread that should run the callbacks.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -150,11 +91,11 @@ namespace MetaMystia.Network
 
         /// <summary>Fills <c>options</c> with the defaults. The caller sets struct_size first. The library writes no byte beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int mmn_default_options(ref MmnOptions options);
+        public static extern int mmn_default_options(ref NetworkOptions options);
 
         /// <summary>Opens a room. Does not wait for other members. At most 4096 rooms are open in a process.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int mmn_open(byte[] peerId, byte[] sessionId, [In] ref MmnOptions options, ref ulong room);
+        public static extern int mmn_open(byte[] peerId, byte[] sessionId, [In] ref NetworkOptions options, ref ulong room);
 
         /// <summary>Begins to leave a room, and returns at once: from now on the number of the room names no open room except for mmn_close, which must follow. The library sends accepted messages for up to 1 second and notifies the other members. Callbacks run until mmn_close. To leave many rooms, begin with all of them, and close them then. May be called inside a callback.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -172,7 +113,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern ulong mmn_default_room();
 
-        /// <summary>Whether this member is announced in the local network: 1 or 0. It becomes 1 when the first announcement goes out on a network interface, milliseconds after the room opens. It is 0 if discovery is off (mdns_port 0, or discovery_mode MMN_DISCOVERY_OFF), no interface is usable, or the room is not open.</summary>
+        /// <summary>Whether this member is announced in the local network: 1 or 0. It becomes 1 when the first announcement goes out on a network interface, milliseconds after the room opens. It is 0 if discovery is off, no interface is usable, or the room is not open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern byte mmn_is_announced(ulong room);
 
@@ -244,7 +185,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_peer_status(ulong room, byte[] peerId);
 
-        /// <summary>Writes a new private key to <c>buffer</c>, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8). Works before initialization. A host that keeps the key and gives it at every start is the same member each time: bans, bound ids and rosters depend on the key. Keep it secret: its holder can take this member's place.</summary>
+        /// <summary>Writes a new private key to <c>buffer</c>, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8). Works without a room. A host that keeps the key and gives it at every start is the same member each time: bans, bound ids and rosters depend on the key. Keep it secret: its holder can take this member's place.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_generate_identity_key([In, Out] byte[] buffer, int length);
 
@@ -256,7 +197,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_peer_fingerprint(ulong room, byte[] peerId);
 
-        /// <summary>Sets whether the library dials lost peers again (not 0, the default) or treats every loss as a leave (0). With 0, peers that are reconnecting leave at once: ReconnectCallback 2.</summary>
+        /// <summary>Sets whether the library dials lost peers again (not 0, the default) or treats every loss as a leave (0). With 0, peers that are reconnecting leave at once: MMN_EVENT_LEFT with MMN_LEFT_LOST.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_set_auto_reconnect(ulong room, byte enabled);
 
@@ -268,7 +209,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_kick(ulong room, byte[] peerId, uint flags, int code, byte[] data, int length);
 
-        /// <summary>Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with, whatever other ids use that key. Only the leader may. It lifts bans of mmn_kick and of mmn_kick alike. The peer is not admitted by that, but may ask again.</summary>
+        /// <summary>Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with, whatever other ids use that key. Only the leader may. The peer is not admitted by that, but may ask again.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_unban(ulong room, byte[] peerId);
 
@@ -276,7 +217,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_set_max_peers(ulong room, uint maxPeers);
 
-        /// <summary>Sets the payload that this node sends from now on when it enters a room, for the decision of the leader's host: <c>length</c> bytes at <c>data</c>, at most 16384; 0 for none. Before ABI version 10 it was 8192.</summary>
+        /// <summary>Sets the payload that this node sends from now on when it enters a room, for the decision of the leader's host: <c>length</c> bytes at <c>data</c>, at most 16384; 0 for none.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_set_join_payload(ulong room, byte[] data, int length);
 
@@ -316,7 +257,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_set_priority(ulong room, int priority);
 
-        /// <summary>The term of the newest claim to lead that this node knows: the leader's, if there is one. It rises with every election and every mmn_set_leader, but a mmn_set_leader may restart it: compare the epoch first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, the version of the cluster with MMN_STRATEGY_SEEDED, and the leader's fencing token with MMN_STRATEGY_ETCD. -1 when no room is open.</summary>
+        /// <summary>The term of the newest claim to lead that this node knows: the leader's, if there is one. It rises with every election and every mmn_set_leader, but an mmn_set_leader may restart it: compare the epoch first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, the version of the cluster with MMN_STRATEGY_SEEDED, and the leader's fencing token with MMN_STRATEGY_ETCD. -1 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern long mmn_leader_term(ulong room);
 
@@ -338,21 +279,21 @@ namespace MetaMystia.Network
 
         /// <summary>Sets the windows of a room with MMN_STRATEGY_GOSSIP, from the next window on. With another strategy they are stored and have no effect.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int mmn_set_gossip_windows(ulong room, [In] ref MmnGossipWindows windows);
+        public static extern int mmn_set_gossip_windows(ulong room, [In] ref GossipWindows windows);
 
         /// <summary>Writes the windows of a room to <c>windows</c>, whose struct_size the caller has set.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int mmn_gossip_windows(ulong room, ref MmnGossipWindows windows);
+        public static extern int mmn_gossip_windows(ulong room, ref GossipWindows windows);
 
         /// <summary>Fills <c>options</c> with the defaults of a profile: MMN_SEEDED_PROFILE_WAN or MMN_SEEDED_PROFILE_LAN. The caller sets struct_size first. The library writes no byte beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_default_seeded_options(uint profile, ref SeededOptions options);
 
-        /// <summary>The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and MMN_MEMBER_INIT for every peer that is not in the cluster. -1 when <c>peer_id</c> is not an id, no room is open (both set mmn_last_error_code), or the room's strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
+        /// <summary>The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and MMN_MEMBER_INIT for every peer that is not in the cluster. -1 when <c>peer_id</c> is not an id, no room is open (both set mmn_last_error_code), or the room's strategy is not MMN_STRATEGY_SEEDED.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_member_state(ulong room, byte[] peerId);
 
-        /// <summary>The version of the cluster, which grows with every leader. 0 before this node has entered a cluster, and after it left one whose leader was lost for good. -1 when no room is open or its strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
+        /// <summary>The version of the cluster, which grows with every leader. 0 before this node has entered a cluster, and after it left one whose leader was lost for good. -1 when no room is open or its strategy is not MMN_STRATEGY_SEEDED.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern long mmn_cluster_version(ulong room);
 
@@ -372,7 +313,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_acquire_lock(ulong room, byte[] name, uint timeoutMs, ref ulong request);
 
-        /// <summary>Acquires the lock <c>name</c> as mmn_acquire_lock does, if none holds it or waits for it. Else the event has the code MMN_REJECTED. Returns what mmn_acquire_lock returns. Since ABI version 8.</summary>
+        /// <summary>Acquires the lock <c>name</c> as mmn_acquire_lock does, if none holds it or waits for it. Else the event has the code MMN_REJECTED. Returns what mmn_acquire_lock returns.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_try_lock(ulong room, byte[] name, ref ulong request);
 
@@ -382,29 +323,29 @@ namespace MetaMystia.Network
 
         /// <summary>Sends a message to one peer, also while it is reconnecting. A message to this node's own id goes to its own handlers. The library reads <c>data</c> during the call only; it may be NULL when <c>length</c> is 0. <c>msg_type</c> is the host's own, MMN_MIN_MESSAGE_TYPE or more. Never waits for the network.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int mmn_send(ulong room, byte[] peerId, byte[] data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        public static extern int mmn_send(ulong room, byte[] peerId, byte[] data, int length, ushort messageType, [In] ref SendOptions options);
 
         /// <summary>Sends a message to all connected peers, or to none of them. Without peers it returns MMN_OK. The other arguments and deliveries are as in mmn_send. In centralized mode the message goes to the leader, which relays it: see mmn_set_centralized.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int mmn_broadcast(ulong room, byte[] data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        public static extern int mmn_broadcast(ulong room, byte[] data, int length, ushort messageType, [In] ref SendOptions options);
 
         /// <summary>Sends a message to the leader. On the leader itself it goes to the node's own handlers. The other arguments and deliveries are as in mmn_send.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int mmn_send_to_leader(ulong room, byte[] data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        public static extern int mmn_send_to_leader(ulong room, byte[] data, int length, ushort messageType, [In] ref SendOptions options);
 
         /// <summary>Sends a reliable message as the leader to all connected peers, or to none of them. Receivers learn of this leadership before they get the message; peers that know a newer leader drop it. The other arguments are as in mmn_send.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int mmn_broadcast_as_leader(ulong room, byte[] data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        public static extern int mmn_broadcast_as_leader(ulong room, byte[] data, int length, ushort messageType, [In] ref SendOptions options);
 
         /// <summary>Forwards a reliable message on behalf of <c>from</c>, which is this node or a connected peer. Only the leader may: receivers drop messages that any other member sends on behalf of another. The message goes to the peer <c>to</c>, or, if <c>to</c> is NULL, to all connected peers except <c>from</c>, or to none of them. If <c>to</c> is this node's own id, the message goes to its own handlers. The other arguments are as in mmn_send.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int mmn_forward(ulong room, byte[] from, byte[] to, byte[] data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        public static extern int mmn_forward(ulong room, byte[] from, byte[] to, byte[] data, int length, ushort messageType, [In] ref SendOptions options);
 
         /// <summary>The longest message in bytes that mmn_send takes for <c>peer_id</c> with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED. If <c>peer_id</c> is NULL, the longest that mmn_broadcast takes: the least of all connected peers, or without any peer the size that every new link carries. In centralized mode it is less. It depends on the path of each link, and is 1100 or more (centralized: 850), unless max_message_size is less: a message of that size always fits. It grows while a link measures its path, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the network.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_max_datagram_size(ulong room, byte[] peerId);
 
-        /// <summary>Sets whether this node's mmn_broadcast goes through the leader (not 0) or directly to all peers (0, the default). The leader passes each broadcast to its own ReceiveCallback and, with auto-forward on, relays it to all members but its origin. Receivers see the origin as the sender. Turn it on at all members of a centralized room.</summary>
+        /// <summary>Sets whether this node's mmn_broadcast goes through the leader (not 0) or directly to all peers (0, the default). The leader passes each broadcast to its own handlers and, with auto-forward on, relays it to all members but its origin. Receivers see the origin as the sender. Turn it on at all members of a centralized room.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_set_centralized(ulong room, byte enabled);
 
@@ -412,7 +353,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern byte mmn_centralized(ulong room);
 
-        /// <summary>Sets whether this node, while it leads, relays the broadcasts of others to all members but their origin (not 0), or only passes them to its own ReceiveCallback (0), so that its host can relay the approved ones with mmn_forward. The initial value is centralized_auto_forward of the configuration.</summary>
+        /// <summary>Sets whether this node, while it leads, relays the broadcasts of others to all members but their origin (not 0), or only passes them to its own handlers (0), so that its host can relay the approved ones with mmn_forward. The initial value is centralized_auto_forward of the configuration.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_set_auto_forward(ulong room, byte enabled);
 
@@ -442,7 +383,27 @@ namespace MetaMystia.Network
 
         /// <summary>Sets the callback for the library's log; NULL removes it. It receives the records up to <c>level</c> (MMN_LOG_OFF to MMN_LOG_TRACE), whether the log on standard error is on or not. It may be called at any time, also before a room opens. mmn_close does not remove the callback.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int mmn_set_log(int level, MmnLogCallback callback, IntPtr userData, DropCallback dropFunction);
+        public static extern int mmn_set_log(int level, LogCallback callback, IntPtr userData, DropCallback dropFunction);
+
+        /// <summary>Sets the callback for messages; NULL removes it. When the call returns, the previous callback is not running and never runs again: the call waits for it, unless it is made from inside that callback.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterReceiveCallback(ReceiveCallback callback);
+
+        /// <summary>Sets the callback for changes of the leader; NULL removes it. It replaces the previous one as RegisterReceiveCallback does. The new callback first receives the present leader, if one is known.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterLeaderChangedCallback(LeaderChangedCallback callback);
+
+        /// <summary>Sets the callback for connects and losses; NULL removes it. It replaces the previous one as RegisterReceiveCallback does. The new callback first receives every connected peer.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterPeerStatusCallback(PeerStatusCallback callback);
+
+        /// <summary>Sets the callback for the results of ConnectToPeer; NULL removes it. It replaces the previous one as RegisterReceiveCallback does. The library discards results that find no callback.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterConnectionResultCallback(ConnectionResultCallback callback);
+
+        /// <summary>Sets the callback for the reconnection of lost peers; NULL removes it. It replaces the previous one as RegisterReceiveCallback does.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterReconnectCallback(ReconnectCallback callback);
 
         /// <summary>Opens the default room with default settings: those of NetworkConfigFFI, except that each queue holds 4096 messages. Does not wait for other members. The arguments are as in mmn_open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -580,7 +541,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetStartupGracePeriod(uint milliseconds);
 
-        /// <summary>The value of SetStartupGracePeriod, 15000 by default. Since ABI version 4.</summary>
+        /// <summary>The value of SetStartupGracePeriod, 15000 by default.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern uint GetStartupGracePeriod();
 
@@ -588,7 +549,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetMembershipSampleInterval(uint milliseconds);
 
-        /// <summary>The value of SetMembershipSampleInterval, 1000 by default. Since ABI version 4.</summary>
+        /// <summary>The value of SetMembershipSampleInterval, 1000 by default.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern uint GetMembershipSampleInterval();
 
@@ -596,7 +557,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetLeaderAliveThreshold(uint milliseconds);
 
-        /// <summary>The value of SetLeaderAliveThreshold, 10000 by default. Since ABI version 4.</summary>
+        /// <summary>The value of SetLeaderAliveThreshold, 10000 by default.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern uint GetLeaderAliveThreshold();
 
@@ -604,225 +565,41 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetLeaderElectionDuration(uint milliseconds);
 
-        /// <summary>The value of SetLeaderElectionDuration, 5000 by default. Since ABI version 4.</summary>
+        /// <summary>The value of SetLeaderElectionDuration, 5000 by default.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern uint GetLeaderElectionDuration();
 
-        /// <summary>Time for which a member remembers proposals and declarations of others, so that it ignores older ones: ten times GetLeaderAliveThreshold, in milliseconds, at most UINT32_MAX. Since ABI version 4.</summary>
+        /// <summary>Time for which a member remembers proposals and declarations of others, so that it ignores older ones: ten times GetLeaderAliveThreshold, in milliseconds, at most UINT32_MAX.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern uint GetMsgExpirationTimeout();
 
-        /// <summary>The interval at which a leader declares itself: half of GetLeaderAliveThreshold, in milliseconds, rounded down. Since ABI version 4.</summary>
+        /// <summary>The interval at which a leader declares itself: half of GetLeaderAliveThreshold, in milliseconds, rounded down.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern uint GetLeadershipDeclarationInterval();
-
-        /// <summary>Fills <c>options</c> with the defaults, as mmn_default_options does.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetDefaultNetworkOptions(ref NetworkOptions options);
-
-        /// <summary>As mmn_open with is_default.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int InitializeNetworkWithOptions(byte[] peerId, byte[] sessionId, [In] ref NetworkOptions options);
-
-        /// <summary>As mmn_send, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SendToPeerEx(byte[] peerId, byte[] data, int length, ushort messageType, byte flags, [In] ref SendOptions options);
-
-        /// <summary>As mmn_broadcast, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int BroadcastEx(byte[] data, int length, ushort messageType, byte flags, [In] ref SendOptions options);
-
-        /// <summary>Removes a peer from the room, and bans it: mmn_kick with MMN_KICK_BAN.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int KickPeer(byte[] peerId, int code, byte[] data, int length);
-
-        /// <summary>As mmn_set_event_handler, for the default room, or, before it opens, for the next one.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int RegisterEventHandler(EventCallback callback, IntPtr userData, DropCallback dropFunction);
-
-        /// <summary>Sets the level of the log on standard error, whether it is on or not.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetLogLevel(int level);
-
-        /// <summary>As mmn_set_log.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int RegisterLogCallback(int level, LogCallback callback, IntPtr userData, DropCallback dropFunction);
-
-        /// <summary>As mmn_abi_version, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern uint GetAbiVersion();
-
-        /// <summary>As mmn_library_version, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetLibraryVersion();
-
-        /// <summary>As mmn_poll, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int PollEvents(int max);
-
-        /// <summary>As mmn_describe_error, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr DescribeError(int code);
-
-        /// <summary>As mmn_disconnect, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int DisconnectPeerEx(byte[] peerId, int code, byte[] data, int length);
-
-        /// <summary>As mmn_local_addresses, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetLocalAddresses();
-
-        /// <summary>As mmn_members, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetMembers();
-
-        /// <summary>As mmn_peer_address, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetPeerAddress(byte[] peerId);
-
-        /// <summary>As mmn_peer_index, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern uint GetPeerIndex(byte[] peerId);
-
-        /// <summary>As mmn_peer_id, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetPeerIdByIndex(uint index);
-
-        /// <summary>As mmn_generate_identity_key, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GenerateIdentityKey([In, Out] byte[] buffer, int length);
-
-        /// <summary>As mmn_local_fingerprint, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetIdentityFingerprint();
-
-        /// <summary>As mmn_peer_fingerprint, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern IntPtr GetPeerFingerprint(byte[] peerId);
-
-        /// <summary>As mmn_kick, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int KickPeerEx(byte[] peerId, uint flags, int code, byte[] data, int length);
-
-        /// <summary>As mmn_unban, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int UnbanPeer(byte[] peerId);
-
-        /// <summary>As mmn_set_max_peers, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetMaxPeers(uint maxPeers);
-
-        /// <summary>As mmn_set_join_payload, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetJoinPayload(byte[] data, int length);
-
-        /// <summary>As mmn_set_join_requests, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int EnableJoinRequests(byte enabled);
-
-        /// <summary>As mmn_accept_join, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int AcceptJoin(ulong request);
-
-        /// <summary>As mmn_reject_join, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int RejectJoin(ulong request, int code, byte[] data, int length);
-
-        /// <summary>As mmn_set_eligible, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetLeaderEligible(byte eligible);
-
-        /// <summary>As mmn_transfer_leadership, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int TransferLeadership(byte[] peerId);
-
-        /// <summary>As mmn_yield_leadership, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int YieldLeadership();
-
-        /// <summary>As mmn_set_priority, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetElectionPriority(int priority);
-
-        /// <summary>As mmn_leader_term, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern long GetLeaderTerm();
-
-        /// <summary>As mmn_leader_epoch, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern long GetLeaderEpoch();
-
-        /// <summary>As mmn_strategy, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetElectionStrategy();
-
-        /// <summary>As mmn_default_seeded_options, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetDefaultSeededOptions(uint profile, ref SeededOptions options);
-
-        /// <summary>As mmn_member_state, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetMemberState(byte[] peerId);
-
-        /// <summary>As mmn_cluster_version, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern long GetClusterVersion();
-
-        /// <summary>As mmn_default_etcd_options, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetDefaultEtcdOptions(ref EtcdOptions options);
-
-        /// <summary>As mmn_fencing_token, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern long GetFencingToken();
-
-        /// <summary>As mmn_proclaim, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int Proclaim(byte[] value);
-
-        /// <summary>As mmn_acquire_lock, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int AcquireLock(byte[] name, uint timeoutMs, ref ulong request);
-
-        /// <summary>As mmn_try_lock, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int TryLock(byte[] name, ref ulong request);
-
-        /// <summary>As mmn_release_lock, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int ReleaseLock(byte[] name);
-
-        /// <summary>As mmn_max_datagram_size, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetMaxDatagramSize(byte[] peerId);
-
-        /// <summary>As mmn_peer_stats, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetPeerStats(byte[] peerId, ref PeerStats stats);
-
-        /// <summary>As mmn_room_stats, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int GetRoomStats(ref RoomStats stats);
-
-        /// <summary>As mmn_simulate_network, for the default room.</summary>
-        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int SetNetworkSimulation(uint lagMs, uint jitterMs, uint lossPermille);
     }
 
     // A delegate that the library receives must stay referenced by managed code (a static field is the simplest way)
     // for as long as it is registered: the garbage collector does not see the library's copy of the pointer.
 
-    /// <summary>Receives messages. <c>peer</c> sent the <c>length</c> bytes at <c>data</c>, which is never NULL, with <c>msg_type</c> and <c>flags</c>. Callbacks run one at a time and in order, on a thread of the library or, in poll mode, on the thread that calls PollEvents. Their arguments are valid during the call only. A callback may call every function except ShutdownNetwork and PollEvents, and must not throw.</summary>
+    /// <summary>Receives events. <c>user_data</c> is the pointer registered with the callback. The callbacks of a room run one at a time and in order, on a thread of the library or, in poll mode, on the thread that calls mmn_poll. Their arguments are valid during the call only. A callback may call every function except mmn_close and mmn_poll, and must not throw.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void EventCallback(IntPtr userData, IntPtr @event);
+
+    /// <summary>Releases the <c>user_data</c> registered with a callback.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void DropCallback(IntPtr userData);
+
+    /// <summary>Receives a log record: <c>room</c> is the room whose thread made it, 0 for a thread of the host, <c>level</c> is MMN_LOG_ERROR to MMN_LOG_TRACE, and <c>message</c> is one line without a line break, valid during the call.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void LogCallback(IntPtr userData, ulong room, int level, IntPtr message);
+
+    /// <summary>Receives messages. <c>peer</c> sent the <c>length</c> bytes at <c>data</c>, which is never NULL, with <c>msg_type</c> and <c>flags</c>. The rules for threads, order and calls inside are those of EventCallback: ShutdownNetwork is refused inside a callback.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void ReceiveCallback(IntPtr peer, IntPtr data, int length, ushort messageType, byte flags);
 
     /// <summary>Receives each change of the leader. <c>leader</c> is the leader's peer id, "" when there is none.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void LeaderChangedCallback(IntPtr leader);
-
-    /// <summary>Receives 1 when this node becomes the leader and 0 when it stops leading, alternately.</summary>
-    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public delegate void LeadershipCallback(byte isLeader);
 
     /// <summary>Receives connects and losses. <c>status</c> is MMN_PEER_CONNECTED or MMN_PEER_DISCONNECTED.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -836,89 +613,21 @@ namespace MetaMystia.Network
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void ReconnectCallback(IntPtr peer, byte status);
 
-    /// <summary>Releases the <c>user_data</c> registered with a callback.</summary>
-    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public delegate void DropCallback(IntPtr userData);
-
-    /// <summary>Receives events. <c>user_data</c> is the pointer registered with the callback. The rules for threads, order and calls inside are those of ReceiveCallback.</summary>
-    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public delegate void EventCallback(IntPtr userData, IntPtr @event);
-
-    /// <summary>Receives a log record: <c>room</c> is the room whose thread made it, 0 for a thread of the host, <c>level</c> is MMN_LOG_ERROR to MMN_LOG_TRACE, and <c>message</c> is one line without a line break, valid during the call.</summary>
-    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public delegate void MmnLogCallback(IntPtr userData, ulong room, int level, IntPtr message);
-
-    /// <summary>Receives a log record, as MmnLogCallback does.</summary>
-    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
-    public delegate void LogCallback(IntPtr userData, int level, IntPtr message);
-
-    /// <summary>Settings for InitializeNetworkWithConfig: always 44 bytes. Set every field; its default is in brackets. A field must be above 0 unless its text allows 0.</summary>
-    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
-    public partial struct NetworkConfig
-    {
-        /// <summary>Longest wait between two dials of a lost peer, in milliseconds [30000]. At least reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.</summary>
-        public uint ReconnectMaxMs;
-        /// <summary>Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512]. 0 tries every payload.</summary>
-        public uint CompressionThreshold;
-        /// <summary>Longest message to send or accept, in bytes [262144]. Between two peers the smaller of both values applies.</summary>
-        public uint MaxMessageSize;
-        /// <summary>Time between two heartbeats, in milliseconds [500].</summary>
-        public ushort HeartbeatIntervalMs;
-        /// <summary>Shortest time without a leader before an election, in milliseconds [1500]. Above heartbeat_interval_ms, at most election_timeout_max_ms. If it is below the product of heartbeat_interval_ms and heartbeat_timeout_multiplier, the library uses that product, and raises the longest time by the same amount.</summary>
-        public ushort ElectionTimeoutMinMs;
-        /// <summary>Longest time without a leader before an election, in milliseconds [3000].</summary>
-        public ushort ElectionTimeoutMaxMs;
-        /// <summary>Wait before the first dial of a lost peer, in milliseconds [1000]. It doubles with each failed dial.</summary>
-        public ushort ReconnectInitialMs;
-        /// <summary>Longest time without an answer after which a ConnectToPeer ends, in milliseconds [5000]. Each step that gets an answer renews it, up to three times this in all; the first is the lookup of a host name.</summary>
-        public ushort HandshakeTimeoutMs;
-        /// <summary>Longest time that a peer's library may read nothing before this one drops the link, in milliseconds [5000].</summary>
-        public ushort WriteTimeoutMs;
-        /// <summary>Most messages queued for one peer [128]. A send beyond that returns MMN_SEND_QUEUE_FULL.</summary>
-        public ushort SendQueueCapacity;
-        /// <summary>Most messages queued for the host's Receive callback [256]. Beyond that, senders wait.</summary>
-        public ushort IncomingQueueCapacity;
-        /// <summary>Most other members connected at a time [64].</summary>
-        public ushort MaxConnections;
-        /// <summary>No effect: QUIC needs no TCP keep-alive [60].</summary>
-        public ushort KeepaliveTimeSecs;
-        /// <summary>No effect: QUIC needs no TCP keep-alive [10].</summary>
-        public ushort KeepaliveIntervalSecs;
-        /// <summary>UDP port of multicast discovery in the local network [15353]. 0 turns it off.</summary>
-        public ushort MdnsPort;
-        /// <summary>Heartbeat intervals of silence after which a peer is lost [3].</summary>
-        public byte HeartbeatTimeoutMultiplier;
-        /// <summary>No effect: QUIC needs no TCP keep-alive [3].</summary>
-        public byte KeepaliveRetries;
-        /// <summary>In centralized mode, whether the leader relays each broadcast to all members but its origin: 0 no, else yes [1].</summary>
-        public byte CentralizedAutoForward;
-        /// <summary>Whether this member campaigns to become the leader: 0 no, else yes [1].</summary>
-        public byte AutoElectionEnabled;
-        /// <summary>Behaviour when a leader named by SetLeader is lost: 1 is MMN_RECOVERY_AUTO_ELECT, anything else MMN_RECOVERY_HOLD [0]. With MMN_AUTHORITY_LEADER_ONLY always the former.</summary>
-        public byte ManualOverrideRecovery;
-        /// <summary>No effect: QUIC has no Nagle algorithm to switch off [1].</summary>
-        public byte TcpNodelay;
-        /// <summary>Whether the library dials lost peers again: 0 no, else yes [1].</summary>
-        public byte AutoReconnectEnabled;
-        /// <summary>Dials of a lost peer before the library gives it up [0]. 0 is unlimited.</summary>
-        public byte ReconnectMaxRetries;
-    }
-
-    /// <summary>An event. <c>kind</c> determines which fields are set; the others are 0 or "". The struct and everything that it points to are valid during the call only.</summary>
+    /// <summary>An event. <c>kind</c> determines which fields are set, as the table of events shows; the others are 0 or "". The struct and everything that it points to are valid during the call only.</summary>
     [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
     public partial struct NetworkEvent
     {
         /// <summary>The number of bytes of this struct that the library has set.</summary>
         public uint StructSize;
         /// <summary>One of MMN_EVENT_...</summary>
-        public uint Kind;
-        /// <summary>The leader's term.</summary>
+        public EventKind Kind;
+        /// <summary>A term, or the version of a cluster.</summary>
         public ulong Term;
         /// <summary>The number of mmn_set_leader calls that the leader's term builds on.</summary>
         public ulong Epoch;
         /// <summary>The number of a join request, or of a call for a lock.</summary>
         public ulong Request;
-        /// <summary>A number of things, which depend on <c>kind</c>.</summary>
+        /// <summary>A number of messages, of milliseconds, or the token of a lock.</summary>
         public ulong Count;
         /// <summary>A peer id, or "". Never NULL.</summary>
         public IntPtr Peer;
@@ -938,15 +647,15 @@ namespace MetaMystia.Network
         public byte Flags;
         /// <summary>1 or 0.</summary>
         public byte Success;
-        /// <summary>MMN_EVENT_RETURNED: messages that this host will not get. Since ABI version 9; 0 before 10.</summary>
+        /// <summary>MMN_EVENT_RETURNED: messages that this host will not get.</summary>
         public ulong Missed;
-        /// <summary>The index of <c>peer</c>, as mmn_peer_index returns it: 0 for this node, for a peer that is not in the room, and where there is no <c>peer</c>. Since ABI version 10; before it was 0.</summary>
+        /// <summary>The index of <c>peer</c>, as mmn_peer_index returns it: 0 for this node, for a peer that is not in the room, and where there is no <c>peer</c>.</summary>
         public uint PeerIndex;
-        /// <summary>MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends. Since ABI version 9.</summary>
+        /// <summary>MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends.</summary>
         public byte Channel;
-        /// <summary>MMN_EVENT_MESSAGE: one of MMN_DELIVERY_... Since ABI version 9.</summary>
-        public byte Delivery;
-        /// <summary>MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_... Since ABI version 11; before it was a reserved 0.</summary>
+        /// <summary>MMN_EVENT_MESSAGE: one of MMN_DELIVERY_...</summary>
+        public DeliveryMode Delivery;
+        /// <summary>MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_...</summary>
         public ushort FoundBy;
         /// <summary>The room of the event.</summary>
         public ulong Room;
@@ -954,12 +663,12 @@ namespace MetaMystia.Network
 
     /// <summary>Settings of a room, for mmn_open. Later versions of the library append fields; a field that an older host does not know keeps its default. Begin with the defaults, because 0 is no value for many fields:</summary>
     [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
-    public partial struct MmnOptions
+    public partial struct NetworkOptions
     {
-        /// <summary>sizeof(MmnOptions) as the host was compiled, in bytes.</summary>
+        /// <summary>sizeof(NetworkOptions) as the host was compiled, in bytes.</summary>
         public uint StructSize;
         /// <summary>Election strategy of the room: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED or MMN_STRATEGY_ETCD [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and so is MMN_STRATEGY_ETCD in a build without it. The same for all members. With any strategy but MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has no votes, and mmn_set_gossip_windows sets its times. MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It excludes host_mode and eligible 0, and auto_election has no effect. MMN_STRATEGY_ETCD needs etcd, which has its times. It excludes host_mode, MMN_QUORUM_STATIC and any merge_policy and set_leader_authority but the defaults. The members need no link to each other for it: a room of one takes part in the election.</summary>
-        public uint Strategy;
+        public ElectionStrategy Strategy;
         /// <summary>The handler of all events of the room, messages included, from the first one on. NULL is none [NULL].</summary>
         public EventCallback OnEvent;
         /// <summary>Passed to on_event [NULL].</summary>
@@ -989,11 +698,11 @@ namespace MetaMystia.Network
         /// <summary>1 opens the default room, which the functions without a room act on; its classic callbacks run before on_event. 0 opens a room of its own [0].</summary>
         public uint IsDefault;
         /// <summary>Thread that runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL [MMN_DISPATCH_THREAD].</summary>
-        public uint DispatchMode;
+        public DispatchMode DispatchMode;
         /// <summary>The UDP port to bind, at most 65535 [0]. 0 is any free port.</summary>
         public uint BindPort;
         /// <summary>Discovery in the local network: MMN_DISCOVERY_OFF, MMN_DISCOVERY_REPORT or MMN_DISCOVERY_CONNECT [MMN_DISCOVERY_OFF].</summary>
-        public uint DiscoveryMode;
+        public DiscoveryMode DiscoveryMode;
         /// <summary>UDP port of multicast discovery, at most 65535 [15353]. Above 0 unless discovery_mode is MMN_DISCOVERY_OFF.</summary>
         public uint MdnsPort;
         /// <summary>Most other members connected at a time, 1 to 65535 [64].</summary>
@@ -1008,6 +717,8 @@ namespace MetaMystia.Network
         public uint IncomingQueueCapacity;
         /// <summary>Most bytes queued for one peer, and for the host, besides the limits in messages [4194304]. Above 0. An empty queue accepts one message of any allowed size.</summary>
         public uint QueueBytes;
+        /// <summary>Whether messages wait for mmn_take_messages although there is an event handler, for at most 5 seconds after the room opens: 0 no, else yes [0]. For hosts that register their handler of messages after they open the room.</summary>
+        public uint HoldMessages;
         /// <summary>Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512]. 0 tries every payload.</summary>
         public uint CompressionThreshold;
         /// <summary>Time between two heartbeats, in milliseconds [500].</summary>
@@ -1028,7 +739,7 @@ namespace MetaMystia.Network
         public uint AutoReconnect;
         /// <summary>Time for which the room keeps a lost member's place, in milliseconds [60000]. Above 0. With MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.</summary>
         public uint MemberHoldMs;
-        /// <summary>Longest time without an answer after which a mmn_connect ends, in milliseconds [5000]. Each step that gets an answer renews it, up to three times this in all; the first is the lookup of a host name.</summary>
+        /// <summary>Longest time without an answer after which an mmn_connect ends, in milliseconds [5000]. Each step that gets an answer renews it, up to three times this in all; the first is the lookup of a host name.</summary>
         public uint HandshakeTimeoutMs;
         /// <summary>Longest time that a peer's library may read nothing before this one drops the link, in milliseconds [5000].</summary>
         public uint WriteTimeoutMs;
@@ -1039,23 +750,23 @@ namespace MetaMystia.Network
         /// <summary>Priority of this member in elections: the highest goes first [0]. Must be 0 with any strategy but MMN_STRATEGY_RAFT.</summary>
         public int Priority;
         /// <summary>Behaviour when a leader named by mmn_set_leader is lost: MMN_RECOVERY_HOLD or MMN_RECOVERY_AUTO_ELECT [MMN_RECOVERY_HOLD]. With MMN_AUTHORITY_LEADER_ONLY always the latter.</summary>
-        public uint ManualOverrideRecovery;
+        public ManualOverrideRecovery ManualOverrideRecovery;
         /// <summary>Members that may call mmn_set_leader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY [MMN_AUTHORITY_ANYONE]. The same for all members.</summary>
-        public uint SetLeaderAuthority;
+        public SetLeaderAuthority SetLeaderAuthority;
         /// <summary>Leader that stays when two parts of a room merge: MMN_MERGE_LARGEST_SIDE or MMN_MERGE_HIGHEST_TERM [MMN_MERGE_LARGEST_SIDE]. The same for all members.</summary>
-        public uint MergePolicy;
+        public MergePolicy MergePolicy;
         /// <summary>Members whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members. A room with a static quorum never has two leaders, and has none without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case.</summary>
-        public uint QuorumPolicy;
+        public QuorumPolicy QuorumPolicy;
         /// <summary>0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most MMN_MAX_QUORUM_VOTERS [0].</summary>
         public uint QuorumVoters;
         /// <summary>Flags of the strategy [0], the same for all members: with MMN_STRATEGY_GOSSIP MMN_GOSSIP_STRICT_LOWEST or 0; with MMN_STRATEGY_SEEDED the sum of MMN_SEEDED_STRICT_START and MMN_SEEDED_NEVER_ALONE, one of them, or 0; else 0.</summary>
         public uint StrategyFlags;
         /// <summary>Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST [MMN_HOST_MODE_OFF]. The fixed host leads when mmn_open returns, regardless of auto_election.</summary>
-        public uint HostMode;
+        public HostMode HostMode;
         /// <summary>Links of the room: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for all members. In a star guests link to the fixed host alone, and everything that they send each other goes through it, encrypted from end to end. No guest learns the address of another, and one reachable port, the fixed host's, is enough. There is no host migration. A star needs host_mode.</summary>
-        public uint Topology;
+        public Topology Topology;
         /// <summary>Entry of this member into the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN [MMN_ENTRY_ANY]. Use MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN behind "join a game": then a player whose dial fails does not become the leader of a room of its own, and its MMN_EVENT_LEADER_CHANGED means that it is in a room. Two members that both join refuse each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for 10 seconds receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as any other. Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC, MMN_STRATEGY_SEEDED and MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0.</summary>
-        public uint Entry;
+        public RoomEntry Entry;
         /// <summary>Longest time that the host may take no events while this member leads, in milliseconds, at least 1000 [0, unlimited]. In poll mode the library measures from the last mmn_poll, else from the start of the running callback. After that time the member yields to one that may lead and whose host has taken events within half of that time. Without such a member it leads on. It yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it never yields.</summary>
         public uint YieldAfterMs;
         /// <summary>In centralized mode, whether the leader relays each broadcast to all members but its origin: 0 no, else yes [1].</summary>
@@ -1068,15 +779,13 @@ namespace MetaMystia.Network
         public uint AliveThresholdMs;
         /// <summary>MMN_STRATEGY_GOSSIP, see mmn_set_gossip_windows: Time for which a member that proposed itself collects the proposals of others, in milliseconds [5000].</summary>
         public uint ElectionDurationMs;
-        /// <summary>0.</summary>
-        public uint Reserved;
     }
 
     /// <summary>The windows of MMN_STRATEGY_GOSSIP, in milliseconds, all above 0. All members of a room should use the same values.</summary>
     [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
-    public partial struct MmnGossipWindows
+    public partial struct GossipWindows
     {
-        /// <summary>Set by the caller: sizeof(MmnGossipWindows) as it was compiled.</summary>
+        /// <summary>Set by the caller: sizeof(GossipWindows) as it was compiled.</summary>
         public uint StructSize;
         /// <summary>Longest time that a member waits after opening the room for the number of members to settle [15000]. After that it takes part in elections. The wait ends when it learns of a leader.</summary>
         public uint StartupGraceMs;
@@ -1140,12 +849,12 @@ namespace MetaMystia.Network
 
     /// <summary>Options of a message. NULL instead of them, or 0 in every field but struct_size, is a reliable message of channel 0, in the order of the calls.</summary>
     [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
-    public partial struct MmnSendOptions
+    public partial struct SendOptions
     {
-        /// <summary>Set by the caller: sizeof(MmnSendOptions) as it was compiled.</summary>
+        /// <summary>Set by the caller: sizeof(SendOptions) as it was compiled.</summary>
         public uint StructSize;
         /// <summary>One of MMN_DELIVERY_... [MMN_DELIVERY_RELIABLE_ORDERED].</summary>
-        public byte Delivery;
+        public DeliveryMode Delivery;
         /// <summary>Channel that the receiver sees in NetworkEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED each channel keeps its own order, and in the network no channel waits for another [0].</summary>
         public byte Channel;
         /// <summary>Priority, MMN_PRIORITY_LOW to MMN_PRIORITY_HIGHEST: of the messages that wait for the link to a peer, the higher go first. Within a channel of MMN_DELIVERY_RELIABLE_ORDERED the order of the calls still holds [MMN_PRIORITY_NORMAL].</summary>
@@ -1196,17 +905,17 @@ namespace MetaMystia.Network
         public uint PathMtu;
         /// <summary>Number of times that the link was lost and came back.</summary>
         public uint Reconnects;
-        /// <summary>Path of the messages to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI version 10.</summary>
-        public uint Path;
-        /// <summary>0. Since ABI version 10.</summary>
+        /// <summary>Path of the messages to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER.</summary>
+        public LinkPath Path;
+        /// <summary>0.</summary>
         public uint Reserved;
-        /// <summary>Time for which the peer's host had taken no events when the peer sent its newest heartbeat, in milliseconds: in poll mode the time since its last mmn_poll, else the time for which its running callback had been running. 0 while the link is lost. Since ABI version 11.</summary>
+        /// <summary>Time for which the peer's host had taken no events when the peer sent its newest heartbeat, in milliseconds: in poll mode the time since its last mmn_poll, else the time for which its running callback had been running. 0 while the link is lost.</summary>
         public uint HostSilentMs;
-        /// <summary>0. Since ABI version 11.</summary>
+        /// <summary>0.</summary>
         public uint Reserved2;
     }
 
-    /// <summary>Statistics of the room at this member, from mmn_room_stats. Since ABI version 11.</summary>
+    /// <summary>Statistics of the room at this member, from mmn_room_stats.</summary>
     [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
     public partial struct RoomStats
     {
@@ -1218,272 +927,369 @@ namespace MetaMystia.Network
         public ulong MissedBroadcasts;
     }
 
-    /// <summary>Settings for InitializeNetworkWithOptions. Later versions of the library append fields; a field that an older host does not know keeps its default. Begin with the defaults:</summary>
+    /// <summary>Settings for InitializeNetworkWithConfig: always 44 bytes. Set every field; its default is in brackets. A field must be above 0 unless its text allows 0.</summary>
     [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
-    public partial struct NetworkOptions
+    public partial struct NetworkConfig
     {
-        /// <summary>sizeof(NetworkOptions) as the host was compiled, in bytes.</summary>
-        public uint StructSize;
-        /// <summary>The settings of InitializeNetworkWithConfig, with the same rules [the same defaults, except that send_queue_capacity and incoming_queue_capacity are 4096]. mdns_port applies unless discovery_mode is MMN_DISCOVERY_OFF, and must then be above 0.</summary>
-        public NetworkConfig Config;
-        /// <summary>The one address of this machine to use: IPv4 or IPv6, without port or brackets. NULL uses every address of both kinds [NULL].</summary>
-        public IntPtr BindAddress;
-        /// <summary>The room secret, secret_length bytes, which members must know besides the session id. A dial between members with different secrets fails with MMN_AUTHENTICATION_FAILED. NULL is no secret [NULL].</summary>
-        public IntPtr Secret;
-        /// <summary>An Ed25519 private key in PKCS#8 (DER), identity_key_length bytes. Pass one to keep this member's identity from one room to the next. NULL makes a new key at every start [NULL].</summary>
-        public IntPtr IdentityKey;
-        /// <summary>Length of secret in bytes, at most MMN_MAX_SECRET_BYTES. 0 is no secret [0].</summary>
-        public uint SecretLength;
-        /// <summary>Length of identity_key in bytes, at most 1024. 0 makes a new key [0].</summary>
-        public uint IdentityKeyLength;
-        /// <summary>Time for which the room keeps a lost member's place, in milliseconds [60000]. Above 0. With MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.</summary>
-        public uint MemberHoldMs;
-        /// <summary>Most bytes queued for one peer, and for the host, besides the limits in messages [4194304]. Above 0. An empty queue accepts one message of any allowed size.</summary>
-        public uint QueueBytes;
-        /// <summary>Election strategy of the room: MMN_STRATEGY_RAFT, since ABI version 4 MMN_STRATEGY_GOSSIP, since ABI version 7 MMN_STRATEGY_SEEDED, or since ABI version 8 MMN_STRATEGY_ETCD [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and so is MMN_STRATEGY_ETCD in a build without it. The same for all members. With any strategy but MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has no votes, and SetLeaderAliveThreshold and the functions beside it set its times. MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It excludes host_mode and eligible 0, and auto_election_enabled has no effect. MMN_STRATEGY_ETCD needs etcd, which has its times. It excludes host_mode, MMN_QUORUM_STATIC and any merge_policy and set_leader_authority but the defaults. The members need no link to each other for it: a room of one takes part in the election.</summary>
-        public uint Strategy;
-        /// <summary>Priority of this member in elections: the highest goes first [0]. Must be 0 with any strategy but MMN_STRATEGY_RAFT.</summary>
-        public int Priority;
-        /// <summary>The UDP port to bind [0]. 0 is any free port.</summary>
-        public ushort BindPort;
-        /// <summary>Discovery in the local network: MMN_DISCOVERY_OFF, MMN_DISCOVERY_REPORT or MMN_DISCOVERY_CONNECT [MMN_DISCOVERY_OFF].</summary>
-        public byte DiscoveryMode;
-        /// <summary>Thread that runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL [MMN_DISPATCH_THREAD].</summary>
-        public byte DispatchMode;
-        /// <summary>Leader that stays when two parts of a room merge: MMN_MERGE_LARGEST_SIDE or MMN_MERGE_HIGHEST_TERM [MMN_MERGE_LARGEST_SIDE]. The same for all members.</summary>
-        public byte MergePolicy;
-        /// <summary>Members that may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY [MMN_AUTHORITY_ANYONE]. The same for all members.</summary>
-        public byte SetLeaderAuthority;
-        /// <summary>Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST [MMN_HOST_MODE_OFF]. The fixed host leads when InitializeNetworkWithOptions returns, regardless of auto_election_enabled.</summary>
-        public byte HostMode;
-        /// <summary>Whether this member may lead: 0 makes it an observer, else yes [1].</summary>
-        public byte Eligible;
-        /// <summary>Directory of the state that must survive the process: the path of an existing directory that this member can write to. Each session id and peer id has a file of its own there. The file holds the roster, the votes and, if identity_key is NULL, the private key, which the first start makes and every later start reuses. A quorum_roster or identity_key that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED. Allowed with MMN_STRATEGY_ETCD, where it keeps the lease: a process that restarts within ttl_seconds then leads on and does not wait for its own earlier key. Else NULL [NULL]. Since ABI version 3.</summary>
-        public IntPtr StateDirectory;
-        /// <summary>The path of a file for a trace of the room's elections, which <c>examples/simulate.rs</c> draws. The library overwrites the file, writes up to 256 MiB, and records nothing that the host sends. A path that cannot be written is MMN_INVALID_ARGUMENT. NULL is no trace [NULL]. Since ABI version 3.</summary>
-        public IntPtr TracePath;
-        /// <summary>Members whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members. A room with a static quorum never has two leaders, and has none without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and host_mode. With MMN_STRATEGY_SEEDED the quorum is static in any case. Since ABI version 3.</summary>
-        public uint QuorumPolicy;
-        /// <summary>0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most MMN_MAX_QUORUM_VOTERS [0]. Since ABI version 3.</summary>
-        public uint QuorumVoters;
-        /// <summary>Flags of the strategy [0], the same for all members: with MMN_STRATEGY_GOSSIP MMN_GOSSIP_STRICT_LOWEST or 0; with MMN_STRATEGY_SEEDED the sum of MMN_SEEDED_STRICT_START and MMN_SEEDED_NEVER_ALONE, one of them, or 0; else 0. Since ABI version 4.</summary>
-        public uint StrategyFlags;
-        /// <summary>0. Since ABI version 4.</summary>
-        public uint Reserved;
-        /// <summary>Most other members that any member may have, as SetMaxPeers sets it, from the room's first leader on; 0 is no limit [0]. The leader's own value applies until a leader calls SetMaxPeers, so set the same value at all members that may lead. Since ABI version 5.</summary>
-        public uint MaxPeers;
-        /// <summary>0. Since ABI version 5.</summary>
-        public uint Reserved2;
-        /// <summary>The voters of a static quorum: 1 to MMN_MAX_QUORUM_VOTERS peer ids, one per line. A space and the fingerprint of a voter's key may follow its id: the SHA-256 of the public key (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Then only the holder of that key is that voter. Spaces around a line and empty lines are ignored. The same voters for all members and for the whole session. A member that is not on the roster never leads and has no vote. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL [NULL]. Since ABI version 6.</summary>
-        public IntPtr QuorumRoster;
-        /// <summary>The settings of MMN_STRATEGY_SEEDED, which requires them. NULL with any other strategy [NULL]. Since ABI version 7.</summary>
-        public IntPtr Seeded;
-        /// <summary>The settings of MMN_STRATEGY_ETCD, which requires them. NULL with any other strategy [NULL]. Since ABI version 8.</summary>
-        public IntPtr Etcd;
-        /// <summary>Links of the room: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for all members. In a star guests link to the fixed host alone, and everything that they send each other goes through it, encrypted from end to end. No guest learns the address of another, and one reachable port, the fixed host's, is enough. There is no host migration. A star needs host_mode. Since ABI version 10.</summary>
-        public uint Topology;
-        /// <summary>0. Since ABI version 10.</summary>
-        public uint Reserved3;
-        /// <summary>Entry of this member into the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN [MMN_ENTRY_ANY]. Use MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN behind "join a game": then a player whose dial fails does not become the leader of a room of its own, and its MMN_EVENT_LEADER_CHANGED means that it is in a room. Two members that both join refuse each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for 10 seconds receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as any other. Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC, MMN_STRATEGY_SEEDED and MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0. Since ABI version 11.</summary>
-        public uint Entry;
-        /// <summary>Longest time that the host may take no events while this member leads, in milliseconds, at least 1000 [0, unlimited]. In poll mode the library measures from the last PollEvents, else from the start of the running callback. After that time the member yields to one that may lead and whose host has taken events within half of that time. Without such a member it leads on. It yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it never yields. Since ABI version 11.</summary>
-        public uint YieldAfterMs;
+        /// <summary>Longest wait between two dials of a lost peer, in milliseconds [30000]. At least reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.</summary>
+        public uint ReconnectMaxMs;
+        /// <summary>Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512]. 0 tries every payload.</summary>
+        public uint CompressionThreshold;
+        /// <summary>Longest message to send or accept, in bytes [262144]. Between two peers the smaller of both values applies.</summary>
+        public uint MaxMessageSize;
+        /// <summary>Time between two heartbeats, in milliseconds [500].</summary>
+        public ushort HeartbeatIntervalMs;
+        /// <summary>Shortest time without a leader before an election, in milliseconds [1500]. Above heartbeat_interval_ms, at most election_timeout_max_ms. If it is below the product of heartbeat_interval_ms and heartbeat_timeout_multiplier, the library uses that product, and raises the longest time by the same amount.</summary>
+        public ushort ElectionTimeoutMinMs;
+        /// <summary>Longest time without a leader before an election, in milliseconds [3000].</summary>
+        public ushort ElectionTimeoutMaxMs;
+        /// <summary>Wait before the first dial of a lost peer, in milliseconds [1000]. It doubles with each failed dial.</summary>
+        public ushort ReconnectInitialMs;
+        /// <summary>Longest time without an answer after which a ConnectToPeer ends, in milliseconds [5000]. Each step that gets an answer renews it, up to three times this in all; the first is the lookup of a host name.</summary>
+        public ushort HandshakeTimeoutMs;
+        /// <summary>Longest time that a peer's library may read nothing before this one drops the link, in milliseconds [5000].</summary>
+        public ushort WriteTimeoutMs;
+        /// <summary>Most messages queued for one peer [128]. A send beyond that returns MMN_SEND_QUEUE_FULL.</summary>
+        public ushort SendQueueCapacity;
+        /// <summary>Most messages queued for the host's Receive callback [256]. Beyond that, senders wait.</summary>
+        public ushort IncomingQueueCapacity;
+        /// <summary>Most other members connected at a time [64].</summary>
+        public ushort MaxConnections;
+        /// <summary>No effect: QUIC needs no TCP keep-alive [60].</summary>
+        public ushort KeepaliveTimeSecs;
+        /// <summary>No effect: QUIC needs no TCP keep-alive [10].</summary>
+        public ushort KeepaliveIntervalSecs;
+        /// <summary>UDP port of multicast discovery in the local network [15353]. 0 turns it off.</summary>
+        public ushort MdnsPort;
+        /// <summary>Heartbeat intervals of silence after which a peer is lost [3].</summary>
+        public byte HeartbeatTimeoutMultiplier;
+        /// <summary>No effect: QUIC needs no TCP keep-alive [3].</summary>
+        public byte KeepaliveRetries;
+        /// <summary>In centralized mode, whether the leader relays each broadcast to all members but its origin: 0 no, else yes [1].</summary>
+        public byte CentralizedAutoForward;
+        /// <summary>Whether this member campaigns to become the leader: 0 no, else yes [1].</summary>
+        public byte AutoElectionEnabled;
+        /// <summary>Behaviour when a leader named by SetLeader is lost: 1 is MMN_RECOVERY_AUTO_ELECT, anything else MMN_RECOVERY_HOLD [0]. With MMN_AUTHORITY_LEADER_ONLY always the former.</summary>
+        public byte ManualOverrideRecovery;
+        /// <summary>No effect: QUIC has no Nagle algorithm to switch off [1].</summary>
+        public byte TcpNodelay;
+        /// <summary>Whether the library dials lost peers again: 0 no, else yes [1].</summary>
+        public byte AutoReconnectEnabled;
+        /// <summary>Dials of a lost peer before the library gives it up [0]. 0 is unlimited.</summary>
+        public byte ReconnectMaxRetries;
     }
 
-    /// <summary>Delivery of a message by SendToPeerEx or BroadcastEx. NULL instead of it means the classic send: the default of every field.</summary>
-    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
-    public partial struct SendOptions
-    {
-        /// <summary>Set by the caller: sizeof(SendOptions) as it was compiled.</summary>
-        public uint StructSize;
-        /// <summary>One of MMN_DELIVERY_... [MMN_DELIVERY_RELIABLE_ORDERED].</summary>
-        public byte Delivery;
-        /// <summary>Channel that the receiver sees in NetworkEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED each channel keeps its own order, and in the network no channel waits for another [0].</summary>
-        public byte Channel;
-        /// <summary>Priority, 0 to MMN_MAX_PRIORITY: of the messages that wait for the link to a peer, the higher go first. Within a channel of MMN_DELIVERY_RELIABLE_ORDERED the order of the calls still holds [1].</summary>
-        public byte Priority;
-        /// <summary>0 or MMN_SEND_PARTIAL (BroadcastEx only) [0].</summary>
-        public byte Flags;
-        /// <summary>Lifetime of the message, in milliseconds; 0 is unlimited. A message that waits longer, here or in the queue to the receiver's host, is dropped and counted. MMN_DELIVERY_UNRELIABLE and MMN_DELIVERY_SEQUENCED only [0].</summary>
-        public uint TtlMs;
-        /// <summary>0.</summary>
-        public uint Reserved;
-        /// <summary>Subject of the message, as the host numbers it. MMN_DELIVERY_SEQUENCED only [0].</summary>
-        public ulong Key;
-    }
-
-    /// <summary>The kind of a <see cref="NetworkEvent"/>.</summary>
-    public static class EventKind
+    /// <summary>The kind of an event. New numbers come from newer libraries.</summary>
+    public enum EventKind : uint
     {
         /// <summary>NetworkEvent.kind: <c>peer</c> is connected. This event precedes the peer's first message.</summary>
-        public const uint Joined = 1;
+        Joined = 1,
         /// <summary>NetworkEvent.kind: the link to <c>peer</c> is lost and the library is dialling it again. It keeps the messages already accepted for the peer, and reliable messages that are sent meanwhile, as long as the send queue has room.</summary>
-        public const uint Reconnecting = 2;
-        /// <summary>NetworkEvent.kind: the link to <c>peer</c> is back. Messages that were queued for it arrive, once and in order. <c>count</c> is the number of this host's reliable messages that the peer will not get: they were broadcast while it was away and did not fit into its queue. <c>missed</c> is the number of the peer's reliable messages that this host will not get. Each message is counted once. This event precedes everything that the peer sends on the new link.</summary>
-        public const uint Returned = 3;
-        /// <summary>NetworkEvent.kind: <c>peer</c> is gone. <c>reason</c> is one of MMN_LEFT_... <c>code</c> and <c>data</c> come from the host that removed or disconnected it. <c>count</c> is the number of reliable messages for the peer that are not known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event follows the peer's last message.</summary>
-        public const uint Left = 4;
-        /// <summary>NetworkEvent.kind: <c>peer</c> sent <c>data</c>, with <c>msg_type</c> and <c>flags</c>.</summary>
-        public const uint Message = 5;
-        /// <summary>NetworkEvent.kind: this node's mmn_set_leader for <c>peer</c> has ended. <c>success</c> is 1 when the peer leads. <c>code</c> is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the leader refused the transfer) or another error.</summary>
-        public const uint SetLeaderResult = 6;
-        /// <summary>NetworkEvent.kind: this node is no longer in the room. <c>reason</c> is one of MMN_END_... <c>code</c> and <c>data</c> come from the leader's host. MMN_EVENT_LEFT follows for every member, with MMN_LEFT_ROOM_ENDED (for a fixed host with the reason of its own departure). The host must still call mmn_close.</summary>
-        public const uint RoomEnded = 7;
-        /// <summary>NetworkEvent.kind: <c>peer</c> leads; "" means that no member does. <c>other</c> is the previous leader as this handler last received it. Also sets <c>term</c>, <c>epoch</c> (the number of mmn_set_leader calls that the change builds on) and <c>reason</c>, one of MMN_LEADER_...</summary>
-        public const uint LeaderChanged = 8;
-        /// <summary>NetworkEvent.kind: this node now leads. Fields as in the preceding MMN_EVENT_LEADER_CHANGED.</summary>
-        public const uint LeadershipGained = 9;
-        /// <summary>NetworkEvent.kind: this node no longer leads. Fields as in the preceding MMN_EVENT_LEADER_CHANGED.</summary>
-        public const uint LeadershipLost = 10;
-        /// <summary>NetworkEvent.kind: <c>peer</c>, at the address <c>other</c>, asks to join, with the join payload <c>data</c>. The answer names this request by <c>request</c>.</summary>
-        public const uint JoinRequest = 11;
-        /// <summary>NetworkEvent.kind: discovery found a member in the local network; <c>other</c> is its address for mmn_connect.</summary>
-        public const uint Discovered = 12;
-        /// <summary>NetworkEvent.kind: a mmn_connect has ended. <c>other</c> is the address as passed to that call, <c>peer</c> the member that answered ("" if unknown). <c>success</c> and <c>code</c> are as in ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that the member that answered remembers, <c>reason</c> and <c>data</c> come from that host. Otherwise <c>data</c> is a sentence for the player, with a remedy. With MMN_POLICY_MISMATCH it names the rule and both values; with MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of seconds for which no attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with MMN_TIMEOUT how far the dial came or which side did not decide; with MMN_REJECTED the rule that refused it.</summary>
-        public const uint ConnectionResult = 13;
-        /// <summary>NetworkEvent.kind: a mmn_broadcast with MMN_SEND_PARTIAL has left <c>peer</c> out, because the queue to it is full. One event stands for all such broadcasts until the host receives it, and for those of the second after that. Since ABI version 9.</summary>
-        public const uint SlowPeer = 14;
-        /// <summary>NetworkEvent.kind: this node has dropped <c>count</c> messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED since the last such event, because a queue was full, their ttl_ms was over, or the link is lost. <c>reason</c> is MMN_DROPPED_SENT if they went to <c>peer</c>, and MMN_DROPPED_RECEIVED if they came from it. One event a second comes for each peer and direction, and one with the rest before MMN_EVENT_LEFT. Messages that the network loses, or that a newer message replaces, are not counted. Since ABI version 9.</summary>
-        public const uint DataDropped = 15;
-        /// <summary>NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member <c>peer</c> (which may be this node) has changed. <c>reason</c> is the new state, one of MMN_MEMBER_..., and <c>term</c> the version of the cluster. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest state of each member. Since ABI version 7.</summary>
-        public const uint MemberState = 16;
-        /// <summary>NetworkEvent.kind: an mmn_acquire_lock or mmn_try_lock of this node has ended; <c>request</c> names the call and <c>other</c> the lock. <c>success</c> is 1 when this node holds the lock, and <c>count</c> is its fencing token then. <c>code</c> is MMN_OK, MMN_REJECTED (mmn_try_lock: another member holds it), MMN_TIMEOUT, or MMN_SUPERSEDED (mmn_release_lock or mmn_close came first). Since ABI version 8.</summary>
-        public const uint LockResult = 17;
-        /// <summary>NetworkEvent.kind: this node no longer holds the lock <c>other</c>, since its lease has ended. <c>count</c> is its fencing token. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest loss of each lock. Since ABI version 8.</summary>
-        public const uint LockLost = 18;
-        /// <summary>NetworkEvent.kind: the members <c>peer</c> and <c>other</c> have no link, since <c>other</c> is connected to max_connections members. Either may be this node; then the other one is no member here. Neither receives the other's broadcasts. The hosts of both and of the leader receive this event once, for as long as the link is missing. Since ABI version 11.</summary>
-        public const uint UnlinkedPeer = 22;
-        /// <summary>NetworkEvent.kind: the ban of <c>peer</c> is void at this node. <c>other</c> has led for a few seconds, has no such ban and does not know the member that set it: two rooms became one, for example. The leader's host may ban again. Since ABI version 11.</summary>
-        public const uint BanDropped = 23;
-        /// <summary>NetworkEvent.kind: a member that the library found and dialled by itself refused this node, or this node refused that member. <c>other</c> is its address, <c>found_by</c> one of MMN_FOUND_..., and the other fields are as in MMN_EVENT_CONNECTION_RESULT: <c>code</c> is MMN_DUPLICATE_PEER_ID, MMN_REJECTED, MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED, MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED or MMN_VERSION_MISMATCH. The library goes on by itself; the event is for the player. The library reports it once a minute for each address and code. Two limits of 16 events a minute apply: one to the last three codes, which any process can cause, and one to the others. Since ABI version 11.</summary>
-        public const uint DiscoveryRefused = 21;
-        /// <summary>NetworkEvent.kind: the MMN_EVENT_JOIN_REQUEST with the number <c>request</c>, of <c>peer</c>, has ended without an answer of this host: the newcomer is gone, the time is up, or another member decides now. A host may close its dialog. Since ABI version 11.</summary>
-        public const uint JoinWithdrawn = 24;
-        /// <summary>NetworkEvent.kind: the host of <c>peer</c> has taken no events for <c>count</c> milliseconds, which are 5000 or more: it has not called mmn_poll, or is still in a callback. MMN_EVENT_HOST_BACK, MMN_EVENT_RECONNECTING or MMN_EVENT_LEFT ends it. Since ABI version 11.</summary>
-        public const uint HostSilent = 19;
-        /// <summary>NetworkEvent.kind: the host of <c>peer</c> takes events again. Since ABI version 11.</summary>
-        public const uint HostBack = 20;
-        /// <summary>NetworkEvent.kind: with MMN_ENTRY_JOIN, this node has found no room for <c>count</c> milliseconds. It goes on looking, and reports this once. Since ABI version 11.</summary>
-        public const uint NoRoomFound = 25;
+        Reconnecting = 2,
+        /// <summary>NetworkEvent.kind: the link to <c>peer</c> is back. Messages that were queued for it arrive, once and in order. <c>count</c> and <c>missed</c> count each lost message once. This event precedes everything that the peer sends on the new link.</summary>
+        Returned = 3,
+        /// <summary>NetworkEvent.kind: <c>peer</c> is gone. This event follows the peer's last message.</summary>
+        Left = 4,
+        /// <summary>NetworkEvent.kind: <c>peer</c> sent <c>data</c>.</summary>
+        Message = 5,
+        /// <summary>NetworkEvent.kind: this node's mmn_set_leader for <c>peer</c> has ended.</summary>
+        SetLeaderResult = 6,
+        /// <summary>NetworkEvent.kind: this node is no longer in the room. MMN_EVENT_LEFT follows for every member, with MMN_LEFT_ROOM_ENDED (for a fixed host with the reason of its own departure). The host must still call mmn_close.</summary>
+        RoomEnded = 7,
+        /// <summary>NetworkEvent.kind: <c>peer</c> leads, or no member does.</summary>
+        LeaderChanged = 8,
+        /// <summary>NetworkEvent.kind: this node now leads. The fields are those of the preceding MMN_EVENT_LEADER_CHANGED.</summary>
+        LeadershipGained = 9,
+        /// <summary>NetworkEvent.kind: this node no longer leads. The fields are those of the preceding MMN_EVENT_LEADER_CHANGED.</summary>
+        LeadershipLost = 10,
+        /// <summary>NetworkEvent.kind: <c>peer</c> asks to join. The host answers with mmn_accept_join or mmn_reject_join.</summary>
+        JoinRequest = 11,
+        /// <summary>NetworkEvent.kind: discovery found a member in the local network.</summary>
+        Discovered = 12,
+        /// <summary>NetworkEvent.kind: a call of mmn_connect has ended.</summary>
+        ConnectionResult = 13,
+        /// <summary>NetworkEvent.kind: a call of mmn_broadcast with MMN_SEND_PARTIAL has left <c>peer</c> out, because the queue to it is full. One event stands for all such broadcasts until the host receives it, and for those of the second after that.</summary>
+        SlowPeer = 14,
+        /// <summary>NetworkEvent.kind: this node has dropped messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED, because a queue was full, their ttl_ms was over, or the link is lost. One event a second comes for each peer and direction, and one with the rest before MMN_EVENT_LEFT. Messages that the network loses, or that a newer message replaces, are not counted.</summary>
+        DataDropped = 15,
+        /// <summary>NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member <c>peer</c> has changed. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest state of each member.</summary>
+        MemberState = 16,
+        /// <summary>NetworkEvent.kind: a call of mmn_acquire_lock or mmn_try_lock has ended.</summary>
+        LockResult = 17,
+        /// <summary>NetworkEvent.kind: this node no longer holds a lock, since its lease has ended. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest loss of each lock.</summary>
+        LockLost = 18,
+        /// <summary>NetworkEvent.kind: the members <c>peer</c> and <c>other</c> have no link, since <c>other</c> is connected to max_connections members. Either may be this node; then the other one is no member here. Neither receives the other's broadcasts. The hosts of both and of the leader receive this event once, for as long as the link is missing.</summary>
+        UnlinkedPeer = 22,
+        /// <summary>NetworkEvent.kind: the ban of <c>peer</c> is void at this node. The leader has led for a few seconds, has no such ban and does not know the member that set it: two rooms became one, for example. The leader's host may ban again.</summary>
+        BanDropped = 23,
+        /// <summary>NetworkEvent.kind: a member that the library found and dialled by itself refused this node, or this node refused that member. The library goes on by itself; the event is for the player. The library reports it once a minute for each address and code. Two limits of 16 events a minute apply: one to MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED and MMN_VERSION_MISMATCH, which any process can cause, and one to the other codes.</summary>
+        DiscoveryRefused = 21,
+        /// <summary>NetworkEvent.kind: an MMN_EVENT_JOIN_REQUEST has ended without an answer of this host: the newcomer is gone, the time is up, or another member decides now. A host may close its dialog.</summary>
+        JoinWithdrawn = 24,
+        /// <summary>NetworkEvent.kind: the host of <c>peer</c> takes no events: it has not called mmn_poll, or is still in a callback. MMN_EVENT_HOST_BACK, MMN_EVENT_RECONNECTING or MMN_EVENT_LEFT ends it.</summary>
+        HostSilent = 19,
+        /// <summary>NetworkEvent.kind: the host of <c>peer</c> takes events again.</summary>
+        HostBack = 20,
+        /// <summary>NetworkEvent.kind: with MMN_ENTRY_JOIN, this node has found no room yet. It goes on looking, and reports this once.</summary>
+        NoRoomFound = 25,
     }
 
-    /// <summary>Why a member is gone: the reason of <see cref="EventKind.Left"/>.</summary>
-    public static class LeftReason
+    /// <summary>The reason for which a member is gone. New numbers come from newer libraries.</summary>
+    public enum LeftReason : int
     {
         /// <summary>MMN_EVENT_LEFT: the peer left the room (mmn_close), or it belongs to another room, with which this one cannot become one.</summary>
-        public const int Left = 0;
+        Left = 0,
         /// <summary>MMN_EVENT_LEFT: the link was lost, and the peer did not return in time or automatic reconnection is off.</summary>
-        public const int Lost = 1;
+        Lost = 1,
         /// <summary>MMN_EVENT_LEFT: the host at either end called mmn_disconnect.</summary>
-        public const int Disconnected = 2;
+        Disconnected = 2,
         /// <summary>MMN_EVENT_LEFT: the peer restarted, or another process took its id.</summary>
-        public const int Replaced = 3;
+        Replaced = 3,
         /// <summary>MMN_EVENT_LEFT: the leader removed the peer from the room.</summary>
-        public const int Kicked = 4;
+        Kicked = 4,
         /// <summary>MMN_EVENT_LEFT: the peer broke the protocol.</summary>
-        public const int Violation = 5;
+        Violation = 5,
         /// <summary>MMN_EVENT_LEFT: the library stopped dialling the lost peer.</summary>
-        public const int GaveUp = 6;
-        /// <summary>MMN_EVENT_LEFT: the room is over, for this node (MMN_EVENT_ROOM_ENDED precedes this event) or for the peer. Since ABI version 11; before it was the reason of the room's end.</summary>
-        public const int RoomEnded = 7;
-
-        /// <summary>The reason in a word.</summary>
-        public static string Describe(int reason)
-        {
-            switch (reason)
-            {
-                case Left: return "left";
-                case Lost: return "lost";
-                case Disconnected: return "disconnected";
-                case Replaced: return "replaced";
-                case Kicked: return "kicked";
-                case Violation: return "violation";
-                case GaveUp: return "gave up";
-                case RoomEnded: return "room ended";
-                default: return "unknown";
-            }
-        }
+        GaveUp = 6,
+        /// <summary>MMN_EVENT_LEFT: the room is over, for this node (MMN_EVENT_ROOM_ENDED precedes this event) or for the peer.</summary>
+        RoomEnded = 7,
     }
 
-    /// <summary>Why the leader changed: the reason of <see cref="EventKind.LeaderChanged"/>.</summary>
-    public static class LeaderReason
+    /// <summary>The reason for a change of the leader. New numbers come from newer libraries.</summary>
+    public enum LeaderReason : int
     {
         /// <summary>MMN_EVENT_LEADER_CHANGED: the reason is unknown.</summary>
-        public const int Unknown = 0;
+        Unknown = 0,
         /// <summary>MMN_EVENT_LEADER_CHANGED: the leader was elected.</summary>
-        public const int Elected = 1;
+        Elected = 1,
         /// <summary>MMN_EVENT_LEADER_CHANGED: mmn_set_leader named the leader.</summary>
-        public const int Assigned = 2;
+        Assigned = 2,
         /// <summary>MMN_EVENT_LEADER_CHANGED: the previous leader transferred its leadership: it left, or called mmn_transfer_leadership or mmn_yield_leadership.</summary>
-        public const int Transferred = 3;
+        Transferred = 3,
         /// <summary>MMN_EVENT_LEADER_CHANGED: the leader already led when this node learned of it, by joining the room or because two parts of the room merged.</summary>
-        public const int Found = 4;
+        Found = 4,
         /// <summary>MMN_EVENT_LEADER_CHANGED: the leader fell silent, or this node lost its link to the leader.</summary>
-        public const int Lost = 5;
+        Lost = 5,
         /// <summary>MMN_EVENT_LEADER_CHANGED: the leader left, was removed, or is no longer eligible.</summary>
-        public const int Left = 6;
+        Left = 6,
         /// <summary>MMN_EVENT_LEADER_CHANGED: the leader resigned: too few members answered it, or it yielded to a higher claim.</summary>
-        public const int Resigned = 7;
-
-        /// <summary>The reason in a word.</summary>
-        public static string Describe(int reason)
-        {
-            switch (reason)
-            {
-                case Unknown: return "unknown";
-                case Elected: return "elected";
-                case Assigned: return "assigned";
-                case Transferred: return "transferred";
-                case Found: return "found";
-                case Lost: return "lost";
-                case Left: return "left";
-                case Resigned: return "resigned";
-                default: return "unknown";
-            }
-        }
+        Resigned = 7,
     }
 
-    /// <summary>Why the room is over for this member: the reason of <see cref="EventKind.RoomEnded"/>.</summary>
-    public static class EndReason
+    /// <summary>The reason for which the room is over for this member. New numbers come from newer libraries.</summary>
+    public enum EndReason : int
     {
         /// <summary>MMN_EVENT_ROOM_ENDED: the leader removed this node from the room.</summary>
-        public const int Kicked = 0;
+        Kicked = 0,
         /// <summary>MMN_EVENT_ROOM_ENDED: the room's fixed host left (mmn_close).</summary>
-        public const int HostLeft = 1;
+        HostLeft = 1,
         /// <summary>MMN_EVENT_ROOM_ENDED: the room's fixed host is lost: it did not return within member_hold_ms, was given up before that, or broke the protocol.</summary>
-        public const int HostLost = 2;
+        HostLost = 2,
         /// <summary>MMN_EVENT_ROOM_ENDED: the room's fixed host called mmn_disconnect for this member, or this member called it for the fixed host.</summary>
-        public const int Disconnected = 3;
-        /// <summary>MMN_EVENT_ROOM_ENDED: the room became one with another, in which another member has this node's id, and all others are there. Since ABI version 11.</summary>
-        public const int DuplicateId = 4;
-        /// <summary>MMN_EVENT_ROOM_ENDED: a fault inside the library ended this room. Other rooms of the process go on. Please report the log's error. Since ABI version 11.</summary>
-        public const int Internal = 5;
-
-        /// <summary>The reason in a word.</summary>
-        public static string Describe(int reason)
-        {
-            switch (reason)
-            {
-                case Kicked: return "kicked";
-                case HostLeft: return "host left";
-                case HostLost: return "host lost";
-                case Disconnected: return "disconnected";
-                case DuplicateId: return "duplicate id";
-                case Internal: return "internal";
-                default: return "unknown";
-            }
-        }
+        Disconnected = 3,
+        /// <summary>MMN_EVENT_ROOM_ENDED: the room became one with another, in which another member has this node's id, and all others are there.</summary>
+        DuplicateId = 4,
+        /// <summary>MMN_EVENT_ROOM_ENDED: a fault inside the library ended this room. Other rooms of the process go on. Please report the log's error.</summary>
+        Internal = 5,
     }
 
-    /// <summary>Entry of a member into its room: <c>RoomOptions.Settings.Entry</c>.</summary>
-    public static class RoomEntry
+    /// <summary>The direction of messages that this member has dropped. New numbers come from newer libraries.</summary>
+    public enum DroppedDirection : int
     {
-        /// <summary>entry: this member looks for others, and leads when it finds none. Since ABI version 11.</summary>
-        public const uint Any = 0;
-        /// <summary>entry: this member creates the room: it leads at once. Since ABI version 11.</summary>
-        public const uint Create = 1;
-        /// <summary>entry: this member joins a room that another one created. It neither leads nor admits any member before it has followed a leader. Since ABI version 11.</summary>
-        public const uint Join = 2;
+        /// <summary>MMN_EVENT_DATA_DROPPED: messages to the peer.</summary>
+        Sent = 0,
+        /// <summary>MMN_EVENT_DATA_DROPPED: messages from the peer.</summary>
+        Received = 1,
+    }
+
+    /// <summary>The way in which the library found a member. New numbers come from newer libraries.</summary>
+    public enum FoundBy : int
+    {
+        /// <summary>MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.</summary>
+        InLocalNetwork = 1,
+        /// <summary>MMN_EVENT_DISCOVERY_REFUSED: the member is one of the seeds in the options.</summary>
+        AsSeed = 2,
+    }
+
+    /// <summary>The state of a member of a seeded cluster. New numbers come from newer libraries.</summary>
+    public enum MemberState : int
+    {
+        /// <summary>The room has no such states, or the text is no id.</summary>
+        Unknown = -1,
+        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.</summary>
+        Init = 0,
+        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the leader has accepted the member.</summary>
+        Joining = 1,
+        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the member takes part.</summary>
+        Active = 2,
+        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for heartbeat_timeout_ms.</summary>
+        Unreachable = 3,
+        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for ttl_timeout_ms, and removes it.</summary>
+        Leaving = 4,
+        /// <summary>MMN_EVENT_MEMBER_STATE: the leader has removed the member.</summary>
+        Removed = 5,
+    }
+
+    /// <summary>The state of the link to one member. New numbers come from newer libraries.</summary>
+    public enum PeerStatus : int
+    {
+        /// <summary>There is no such peer.</summary>
+        Unknown = -1,
+        /// <summary>mmn_peer_status: the peer is connected.</summary>
+        Connected = 0,
+        /// <summary>PeerStatusCallback: the link to the peer is lost. mmn_peer_status never returns it.</summary>
+        Disconnected = 1,
+        /// <summary>mmn_peer_status: the link is lost and the library is dialling the peer again.</summary>
+        Reconnecting = 2,
+        /// <summary>mmn_peer_status: the peer is being admitted.</summary>
+        Handshaking = 3,
+    }
+
+    /// <summary>The path of the messages to one member. New numbers come from newer libraries.</summary>
+    public enum LinkPath : uint
+    {
+        /// <summary>PeerStats.path: on a link of its own.</summary>
+        Direct = 0,
+        /// <summary>PeerStats.path: through the leader, encrypted from end to end. The round trip is that of both ways.</summary>
+        ThroughLeader = 1,
+    }
+
+    /// <summary>The delivery of a message. New numbers come from newer libraries.</summary>
+    public enum DeliveryMode : byte
+    {
+        /// <summary>SendOptions.delivery: each message arrives once, in the order of the calls with the same receiver and channel. Channel 0 is that of the classic sends.</summary>
+        ReliableOrdered = 0,
+        /// <summary>SendOptions.delivery: each message arrives once, in any order: no message waits for one that the network lost.</summary>
+        ReliableUnordered = 1,
+        /// <summary>SendOptions.delivery: a message arrives once or is lost, in any order.</summary>
+        Unreliable = 2,
+        /// <summary>SendOptions.delivery: as MMN_DELIVERY_UNRELIABLE, and the receiver drops a message that is older than the newest one that it has with the same sender and key. It remembers the 1024 most recently used keys of a sender.</summary>
+        Sequenced = 3,
+    }
+
+    /// <summary>The election strategy of a room. New numbers come from newer libraries.</summary>
+    public enum ElectionStrategy : uint
+    {
+        /// <summary>strategy: the connected members elect the leader by votes.</summary>
+        Raft = 0,
+        /// <summary>strategy: the lowest peer id that finds no leader leads, in every part of a partitioned room.</summary>
+        Gossip = 1,
+        /// <summary>strategy: a majority of the voters in quorum_roster elects the leader of a cluster that members enter through seeds.</summary>
+        Seeded = 2,
+        /// <summary>strategy: a cluster of etcd servers elects the leader. Only in the build for servers.</summary>
+        Etcd = 3,
+    }
+
+    /// <summary>The entry of a member into its room. New numbers come from newer libraries.</summary>
+    public enum RoomEntry : uint
+    {
+        /// <summary>entry: this member looks for others, and leads when it finds none.</summary>
+        Any = 0,
+        /// <summary>entry: this member creates the room: it leads at once.</summary>
+        Create = 1,
+        /// <summary>entry: this member joins a room that another one created. It neither leads nor admits any member before it has followed a leader.</summary>
+        Join = 2,
+    }
+
+    /// <summary>Whether one fixed member leads. New numbers come from newer libraries.</summary>
+    public enum HostMode : uint
+    {
+        /// <summary>host_mode: no fixed host; the room elects its leader.</summary>
+        Off = 0,
+        /// <summary>host_mode: this member is the room's fixed host. It leads from its start for as long as the room lives.</summary>
+        Host = 1,
+        /// <summary>host_mode: another member is the room's fixed host.</summary>
+        Guest = 2,
+    }
+
+    /// <summary>The links between members. New numbers come from newer libraries.</summary>
+    public enum Topology : uint
+    {
+        /// <summary>topology: every member links to all members that it can reach.</summary>
+        Mesh = 0,
+        /// <summary>topology: guests link to the fixed host alone, and to each other through it. Needs host_mode.</summary>
+        Star = 1,
+    }
+
+    /// <summary>Discovery of members in the local network. New numbers come from newer libraries.</summary>
+    public enum DiscoveryMode : uint
+    {
+        /// <summary>discovery_mode: announce nothing and search for nothing.</summary>
+        Off = 0,
+        /// <summary>discovery_mode: announce this member, and report the members found.</summary>
+        Report = 1,
+        /// <summary>discovery_mode: announce this member, and connect to the members found.</summary>
+        Connect = 2,
+    }
+
+    /// <summary>The members whose majority elects a leader. New numbers come from newer libraries.</summary>
+    public enum QuorumPolicy : uint
+    {
+        /// <summary>quorum_policy: a majority of the members that are connected when an election starts.</summary>
+        Dynamic = 0,
+        /// <summary>quorum_policy: a majority of the voters in quorum_roster, connected or not.</summary>
+        Static = 1,
+    }
+
+    /// <summary>The leader that stays when two parts of a room merge. New numbers come from newer libraries.</summary>
+    public enum MergePolicy : uint
+    {
+        /// <summary>merge_policy: the leader of the larger side stays; of equal sides, the one that has led longer.</summary>
+        LargestSide = 0,
+        /// <summary>merge_policy: the leader with the higher leadership record stays.</summary>
+        HighestTerm = 1,
+    }
+
+    /// <summary>Members that may name the leader. New numbers come from newer libraries.</summary>
+    public enum SetLeaderAuthority : uint
+    {
+        /// <summary>set_leader_authority: every member may call mmn_set_leader.</summary>
+        Anyone = 0,
+        /// <summary>set_leader_authority: only the leader may call mmn_set_leader. When the leader is lost, the room elects another regardless of manual_override_recovery, because no member could name one.</summary>
+        LeaderOnly = 1,
+    }
+
+    /// <summary>Behaviour when a leader that was set by hand is lost. New numbers come from newer libraries.</summary>
+    public enum ManualOverrideRecovery : uint
+    {
+        /// <summary>manual_override_recovery: when a leader named by mmn_set_leader is lost, the room has no leader until a host calls mmn_set_leader or mmn_set_auto_election. With MMN_AUTHORITY_LEADER_ONLY the room elects all the same.</summary>
+        Hold = 0,
+        /// <summary>manual_override_recovery: when a leader named by mmn_set_leader is lost, the room elects another.</summary>
+        AutoElect = 1,
+    }
+
+    /// <summary>The thread that runs the callbacks. New numbers come from newer libraries.</summary>
+    public enum DispatchMode : uint
+    {
+        /// <summary>dispatch_mode: a thread of the library runs the callbacks.</summary>
+        Thread = 0,
+        /// <summary>dispatch_mode: the thread that calls mmn_poll runs the callbacks.</summary>
+        Poll = 1,
+    }
+
+    /// <summary>Intervals of a seeded cluster. New numbers come from newer libraries.</summary>
+    public enum SeededProfile : uint
+    {
+        /// <summary>mmn_default_seeded_options: intervals for machines in different places.</summary>
+        Wan = 0,
+        /// <summary>mmn_default_seeded_options: intervals for machines on one local network.</summary>
+        Lan = 1,
+    }
+
+    /// <summary>Flags of the seeded strategy: a sum of these.</summary>
+    public static class SeededFlags
+    {
+        /// <summary>strategy_flags of MMN_STRATEGY_SEEDED: at a first start, too, a seed waits for a majority.</summary>
+        public const uint StrictStart = 1;
+        /// <summary>strategy_flags of MMN_STRATEGY_SEEDED: no seed leads alone, however long the majority is missing.</summary>
+        public const uint NeverAlone = 2;
+    }
+
+    /// <summary>Flags of the gossip strategy.</summary>
+    public static class GossipFlags
+    {
+        /// <summary>strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.</summary>
+        public const uint StrictLowest = 1;
     }
 
     /// <summary>The verbosity of the log.</summary>
@@ -1503,7 +1309,7 @@ namespace MetaMystia.Network
         public const int Trace = 5;
     }
 
-    /// <summary>The progress that a <see cref="ReconnectCallback"/> reports.</summary>
+    /// <summary>The progress that the classic reconnect callback reports.</summary>
     public static class ReconnectStatus
     {
         /// <summary>ReconnectCallback: the link is lost and the library is dialling the peer again.</summary>
@@ -1514,156 +1320,72 @@ namespace MetaMystia.Network
         public const byte GaveUp = 2;
     }
 
-    /// <summary>Behaviour when a leader that was set by hand is lost.</summary>
-    public static class ManualOverrideRecovery
+    /// <summary>Reasons and states in words.</summary>
+    public static class Descriptions
     {
-        /// <summary>manual_override_recovery: when a leader named by SetLeader is lost, the room has no leader until a host calls SetLeader or EnableAutoLeaderElection. With MMN_AUTHORITY_LEADER_ONLY the room elects all the same.</summary>
-        public const byte Hold = 0;
-        /// <summary>manual_override_recovery: when a leader named by SetLeader is lost, the room elects another.</summary>
-        public const byte AutoElect = 1;
-    }
-
-    /// <summary>The thread that runs the callbacks.</summary>
-    public static class DispatchMode
-    {
-        /// <summary>dispatch_mode: a thread of the library runs the callbacks.</summary>
-        public const byte Thread = 0;
-        /// <summary>dispatch_mode: the thread that calls PollEvents runs the callbacks.</summary>
-        public const byte Poll = 1;
-    }
-
-    /// <summary>The leader that stays when two parts of a room merge.</summary>
-    public static class MergePolicy
-    {
-        /// <summary>merge_policy: the leader of the larger side stays; of equal sides, the one that has led longer.</summary>
-        public const byte LargestSide = 0;
-        /// <summary>merge_policy: the leader with the higher leadership record stays.</summary>
-        public const byte HighestTerm = 1;
-    }
-
-    /// <summary>Members that may call <c>SetLeader</c>.</summary>
-    public static class SetLeaderAuthority
-    {
-        /// <summary>set_leader_authority: every member may call SetLeader.</summary>
-        public const byte Anyone = 0;
-        /// <summary>set_leader_authority: only the leader may call SetLeader. When the leader is lost, the room elects another regardless of manual_override_recovery, because no member could name one.</summary>
-        public const byte LeaderOnly = 1;
-    }
-
-    /// <summary>Flags of <see cref="ElectionStrategy.Gossip"/>.</summary>
-    public static class GossipFlags
-    {
-        /// <summary>strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.</summary>
-        public const uint StrictLowest = 1;
-    }
-
-    /// <summary>Flags of <see cref="ElectionStrategy.Seeded"/>: a sum of these.</summary>
-    public static class SeededFlags
-    {
-        /// <summary>strategy_flags of MMN_STRATEGY_SEEDED: at a first start, too, a seed waits for a majority.</summary>
-        public const uint StrictStart = 1;
-        /// <summary>strategy_flags of MMN_STRATEGY_SEEDED: no seed leads alone, however long the majority is missing.</summary>
-        public const uint NeverAlone = 2;
-    }
-
-    /// <summary>Intervals of <see cref="SeededOptions"/>.</summary>
-    public static class SeededProfile
-    {
-        /// <summary>GetDefaultSeededOptions: intervals for machines in different places.</summary>
-        public const uint Wan = 0;
-        /// <summary>GetDefaultSeededOptions: intervals for machines on one local network.</summary>
-        public const uint Lan = 1;
-    }
-
-    /// <summary>The state of a member of the cluster: the reason of <see cref="EventKind.MemberState"/>.</summary>
-    public static class MemberState
-    {
-        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.</summary>
-        public const int Init = 0;
-        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the leader has accepted the member.</summary>
-        public const int Joining = 1;
-        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the member takes part.</summary>
-        public const int Active = 2;
-        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for heartbeat_timeout_ms.</summary>
-        public const int Unreachable = 3;
-        /// <summary>mmn_member_state, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for ttl_timeout_ms, and removes it.</summary>
-        public const int Leaving = 4;
-        /// <summary>MMN_EVENT_MEMBER_STATE: the leader has removed the member.</summary>
-        public const int Removed = 5;
-
-        /// <summary>The reason in a word.</summary>
-        public static string Describe(int reason)
+        /// <summary>The number in words, such as "gave up".</summary>
+        public static string Describe(this LeftReason number)
         {
-            switch (reason)
+            switch (number)
             {
-                case Init: return "init";
-                case Joining: return "joining";
-                case Active: return "active";
-                case Unreachable: return "unreachable";
-                case Leaving: return "leaving";
-                case Removed: return "removed";
+                case LeftReason.Left: return "left";
+                case LeftReason.Lost: return "lost";
+                case LeftReason.Disconnected: return "disconnected";
+                case LeftReason.Replaced: return "replaced";
+                case LeftReason.Kicked: return "kicked";
+                case LeftReason.Violation: return "violation";
+                case LeftReason.GaveUp: return "gave up";
+                case LeftReason.RoomEnded: return "room ended";
                 default: return "unknown";
             }
         }
-    }
 
-    /// <summary>The state of the link to one member.</summary>
-    public enum PeerStatus : int
-    {
-        /// <summary>There is no such peer.</summary>
-        Unknown = -1,
-        /// <summary>GetPeerStatus, PeerStatusCallback: the peer is connected.</summary>
-        Connected = 0,
-        /// <summary>PeerStatusCallback: the link to the peer is lost. GetPeerStatus never returns it.</summary>
-        Disconnected = 1,
-        /// <summary>GetPeerStatus: the link is lost and the library is dialling the peer again.</summary>
-        Reconnecting = 2,
-        /// <summary>GetPeerStatus: the peer is being admitted.</summary>
-        Handshaking = 3,
-    }
+        /// <summary>The number in words, such as "gave up".</summary>
+        public static string Describe(this LeaderReason number)
+        {
+            switch (number)
+            {
+                case LeaderReason.Unknown: return "unknown";
+                case LeaderReason.Elected: return "elected";
+                case LeaderReason.Assigned: return "assigned";
+                case LeaderReason.Transferred: return "transferred";
+                case LeaderReason.Found: return "found";
+                case LeaderReason.Lost: return "lost";
+                case LeaderReason.Left: return "left";
+                case LeaderReason.Resigned: return "resigned";
+                default: return "unknown";
+            }
+        }
 
-    /// <summary>Discovery of members in the local network.</summary>
-    public enum DiscoveryMode : byte
-    {
-        /// <summary>discovery_mode: announce nothing and search for nothing.</summary>
-        Off = 0,
-        /// <summary>discovery_mode: announce this member, and report the members found.</summary>
-        Report = 1,
-        /// <summary>discovery_mode: announce this member, and connect to the members found.</summary>
-        Connect = 2,
-    }
+        /// <summary>The number in words, such as "gave up".</summary>
+        public static string Describe(this EndReason number)
+        {
+            switch (number)
+            {
+                case EndReason.Kicked: return "kicked";
+                case EndReason.HostLeft: return "host left";
+                case EndReason.HostLost: return "host lost";
+                case EndReason.Disconnected: return "disconnected";
+                case EndReason.DuplicateId: return "duplicate id";
+                case EndReason.Internal: return "internal";
+                default: return "unknown";
+            }
+        }
 
-    /// <summary>The election strategy of a room.</summary>
-    public enum ElectionStrategy : uint
-    {
-        /// <summary>strategy: the connected members elect the leader by votes.</summary>
-        Raft = 0,
-        /// <summary>strategy: the lowest peer id that finds no leader leads, in every part of a partitioned room.</summary>
-        Gossip = 1,
-        /// <summary>strategy: a majority of the voters in quorum_roster elects the leader of a cluster that members enter through seeds. Since ABI version 7.</summary>
-        Seeded = 2,
-        /// <summary>strategy: a cluster of etcd servers elects the leader. Only in the build for servers. Since ABI version 8.</summary>
-        Etcd = 3,
-    }
-
-    /// <summary>The members whose majority elects a leader.</summary>
-    public enum QuorumPolicy : uint
-    {
-        /// <summary>quorum_policy: a majority of the members that are connected when an election starts.</summary>
-        Dynamic = 0,
-        /// <summary>quorum_policy: a majority of the voters in quorum_roster, connected or not.</summary>
-        Static = 1,
-    }
-
-    /// <summary>Whether one fixed member leads.</summary>
-    public enum HostMode : byte
-    {
-        /// <summary>host_mode: no fixed host; the room elects its leader.</summary>
-        Off = 0,
-        /// <summary>host_mode: this member is the room's fixed host. It leads from its start for as long as the room lives.</summary>
-        Host = 1,
-        /// <summary>host_mode: another member is the room's fixed host.</summary>
-        Guest = 2,
+        /// <summary>The number in words, such as "gave up".</summary>
+        public static string Describe(this MemberState number)
+        {
+            switch (number)
+            {
+                case MemberState.Init: return "init";
+                case MemberState.Joining: return "joining";
+                case MemberState.Active: return "active";
+                case MemberState.Unreachable: return "unreachable";
+                case MemberState.Leaving: return "leaving";
+                case MemberState.Removed: return "removed";
+                default: return "unknown";
+            }
+        }
     }
 
     /// <summary>The library's codes. New ones are only ever appended, so expect numbers that are not listed here.</summary>
@@ -1675,7 +1397,7 @@ namespace MetaMystia.Network
         public const int NotInitialized = -1;
         /// <summary>The default room is already open: close it before opening it again.</summary>
         public const int AlreadyInitialized = -2;
-        /// <summary>An argument is invalid: mmn_last_error_message names it and its limit.</summary>
+        /// <summary>An argument is invalid: the last error's message names it and its limit.</summary>
         public const int InvalidArgument = -3;
         /// <summary>The connection failed: the address is unreachable, no process listens there, or no socket could be opened.</summary>
         public const int ConnectionFailed = -4;
@@ -1699,25 +1421,25 @@ namespace MetaMystia.Network
         public const int MaxConnectionsReached = -13;
         /// <summary>The peer is already connected: the existing connection stays.</summary>
         public const int AlreadyConnected = -14;
-        /// <summary>The call would wait for itself: it is not allowed inside a callback, and PollEvents runs in one thread at a time.</summary>
+        /// <summary>The call would wait for itself: it is not allowed inside a callback, and one thread at a time polls a room.</summary>
         public const int WouldDeadlock = -15;
         /// <summary>This election strategy or this build does not support the function.</summary>
         public const int NotSupported = -16;
         /// <summary>The peer has a different room secret or session id.</summary>
         public const int AuthenticationFailed = -17;
-        /// <summary>The request was refused: by the leader, its host, the room's rules, an earlier DisconnectPeer, or because the lock is another's.</summary>
+        /// <summary>The request was refused: by the leader, its host, the room's rules, an earlier disconnect, or because the lock is another's.</summary>
         public const int Rejected = -18;
         /// <summary>No answer came in time.</summary>
         public const int Timeout = -19;
-        /// <summary>The peer has different room rules: MMN_EVENT_CONNECTION_RESULT and the log name the rule and both values.</summary>
+        /// <summary>The peer has different room rules: the connection result and the log name the rule and both values.</summary>
         public const int PolicyMismatch = -20;
         /// <summary>A newer request replaced this one.</summary>
         public const int Superseded = -21;
-        /// <summary>Too many recent attempts failed as an attempt with a wrong session id or secret does: try again within a minute. Since ABI version 11.</summary>
+        /// <summary>Too many recent attempts failed as an attempt with a wrong session id or secret does: try again within a minute.</summary>
         public const int RateLimited = -22;
-        /// <summary>The host name does not resolve, or no name server answered: check the name and the network connection, or give an IP address. Since ABI version 11.</summary>
+        /// <summary>The host name does not resolve, or no name server answered: check the name and the network connection, or give an IP address.</summary>
         public const int NameNotResolved = -23;
-        /// <summary>The dialled member is also looking for a room: dial the member that created it. Since ABI version 11.</summary>
+        /// <summary>The dialled member is also looking for a room: dial the member that created it.</summary>
         public const int LookingForRoom = -24;
         /// <summary>A bug in the library: please report it with the log.</summary>
         public const int InternalError = -99;

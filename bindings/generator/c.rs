@@ -4,11 +4,18 @@ use std::error::Error;
 use std::fmt::Write;
 
 use super::model::{Abi, Function, Scalar, Type};
+use super::table::with_events;
+
+/// cbindgen's output: the library with its include guard, and the declarations of the published one.
+pub(crate) struct Header {
+    pub(crate) library: String,
+    pub(crate) classic: String,
+}
 
 const FUNCTIONS: &str = "
 /**
- * Every function of this header, as X(result, name, parameters), for hosts that load the library at
- * run time:
+ * Every function with the prefix mmn_, as X(result, name, parameters), for hosts that load the
+ * library at run time:
  *
  *     #define MEMBER(result, name, parameters) result (*name) parameters;
  *     static struct { MMN_FUNCTIONS(MEMBER) } net;
@@ -17,21 +24,66 @@ const FUNCTIONS: &str = "
  */
 #define MMN_FUNCTIONS(X)";
 
-/// cbindgen's header with the table of functions before its last line.
+const CLASSIC: &str = "
+#ifndef MMN_NO_CLASSIC
+
+/*
+ * The functions of the published library, which act on the default room (mmn_default_room). Their
+ * names have no prefix: define MMN_NO_CLASSIC before this header to leave them out.
+ */
+
+";
+
+const CLASSIC_FUNCTIONS: &str = "
+/**
+ * The functions of this section, as MMN_FUNCTIONS lists the others.
+ */
+#define MMN_CLASSIC_FUNCTIONS(X)";
+
+/// The header.
 ///
 /// # Errors
-/// A header without the end of its include guard.
-pub(crate) fn header(abi: &Abi, cbindgen: &str) -> Result<String, Box<dyn Error>> {
-    let end = cbindgen
+/// A header without the end of its include guard, or without the place of the table of events.
+pub(crate) fn header(abi: &Abi, header: &Header) -> Result<String, Box<dyn Error>> {
+    let library = with_events(&header.library, &abi.events)?;
+    let end = library
         .rfind("#endif")
         .ok_or("the header has no include guard")?;
-    let (declarations, guard) = cbindgen.split_at(end);
-    let mut table = FUNCTIONS.to_owned();
-    for function in &abi.functions {
-        write!(table, " \\\n  X({})", entry(function))?;
+    let (library, guard) = library.split_at(end);
+    let mut text = library.trim_end().to_owned();
+    text.push('\n');
+    table(&mut text, FUNCTIONS, &abi.functions);
+    text += CLASSIC;
+    text += header.classic.trim();
+    text.push('\n');
+    table(&mut text, CLASSIC_FUNCTIONS, &abi.classic);
+    write!(text, "\n#endif  /* MMN_NO_CLASSIC */\n\n{guard}")?;
+    Ok(for_c(&text))
+}
+
+fn table(text: &mut String, head: &str, functions: &[Function]) {
+    *text += head;
+    for function in functions {
+        let _ = write!(text, " \\\n  X({})", entry(function));
     }
-    let declarations = declarations.trim_end();
-    Ok(format!("{declarations}\n{table}\n\n{guard}"))
+    text.push('\n');
+}
+
+/// `text` as a C programmer writes it: negative numbers in parentheses, and the host's duties without the heading that
+/// Rust gives them.
+fn for_c(text: &str) -> String {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let negative = line
+            .strip_prefix("#define ")
+            .and_then(|rest| rest.split_once(" -"));
+        match negative {
+            Some((name, number)) => lines.push(format!("#define {name} (-{number})")),
+            None if line == " * # Safety" => {}
+            None => lines.push(line.to_owned()),
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 fn entry(function: &Function) -> String {
@@ -83,7 +135,7 @@ pub(crate) fn test_tables(abi: &Abi) -> String {
 
 /// The list of exports, sorted.
 pub(crate) fn exports(abi: &Abi) -> String {
-    let mut names: Vec<_> = abi.functions.iter().map(|f| f.name.as_str()).collect();
+    let mut names: Vec<_> = abi.all_functions().map(|f| f.name.as_str()).collect();
     names.sort_unstable();
     let mut list = String::from(
         "# Every function that the library exports. Generated from src/ffi; nothing is ever removed from it.\n",

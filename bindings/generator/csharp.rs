@@ -3,143 +3,11 @@
 use std::error::Error;
 use std::fmt::Write;
 
+use super::events::{Event, Field, Known, Values, sentence, translated};
+use super::groups::{Form, GROUPS, Group};
 use super::model::{
     Abi, Callback, Constant, Docs, Function, Scalar, Struct, Type, Variable, pascal,
 };
-
-/// The C# form of the constants of one prefix.
-enum Form {
-    /// A static class: new numbers come from newer libraries.
-    Constants,
-    /// A static class with `Describe`.
-    Described,
-    /// An enum: numbers that only this side chooses.
-    Enum,
-}
-
-/// Prefix, class and form. A constant of no prefix is one of `NativeMethods`.
-const GROUPS: [(&str, &str, Form, &str); 20] = [
-    (
-        "EVENT",
-        "EventKind",
-        Form::Constants,
-        "The kind of a <see cref=\"NetworkEvent\"/>.",
-    ),
-    (
-        "LEFT",
-        "LeftReason",
-        Form::Described,
-        "Why a member is gone: the reason of <see cref=\"EventKind.Left\"/>.",
-    ),
-    (
-        "LEADER",
-        "LeaderReason",
-        Form::Described,
-        "Why the leader changed: the reason of <see cref=\"EventKind.LeaderChanged\"/>.",
-    ),
-    (
-        "END",
-        "EndReason",
-        Form::Described,
-        "Why the room is over for this member: the reason of <see cref=\"EventKind.RoomEnded\"/>.",
-    ),
-    (
-        "ENTRY",
-        "RoomEntry",
-        Form::Constants,
-        "Entry of a member into its room: <c>RoomOptions.Settings.Entry</c>.",
-    ),
-    (
-        "LOG",
-        "LogLevel",
-        Form::Constants,
-        "The verbosity of the log.",
-    ),
-    (
-        "RECONNECT",
-        "ReconnectStatus",
-        Form::Constants,
-        "The progress that a <see cref=\"ReconnectCallback\"/> reports.",
-    ),
-    (
-        "RECOVERY",
-        "ManualOverrideRecovery",
-        Form::Constants,
-        "Behaviour when a leader that was set by hand is lost.",
-    ),
-    (
-        "DISPATCH",
-        "DispatchMode",
-        Form::Constants,
-        "The thread that runs the callbacks.",
-    ),
-    (
-        "MERGE",
-        "MergePolicy",
-        Form::Constants,
-        "The leader that stays when two parts of a room merge.",
-    ),
-    (
-        "AUTHORITY",
-        "SetLeaderAuthority",
-        Form::Constants,
-        "Members that may call <c>SetLeader</c>.",
-    ),
-    (
-        "GOSSIP",
-        "GossipFlags",
-        Form::Constants,
-        "Flags of <see cref=\"ElectionStrategy.Gossip\"/>.",
-    ),
-    (
-        "SEEDED",
-        "SeededFlags",
-        Form::Constants,
-        "Flags of <see cref=\"ElectionStrategy.Seeded\"/>: a sum of these.",
-    ),
-    (
-        "SEEDED_PROFILE",
-        "SeededProfile",
-        Form::Constants,
-        "Intervals of <see cref=\"SeededOptions\"/>.",
-    ),
-    (
-        "MEMBER",
-        "MemberState",
-        Form::Described,
-        "The state of a member of the cluster: the reason of <see cref=\"EventKind.MemberState\"/>.",
-    ),
-    (
-        "PEER",
-        "PeerStatus",
-        Form::Enum,
-        "The state of the link to one member.",
-    ),
-    (
-        "DISCOVERY",
-        "DiscoveryMode",
-        Form::Enum,
-        "Discovery of members in the local network.",
-    ),
-    (
-        "STRATEGY",
-        "ElectionStrategy",
-        Form::Enum,
-        "The election strategy of a room.",
-    ),
-    (
-        "QUORUM",
-        "QuorumPolicy",
-        Form::Enum,
-        "The members whose majority elects a leader.",
-    ),
-    (
-        "HOST_MODE",
-        "HostMode",
-        Form::Enum,
-        "Whether one fixed member leads.",
-    ),
-];
 
 const HEAD: &str = "// Generated from src/ffi by `make header`: do not edit. Marshalling.cs has the parts written by hand.
 using System;
@@ -177,7 +45,7 @@ pub(crate) fn native_methods(abi: &Abi) -> Result<String, Box<dyn Error>> {
     for constant in abi
         .constants
         .iter()
-        .filter(|c| !c.is_code && group_of(c).is_none())
+        .filter(|c| !c.is_code && Group::of(c).is_none())
     {
         text += "\n";
         summary(&mut text, "        ", &constant.docs);
@@ -188,7 +56,7 @@ pub(crate) fn native_methods(abi: &Abi) -> Result<String, Box<dyn Error>> {
             constant.value
         )?;
     }
-    for found in &abi.functions {
+    for found in abi.all_functions() {
         function(&mut text, found)?;
     }
     text += DELEGATES;
@@ -196,93 +64,118 @@ pub(crate) fn native_methods(abi: &Abi) -> Result<String, Box<dyn Error>> {
         delegate(&mut text, callback)?;
     }
     for found in &abi.structs {
-        structure(&mut text, found)?;
+        structure(&mut text, abi, found)?;
     }
-    for (prefix, class, form, what) in &GROUPS {
-        let members = abi.constants.iter().filter(|constant| !constant.is_code);
-        let members = members.filter(|constant| group_of(constant) == Some(prefix));
-        let members: Vec<_> = members
-            .map(|constant| {
-                (
-                    constant.name.trim_start_matches(&format!("{prefix}_")),
-                    constant,
-                )
-            })
-            .collect();
-        group(&mut text, class, form, what, &members)?;
+    for group in &GROUPS {
+        let members = group.members(abi);
+        match group.form {
+            Form::Enum | Form::Described => enumeration(&mut text, group, &members)?,
+            Form::Numbers | Form::Constants => {
+                constants(&mut text, group.class, group.meaning, &members)?;
+            }
+        }
     }
+    descriptions(&mut text, abi)?;
     let codes = abi.constants.iter().filter(|constant| constant.is_code);
     let codes: Vec<_> = codes.map(|code| (code.name.as_str(), code)).collect();
     let what = "The library's codes. New ones are only ever appended, so expect numbers that are not listed here.";
-    group(&mut text, "ErrorCode", &Form::Constants, what, &codes)?;
-    Ok(text + "}\n")
+    constants(&mut text, "ErrorCode", what, &codes)?;
+    Ok(without_prefix(abi, text + "}\n"))
 }
 
-/// The longest prefix that the constant's name has.
-fn group_of(constant: &Constant) -> Option<&'static str> {
-    let matching = GROUPS.iter().map(|(prefix, ..)| *prefix).filter(|prefix| {
-        let rest = constant.name.strip_prefix(prefix);
-        rest.is_some_and(|rest| rest.starts_with('_'))
-    });
-    matching.max_by_key(|prefix| prefix.len())
+/// `text` with the names that the types of the ABI have in C#, where a namespace takes the place of their prefix. Two
+/// would be too common there without a word of their own.
+fn without_prefix(abi: &Abi, mut text: String) -> String {
+    let structs = abi.structs.iter().map(|found| &found.name);
+    let callbacks = abi.callbacks.iter().map(|found| &found.name);
+    let mut names: Vec<_> = structs.chain(callbacks).collect();
+    // A name that another begins with comes after it.
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    for name in names {
+        let Some(short) = name.strip_prefix("Mmn") else {
+            continue;
+        };
+        let new = match short {
+            "Event" | "Options" => format!("Network{short}"),
+            other => other.to_owned(),
+        };
+        text = text.replace(name, &new);
+    }
+    text
 }
 
-fn group(
+fn enumeration(
+    text: &mut String,
+    group: &Group,
+    members: &[(&str, &Constant)],
+) -> Result<(), Box<dyn Error>> {
+    let (_, first) = members.first().ok_or("a group without constants")?;
+    let (kind, class) = (scalar(first.kind), group.class);
+    writeln!(
+        text,
+        "\n    /// <summary>{} New numbers come from newer libraries.</summary>\n    \
+         public enum {class} : {kind}\n    {{",
+        group.meaning
+    )?;
+    if let Some(unknown) = group.unknown() {
+        writeln!(
+            text,
+            "        /// <summary>{unknown}</summary>\n        Unknown = -1,"
+        )?;
+    }
+    for (name, constant) in members {
+        summary(text, "        ", &constant.docs);
+        writeln!(text, "        {} = {},", pascal(name), constant.value)?;
+    }
+    *text += "    }\n";
+    Ok(())
+}
+
+fn constants(
     text: &mut String,
     class: &str,
-    form: &Form,
     what: &str,
     members: &[(&str, &Constant)],
 ) -> Result<(), Box<dyn Error>> {
-    let Some((_, first)) = members.first() else {
-        return Ok(());
-    };
-    writeln!(text, "\n    /// <summary>{what}</summary>")?;
-    if matches!(form, Form::Enum) {
-        // GetPeerStatus returns -1 for an unknown peer.
-        let (kind, unknown) = (scalar(first.kind), class == "PeerStatus");
-        writeln!(text, "    public enum {class} : {kind}\n    {{")?;
-        if unknown {
-            writeln!(
-                text,
-                "        /// <summary>There is no such peer.</summary>\n        Unknown = -1,"
-            )?;
-        }
-        for (name, constant) in members {
-            summary(text, "        ", &constant.docs);
-            writeln!(text, "        {} = {},", pascal(name), constant.value)?;
-        }
-    } else {
-        writeln!(text, "    public static class {class}\n    {{")?;
-        for (name, constant) in members {
-            summary(text, "        ", &constant.docs);
-            let kind = scalar(constant.kind);
-            writeln!(
-                text,
-                "        public const {kind} {} = {};",
-                pascal(name),
-                constant.value
-            )?;
-        }
-        if matches!(form, Form::Described) {
-            let kind = scalar(first.kind);
-            writeln!(
-                text,
-                "\n        /// <summary>The reason in a word.</summary>\n        \
-                 public static string Describe({kind} reason)\n        {{\n            switch (reason)\n            {{"
-            )?;
-            for (name, _) in members {
-                let word = name.to_lowercase().replace('_', " ");
-                writeln!(
-                    text,
-                    "                case {}: return \"{word}\";",
-                    pascal(name)
-                )?;
-            }
-            *text += "                default: return \"unknown\";\n            }\n        }\n";
-        }
+    writeln!(
+        text,
+        "\n    /// <summary>{what}</summary>\n    public static class {class}\n    {{"
+    )?;
+    for (name, constant) in members {
+        summary(text, "        ", &constant.docs);
+        let (kind, name) = (scalar(constant.kind), pascal(name));
+        writeln!(
+            text,
+            "        public const {kind} {name} = {};",
+            constant.value
+        )?;
     }
     *text += "    }\n";
+    Ok(())
+}
+
+/// `reason.Describe()` of each enum with descriptions.
+fn descriptions(text: &mut String, abi: &Abi) -> Result<(), Box<dyn Error>> {
+    *text += "\n    /// <summary>Reasons and states in words.</summary>\n    public static class Descriptions\n    {";
+    let groups = GROUPS.iter().filter(|group| group.form == Form::Described);
+    for (place, group) in groups.enumerate() {
+        let class = group.class;
+        let gap = if place == 0 { "" } else { "\n" };
+        writeln!(
+            text,
+            "{gap}\n        /// <summary>The number in words, such as \"gave up\".</summary>\n        \
+             public static string Describe(this {class} number)\n        {{\n            switch (number)\n            {{"
+        )?;
+        for (name, _) in group.members(abi) {
+            let (member, words) = (pascal(name), name.to_lowercase().replace('_', " "));
+            writeln!(
+                text,
+                "                case {class}.{member}: return \"{words}\";"
+            )?;
+        }
+        *text += "                default: return \"unknown\";\n            }\n        }";
+    }
+    *text += "\n    }\n";
     Ok(())
 }
 
@@ -329,7 +222,7 @@ fn delegate(text: &mut String, callback: &Callback) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-fn structure(text: &mut String, found: &Struct) -> Result<(), Box<dyn Error>> {
+fn structure(text: &mut String, abi: &Abi, found: &Struct) -> Result<(), Box<dyn Error>> {
     *text += "\n";
     summary(text, "    ", &found.docs);
     writeln!(
@@ -340,11 +233,113 @@ fn structure(text: &mut String, found: &Struct) -> Result<(), Box<dyn Error>> {
     )?;
     for field in &found.fields {
         summary(text, "        ", &field.docs);
-        let (kind, name) = (in_memory(&field.kind), pascal(&spelled_out(&field.name)));
+        let numbers = match &field.kind {
+            Type::Scalar(kind) => Group::of_field(abi, &field.name, *kind),
+            _ => None,
+        };
+        let kind = numbers.map_or_else(|| in_memory(&field.kind), |group| group.class.to_owned());
+        let name = pascal(&spelled_out(&field.name));
         writeln!(text, "        public {kind} {name};")?;
     }
     *text += "    }\n";
     Ok(())
+}
+
+const EVENTS_HEAD: &str = "// Generated from src/ffi by `make header`: do not edit. Events.cs has the parts written by hand.
+namespace MetaMystia.Network
+{
+";
+
+/// `RoomEvents.cs`: a class for each kind of event, and the function that makes it from the library's struct.
+///
+/// # Errors
+/// A field of a type that an event cannot have.
+pub(crate) fn room_events(abi: &Abi) -> Result<String, Box<dyn Error>> {
+    let mut text = EVENTS_HEAD.to_owned();
+    let mut cases = String::new();
+    for event in &abi.events {
+        let (kind, class) = (pascal(&event.name), &event.class);
+        writeln!(
+            text,
+            "    /// <summary>{}</summary>\n    public sealed class {class} : RoomEvent\n    {{\n        \
+             public override EventKind Kind\n        {{\n            get {{ return EventKind.{kind}; }}\n        }}",
+            documented(abi, event, &sentence(&event.summary))
+        )?;
+        writeln!(
+            cases,
+            "                case EventKind.{kind}:\n                    return new {class}\n                    {{\n                        Room = room,"
+        )?;
+        for field in event.bound_fields() {
+            let (kind, value) = copied(&field)?;
+            let name = pascal(&spelled_out(&field.name));
+            let raw = pascal(&spelled_out(&field.raw));
+            let meaning = documented(abi, event, &field.sentence("null"));
+            writeln!(
+                text,
+                "\n        /// <summary>{meaning}</summary>\n        public {kind} {name} {{ get; internal set; }}"
+            )?;
+            writeln!(
+                cases,
+                "                        {name} = {},",
+                value.replace("{}", &format!("native.{raw}"))
+            )?;
+        }
+        text += "    }\n\n";
+        cases += "                    };\n";
+    }
+    write!(
+        text,
+        "    internal static class RoomEvents\n    {{\n        \
+         // A copy of the library's event, as an object of its kind.\n        \
+         internal static RoomEvent CopyOf(NetworkEvent native, Room room)\n        {{\n            \
+         switch (native.Kind)\n            {{\n{cases}                \
+         default:\n                    return new UnknownEvent(native.Kind) {{ Room = room }};\n            \
+         }}\n        }}\n    }}\n}}\n"
+    )?;
+    Ok(text)
+}
+
+/// The type of a field of an event, and its value with `{}` for the field of the struct.
+fn copied(field: &Field) -> Result<(String, String), Box<dyn Error>> {
+    Ok(match (&field.kind, &field.values) {
+        (Type::Text, _) if field.is_optional => (
+            "string".into(),
+            "Room.NullIfEmpty(Utf8.FromNative({}))".into(),
+        ),
+        (Type::Text, _) => ("string".into(), "Utf8.FromNative({})".into()),
+        (Type::Bytes, _) => ("byte[]".into(), "native.Bytes()".into()),
+        (Type::Scalar(_), Values::Flag) => ("bool".into(), "{} != 0".into()),
+        // A cast, where the struct does not have the enum.
+        (Type::Scalar(_), Values::Constants(group)) if group.field != field.raw => {
+            (group.class.into(), format!("({}){{}}", group.class))
+        }
+        (Type::Scalar(_), Values::Constants(group)) => (group.class.into(), "{}".into()),
+        (Type::Scalar(kind), _) => (scalar(*kind).into(), "{}".into()),
+        _ => return Err(format!("{} is no field for an event", field.raw).into()),
+    })
+}
+
+/// A text about an event, with the names of C#.
+fn documented(abi: &Abi, event: &Event, text: &str) -> String {
+    let cref = |name: String| format!("<see cref=\"{name}\"/>");
+    let named = |known: Known<'_>| {
+        Some(match known {
+            Known::Event(event) => cref(event.class.clone()),
+            Known::Code(code) => cref(format!("ErrorCode.{}", pascal(code))),
+            Known::Member(group, member) => cref(format!("{}.{}", group.class, pascal(member))),
+            Known::Group(group) => cref(group.class.to_owned()),
+            Known::Other(name) => cref(format!("NativeMethods.{}", pascal(name))),
+            Known::Function("close") => cref("Room.Dispose".into()),
+            Known::Function("peer_index") => cref("Room.IndexOf".into()),
+            Known::Function(function) => format!("<c>{}</c>", pascal(function)),
+        })
+    };
+    let text = text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    let text = translated(abi, event, &text, named, |name| pascal(&spelled_out(name)));
+    as_elements(&text)
 }
 
 fn parameters(all: &[Variable], kind: impl Fn(&Type) -> String) -> String {
@@ -395,18 +390,25 @@ fn scalar(kind: Scalar) -> &'static str {
 
 /// The first paragraph as a documentation comment; `code` in backticks becomes an element.
 fn summary(text: &mut String, indent: &str, docs: &Docs) {
-    let mut summary = docs
+    let summary = docs
         .summary()
         .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;");
-    while let Some((before, rest)) = summary.split_once('`') {
-        let Some((code, after)) = rest.split_once('`') else {
-            break;
-        };
-        summary = format!("{before}<c>{code}</c>{after}");
-    }
+    let summary = as_elements(&summary);
     if !summary.is_empty() {
         let _ = writeln!(text, "{indent}/// <summary>{summary}</summary>");
     }
+}
+
+/// `code` in backticks as elements.
+fn as_elements(text: &str) -> String {
+    let mut text = text.to_owned();
+    while let Some((before, rest)) = text.split_once('`') {
+        let Some((code, after)) = rest.split_once('`') else {
+            break;
+        };
+        text = format!("{before}<c>{code}</c>{after}");
+    }
+    text
 }

@@ -6,14 +6,18 @@
 mod c;
 mod cpp;
 mod csharp;
+mod events;
+mod groups;
 mod model;
 mod python;
 mod rust;
+mod table;
 
 use std::error::Error;
 use std::fs;
 use std::path::Path;
 
+pub(crate) use c::Header;
 pub(crate) use model::Abi;
 
 /// Generated text of one committed file.
@@ -25,11 +29,11 @@ pub(crate) struct Written {
     between: Option<&'static str>,
 }
 
-/// Every committed file, as generated from the source. `header` is cbindgen's output.
+/// Every committed file, as generated from the source. `header` comes from cbindgen.
 ///
 /// # Errors
 /// A part of the ABI that one of the languages cannot express.
-pub(crate) fn written(abi: &Abi, header: &str) -> Result<Vec<Written>, Box<dyn Error>> {
+pub(crate) fn written(abi: &Abi, header: &Header) -> Result<Vec<Written>, Box<dyn Error>> {
     let whole = |path, text| Written {
         path,
         text,
@@ -49,6 +53,7 @@ pub(crate) fn written(abi: &Abi, header: &str) -> Result<Vec<Written>, Box<dyn E
             "bindings/csharp/NativeMethods.cs",
             csharp::native_methods(abi)?,
         ),
+        whole("bindings/csharp/RoomEvents.cs", csharp::room_events(abi)?),
         part(
             "bindings/python/meta_mystia_network/__init__.py",
             "#",
@@ -57,7 +62,7 @@ pub(crate) fn written(abi: &Abi, header: &str) -> Result<Vec<Written>, Box<dyn E
         part(
             "bindings/cpp/meta_mystia_network.hpp",
             "//",
-            cpp::codes(abi),
+            cpp::codes(abi) + &cpp::events(abi)?,
         ),
     ])
 }
@@ -120,7 +125,7 @@ fn marks(comment: &str) -> (String, String) {
     )
 }
 
-/// The files that the library and its tests include: the result codes, and calls of every function.
+/// The files that the library and its tests include: the result codes, calls of every function, and the fields of events.
 ///
 /// # Errors
 /// A file that cannot be written, or a parameter that the tests have no value for.
@@ -128,5 +133,6 @@ pub(crate) fn write_for_rust(abi: &Abi, out: &Path) -> Result<(), Box<dyn Error>
     fs::write(out.join("codes.rs"), rust::codes(abi))?;
     fs::write(out.join("calls.rs"), rust::calls(abi)?)?;
     fs::write(out.join("sequences.rs"), rust::sequences(abi)?)?;
+    fs::write(out.join("event_fields.rs"), rust::event_fields(abi))?;
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use super::events::{self, Event};
 use syn::{Attribute, BareFnArg, Expr, FnArg, Item, Lit, Meta, Pat, ReturnType};
 
 /// All declarations of the header, in its order.
@@ -14,6 +15,9 @@ pub(crate) struct Abi {
     pub(crate) structs: Vec<Struct>,
     pub(crate) callbacks: Vec<Callback>,
     pub(crate) functions: Vec<Function>,
+    /// Functions of the published library.
+    pub(crate) classic: Vec<Function>,
+    pub(crate) events: Vec<Event>,
 }
 
 /// A `pub const MMN_...`.
@@ -130,13 +134,22 @@ fn unsupported(what: impl Into<String>) -> Box<dyn Error> {
 }
 
 impl Abi {
-    /// Reads the exported items of `files`.
+    /// Every function.
+    pub(crate) fn all_functions(&self) -> impl Iterator<Item = &Function> {
+        self.functions.iter().chain(&self.classic)
+    }
+
+    /// Reads the exported items of `files`, and of the ones with the names of the published library, `classic`.
     ///
     /// # Errors
     /// A file that cannot be read or parsed, or an exported item of a form that the bindings do not know.
-    pub(crate) fn read(folder: &Path, files: &[&str]) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn read(
+        folder: &Path,
+        files: &[&str],
+        classic: &[&str],
+    ) -> Result<Self, Box<dyn Error>> {
         let mut abi = Self::default();
-        for name in files {
+        for name in files.iter().chain(classic) {
             let path = folder.join(name).with_extension("rs");
             let source = fs::read_to_string(&path)
                 .map_err(|error| format!("{}: {error}", path.display()))?;
@@ -147,6 +160,7 @@ impl Abi {
                     .map_err(|error| format!("{}: {error}", path.display()))?;
             }
         }
+        abi.events = events::read(&abi)?;
         Ok(abi)
     }
 
@@ -202,8 +216,13 @@ impl Abi {
             }
             Item::Fn(function) if function.sig.abi.is_some() => {
                 let parameters = function.sig.inputs.iter().map(parameter);
-                self.functions.push(Function {
-                    name: function.sig.ident.to_string(),
+                let name = function.sig.ident.to_string();
+                let list = match name.starts_with("mmn_") {
+                    true => &mut self.functions,
+                    false => &mut self.classic,
+                };
+                list.push(Function {
+                    name,
                     parameters: parameters.collect::<Result<_, _>>()?,
                     result: match &function.sig.output {
                         ReturnType::Type(_, result) => type_of(result)?,

@@ -3,32 +3,10 @@
 use std::error::Error;
 use std::fmt::Write;
 
+use super::events::{Event, Field, Known, Values, sentence, translated};
+use super::groups::{Form, GROUPS, Group};
 use super::model::{Abi, Constant, Scalar, Type, Variable};
-
-/// The enums: prefix of the constants' names (result codes have none), class, and meaning.
-const ENUMS: [(&str, &str, &str); 13] = [
-    ("", "Code", "Result of a call or a dial."),
-    ("PEER_", "PeerStatus", "State of the link to a member."),
-    ("LOG_", "LogLevel", "Verbosity of the log."),
-    (
-        "DISCOVERY_",
-        "DiscoveryMode",
-        "Discovery of members in the local network.",
-    ),
-    ("STRATEGY_", "Strategy", "Election strategy of a room."),
-    ("DELIVERY_", "Delivery", "Delivery of a message."),
-    ("EVENT_", "EventKind", "Kind of an Event."),
-    (
-        "MEMBER_",
-        "MemberState",
-        "State of a member: the reason of EVENT_MEMBER_STATE.",
-    ),
-    ("LEADER_", "LeaderReason", "Reason of EVENT_LEADER_CHANGED."),
-    ("LEFT_", "LeftReason", "Reason of EVENT_LEFT."),
-    ("DROPPED_", "DroppedReason", "Reason of EVENT_DATA_DROPPED."),
-    ("END_", "EndReason", "Reason of EVENT_ROOM_ENDED."),
-    ("PATH_", "LinkPath", "Path to a member: PeerStats.path."),
-];
+use super::table::wrapped;
 
 /// The text between the marks. Below it, classes written by hand extend the structs.
 ///
@@ -38,10 +16,10 @@ pub(crate) fn tables(abi: &Abi) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     let mut group = "";
     for constant in &abi.constants {
-        if let Some((prefix, class, meaning)) = enum_of(constant) {
-            if group != class {
-                group = class;
-                enumeration(&mut text, abi, (prefix, class, meaning))?;
+        if let Some(found) = enum_of(constant) {
+            if group != found.class {
+                group = found.class;
+                enumeration(&mut text, abi, found)?;
             }
             continue;
         }
@@ -81,7 +59,7 @@ pub(crate) fn tables(abi: &Abi) -> Result<String, Box<dyn Error>> {
     }
     text +=
         "\n# Name: (result, arguments).\nFUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {\n";
-    for function in &abi.functions {
+    for function in abi.all_functions() {
         let kinds = arguments(&function.parameters)?;
         let result = match &function.result {
             Type::Text => "_TEXT".to_owned(),
@@ -90,46 +68,160 @@ pub(crate) fn tables(abi: &Abi) -> Result<String, Box<dyn Error>> {
         writeln!(text, "    \"{}\": ({result}, {kinds}),", function.name)?;
     }
     text += "}\n";
+    events(&mut text, abi)?;
+    exports(&mut text, abi);
     Ok(text)
 }
 
-/// The entry of [`ENUMS`] to which a constant belongs.
-fn enum_of(constant: &Constant) -> Option<(&'static str, &'static str, &'static str)> {
-    ENUMS.into_iter().find(|(prefix, ..)| {
-        prefix.is_empty() == constant.is_code && constant.name.starts_with(*prefix)
-    })
+/// The result codes are an enum, too.
+const CODES: Group = Group {
+    prefix: "",
+    class: "Code",
+    form: Form::Enum,
+    field: "",
+    meaning: "Result of a call or a dial.",
+};
+
+/// The enum to which a constant belongs.
+fn enum_of(constant: &Constant) -> Option<&'static Group> {
+    if constant.is_code {
+        return Some(&CODES);
+    }
+    Group::of(constant).filter(|group| group.form != Form::Constants)
 }
 
-/// A class with the constants of one entry of [`ENUMS`] as members, and their long names.
-fn enumeration(
-    text: &mut String,
-    abi: &Abi,
-    (prefix, class, meaning): (&str, &str, &str),
-) -> Result<(), Box<dyn Error>> {
+/// A class with the constants of one group as members, and their long names.
+fn enumeration(text: &mut String, abi: &Abi, group: &Group) -> Result<(), Box<dyn Error>> {
+    let (class, meaning) = (group.class, group.meaning);
+    let members: Vec<_> = match group.prefix {
+        "" => {
+            let codes = abi.constants.iter().filter(|constant| constant.is_code);
+            codes.map(|code| (code.name.as_str(), code)).collect()
+        }
+        _ => group.members(abi),
+    };
     writeln!(
         text,
         "\n\nclass {class}(_Number):\n    \"\"\"{meaning}\"\"\"\n"
     )?;
-    let belongs =
-        |constant: &&Constant| enum_of(constant).is_some_and(|(_, found, _)| found == class);
-    for constant in abi.constants.iter().filter(belongs) {
-        writeln!(
-            text,
-            "    {} = {}",
-            &constant.name[prefix.len()..],
-            constant.value
-        )?;
+    if let Some(unknown) = group.unknown() {
+        writeln!(text, "    UNKNOWN = -1\n    \"\"\"{unknown}\"\"\"")?;
+    }
+    for (name, constant) in &members {
+        writeln!(text, "    {name} = {}", constant.value)?;
     }
     text.push_str("\n\n");
-    for constant in abi.constants.iter().filter(belongs) {
-        writeln!(
-            text,
-            "{0} = {class}.{1}",
-            constant.name,
-            &constant.name[prefix.len()..]
-        )?;
+    for (name, constant) in &members {
+        writeln!(text, "{} = {class}.{name}", constant.name)?;
     }
     Ok(())
+}
+
+/// A dataclass for each kind of event, and the table of functions that make them from the library's struct.
+fn events(text: &mut String, abi: &Abi) -> Result<(), Box<dyn Error>> {
+    let mut makers = String::new();
+    for event in &abi.events {
+        let class = &event.class;
+        writeln!(
+            text,
+            "\n\n@dataclasses.dataclass(frozen=True)\nclass {class}(Event):"
+        )?;
+        docstring(text, &documented(abi, event, &sentence(&event.summary)));
+        writeln!(text, "\n    kind = EventKind.{}", event.name)?;
+        let mut values = Vec::new();
+        for field in event.bound_fields() {
+            let (kind, value) = copied(&field)?;
+            let default = if field.raw == "peer_index" {
+                " = 0"
+            } else {
+                ""
+            };
+            writeln!(text, "    {}: {kind}{default}", name(&field.name))?;
+            docstring(text, &documented(abi, event, &field.sentence("None")));
+            values.push(value.replace("{}", &format!("e.{}", field.raw)));
+        }
+        writeln!(
+            makers,
+            "    {}: lambda e: {class}({}),",
+            event.value,
+            values.join(", ")
+        )?;
+    }
+    write!(
+        text,
+        "\n\n# Kind: what makes the event from the library's struct.\n\
+         _MAKERS: dict[int, Callable[[Any], Event]] = {{\n{makers}}}\n"
+    )?;
+    Ok(())
+}
+
+/// The type of a field of an event, and its value with `{}` for the field of the struct.
+fn copied(field: &Field) -> Result<(String, String), Box<dyn Error>> {
+    let (kind, value) = match (&field.kind, &field.values) {
+        (Type::Text, _) if field.is_optional => ("str | None", "_text_of({}) or None"),
+        (Type::Text, _) => ("str", "_text_of({})"),
+        (Type::Bytes, _) => ("bytes", "ctypes.string_at({}, e.length)"),
+        (Type::Scalar(_), Values::Flag) => ("bool", "{} != 0"),
+        (Type::Scalar(_), Values::Codes) => ("Code", "Code({})"),
+        (Type::Scalar(_), Values::Constants(group)) => {
+            return Ok((group.class.into(), format!("{}({{}})", group.class)));
+        }
+        (Type::Scalar(_), Values::Any) => ("int", "{}"),
+        _ => return Err(format!("{} is no field for an event", field.raw).into()),
+    };
+    Ok((kind.into(), value.into()))
+}
+
+/// A name that Python has not taken.
+fn name(name: &str) -> &str {
+    match name {
+        "from" => "sender",
+        other => other,
+    }
+}
+
+/// A text about an event, with the names of the package.
+fn documented(abi: &Abi, event: &Event, text: &str) -> String {
+    let named = |known: Known<'_>| {
+        Some(match known {
+            Known::Event(event) => event.class.clone(),
+            Known::Code(code) => format!("Code.{code}"),
+            Known::Member(group, member) if group.form == Form::Constants => {
+                format!("{}_{member}", group.prefix)
+            }
+            Known::Member(group, member) => format!("{}.{member}", group.class),
+            Known::Group(group) => group.class.to_owned(),
+            Known::Other(name) => name.to_owned(),
+            Known::Function("peer_index") => "index()".into(),
+            Known::Function(function) => format!("{function}()"),
+        })
+    };
+    translated(abi, event, text, named, |field| name(field).to_owned())
+}
+
+/// A docstring, indented for a class.
+fn docstring(text: &mut String, docs: &str) {
+    const WIDTH: usize = 125;
+    let lines = wrapped(&format!("\"\"\"{docs}\"\"\""), WIDTH - 4);
+    for line in lines {
+        *text += "    ";
+        *text += &line;
+        text.push('\n');
+    }
+}
+
+/// The names of the enums and the events.
+fn exports(text: &mut String, abi: &Abi) {
+    let enums = GROUPS.iter().filter(|group| group.form != Form::Constants);
+    let enums = enums.map(|group| group.class);
+    let events = abi.events.iter().map(|event| event.class.as_str());
+    let mut names: Vec<_> = enums.chain(events).chain([CODES.class]).collect();
+    names.sort_unstable();
+    *text += "\n__all__ += [\n";
+    for name in names {
+        let _ = writeln!(text, "    \"{name}\",");
+    }
+    *text += "]\n";
 }
 
 fn arguments(parameters: &[Variable]) -> Result<String, Box<dyn Error>> {

@@ -24,7 +24,7 @@ pub(crate) fn calls(abi: &Abi) -> Result<String, Box<dyn Error>> {
         "/// Calls every function except the ones in `skip` and the ones that open a room, each with valid arguments.\n\
          fn every_call(skip: &[&str], mut answered: impl FnMut(&'static str, Answer)) {\n",
     );
-    for function in &abi.functions {
+    for function in abi.all_functions() {
         let name = &function.name;
         if name.starts_with("InitializeNetwork") || name == "mmn_open" {
             continue;
@@ -52,6 +52,16 @@ pub(crate) fn calls(abi: &Abi) -> Result<String, Box<dyn Error>> {
         )?;
     }
     Ok(text + "}\n")
+}
+
+/// `EVENT_FIELDS`: each kind of event with the fields that its documentation lists.
+pub(crate) fn event_fields(abi: &Abi) -> String {
+    let mut text = String::from("const EVENT_FIELDS: &[(u32, &[&str])] = &[\n");
+    for event in &abi.events {
+        let fields: Vec<_> = event.fields.iter().map(|field| &field.raw).collect();
+        let _ = writeln!(text, "    ({}, &{fields:?}),", event.value);
+    }
+    text + "];\n"
 }
 
 /// A valid argument.
@@ -86,7 +96,7 @@ fn argument(parameter: &Variable) -> Option<String> {
 /// # Errors
 /// A parameter of a type without such a method.
 pub(crate) fn sequences(abi: &Abi) -> Result<String, Box<dyn Error>> {
-    let mut functions: Vec<_> = abi.functions.iter().collect();
+    let mut functions: Vec<_> = abi.all_functions().collect();
     functions.sort_by(|a, b| a.name.cmp(&b.name));
     let mut text = String::from("calls! { |host|\n");
     for function in functions {
@@ -130,13 +140,15 @@ fn by_chance(function: &str, place: usize, parameter: &Variable) -> Option<Strin
         },
         (Type::UserData, _) => Some("held()".into()),
         (Type::Named(name), _) => match name.strip_suffix("Callback")? {
-            "Drop" => Some("Some(dropped)".into()),
-            "Event" => method("handler"),
-            "Log" => method("logger"),
-            "MmnLog" => method("room_logger"),
+            "MmnDrop" => Some("Some(dropped)".into()),
+            "MmnEvent" => method("handler"),
+            "MmnLog" => method("logger"),
             kind => Some(format!("host.chance.flip().then_some(on_{})", snake(kind))),
         },
-        (Type::Pointer { to, mutable: true }, _) => method(&(snake(to) + "_to_fill")),
+        (Type::Pointer { to, mutable: true }, _) => match Scalar::parse(to) {
+            Some(_) => method(&format!("{to}_to_fill")),
+            None => method("struct_to_fill"),
+        },
         (Type::Pointer { to, .. }, _) => Some(format!("&host.{}()", snake(to))),
     }
 }

@@ -52,7 +52,7 @@ pub enum ConfigError {
     EtcdWithoutStrategy,
     /// The etcd strategy without its options.
     #[error(
-        "etcd is NULL, but strategy 3 (etcd) needs it; give an EtcdOptions with the endpoints of the cluster and a prefix"
+        "etcd is NULL, but strategy 3 (etcd) needs it; give its settings, with the endpoints of the cluster and a prefix"
     )]
     EtcdWithoutOptions,
     /// A priority, which etcd does not support.
@@ -74,7 +74,7 @@ pub enum ConfigError {
     },
     /// A rule for SetLeader, with a strategy without SetLeader.
     #[error(
-        "set_leader_authority is {}, but with strategy 3 (etcd) no member may call SetLeader; give 0, or another strategy",
+        "set_leader_authority is {}, but with strategy 3 (etcd) no member may name a leader; give 0, or another strategy",
         *authority as u8
     )]
     EtcdWithAuthority {
@@ -216,7 +216,7 @@ pub enum ConfigError {
     SeededWithoutStrategy,
     /// The seeded strategy without its options.
     #[error(
-        "seeded is NULL, but strategy 2 (seeded) needs it; give a SeededOptions with the addresses of the seeds"
+        "seeded is NULL, but strategy 2 (seeded) needs it; give its settings, with the addresses of the seeds"
     )]
     SeededWithoutOptions,
     /// A priority, which a seeded cluster ignores.
@@ -311,6 +311,9 @@ pub enum ConfigError {
         "state_directory is set, but quorum_policy 0 (dynamic) stores nothing; give NULL, or quorum_policy 1"
     )]
     StateDirectoryWithoutStatic,
+    /// Options without the defaults.
+    #[error("the options are zero; fill them with the defaults first, then change what you need")]
+    Zeroed,
     /// A field that must be above zero is zero.
     #[error("{field} is 0; it must be at least 1")]
     Zero {

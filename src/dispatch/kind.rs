@@ -16,8 +16,6 @@ pub enum Place {
     Receive,
     /// [`LeaderChanged`].
     LeaderChanged,
-    /// [`Leadership`].
-    Leadership,
     /// [`PeerStatus`].
     PeerStatus,
     /// [`Reconnect`].
@@ -124,35 +122,6 @@ impl Kind for LeaderChanged {
         let news = now.leader.new.is_some() || reported.leader.new.is_some();
         let change = news.then(|| Event::LeaderChanged(now.leader.clone()));
         change.into_iter().collect()
-    }
-}
-
-/// Whether this node leads: true and false alternately, each after [`LeaderChanged`]. A new handler first receives true
-/// if this node leads.
-///
-/// A handler that directly replaces another also receives a loss that fell between the two.
-#[derive(Debug)]
-pub enum Leadership {}
-
-impl Kind for Leadership {
-    const PLACE: Place = Place::Leadership;
-    const TAKEOVER: Takeover = Takeover::InTurn;
-    type Report<'a> = bool;
-
-    fn reported(event: &Event, _: About, me: &PeerId) -> Option<bool> {
-        match event {
-            Event::LeaderChanged(change) => change.leadership_of(me),
-            _ => None,
-        }
-    }
-
-    fn present(now: &View, reported: &View, me: &PeerId) -> Vec<Event> {
-        let leads = now.leader.new.as_ref() == Some(me);
-        let old = reported.leader.new.clone().filter(|_| !leads);
-        vec![Event::LeaderChanged(LeaderChange {
-            old,
-            ..now.leader.clone()
-        })]
     }
 }
 

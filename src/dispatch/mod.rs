@@ -118,6 +118,19 @@ impl Dispatch {
         self.shared.unlock_and_wake(queue);
     }
 
+    /// Lets messages wait although there is a handler of all events, as they do without one.
+    pub(crate) fn hold_messages(&self) {
+        self.shared.lock().hold_messages();
+    }
+
+    /// Ends [`Dispatch::hold_messages`]: the handler of all events receives the messages that wait, and all later ones.
+    pub(crate) fn take_messages(&self) {
+        let mut queue = self.shared.lock();
+        queue.take_messages();
+        self.shared.unlock_and_wake(queue);
+        self.shared.space.notify_one();
+    }
+
     /// Discards the queue and ends the thread. When this returns, no handler runs or will run: it waits for a running
     /// handler and for a poll on another thread, unless the caller is inside it.
     ///

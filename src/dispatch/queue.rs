@@ -114,6 +114,8 @@ pub(super) struct Queue {
     calls: u64,
     /// No handler runs yet.
     pub(super) waits_to_begin: bool,
+    /// The handler of all events receives no messages yet: they wait as they do without a handler.
+    holds_messages: bool,
     stopped: bool,
 
     /// The thread that polls, in poll mode.
@@ -151,6 +153,7 @@ impl Queue {
             running: None,
             calls: 0,
             waits_to_begin: false,
+            holds_messages: false,
             stopped: false,
             poller: None,
             polled_at: now,
@@ -314,8 +317,26 @@ impl Queue {
 
     /// Whether a handler that takes messages is registered.
     fn takes_messages(&self) -> bool {
-        let mut listeners = self.slots.iter().filter_map(|slot| slot.listener.as_ref());
-        listeners.any(|listener| listener.takes_messages())
+        let slots = self.slots.iter().enumerate();
+        let mut listeners =
+            slots.filter_map(|(place, slot)| Some((place, slot.listener.as_ref()?)));
+        listeners.any(|(place, listener)| {
+            let holds = self.holds_messages && place == Place::Everything as usize;
+            listener.takes_messages() && !holds
+        })
+    }
+
+    /// Lets messages wait although there is a handler of all events, until [`Queue::take_messages`].
+    pub(super) fn hold_messages(&mut self) {
+        self.holds_messages = true;
+    }
+
+    /// From now on the handler of all events receives messages, the ones that wait first.
+    pub(super) fn take_messages(&mut self) {
+        self.holds_messages = false;
+        if self.takes_messages() {
+            self.release_held();
+        }
     }
 
     fn has_room(&self, len: usize) -> bool {
@@ -345,7 +366,7 @@ impl Queue {
         let place = K::PLACE;
         if listener.is_none() {
             self.slots[place as usize].reported = View::default();
-        } else if K::TAKES_MESSAGES {
+        } else if K::TAKES_MESSAGES && !(self.holds_messages && place == Place::Everything) {
             self.release_held();
         }
         match K::TAKEOVER {
@@ -555,7 +576,8 @@ impl Queue {
         let leadership = leadership(&event, &self.me);
         let mut to = [true; KINDS];
         // A handler that registers meanwhile has the event in its present state.
-        to[Place::Everything as usize] = self.has(Place::Everything);
+        let held = self.holds_messages && matches!(event, Event::Message(_));
+        to[Place::Everything as usize] = self.has(Place::Everything) && !held;
         let batch = self.next_batch();
         self.deliver(batch, event, before, to);
         if let Some(leadership) = leadership {

@@ -10,13 +10,11 @@ use crate::quoted::Quoted;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TransferError {
     /// This node does not lead.
-    #[error(
-        "this node is not the leader; only the leader can hand its leadership over: GetCurrentLeader names it"
-    )]
+    #[error("this node is not the leader; only the leader can transfer its leadership")]
     NotLeader,
     /// The peer is neither this node nor connected.
     #[error(
-        "the peer {} is neither this node nor connected; GetPeerList names the connected peers", Quoted(id.as_str())
+        "the peer {} is neither this node nor connected; give the id of a connected peer", Quoted(id.as_str())
     )]
     PeerNotFound {
         /// The id given.
@@ -24,7 +22,7 @@ pub enum TransferError {
     },
     /// No connected peer may take over.
     #[error(
-        "no connected peer may lead, so none could take over; wait for one to join, or call SetLeaderEligible there"
+        "no connected peer may lead, so none could take over; wait for one to join, or make a member eligible"
     )]
     NoSuccessor,
     /// The peer may not lead.

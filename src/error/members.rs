@@ -10,7 +10,7 @@ use crate::quoted::Quoted;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum KickError {
     /// The peer is this node itself.
-    #[error("the peer {} is this node itself; to leave the room call ShutdownNetwork", Quoted(id.as_str()))]
+    #[error("the peer {} is this node itself; to leave the room, close it", Quoted(id.as_str()))]
     Myself {
         /// The id given.
         id: PeerId,
@@ -34,7 +34,7 @@ pub enum KickError {
     },
     /// Too many peers are banned already.
     #[error(
-        "{limit} peers are banned from this room already, which is the limit; UnbanPeer makes room, and so does a kick without MMN_KICK_BAN"
+        "{limit} peers are banned from this room already, which is the limit; lift a ban, or kick without one"
     )]
     TooMany {
         /// Limit of banned peers.

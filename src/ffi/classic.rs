@@ -1,11 +1,14 @@
 //! The functions of the published library, and ten of the gossip strategy: they act on the default room. Names, signatures
 //! and behaviour are fixed for ever.
 
+pub mod callbacks;
+pub mod config;
+
 use std::ffi::c_char;
 use std::time::Duration;
 
+use self::config::NetworkConfigFFI;
 use super::arguments::{peer_id as peer_id_argument, session_id as session_id_argument};
-use super::config::NetworkConfigFFI;
 use super::errors::{mmn_last_error_code, mmn_last_error_message};
 use super::failure::Failure;
 use super::gossip::millis;
@@ -75,7 +78,7 @@ pub unsafe extern "C" fn InitializeNetworkWithConfig(
         let session = unsafe { session_id_argument("session_id", session_id) }?;
         if config.is_null() {
             return Err(Failure::invalid(
-                "config is NULL; give a NetworkConfigFFI, or call InitializeNetwork for the defaults"
+                "config is NULL; give the 44 bytes of a NetworkConfigFFI, or initialize without one for the defaults"
                     .to_owned(),
             ));
         }
@@ -384,11 +387,12 @@ pub extern "C" fn SetCompressionThreshold(bytes: u32) -> i32 {
 /// part in elections. The wait ends when it learns of a leader.
 ///
 /// The host may change this setting and the three below before a room is open and while one is.
-/// They belong to the process: they apply from the next window on, and to all rooms opened later.
+/// They belong to the process: they apply from the next window on, and to all default rooms opened
+/// later.
 /// With MMN_STRATEGY_RAFT they are stored and have no effect. All members of a room should use the
 /// same values.
 ///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since ABI version 4.
+/// Returns MMN_OK or MMN_INVALID_ARGUMENT.
 #[unsafe(no_mangle)]
 pub extern "C" fn SetStartupGracePeriod(milliseconds: u32) -> i32 {
     set("SetStartupGracePeriod", milliseconds, |windows, length| {
@@ -396,7 +400,7 @@ pub extern "C" fn SetStartupGracePeriod(milliseconds: u32) -> i32 {
     })
 }
 
-/// The value of SetStartupGracePeriod, 15000 by default. Since ABI version 4.
+/// The value of SetStartupGracePeriod, 15000 by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetStartupGracePeriod() -> u32 {
     get("GetStartupGracePeriod", |windows| windows.startup_grace)
@@ -405,7 +409,7 @@ pub extern "C" fn GetStartupGracePeriod() -> u32 {
 /// Sets how often a member samples the number of members during SetStartupGracePeriod, in
 /// milliseconds [1000]. Above 0. Two equal samples in a row end the wait.
 ///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since ABI version 4.
+/// Returns MMN_OK or MMN_INVALID_ARGUMENT.
 #[unsafe(no_mangle)]
 pub extern "C" fn SetMembershipSampleInterval(milliseconds: u32) -> i32 {
     set(
@@ -415,7 +419,7 @@ pub extern "C" fn SetMembershipSampleInterval(milliseconds: u32) -> i32 {
     )
 }
 
-/// The value of SetMembershipSampleInterval, 1000 by default. Since ABI version 4.
+/// The value of SetMembershipSampleInterval, 1000 by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetMembershipSampleInterval() -> u32 {
     get("GetMembershipSampleInterval", |windows| {
@@ -427,7 +431,7 @@ pub extern "C" fn GetMembershipSampleInterval() -> u32 {
 /// milliseconds [10000]. Above 0. The leader declares itself twice in that time. When the leader is
 /// lost, another leads after half to twice that time, plus SetLeaderElectionDuration.
 ///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since ABI version 4.
+/// Returns MMN_OK or MMN_INVALID_ARGUMENT.
 #[unsafe(no_mangle)]
 pub extern "C" fn SetLeaderAliveThreshold(milliseconds: u32) -> i32 {
     set(
@@ -437,7 +441,7 @@ pub extern "C" fn SetLeaderAliveThreshold(milliseconds: u32) -> i32 {
     )
 }
 
-/// The value of SetLeaderAliveThreshold, 10000 by default. Since ABI version 4.
+/// The value of SetLeaderAliveThreshold, 10000 by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeaderAliveThreshold() -> u32 {
     get("GetLeaderAliveThreshold", |windows| windows.alive_threshold)
@@ -448,7 +452,7 @@ pub extern "C" fn GetLeaderAliveThreshold() -> u32 {
 /// shorter than SetLeaderAliveThreshold, others may propose themselves too late, and the leader may
 /// not be the lowest id; see MMN_GOSSIP_STRICT_LOWEST.
 ///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since ABI version 4.
+/// Returns MMN_OK or MMN_INVALID_ARGUMENT.
 #[unsafe(no_mangle)]
 pub extern "C" fn SetLeaderElectionDuration(milliseconds: u32) -> i32 {
     set(
@@ -458,7 +462,7 @@ pub extern "C" fn SetLeaderElectionDuration(milliseconds: u32) -> i32 {
     )
 }
 
-/// The value of SetLeaderElectionDuration, 5000 by default. Since ABI version 4.
+/// The value of SetLeaderElectionDuration, 5000 by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeaderElectionDuration() -> u32 {
     get("GetLeaderElectionDuration", |windows| {
@@ -467,15 +471,14 @@ pub extern "C" fn GetLeaderElectionDuration() -> u32 {
 }
 
 /// Time for which a member remembers proposals and declarations of others, so that it ignores older
-/// ones: ten times GetLeaderAliveThreshold, in milliseconds, at most UINT32_MAX. Since ABI version
-/// 4.
+/// ones: ten times GetLeaderAliveThreshold, in milliseconds, at most UINT32_MAX.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetMsgExpirationTimeout() -> u32 {
     get("GetMsgExpirationTimeout", Windows::message_expiration)
 }
 
 /// The interval at which a leader declares itself: half of GetLeaderAliveThreshold, in
-/// milliseconds, rounded down. Since ABI version 4.
+/// milliseconds, rounded down.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeadershipDeclarationInterval() -> u32 {
     get(

@@ -1,5 +1,5 @@
 //! The result codes of the ABI. Each is defined here once: the header, `Code` in `error.rs` and the
-//! bindings' names come from this file. The first paragraph of a code's text is what DescribeError
+//! bindings' names come from this file. The first paragraph of a code's text is what mmn_describe_error
 //! returns.
 
 /// The call succeeded.
@@ -8,7 +8,7 @@ pub const MMN_OK: i32 = 0;
 pub const MMN_NOT_INITIALIZED: i32 = -1;
 /// The default room is already open: close it before opening it again.
 pub const MMN_ALREADY_INITIALIZED: i32 = -2;
-/// An argument is invalid: mmn_last_error_message names it and its limit.
+/// An argument is invalid: the last error's message names it and its limit.
 pub const MMN_INVALID_ARGUMENT: i32 = -3;
 /// The connection failed: the address is unreachable, no process listens there, or no socket could
 /// be opened.
@@ -34,31 +34,30 @@ pub const MMN_VERSION_MISMATCH: i32 = -12;
 pub const MMN_MAX_CONNECTIONS_REACHED: i32 = -13;
 /// The peer is already connected: the existing connection stays.
 pub const MMN_ALREADY_CONNECTED: i32 = -14;
-/// The call would wait for itself: it is not allowed inside a callback, and PollEvents runs in one
-/// thread at a time.
+/// The call would wait for itself: it is not allowed inside a callback, and one thread at a time
+/// polls a room.
 pub const MMN_WOULD_DEADLOCK: i32 = -15;
 /// This election strategy or this build does not support the function.
 pub const MMN_NOT_SUPPORTED: i32 = -16;
 /// The peer has a different room secret or session id.
 pub const MMN_AUTHENTICATION_FAILED: i32 = -17;
-/// The request was refused: by the leader, its host, the room's rules, an earlier DisconnectPeer,
-/// or because the lock is another's.
+/// The request was refused: by the leader, its host, the room's rules, an earlier disconnect, or
+/// because the lock is another's.
 pub const MMN_REJECTED: i32 = -18;
 /// No answer came in time.
 pub const MMN_TIMEOUT: i32 = -19;
-/// The peer has different room rules: MMN_EVENT_CONNECTION_RESULT and the log name the rule and
-/// both values.
+/// The peer has different room rules: the connection result and the log name the rule and both
+/// values.
 pub const MMN_POLICY_MISMATCH: i32 = -20;
 /// A newer request replaced this one.
 pub const MMN_SUPERSEDED: i32 = -21;
 /// Too many recent attempts failed as an attempt with a wrong session id or secret does: try again
-/// within a minute. Since ABI version 11.
+/// within a minute.
 pub const MMN_RATE_LIMITED: i32 = -22;
 /// The host name does not resolve, or no name server answered: check the name and the network
-/// connection, or give an IP address. Since ABI version 11.
+/// connection, or give an IP address.
 pub const MMN_NAME_NOT_RESOLVED: i32 = -23;
-/// The dialled member is also looking for a room: dial the member that created it. Since ABI
-/// version 11.
+/// The dialled member is also looking for a room: dial the member that created it.
 pub const MMN_LOOKING_FOR_ROOM: i32 = -24;
 /// A bug in the library: please report it with the log.
 pub const MMN_INTERNAL_ERROR: i32 = -99;

@@ -12,18 +12,17 @@ use super::lifecycle::MmnRoom;
 use crate::clock::Moment;
 use crate::core::election::etcd::EtcdConfig;
 
-/// The settings of MMN_STRATEGY_ETCD, for NetworkOptions. Begin with the defaults:
+/// The settings of MMN_STRATEGY_ETCD, for MmnOptions. Begin with the defaults:
 ///
-///     EtcdOptions etcd = {0};
+///     MmnEtcdOptions etcd = {0};
 ///     etcd.struct_size = sizeof etcd;
 ///     mmn_default_etcd_options(&etcd);
 ///
-/// The default of each field is in brackets. Files are PEM, and read when the room opens. Since ABI
-/// version 8.
+/// The default of each field is in brackets. Files are PEM, and read when the room opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
-pub struct EtcdOptions {
-    /// sizeof(EtcdOptions) as the host was compiled, in bytes.
+pub struct MmnEtcdOptions {
+    /// sizeof(MmnEtcdOptions) as the host was compiled, in bytes.
     pub struct_size: u32,
     /// Time for which the leadership, or a lock, of a process survives its crash, in seconds: 2 to
     /// 86400 [10]. The servers may make it longer. A member that cannot reach them for two thirds
@@ -57,7 +56,7 @@ pub struct EtcdOptions {
     pub password: *const c_char,
 }
 
-impl EtcdOptions {
+impl MmnEtcdOptions {
     fn with_size(struct_size: u32) -> Self {
         Self {
             struct_size,
@@ -74,14 +73,14 @@ impl EtcdOptions {
     }
 }
 
-impl Default for EtcdOptions {
+impl Default for MmnEtcdOptions {
     fn default() -> Self {
         Self::with_size(size_of::<Self>() as u32)
     }
 }
 
-impl Growing for EtcdOptions {
-    const NAME: &'static str = "EtcdOptions";
+impl Growing for MmnEtcdOptions {
+    const NAME: &'static str = "MmnEtcdOptions";
     const EARLIER: &'static [usize] = &[];
 }
 
@@ -89,16 +88,16 @@ impl Growing for EtcdOptions {
 /// beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.
 ///
 /// Returns MMN_OK or MMN_INVALID_ARGUMENT (`options` is NULL, or struct_size is not a valid size).
-/// On failure nothing is written. Since ABI version 8.
+/// On failure nothing is written.
 ///
 /// # Safety
 /// `options` is NULL, or points to struct_size writable bytes, the first four of which are
 /// struct_size.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mmn_default_etcd_options(options: *mut EtcdOptions) -> i32 {
+pub unsafe extern "C" fn mmn_default_etcd_options(options: *mut MmnEtcdOptions) -> i32 {
     command("mmn_default_etcd_options", || {
         // SAFETY: the caller's promise, passed on.
-        unsafe { fill("options", options, EtcdOptions::with_size) }
+        unsafe { fill("options", options, MmnEtcdOptions::with_size) }
     })
 }
 
@@ -108,7 +107,7 @@ pub unsafe extern "C" fn mmn_default_etcd_options(options: *mut EtcdOptions) -> 
 /// paused, and does not know yet that another leads, changes nothing.
 ///
 /// 0 while this node does not lead; also when its lease has ended while the process slept. -1 when
-/// no room is open or its strategy is not MMN_STRATEGY_ETCD. Since ABI version 8.
+/// no room is open or its strategy is not MMN_STRATEGY_ETCD.
 #[unsafe(no_mangle)]
 pub extern "C" fn mmn_fencing_token(room: MmnRoom) -> i64 {
     query("mmn_fencing_token", || {
@@ -124,7 +123,7 @@ pub extern "C" fn mmn_fencing_token(room: MmnRoom) -> i64 {
 /// proclaimed text, which may contain more. "" by default.
 ///
 /// The call does not wait for etcd. Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED or
-/// MMN_NOT_SUPPORTED (with any strategy but MMN_STRATEGY_ETCD). Since ABI version 8.
+/// MMN_NOT_SUPPORTED (with any strategy but MMN_STRATEGY_ETCD).
 ///
 /// # Safety
 /// `value` is NULL or ends with a NUL.
@@ -151,7 +150,7 @@ pub unsafe extern "C" fn mmn_proclaim(room: MmnRoom, value: *const c_char) -> i3
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (with any strategy
 /// but MMN_STRATEGY_ETCD) or MMN_MAX_CONNECTIONS_REACHED (this member holds or waits for too many
-/// locks). On failure no event follows, and `*request` is unchanged or 0. Since ABI version 8.
+/// locks). On failure no event follows, and `*request` is unchanged or 0.
 ///
 /// # Safety
 /// `name` is NULL or ends with a NUL. `request` is NULL or writable.
@@ -173,7 +172,7 @@ pub unsafe extern "C" fn mmn_acquire_lock(
 }
 
 /// Acquires the lock `name` as mmn_acquire_lock does, if none holds it or waits for it. Else the
-/// event has the code MMN_REJECTED. Returns what mmn_acquire_lock returns. Since ABI version 8.
+/// event has the code MMN_REJECTED. Returns what mmn_acquire_lock returns.
 ///
 /// # Safety
 /// `name` is NULL or ends with a NUL. `request` is NULL or writable.
@@ -195,7 +194,7 @@ pub unsafe extern "C" fn mmn_try_lock(
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (with any strategy
 /// but MMN_STRATEGY_ETCD) or MMN_REJECTED (this member neither holds nor waits for the lock: its
-/// lease may have ended). Since ABI version 8.
+/// lease may have ended).
 ///
 /// # Safety
 /// `name` is NULL or ends with a NUL.

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use super::callbacks::{DropCallback, IdText, data_pointer};
 use super::failure::Failure;
 use super::guard::{command, count, opened};
 use super::lifecycle::MmnRoom;
+use super::strings::{IdText, data_pointer};
 use super::user_data::UserData;
 use crate::core::election::seeded::MemberState;
 use crate::core::election::{AssignOutcome, LeaderReason, LockOutcome};
@@ -18,120 +18,203 @@ use crate::dispatch::{
 };
 use crate::error::Code;
 
-/// NetworkEvent.kind: `peer` is connected. This event precedes the peer's first message.
+/// MmnEvent.kind: `peer` is connected. This event precedes the peer's first message.
+///
+/// - peer: the new peer.
 pub const MMN_EVENT_JOINED: u32 = 1;
-/// NetworkEvent.kind: the link to `peer` is lost and the library is dialling it again. It keeps the
+/// MmnEvent.kind: the link to `peer` is lost and the library is dialling it again. It keeps the
 /// messages already accepted for the peer, and reliable messages that are sent meanwhile, as long
 /// as the send queue has room.
+///
+/// - peer: the lost peer.
 pub const MMN_EVENT_RECONNECTING: u32 = 2;
-/// NetworkEvent.kind: the link to `peer` is back. Messages that were queued for it arrive, once and
-/// in order. `count` is the number of this host's reliable messages that the peer will not get:
-/// they were broadcast while it was away and did not fit into its queue. `missed` is the number of
-/// the peer's reliable messages that this host will not get. Each message is counted once. This
-/// event precedes everything that the peer sends on the new link.
+/// MmnEvent.kind: the link to `peer` is back. Messages that were queued for it arrive, once and
+/// in order. `count` and `missed` count each lost message once. This event precedes everything that
+/// the peer sends on the new link.
+///
+/// - peer: the peer that is back.
+/// - count (undelivered): reliable messages of this host that the peer will not get. They were
+///   broadcast while it was away and did not fit into its queue.
+/// - missed: reliable messages of the peer that this host will not get.
 pub const MMN_EVENT_RETURNED: u32 = 3;
-/// NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_... `code` and `data` come from
-/// the host that removed or disconnected it. `count` is the number of reliable messages for the
-/// peer that are not known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event
-/// follows the peer's last message.
+/// MmnEvent.kind: `peer` is gone. This event follows the peer's last message.
+///
+/// - peer: the member that is gone.
+/// - reason: one of MMN_LEFT_...
+/// - code: number from the host that removed or disconnected the peer, else 0.
+/// - data: bytes from the host that removed or disconnected the peer.
+/// - count (undelivered): reliable messages for the peer that are not known to be delivered, and
+///   that no MMN_EVENT_RETURNED has counted.
 pub const MMN_EVENT_LEFT: u32 = 4;
-/// NetworkEvent.kind: `peer` sent `data`, with `msg_type` and `flags`.
+/// MmnEvent.kind: `peer` sent `data`.
+///
+/// - peer (from): the sender.
+/// - data: the message.
+/// - msg_type (type): the sender's message type, 0x0100 or higher.
+/// - flags: the sender's flags.
+/// - channel: the channel that the sender named; 0 for the classic sends.
+/// - delivery: one of MMN_DELIVERY_...
 pub const MMN_EVENT_MESSAGE: u32 = 5;
-/// NetworkEvent.kind: this node's mmn_set_leader for `peer` has ended. `success` is 1 when the peer
-/// leads. `code` is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the
-/// leader refused the transfer) or another error.
+/// MmnEvent.kind: this node's mmn_set_leader for `peer` has ended.
+///
+/// - peer: the member that mmn_set_leader named.
+/// - success: 1 when the peer leads.
+/// - code: MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the leader
+///   refused the transfer) or another error.
 pub const MMN_EVENT_SET_LEADER_RESULT: u32 = 6;
-/// NetworkEvent.kind: this node is no longer in the room. `reason` is one of MMN_END_... `code` and
-/// `data` come from the leader's host. MMN_EVENT_LEFT follows for every member, with
+/// MmnEvent.kind: this node is no longer in the room. MMN_EVENT_LEFT follows for every member, with
 /// MMN_LEFT_ROOM_ENDED (for a fixed host with the reason of its own departure). The host must still
 /// call mmn_close.
+///
+/// - reason: one of MMN_END_...
+/// - code: number from the leader's host, else 0.
+/// - data: bytes from the leader's host.
 pub const MMN_EVENT_ROOM_ENDED: u32 = 7;
-/// NetworkEvent.kind: `peer` leads; "" means that no member does. `other` is the previous leader as
-/// this handler last received it. Also sets `term`, `epoch` (the number of mmn_set_leader calls
-/// that the change builds on) and `reason`, one of MMN_LEADER_...
+/// MmnEvent.kind: `peer` leads, or no member does.
+///
+/// - peer (leader or none): the member that leads; "" means that no member does.
+/// - other (previous or none): the previous leader as this handler last received it; "" for none.
+/// - term: the leader's term.
+/// - epoch: the number of mmn_set_leader calls that the change builds on.
+/// - reason: one of MMN_LEADER_...
 pub const MMN_EVENT_LEADER_CHANGED: u32 = 8;
-/// NetworkEvent.kind: this node now leads. Fields as in the preceding MMN_EVENT_LEADER_CHANGED.
-pub const MMN_EVENT_LEADERSHIP_GAINED: u32 = 9;
-/// NetworkEvent.kind: this node no longer leads. Fields as in the preceding
+/// MmnEvent.kind: this node now leads. The fields are those of the preceding
 /// MMN_EVENT_LEADER_CHANGED.
+///
+/// - peer (leader or none): this node.
+/// - other (previous or none): the previous leader; "" for none.
+/// - term: the leader's term.
+/// - epoch: the number of mmn_set_leader calls that the change builds on.
+/// - reason: one of MMN_LEADER_...
+pub const MMN_EVENT_LEADERSHIP_GAINED: u32 = 9;
+/// MmnEvent.kind: this node no longer leads. The fields are those of the preceding
+/// MMN_EVENT_LEADER_CHANGED.
+///
+/// - peer (leader or none): the member that leads now; "" means that no member does.
+/// - other (previous or none): the previous leader; "" for none.
+/// - term: the leader's term.
+/// - epoch: the number of mmn_set_leader calls that the change builds on.
+/// - reason: one of MMN_LEADER_...
 pub const MMN_EVENT_LEADERSHIP_LOST: u32 = 10;
-/// NetworkEvent.kind: `peer`, at the address `other`, asks to join, with the join payload `data`.
-/// The answer names this request by `request`.
+/// MmnEvent.kind: `peer` asks to join. The host answers with mmn_accept_join or mmn_reject_join.
+///
+/// - peer: the newcomer.
+/// - other (address or none): the newcomer's address; "" if it is unknown.
+/// - data (payload): the newcomer's join payload.
+/// - request: the number that the answer names.
 pub const MMN_EVENT_JOIN_REQUEST: u32 = 11;
-/// NetworkEvent.kind: discovery found a member in the local network; `other` is its address for
-/// mmn_connect.
+/// MmnEvent.kind: discovery found a member in the local network.
+///
+/// - other (address): the member's address, for mmn_connect.
 pub const MMN_EVENT_DISCOVERED: u32 = 12;
-/// NetworkEvent.kind: a mmn_connect has ended. `other` is the address as passed to that call,
-/// `peer` the member that answered ("" if unknown). `success` and `code` are as in
-/// ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason
-/// that the member that answered remembers, `reason` and `data` come from that host. Otherwise
-/// `data` is a sentence for the player, with a remedy. With MMN_POLICY_MISMATCH it names the rule
-/// and both values; with MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of
-/// seconds for which no attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with
-/// MMN_TIMEOUT how far the dial came or which side did not decide; with MMN_REJECTED the rule that
-/// refused it.
+/// MmnEvent.kind: a call of mmn_connect has ended.
+///
+/// - other (address): the address as passed to mmn_connect.
+/// - success: 1 when the peer is connected.
+/// - code: MMN_OK or the reason. MMN_ALREADY_CONNECTED comes with success.
+/// - peer (or none): the member that answered; "" if it is unknown.
+/// - reason: number from the leader's host, if that rejected this node, or banned it with a reason
+///   that the member that answered remembers; else 0.
+/// - data: bytes from that host. Otherwise, of a failed dial, a sentence for the player, with a
+///   remedy. With MMN_POLICY_MISMATCH it names the rule and both values; with
+///   MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of seconds for which no
+///   attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with MMN_TIMEOUT how far the
+///   dial came or which side did not decide; with MMN_REJECTED the rule that refused it.
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
-/// NetworkEvent.kind: a mmn_broadcast with MMN_SEND_PARTIAL has left `peer` out, because the queue
-/// to it is full. One event stands for all such broadcasts until the host receives it, and for
-/// those of the second after that. Since ABI version 9.
+/// MmnEvent.kind: a call of mmn_broadcast with MMN_SEND_PARTIAL has left `peer` out, because the
+/// queue to it is full. One event stands for all such broadcasts until the host receives it, and
+/// for those of the second after that.
+///
+/// - peer: the peer whose queue is full.
 pub const MMN_EVENT_SLOW_PEER: u32 = 14;
-/// NetworkEvent.kind: this node has dropped `count` messages with MMN_DELIVERY_UNRELIABLE or
-/// MMN_DELIVERY_SEQUENCED since the last such event, because a queue was full, their ttl_ms was
-/// over, or the link is lost. `reason` is MMN_DROPPED_SENT if they went to `peer`, and
-/// MMN_DROPPED_RECEIVED if they came from it. One event a second comes for each peer and direction,
-/// and one with the rest before MMN_EVENT_LEFT. Messages that the network loses, or that a newer
-/// message replaces, are not counted. Since ABI version 9.
+/// MmnEvent.kind: this node has dropped messages with MMN_DELIVERY_UNRELIABLE or
+/// MMN_DELIVERY_SEQUENCED, because a queue was full, their ttl_ms was over, or the link is lost.
+/// One event a second comes for each peer and direction, and one with the rest before
+/// MMN_EVENT_LEFT. Messages that the network loses, or that a newer message replaces, are not
+/// counted.
+///
+/// - peer: the peer at the other end.
+/// - reason (direction): one of MMN_DROPPED_...
+/// - count: messages dropped since the last such event.
 pub const MMN_EVENT_DATA_DROPPED: u32 = 15;
-/// NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member `peer` (which may be this
-/// node) has changed. `reason` is the new state, one of MMN_MEMBER_..., and `term` the version of
-/// the cluster. Up to 256 of these events wait for a host that takes no events; beyond that it
-/// receives the newest state of each member. Since ABI version 7.
+/// MmnEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member `peer` has changed. Up to 256 of
+/// these events wait for a host that takes no events; beyond that it receives the newest state of
+/// each member.
+///
+/// - peer: the member, which may be this node.
+/// - reason (state): its new state, one of MMN_MEMBER_...
+/// - term (version): the version of the cluster.
 pub const MMN_EVENT_MEMBER_STATE: u32 = 16;
-/// NetworkEvent.kind: an mmn_acquire_lock or mmn_try_lock of this node has ended; `request` names
-/// the call and `other` the lock. `success` is 1 when this node holds the lock, and `count` is its
-/// fencing token then. `code` is MMN_OK, MMN_REJECTED (mmn_try_lock: another member holds it),
-/// MMN_TIMEOUT, or MMN_SUPERSEDED (mmn_release_lock or mmn_close came first). Since ABI version 8.
+/// MmnEvent.kind: a call of mmn_acquire_lock or mmn_try_lock has ended.
+///
+/// - request: the number of the call.
+/// - other (lock): the name of the lock.
+/// - success: 1 when this node holds the lock.
+/// - code: MMN_OK, MMN_REJECTED (mmn_try_lock: another member holds it), MMN_TIMEOUT, or
+///   MMN_SUPERSEDED (mmn_release_lock or mmn_close came first).
+/// - count (token): the fencing token, while this node holds the lock; else 0.
 pub const MMN_EVENT_LOCK_RESULT: u32 = 17;
-/// NetworkEvent.kind: this node no longer holds the lock `other`, since its lease has ended.
-/// `count` is its fencing token. Up to 256 of these events wait for a host that takes no events;
-/// beyond that it receives the newest loss of each lock. Since ABI version 8.
+/// MmnEvent.kind: this node no longer holds a lock, since its lease has ended. Up to 256 of these
+/// events wait for a host that takes no events; beyond that it receives the newest loss of each
+/// lock.
+///
+/// - other (lock): the name of the lock.
+/// - count (token): its fencing token.
 pub const MMN_EVENT_LOCK_LOST: u32 = 18;
-/// NetworkEvent.kind: the members `peer` and `other` have no link, since `other` is connected to
+/// MmnEvent.kind: the members `peer` and `other` have no link, since `other` is connected to
 /// max_connections members. Either may be this node; then the other one is no member here. Neither
 /// receives the other's broadcasts. The hosts of both and of the leader receive this event once,
-/// for as long as the link is missing. Since ABI version 11.
+/// for as long as the link is missing.
+///
+/// - peer: one of the two members.
+/// - other: the member that is connected to max_connections members.
 pub const MMN_EVENT_UNLINKED_PEER: u32 = 22;
-/// NetworkEvent.kind: the ban of `peer` is void at this node. `other` has led for a few seconds,
+/// MmnEvent.kind: the ban of `peer` is void at this node. The leader has led for a few seconds,
 /// has no such ban and does not know the member that set it: two rooms became one, for example. The
-/// leader's host may ban again. Since ABI version 11.
+/// leader's host may ban again.
+///
+/// - peer: the banned id.
+/// - other (leader): the leader.
 pub const MMN_EVENT_BAN_DROPPED: u32 = 23;
-/// NetworkEvent.kind: a member that the library found and dialled by itself refused this node, or
-/// this node refused that member. `other` is its address, `found_by` one of MMN_FOUND_..., and the
-/// other fields are as in MMN_EVENT_CONNECTION_RESULT: `code` is MMN_DUPLICATE_PEER_ID,
-/// MMN_REJECTED, MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED, MMN_SESSION_MISMATCH,
-/// MMN_AUTHENTICATION_FAILED or MMN_VERSION_MISMATCH. The library goes on by itself; the event is
-/// for the player. The library reports it once a minute for each address and code. Two limits of 16
-/// events a minute apply: one to the last three codes, which any process can cause, and one to the
-/// others. Since ABI version 11.
+/// MmnEvent.kind: a member that the library found and dialled by itself refused this node, or
+/// this node refused that member. The library goes on by itself; the event is for the player. The
+/// library reports it once a minute for each address and code. Two limits of 16 events a minute
+/// apply: one to MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED and MMN_VERSION_MISMATCH, which
+/// any process can cause, and one to the other codes.
+///
+/// - peer (or none): the member that answered; "" if it is unknown.
+/// - other (address): the member's address.
+/// - found_by: one of MMN_FOUND_...
+/// - code: MMN_DUPLICATE_PEER_ID, MMN_REJECTED, MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED,
+///   MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED or MMN_VERSION_MISMATCH.
+/// - reason: as in MMN_EVENT_CONNECTION_RESULT.
+/// - data: as in MMN_EVENT_CONNECTION_RESULT.
 pub const MMN_EVENT_DISCOVERY_REFUSED: u32 = 21;
-/// NetworkEvent.kind: the MMN_EVENT_JOIN_REQUEST with the number `request`, of `peer`, has ended
-/// without an answer of this host: the newcomer is gone, the time is up, or another member decides
-/// now. A host may close its dialog. Since ABI version 11.
+/// MmnEvent.kind: an MMN_EVENT_JOIN_REQUEST has ended without an answer of this host: the newcomer
+/// is gone, the time is up, or another member decides now. A host may close its dialog.
+///
+/// - peer: the newcomer.
+/// - request: the number of the request.
 pub const MMN_EVENT_JOIN_WITHDRAWN: u32 = 24;
-/// NetworkEvent.kind: the host of `peer` has taken no events for `count` milliseconds, which are
-/// 5000 or more: it has not called mmn_poll, or is still in a callback. MMN_EVENT_HOST_BACK,
-/// MMN_EVENT_RECONNECTING or MMN_EVENT_LEFT ends it. Since ABI version 11.
+/// MmnEvent.kind: the host of `peer` takes no events: it has not called mmn_poll, or is still in a
+/// callback. MMN_EVENT_HOST_BACK, MMN_EVENT_RECONNECTING or MMN_EVENT_LEFT ends it.
+///
+/// - peer: the peer.
+/// - count (silent_ms): time without an event taken, in milliseconds: 5000 or more.
 pub const MMN_EVENT_HOST_SILENT: u32 = 19;
-/// NetworkEvent.kind: the host of `peer` takes events again. Since ABI version 11.
+/// MmnEvent.kind: the host of `peer` takes events again.
+///
+/// - peer: the peer.
 pub const MMN_EVENT_HOST_BACK: u32 = 20;
-/// NetworkEvent.kind: with MMN_ENTRY_JOIN, this node has found no room for `count` milliseconds. It
-/// goes on looking, and reports this once. Since ABI version 11.
+/// MmnEvent.kind: with MMN_ENTRY_JOIN, this node has found no room yet. It goes on looking, and
+/// reports this once.
+///
+/// - count (waited_ms): time without a room, in milliseconds.
 pub const MMN_EVENT_NO_ROOM_FOUND: u32 = 25;
 
-/// MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network. Since ABI version 11.
+/// MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
 pub const MMN_FOUND_IN_LOCAL_NETWORK: i32 = 1;
-/// MMN_EVENT_DISCOVERY_REFUSED: the member is one of the seeds in the options. Since ABI version
-/// 11.
+/// MMN_EVENT_DISCOVERY_REFUSED: the member is one of the seeds in the options.
 pub const MMN_FOUND_AS_SEED: i32 = 2;
 
 /// mmn_member_state, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
@@ -186,12 +269,12 @@ pub const MMN_LEFT_VIOLATION: i32 = 5;
 /// MMN_EVENT_LEFT: the library stopped dialling the lost peer.
 pub const MMN_LEFT_GAVE_UP: i32 = 6;
 /// MMN_EVENT_LEFT: the room is over, for this node (MMN_EVENT_ROOM_ENDED precedes this event) or
-/// for the peer. Since ABI version 11; before it was the reason of the room's end.
+/// for the peer.
 pub const MMN_LEFT_ROOM_ENDED: i32 = 7;
 
-/// MMN_EVENT_DATA_DROPPED: messages to the peer. Since ABI version 9.
+/// MMN_EVENT_DATA_DROPPED: messages to the peer.
 pub const MMN_DROPPED_SENT: i32 = 0;
-/// MMN_EVENT_DATA_DROPPED: messages from the peer. Since ABI version 9.
+/// MMN_EVENT_DATA_DROPPED: messages from the peer.
 pub const MMN_DROPPED_RECEIVED: i32 = 1;
 
 /// MMN_EVENT_ROOM_ENDED: the leader removed this node from the room.
@@ -205,31 +288,31 @@ pub const MMN_END_HOST_LOST: i32 = 2;
 /// member called it for the fixed host.
 pub const MMN_END_DISCONNECTED: i32 = 3;
 /// MMN_EVENT_ROOM_ENDED: the room became one with another, in which another member has this node's
-/// id, and all others are there. Since ABI version 11.
+/// id, and all others are there.
 pub const MMN_END_DUPLICATE_ID: i32 = 4;
 /// MMN_EVENT_ROOM_ENDED: a fault inside the library ended this room. Other rooms of the process go
-/// on. Please report the log's error. Since ABI version 11.
+/// on. Please report the log's error.
 pub const MMN_END_INTERNAL: i32 = 5;
 
-/// An event. `kind` determines which fields are set; the others are 0 or "". The struct and
-/// everything that it points to are valid during the call only.
+/// An event. `kind` determines which fields are set, as the table of events shows; the others are 0
+/// or "". The struct and everything that it points to are valid during the call only.
 ///
 /// Later versions only append fields. Read the fields that lie within `struct_size`, and ignore
 /// unknown kinds.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
-pub struct NetworkEvent {
+pub struct MmnEvent {
     /// The number of bytes of this struct that the library has set.
     pub struct_size: u32,
     /// One of MMN_EVENT_...
     pub kind: u32,
-    /// The leader's term.
+    /// A term, or the version of a cluster.
     pub term: u64,
     /// The number of mmn_set_leader calls that the leader's term builds on.
     pub epoch: u64,
     /// The number of a join request, or of a call for a lock.
     pub request: u64,
-    /// A number of things, which depend on `kind`.
+    /// A number of messages, of milliseconds, or the token of a lock.
     pub count: u64,
     /// A peer id, or "". Never NULL.
     pub peer: *const c_char,
@@ -249,26 +332,29 @@ pub struct NetworkEvent {
     pub flags: u8,
     /// 1 or 0.
     pub success: u8,
-    /// MMN_EVENT_RETURNED: messages that this host will not get. Since ABI version 9; 0 before 10.
+    /// MMN_EVENT_RETURNED: messages that this host will not get.
     pub missed: u64,
     /// The index of `peer`, as mmn_peer_index returns it: 0 for this node, for a peer that is not
-    /// in the room, and where there is no `peer`. Since ABI version 10; before it was 0.
+    /// in the room, and where there is no `peer`.
     pub peer_index: u32,
-    /// MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends. Since ABI
-    /// version 9.
+    /// MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends.
     pub channel: u8,
-    /// MMN_EVENT_MESSAGE: one of MMN_DELIVERY_... Since ABI version 9.
+    /// MMN_EVENT_MESSAGE: one of MMN_DELIVERY_...
     pub delivery: u8,
-    /// MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_... Since ABI version 11; before it was a
-    /// reserved 0.
+    /// MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_...
     pub found_by: u16,
     /// The room of the event.
     pub room: MmnRoom,
 }
 
-/// Receives events. `user_data` is the pointer registered with the callback. The rules for threads,
-/// order and calls inside are those of ReceiveCallback.
-pub type EventCallback = Option<extern "C" fn(user_data: *mut c_void, event: *const NetworkEvent)>;
+/// Receives events. `user_data` is the pointer registered with the callback. The callbacks of a room
+/// run one at a time and in order, on a thread of the library or, in poll mode, on the thread that
+/// calls mmn_poll. Their arguments are valid during the call only. A callback may call every
+/// function except mmn_close and mmn_poll, and must not throw.
+pub type MmnEventCallback = Option<extern "C" fn(user_data: *mut c_void, event: *const MmnEvent)>;
+
+/// Releases the `user_data` registered with a callback.
+pub type MmnDropCallback = Option<extern "C" fn(user_data: *mut c_void)>;
 
 /// Sets the one handler for all events of a room, messages included; NULL removes it. It replaces
 /// MmnOptions.on_event, which receives the room's events from the first one on. If a classic
@@ -295,9 +381,9 @@ pub type EventCallback = Option<extern "C" fn(user_data: *mut c_void, event: *co
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmn_set_event_handler(
     room: MmnRoom,
-    callback: EventCallback,
+    callback: MmnEventCallback,
     user_data: *mut c_void,
-    drop_fn: DropCallback,
+    drop_fn: MmnDropCallback,
 ) -> i32 {
     command("mmn_set_event_handler", || {
         let room = opened(room)?;
@@ -312,9 +398,9 @@ pub unsafe extern "C" fn mmn_set_event_handler(
 
 /// The handler that calls `callback`, and the pointer that it passes on, which the library does not own yet.
 pub(super) fn handler(
-    callback: EventCallback,
+    callback: MmnEventCallback,
     user_data: *mut c_void,
-    drop_fn: DropCallback,
+    drop_fn: MmnDropCallback,
 ) -> Option<(EventHandler, Arc<UserData>)> {
     let callback = callback?;
     let user_data = Arc::new(UserData::borrowed(user_data, drop_fn));
@@ -323,6 +409,23 @@ pub(super) fn handler(
         notify(reported, |event| callback(passed_on.pointer(), event));
     };
     Some((Arc::new(handler), user_data))
+}
+
+/// In a room that was opened with hold_messages: from now on the event handler receives messages,
+/// the ones that wait first. Until then the messages of others wait where they are, and slow their
+/// senders down; the ones that this node sends to itself wait in the queue. 5 seconds after the room
+/// opened, the library discards the messages that still wait, and all later ones until this call.
+/// Messages that may be lost do not wait.
+///
+/// In other rooms, and at each later call, nothing changes.
+///
+/// Returns MMN_OK, MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK inside a log callback.
+#[unsafe(no_mangle)]
+pub extern "C" fn mmn_take_messages(room: MmnRoom) -> i32 {
+    command("mmn_take_messages", || {
+        opened(room)?.dispatch().take_messages();
+        Ok(())
+    })
 }
 
 /// In poll mode, runs the callbacks of up to `max` queued events and messages, in order, on the
@@ -351,11 +454,11 @@ pub extern "C" fn mmn_poll(room: MmnRoom, max: i32) -> i32 {
     })
 }
 
-/// Writes `reported` as a `NetworkEvent` of the thread's room, and runs `call` on it.
-fn notify(reported: Report<'_>, call: impl FnOnce(*const NetworkEvent)) {
-    let mut event = NetworkEvent {
+/// Writes `reported` as a `MmnEvent` of the thread's room, and runs `call` on it.
+fn notify(reported: Report<'_>, call: impl FnOnce(*const MmnEvent)) {
+    let mut event = MmnEvent {
         // The struct has a few hundred bytes.
-        struct_size: size_of::<NetworkEvent>() as u32,
+        struct_size: size_of::<MmnEvent>() as u32,
         kind: 0,
         term: 0,
         epoch: 0,
@@ -394,11 +497,11 @@ fn notify(reported: Report<'_>, call: impl FnOnce(*const NetworkEvent)) {
 
 /// Sets the numbers of `event`, and returns its peer, its other text and its bytes.
 fn fill_in<'a>(
-    event: &mut NetworkEvent,
+    event: &mut MmnEvent,
     reported: &'a Event,
 ) -> (Option<&'a PeerId>, Cow<'a, str>, &'a [u8]) {
     let none = Cow::Borrowed("");
-    let leadership = |event: &mut NetworkEvent, kind, change: &'a LeaderChange| {
+    let leadership = |event: &mut MmnEvent, kind, change: &'a LeaderChange| {
         event.kind = kind;
         event.term = change.term;
         event.epoch = change.epoch;
@@ -406,11 +509,11 @@ fn fill_in<'a>(
         let old = change.old.as_ref().map_or("", PeerId::as_str);
         (change.new.as_ref(), old.into(), &[][..])
     };
-    let about_peer = |event: &mut NetworkEvent, kind, peer: &'a PeerId| {
+    let about_peer = |event: &mut MmnEvent, kind, peer: &'a PeerId| {
         event.kind = kind;
         (Some(peer), Cow::Borrowed(""), &[][..])
     };
-    let ended = |event: &mut NetworkEvent, kind, result: &'a ConnectionResult| {
+    let ended = |event: &mut MmnEvent, kind, result: &'a ConnectionResult| {
         event.kind = kind;
         event.success = result.success.into();
         event.code = result.code;
@@ -611,6 +714,7 @@ fn end_reason(reason: EndReason) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
     use std::ffi::CStr;
     use std::mem::offset_of;
     use std::time::Duration;
@@ -619,6 +723,9 @@ mod tests {
 
     use super::*;
     use crate::dispatch::{Delivery, DiscoveryRefused, FoundBy, Incoming, Left, Returned};
+
+    // `EVENT_FIELDS`: each kind with the fields that its documentation lists.
+    include!(concat!(env!("OUT_DIR"), "/event_fields.rs"));
 
     /// Kind, peer, other, data and [term, epoch, request, count, reason, code, type, flags,
     /// success].
@@ -633,7 +740,7 @@ mod tests {
         notify(indexed(event, 0), |event| {
             // SAFETY: it is valid during the call.
             let event = unsafe { *event };
-            assert_eq!(event.struct_size as usize, size_of::<NetworkEvent>());
+            assert_eq!(event.struct_size as usize, size_of::<MmnEvent>());
             let text = |text| {
                 // SAFETY: never NULL, and NUL-terminated.
                 let text = unsafe { CStr::from_ptr(text) };
@@ -675,24 +782,24 @@ mod tests {
     #[test]
     fn the_struct_has_no_hidden_padding() {
         let pointer = size_of::<usize>();
-        assert_eq!(offset_of!(NetworkEvent, kind), 4);
-        assert_eq!(offset_of!(NetworkEvent, term), 8);
-        assert_eq!(offset_of!(NetworkEvent, count), 32);
-        assert_eq!(offset_of!(NetworkEvent, peer), 40);
-        assert_eq!(offset_of!(NetworkEvent, length), 40 + 3 * pointer);
-        assert_eq!(offset_of!(NetworkEvent, success), 55 + 3 * pointer);
+        assert_eq!(offset_of!(MmnEvent, kind), 4);
+        assert_eq!(offset_of!(MmnEvent, term), 8);
+        assert_eq!(offset_of!(MmnEvent, count), 32);
+        assert_eq!(offset_of!(MmnEvent, peer), 40);
+        assert_eq!(offset_of!(MmnEvent, length), 40 + 3 * pointer);
+        assert_eq!(offset_of!(MmnEvent, success), 55 + 3 * pointer);
         if pointer == 8 {
-            assert_eq!(offset_of!(NetworkEvent, missed), 80);
-            assert_eq!(offset_of!(NetworkEvent, peer_index), 88);
-            assert_eq!(offset_of!(NetworkEvent, channel), 92);
-            assert_eq!(offset_of!(NetworkEvent, delivery), 93);
-            assert_eq!(offset_of!(NetworkEvent, room), 96);
-            assert_eq!(size_of::<NetworkEvent>(), 104);
+            assert_eq!(offset_of!(MmnEvent, missed), 80);
+            assert_eq!(offset_of!(MmnEvent, peer_index), 88);
+            assert_eq!(offset_of!(MmnEvent, channel), 92);
+            assert_eq!(offset_of!(MmnEvent, delivery), 93);
+            assert_eq!(offset_of!(MmnEvent, room), 96);
+            assert_eq!(size_of::<MmnEvent>(), 104);
         }
     }
 
-    #[test]
-    fn every_kind_carries_its_documented_fields() {
+    /// Reports of every kind, in which each field of the kind is set at least once.
+    fn reports() -> Vec<(Event, Seen)> {
         let none = [0; 9];
         let change = LeaderChange {
             old: Some(id("a")),
@@ -702,7 +809,7 @@ mod tests {
             reason: LeaderReason::Left,
         };
         let led = [4, 5, 0, 0, MMN_LEADER_LEFT.into(), 0, 0, 0, 0];
-        for (reported, expected) in [
+        vec![
             (
                 Event::Joined(id("琪露诺")),
                 expected(1, "琪露诺", "", b"", none),
@@ -872,22 +979,130 @@ mod tests {
                 expected(13, "", "host:1", b"no", [0, 0, 0, 0, 7, -18, 0, 0, 0]),
             ),
             (
+                Event::ConnectionResult(ConnectionResult {
+                    target: "host:1".into(),
+                    success: true,
+                    code: 0,
+                    peer: Some(id("b")),
+                    reason: 0,
+                    bytes: Bytes::new(),
+                }),
+                expected(13, "b", "host:1", b"", [0, 0, 0, 0, 0, 0, 0, 0, 1]),
+            ),
+            (
                 Event::DiscoveryRefused(DiscoveryRefused {
                     found_by: FoundBy::Seed,
                     result: ConnectionResult {
                         target: "seed:1".into(),
                         success: false,
-                        code: -20,
-                        peer: None,
-                        reason: 0,
+                        code: -18,
+                        peer: Some(id("b")),
+                        reason: 7,
                         bytes: Bytes::from_static(b"why"),
                     },
                 }),
-                expected(21, "", "seed:1", b"why", [0, 0, 0, 0, 0, -20, 0, 0, 0]),
+                expected(21, "b", "seed:1", b"why", [0, 0, 0, 0, 7, -18, 0, 0, 0]),
             ),
-        ] {
+            (
+                Event::LockResult {
+                    request: 8,
+                    name: "door".into(),
+                    outcome: LockOutcome::Held { token: 6 },
+                },
+                expected(17, "", "door", b"", [0, 0, 8, 6, 0, 0, 0, 0, 1]),
+            ),
+            (
+                Event::LockResult {
+                    request: 9,
+                    name: "door".into(),
+                    outcome: LockOutcome::Taken,
+                },
+                expected(17, "", "door", b"", [0, 0, 9, 0, 0, -18, 0, 0, 0]),
+            ),
+            (
+                Event::LockLost {
+                    name: "door".into(),
+                    token: 6,
+                },
+                expected(18, "", "door", b"", [0, 0, 0, 6, 0, 0, 0, 0, 0]),
+            ),
+        ]
+    }
+
+    #[test]
+    fn every_kind_carries_the_values_of_its_report() {
+        for (reported, expected) in reports() {
             assert_eq!(seen(&reported), expected);
         }
+    }
+
+    #[test]
+    fn every_kind_sets_its_documented_fields_and_no_others() {
+        let mut set: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
+        for (reported, _) in reports() {
+            notify(indexed(&reported, 0), |event| {
+                // SAFETY: it is valid during the call.
+                let event = unsafe { *event };
+                set.entry(event.kind)
+                    .or_default()
+                    .extend(set_fields(&event));
+            });
+        }
+        let documented: BTreeMap<u32, BTreeSet<&str>> = EVENT_FIELDS
+            .iter()
+            .map(|(kind, fields)| (*kind, fields.iter().copied().collect()))
+            .collect();
+        assert_eq!(set, documented);
+    }
+
+    /// The fields that are not 0 or "", without the ones that every kind sets or that come with another field.
+    fn set_fields(event: &MmnEvent) -> Vec<&'static str> {
+        // A new field does not compile here without a decision.
+        let MmnEvent {
+            struct_size: _,
+            kind: _,
+            term,
+            epoch,
+            request,
+            count,
+            peer,
+            other,
+            data: _,
+            length,
+            reason,
+            code,
+            msg_type,
+            flags,
+            success,
+            missed,
+            peer_index: _,
+            channel,
+            delivery,
+            found_by,
+            room: _,
+        } = *event;
+        // SAFETY: never NULL, and NUL-terminated.
+        let is_text = |text| !unsafe { CStr::from_ptr(text) }.is_empty();
+        let fields = [
+            ("term", term != 0),
+            ("epoch", epoch != 0),
+            ("request", request != 0),
+            ("count", count != 0),
+            ("peer", is_text(peer)),
+            ("other", is_text(other)),
+            ("data", length != 0),
+            ("reason", reason != 0),
+            ("code", code != 0),
+            ("msg_type", msg_type != 0),
+            ("flags", flags != 0),
+            ("success", success != 0),
+            ("missed", missed != 0),
+            ("channel", channel != 0),
+            ("delivery", delivery != 0),
+            ("found_by", found_by != 0),
+        ];
+        let set = fields.into_iter().filter(|(_, is_set)| *is_set);
+        set.map(|(name, _)| name).collect()
     }
 
     #[test]

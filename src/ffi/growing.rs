@@ -2,8 +2,12 @@
 
 use std::ptr;
 
-use super::config::bytes;
 use super::failure::Failure;
+
+/// A number of bytes. Saturates where `usize` is shorter: memory could not hold more anyway.
+pub(super) fn bytes(value: u32) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
 
 /// Limit of `struct_size`: a larger number means that the caller did not set it.
 pub(super) const MAX_STRUCT_BYTES: usize = 64 * 1024;

@@ -78,9 +78,8 @@ pub(super) fn count(function: &str, body: impl FnOnce() -> Result<i32, Failure>)
         if logging::in_log_callback() {
             return Err(Failure {
                 code: Code::WouldDeadlock,
-                sentence: format!(
-                    "{function} was called inside a log callback, where it could wait for itself; call it from elsewhere"
-                ),
+                sentence: "a log callback made this call, which could wait for itself; call it from elsewhere"
+                    .to_owned(),
             });
         }
         body()

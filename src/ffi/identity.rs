@@ -9,14 +9,14 @@ use super::lifecycle::MmnRoom;
 use super::strings::hand_out;
 use crate::room::{IDENTITY_KEY_BYTES, fill_identity_key};
 
-/// Writes a new private key to `buffer`, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8).
-/// Works before initialization. A host that keeps the key and gives it at every start is the same
+/// Writes a new private key to `buffer`, as MmnOptions.identity_key takes it (Ed25519, PKCS#8).
+/// Works without a room. A host that keeps the key and gives it at every start is the same
 /// member each time: bans, bound ids and rosters depend on the key. Keep it secret: its holder can
 /// take this member's place.
 ///
 /// Returns the number of bytes written, MMN_IDENTITY_KEY_BYTES, or MMN_INVALID_ARGUMENT (`buffer`
 /// is NULL, or `length`, its size in bytes, is below MMN_IDENTITY_KEY_BYTES). On failure nothing is
-/// written. Since ABI version 10.
+/// written.
 ///
 /// # Safety
 /// `buffer` is NULL, or points to `length` writable bytes.
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn mmn_generate_identity_key(buffer: *mut u8, length: i32)
 /// The fingerprint of this node's key: the SHA-256 of its public key (SubjectPublicKeyInfo, DER) in
 /// 64 lower-case hexadecimal digits, as quorum_roster takes it. NULL when no room is open.
 ///
-/// The string is valid until this thread's next call that returns a string. Since ABI version 10.
+/// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
 pub extern "C" fn mmn_local_fingerprint(room: MmnRoom) -> *const c_char {
     query("mmn_local_fingerprint", || {
@@ -56,7 +56,7 @@ pub extern "C" fn mmn_local_fingerprint(room: MmnRoom) -> *const c_char {
 /// proved that it holds the key. NULL when the peer is neither connected nor reconnecting,
 /// `peer_id` is not an id, or no room is open; the last two set mmn_last_error_code.
 ///
-/// The string is valid until this thread's next call that returns a string. Since ABI version 10.
+/// The string is valid until this thread's next call that returns a string.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.

@@ -102,8 +102,8 @@ pub unsafe extern "C" fn mmn_transfer_leadership(room: MmnRoom, peer_id: *const 
 /// the one with the highest priority, and of these the largest id. Only the leader may.
 ///
 /// With MMN_STRATEGY_GOSSIP this node stops leading at once (MMN_LEADER_RESIGNED). It does not lead
-/// again until another member has led, or for six times GetLeaderAliveThreshold. The others elect
-/// as after any loss. If there are no others, this node leads again after that time.
+/// again until another member has led, or for six times alive_threshold_ms. The others elect as
+/// after any loss. If there are no others, this node leads again after that time.
 ///
 /// With MMN_STRATEGY_ETCD this node resigns: it stops leading at once (MMN_LEADER_RESIGNED),
 /// deletes its key, and campaigns again behind all waiting members. If none waits, it leads again.
@@ -132,7 +132,7 @@ pub extern "C" fn mmn_set_priority(room: MmnRoom, priority: i32) -> i32 {
 }
 
 /// The term of the newest claim to lead that this node knows: the leader's, if there is one. It
-/// rises with every election and every mmn_set_leader, but a mmn_set_leader may restart it: compare
+/// rises with every election and every mmn_set_leader, but an mmn_set_leader may restart it: compare
 /// the epoch first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, the version of the cluster
 /// with MMN_STRATEGY_SEEDED, and the leader's fencing token with MMN_STRATEGY_ETCD. -1 when no room
 /// is open.

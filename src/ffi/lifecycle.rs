@@ -32,7 +32,7 @@ pub type MmnRoom = u64;
 /// and only if it returns MMN_OK. mmn_close must follow. In a callback this may be called.
 ///
 /// With is_default the room is the default room, which the functions without a room act on. A call
-/// during a mmn_close of the default room on another thread waits for it, or, inside a callback, is
+/// during an mmn_close of the default room on another thread waits for it, or, inside a callback, is
 /// refused with MMN_ALREADY_INITIALIZED.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT (mmn_last_error_message names the first such argument or
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn mmn_open(
         };
         if room.is_null() {
             return Err(Failure::invalid(
-                "room is NULL; give the address of an MmnRoom, which receives the number of the room"
+                "room is NULL; give the address of a 64-bit number, which receives that of the room"
                     .to_owned(),
             ));
         }
@@ -151,7 +151,7 @@ pub extern "C" fn mmn_default_room() -> MmnRoom {
 
 /// Whether this member is announced in the local network: 1 or 0. It becomes 1 when the first
 /// announcement goes out on a network interface, milliseconds after the room opens. It is 0 if
-/// discovery is off (mdns_port 0, or discovery_mode MMN_DISCOVERY_OFF), no interface is usable, or
+/// discovery is off, no interface is usable, or
 /// the room is not open.
 #[unsafe(no_mangle)]
 pub extern "C" fn mmn_is_announced(room: MmnRoom) -> u8 {

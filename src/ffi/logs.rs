@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 
-use super::callbacks::DropCallback;
+use super::events::MmnDropCallback;
 use super::failure::Failure;
 use super::guard::log_command;
 use super::user_data::UserData;
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn mmn_set_log(
     level: i32,
     callback: MmnLogCallback,
     user_data: *mut c_void,
-    drop_fn: DropCallback,
+    drop_fn: MmnDropCallback,
 ) -> i32 {
     log_command("mmn_set_log", || {
         let verbosity = verbosity(level)?;
@@ -74,8 +74,6 @@ pub unsafe extern "C" fn mmn_set_log(
 
 pub(super) fn verbosity(level: i32) -> Result<Verbosity, Failure> {
     Verbosity::from_number(level).ok_or_else(|| {
-        Failure::invalid(format!(
-            "level {level} is none; give MMN_LOG_OFF (0) to MMN_LOG_TRACE (5)"
-        ))
+        Failure::invalid(format!("level {level} is none; give 0 (off) to 5 (trace)"))
     })
 }

@@ -9,7 +9,7 @@ use super::lifecycle::MmnRoom;
 use super::values::MMN_KICK_BAN;
 
 /// Sets whether the library dials lost peers again (not 0, the default) or treats every loss as a
-/// leave (0). With 0, peers that are reconnecting leave at once: ReconnectCallback 2.
+/// leave (0). With 0, peers that are reconnecting leave at once: MMN_EVENT_LEFT with MMN_LEFT_LOST.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn mmn_kick(
         let room = opened(room)?;
         if flags & !MMN_KICK_BAN != 0 {
             return Err(Failure::invalid(format!(
-                "flags is {flags}; 0 and MMN_KICK_BAN ({MMN_KICK_BAN}) are allowed"
+                "flags is {flags}; give 0, or {MMN_KICK_BAN} for a ban"
             )));
         }
         Ok(room.kick_with(&peer, code, bytes, flags & MMN_KICK_BAN != 0)?)
@@ -66,11 +66,11 @@ pub unsafe extern "C" fn mmn_kick(
 }
 
 /// Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with,
-/// whatever other ids use that key. Only the leader may. It lifts bans of mmn_kick and of
-/// mmn_kick alike. The peer is not admitted by that, but may ask again.
+/// whatever other ids use that key. Only the leader may. The peer is not admitted by that, but
+/// may ask again.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER or MMN_PEER_NOT_FOUND
-/// (no peer of that id is banned). On failure nothing has changed. Since ABI version 10.
+/// (no peer of that id is banned). On failure nothing has changed.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -97,8 +97,7 @@ pub extern "C" fn mmn_set_max_peers(room: MmnRoom, max_peers: u32) -> i32 {
 }
 
 /// Sets the payload that this node sends from now on when it enters a room, for the decision of the
-/// leader's host: `length` bytes at `data`, at most 16384; 0 for none. Before ABI version 10 it was
-/// 8192.
+/// leader's host: `length` bytes at `data`, at most 16384; 0 for none.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED.
 ///

@@ -9,10 +9,9 @@
     reason = "the header gives defaults in brackets, which rustdoc takes for links"
 )]
 
-pub mod callbacks;
+#[cfg(feature = "classic")]
 pub mod classic;
 pub mod codes;
-pub mod config;
 pub mod errors;
 pub mod etcd;
 pub mod events;
@@ -22,7 +21,6 @@ pub mod leader;
 pub mod lifecycle;
 pub mod logs;
 pub mod members;
-pub mod old;
 pub mod options;
 pub mod peers;
 pub mod seeded;
@@ -38,7 +36,7 @@ mod fork;
 mod growing;
 mod guard;
 mod module;
-#[cfg(any(test, feature = "fuzzing"))]
+#[cfg(all(any(test, feature = "fuzzing"), feature = "classic"))]
 pub(crate) mod sequences;
 mod strings;
 mod user_data;

@@ -7,17 +7,15 @@ mod tests;
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use super::callbacks::DropCallback;
-use super::config::NetworkConfigFFI;
+use super::etcd::MmnEtcdOptions;
+use super::events::{MmnDropCallback, MmnEventCallback};
 #[cfg(any(test, feature = "fuzzing"))]
-use super::config::bytes;
-use super::etcd::EtcdOptions;
-use super::events::EventCallback;
+use super::growing::bytes;
 use super::growing::{Growing, fill};
 #[cfg(any(test, feature = "fuzzing"))]
 use super::growing::{MAX_STRUCT_BYTES, read};
 use super::guard::command;
-use super::seeded::SeededOptions;
+use super::seeded::MmnSeededOptions;
 use super::values::*;
 use crate::config::{DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESSAGES};
 #[cfg(any(test, feature = "fuzzing"))]
@@ -53,12 +51,12 @@ pub struct MmnOptions {
     pub strategy: u32,
     /// The handler of all events of the room, messages included, from the first one on. NULL is
     /// none [NULL].
-    pub on_event: EventCallback,
+    pub on_event: MmnEventCallback,
     /// Passed to on_event [NULL].
     pub user_data: *mut c_void,
     /// Called once with user_data, when the room needs it no more; see mmn_set_event_handler.
     /// Without on_event it has no effect. NULL is none [NULL].
-    pub drop_fn: DropCallback,
+    pub drop_fn: MmnDropCallback,
     /// The one address of this machine to use: IPv4 or IPv6, without port or brackets. NULL uses
     /// every address of both kinds [NULL].
     pub bind_address: *const c_char,
@@ -91,10 +89,10 @@ pub struct MmnOptions {
     pub quorum_roster: *const c_char,
     /// The settings of MMN_STRATEGY_SEEDED, which requires them. NULL with any other strategy
     /// [NULL].
-    pub seeded: *const SeededOptions,
+    pub seeded: *const MmnSeededOptions,
     /// The settings of MMN_STRATEGY_ETCD, which requires them. NULL with any other strategy [NULL].
     ///
-    pub etcd: *const EtcdOptions,
+    pub etcd: *const MmnEtcdOptions,
     /// Length of secret in bytes, at most MMN_MAX_SECRET_BYTES. 0 is no secret [0].
     pub secret_length: u32,
     /// Length of identity_key in bytes, at most 1024. 0 makes a new key [0].
@@ -130,6 +128,10 @@ pub struct MmnOptions {
     /// Most bytes queued for one peer, and for the host, besides the limits in messages [4194304].
     /// Above 0. An empty queue accepts one message of any allowed size.
     pub queue_bytes: u32,
+    /// Whether messages wait for mmn_take_messages although there is an event handler, for at most 5
+    /// seconds after the room opens: 0 no, else yes [0]. For hosts that register their handler of
+    /// messages after they open the room.
+    pub hold_messages: u32,
     /// Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512].
     /// 0 tries every payload.
     pub compression_threshold: u32,
@@ -157,7 +159,7 @@ pub struct MmnOptions {
     /// Time for which the room keeps a lost member's place, in milliseconds [60000]. Above 0. With
     /// MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.
     pub member_hold_ms: u32,
-    /// Longest time without an answer after which a mmn_connect ends, in milliseconds [5000]. Each
+    /// Longest time without an answer after which an mmn_connect ends, in milliseconds [5000]. Each
     /// step that gets an answer renews it, up to three times this in all; the first is the lookup
     /// of a host name.
     pub handshake_timeout_ms: u32,
@@ -235,8 +237,6 @@ pub struct MmnOptions {
     /// MMN_STRATEGY_GOSSIP, see mmn_set_gossip_windows: Time for which a member that proposed
     /// itself collects the proposals of others, in milliseconds [5000].
     pub election_duration_ms: u32,
-    /// 0.
-    pub reserved: u32,
 }
 
 impl Growing for MmnOptions {
@@ -246,7 +246,6 @@ impl Growing for MmnOptions {
 
 impl Default for MmnOptions {
     fn default() -> Self {
-        const CLASSIC: NetworkConfigFFI = NetworkConfigFFI::DEFAULT;
         const QUEUE_MESSAGES: u32 = DEFAULT_QUEUE_MESSAGES as u32;
         Self {
             struct_size: size_of::<Self>() as u32,
@@ -265,47 +264,47 @@ impl Default for MmnOptions {
             secret_length: 0,
             identity_key_length: 0,
             is_default: 0,
-            dispatch_mode: MMN_DISPATCH_THREAD.into(),
+            dispatch_mode: MMN_DISPATCH_THREAD,
             bind_port: 0,
-            discovery_mode: MMN_DISCOVERY_OFF.into(),
-            mdns_port: CLASSIC.mdns_port.into(),
-            max_connections: CLASSIC.max_connections.into(),
+            discovery_mode: MMN_DISCOVERY_OFF,
+            mdns_port: 15353,
+            max_connections: 64,
             max_peers: 0,
-            max_message_size: CLASSIC.max_message_size,
+            max_message_size: 262_144,
             send_queue_capacity: QUEUE_MESSAGES,
             incoming_queue_capacity: QUEUE_MESSAGES,
             queue_bytes: DEFAULT_QUEUE_BYTES as u32,
-            compression_threshold: CLASSIC.compression_threshold,
-            heartbeat_interval_ms: CLASSIC.heartbeat_interval_ms.into(),
-            heartbeat_timeout_multiplier: CLASSIC.heartbeat_timeout_multiplier.into(),
-            election_timeout_min_ms: CLASSIC.election_timeout_min_ms.into(),
-            election_timeout_max_ms: CLASSIC.election_timeout_max_ms.into(),
-            reconnect_initial_ms: CLASSIC.reconnect_initial_ms.into(),
-            reconnect_max_ms: CLASSIC.reconnect_max_ms,
-            reconnect_max_retries: CLASSIC.reconnect_max_retries.into(),
+            hold_messages: 0,
+            compression_threshold: 512,
+            heartbeat_interval_ms: 500,
+            heartbeat_timeout_multiplier: 3,
+            election_timeout_min_ms: 1500,
+            election_timeout_max_ms: 3000,
+            reconnect_initial_ms: 1000,
+            reconnect_max_ms: 30_000,
+            reconnect_max_retries: 0,
             auto_reconnect: 1,
             member_hold_ms: DEFAULT_MEMBER_HOLD.as_millis() as u32,
-            handshake_timeout_ms: CLASSIC.handshake_timeout_ms.into(),
-            write_timeout_ms: CLASSIC.write_timeout_ms.into(),
+            handshake_timeout_ms: 5000,
+            write_timeout_ms: 5000,
             auto_election: 1,
             eligible: 1,
             priority: 0,
-            manual_override_recovery: MMN_RECOVERY_HOLD.into(),
-            set_leader_authority: MMN_AUTHORITY_ANYONE.into(),
-            merge_policy: MMN_MERGE_LARGEST_SIDE.into(),
+            manual_override_recovery: MMN_RECOVERY_HOLD,
+            set_leader_authority: MMN_AUTHORITY_ANYONE,
+            merge_policy: MMN_MERGE_LARGEST_SIDE,
             quorum_policy: MMN_QUORUM_DYNAMIC,
             quorum_voters: 0,
             strategy_flags: 0,
-            host_mode: MMN_HOST_MODE_OFF.into(),
+            host_mode: MMN_HOST_MODE_OFF,
             topology: MMN_TOPOLOGY_MESH,
             entry: MMN_ENTRY_ANY,
             yield_after_ms: 0,
             centralized_auto_forward: 1,
-            startup_grace_ms: 15000,
+            startup_grace_ms: 15_000,
             sample_interval_ms: 1000,
-            alive_threshold_ms: 10000,
+            alive_threshold_ms: 10_000,
             election_duration_ms: 5000,
-            reserved: 0,
         }
     }
 }
@@ -347,8 +346,8 @@ const TEXTS: [&[u8]; 8] = [
 ];
 
 /// A fuzz target: a struct of any size with any values in it becomes settings, or a sentence. The
-/// first two bytes are its size. The bytes that it does not hold become a `SeededOptions` for its
-/// pointer to one, likewise, and then an `EtcdOptions`.
+/// first two bytes are its size. The bytes that it does not hold become a `MmnSeededOptions` for its
+/// pointer to one, likewise, and then an `MmnEtcdOptions`.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check(input: &[u8]) {
     let Some((size, fields)) = input.split_first_chunk::<2>() else {
@@ -359,13 +358,13 @@ pub(crate) fn check(input: &[u8]) {
     let (seeded_size, mut seeded, rest) = any_struct(*seeded_size, seeded_fields);
     point(
         &mut seeded,
-        std::mem::offset_of!(SeededOptions, seeds),
+        std::mem::offset_of!(MmnSeededOptions, seeds),
         text_of,
     );
     seeded[..4].copy_from_slice(&seeded_size.to_ne_bytes());
     let (etcd_size, etcd_fields) = rest.split_first_chunk().unwrap_or((&[0, 0], &[]));
     let (etcd_size, mut etcd, _) = any_struct(*etcd_size, etcd_fields);
-    let pointers = std::mem::offset_of!(EtcdOptions, endpoints)..size_of::<EtcdOptions>();
+    let pointers = std::mem::offset_of!(MmnEtcdOptions, endpoints)..size_of::<MmnEtcdOptions>();
     for offset in pointers.step_by(size_of::<usize>()) {
         point(&mut etcd, offset, text_of);
     }
@@ -459,7 +458,7 @@ fn text_of(chosen: u8) -> *const u8 {
     TEXTS[usize::from(chosen) % TEXTS.len()].as_ptr()
 }
 
-/// First inputs of the fuzz target with a `SeededOptions`: a valid one, and some with an invalid
+/// First inputs of the fuzz target with a `MmnSeededOptions`: a valid one, and some with an invalid
 /// field.
 #[cfg(test)]
 pub(crate) fn seeded_inputs() -> Vec<Vec<u8>> {
@@ -473,12 +472,12 @@ pub(crate) fn seeded_inputs() -> Vec<Vec<u8>> {
         seeded: ptr::without_provenance(LIST),
         ..MmnOptions::default()
     };
-    let right = SeededOptions {
+    let right = MmnSeededOptions {
         is_seed: 1,
         seeds: list,
-        ..SeededOptions::default()
+        ..MmnSeededOptions::default()
     };
-    let changed: [fn(&mut SeededOptions); 9] = [
+    let changed: [fn(&mut MmnSeededOptions); 9] = [
         |_| {},
         |seeded| seeded.struct_size = 39,
         |seeded| seeded.seeds = ptr::null(),
@@ -501,7 +500,7 @@ pub(crate) fn seeded_inputs() -> Vec<Vec<u8>> {
     inputs.into()
 }
 
-/// First inputs of the fuzz target with an `EtcdOptions`.
+/// First inputs of the fuzz target with an `MmnEtcdOptions`.
 #[cfg(test)]
 pub(crate) fn etcd_inputs() -> Vec<Vec<u8>> {
     // The endpoints, and the prefix.
@@ -512,14 +511,14 @@ pub(crate) fn etcd_inputs() -> Vec<Vec<u8>> {
         etcd: ptr::without_provenance(ENDPOINTS),
         ..MmnOptions::default()
     };
-    let right = EtcdOptions {
+    let right = MmnEtcdOptions {
         endpoints: ptr::without_provenance(ENDPOINTS),
         prefix: ptr::without_provenance(PREFIX),
         address: ptr::without_provenance(PREFIX),
         ca_file: ptr::without_provenance(PREFIX),
-        ..EtcdOptions::default()
+        ..MmnEtcdOptions::default()
     };
-    let changed: [fn(&mut EtcdOptions); 6] = [
+    let changed: [fn(&mut MmnEtcdOptions); 6] = [
         |_| {},
         |etcd| etcd.struct_size = 71,
         |etcd| etcd.ttl_seconds = 1,
@@ -532,7 +531,7 @@ pub(crate) fn etcd_inputs() -> Vec<Vec<u8>> {
         change(&mut etcd);
         [
             input_of(&options, options.struct_size),
-            input_of(&SeededOptions::default(), 4),
+            input_of(&MmnSeededOptions::default(), 4),
             input_of(&etcd, etcd.struct_size),
         ]
         .concat()

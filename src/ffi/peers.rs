@@ -16,12 +16,12 @@ use crate::target::parse_pasted_target;
 /// ones, so that text which a player pastes or types works. A link-local IPv6 address needs its
 /// zone, the name or the number of this machine's interface: "[fe80::1%eth0]:port".
 ///
-/// After MMN_OK, exactly one ConnectionResultCallback follows, with `addr` as passed here: within
-/// handshake_timeout_ms if nothing answers; each answer renews that time, up to three times that in
-/// all. If five dials to an address within a minute fail as a dial with a wrong session id or
+/// After MMN_OK, exactly one MMN_EVENT_CONNECTION_RESULT follows, whose `other` is `addr` as passed
+/// here: within handshake_timeout_ms if nothing answers; each answer renews that time, up to three
+/// times that in all. If five dials to an address within a minute fail as a dial with a wrong session id or
 /// secret does, the library does not dial that address for a while: the result is MMN_RATE_LIMITED,
 /// and the data of MMN_EVENT_CONNECTION_RESULT names the number of seconds. A host name that does
-/// not resolve is MMN_NAME_NOT_RESOLVED. Before ABI version 11 both were MMN_CONNECTION_FAILED.
+/// not resolve is MMN_NAME_NOT_RESOLVED.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address),
 /// MMN_NOT_INITIALIZED or MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).
@@ -87,7 +87,7 @@ pub extern "C" fn mmn_local_address(room: MmnRoom) -> *const c_char {
 /// virtual machines. A loopback address only if the machine has no other. An address behind a
 /// router works from inside its network only. NULL when no room is open.
 ///
-/// The string is valid until this thread's next call that returns a string. Since ABI version 11.
+/// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
 pub extern "C" fn mmn_local_addresses(room: MmnRoom) -> *const c_char {
     query("mmn_local_addresses", || {
@@ -145,7 +145,7 @@ pub extern "C" fn mmn_peers(room: MmnRoom) -> *const c_char {
 /// reconnecting ones, sorted as bytes, joined by '\n'. mmn_peer_status distinguishes them. "" if
 /// there are none, NULL when no room is open.
 ///
-/// The string is valid until this thread's next call that returns a string. Since ABI version 10.
+/// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
 pub extern "C" fn mmn_members(room: MmnRoom) -> *const c_char {
     query("mmn_members", || {
@@ -158,7 +158,7 @@ pub extern "C" fn mmn_members(room: MmnRoom) -> *const c_char {
 /// NULL when the peer is neither connected nor reconnecting, `peer_id` is not an id, or no room is
 /// open; the last two set mmn_last_error_code.
 ///
-/// The string is valid until this thread's next call that returns a string. Since ABI version 10.
+/// The string is valid until this thread's next call that returns a string.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -178,10 +178,10 @@ pub unsafe extern "C" fn mmn_peer_address(room: MmnRoom, peer_id: *const c_char)
 /// The index of a peer: a number from 1, for hosts that keep peers in arrays. A peer has it from
 /// before its MMN_EVENT_JOINED is queued until the callbacks for its MMN_EVENT_LEFT have returned,
 /// also while it is reconnecting. No later session in this room has the same index. It is this
-/// node's own: another member gives the peer another index. NetworkEvent.peer_index has it, too.
+/// node's own: another member gives the peer another index. MmnEvent.peer_index has it, too.
 ///
 /// Returns 0 for this node, when the peer is unknown, `peer_id` is not an id, or no room is open;
-/// the last two set mmn_last_error_code. Since ABI version 10.
+/// the last two set mmn_last_error_code.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -204,7 +204,7 @@ pub unsafe extern "C" fn mmn_peer_index(room: MmnRoom, peer_id: *const c_char) -
 /// The id of the peer with this index. NULL when no peer has it, which is no error, or when no room
 /// is open.
 ///
-/// The string is valid until this thread's next call that returns a string. Since ABI version 10.
+/// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
 pub extern "C" fn mmn_peer_id(room: MmnRoom, index: u32) -> *const c_char {
     query("mmn_peer_id", || {

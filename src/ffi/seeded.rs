@@ -13,18 +13,18 @@ use crate::config::ConfigError;
 use crate::core::election::extra::Cluster;
 use crate::core::election::seeded::Intervals;
 
-/// The settings of MMN_STRATEGY_SEEDED, for NetworkOptions. Begin with the defaults:
+/// The settings of MMN_STRATEGY_SEEDED, for MmnOptions. Begin with the defaults:
 ///
-///     SeededOptions seeded = {0};
+///     MmnSeededOptions seeded = {0};
 ///     seeded.struct_size = sizeof seeded;
 ///     mmn_default_seeded_options(MMN_SEEDED_PROFILE_LAN, &seeded);
 ///
 /// The default of each field is in brackets, for MMN_SEEDED_PROFILE_WAN and MMN_SEEDED_PROFILE_LAN.
-/// The five intervals are the same for all members of a room. Since ABI version 7.
+/// The five intervals are the same for all members of a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
-pub struct SeededOptions {
-    /// sizeof(SeededOptions) as the host was compiled, in bytes.
+pub struct MmnSeededOptions {
+    /// sizeof(MmnSeededOptions) as the host was compiled, in bytes.
     pub struct_size: u32,
     /// Whether this member is a seed: 0 is no, else yes [0]. The id of a seed must be on
     /// quorum_roster.
@@ -50,7 +50,7 @@ pub struct SeededOptions {
     pub reserved: u32,
 }
 
-impl SeededOptions {
+impl MmnSeededOptions {
     fn with(struct_size: u32, intervals: Intervals) -> Self {
         Self {
             struct_size,
@@ -76,14 +76,14 @@ impl SeededOptions {
     }
 }
 
-impl Default for SeededOptions {
+impl Default for MmnSeededOptions {
     fn default() -> Self {
         Self::with(size_of::<Self>() as u32, Intervals::default())
     }
 }
 
-impl Growing for SeededOptions {
-    const NAME: &'static str = "SeededOptions";
+impl Growing for MmnSeededOptions {
+    const NAME: &'static str = "MmnSeededOptions";
     const EARLIER: &'static [usize] = &[];
 }
 
@@ -92,7 +92,7 @@ impl Growing for SeededOptions {
 /// nor beyond the fields that this version knows, and leaves struct_size as it is.
 ///
 /// Returns MMN_OK or MMN_INVALID_ARGUMENT (`options` is NULL, struct_size is not a valid size, or
-/// `profile` is neither of the two). On failure nothing is written. Since ABI version 7.
+/// `profile` is neither of the two). On failure nothing is written.
 ///
 /// # Safety
 /// `options` is NULL, or points to struct_size writable bytes, the first four of which are
@@ -100,7 +100,7 @@ impl Growing for SeededOptions {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmn_default_seeded_options(
     profile: u32,
-    options: *mut SeededOptions,
+    options: *mut MmnSeededOptions,
 ) -> i32 {
     command("mmn_default_seeded_options", || {
         let intervals = match profile {
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn mmn_default_seeded_options(
         // SAFETY: the caller's promise, passed on.
         unsafe {
             fill("options", options, |size| {
-                SeededOptions::with(size, intervals)
+                MmnSeededOptions::with(size, intervals)
             })
         }
     })
@@ -127,7 +127,6 @@ pub unsafe extern "C" fn mmn_default_seeded_options(
 /// The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and
 /// MMN_MEMBER_INIT for every peer that is not in the cluster. -1 when `peer_id` is not an id, no
 /// room is open (both set mmn_last_error_code), or the room's strategy is not MMN_STRATEGY_SEEDED.
-/// Since ABI version 7.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -145,7 +144,7 @@ pub unsafe extern "C" fn mmn_member_state(room: MmnRoom, peer_id: *const c_char)
 
 /// The version of the cluster, which grows with every leader. 0 before this node has entered a
 /// cluster, and after it left one whose leader was lost for good. -1 when no room is open or its
-/// strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.
+/// strategy is not MMN_STRATEGY_SEEDED.
 #[unsafe(no_mangle)]
 pub extern "C" fn mmn_cluster_version(room: MmnRoom) -> i64 {
     query("mmn_cluster_version", || {

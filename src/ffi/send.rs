@@ -39,7 +39,7 @@ pub struct MmnSendOptions {
     pub struct_size: u32,
     /// One of MMN_DELIVERY_... [MMN_DELIVERY_RELIABLE_ORDERED].
     pub delivery: u8,
-    /// Channel that the receiver sees in NetworkEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED
+    /// Channel that the receiver sees in MmnEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED
     /// each channel keeps its own order, and in the network no channel waits for another [0].
     pub channel: u8,
     /// Priority, MMN_PRIORITY_LOW to MMN_PRIORITY_HIGHEST: of the messages that wait for the link
@@ -52,7 +52,7 @@ pub struct MmnSendOptions {
     /// or in the queue to the receiver's host, is dropped and counted. MMN_DELIVERY_UNRELIABLE and
     /// MMN_DELIVERY_SEQUENCED only [0].
     pub ttl_ms: u32,
-    /// Flags of the host's own, which the receiver sees in NetworkEvent.flags. Bit 0 arrives clear
+    /// Flags of the host's own, which the receiver sees in MmnEvent.flags. Bit 0 arrives clear
     /// [0].
     pub user_flags: u8,
     /// 0.
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn mmn_forward(
 /// waits for the network.
 ///
 /// -1 if the peer is not connected (or is this node, which has no such limit), or before
-/// initialization. Since ABI version 9; until version 10 also -1 while no peer is connected.
+/// initialization.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -293,7 +293,7 @@ pub unsafe extern "C" fn mmn_max_datagram_size(room: MmnRoom, peer_id: *const c_
 }
 
 /// Sets whether this node's mmn_broadcast goes through the leader (not 0) or directly to all
-/// peers (0, the default). The leader passes each broadcast to its own ReceiveCallback and, with
+/// peers (0, the default). The leader passes each broadcast to its own handlers and, with
 /// auto-forward on, relays it to all members but its origin. Receivers see the origin as the
 /// sender. Turn it on at all members of a centralized room.
 ///
@@ -319,7 +319,7 @@ pub extern "C" fn mmn_centralized(room: MmnRoom) -> u8 {
 }
 
 /// Sets whether this node, while it leads, relays the broadcasts of others to all members but their
-/// origin (not 0), or only passes them to its own ReceiveCallback (0), so that its host can relay
+/// origin (not 0), or only passes them to its own handlers (0), so that its host can relay
 /// the approved ones with mmn_forward. The initial value is centralized_auto_forward of the
 /// configuration.
 ///
@@ -397,9 +397,9 @@ impl<'a> Outgoing<'a> {
     fn to_some(&self, room: &Room) -> Result<(SendMode, OutMessage), Failure> {
         let (mode, is_partial) = mode(&self.options)?;
         if is_partial {
-            return Err(Failure::invalid(
-                "options.flags has MMN_SEND_PARTIAL, which is for a broadcast of this node's own; clear it".to_owned(),
-            ));
+            return Err(Failure::invalid(format!(
+                "options.flags has {MMN_SEND_PARTIAL} (partial), which is for a broadcast of this node's own; clear it"
+            )));
         }
         Ok((mode, self.message(room)?))
     }
@@ -433,7 +433,7 @@ fn mode(options: &MmnSendOptions) -> Result<(SendMode, bool), Failure> {
     let invalid = |sentence| Err(Failure::invalid(sentence));
     if delivery > MMN_DELIVERY_SEQUENCED {
         return invalid(format!(
-            "options.delivery is {delivery}; give one of MMN_DELIVERY_..., 0 to {MMN_DELIVERY_SEQUENCED}"
+            "options.delivery is {delivery}; give 0 to {MMN_DELIVERY_SEQUENCED}"
         ));
     }
     if !(MMN_PRIORITY_LOW..=MMN_PRIORITY_HIGHEST).contains(&priority) {
@@ -443,12 +443,12 @@ fn mode(options: &MmnSendOptions) -> Result<(SendMode, bool), Failure> {
     }
     if flags & !MMN_SEND_PARTIAL != 0 {
         return invalid(format!(
-            "options.flags is {flags}; give 0 or MMN_SEND_PARTIAL ({MMN_SEND_PARTIAL})"
+            "options.flags is {flags}; give 0, or {MMN_SEND_PARTIAL} (partial)"
         ));
     }
     if ttl_ms != 0 && delivery < MMN_DELIVERY_UNRELIABLE {
         return invalid(format!(
-            "options.ttl_ms is {ttl_ms}, and a reliable message does not expire; give 0, or MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED"
+            "options.ttl_ms is {ttl_ms}, and a reliable message does not expire; give 0, or another delivery"
         ));
     }
     for (field, value) in [("reserved", reserved.into()), ("reserved2", reserved2)] {
@@ -458,7 +458,7 @@ fn mode(options: &MmnSendOptions) -> Result<(SendMode, bool), Failure> {
     }
     if key != 0 && delivery != MMN_DELIVERY_SEQUENCED {
         return invalid(format!(
-            "options.key is {key}, and only a message with MMN_DELIVERY_SEQUENCED has one; give 0"
+            "options.key is {key}, and only a sequenced message has one; give 0"
         ));
     }
     let priority = DEFAULT_PRIORITY.saturating_add_signed(priority);

@@ -9,10 +9,10 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::callbacks::*;
+use super::classic::callbacks::*;
+use super::classic::config::NetworkConfigFFI;
 use super::classic::*;
 use super::codes::*;
-use super::config::NetworkConfigFFI;
 use super::errors::*;
 use super::etcd::*;
 use super::events::*;
@@ -22,7 +22,6 @@ use super::leader::*;
 use super::lifecycle::*;
 use super::logs::*;
 use super::members::*;
-use super::old::*;
 use super::options::*;
 use super::peers::*;
 use super::seeded::*;
@@ -65,8 +64,8 @@ struct Host<'a> {
     text: Vec<u8>,
     other_text: Vec<u8>,
     data: Vec<u8>,
-    seeded: SeededOptions,
-    etcd: EtcdOptions,
+    seeded: MmnSeededOptions,
+    etcd: MmnEtcdOptions,
     rooms: u32,
     level: i32,
     /// Where the next room's number is written.
@@ -150,8 +149,8 @@ pub(crate) fn check(bytes: &[u8]) {
         text: Vec::new(),
         other_text: Vec::new(),
         data: Vec::new(),
-        seeded: SeededOptions::default(),
-        etcd: EtcdOptions::default(),
+        seeded: MmnSeededOptions::default(),
+        etcd: MmnEtcdOptions::default(),
         rooms: 0,
         level: 0,
         opened: 0,
@@ -194,8 +193,7 @@ pub(crate) fn check(bytes: &[u8]) {
     assert_eq!(IsNetworkInitialized(), 0);
     // SAFETY: no callback is passed.
     unsafe {
-        RegisterEventHandler(None, null_mut(), None);
-        RegisterLogCallback(MMN_LOG_OFF, None, null_mut(), None);
+        mmn_set_log(MMN_LOG_OFF, None, null_mut(), None);
     }
     assert_eq!(
         HELD.load(Ordering::SeqCst),
@@ -209,7 +207,7 @@ fn answered(name: &str, answer: Answer) {
         Answer::Code(code) => {
             assert_ne!(code, MMN_INTERNAL_ERROR, "{name}: {}", last_error());
             let count = code > 0
-                && (["PollEvents", "GenerateIdentityKey"].contains(&name)
+                && (["mmn_poll", "mmn_generate_identity_key"].contains(&name)
                     || name.starts_with("Get")
                     || COUNTS.contains(&name));
             assert!((-21..=0).contains(&code) || count, "{name} gave {code}");
@@ -253,7 +251,7 @@ extern "C" fn dropped(_: *mut c_void) {
     DROPPED.fetch_add(1, Ordering::SeqCst);
 }
 
-extern "C" fn on_event(_: *mut c_void, event: *const NetworkEvent) {
+extern "C" fn on_event(_: *mut c_void, event: *const MmnEvent) {
     // SAFETY: it is valid during the call.
     let event = unsafe { &*event };
     read(event.peer);
@@ -266,13 +264,9 @@ extern "C" fn on_event(_: *mut c_void, event: *const NetworkEvent) {
     assert_eq!(mmn_close(event.room), MMN_WOULD_DEADLOCK);
 }
 
-extern "C" fn on_log(_: *mut c_void, level: i32, message: *const c_char) {
+extern "C" fn on_log(_: *mut c_void, _room: u64, level: i32, message: *const c_char) {
     assert!((MMN_LOG_ERROR..=MMN_LOG_TRACE).contains(&level));
     read(message);
-}
-
-extern "C" fn on_room_log(user_data: *mut c_void, _room: u64, level: i32, message: *const c_char) {
-    on_log(user_data, level, message);
 }
 
 extern "C" fn on_receive(peer: *const c_char, data: *const u8, length: i32, msg_type: u16, _: u8) {
@@ -290,10 +284,6 @@ extern "C" fn on_leader_changed(leader: *const c_char) {
     if !leader.is_null() {
         read(leader);
     }
-}
-
-extern "C" fn on_leadership(is_leader: u8) {
-    assert!(is_leader <= 1);
 }
 
 extern "C" fn on_peer_status(peer: *const c_char, _: i32) {
@@ -420,8 +410,8 @@ impl Host<'_> {
         }
     }
 
-    fn handler(&mut self) -> EventCallback {
-        let handler: EventCallback = self.chance.flip().then_some(on_event);
+    fn handler(&mut self) -> MmnEventCallback {
+        let handler: MmnEventCallback = self.chance.flip().then_some(on_event);
         self.offers_handler = handler.is_some();
         handler
     }
@@ -432,17 +422,11 @@ impl Host<'_> {
     }
 
     /// A log callback. Counted where the library takes it: the call fails if its level is invalid.
-    fn logger(&mut self) -> LogCallback {
-        let logger: LogCallback = self.chance.flip().then_some(on_log);
+    fn logger(&mut self) -> MmnLogCallback {
+        let logger: MmnLogCallback = self.chance.flip().then_some(on_log);
         let taken = (MMN_LOG_OFF..=MMN_LOG_TRACE).contains(&self.level) && logger.is_some();
         HELD.fetch_add(u32::from(taken), Ordering::SeqCst);
         logger
-    }
-
-    /// As [`Host::logger`].
-    fn room_logger(&mut self) -> MmnLogCallback {
-        let logger = self.logger();
-        logger.is_some().then_some(on_room_log)
     }
 
     /// A room: open, closed, made up, or none.
@@ -465,14 +449,6 @@ impl Host<'_> {
             true => null_mut(),
             false => &raw mut self.opened,
         }
-    }
-
-    fn mmn_options_to_fill(&mut self) -> *mut MmnOptions {
-        self.struct_to_fill(2)
-    }
-
-    fn mmn_gossip_windows_to_fill(&mut self) -> *mut MmnGossipWindows {
-        self.struct_to_fill(1)
     }
 
     fn mmn_gossip_windows(&mut self) -> MmnGossipWindows {
@@ -509,35 +485,6 @@ impl Host<'_> {
         options
     }
 
-    fn mmn_options(&mut self) -> MmnOptions {
-        let mut options = flat(&self.network_options());
-        options.is_default = self.chance.below(2) as u32;
-        options.on_event = self.handler();
-        options.user_data = held();
-        options.drop_fn = Some(dropped);
-        match self.chance.below(16) {
-            0 => options.bind_port = self.number() as u32,
-            1 => options.handshake_timeout_ms = self.number() as u32,
-            2 => options.reserved = self.number() as u32,
-            3 => options.alive_threshold_ms = self.number() as u32,
-            4 => options.reconnect_max_retries = self.number() as u32,
-            _ => {}
-        }
-        options
-    }
-
-    fn network_options_to_fill(&mut self) -> *mut NetworkOptions {
-        self.struct_to_fill(2)
-    }
-
-    fn seeded_options_to_fill(&mut self) -> *mut SeededOptions {
-        self.struct_to_fill(1)
-    }
-
-    fn etcd_options_to_fill(&mut self) -> *mut EtcdOptions {
-        self.struct_to_fill(1)
-    }
-
     /// A buffer for bytes; the next argument is [`Host::length`].
     fn u8_to_fill(&mut self) -> *mut u8 {
         self.data();
@@ -553,17 +500,9 @@ impl Host<'_> {
         }
     }
 
-    fn peer_stats_to_fill(&mut self) -> *mut PeerStats {
-        self.struct_to_fill(1)
-    }
-
-    fn room_stats_to_fill(&mut self) -> *mut RoomStats {
-        self.struct_to_fill(1)
-    }
-
-    /// A struct of some size, a multiple of `unit` up to 255 of them, or NULL.
-    fn struct_to_fill<T>(&mut self, unit: u32) -> *mut T {
-        let size = u32::from(self.chance.byte()) * unit;
+    /// A struct of up to 510 bytes, or NULL.
+    fn struct_to_fill<T>(&mut self) -> *mut T {
+        let size = u32::from(self.chance.byte()) * 2;
         self.data = vec![0; (size as usize).max(4)];
         self.data[..4].copy_from_slice(&size.to_ne_bytes());
         match self.chance.one_in(8) {
@@ -597,15 +536,15 @@ impl Host<'_> {
 
     /// Settings of the seeded strategy. Rooms without a state directory refuse them, so that no
     /// call writes a file.
-    fn seeded_options(&mut self) -> *const SeededOptions {
-        self.seeded = SeededOptions {
+    fn seeded_options(&mut self) -> *const MmnSeededOptions {
+        self.seeded = MmnSeededOptions {
             is_seed: self.number() as u32,
             seeds: match self.chance.below(3) {
                 0 => null(),
                 1 => c"127.0.0.1:9\n[::1]:9".as_ptr(),
                 _ => c"unknown".as_ptr(),
             },
-            ..SeededOptions::default()
+            ..MmnSeededOptions::default()
         };
         match self.chance.below(8) {
             0 => self.seeded.struct_size = self.number() as u32 % 4,
@@ -620,37 +559,16 @@ impl Host<'_> {
         &raw const self.seeded
     }
 
-    /// Options of a send, mostly valid, and of any size that is not too small.
-    fn send_options(&mut self) -> SendOptions {
-        let mut options = SendOptions {
-            delivery: self.chance.byte() % 4,
-            channel: self.chance.byte(),
-            priority: self.chance.byte() % 4,
-            ..SendOptions::default()
-        };
-        match self.chance.below(8) {
-            0 => options.struct_size = self.number() as u32,
-            1 => options.delivery = self.chance.byte(),
-            2 => options.priority = self.chance.byte(),
-            3 => options.flags = self.chance.byte() % 3,
-            4 => options.ttl_ms = self.number() as u32,
-            5 => options.reserved = self.number() as u32,
-            6 => options.key = self.chance.u64(),
-            _ => {}
-        }
-        options
-    }
-
     /// Settings of the etcd strategy, whose endpoints have no server.
-    fn etcd_options(&mut self) -> *const EtcdOptions {
-        self.etcd = EtcdOptions {
+    fn etcd_options(&mut self) -> *const MmnEtcdOptions {
+        self.etcd = MmnEtcdOptions {
             endpoints: match self.chance.below(3) {
                 0 => null(),
                 1 => c"http://127.0.0.1:9\nhttp://[::1]:9".as_ptr(),
                 _ => c"unknown".as_ptr(),
             },
             prefix: c"rooms/here".as_ptr(),
-            ..EtcdOptions::default()
+            ..MmnEtcdOptions::default()
         };
         match self.chance.below(8) {
             0 => self.etcd.struct_size = self.number() as u32 % 4,
@@ -665,17 +583,20 @@ impl Host<'_> {
         &raw const self.etcd
     }
 
-    fn network_options(&mut self) -> NetworkOptions {
-        let mut options = NetworkOptions {
-            config: self.network_config_ffi(),
-            dispatch_mode: self.chance.byte() % 3,
+    fn mmn_options(&mut self) -> MmnOptions {
+        let mut options = MmnOptions {
+            is_default: self.chance.below(2) as u32,
+            on_event: self.handler(),
+            user_data: held(),
+            drop_fn: Some(dropped),
+            dispatch_mode: u32::from(self.chance.byte() % 3),
             discovery_mode: MMN_DISCOVERY_OFF,
-            host_mode: self.chance.byte() % 4,
+            host_mode: u32::from(self.chance.byte() % 4),
             strategy: u32::from(self.chance.byte() % 5),
-            eligible: self.chance.byte(),
-            ..NetworkOptions::default()
+            eligible: self.chance.byte().into(),
+            ..self.limits()
         };
-        match self.chance.below(10) {
+        match self.chance.below(16) {
             0 => options.struct_size = self.number() as u32 % 4,
             1 => options.member_hold_ms = self.number() as u32,
             2 => options.queue_bytes = self.number() as u32,
@@ -692,6 +613,11 @@ impl Host<'_> {
                 options.strategy = MMN_STRATEGY_ETCD;
                 options.etcd = self.etcd_options();
             }
+            9 => options.bind_port = self.number() as u32,
+            10 => options.handshake_timeout_ms = self.number() as u32,
+            11 => options.hold_messages = self.chance.byte().into(),
+            12 => options.alive_threshold_ms = self.number() as u32,
+            13 => options.reconnect_max_retries = self.number() as u32,
             _ => {
                 // The call still reads the names.
                 if let Some(text) = self.any_text() {
@@ -699,6 +625,30 @@ impl Host<'_> {
                     options.bind_address = self.data.as_ptr().cast();
                 }
             }
+        }
+        options
+    }
+
+    /// Options whose limits and times are mostly valid. One room in three announces itself, which takes another thread,
+    /// and time.
+    fn limits(&mut self) -> MmnOptions {
+        let mut options = MmnOptions {
+            mdns_port: if self.chance.one_in(3) { 15353 } else { 0 },
+            ..MmnOptions::default()
+        };
+        match self.chance.below(8) {
+            0 => options.max_connections = self.chance.byte().into(),
+            1 => options.send_queue_capacity = self.chance.byte().into(),
+            2 => options.incoming_queue_capacity = self.chance.byte().into(),
+            3 => options.heartbeat_interval_ms = self.chance.byte().into(),
+            4 => {
+                options.heartbeat_interval_ms = 1;
+                options.election_timeout_min_ms = 2;
+                options.election_timeout_max_ms = 3;
+            }
+            5 => options.handshake_timeout_ms = self.chance.byte().into(),
+            6 => options.max_message_size = self.number() as u32,
+            _ => options.compression_threshold = self.number() as u32,
         }
         options
     }

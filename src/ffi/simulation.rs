@@ -17,7 +17,6 @@ use crate::simulated::SimulatedNetwork;
 /// At most 8192 packets wait; further ones are lost. Takes effect at once and waits for nothing.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED; after an error nothing has changed.
-/// Since ABI version 9.
 #[unsafe(no_mangle)]
 pub extern "C" fn mmn_simulate_network(
     room: MmnRoom,

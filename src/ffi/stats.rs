@@ -15,21 +15,21 @@ use crate::error::SendError;
 use crate::room::{PeerMeter, Room};
 use crate::snapshot::PeerView;
 
-/// PeerStats.path: on a link of its own.
+/// MmnPeerStats.path: on a link of its own.
 pub const MMN_PATH_DIRECT: u32 = 0;
-/// PeerStats.path: through the leader, encrypted from end to end. The round trip is that of both
+/// MmnPeerStats.path: through the leader, encrypted from end to end. The round trip is that of both
 /// ways.
 pub const MMN_PATH_THROUGH_LEADER: u32 = 1;
 
 /// Statistics of a peer, from mmn_peer_stats. Counts of bytes, packets and messages start at 0 when
 /// the peer joins, and continue when a lost link comes back.
 ///
-/// Later versions only append fields. The caller sets `struct_size` to its own sizeof(PeerStats),
+/// Later versions only append fields. The caller sets `struct_size` to its own sizeof(MmnPeerStats),
 /// and the library writes no more than that many bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PeerStats {
-    /// Set by the caller: sizeof(PeerStats) as it was compiled, at least 8. mmn_peer_stats does not
+pub struct MmnPeerStats {
+    /// Set by the caller: sizeof(MmnPeerStats) as it was compiled, at least 8. mmn_peer_stats does not
     /// change it.
     pub struct_size: u32,
     /// Smoothed round-trip time in microseconds (RFC 6298, from heartbeats). 0 before the first
@@ -62,21 +62,20 @@ pub struct PeerStats {
     pub path_mtu: u32,
     /// Number of times that the link was lost and came back.
     pub reconnects: u32,
-    /// Path of the messages to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI
-    /// version 10.
+    /// Path of the messages to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER.
     pub path: u32,
-    /// 0. Since ABI version 10.
+    /// 0.
     pub reserved: u32,
     /// Time for which the peer's host had taken no events when the peer sent its newest heartbeat,
     /// in milliseconds: in poll mode the time since its last mmn_poll, else the time for which
-    /// its running callback had been running. 0 while the link is lost. Since ABI version 11.
+    /// its running callback had been running. 0 while the link is lost.
     pub host_silent_ms: u32,
-    /// 0. Since ABI version 11.
+    /// 0.
     pub reserved2: u32,
 }
 
 /// Smallest struct that can hold a result: the size and the first figure.
-const MIN_STRUCT_SIZE: usize = offset_of!(PeerStats, jitter_us);
+const MIN_STRUCT_SIZE: usize = offset_of!(MmnPeerStats, jitter_us);
 
 /// Writes statistics of the link and the queue to a peer to `stats`, whose `struct_size` the caller
 /// has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits
@@ -92,14 +91,14 @@ const MIN_STRUCT_SIZE: usize = offset_of!(PeerStats, jitter_us);
 pub unsafe extern "C" fn mmn_peer_stats(
     room: MmnRoom,
     peer_id: *const c_char,
-    stats: *mut PeerStats,
+    stats: *mut MmnPeerStats,
 ) -> i32 {
     command("mmn_peer_stats", || {
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
         if stats.is_null() {
             return Err(Failure::invalid(
-                "stats is NULL; give a PeerStats whose struct_size is set".to_owned(),
+                "stats is NULL; give a struct whose struct_size is set".to_owned(),
             ));
         }
         // SAFETY: not NULL, so the caller guarantees four bytes; hosts may not align it.
@@ -107,15 +106,15 @@ pub unsafe extern "C" fn mmn_peer_stats(
         let size = usize::try_from(struct_size).unwrap_or(usize::MAX);
         if size < MIN_STRUCT_SIZE {
             return Err(Failure::invalid(format!(
-                "struct_size {struct_size} is below {MIN_STRUCT_SIZE}; set it to sizeof(PeerStats)"
+                "struct_size {struct_size} is below {MIN_STRUCT_SIZE}; set it to sizeof(MmnPeerStats)"
             )));
         }
-        let figures = PeerStats {
+        let figures = MmnPeerStats {
             struct_size,
             ..figures(&*opened(room)?, peer)?
         };
-        let size = size.min(size_of::<PeerStats>());
-        // SAFETY: the caller guarantees `struct_size` bytes, and PeerStats has at least `size` bytes and no padding.
+        let size = size.min(size_of::<MmnPeerStats>());
+        // SAFETY: the caller guarantees `struct_size` bytes, and MmnPeerStats has at least `size` bytes and no padding.
         unsafe {
             std::ptr::copy_nonoverlapping((&raw const figures).cast::<u8>(), stats.cast(), size);
         }
@@ -123,14 +122,14 @@ pub unsafe extern "C" fn mmn_peer_stats(
     })
 }
 
-/// Statistics of the room at this member, from mmn_room_stats. Since ABI version 11.
+/// Statistics of the room at this member, from mmn_room_stats.
 ///
-/// Later versions only append fields. The caller sets `struct_size` to its own sizeof(RoomStats),
+/// Later versions only append fields. The caller sets `struct_size` to its own sizeof(MmnRoomStats),
 /// and the library writes no more than that many bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RoomStats {
-    /// Set by the caller: sizeof(RoomStats) as it was compiled, at least 16. mmn_room_stats does
+pub struct MmnRoomStats {
+    /// Set by the caller: sizeof(MmnRoomStats) as it was compiled, at least 16. mmn_room_stats does
     /// not change it.
     pub struct_size: u32,
     /// Members of the room without a link to this member, because one of both has reached its
@@ -142,8 +141,8 @@ pub struct RoomStats {
     pub missed_broadcasts: u64,
 }
 
-impl Growing for RoomStats {
-    const NAME: &'static str = "RoomStats";
+impl Growing for MmnRoomStats {
+    const NAME: &'static str = "MmnRoomStats";
     const EARLIER: &'static [usize] = &[];
 }
 
@@ -157,12 +156,12 @@ impl Growing for RoomStats {
 /// `stats` is NULL, or points to struct_size writable bytes, the first four of which are
 /// struct_size.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mmn_room_stats(room: MmnRoom, stats: *mut RoomStats) -> i32 {
+pub unsafe extern "C" fn mmn_room_stats(room: MmnRoom, stats: *mut MmnRoomStats) -> i32 {
     command("mmn_room_stats", || {
         // SAFETY: the caller's promise, passed on.
         unsafe { growing::struct_size("stats", stats) }?;
         let room = opened(room)?;
-        let figures = |struct_size| RoomStats {
+        let figures = |struct_size| MmnRoomStats {
             struct_size,
             unlinked_peers: short(room.snapshot().unlinked),
             missed_broadcasts: room.missed_broadcasts(),
@@ -172,16 +171,16 @@ pub unsafe extern "C" fn mmn_room_stats(room: MmnRoom, stats: *mut RoomStats) ->
     })
 }
 
-fn figures(room: &Room, peer: PeerId) -> Result<PeerStats, SendError> {
+fn figures(room: &Room, peer: PeerId) -> Result<MmnPeerStats, SendError> {
     let snapshot = room.snapshot();
     let view = snapshot.peer(peer.as_str());
     match room.peer_meter(&peer) {
-        Some(meter) => Ok(PeerStats::new(view, &meter)),
+        Some(meter) => Ok(MmnPeerStats::new(view, &meter)),
         None => Err(SendError::PeerNotFound { id: peer }),
     }
 }
 
-impl PeerStats {
+impl MmnPeerStats {
     fn new(view: Option<&PeerView>, meter: &PeerMeter) -> Self {
         let loss = meter
             .packets_lost
@@ -231,12 +230,12 @@ mod tests {
 
     #[test]
     fn the_struct_has_no_padding() {
-        assert_eq!(size_of::<PeerStats>(), 96);
-        assert_eq!(offset_of!(PeerStats, bytes_sent), 16);
-        assert_eq!(offset_of!(PeerStats, queue_bytes), 56);
-        assert_eq!(offset_of!(PeerStats, reconnects), 76);
-        assert_eq!(offset_of!(PeerStats, path), 80);
-        assert_eq!(offset_of!(PeerStats, host_silent_ms), 88);
+        assert_eq!(size_of::<MmnPeerStats>(), 96);
+        assert_eq!(offset_of!(MmnPeerStats, bytes_sent), 16);
+        assert_eq!(offset_of!(MmnPeerStats, queue_bytes), 56);
+        assert_eq!(offset_of!(MmnPeerStats, reconnects), 76);
+        assert_eq!(offset_of!(MmnPeerStats, path), 80);
+        assert_eq!(offset_of!(MmnPeerStats, host_silent_ms), 88);
         assert_eq!(MIN_STRUCT_SIZE, 8);
     }
 
@@ -248,9 +247,9 @@ mod tests {
             queue_age: Some(Duration::from_micros(2999)),
             ..PeerMeter::default()
         };
-        let stats = PeerStats::new(None, &meter);
+        let stats = MmnPeerStats::new(None, &meter);
         assert_eq!((stats.loss_ppm, stats.queue_age_ms), (2500, 2));
-        let stats = PeerStats::new(None, &PeerMeter::default());
+        let stats = MmnPeerStats::new(None, &PeerMeter::default());
         assert_eq!((stats.loss_ppm, stats.rtt_us), (0, 0));
     }
 }

@@ -1,9 +1,11 @@
-//! Strings that the library returns: one slot per thread. The next string overwrites it.
+//! Strings and bytes for C: the string that a function returns, one slot per thread, and the arguments of callbacks.
 
 use std::cell::RefCell;
 use std::ffi::c_char;
 use std::fmt::Display;
 use std::io::Write as _;
+
+use crate::core::id::{MAX_PEER_ID_BYTES, PeerId};
 
 thread_local! {
     static SLOT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -25,6 +27,30 @@ pub(super) fn hand_out(text: impl Display) -> *const c_char {
         slot.as_ptr().cast()
     })
     .unwrap_or(std::ptr::null())
+}
+
+/// The address of `data`: C asks for a valid pointer even where it copies nothing.
+pub(super) fn data_pointer(data: &[u8]) -> *const u8 {
+    match data {
+        [] => c"".as_ptr().cast(),
+        bytes => bytes.as_ptr(),
+    }
+}
+
+/// A peer id with the NUL that C needs, without an allocation for every message.
+pub(super) struct IdText([u8; MAX_PEER_ID_BYTES + 1]);
+
+impl IdText {
+    pub(super) fn new(id: &PeerId) -> Self {
+        let mut text = [0; MAX_PEER_ID_BYTES + 1];
+        let id = id.as_str().as_bytes();
+        text[..id.len()].copy_from_slice(id);
+        Self(text)
+    }
+
+    pub(super) fn as_ptr(&self) -> *const c_char {
+        self.0.as_ptr().cast()
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::callbacks::DropCallback;
+use super::events::MmnDropCallback;
 use crate::dispatch::as_callback;
 use crate::fork;
 
@@ -11,7 +11,7 @@ use crate::fork;
 /// library owns it by then, except in a forked child, where it belongs to the parent.
 pub(super) struct UserData {
     pointer: *mut c_void,
-    drop_fn: DropCallback,
+    drop_fn: MmnDropCallback,
     generation: u64,
     is_owned: AtomicBool,
 }
@@ -24,14 +24,14 @@ unsafe impl Sync for UserData {}
 
 impl UserData {
     /// A pointer that the library owns.
-    pub(super) fn new(pointer: *mut c_void, drop_fn: DropCallback) -> Self {
+    pub(super) fn new(pointer: *mut c_void, drop_fn: MmnDropCallback) -> Self {
         let user_data = Self::borrowed(pointer, drop_fn);
         user_data.own();
         user_data
     }
 
     /// A pointer that stays the host's if the call fails.
-    pub(super) fn borrowed(pointer: *mut c_void, drop_fn: DropCallback) -> Self {
+    pub(super) fn borrowed(pointer: *mut c_void, drop_fn: MmnDropCallback) -> Self {
         Self {
             pointer,
             drop_fn,

@@ -4,18 +4,18 @@ use std::ffi::c_char;
 
 use super::guard::guard;
 
-/// The ABI version of this header. It rises when functions, codes or fields are added. Nothing is
-/// ever removed or changed, except extended functions before version 1.0 of the library.
-pub const MMN_ABI_VERSION: u32 = 11;
+/// The ABI version of this header. It rises when functions, codes or fields are added; nothing
+/// is ever removed or changed. Library 0.2.0 began at 100.
+pub const MMN_ABI_VERSION: u32 = 100;
 
 /// The ABI version of the loaded library. A host works with every library whose ABI version is at
-/// least the MMN_ABI_VERSION that the host was compiled with. Works before initialization.
+/// least the MMN_ABI_VERSION that the host was compiled with. Works without a room.
 #[unsafe(no_mangle)]
 pub extern "C" fn mmn_abi_version() -> u32 {
     guard("mmn_abi_version", || MMN_ABI_VERSION)
 }
 
-/// The version of the loaded library, as "major.minor.patch". Works before initialization.
+/// The version of the loaded library, as "major.minor.patch". Works without a room.
 ///
 /// The string is constant. It stays valid for as long as the library is loaded, and does not
 /// invalidate the strings of other calls.

@@ -85,7 +85,7 @@ pub enum Event {
         /// Version of the cluster.
         version: u64,
     },
-    /// Result of an `AcquireLock` or `TryLock`.
+    /// Result of an `mmn_acquire_lock` or `mmn_try_lock`.
     LockResult {
         /// Number of the call.
         request: u64,

@@ -266,7 +266,7 @@ pub enum NoPlace {
     },
     /// The room has as many members as the leader allows.
     #[error(
-        "the room is limited to {limit} players beside each (SetMaxPeers, or the option max_peers), lost players included; try again when one has left, or ask the leader's host to raise the limit"
+        "the room is limited to {limit} players beside each (max_peers), lost players included; try again when one has left, or ask the leader's host to raise the limit"
     )]
     Members {
         /// Maximum peers per member.
@@ -290,7 +290,7 @@ impl NoPlace {
 pub enum Undecided {
     /// The leader's host decides about join requests and did not answer.
     #[error(
-        "the leader's host did not answer the join request in time (AcceptJoin, RejectJoin); ask its player, and try again"
+        "the leader's host did not answer the join request in time; ask its player, and try again"
     )]
     Host,
     /// The leader's host decides about join requests and has taken no events since this one.

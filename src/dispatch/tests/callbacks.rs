@@ -310,83 +310,20 @@ fn nothing_is_kept_of_a_peer_that_is_gone() {
 fn leadership_is_reported_alternately_after_each_change_of_the_leader() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
-    dispatch.register::<Leadership>(Some(leadership(&sender, "")));
     dispatch.register::<LeaderChanged>(Some(leader(&sender, "")));
     dispatch.register_event_handler(Some(events(&sender, "")));
     drain(&dispatch.shared);
     for (name, expected) in [
         ("b", vec!["leader b", "leader >b"]),
-        (
-            "me",
-            vec!["leader me", "leads true", "leader b>me", "gained 0"],
-        ),
+        ("me", vec!["leader me", "leader b>me", "gained 0"]),
         ("me", vec![]),
-        ("", vec!["leader ", "leads false", "leader me>", "lost to "]),
-        (
-            "me",
-            vec!["leader me", "leads true", "leader >me", "gained 0"],
-        ),
-        (
-            "c",
-            vec!["leader c", "leads false", "leader me>c", "lost to c"],
-        ),
+        ("", vec!["leader ", "leader me>", "lost to "]),
+        ("me", vec!["leader me", "leader >me", "gained 0"]),
+        ("c", vec!["leader c", "leader me>c", "lost to c"]),
         ("", vec!["leader ", "leader c>"]),
     ] {
         dispatch.push(led_by(name));
         drain(&dispatch.shared);
         assert_eq!(seen.try_iter().collect::<Vec<_>>(), expected, "{name:?}");
     }
-}
-
-#[test]
-fn a_leadership_that_ended_before_its_event_is_not_reported() {
-    let dispatch = manual(wide());
-    let (sender, seen) = channel();
-    dispatch.register::<Leadership>(Some(leadership(&sender, "")));
-    drain(&dispatch.shared);
-    for name in ["me", "b", "me", ""] {
-        dispatch.push(led_by(name));
-    }
-    drain(&dispatch.shared);
-    assert_eq!(seen.try_iter().count(), 0);
-    // A message between the two keeps them apart.
-    dispatch.push(led_by("me"));
-    dispatch.register::<Receive>(Some(receive(&sender, "")));
-    dispatch.try_push_message(message(1, 4)).expect("room");
-    dispatch.push(led_by("b"));
-    drain(&dispatch.shared);
-    let reported: Vec<_> = seen.try_iter().collect();
-    assert_eq!(reported, ["leads true", "message 1", "leads false"]);
-}
-
-#[test]
-fn a_new_leadership_handler_receives_the_present_if_this_node_leads() {
-    let dispatch = manual(wide());
-    let (sender, seen) = channel();
-    let events_for = |name: &'static str, change: Option<&str>| {
-        if let Some(change) = change {
-            dispatch.push(led_by(change));
-        }
-        dispatch.register::<Leadership>(Some(leadership(&sender, name)));
-        drain(&dispatch.shared);
-        seen.try_iter().collect::<Vec<_>>()
-    };
-    assert_eq!(events_for("a ", None), Vec::<String>::new());
-    assert_eq!(events_for("b ", Some("me")), ["b leads true"]);
-    assert_eq!(events_for("c ", None), ["c leads true"]);
-    // The loss fell between the two.
-    assert_eq!(events_for("d ", Some("x")), ["d leads false"]);
-    assert_eq!(events_for("e ", None), Vec::<String>::new());
-    dispatch.push(led_by("me"));
-    dispatch.register::<Leadership>(None);
-    drain(&dispatch.shared);
-    dispatch.push(led_by("x"));
-    drain(&dispatch.shared);
-    dispatch.register::<Leadership>(Some(leadership(&sender, "f ")));
-    drain(&dispatch.shared);
-    assert_eq!(
-        seen.try_iter().count(),
-        0,
-        "no handler was notified of a leadership"
-    );
 }

@@ -370,3 +370,60 @@ fn slow_peers_and_dropped_data_are_reported_once_and_not_after_left() {
     assert!(matches!(events[3], Event::Left(_)));
     assert!(matches!(events[4], Event::RoomEnded { .. }));
 }
+
+#[test]
+fn messages_wait_for_the_host_to_take_them_although_it_has_an_event_handler() {
+    let dispatch = started(limits(3, 100, FOREVER));
+    dispatch.hold_messages();
+    let (sender, seen) = channel();
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    dispatch.try_push_message(message(0, 4)).expect("room");
+    dispatch.push_datagram(message(9, 4), None);
+    dispatch.push(Event::Joined(peer("a")));
+    assert_eq!(next(&seen), "joined a");
+    assert_eq!(dispatch.queued_messages(), (1, 4));
+    // A new handler, as long as none takes messages, changes nothing.
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    assert_eq!(next(&seen), "joined a");
+    runtime().block_on(async {
+        let push = dispatch.push_message(message(1, 4));
+        let take = async {
+            tokio::task::yield_now().await;
+            dispatch.take_messages();
+        };
+        tokio::join!(push, take);
+    });
+    assert_eq!([next(&seen), next(&seen)], ["message 0", "message 1"]);
+    dispatch.take_messages();
+    dispatch.try_push_message(message(2, 4)).expect("room");
+    assert_eq!(next(&seen), "message 2");
+    // The datagram, which does not wait.
+    assert_eq!(dispatch.discarded_messages(), 1);
+}
+
+#[test]
+fn messages_that_nothing_takes_are_discarded_after_the_hold() {
+    let dispatch = started(limits(3, 100, Duration::ZERO));
+    dispatch.hold_messages();
+    let (sender, seen) = channel();
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    dispatch.try_push_message(message(0, 4)).expect("discarded");
+    assert_eq!(dispatch.discarded_messages(), 1);
+    dispatch.take_messages();
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    assert_eq!(next(&seen), "message 1");
+}
+
+#[test]
+fn a_receive_handler_takes_messages_that_the_event_handler_waits_for() {
+    let dispatch = started(wide());
+    dispatch.hold_messages();
+    let (sender, seen) = channel();
+    dispatch.register_event_handler(Some(events(&sender, "event ")));
+    dispatch.register::<Receive>(Some(receive(&sender, "")));
+    dispatch.try_push_message(message(0, 4)).expect("room");
+    assert_eq!(next(&seen), "message 0");
+    dispatch.take_messages();
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    assert_eq!([next(&seen), next(&seen)], ["message 1", "event message 1"]);
+}

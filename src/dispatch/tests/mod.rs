@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::kind::{ConnectionResult, LeaderChanged, Leadership, PeerStatus, Receive, Reconnect};
+use super::kind::{ConnectionResult, LeaderChanged, PeerStatus, Receive, Reconnect};
 use super::*;
 use crate::core::election::AssignOutcome;
 
@@ -113,14 +113,6 @@ fn leader(sender: &Sender<String>, name: &'static str) -> Handler<LeaderChanged>
     Arc::new(move |leader| {
         let leader = leader.map_or("", PeerId::as_str);
         let _ = sender.send(format!("{name}leader {leader}"));
-    })
-}
-
-/// Whether this node leads, as text.
-fn leadership(sender: &Sender<String>, name: &'static str) -> Handler<Leadership> {
-    let sender = sender.clone();
-    Arc::new(move |leads| {
-        let _ = sender.send(format!("{name}leads {leads}"));
     })
 }
 

@@ -63,11 +63,10 @@ fn events_without_a_handler_do_not_count_and_each_part_of_the_present_does() {
 }
 
 #[test]
-fn an_event_that_leads_to_four_calls_counts_once() {
+fn an_event_that_leads_to_three_calls_counts_once() {
     let dispatch = polled();
     let (sender, seen) = channel();
     dispatch.register::<LeaderChanged>(Some(leader(&sender, "")));
-    dispatch.register::<Leadership>(Some(leadership(&sender, "")));
     dispatch.register::<PeerStatus>(Some(status(&sender, "")));
     dispatch.register_event_handler(Some(events(&sender, "")));
     assert_eq!(dispatch.poll(10), Ok(0));
@@ -76,7 +75,7 @@ fn an_event_that_leads_to_four_calls_counts_once() {
     assert_eq!(dispatch.poll(1), Ok(1));
     assert_eq!(
         seen.try_iter().collect::<Vec<_>>(),
-        ["leader me", "leads true", "leader >me", "gained 0"]
+        ["leader me", "leader >me", "gained 0"]
     );
     assert_eq!(dispatch.poll(10), Ok(1));
 }

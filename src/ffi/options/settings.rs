@@ -18,11 +18,11 @@ use crate::core::election::seeded::{SeededRules, Seeding};
 use crate::core::quorum::{Quorum, Roster, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy, Topology};
 use crate::ffi::arguments::{bytes as bytes_argument, text};
-use crate::ffi::config::bytes;
-use crate::ffi::etcd::EtcdOptions;
+use crate::ffi::etcd::MmnEtcdOptions;
 use crate::ffi::failure::Failure;
+use crate::ffi::growing::bytes;
 use crate::ffi::growing::read;
-use crate::ffi::seeded::SeededOptions;
+use crate::ffi::seeded::MmnSeededOptions;
 use crate::ffi::values::*;
 use crate::quoted::Quoted;
 
@@ -41,15 +41,15 @@ pub(in crate::ffi) struct Pointed {
     pub(super) etcd: Option<Etcd>,
 }
 
-/// A [`SeededOptions`], with the target of its pointer.
+/// A [`MmnSeededOptions`], with the target of its pointer.
 pub(super) struct Seeded {
-    pub(super) options: SeededOptions,
+    pub(super) options: MmnSeededOptions,
     pub(super) seeds: String,
 }
 
-/// An [`EtcdOptions`], with the targets of its pointers.
+/// An [`MmnEtcdOptions`], with the targets of its pointers.
 pub(super) struct Etcd {
-    pub(super) options: EtcdOptions,
+    pub(super) options: MmnEtcdOptions,
     pub(super) endpoints: String,
     pub(super) prefix: String,
     pub(super) address: Option<String>,
@@ -124,7 +124,7 @@ impl Pointed {
 
 /// # Safety
 /// `pointer` points to struct_size readable bytes, and its own pointer is NULL or ends with a NUL.
-unsafe fn seeded(pointer: *const SeededOptions) -> Result<Seeded, Failure> {
+unsafe fn seeded(pointer: *const MmnSeededOptions) -> Result<Seeded, Failure> {
     // SAFETY: the caller's promise, passed on.
     let options = unsafe { read("seeded", pointer) }?;
     // SAFETY: as above.
@@ -134,7 +134,7 @@ unsafe fn seeded(pointer: *const SeededOptions) -> Result<Seeded, Failure> {
 
 /// # Safety
 /// `pointer` points to struct_size readable bytes, and its own pointers are NULL or end with a NUL.
-unsafe fn etcd(pointer: *const EtcdOptions) -> Result<Etcd, Failure> {
+unsafe fn etcd(pointer: *const MmnEtcdOptions) -> Result<Etcd, Failure> {
     // SAFETY: the caller's promise, passed on, here and below.
     let options = unsafe { read("etcd", pointer) }?;
     // SAFETY: as above.
@@ -217,9 +217,9 @@ pub(in crate::ffi) fn config(
         "discovery_mode",
         options.discovery_mode,
         &[
-            (MMN_DISCOVERY_OFF.into(), DiscoveryMode::Off),
-            (MMN_DISCOVERY_REPORT.into(), DiscoveryMode::Report),
-            (MMN_DISCOVERY_CONNECT.into(), DiscoveryMode::Connect),
+            (MMN_DISCOVERY_OFF, DiscoveryMode::Off),
+            (MMN_DISCOVERY_REPORT, DiscoveryMode::Report),
+            (MMN_DISCOVERY_CONNECT, DiscoveryMode::Connect),
         ],
         "0 (off), 1 (report) and 2 (connect)",
     )?;
@@ -232,8 +232,8 @@ pub(in crate::ffi) fn config(
         "dispatch_mode",
         options.dispatch_mode,
         &[
-            (MMN_DISPATCH_THREAD.into(), DispatchMode::Thread),
-            (MMN_DISPATCH_POLL.into(), DispatchMode::Poll),
+            (MMN_DISPATCH_THREAD, DispatchMode::Thread),
+            (MMN_DISPATCH_POLL, DispatchMode::Poll),
         ],
         "0 (thread) and 1 (poll)",
     )?;
@@ -241,8 +241,8 @@ pub(in crate::ffi) fn config(
         "merge_policy",
         options.merge_policy,
         &[
-            (MMN_MERGE_LARGEST_SIDE.into(), MergePolicy::LargestSide),
-            (MMN_MERGE_HIGHEST_TERM.into(), MergePolicy::HighestTerm),
+            (MMN_MERGE_LARGEST_SIDE, MergePolicy::LargestSide),
+            (MMN_MERGE_HIGHEST_TERM, MergePolicy::HighestTerm),
         ],
         "0 (largest side) and 1 (highest term)",
     )?;
@@ -250,8 +250,8 @@ pub(in crate::ffi) fn config(
         "set_leader_authority",
         options.set_leader_authority,
         &[
-            (MMN_AUTHORITY_ANYONE.into(), Authority::Anyone),
-            (MMN_AUTHORITY_LEADER_ONLY.into(), Authority::LeaderOnly),
+            (MMN_AUTHORITY_ANYONE, Authority::Anyone),
+            (MMN_AUTHORITY_LEADER_ONLY, Authority::LeaderOnly),
         ],
         "0 (anyone) and 1 (leader only)",
     )?;
@@ -259,9 +259,9 @@ pub(in crate::ffi) fn config(
         "host_mode",
         options.host_mode,
         &[
-            (MMN_HOST_MODE_OFF.into(), HostMode::Off),
-            (MMN_HOST_MODE_HOST.into(), HostMode::Host),
-            (MMN_HOST_MODE_GUEST.into(), HostMode::Guest),
+            (MMN_HOST_MODE_OFF, HostMode::Off),
+            (MMN_HOST_MODE_HOST, HostMode::Host),
+            (MMN_HOST_MODE_GUEST, HostMode::Guest),
         ],
         "0 (off), 1 (host) and 2 (guest)",
     )?;
@@ -320,13 +320,6 @@ pub(in crate::ffi) fn config(
         options.quorum_voters,
         pointed.quorum_roster.as_deref(),
     )?;
-    if options.reserved != 0 {
-        return Err(ConfigError::NotAllowed {
-            field: "reserved",
-            value: options.reserved,
-            allowed: "0 alone",
-        });
-    }
     Config {
         discovery,
         bind_address: pointed.bind_address,
@@ -383,14 +376,14 @@ fn numbers(options: &MmnOptions) -> Result<Config, ConfigError> {
         "manual_override_recovery",
         options.manual_override_recovery,
         &[
-            (MMN_RECOVERY_HOLD.into(), ManualOverrideRecovery::Hold),
-            (
-                MMN_RECOVERY_AUTO_ELECT.into(),
-                ManualOverrideRecovery::AutoElect,
-            ),
+            (MMN_RECOVERY_HOLD, ManualOverrideRecovery::Hold),
+            (MMN_RECOVERY_AUTO_ELECT, ManualOverrideRecovery::AutoElect),
         ],
         "0 (hold) and 1 (elect)",
     )?;
+    if (options.heartbeat_interval_ms, options.max_connections) == (0, 0) {
+        return Err(ConfigError::Zeroed);
+    }
     let numbers = Config {
         reconnect_max: millis!(reconnect_max_ms),
         compression_threshold: bytes(options.compression_threshold),
@@ -406,6 +399,7 @@ fn numbers(options: &MmnOptions) -> Result<Config, ConfigError> {
         incoming_queue_capacity: short!(incoming_queue_capacity).into(),
         max_connections: short!(max_connections).into(),
         queue_bytes: bytes(options.queue_bytes),
+        hold_messages: options.hold_messages != 0,
         mdns_port: Some(short!(mdns_port)).filter(|port| *port != 0),
         bind_port: short!(bind_port),
         member_hold: millis!(member_hold_ms),

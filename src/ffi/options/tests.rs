@@ -62,9 +62,9 @@ fn seeded_pointed() -> Pointed {
     Pointed {
         state_directory: Some("state".into()),
         seeded: Some(Seeded {
-            options: SeededOptions {
+            options: MmnSeededOptions {
                 is_seed: 1,
-                ..SeededOptions::default()
+                ..MmnSeededOptions::default()
             },
             seeds: "  one.example.org:4433 \n\n[::1]:4433\r\n127.0.0.1:1".into(),
         }),
@@ -86,7 +86,7 @@ fn seeded_broken(change: impl FnOnce(&mut MmnOptions, &mut Pointed)) -> ConfigEr
     config(&options, pointed).expect_err("a broken rule")
 }
 
-/// The error after one invalid change of its `SeededOptions`.
+/// The error after one invalid change of its `MmnSeededOptions`.
 fn seeded_field_broken(change: impl FnOnce(&mut Seeded)) -> ConfigError {
     seeded_broken(|_, pointed| change(pointed.seeded.as_mut().expect("set")))
 }
@@ -97,7 +97,7 @@ fn the_struct_has_no_hidden_padding() {
     assert_eq!(numbers, 46 * size_of::<u32>());
     assert_eq!(std::mem::offset_of!(MmnOptions, on_event), 8);
     let last = size_of::<MmnOptions>() - size_of::<u32>();
-    assert_eq!(std::mem::offset_of!(MmnOptions, reserved), last);
+    assert_eq!(std::mem::offset_of!(MmnOptions, election_duration_ms), last);
 }
 
 #[test]
@@ -105,14 +105,14 @@ fn the_struct_of_the_seeded_strategy_has_none_either() {
     macro_rules! at {
         ($($field:ident: $offset:expr),* $(,)?) => {
             $(assert_eq!(
-                std::mem::offset_of!(SeededOptions, $field),
+                std::mem::offset_of!(MmnSeededOptions, $field),
                 $offset,
                 stringify!($field)
             );)*
         };
     }
     let rest = 8 + size_of::<usize>();
-    assert_eq!(size_of::<SeededOptions>(), rest + 24);
+    assert_eq!(size_of::<MmnSeededOptions>(), rest + 24);
     at!(
         struct_size: 0,
         is_seed: 4,
@@ -147,6 +147,16 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
             "member_hold_ms is 0; it must be at least 1",
         ),
         (
+            broken(|options| {
+                *options = MmnOptions {
+                    max_connections: 0,
+                    heartbeat_interval_ms: 0,
+                    ..MmnOptions::default()
+                };
+            }),
+            "the options are zero; fill them with the defaults first, then change what you need",
+        ),
+        (
             broken(|options| options.queue_bytes = 0),
             "queue_bytes is 0; it must be at least 1",
         ),
@@ -168,7 +178,7 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
         ),
         (
             broken(|options| {
-                options.host_mode = MMN_HOST_MODE_HOST.into();
+                options.host_mode = MMN_HOST_MODE_HOST;
                 options.eligible = 0;
             }),
             "eligible is 0, but host_mode 1 (host) makes this member the only one that leads; give eligible 1, or another host_mode",
@@ -230,18 +240,12 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
             "state_directory is NULL, but quorum_policy 1 (static) needs one; give an existing directory, where this member's votes survive a restart",
         ),
         (
-            static_broken("a", |options| {
-                options.host_mode = MMN_HOST_MODE_GUEST.into()
-            }),
+            static_broken("a", |options| options.host_mode = MMN_HOST_MODE_GUEST),
             "quorum_policy is 1 (static), but host_mode is 2, and a room with a fixed host holds no elections; give host_mode 0, or quorum_policy 0",
         ),
         (
             broken(|options| options.strategy_flags = MMN_GOSSIP_STRICT_LOWEST),
             "strategy_flags is 1, but strategy 0 (raft) has no flags; give 0, or another strategy",
-        ),
-        (
-            broken(|options| options.reserved = 7),
-            "reserved is 7; allowed are 0 alone",
         ),
         (
             gossip_broken(|options| options.strategy_flags = 2),
@@ -281,7 +285,7 @@ fn refuses_entry_and_yielding_without_meaning() {
             )
         };
         let hosted = broken(|options| {
-            (options.entry, options.host_mode) = (entry, MMN_HOST_MODE_GUEST.into());
+            (options.entry, options.host_mode) = (entry, MMN_HOST_MODE_GUEST);
         });
         assert_eq!(hosted.to_string(), with("a fixed host (host_mode)"));
         let seeded = seeded_broken(|options, _| options.entry = entry);
@@ -338,7 +342,7 @@ fn t1_each_wrong_field_of_the_seeded_strategy_has_its_sentence() {
     let sentences = [
         (
             seeded_broken(|_, pointed| pointed.seeded = None),
-            "seeded is NULL, but strategy 2 (seeded) needs it; give a SeededOptions with the addresses of the seeds",
+            "seeded is NULL, but strategy 2 (seeded) needs it; give its settings, with the addresses of the seeds",
         ),
         (
             seeded_broken(|options, _| options.strategy = MMN_STRATEGY_RAFT),
@@ -428,7 +432,7 @@ fn t1_each_wrong_field_of_the_seeded_strategy_has_its_sentence() {
             "state_directory is NULL, but strategy 2 (seeded) needs one; give an existing directory, where this member's votes survive a restart",
         ),
         (
-            seeded_broken(|options, _| options.host_mode = MMN_HOST_MODE_HOST.into()),
+            seeded_broken(|options, _| options.host_mode = MMN_HOST_MODE_HOST),
             "strategy is 2 (seeded), but host_mode is 1, and a room with a fixed host holds no elections; give host_mode 0, or another strategy",
         ),
         (
@@ -452,7 +456,7 @@ fn t1_each_wrong_field_of_the_seeded_strategy_has_its_sentence() {
 
 #[test]
 fn t1_a_pointer_of_the_seeded_strategy_that_leads_nowhere_is_named() {
-    let read = |seeded: *const SeededOptions| {
+    let read = |seeded: *const MmnSeededOptions| {
         let options = MmnOptions {
             seeded,
             ..seeded_options()
@@ -462,13 +466,13 @@ fn t1_a_pointer_of_the_seeded_strategy_that_leads_nowhere_is_named() {
             .err()
             .map(|failure| failure.sentence)
     };
-    let right = SeededOptions {
+    let right = MmnSeededOptions {
         seeds: c"h:1".as_ptr(),
-        ..SeededOptions::default()
+        ..MmnSeededOptions::default()
     };
     assert_eq!(read(&raw const right), None);
     assert_eq!(read(ptr::null()), None);
-    let sentence = |change: fn(&mut SeededOptions)| {
+    let sentence = |change: fn(&mut MmnSeededOptions)| {
         let mut wrong = right;
         change(&mut wrong);
         read(&raw const wrong).expect("refused")
@@ -480,11 +484,11 @@ fn t1_a_pointer_of_the_seeded_strategy_that_leads_nowhere_is_named() {
         not_text.starts_with("seeded.seeds is not UTF-8"),
         "{not_text}"
     );
-    let size = size_of::<SeededOptions>();
+    let size = size_of::<MmnSeededOptions>();
     assert_eq!(
         sentence(|seeded| seeded.struct_size -= 1),
         format!(
-            "seeded.struct_size is {}; set it to sizeof(SeededOptions), which is {size} or more",
+            "seeded.struct_size is {}; set it to sizeof(MmnSeededOptions), which is {size} or more",
             size - 1
         )
     );
@@ -501,7 +505,7 @@ fn discovery_needs_a_port_only_where_it_is_on() {
         ..MmnOptions::default()
     };
     assert!(config(&options, nothing()).is_ok());
-    options.discovery_mode = MMN_DISCOVERY_REPORT.into();
+    options.discovery_mode = MMN_DISCOVERY_REPORT;
     let error = config(&options, nothing()).expect_err("no port");
     assert!(error.to_string().contains("but discovery_mode is 1"));
 }
@@ -528,10 +532,10 @@ fn every_field_arrives() {
         priority: -4,
         max_peers: 6,
         bind_port: 4433,
-        discovery_mode: MMN_DISCOVERY_CONNECT.into(),
-        dispatch_mode: MMN_DISPATCH_POLL.into(),
-        merge_policy: MMN_MERGE_HIGHEST_TERM.into(),
-        set_leader_authority: MMN_AUTHORITY_LEADER_ONLY.into(),
+        discovery_mode: MMN_DISCOVERY_CONNECT,
+        dispatch_mode: MMN_DISPATCH_POLL,
+        merge_policy: MMN_MERGE_HIGHEST_TERM,
+        set_leader_authority: MMN_AUTHORITY_LEADER_ONLY,
         eligible: 0,
         quorum_policy: MMN_QUORUM_STATIC,
         quorum_voters: 3,
@@ -619,7 +623,7 @@ fn every_field_arrives() {
     }
     // A fixed host excludes a static quorum.
     let options = MmnOptions {
-        host_mode: MMN_HOST_MODE_GUEST.into(),
+        host_mode: MMN_HOST_MODE_GUEST,
         ..MmnOptions::default()
     };
     let expected = Config {

@@ -26,7 +26,7 @@ const PRIORITIES: usize = 4;
 /// Datagram size on the smallest path of QUIC (1200 bytes), assumed until the link reports its own.
 const LEAST_DATAGRAM_BYTES: usize = 1150;
 
-// The documentation of GetMaxDatagramSize promises this for any path.
+// The documentation of mmn_max_datagram_size promises this for any path.
 const _: () = {
     assert!(LEAST_DATAGRAM_BYTES - MAX_DATAGRAM_HEADER_BYTES >= 1100);
     assert!(LEAST_DATAGRAM_BYTES - MAX_DATAGRAM_HEADER_BYTES - MAX_DATAGRAM_RELAY_BYTES >= 850);

@@ -67,7 +67,7 @@ impl<M> From<Extra> for ElectionOutput<M> {
 /// Event of a lock, or outcome of a call for one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LockEvent {
-    /// Outcome of an `AcquireLock` or `TryLock`.
+    /// Outcome of an `mmn_acquire_lock` or `mmn_try_lock`.
     Result {
         /// The number of the call.
         request: u64,
@@ -88,7 +88,7 @@ pub enum LockEvent {
 /// The reason why a call for a lock is refused; nothing has changed then.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LockRefusal {
-    /// `ReleaseLock` names a lock that this node neither holds nor waits for.
+    /// `mmn_release_lock` names a lock that this node neither holds nor waits for.
     #[error("this member neither holds nor waits for the lock {0:?}")]
     NotHeld(Arc<str>),
     /// This node holds or waits for the maximum number of locks.
@@ -96,7 +96,7 @@ pub enum LockRefusal {
     TooMany(usize),
 }
 
-/// Outcome of an `AcquireLock` or `TryLock`.
+/// Outcome of an `mmn_acquire_lock` or `mmn_try_lock`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockOutcome {
     /// This node holds the lock.
@@ -108,7 +108,7 @@ pub enum LockOutcome {
     Taken,
     /// The wait timed out.
     TimedOut,
-    /// The call was withdrawn: `ReleaseLock` came before the lock was held, or the host leaves.
+    /// The call was withdrawn: `mmn_release_lock` came before the lock was held, or the host leaves.
     Cancelled,
 }
 
@@ -141,8 +141,8 @@ pub trait Durable {
 
 /// The port of a strategy that has locks.
 pub trait Locks {
-    /// The host calls `AcquireLock` or `TryLock`; [`LockEvent::Result`] answers. `wait` is the longest wait: zero is
-    /// `TryLock`, `None` is no limit.
+    /// The host calls `mmn_acquire_lock` or `mmn_try_lock`; [`LockEvent::Result`] answers. `wait` is the longest wait: zero is
+    /// `mmn_try_lock`, `None` is no limit.
     ///
     /// # Errors
     /// [`LockRefusal::TooMany`]; no answer follows then.
@@ -153,7 +153,7 @@ pub trait Locks {
         name: &Arc<str>,
         wait: Option<Duration>,
     ) -> Result<(), LockRefusal>;
-    /// The host calls `ReleaseLock`.
+    /// The host calls `mmn_release_lock`.
     ///
     /// # Errors
     /// [`LockRefusal::NotHeld`].
@@ -164,6 +164,6 @@ pub trait Locks {
 pub trait StoreClient {
     /// The store answers the call of an [`Extra::Engine`].
     fn answered(&mut self, now: Time, call: Call, answer: Answer);
-    /// The host calls `Proclaim`: sets the value that others read of this node while it leads.
+    /// The host calls `mmn_proclaim`: sets the value that others read of this node while it leads.
     fn proclaim(&mut self, now: Time, value: Arc<str>);
 }

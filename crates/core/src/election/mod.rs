@@ -199,7 +199,7 @@ pub enum Local {
         /// Whether this node may campaign by itself.
         bool,
     ),
-    /// The host calls `TransferLeadership`, or `YieldLeadership` if `target` is `None`. Only the leader may.
+    /// The host calls `mmn_transfer_leadership`, or `mmn_yield_leadership` if `target` is `None`. Only the leader may.
     ///
     /// The leader goes on leading until the target is elected. If the target dies, leaves or is not elected within the
     /// longest election timeout, nothing changes. A second call with another target replaces the first; one with the
@@ -270,7 +270,7 @@ pub enum LeaderReason {
     Elected,
     /// `SetLeader` named the leader.
     Assigned,
-    /// The previous leader transferred its leadership: it left, or `TransferLeadership` or `YieldLeadership` was
+    /// The previous leader transferred its leadership: it left, or `mmn_transfer_leadership` or `mmn_yield_leadership` was
     /// called.
     Transferred,
     /// The leader led before this node learned of it: this node joined, or two sides of a room merged.
@@ -300,13 +300,13 @@ pub enum AssignOutcome {
 /// [`TooLarge`](Self::TooLarge) describes.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ElectionError {
-    /// `SetLeader` or `TransferLeadership` names a peer that is not connected.
+    /// `SetLeader` or `mmn_transfer_leadership` names a peer that is not connected.
     #[error("{0} is neither this peer nor connected")]
     UnknownTarget(PeerId),
-    /// `SetLeader` or `TransferLeadership` names a peer that may not lead.
+    /// `SetLeader` or `mmn_transfer_leadership` names a peer that may not lead.
     #[error("{0} may not lead")]
     IneligibleTarget(PeerId),
-    /// `SetLeader` or `TransferLeadership` names a voter of a static quorum that may have forgotten votes (C2).
+    /// `SetLeader` or `mmn_transfer_leadership` names a voter of a static quorum that may have forgotten votes (C2).
     #[error(
         "{0} may have forgotten votes, and does not lead until it has received from all other voters"
     )]
@@ -316,7 +316,7 @@ pub enum ElectionError {
     NotLeader,
     /// With a static quorum `SetLeader` asks the leader whose heartbeats arrive here, and there is none.
     #[error(
-        "with a static quorum SetLeader asks the leader for a transfer, and this node receives no heartbeats of a leader"
+        "with a static quorum naming a leader asks the present one for a transfer, and this node receives no heartbeats of a leader"
     )]
     NoLeader,
     /// The leader yields, but no other connected peer may lead.

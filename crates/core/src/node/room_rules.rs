@@ -7,7 +7,7 @@
 //!
 //! Each ban, and each lifting of a ban, has a version: the leadership under which the leader's host decided, and a
 //! count. The newer version wins at every member, whatever its source. So neither a member nor a leader that missed an
-//! UnbanPeer brings a ban back, and a deposed leader does not undo its successor's decisions. A lifted ban stays on the
+//! mmn_unban brings a ban back, and a deposed leader does not undo its successor's decisions. A lifted ban stays on the
 //! list.
 
 use super::*;

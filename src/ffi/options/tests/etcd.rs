@@ -11,7 +11,7 @@ const PREFIX: u64 = 0xd36c_8e86_8deb_b6d5;
 /// Targets of the pointers of a room with the etcd strategy.
 fn given() -> Etcd {
     Etcd {
-        options: EtcdOptions::default(),
+        options: MmnEtcdOptions::default(),
         endpoints: " https://one.example.org:2379\r\n\nhttps://[::1]:2379 ".into(),
         prefix: "rooms/lobby".into(),
         address: Some("play.example.org:4433".into()),
@@ -58,7 +58,7 @@ fn refused(change: impl FnOnce(&mut MmnOptions, &mut Pointed)) -> ConfigError {
     config(&options, pointed).expect_err("a broken rule")
 }
 
-/// The error after one invalid change of its `EtcdOptions`.
+/// The error after one invalid change of its `MmnEtcdOptions`.
 fn refused_field(change: impl FnOnce(&mut Etcd)) -> ConfigError {
     refused(|_, pointed| change(pointed.etcd.as_mut().expect("set")))
 }
@@ -66,11 +66,11 @@ fn refused_field(change: impl FnOnce(&mut Etcd)) -> ConfigError {
 #[test]
 fn the_struct_has_no_hidden_padding_either() {
     let pointer = size_of::<*const u8>();
-    assert_eq!(size_of::<EtcdOptions>(), 8 + pointer * 8);
-    assert_eq!(std::mem::offset_of!(EtcdOptions, ttl_seconds), 4);
-    assert_eq!(std::mem::offset_of!(EtcdOptions, endpoints), 8);
+    assert_eq!(size_of::<MmnEtcdOptions>(), 8 + pointer * 8);
+    assert_eq!(std::mem::offset_of!(MmnEtcdOptions, ttl_seconds), 4);
+    assert_eq!(std::mem::offset_of!(MmnEtcdOptions, endpoints), 8);
     let last = 8 + pointer * 7;
-    assert_eq!(std::mem::offset_of!(EtcdOptions, password), last);
+    assert_eq!(std::mem::offset_of!(MmnEtcdOptions, password), last);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn each_wrong_field_of_the_etcd_strategy_has_its_sentence() {
     let sentences = [
         (
             refused(|_, pointed| pointed.etcd = None),
-            "etcd is NULL, but strategy 3 (etcd) needs it; give an EtcdOptions with the endpoints of the cluster and a prefix".to_owned(),
+            "etcd is NULL, but strategy 3 (etcd) needs it; give its settings, with the endpoints of the cluster and a prefix".to_owned(),
         ),
         (
             refused(|options, _| options.strategy = MMN_STRATEGY_RAFT),
@@ -157,15 +157,15 @@ fn each_wrong_field_of_the_etcd_strategy_has_its_sentence() {
             "priority is 3, but strategy 3 (etcd) has no priorities; give 0, or strategy 0".to_owned(),
         ),
         (
-            refused(|options, _| options.merge_policy = MMN_MERGE_HIGHEST_TERM.into()),
+            refused(|options, _| options.merge_policy = MMN_MERGE_HIGHEST_TERM),
             "merge_policy is 1, but with strategy 3 (etcd) the cluster alone decides who leads; give 0, or another strategy".to_owned(),
         ),
         (
-            refused(|options, _| options.set_leader_authority = MMN_AUTHORITY_LEADER_ONLY.into()),
-            "set_leader_authority is 1, but with strategy 3 (etcd) no member may call SetLeader; give 0, or another strategy".to_owned(),
+            refused(|options, _| options.set_leader_authority = MMN_AUTHORITY_LEADER_ONLY),
+            "set_leader_authority is 1, but with strategy 3 (etcd) no member may name a leader; give 0, or another strategy".to_owned(),
         ),
         (
-            refused(|options, _| options.host_mode = MMN_HOST_MODE_GUEST.into()),
+            refused(|options, _| options.host_mode = MMN_HOST_MODE_GUEST),
             "strategy is 3 (etcd), but host_mode is 2, and a room with a fixed host holds no elections; give host_mode 0, or another strategy".to_owned(),
         ),
         (
@@ -268,26 +268,26 @@ fn each_wrong_field_of_the_etcd_strategy_has_its_sentence() {
 
 #[test]
 fn a_pointer_of_the_etcd_strategy_that_leads_nowhere_is_named() {
-    let read = |etcd: *const EtcdOptions| {
+    let read = |etcd: *const MmnEtcdOptions| {
         let options = MmnOptions { etcd, ..options() };
         // SAFETY: NULL, or a struct with pointers that are NULL or lead to a text.
         unsafe { Pointed::read(&options) }
             .err()
             .map(|failure| failure.sentence)
     };
-    let right = EtcdOptions {
+    let right = MmnEtcdOptions {
         endpoints: c"http://h:1".as_ptr(),
         prefix: c"p".as_ptr(),
-        ..EtcdOptions::default()
+        ..MmnEtcdOptions::default()
     };
     assert_eq!(read(&raw const right), None);
     assert_eq!(read(ptr::null()), None);
-    let sentence = |change: fn(&mut EtcdOptions)| {
+    let sentence = |change: fn(&mut MmnEtcdOptions)| {
         let mut wrong = right;
         change(&mut wrong);
         read(&raw const wrong).expect("refused")
     };
-    type Change = fn(&mut EtcdOptions);
+    type Change = fn(&mut MmnEtcdOptions);
     let wrong: [(Change, &str); 9] = [
         (|etcd| etcd.struct_size = 4, "etcd.struct_size is 4; set it"),
         (

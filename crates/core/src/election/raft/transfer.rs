@@ -1,4 +1,4 @@
-//! Leadership transfers: `TransferLeadership`, `YieldLeadership`, and the successor of a leaving leader.
+//! Leadership transfers: `mmn_transfer_leadership`, `mmn_yield_leadership`, and the successor of a leaving leader.
 
 use super::following::Following;
 use super::round_trips::slowest_rtt;

@@ -1,4 +1,4 @@
-//! Leadership transfers: `TransferLeadership` and `YieldLeadership` (C6, P11; R50-R57, HC12).
+//! Leadership transfers: `mmn_transfer_leadership` and `mmn_yield_leadership` (C6, P11; R50-R57, HC12).
 
 use super::*;
 use crate::election::Recovery;

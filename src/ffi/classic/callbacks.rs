@@ -1,29 +1,32 @@
 //! Registration of the classic callbacks, and their C signatures.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
 
-use super::guard::{command, not_open};
-use crate::core::id::{MAX_PEER_ID_BYTES, PeerId};
+use crate::core::id::PeerId;
 use crate::default_room;
 use crate::dispatch::kind::{self, Handler, Kind};
 use crate::dispatch::{ConnectionResult, Incoming, ReconnectStatus};
+use crate::ffi::guard::{command, not_open};
+use crate::ffi::strings::{IdText, data_pointer};
 use crate::snapshot::PeerStatus;
 
+/// ReconnectCallback: the link is lost and the library is dialling the peer again.
+pub const MMN_RECONNECT_RETRYING: u8 = 0;
+/// ReconnectCallback: the link is back.
+pub const MMN_RECONNECT_RETURNED: u8 = 1;
+/// ReconnectCallback: the library has given the peer up.
+pub const MMN_RECONNECT_GAVE_UP: u8 = 2;
+
 /// Receives messages. `peer` sent the `length` bytes at `data`, which is never NULL, with
-/// `msg_type` and `flags`. Callbacks run one at a time and in order, on a thread of the library or,
-/// in poll mode, on the thread that calls PollEvents. Their arguments are valid during the call
-/// only. A callback may call every function except ShutdownNetwork and PollEvents, and must not
-/// throw.
+/// `msg_type` and `flags`. The rules for threads, order and calls inside are those of
+/// MmnEventCallback: ShutdownNetwork is refused inside a callback.
 pub type ReceiveCallback = Option<
     extern "C" fn(peer: *const c_char, data: *const u8, length: i32, msg_type: u16, flags: u8),
 >;
 
 /// Receives each change of the leader. `leader` is the leader's peer id, "" when there is none.
 pub type LeaderChangedCallback = Option<extern "C" fn(leader: *const c_char)>;
-
-/// Receives 1 when this node becomes the leader and 0 when it stops leading, alternately.
-pub type LeadershipCallback = Option<extern "C" fn(is_leader: u8)>;
 
 /// Receives connects and losses. `status` is MMN_PEER_CONNECTED or MMN_PEER_DISCONNECTED.
 pub type PeerStatusCallback = Option<extern "C" fn(peer: *const c_char, status: i32)>;
@@ -39,14 +42,11 @@ pub type ConnectionResultCallback =
 /// PeerStatus callback for the same event runs first.
 pub type ReconnectCallback = Option<extern "C" fn(peer: *const c_char, status: u8)>;
 
-/// Releases the `user_data` registered with a callback.
-pub type DropCallback = Option<extern "C" fn(user_data: *mut c_void)>;
-
 /// Sets the callback for messages; NULL removes it. When the call returns, the previous callback is
 /// not running and never runs again: the call waits for it, unless it is made from inside that
 /// callback.
 ///
-/// Until the first registration, messages wait for up to 5 seconds after initialization, including
+/// Until the first registration, messages wait for up to 5 seconds after the room opens, including
 /// messages that this host sends to itself. After that the library discards messages that find no
 /// callback.
 ///
@@ -79,21 +79,6 @@ pub extern "C" fn RegisterLeaderChangedCallback(callback: LeaderChangedCallback)
         }) as _
     });
     register::<kind::LeaderChanged>("RegisterLeaderChangedCallback", handler)
-}
-
-/// Sets the callback for whether this node leads; NULL removes it. It replaces the previous one as
-/// RegisterReceiveCallback does. The new callback first receives 1 if this node leads. From then on
-/// it receives each loss and each gain once, alternately, after the LeaderChanged callback of the
-/// same change. It does not receive a leadership that ends before the callback could run.
-///
-/// If the callback directly replaces another, and this node lost its leadership between the two,
-/// the new one first receives that loss: 0.
-///
-/// Returns MMN_OK or MMN_NOT_INITIALIZED.
-#[unsafe(no_mangle)]
-pub extern "C" fn RegisterLeadershipCallback(callback: LeadershipCallback) -> i32 {
-    let handler = callback.map(|callback| Arc::new(move |leads| callback(u8::from(leads))) as _);
-    register::<kind::Leadership>("RegisterLeadershipCallback", handler)
 }
 
 /// Sets the callback for connects and losses; NULL removes it. It replaces the previous one as
@@ -151,26 +136,14 @@ fn register<K: Kind>(function: &str, handler: Option<Handler<K>>) -> i32 {
     })
 }
 
-/// The address of `data`: C asks for a valid pointer even where it copies nothing.
-pub(super) fn data_pointer(data: &[u8]) -> *const u8 {
-    match data {
-        [] => c"".as_ptr().cast(),
-        bytes => bytes.as_ptr(),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A peer id with the NUL that C needs, without an allocation for every message.
-pub(super) struct IdText([u8; MAX_PEER_ID_BYTES + 1]);
-
-impl IdText {
-    pub(super) fn new(id: &PeerId) -> Self {
-        let mut text = [0; MAX_PEER_ID_BYTES + 1];
-        let id = id.as_str().as_bytes();
-        text[..id.len()].copy_from_slice(id);
-        Self(text)
-    }
-
-    pub(super) fn as_ptr(&self) -> *const c_char {
-        self.0.as_ptr().cast()
+    #[test]
+    fn the_headers_numbers_are_the_librarys() {
+        assert_eq!(ReconnectStatus::Retrying as u8, MMN_RECONNECT_RETRYING);
+        assert_eq!(ReconnectStatus::Returned as u8, MMN_RECONNECT_RETURNED);
+        assert_eq!(ReconnectStatus::GaveUp as u8, MMN_RECONNECT_GAVE_UP);
     }
 }

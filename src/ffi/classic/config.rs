@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::config::{Config, ConfigError, DiscoveryMode, ManualOverrideRecovery};
+use crate::ffi::growing::bytes;
 
 /// Settings for InitializeNetworkWithConfig: always 44 bytes. Set every field; its default is in
 /// brackets. A field must be above 0 unless its text allows 0.
@@ -69,38 +70,33 @@ pub struct NetworkConfigFFI {
     pub reconnect_max_retries: u8,
 }
 
-impl NetworkConfigFFI {
-    /// The defaults of its fields.
-    pub(super) const DEFAULT: Self = Self {
-        reconnect_max_ms: 30_000,
-        compression_threshold: 512,
-        max_message_size: 262_144,
-        heartbeat_interval_ms: 500,
-        election_timeout_min_ms: 1500,
-        election_timeout_max_ms: 3000,
-        reconnect_initial_ms: 1000,
-        handshake_timeout_ms: 5000,
-        write_timeout_ms: 5000,
-        send_queue_capacity: 128,
-        incoming_queue_capacity: 256,
-        max_connections: 64,
-        keepalive_time_secs: 60,
-        keepalive_interval_secs: 10,
-        mdns_port: 15_353,
-        heartbeat_timeout_multiplier: 3,
-        keepalive_retries: 3,
-        centralized_auto_forward: 1,
-        auto_election_enabled: 1,
-        manual_override_recovery: 0,
-        tcp_nodelay: 1,
-        auto_reconnect_enabled: 1,
-        reconnect_max_retries: 0,
-    };
-}
-
 impl Default for NetworkConfigFFI {
     fn default() -> Self {
-        Self::DEFAULT
+        Self {
+            reconnect_max_ms: 30_000,
+            compression_threshold: 512,
+            max_message_size: 262_144,
+            heartbeat_interval_ms: 500,
+            election_timeout_min_ms: 1500,
+            election_timeout_max_ms: 3000,
+            reconnect_initial_ms: 1000,
+            handshake_timeout_ms: 5000,
+            write_timeout_ms: 5000,
+            send_queue_capacity: 128,
+            incoming_queue_capacity: 256,
+            max_connections: 64,
+            keepalive_time_secs: 60,
+            keepalive_interval_secs: 10,
+            mdns_port: 15_353,
+            heartbeat_timeout_multiplier: 3,
+            keepalive_retries: 3,
+            centralized_auto_forward: 1,
+            auto_election_enabled: 1,
+            manual_override_recovery: 0,
+            tcp_nodelay: 1,
+            auto_reconnect_enabled: 1,
+            reconnect_max_retries: 0,
+        }
     }
 }
 
@@ -170,11 +166,6 @@ impl TryFrom<&NetworkConfigFFI> for Config {
         }
         .validated()
     }
-}
-
-/// A number of bytes. Saturates where `usize` is shorter: memory could not hold more anyway.
-pub(super) fn bytes(value: u32) -> usize {
-    usize::try_from(value).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
