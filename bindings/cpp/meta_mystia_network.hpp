@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -31,6 +30,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -150,6 +150,534 @@ inline const char* describe_end_reason(std::int32_t number) noexcept {
     default: return "unknown";
   }
 }
+
+// Events by kind. The views are valid during the handler only.
+
+// `peer` is connected. This event precedes the peer's first message.
+struct PeerJoined {
+  static constexpr std::uint32_t kind = MMN_EVENT_JOINED;
+
+  // The new peer.
+  std::string_view peer;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit PeerJoined(const MmnEvent& event)
+      : peer(event.peer), peer_index(event.peer_index) {}
+};
+
+// The link to `peer` is lost and the library is dialling it again. It keeps the messages already accepted for the peer, and
+// reliable messages that are sent meanwhile, as long as the send queue has room.
+struct PeerReconnecting {
+  static constexpr std::uint32_t kind = MMN_EVENT_RECONNECTING;
+
+  // The lost peer.
+  std::string_view peer;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit PeerReconnecting(const MmnEvent& event)
+      : peer(event.peer), peer_index(event.peer_index) {}
+};
+
+// The link to `peer` is back. Messages that were queued for it arrive, once and in order. `undelivered` and `missed` count
+// each lost message once. This event precedes everything that the peer sends on the new link.
+struct PeerReturned {
+  static constexpr std::uint32_t kind = MMN_EVENT_RETURNED;
+
+  // The peer that is back.
+  std::string_view peer;
+  // Reliable messages of this host that the peer will not get. They were broadcast while it was away and did not fit into
+  // its queue.
+  std::uint64_t undelivered;
+  // Reliable messages of the peer that this host will not get.
+  std::uint64_t missed;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit PeerReturned(const MmnEvent& event)
+      : peer(event.peer), undelivered(event.count), missed(event.missed), peer_index(event.peer_index) {}
+};
+
+// `peer` is gone. This event follows the peer's last message.
+struct PeerLeft {
+  static constexpr std::uint32_t kind = MMN_EVENT_LEFT;
+
+  // The member that is gone.
+  std::string_view peer;
+  // The reason for which a member is gone.
+  std::int32_t reason;
+  // Number from the host that removed or disconnected the peer, else 0.
+  std::int32_t code;
+  // Bytes from the host that removed or disconnected the peer.
+  std::string_view data;
+  // Reliable messages for the peer that are not known to be delivered, and that no PeerReturned has counted.
+  std::uint64_t undelivered;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit PeerLeft(const MmnEvent& event)
+      : peer(event.peer),
+        reason(event.reason),
+        code(event.code),
+        data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)),
+        undelivered(event.count),
+        peer_index(event.peer_index) {}
+};
+
+// `from` sent `data`.
+struct Message {
+  static constexpr std::uint32_t kind = MMN_EVENT_MESSAGE;
+
+  // The sender.
+  std::string_view from;
+  // The message.
+  std::string_view data;
+  // The sender's message type, 0x0100 or higher.
+  std::uint16_t type;
+  // The sender's flags.
+  std::uint8_t flags;
+  // The channel that the sender named; 0 for the classic sends.
+  std::uint8_t channel;
+  // The delivery of a message.
+  std::uint8_t delivery;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit Message(const MmnEvent& event)
+      : from(event.peer),
+        data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)),
+        type(event.msg_type),
+        flags(event.flags),
+        channel(event.channel),
+        delivery(event.delivery),
+        peer_index(event.peer_index) {}
+  std::string_view text() const noexcept { return data; }
+};
+
+// This node's set_leader() for `peer` has ended.
+struct SetLeaderResult {
+  static constexpr std::uint32_t kind = MMN_EVENT_SET_LEADER_RESULT;
+
+  // The member that set_leader() named.
+  std::string_view peer;
+  // Whether the peer leads.
+  bool success;
+  // MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the leader refused the transfer) or another
+  // error.
+  std::int32_t code;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit SetLeaderResult(const MmnEvent& event)
+      : peer(event.peer), success(event.success != 0), code(event.code), peer_index(event.peer_index) {}
+};
+
+// This node is no longer in the room. PeerLeft follows for every member, with MMN_LEFT_ROOM_ENDED (for a fixed host with the
+// reason of its own departure). The host must still call shutdown().
+struct RoomEnded {
+  static constexpr std::uint32_t kind = MMN_EVENT_ROOM_ENDED;
+
+  // The reason for which the room is over for this member.
+  std::int32_t reason;
+  // Number from the leader's host, else 0.
+  std::int32_t code;
+  // Bytes from the leader's host.
+  std::string_view data;
+
+  explicit RoomEnded(const MmnEvent& event)
+      : reason(event.reason),
+        code(event.code),
+        data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)) {}
+};
+
+// `leader` leads, or no member does.
+struct LeaderChanged {
+  static constexpr std::uint32_t kind = MMN_EVENT_LEADER_CHANGED;
+
+  // The member that leads; "" means that no member does.
+  std::string_view leader;
+  // The previous leader as this handler last received it; "" for none.
+  std::string_view previous;
+  // The leader's term.
+  std::uint64_t term;
+  // The number of set_leader() calls that the change builds on.
+  std::uint64_t epoch;
+  // The reason for a change of the leader.
+  std::int32_t reason;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit LeaderChanged(const MmnEvent& event)
+      : leader(event.peer),
+        previous(event.other),
+        term(event.term),
+        epoch(event.epoch),
+        reason(event.reason),
+        peer_index(event.peer_index) {}
+};
+
+// This node now leads. The fields are those of the preceding LeaderChanged.
+struct LeadershipGained {
+  static constexpr std::uint32_t kind = MMN_EVENT_LEADERSHIP_GAINED;
+
+  // This node.
+  std::string_view leader;
+  // The previous leader; "" for none.
+  std::string_view previous;
+  // The leader's term.
+  std::uint64_t term;
+  // The number of set_leader() calls that the change builds on.
+  std::uint64_t epoch;
+  // The reason for a change of the leader.
+  std::int32_t reason;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit LeadershipGained(const MmnEvent& event)
+      : leader(event.peer),
+        previous(event.other),
+        term(event.term),
+        epoch(event.epoch),
+        reason(event.reason),
+        peer_index(event.peer_index) {}
+};
+
+// This node no longer leads. The fields are those of the preceding LeaderChanged.
+struct LeadershipLost {
+  static constexpr std::uint32_t kind = MMN_EVENT_LEADERSHIP_LOST;
+
+  // The member that leads now; "" means that no member does.
+  std::string_view leader;
+  // The previous leader; "" for none.
+  std::string_view previous;
+  // The leader's term.
+  std::uint64_t term;
+  // The number of set_leader() calls that the change builds on.
+  std::uint64_t epoch;
+  // The reason for a change of the leader.
+  std::int32_t reason;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit LeadershipLost(const MmnEvent& event)
+      : leader(event.peer),
+        previous(event.other),
+        term(event.term),
+        epoch(event.epoch),
+        reason(event.reason),
+        peer_index(event.peer_index) {}
+};
+
+// `peer` asks to join. The host answers with accept_join() or reject_join().
+struct JoinRequest {
+  static constexpr std::uint32_t kind = MMN_EVENT_JOIN_REQUEST;
+
+  // The newcomer.
+  std::string_view peer;
+  // The newcomer's address; "" if it is unknown.
+  std::string_view address;
+  // The newcomer's join payload.
+  std::string_view payload;
+  // The number that the answer names.
+  std::uint64_t request;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit JoinRequest(const MmnEvent& event)
+      : peer(event.peer),
+        address(event.other),
+        payload(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)),
+        request(event.request),
+        peer_index(event.peer_index) {}
+};
+
+// Discovery found a member in the local network.
+struct Discovered {
+  static constexpr std::uint32_t kind = MMN_EVENT_DISCOVERED;
+
+  // The member's address, for connect().
+  std::string_view address;
+
+  explicit Discovered(const MmnEvent& event)
+      : address(event.other) {}
+};
+
+// A call of connect() has ended.
+struct ConnectionResult {
+  static constexpr std::uint32_t kind = MMN_EVENT_CONNECTION_RESULT;
+
+  // The address as passed to connect().
+  std::string_view address;
+  // Whether the peer is connected.
+  bool success;
+  // MMN_OK or the reason. MMN_ALREADY_CONNECTED comes with success.
+  std::int32_t code;
+  // The member that answered; "" if it is unknown.
+  std::string_view peer;
+  // Number from the leader's host, if that rejected this node, or banned it with a reason that the member that answered
+  // remembers; else 0.
+  std::int32_t reason;
+  // Bytes from that host. Otherwise, of a failed dial, a sentence for the player, with a remedy. With MMN_POLICY_MISMATCH it
+  // names the rule and both values; with MMN_MAX_CONNECTIONS_REACHED the limit; with MMN_RATE_LIMITED the number of seconds
+  // for which no attempt counts; with MMN_NAME_NOT_RESOLVED the resolver's answer; with MMN_TIMEOUT how far the dial came or
+  // which side did not decide; with MMN_REJECTED the rule that refused it.
+  std::string_view data;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit ConnectionResult(const MmnEvent& event)
+      : address(event.other),
+        success(event.success != 0),
+        code(event.code),
+        peer(event.peer),
+        reason(event.reason),
+        data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)),
+        peer_index(event.peer_index) {}
+};
+
+// A call of broadcast() with MMN_SEND_PARTIAL has left `peer` out, because the queue to it is full. One event stands for all
+// such broadcasts until the host receives it, and for those of the second after that.
+struct SlowPeer {
+  static constexpr std::uint32_t kind = MMN_EVENT_SLOW_PEER;
+
+  // The peer whose queue is full.
+  std::string_view peer;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit SlowPeer(const MmnEvent& event)
+      : peer(event.peer), peer_index(event.peer_index) {}
+};
+
+// This node has dropped messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED, because a queue was full, their
+// ttl_ms was over, or the link is lost. One event a second comes for each peer and direction, and one with the rest before
+// PeerLeft. Messages that the network loses, or that a newer message replaces, are not counted.
+struct DataDropped {
+  static constexpr std::uint32_t kind = MMN_EVENT_DATA_DROPPED;
+
+  // The peer at the other end.
+  std::string_view peer;
+  // The direction of messages that this member has dropped.
+  std::int32_t direction;
+  // Messages dropped since the last such event.
+  std::uint64_t count;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit DataDropped(const MmnEvent& event)
+      : peer(event.peer), direction(event.reason), count(event.count), peer_index(event.peer_index) {}
+};
+
+// With MMN_STRATEGY_SEEDED, the state of the member `peer` has changed. Up to 256 of these events wait for a host that takes
+// no events; beyond that it receives the newest state of each member.
+struct MemberStateChanged {
+  static constexpr std::uint32_t kind = MMN_EVENT_MEMBER_STATE;
+
+  // The member, which may be this node.
+  std::string_view peer;
+  // Its new state, one of MMN_MEMBER_...
+  std::int32_t state;
+  // The version of the cluster.
+  std::uint64_t version;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit MemberStateChanged(const MmnEvent& event)
+      : peer(event.peer), state(event.reason), version(event.term), peer_index(event.peer_index) {}
+};
+
+// A call of acquire_lock() or try_lock() has ended.
+struct LockResult {
+  static constexpr std::uint32_t kind = MMN_EVENT_LOCK_RESULT;
+
+  // The number of the call.
+  std::uint64_t request;
+  // The name of the lock.
+  std::string_view lock;
+  // Whether this node holds the lock.
+  bool success;
+  // MMN_OK, MMN_REJECTED (try_lock(): another member holds it), MMN_TIMEOUT, or MMN_SUPERSEDED (release_lock() or shutdown()
+  // came first).
+  std::int32_t code;
+  // The fencing token, while this node holds the lock; else 0.
+  std::uint64_t token;
+
+  explicit LockResult(const MmnEvent& event)
+      : request(event.request), lock(event.other), success(event.success != 0), code(event.code), token(event.count) {}
+};
+
+// This node no longer holds a lock, since its lease has ended. Up to 256 of these events wait for a host that takes no
+// events; beyond that it receives the newest loss of each lock.
+struct LockLost {
+  static constexpr std::uint32_t kind = MMN_EVENT_LOCK_LOST;
+
+  // The name of the lock.
+  std::string_view lock;
+  // Its fencing token.
+  std::uint64_t token;
+
+  explicit LockLost(const MmnEvent& event)
+      : lock(event.other), token(event.count) {}
+};
+
+// The members `peer` and `other` have no link, since `other` is connected to max_connections members. Either may be this
+// node; then the other one is no member here. Neither receives the other's broadcasts. The hosts of both and of the leader
+// receive this event once, for as long as the link is missing.
+struct UnlinkedPeer {
+  static constexpr std::uint32_t kind = MMN_EVENT_UNLINKED_PEER;
+
+  // One of the two members.
+  std::string_view peer;
+  // The member that is connected to max_connections members.
+  std::string_view other;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit UnlinkedPeer(const MmnEvent& event)
+      : peer(event.peer), other(event.other), peer_index(event.peer_index) {}
+};
+
+// The ban of `peer` is void at this node. The leader has led for a few seconds, has no such ban and does not know the member
+// that set it: two rooms became one, for example. The leader's host may ban again.
+struct BanDropped {
+  static constexpr std::uint32_t kind = MMN_EVENT_BAN_DROPPED;
+
+  // The banned id.
+  std::string_view peer;
+  // The leader.
+  std::string_view leader;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit BanDropped(const MmnEvent& event)
+      : peer(event.peer), leader(event.other), peer_index(event.peer_index) {}
+};
+
+// A member that the library found and dialled by itself refused this node, or this node refused that member. The library
+// goes on by itself; the event is for the player. The library reports it once a minute for each address and code. Two limits
+// of 16 events a minute apply: one to MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED and MMN_VERSION_MISMATCH, which any
+// process can cause, and one to the other codes.
+struct DiscoveryRefused {
+  static constexpr std::uint32_t kind = MMN_EVENT_DISCOVERY_REFUSED;
+
+  // The member that answered; "" if it is unknown.
+  std::string_view peer;
+  // The member's address.
+  std::string_view address;
+  // The way in which the library found a member.
+  std::uint16_t found_by;
+  // MMN_DUPLICATE_PEER_ID, MMN_REJECTED, MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED, MMN_SESSION_MISMATCH,
+  // MMN_AUTHENTICATION_FAILED or MMN_VERSION_MISMATCH.
+  std::int32_t code;
+  // As in ConnectionResult.
+  std::int32_t reason;
+  // As in ConnectionResult.
+  std::string_view data;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit DiscoveryRefused(const MmnEvent& event)
+      : peer(event.peer),
+        address(event.other),
+        found_by(event.found_by),
+        code(event.code),
+        reason(event.reason),
+        data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)),
+        peer_index(event.peer_index) {}
+};
+
+// An JoinRequest has ended without an answer of this host: the newcomer is gone, the time is up, or another member decides
+// now. A host may close its dialog.
+struct JoinWithdrawn {
+  static constexpr std::uint32_t kind = MMN_EVENT_JOIN_WITHDRAWN;
+
+  // The newcomer.
+  std::string_view peer;
+  // The number of the request.
+  std::uint64_t request;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit JoinWithdrawn(const MmnEvent& event)
+      : peer(event.peer), request(event.request), peer_index(event.peer_index) {}
+};
+
+// The host of `peer` takes no events: it has not called poll(), or is still in a callback. HostBack, PeerReconnecting or
+// PeerLeft ends it.
+struct HostSilent {
+  static constexpr std::uint32_t kind = MMN_EVENT_HOST_SILENT;
+
+  // The peer.
+  std::string_view peer;
+  // Time without an event taken, in milliseconds: 5000 or more.
+  std::uint64_t silent_ms;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit HostSilent(const MmnEvent& event)
+      : peer(event.peer), silent_ms(event.count), peer_index(event.peer_index) {}
+};
+
+// The host of `peer` takes events again.
+struct HostBack {
+  static constexpr std::uint32_t kind = MMN_EVENT_HOST_BACK;
+
+  // The peer.
+  std::string_view peer;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit HostBack(const MmnEvent& event)
+      : peer(event.peer), peer_index(event.peer_index) {}
+};
+
+// With MMN_ENTRY_JOIN, this node has found no room yet. It goes on looking, and reports this once.
+struct NoRoomFound {
+  static constexpr std::uint32_t kind = MMN_EVENT_NO_ROOM_FOUND;
+
+  // Time without a room, in milliseconds.
+  std::uint64_t waited_ms;
+
+  explicit NoRoomFound(const MmnEvent& event)
+      : waited_ms(event.count) {}
+};
+
+namespace detail {
+
+template <typename Visitor>
+void visit_event(const MmnEvent& event, Visitor&& visitor) {
+  switch (event.kind) {
+    case MMN_EVENT_JOINED: visitor(PeerJoined(event)); break;
+    case MMN_EVENT_RECONNECTING: visitor(PeerReconnecting(event)); break;
+    case MMN_EVENT_RETURNED: visitor(PeerReturned(event)); break;
+    case MMN_EVENT_LEFT: visitor(PeerLeft(event)); break;
+    case MMN_EVENT_MESSAGE: visitor(Message(event)); break;
+    case MMN_EVENT_SET_LEADER_RESULT: visitor(SetLeaderResult(event)); break;
+    case MMN_EVENT_ROOM_ENDED: visitor(RoomEnded(event)); break;
+    case MMN_EVENT_LEADER_CHANGED: visitor(LeaderChanged(event)); break;
+    case MMN_EVENT_LEADERSHIP_GAINED: visitor(LeadershipGained(event)); break;
+    case MMN_EVENT_LEADERSHIP_LOST: visitor(LeadershipLost(event)); break;
+    case MMN_EVENT_JOIN_REQUEST: visitor(JoinRequest(event)); break;
+    case MMN_EVENT_DISCOVERED: visitor(Discovered(event)); break;
+    case MMN_EVENT_CONNECTION_RESULT: visitor(ConnectionResult(event)); break;
+    case MMN_EVENT_SLOW_PEER: visitor(SlowPeer(event)); break;
+    case MMN_EVENT_DATA_DROPPED: visitor(DataDropped(event)); break;
+    case MMN_EVENT_MEMBER_STATE: visitor(MemberStateChanged(event)); break;
+    case MMN_EVENT_LOCK_RESULT: visitor(LockResult(event)); break;
+    case MMN_EVENT_LOCK_LOST: visitor(LockLost(event)); break;
+    case MMN_EVENT_UNLINKED_PEER: visitor(UnlinkedPeer(event)); break;
+    case MMN_EVENT_BAN_DROPPED: visitor(BanDropped(event)); break;
+    case MMN_EVENT_DISCOVERY_REFUSED: visitor(DiscoveryRefused(event)); break;
+    case MMN_EVENT_JOIN_WITHDRAWN: visitor(JoinWithdrawn(event)); break;
+    case MMN_EVENT_HOST_SILENT: visitor(HostSilent(event)); break;
+    case MMN_EVENT_HOST_BACK: visitor(HostBack(event)); break;
+    case MMN_EVENT_NO_ROOM_FOUND: visitor(NoRoomFound(event)); break;
+    default: break;
+  }
+}
+
+} // namespace detail
 // -- End of what is generated.
 
 enum class PeerStatus : std::int32_t { unknown = -1, connected = 0, disconnected = 1, reconnecting = 2, handshaking = 3 };
@@ -164,56 +692,49 @@ class Error : public std::runtime_error {
   std::int32_t code_;
 };
 
-// The views are valid during the handler only.
-struct Message {
-  std::string_view from;
-  const std::uint8_t* data; // may be null when size is 0
-  std::size_t size;
-  std::uint16_t type;
-  std::uint8_t flags;  // the sender's SendOptions::user_flags
+namespace detail {
 
-  std::string_view text() const noexcept {
-    return size == 0 ? std::string_view() : std::string_view(reinterpret_cast<const char*>(data), size);
+// Several functions as one, of which the argument chooses.
+template <typename... Handlers>
+struct Overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+template <typename... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>;
+
+} // namespace detail
+
+// An event of a room, of one kind: visit() or as() gives it as the struct of that kind, with its fields. Both are valid during
+// the handler only.
+//
+//   event.visit([&](const mmn::PeerJoined& joined) { greet(joined.peer); },
+//               [&](const mmn::PeerLeft& left) { remove(left.peer, left.reason); });
+//   if (const auto ended = event.as<mmn::RoomEnded>()) leave(ended->reason);
+class Event {
+ public:
+  explicit Event(const MmnEvent& raw) noexcept : kind(raw.kind), room(raw.room), raw_(raw) {}
+
+  std::uint32_t kind;  // one of MMN_EVENT_..., PeerLeft::kind for example; ignore unknown ones
+  MmnRoom room;        // Room::number() of the room
+
+  // The event, if it is of this kind.
+  template <typename Kind>
+  std::optional<Kind> as() const {
+    return kind == Kind::kind ? std::optional<Kind>(Kind(raw_)) : std::nullopt;
   }
-};
+  // Calls the handler of this kind, if there is one; one that takes `const auto&` receives all other known kinds.
+  template <typename... Handlers>
+  void visit(Handlers&&... handlers) const {
+    detail::Overloaded<std::decay_t<Handlers>...> overloaded{std::forward<Handlers>(handlers)...};
+    detail::visit_event(raw_, [&](const auto& event) {
+      if constexpr (std::is_invocable_v<decltype(overloaded)&, decltype(event)>) overloaded(event);
+    });
+  }
+  // The library's struct.
+  const MmnEvent& raw() const noexcept { return raw_; }
 
-// The result of one connect(); code -14 already_connected comes with success. The views are valid during the handler only.
-struct ConnectionResult {
-  std::string_view address;  // as passed to connect()
-  std::string_view peer;     // the member that answered; empty if unknown
-  bool success;
-  std::int32_t code;
-  std::int32_t reason;    // the number of the host that rejected or banned this member
-  std::string_view data;  // the bytes of that host; else, of a failed dial, a sentence for the player
-};
-
-// An event of a room. kind is one of MMN_EVENT_..., and determines which other fields are set (see the header).
-// The views are valid during the handler only.
-struct Event {
-  std::uint32_t kind;
-  std::string_view peer;   // the member that the event concerns; empty if there is none
-  std::string_view other;  // an address, for a change of the leader, the previous leader; or a lock
-  std::string_view data;   // the message; the payload of a join request; the data of a kick or a rejection
-  std::int32_t reason;     // one of MMN_LEFT_..., MMN_LEADER_..., MMN_END_..., MMN_MEMBER_..., or the number passed to reject_join()
-  std::int32_t code;       // a Code, or the number passed to kick()
-  bool success;
-  std::uint16_t type;
-  std::uint8_t flags;  // the sender's SendOptions::user_flags
-  // MMN_EVENT_LEFT: number of reliable messages for the member that are not known to be delivered; MMN_EVENT_RETURNED: number
-  // of messages that it will not get
-  std::uint64_t undelivered;
-  std::uint64_t missed;       // MMN_EVENT_RETURNED: number of the member's reliable messages that this host will not get
-  std::uint64_t request;      // MMN_EVENT_JOIN_REQUEST, _JOIN_WITHDRAWN: for accept_join() and reject_join(); MMN_EVENT_LOCK_RESULT: the lock call
-  std::uint64_t term, epoch;
-  std::uint8_t channel;   // MMN_EVENT_MESSAGE: as the sender named it
-  std::uint8_t delivery;  // MMN_EVENT_MESSAGE: one of MMN_DELIVERY_...
-  std::uint32_t peer_index;  // index() of `peer`; 0 for this member and for one that is not in the room
-  std::uint16_t found_by;    // MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_...
-  MmnRoom room;              // Room::number() of the room
-  // MMN_EVENT_DATA_DROPPED: number of messages. MMN_EVENT_HOST_SILENT, MMN_EVENT_NO_ROOM_FOUND: milliseconds.
-  std::uint64_t count() const noexcept { return undelivered; }
-  // MMN_EVENT_LOCK_RESULT with success, and MMN_EVENT_LOCK_LOST: the fencing token of the lock, which `other` names.
-  std::uint64_t token() const noexcept { return undelivered; }
+ private:
+  MmnEvent raw_;
 };
 
 // Options of a message: `SendOptions::sequenced(unit)`. The default is a reliable message, in the order of the calls.
@@ -254,7 +775,7 @@ struct SendOptions {
   }
 };
 
-using Stats = PeerStats;
+using Stats = MmnPeerStats;
 // The windows of MMN_STRATEGY_GOSSIP, in milliseconds above 0. The same for all members.
 using GossipWindows = MmnGossipWindows;
 
@@ -291,93 +812,13 @@ struct Api {
 
 namespace detail {
 
-// The functions that the library's messages name, as this header offers them.
-inline std::string in_cpp(std::string_view text) {
-  static const std::map<std::string_view, const char*> others = {
-      {"mmn_open", "mmn::Room"},
-      {"mmn_close", "shutdown()"},
-      {"mmn_broadcast_as_leader", "send_from_leader()"},
-      {"mmn_local_fingerprint", "identity_fingerprint()"},
-      {"mmn_local_id", "peer_id()"},
-      {"mmn_peer_address", "address()"},
-      {"mmn_peer_fingerprint", "fingerprint()"},
-      {"mmn_peer_id", "peer_at()"},
-      {"mmn_peer_index", "index()"},
-      {"mmn_peer_rtt_ms", "rtt_ms()"},
-      {"mmn_peer_stats", "stats()"},
-      {"mmn_peer_status", "status()"},
-      {"mmn_set_auto_election", "enable_auto_election()"},
-      {"mmn_set_auto_forward", "set_centralized_auto_forward()"},
-      {"mmn_set_eligible", "set_leader_eligible()"},
-      {"mmn_set_join_requests", "enable_join_requests()"},
-      {"mmn_set_priority", "set_election_priority()"},
-      {"mmn_strategy", "election_strategy()"},
-      {"mmn_is_announced", "discovering()"},
-      {"BroadcastEx", "broadcast()"},
-      {"BroadcastMessage", "broadcast()"},
-      {"ConnectToPeer", "connect()"},
-      {"DisconnectPeer", "disconnect()"},
-      {"EnableAutoLeaderElection", "enable_auto_election()"},
-      {"EnableLogging", "set_log_stderr()"},
-      {"ForwardMessage", "forward()"},
-      {"GetCurrentLeader", "leader()"},
-      {"GetLocalAddr", "local_address()"},
-      {"GetMaxDatagramSize", "max_datagram_size()"},
-      {"GetMembers", "members()"},
-      {"GetPeerList", "peers()"},
-      {"InitializeNetwork", "mmn::Room"},
-      {"InitializeNetworkWithOptions", "mmn::Room"},
-      {"KickPeer", "kick()"},
-      {"PollEvents", "poll()"},
-      {"SendFromLeader", "send_from_leader()"},
-      {"SendToLeader", "send_to_leader()"},
-      {"SendToPeer", "send()"},
-      {"SendToPeerEx", "send()"},
-      {"SetCentralizedMode", "set_centralized()"},
-      {"SetJoinPayload", "set_join_payload()"},
-      {"SetLeader", "set_leader()"},
-      {"SetLeaderEligible", "set_leader_eligible()"},
-      {"SetMaxPeers", "set_max_peers()"},
-      {"ShutdownNetwork", "shutdown()"},
-      {"UnbanPeer", "unban()"},
-      {"YieldLeadership", "yield_leadership()"},
-  };
-  const auto is_word = [](char part) {
-    return part == '_' || (part >= '0' && part <= '9') || (part >= 'A' && part <= 'Z') || (part >= 'a' && part <= 'z');
-  };
-  std::string result;
-  bool quoted = false;  // what a peer or this program gave stays as it is
-  for (std::size_t from = 0; from < text.size();) {
-    std::size_t end = from;
-    while (end < text.size() && is_word(text[end])) end++;
-    const std::string_view word = text.substr(from, end - from);
-    const auto other = others.find(word);
-    if (word.empty()) {
-      end = from + 1;
-      if (text[from] == '"') quoted = !quoted;
-      if (text[from] == '\\' && quoted && end < text.size()) end++;
-      result += text.substr(from, end - from);
-    } else if (quoted) {
-      result += word;
-    } else if (other != others.end()) {
-      result += other->second;
-    } else if (word.substr(0, 4) == "mmn_") {
-      result += std::string(word.substr(4)) + "()";
-    } else {
-      result += word;
-    }
-    from = end;
-  }
-  return result;
-}
-
-[[noreturn]] inline void refuse(const Api& api, std::int32_t code) { throw Error(code, in_cpp(api.mmn_last_error_message())); }
+[[noreturn]] inline void refuse(const Api& api, std::int32_t code) { throw Error(code, api.mmn_last_error_message()); }
 
 } // namespace detail
 
 // The library's sentence for a code.
 inline std::string describe_error(std::int32_t code, const Api& api = Api::linked()) {
-  return detail::in_cpp(api.mmn_describe_error(code));
+  return api.mmn_describe_error(code);
 }
 
 // A new private key for Options::identity_key. A host that keeps it is the same member at every start.
@@ -395,7 +836,7 @@ struct Seeded {
     const std::int32_t code = api.mmn_default_seeded_options(profile, &settings);
     if (code < 0) detail::refuse(api, code);
   }
-  SeededOptions settings = {};  // the room fills in its pointer
+  MmnSeededOptions settings = {};  // the room fills in its pointer
   std::string seeds;            // the addresses of the seeds, one per line
 };
 
@@ -408,7 +849,7 @@ struct Etcd {
     const std::int32_t code = api.mmn_default_etcd_options(&settings);
     if (code < 0) detail::refuse(api, code);
   }
-  EtcdOptions settings = {};  // the room fills in its pointers
+  MmnEtcdOptions settings = {};  // the room fills in its pointers
   std::string endpoints;
   std::string prefix;
   std::string address;  // address at which clients reach this member while it leads
@@ -550,11 +991,8 @@ class Receiver {
     set(event, {}, false);
     set(failure, {}, false);
     std::map<std::uint16_t, std::shared_ptr<const OnMessage>> routes;
-    std::vector<Kept> kept;
     const std::lock_guard<std::mutex> lock(mutex_);
     routes_.swap(routes);
-    kept_.swap(kept);
-    holds_ = false;
   }
 
   template <typename Handler>
@@ -562,7 +1000,6 @@ class Receiver {
     // The old one is destroyed after the lock is released: its captures are foreign code.
     std::shared_ptr<const Handler> changed = shared(std::move(handler));
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (changed && takes_messages(slot)) end_hold();
     slot.is_new = changed && is_new;
     slot.handler.swap(changed);
   }
@@ -571,7 +1008,6 @@ class Receiver {
     std::shared_ptr<const OnMessage> changed = shared(std::move(handler));
     const std::lock_guard<std::mutex> lock(mutex_);
     if (changed) {
-      end_hold();
       routes_[type].swap(changed);
     } else if (const auto found = routes_.find(type); found != routes_.end()) {
       changed.swap(found->second);
@@ -579,28 +1015,22 @@ class Receiver {
     }
   }
 
-  void take(const NetworkEvent& raw) noexcept {
+  bool takes_messages() const noexcept {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return message.handler || event.handler || !routes_.empty();
+  }
+
+  void take(const MmnEvent& raw) noexcept {
     try {
       catch_up();
-      const std::string_view data(reinterpret_cast<const char*>(raw.data), static_cast<std::size_t>(raw.length));
-      Event event{raw.kind, raw.peer, raw.other, data, raw.reason, raw.code, raw.success != 0, raw.msg_type, raw.flags, raw.count,
-                  raw.missed, raw.request, raw.term, raw.epoch, raw.channel, raw.delivery, raw.peer_index, raw.found_by, raw.room};
-      if (event.kind == MMN_EVENT_MESSAGE) {
-        if (!keep(event)) pass_message(event);
-      } else {
-        pass_other(event);
-      }
+      if (raw.kind == MMN_EVENT_MESSAGE) pass_message(raw);
+      else pass_other(raw);
     } catch (...) {
       surface();
     }
   }
 
  private:
-  // A message that waits for the first handler that takes messages.
-  struct Kept {
-    Event event;
-    std::string from, data;
-  };
   struct Peer {
     bool connected;
     std::uint32_t index;
@@ -610,38 +1040,12 @@ class Receiver {
     std::int32_t reason = MMN_LEADER_UNKNOWN;
     std::uint64_t term = 0, epoch = 0;
   };
-  static constexpr std::chrono::seconds hold_time{5};
-  static constexpr std::size_t most_kept = 4096;
-  static constexpr std::size_t most_kept_bytes = 4 << 20;
 
   template <typename Handler>
   static std::shared_ptr<const Handler> shared(Handler handler) {
     return handler ? std::make_shared<const Handler>(std::move(handler)) : nullptr;
   }
-  template <typename Handler>
-  bool takes_messages(const Slot<Handler>& slot) const noexcept {
-    const void* place = &slot;
-    return place == &message || place == &event;
-  }
-
-  void end_hold() noexcept {
-    holds_ = false;
-    if (std::chrono::steady_clock::now() >= hold_until_) kept_.clear();
-  }
-
-  // True if the message waits, or nothing takes it yet.
-  bool keep(const Event& event) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!holds_) return false;
-    const bool has_room = kept_.size() < most_kept && kept_bytes_ + event.data.size() <= most_kept_bytes;
-    if (has_room && std::chrono::steady_clock::now() < hold_until_) {
-      kept_.push_back({event, std::string(event.peer), std::string(event.data)});
-      kept_bytes_ += event.data.size();
-    }
-    return true;
-  }
-
-  // Gives every new handler the present state, and the messages that have waited.
+  // Gives every new handler the present state.
   void catch_up() {
     if (take_new(leader) && !leader_.id.empty()) call(leader, std::string_view(leader_.id));
     if (take_new(leadership) && leads_) call(leadership, true);
@@ -651,30 +1055,24 @@ class Receiver {
       }
     }
     if (const auto handler = take_new(event)) {
-      for (const Event& present : present_state()) {
-        if (is_set(event, handler)) call(event, present);
+      for (const MmnEvent& present : present_state()) {
+        if (is_set(event, handler)) call(event, Event(present));
       }
-    }
-    std::vector<Kept> kept;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (!holds_) kept_.swap(kept);
-    }
-    for (Kept& waited : kept) {
-      waited.event.peer = waited.from;
-      waited.event.data = waited.data;
-      pass_message(waited.event);
     }
   }
 
-  std::vector<Event> present_state() const {
-    std::vector<Event> events;
-    Event blank = {};
+  // The events that lead to it. They point to the ids in here.
+  std::vector<MmnEvent> present_state() const {
+    std::vector<MmnEvent> events;
+    MmnEvent blank = {};
+    blank.struct_size = sizeof blank;
     blank.room = room_;
+    blank.peer = blank.other = "";
+    blank.data = reinterpret_cast<const std::uint8_t*>("");
     if (!leader_.id.empty()) {
-      Event change = blank;
+      MmnEvent change = blank;
       change.kind = MMN_EVENT_LEADER_CHANGED;
-      change.peer = leader_.id;
+      change.peer = leader_.id.c_str();
       change.reason = leader_.reason;
       change.term = leader_.term;
       change.epoch = leader_.epoch;
@@ -686,9 +1084,9 @@ class Receiver {
       }
     }
     for (const auto& [id, state] : peers_) {
-      Event joined = blank;
+      MmnEvent joined = blank;
       joined.kind = MMN_EVENT_JOINED;
-      joined.peer = id;
+      joined.peer = id.c_str();
       joined.peer_index = state.index;
       events.push_back(joined);
       if (!state.connected) {
@@ -699,32 +1097,33 @@ class Receiver {
     return events;
   }
 
-  void pass_message(const Event& event) {
-    const Message received{event.peer, reinterpret_cast<const std::uint8_t*>(event.data.data()), event.data.size(), event.type,
-                           event.flags};
+  void pass_message(const MmnEvent& event) {
+    const Message received(event);
     std::shared_ptr<const OnMessage> handler;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      const auto route = routes_.find(event.type);
+      const auto route = routes_.find(received.type);
       handler = route == routes_.end() ? message.handler : route->second;
     }
     run(handler, received);
-    call(this->event, event);
+    call(this->event, Event(event));
   }
 
   // Handlers that have received the state already do not receive its repetition.
-  void pass_other(Event event) {
+  void pass_other(MmnEvent event) {
     room_ = event.room;
-    const auto known = peers_.find(std::string(event.peer));
+    const std::string id(event.peer);
+    const std::string_view shown(id);
+    const auto known = peers_.find(id);
     const bool is_known = known != peers_.end();
     const bool was_connected = is_known && known->second.connected;
     std::string previous;
     switch (event.kind) {
       case MMN_EVENT_LEADER_CHANGED:
-        if (event.peer == leader_.id) return;
-        previous = std::exchange(leader_, {std::string(event.peer), event.reason, event.term, event.epoch}).id;
-        event.other = previous;
-        call(leader, event.peer);
+        if (id == leader_.id) return;
+        previous = std::exchange(leader_, {id, event.reason, event.term, event.epoch}).id;
+        event.other = previous.c_str();
+        call(leader, shown);
         break;
       case MMN_EVENT_LEADERSHIP_GAINED:
       case MMN_EVENT_LEADERSHIP_LOST: {
@@ -738,25 +1137,25 @@ class Receiver {
         if (was_connected) return;
         // The present state has the return in place of its event.
         if (is_known) event.kind = MMN_EVENT_RETURNED;
-        peers_[std::string(event.peer)] = {true, event.peer_index};
-        call(peer, event.peer, PeerStatus::connected);
+        peers_[id] = {true, event.peer_index};
+        call(peer, shown, PeerStatus::connected);
         break;
       case MMN_EVENT_RECONNECTING:
         if (is_known && !was_connected) return;
-        peers_[std::string(event.peer)] = {false, event.peer_index};
-        call(peer, event.peer, PeerStatus::disconnected);
+        peers_[id] = {false, event.peer_index};
+        call(peer, shown, PeerStatus::disconnected);
         break;
       case MMN_EVENT_LEFT:
         if (is_known) peers_.erase(known);
-        if (was_connected) call(peer, event.peer, PeerStatus::disconnected);
+        if (was_connected) call(peer, shown, PeerStatus::disconnected);
         break;
       case MMN_EVENT_CONNECTION_RESULT:
-        call(connection, ConnectionResult{event.other, event.peer, event.success, event.code, event.reason, event.data});
+        call(connection, ConnectionResult(event));
         break;
       default:
         break;
     }
-    call(this->event, event);
+    call(this->event, Event(event));
   }
 
   // The handler, if it has not received the present state; from here on it has.
@@ -806,10 +1205,6 @@ class Receiver {
 
   mutable std::mutex mutex_;
   std::map<std::uint16_t, std::shared_ptr<const OnMessage>> routes_;
-  bool holds_ = true;
-  const std::chrono::steady_clock::time_point hold_until_ = std::chrono::steady_clock::now() + hold_time;
-  std::vector<Kept> kept_;
-  std::size_t kept_bytes_ = 0;
 
   // The room as of the last event, for take() only.
   MmnRoom room_ = 0;
@@ -833,7 +1228,7 @@ struct State {
 };
 
 extern "C" {
-inline void mmn_detail_on_event(void* state, const NetworkEvent* event) {
+inline void mmn_detail_on_event(void* state, const MmnEvent* event) {
   (*static_cast<std::shared_ptr<State>*>(state))->receiver.take(*event);
 }
 inline void mmn_detail_drop_state(void* state) { delete static_cast<std::shared_ptr<State>*>(state); }
@@ -894,14 +1289,14 @@ class Room {
     settings.state_directory = given(options.state_directory);
     settings.quorum_roster = given(options.quorum_roster);
     settings.trace_path = given(options.trace_path);
-    SeededOptions seeded = {};
+    MmnSeededOptions seeded = {};
     settings.seeded = nullptr;
     if (options.seeded) {
       seeded = options.seeded->settings;
       seeded.seeds = text(options.seeded->seeds);
       settings.seeded = &seeded;
     }
-    EtcdOptions etcd = {};
+    MmnEtcdOptions etcd = {};
     settings.etcd = nullptr;
     if (options.etcd) {
       etcd = options.etcd->settings;
@@ -916,6 +1311,7 @@ class Room {
       settings.etcd = &etcd;
     }
     if (options.on_event) state_->receiver.set(state_->receiver.event, options.on_event, false);
+    else settings.hold_messages = 1;
     auto reference = std::make_unique<std::shared_ptr<detail::State>>(state_);
     settings.on_event = detail::mmn_detail_on_event;
     settings.user_data = reference.get();
@@ -962,8 +1358,8 @@ class Room {
 
   // Handlers. An empty function unregisters; when the call returns, the old one is not running (unless the call is made inside
   // a handler) and never runs again. A new handler first receives the present state: the leader, if one is known, and every
-  // member. Set on_message, on_type or on_event within 5 s: until then up to 4096 messages, of 4 MiB in all, wait for the first
-  // of them; the room discards others.
+  // member. Set on_message, on_type or on_event within 5 s: until then reliable messages wait for the first of them, and slow
+  // their senders down; later the room discards them.
   //
   // on_message receives every message whose type has no handler of its own.
   void on_message(std::function<void(const Message&)> handler) {
@@ -1128,8 +1524,8 @@ class Room {
     return figures;
   }
   // Statistics of the room at this member: members without a link to it, and the broadcasts that they missed.
-  RoomStats room_stats() const {
-    RoomStats figures = {};
+  MmnRoomStats room_stats() const {
+    MmnRoomStats figures = {};
     figures.struct_size = sizeof figures;
     check(api().mmn_room_stats(number(), &figures));
     return figures;
@@ -1197,11 +1593,12 @@ class Room {
     state.receiver.set(state.receiver.*slot, std::move(handler), is_new);
     register_again(state);
   }
-  // See detail::Receiver.
+  // See detail::Receiver. Messages that wait in the library for a handler come after that.
   void register_again(const detail::State& state) {
     auto reference = std::make_unique<std::shared_ptr<detail::State>>(state_);
     check(state.api->mmn_set_event_handler(state.number, detail::mmn_detail_on_event, reference.get(), detail::mmn_detail_drop_state));
     reference.release();
+    if (state.receiver.takes_messages()) check(state.api->mmn_take_messages(state.number));
   }
 
   void end() noexcept {

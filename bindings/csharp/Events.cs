@@ -5,14 +5,42 @@ using System.Threading;
 
 namespace MetaMystia.Network
 {
+    /// <summary>
+    /// An event of a room: a copy, yours to keep. Each kind is a class of its own: <c>if (e is PeerLeft left) ...</c>, or
+    /// <c>switch (e) { case PeerLeft left: ... }</c> (which Mono's mcs does not compile).
+    /// </summary>
+    public abstract class RoomEvent
+    {
+        internal RoomEvent()
+        {
+        }
+
+        public Room Room { get; internal set; }
+
+        public abstract EventKind Kind { get; }
+    }
+
+    /// <summary>An event of a kind that a later version of the library has added. Ignore it.</summary>
+    public sealed class UnknownEvent : RoomEvent
+    {
+        private readonly EventKind kind;
+
+        internal UnknownEvent(EventKind kind)
+        {
+            this.kind = kind;
+        }
+
+        public override EventKind Kind
+        {
+            get { return kind; }
+        }
+    }
+
     // Events: the library calls one static function for all events of all rooms, which finds its room by the user data.
     public sealed partial class Room
     {
         // Kinds of subscriptions, each with its own first events.
-        private const int Leaders = 1, Leaderships = 2, Statuses = 4, Happenings = 8, Changes = 16, Messages = 32;
-
-        private const int HoldMs = 5000;    // as the library holds messages for a room without a handler
-        private const int MostHeld = 4096;
+        private const int Leaders = 1, Leaderships = 2, Statuses = 4, Happenings = 8, Changes = 16;
 
         private Action<Message> messageReceived;
         private Dictionary<ushort, Action<Message>> typed = new Dictionary<ushort, Action<Message>>(); // replaced, never changed
@@ -24,12 +52,11 @@ namespace MetaMystia.Network
 
         private int wanted;     // kinds with a subscriber so far
         private int begun;      // 1 once the library has called the handler
+        private bool takesMessages; // a handler of messages has subscribed; before the first one they wait in the library
 
         // Used by the handler alone, which runs once at a time.
         private int served;     // kinds that have received the present state
         private readonly View view = new View();
-        private readonly int joinedAt = Environment.TickCount;
-        private List<RoomEvent> held = new List<RoomEvent>(); // messages before the first handler of messages; null after the hold
 
         /// <summary>
         /// All events, messages included, in one order. The first subscription receives the present state: the leader, if
@@ -40,7 +67,7 @@ namespace MetaMystia.Network
             add
             {
                 Combine(ref happened, value);
-                Want(Happenings | Messages);
+                WantMessages(Happenings);
             }
             remove { Subtract(ref happened, value); }
         }
@@ -68,7 +95,7 @@ namespace MetaMystia.Network
             add
             {
                 Combine(ref messageReceived, value);
-                Want(Messages);
+                WantMessages(0);
             }
             remove { Subtract(ref messageReceived, value); }
         }
@@ -94,7 +121,7 @@ namespace MetaMystia.Network
                 }
             }
             while (Interlocked.CompareExchange(ref typed, next, seen) != seen);
-            Want(Messages);
+            WantMessages(0);
         }
 
         /// <summary>
@@ -106,7 +133,7 @@ namespace MetaMystia.Network
             add
             {
                 Combine(ref dataReceived, value);
-                Want(Messages);
+                WantMessages(0);
             }
             remove { Subtract(ref dataReceived, value); }
         }
@@ -184,6 +211,14 @@ namespace MetaMystia.Network
             }
         }
 
+        // As Want, and the library passes on the messages that wait. A room that is not open yet opens without a hold.
+        private void WantMessages(int kinds)
+        {
+            Want(kinds);
+            takesMessages = true;
+            NativeMethods.mmn_take_messages(handle);
+        }
+
         [MonoPInvokeCallback(typeof(EventCallback))]
         private static void OnEvent(IntPtr userData, IntPtr networkEvent)
         {
@@ -232,11 +267,7 @@ namespace MetaMystia.Network
             }
             if (NetworkEvent.KindOf(networkEvent) != EventKind.Message)
             {
-                TakeChange(CopyOf(networkEvent));
-            }
-            else if ((served & Messages) == 0)
-            {
-                Hold(networkEvent);
+                TakeChange(RoomEvents.CopyOf(NetworkEvent.At(networkEvent), this));
             }
             else
             {
@@ -252,40 +283,39 @@ namespace MetaMystia.Network
             {
                 copied = messageReceived;
             }
-            if (copied != null)
-            {
-                Message message = new Message();
-                message.From = names.Of(NetworkEvent.PeerOf(networkEvent));
-                message.Data = Utf8.Bytes(NetworkEvent.DataOf(networkEvent), NetworkEvent.LengthOf(networkEvent));
-                message.Type = type;
-                message.Flags = NetworkEvent.FlagsOf(networkEvent);
-                Raise(copied, message);
-            }
-            DataHandler viewed = dataReceived;
-            if (viewed != null)
-            {
-                MessageView message = new MessageView();
-                message.From = names.Of(NetworkEvent.PeerOf(networkEvent));
-                message.Data = NetworkEvent.DataOf(networkEvent);
-                message.Length = NetworkEvent.LengthOf(networkEvent);
-                message.Type = type;
-                message.Flags = NetworkEvent.FlagsOf(networkEvent);
-                message.Channel = NetworkEvent.ChannelOf(networkEvent);
-                message.DeliveryMode = NetworkEvent.DeliveryOf(networkEvent);
-                Show(viewed, message);
-            }
             Action<RoomEvent> all = happened;
-            if (all != null)
+            if (copied != null || all != null)
             {
-                Raise(all, CopyOf(networkEvent));
+                Message copy = CopyOf(networkEvent);
+                Raise(copied, copy);
+                // The views come before it.
+                ShowView(networkEvent, type);
+                Raise(all, copy);
+            }
+            else
+            {
+                ShowView(networkEvent, type);
             }
         }
 
-        private void Show(DataHandler handler, MessageView message)
+        private void ShowView(IntPtr networkEvent, ushort type)
         {
+            DataHandler viewed = dataReceived;
+            if (viewed == null)
+            {
+                return;
+            }
+            MessageView message = new MessageView();
+            message.From = names.Of(NetworkEvent.PeerOf(networkEvent));
+            message.Data = NetworkEvent.DataOf(networkEvent);
+            message.Length = NetworkEvent.LengthOf(networkEvent);
+            message.Type = type;
+            message.Flags = NetworkEvent.FlagsOf(networkEvent);
+            message.Channel = NetworkEvent.ChannelOf(networkEvent);
+            message.Delivery = NetworkEvent.DeliveryOf(networkEvent);
             try
             {
-                handler(message);
+                viewed(message);
             }
             catch (Exception exception)
             {
@@ -293,107 +323,69 @@ namespace MetaMystia.Network
             }
         }
 
-        private void Hold(IntPtr networkEvent)
+        // As RoomEvents.CopyOf, but without a copy of the struct and of the sender's id.
+        private Message CopyOf(IntPtr networkEvent)
         {
-            if (unchecked(Environment.TickCount - joinedAt) > HoldMs)
+            return new Message
             {
-                held = null;
-            }
-            if (held != null && held.Count < MostHeld)
-            {
-                held.Add(CopyOf(networkEvent));
-            }
-        }
-
-        private void TakeHeld()
-        {
-            List<RoomEvent> messages = held;
-            held = null;
-            if (messages == null || unchecked(Environment.TickCount - joinedAt) > HoldMs)
-            {
-                return;
-            }
-            foreach (RoomEvent e in messages)
-            {
-                Action<Message> copied;
-                if (!Volatile.Read(ref typed).TryGetValue(e.MessageType, out copied))
-                {
-                    copied = messageReceived;
-                }
-                Raise(copied, new Message { From = e.Peer, Data = e.Data, Type = e.MessageType, Flags = e.Flags });
-                DataHandler viewed = dataReceived;
-                if (viewed != null)
-                {
-                    GCHandle pinned = GCHandle.Alloc(e.Data.Length == 0 ? new byte[1] : e.Data, GCHandleType.Pinned);
-                    MessageView message = new MessageView();
-                    message.From = e.Peer;
-                    message.Data = pinned.AddrOfPinnedObject();
-                    message.Length = e.Data.Length;
-                    message.Type = e.MessageType;
-                    message.Flags = e.Flags;
-                    message.Channel = e.Channel;
-                    message.DeliveryMode = e.DeliveryMode;
-                    Show(viewed, message);
-                    pinned.Free();
-                }
-                Raise(happened, e);
-            }
+                Room = this,
+                From = names.Of(NetworkEvent.PeerOf(networkEvent)),
+                Data = Utf8.Bytes(NetworkEvent.DataOf(networkEvent), NetworkEvent.LengthOf(networkEvent)),
+                Type = NetworkEvent.TypeOf(networkEvent),
+                Flags = NetworkEvent.FlagsOf(networkEvent),
+                Channel = NetworkEvent.ChannelOf(networkEvent),
+                Delivery = NetworkEvent.DeliveryOf(networkEvent),
+                PeerIndex = NetworkEvent.PeerIndexOf(networkEvent),
+            };
         }
 
         // An event that is not a message. The library repeats the state to a handler that is registered anew: what the view already shows
         // is no news.
         private void TakeChange(RoomEvent e)
         {
-            PeerStatus? status = null;
-            switch (e.Kind)
+            if (e is LeaderChanged change)
             {
-                case EventKind.LeaderChanged:
-                    if (e.Peer == view.Leader.Peer)
-                    {
-                        return;
-                    }
-                    e.Other = view.Leader.Peer;
-                    view.Leader = e;
-                    if ((served & Leaders) != 0)
-                    {
-                        Raise(leaderChanged, NullIfEmpty(e.Peer));
-                    }
-                    break;
-                case EventKind.LeadershipGained:
-                case EventKind.LeadershipLost:
-                    bool leads = e.Kind == EventKind.LeadershipGained;
-                    if (leads == view.Leads)
-                    {
-                        return;
-                    }
-                    view.Leads = leads;
-                    if ((served & Leaderships) != 0)
-                    {
-                        Raise(leadershipChanged, leads);
-                    }
-                    break;
-                default:
-                    if (!view.Note(e, out status))
-                    {
-                        return;
-                    }
-                    break;
+                if (change.Leader == view.LeaderId)
+                {
+                    return;
+                }
+                change.Previous = view.LeaderId;
+                view.Leader = change;
+                if ((served & Leaders) != 0)
+                {
+                    Raise(leaderChanged, change.Leader);
+                }
             }
-            if (status.HasValue && (served & Statuses) != 0)
+            else if (e is LeadershipGained || e is LeadershipLost)
             {
-                RaiseStatus(e.Peer, status.Value);
+                bool leads = e is LeadershipGained;
+                if (leads == view.Leads)
+                {
+                    return;
+                }
+                view.Leads = leads;
+                if ((served & Leaderships) != 0)
+                {
+                    Raise(leadershipChanged, leads);
+                }
             }
-            if (e.Kind == EventKind.ConnectionResult)
+            else if (e is ConnectionResult result)
             {
-                ConnectionResult result = new ConnectionResult();
-                result.Address = e.Other;
-                result.Success = e.Success;
-                result.Code = e.Code;
-                result.Peer = e.Peer;
-                result.Reason = e.Reason;
-                result.Data = e.Data;
                 Settle(result);
                 Raise(connectionResult, result);
+            }
+            else
+            {
+                string peer;
+                PeerStatus? status;
+                if (!view.Note(ref e, out peer, out status))
+                {
+                    return;
+                }
+                if (status.HasValue && (served & Statuses) != 0)
+                {
+                    RaiseStatus(peer, status.Value);
+                }
             }
             if ((served & Happenings) != 0)
             {
@@ -403,9 +395,9 @@ namespace MetaMystia.Network
             {
                 Raise(changed, e);
             }
-            if (e.Kind == EventKind.Left)
+            if (e is PeerLeft left)
             {
-                names.Forget(e.Peer);
+                names.Forget(left.Peer);
             }
         }
 
@@ -413,9 +405,9 @@ namespace MetaMystia.Network
         private void Present(int kinds)
         {
             served |= kinds;
-            if ((kinds & Leaders) != 0 && view.Leader.Peer.Length > 0)
+            if ((kinds & Leaders) != 0 && view.LeaderId != null)
             {
-                Raise(leaderChanged, view.Leader.Peer);
+                Raise(leaderChanged, view.LeaderId);
             }
             if ((kinds & Leaderships) != 0 && view.Leads)
             {
@@ -423,11 +415,11 @@ namespace MetaMystia.Network
             }
             if ((kinds & Statuses) != 0)
             {
-                foreach (RoomEvent e in view.Events(this))
+                foreach (string peer in view.Members())
                 {
-                    if (e.Kind == EventKind.Joined && view.IsConnected(e.Peer))
+                    if (view.IsConnected(peer))
                     {
-                        RaiseStatus(e.Peer, PeerStatus.Connected);
+                        RaiseStatus(peer, PeerStatus.Connected);
                     }
                 }
             }
@@ -444,10 +436,6 @@ namespace MetaMystia.Network
                         Raise(changed, e);
                     }
                 }
-            }
-            if ((kinds & Messages) != 0)
-            {
-                TakeHeld();
             }
         }
 
@@ -484,37 +472,17 @@ namespace MetaMystia.Network
             }
         }
 
-        private RoomEvent CopyOf(IntPtr networkEvent)
-        {
-            NetworkEvent native = NetworkEvent.At(networkEvent);
-            RoomEvent copy = new RoomEvent();
-            copy.Room = this;
-            copy.Kind = native.Kind;
-            copy.Peer = Utf8.FromNative(native.Peer);
-            copy.Other = Utf8.FromNative(native.Other);
-            copy.Data = native.Bytes();
-            copy.Reason = native.Reason;
-            copy.Code = native.Code;
-            copy.Success = native.Success != 0;
-            copy.MessageType = native.MessageType;
-            copy.Flags = native.Flags;
-            copy.Channel = native.Channel;
-            copy.DeliveryMode = native.Delivery;
-            copy.Undelivered = native.Count;
-            copy.Missed = native.Missed;
-            copy.PeerIndex = native.PeerIndex;
-            copy.FoundBy = native.FoundBy;
-            copy.Request = native.Request;
-            copy.Term = native.Term;
-            copy.Epoch = native.Epoch;
-            return copy;
-        }
-
         // The room as the events so far show it.
         private sealed class View
         {
-            // The last change of the leader; with an empty Peer there is none.
-            internal RoomEvent Leader = new RoomEvent { Peer = "" };
+            // The last change of the leader; null before the first one.
+            internal LeaderChanged Leader;
+
+            internal string LeaderId
+            {
+                get { return Leader == null ? null : Leader.Leader; }
+            }
+
             internal bool Leads;
 
             // Members by id: the index of each, and whether its link is lost.
@@ -527,90 +495,102 @@ namespace MetaMystia.Network
                 return members.TryGetValue(peer, out member) && !member.Value;
             }
 
-            // Notes an event. Returns whether it is news, and what it changes in the member's link.
-            internal bool Note(RoomEvent e, out PeerStatus? status)
+            // Notes an event of a member. Returns whether it is news, and what it changes in the member's link.
+            internal bool Note(ref RoomEvent e, out string peer, out PeerStatus? status)
             {
+                peer = null;
                 status = null;
                 KeyValuePair<uint, bool> member;
-                switch (e.Kind)
+                if (e is PeerJoined joined)
                 {
-                    case EventKind.Joined:
-                        if (members.TryGetValue(e.Peer, out member))
-                        {
-                            if (!member.Value)
-                            {
-                                return false;
-                            }
-                            e.Kind = EventKind.Returned; // the repeated state stands for it
-                        }
-                        members[e.Peer] = new KeyValuePair<uint, bool>(e.PeerIndex, false);
-                        status = PeerStatus.Connected;
-                        return true;
-                    case EventKind.Returned:
-                        members[e.Peer] = new KeyValuePair<uint, bool>(e.PeerIndex, false);
-                        status = PeerStatus.Connected;
-                        return true;
-                    case EventKind.Reconnecting:
-                        if (members.TryGetValue(e.Peer, out member) && member.Value)
+                    peer = joined.Peer;
+                    if (members.TryGetValue(peer, out member))
+                    {
+                        if (!member.Value)
                         {
                             return false;
                         }
-                        members[e.Peer] = new KeyValuePair<uint, bool>(e.PeerIndex, true);
-                        status = PeerStatus.Disconnected;
-                        return true;
-                    case EventKind.Left:
-                        // A loss is reported once.
-                        if (IsConnected(e.Peer))
-                        {
-                            status = PeerStatus.Disconnected;
-                        }
-                        members.Remove(e.Peer);
-                        return true;
-                    default:
-                        return true;
+                        // The repeated state stands for it.
+                        e = new PeerReturned { Room = e.Room, Peer = peer, PeerIndex = joined.PeerIndex };
+                    }
+                    members[peer] = new KeyValuePair<uint, bool>(joined.PeerIndex, false);
+                    status = PeerStatus.Connected;
                 }
+                else if (e is PeerReturned returned)
+                {
+                    peer = returned.Peer;
+                    members[peer] = new KeyValuePair<uint, bool>(returned.PeerIndex, false);
+                    status = PeerStatus.Connected;
+                }
+                else if (e is PeerReconnecting lost)
+                {
+                    peer = lost.Peer;
+                    if (members.TryGetValue(peer, out member) && member.Value)
+                    {
+                        return false;
+                    }
+                    members[peer] = new KeyValuePair<uint, bool>(lost.PeerIndex, true);
+                    status = PeerStatus.Disconnected;
+                }
+                else if (e is PeerLeft left)
+                {
+                    peer = left.Peer;
+                    // A loss is reported once.
+                    if (IsConnected(peer))
+                    {
+                        status = PeerStatus.Disconnected;
+                    }
+                    members.Remove(peer);
+                }
+                return true;
+            }
+
+            // The ids of the members, sorted.
+            internal List<string> Members()
+            {
+                List<string> ids = new List<string>(members.Keys);
+                ids.Sort(StringComparer.Ordinal);
+                return ids;
             }
 
             // The events that lead to this state: the leader, then the members in the order of their ids.
             internal List<RoomEvent> Events(Room room)
             {
                 List<RoomEvent> events = new List<RoomEvent>();
-                if (Leader.Peer.Length > 0)
+                if (LeaderId != null)
                 {
-                    events.Add(Leadership(room, EventKind.LeaderChanged));
+                    events.Add(new LeaderChanged
+                    {
+                        Room = room,
+                        Leader = LeaderId,
+                        Term = Leader.Term,
+                        Epoch = Leader.Epoch,
+                        Reason = Leader.Reason,
+                        PeerIndex = Leader.PeerIndex,
+                    });
                     if (Leads)
                     {
-                        events.Add(Leadership(room, EventKind.LeadershipGained));
+                        events.Add(new LeadershipGained
+                        {
+                            Room = room,
+                            Leader = LeaderId,
+                            Term = Leader.Term,
+                            Epoch = Leader.Epoch,
+                            Reason = Leader.Reason,
+                            PeerIndex = Leader.PeerIndex,
+                        });
                     }
                 }
-                List<string> ids = new List<string>(members.Keys);
-                ids.Sort(StringComparer.Ordinal);
-                foreach (string id in ids)
+                foreach (string id in Members())
                 {
-                    events.Add(Membership(room, id, EventKind.Joined));
-                    if (members[id].Value)
+                    KeyValuePair<uint, bool> member = members[id];
+                    events.Add(new PeerJoined { Room = room, Peer = id, PeerIndex = member.Key });
+                    if (member.Value)
                     {
-                        events.Add(Membership(room, id, EventKind.Reconnecting));
+                        events.Add(new PeerReconnecting { Room = room, Peer = id, PeerIndex = member.Key });
                     }
                 }
                 return events;
-            }
-
-            private RoomEvent Leadership(Room room, uint kind)
-            {
-                RoomEvent e = Membership(room, Leader.Peer, kind);
-                e.PeerIndex = Leader.PeerIndex;
-                e.Reason = Leader.Reason;
-                e.Term = Leader.Term;
-                e.Epoch = Leader.Epoch;
-                return e;
-            }
-
-            private RoomEvent Membership(Room room, string id, uint kind)
-            {
-                KeyValuePair<uint, bool> member;
-                members.TryGetValue(id, out member);
-                return new RoomEvent { Room = room, Kind = kind, Peer = id, Other = "", Data = new byte[0], PeerIndex = member.Key };
             }
         }
     }

@@ -13,7 +13,7 @@ namespace MetaMystia.Network
         /// <summary>The defaults of <see cref="Room.Join(string, string, NetworkConfig?, bool)"/>.</summary>
         public static NetworkConfig Default()
         {
-            MmnOptions options = MmnOptions.Default();
+            NetworkOptions options = NetworkOptions.Default();
             NetworkConfig config = new NetworkConfig();
             config.ReconnectMaxMs = options.ReconnectMaxMs;
             config.CompressionThreshold = options.CompressionThreshold;
@@ -46,13 +46,13 @@ namespace MetaMystia.Network
     /// <summary>
     /// Start from <see cref="Default"/>. Most programs use <see cref="RoomOptions"/>, which handles the pointers.
     /// </summary>
-    public partial struct MmnOptions
+    public partial struct NetworkOptions
     {
         /// <summary>The library's defaults.</summary>
-        public static MmnOptions Default()
+        public static NetworkOptions Default()
         {
-            MmnOptions options = new MmnOptions();
-            options.StructSize = (uint)Marshal.SizeOf(typeof(MmnOptions));
+            NetworkOptions options = new NetworkOptions();
+            options.StructSize = (uint)Marshal.SizeOf(typeof(NetworkOptions));
             Room.Check(NativeFile.First(() => NativeMethods.mmn_default_options(ref options)));
             return options;
         }
@@ -76,21 +76,21 @@ namespace MetaMystia.Network
             CentralizedAutoForward = config.CentralizedAutoForward;
             AutoElection = config.AutoElectionEnabled;
             // Any other number is the default.
-            ManualOverrideRecovery = config.ManualOverrideRecovery == Network.ManualOverrideRecovery.AutoElect
-                ? Network.ManualOverrideRecovery.AutoElect
-                : Network.ManualOverrideRecovery.Hold;
+            ManualOverrideRecovery = config.ManualOverrideRecovery == (byte)ManualOverrideRecovery.AutoElect
+                ? ManualOverrideRecovery.AutoElect
+                : ManualOverrideRecovery.Hold;
             AutoReconnect = config.AutoReconnectEnabled;
             ReconnectMaxRetries = config.ReconnectMaxRetries;
         }
     }
 
-    public partial struct MmnGossipWindows
+    public partial struct GossipWindows
     {
         /// <summary>Windows to be filled in, with their size set.</summary>
-        public static MmnGossipWindows Empty()
+        public static GossipWindows Empty()
         {
-            MmnGossipWindows windows = new MmnGossipWindows();
-            windows.StructSize = (uint)Marshal.SizeOf(typeof(MmnGossipWindows));
+            GossipWindows windows = new GossipWindows();
+            windows.StructSize = (uint)Marshal.SizeOf(typeof(GossipWindows));
             return windows;
         }
     }
@@ -101,11 +101,11 @@ namespace MetaMystia.Network
     public partial struct SeededOptions
     {
         /// <summary>The library's defaults: the intervals of a <see cref="SeededProfile"/>.</summary>
-        public static SeededOptions Default(uint profile = SeededProfile.Wan)
+        public static SeededOptions Default(SeededProfile profile = SeededProfile.Wan)
         {
             SeededOptions options = new SeededOptions();
             options.StructSize = (uint)Marshal.SizeOf(typeof(SeededOptions));
-            Room.Check(NativeFile.First(() => NativeMethods.mmn_default_seeded_options(profile, ref options)));
+            Room.Check(NativeFile.First(() => NativeMethods.mmn_default_seeded_options((uint)profile, ref options)));
             return options;
         }
     }
@@ -148,15 +148,16 @@ namespace MetaMystia.Network
         private static readonly int FlagsAt = OffsetOf("Flags");
         private static readonly int ChannelAt = OffsetOf("Channel");
         private static readonly int DeliveryAt = OffsetOf("Delivery");
+        private static readonly int PeerIndexAt = OffsetOf("PeerIndex");
 
         private static int OffsetOf(string field)
         {
             return Marshal.OffsetOf(typeof(NetworkEvent), field).ToInt32();
         }
 
-        internal static uint KindOf(IntPtr networkEvent)
+        internal static EventKind KindOf(IntPtr networkEvent)
         {
-            return (uint)Marshal.ReadInt32(networkEvent, KindAt);
+            return (EventKind)Marshal.ReadInt32(networkEvent, KindAt);
         }
 
         internal static IntPtr PeerOf(IntPtr networkEvent)
@@ -189,9 +190,14 @@ namespace MetaMystia.Network
             return Marshal.ReadByte(networkEvent, ChannelAt);
         }
 
-        internal static byte DeliveryOf(IntPtr networkEvent)
+        internal static DeliveryMode DeliveryOf(IntPtr networkEvent)
         {
-            return Marshal.ReadByte(networkEvent, DeliveryAt);
+            return (DeliveryMode)Marshal.ReadByte(networkEvent, DeliveryAt);
+        }
+
+        internal static uint PeerIndexOf(IntPtr networkEvent)
+        {
+            return (uint)Marshal.ReadInt32(networkEvent, PeerIndexAt);
         }
     }
 

@@ -20,8 +20,7 @@ namespace MetaMystia.Network
         public byte Flags;
         /// <summary>The channel that the sender named.</summary>
         public byte Channel;
-        /// <summary>Delivery of the message, one of NativeMethods.Delivery...</summary>
-        public byte DeliveryMode;
+        public DeliveryMode Delivery;
 
         /// <summary>The message as a payload, to send it on.</summary>
         public Payload Payload
@@ -201,7 +200,7 @@ namespace MetaMystia.Network
         public int BroadcastExcept(string peerId, Payload data, Delivery delivery = default(Delivery), ushort type = FirstUserType,
             byte flags = 0, ICollection<string> full = null)
         {
-            MmnSendOptions options = delivery.Options(flags);
+            SendOptions options = delivery.Options(flags);
             byte[] except = Utf8.ToNative(peerId, ref idBuffer);
             byte[] list = PeerList();
             byte[] peer = secondIdBuffer ?? (secondIdBuffer = new byte[Utf8.BufferSize]);
@@ -246,7 +245,7 @@ namespace MetaMystia.Network
         /// <summary><see cref="SendTo(string, Payload, ushort, byte)"/> with options.</summary>
         public void SendTo(string peerId, Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
-            MmnSendOptions options = delivery.Options(flags);
+            SendOptions options = delivery.Options(flags);
             Check(NativeSend(Utf8.ToNative(peerId, ref idBuffer), data, type, ref options));
         }
 
@@ -263,7 +262,7 @@ namespace MetaMystia.Network
         /// <summary><see cref="TrySendTo(string, Payload, ushort, byte)"/> with options.</summary>
         public int TrySendTo(string peerId, Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
         {
-            MmnSendOptions options = delivery.Options(flags);
+            SendOptions options = delivery.Options(flags);
             return Outcome(NativeSend(Utf8.ToNative(peerId, ref idBuffer), data, type, ref options));
         }
 
@@ -383,35 +382,35 @@ namespace MetaMystia.Network
             return listBuffer;
         }
 
-        private int NativeBroadcast(Payload data, ushort type, MmnSendOptions options)
+        private int NativeBroadcast(Payload data, ushort type, SendOptions options)
         {
             return data.IsNative
                 ? NativeSends.mmn_broadcast(handle, data.Pointer, data.Length, type, ref options)
                 : NativeSends.mmn_broadcast(handle, ref data.Array[data.Offset], data.Length, type, ref options);
         }
 
-        private int NativeSend(byte[] peer, Payload data, ushort type, ref MmnSendOptions options)
+        private int NativeSend(byte[] peer, Payload data, ushort type, ref SendOptions options)
         {
             return data.IsNative
                 ? NativeSends.mmn_send(handle, peer, data.Pointer, data.Length, type, ref options)
                 : NativeSends.mmn_send(handle, peer, ref data.Array[data.Offset], data.Length, type, ref options);
         }
 
-        private int NativeSendToLeader(Payload data, ushort type, MmnSendOptions options)
+        private int NativeSendToLeader(Payload data, ushort type, SendOptions options)
         {
             return data.IsNative
                 ? NativeSends.mmn_send_to_leader(handle, data.Pointer, data.Length, type, ref options)
                 : NativeSends.mmn_send_to_leader(handle, ref data.Array[data.Offset], data.Length, type, ref options);
         }
 
-        private int NativeSendFromLeader(Payload data, ushort type, MmnSendOptions options)
+        private int NativeSendFromLeader(Payload data, ushort type, SendOptions options)
         {
             return data.IsNative
                 ? NativeSends.mmn_broadcast_as_leader(handle, data.Pointer, data.Length, type, ref options)
                 : NativeSends.mmn_broadcast_as_leader(handle, ref data.Array[data.Offset], data.Length, type, ref options);
         }
 
-        private int NativeForward(string from, string to, Payload data, ushort type, MmnSendOptions options)
+        private int NativeForward(string from, string to, Payload data, ushort type, SendOptions options)
         {
             byte[] origin = Utf8.ToNative(from, ref idBuffer);
             byte[] target = Utf8.ToNative(to, ref secondIdBuffer);
@@ -426,34 +425,34 @@ namespace MetaMystia.Network
     internal static class NativeSends
     {
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int mmn_broadcast(ulong room, ref byte data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        internal static extern int mmn_broadcast(ulong room, ref byte data, int length, ushort messageType, [In] ref SendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int mmn_broadcast(ulong room, IntPtr data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        internal static extern int mmn_broadcast(ulong room, IntPtr data, int length, ushort messageType, [In] ref SendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int mmn_send(ulong room, byte[] peerId, ref byte data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        internal static extern int mmn_send(ulong room, byte[] peerId, ref byte data, int length, ushort messageType, [In] ref SendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int mmn_send(ulong room, byte[] peerId, IntPtr data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        internal static extern int mmn_send(ulong room, byte[] peerId, IntPtr data, int length, ushort messageType, [In] ref SendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int mmn_send_to_leader(ulong room, ref byte data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        internal static extern int mmn_send_to_leader(ulong room, ref byte data, int length, ushort messageType, [In] ref SendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int mmn_send_to_leader(ulong room, IntPtr data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        internal static extern int mmn_send_to_leader(ulong room, IntPtr data, int length, ushort messageType, [In] ref SendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int mmn_broadcast_as_leader(ulong room, ref byte data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        internal static extern int mmn_broadcast_as_leader(ulong room, ref byte data, int length, ushort messageType, [In] ref SendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int mmn_broadcast_as_leader(ulong room, IntPtr data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        internal static extern int mmn_broadcast_as_leader(ulong room, IntPtr data, int length, ushort messageType, [In] ref SendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int mmn_forward(ulong room, byte[] from, byte[] to, ref byte data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        internal static extern int mmn_forward(ulong room, byte[] from, byte[] to, ref byte data, int length, ushort messageType, [In] ref SendOptions options);
 
         [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
-        internal static extern int mmn_forward(ulong room, byte[] from, byte[] to, IntPtr data, int length, ushort messageType, [In] ref MmnSendOptions options);
+        internal static extern int mmn_forward(ulong room, byte[] from, byte[] to, IntPtr data, int length, ushort messageType, [In] ref SendOptions options);
     }
 
     // The ids of senders as strings, found by their bytes, because the library's pointer may differ from call to call.

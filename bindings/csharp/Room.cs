@@ -2,30 +2,18 @@ using System;
 using System.Collections.Generic;
 using System.Reflection;
 using System.Runtime.InteropServices;
-using System.Text;
 using System.Threading;
 
 namespace MetaMystia.Network
 {
-    /// <summary>A message from another member.</summary>
-    public struct Message
-    {
-        /// <summary>The id of the sender.</summary>
-        public string From;
-        public byte[] Data;
-        /// <summary>The sender's message type, 0x0100 or higher.</summary>
-        public ushort Type;
-        public byte Flags;
-    }
-
     /// <summary>The options of a message: <c>Delivery.Sequenced(unit)</c>. The default is a reliable message in the order of the calls.</summary>
     public struct Delivery
     {
-        private static readonly uint OptionsSize = (uint)Marshal.SizeOf(typeof(MmnSendOptions));
+        private static readonly uint OptionsSize = (uint)Marshal.SizeOf(typeof(SendOptions));
 
-        internal byte Mode;
+        internal DeliveryMode Mode;
         internal ulong Key;
-        /// <summary>Channel, which the receiver sees in <see cref="RoomEvent.Channel"/>. With ReliableOrdered each channel keeps its own order.</summary>
+        /// <summary>Channel, which the receiver sees in <see cref="Message.Channel"/>. With ReliableOrdered each channel keeps its own order.</summary>
         public byte Channel;
         /// <summary>0 is normal; higher ones go first: NativeMethods.PriorityLow (-1) to NativeMethods.PriorityHighest (2).</summary>
         public sbyte Priority;
@@ -35,30 +23,30 @@ namespace MetaMystia.Network
         /// <summary>Each message arrives once, in the order of the calls with that channel.</summary>
         public static Delivery ReliableOrdered(byte channel = 0)
         {
-            return new Delivery { Mode = NativeMethods.DeliveryReliableOrdered, Channel = channel };
+            return new Delivery { Mode = DeliveryMode.ReliableOrdered, Channel = channel };
         }
 
         /// <summary>Each message arrives once, and waits for no other.</summary>
         public static Delivery ReliableUnordered(byte channel = 0)
         {
-            return new Delivery { Mode = NativeMethods.DeliveryReliableUnordered, Channel = channel };
+            return new Delivery { Mode = DeliveryMode.ReliableUnordered, Channel = channel };
         }
 
         /// <summary>A message arrives once or is lost. At most <see cref="Room.MaxDatagramSize"/> bytes.</summary>
         public static Delivery Unreliable(byte channel = 0)
         {
-            return new Delivery { Mode = NativeMethods.DeliveryUnreliable, Channel = channel };
+            return new Delivery { Mode = DeliveryMode.Unreliable, Channel = channel };
         }
 
         /// <summary>As <see cref="Unreliable"/>, and the receiver drops a message that is older than the newest of its key.</summary>
         public static Delivery Sequenced(ulong key, byte channel = 0)
         {
-            return new Delivery { Mode = NativeMethods.DeliverySequenced, Key = key, Channel = channel };
+            return new Delivery { Mode = DeliveryMode.Sequenced, Key = key, Channel = channel };
         }
 
-        internal MmnSendOptions Options(byte userFlags, byte flags = 0)
+        internal SendOptions Options(byte userFlags, byte flags = 0)
         {
-            MmnSendOptions options = new MmnSendOptions();
+            SendOptions options = new SendOptions();
             options.StructSize = OptionsSize;
             options.Delivery = Mode;
             options.Channel = Channel;
@@ -71,71 +59,11 @@ namespace MetaMystia.Network
         }
     }
 
-    /// <summary>The result of one <see cref="Room.Connect"/>.</summary>
-    public struct ConnectionResult
-    {
-        /// <summary>The address as passed to <see cref="Room.Connect"/>.</summary>
-        public string Address;
-        public bool Success;
-        /// <summary>An <see cref="ErrorCode"/>; -14 AlreadyConnected comes with success.</summary>
-        public int Code;
-        /// <summary>The member that answered; "" if unknown.</summary>
-        public string Peer;
-        /// <summary>With -18 Rejected the number of the leader's host, as it passed it to <see cref="Room.RejectJoin"/> or <see cref="Room.Kick"/>.</summary>
-        public int Reason;
-        /// <summary>Without success: the data of that host, else a sentence for the player, in UTF-8. Never null.</summary>
-        public byte[] Data;
-    }
-
-    /// <summary>An event of the room: a copy, yours to keep. <see cref="Kind"/> determines which fields are set.</summary>
-    public sealed class RoomEvent
-    {
-        /// <summary>The room of the event.</summary>
-        public Room Room;
-        /// <summary>An <see cref="EventKind"/>; ignore unknown ones.</summary>
-        public uint Kind;
-        /// <summary>The member that the event concerns; "" if there is none (no leader).</summary>
-        public string Peer;
-        /// <summary>An address (JoinRequest, Discovered, ConnectionResult, DiscoveryRefused), the previous leader (LeaderChanged), the other member (UnlinkedPeer), the leader (BanDropped), or a lock (LockResult, LockLost).</summary>
-        public string Other;
-        /// <summary>The message; the payload of a join request; the data of a kick or a rejection. Never null.</summary>
-        public byte[] Data;
-        /// <summary>A <see cref="LeftReason"/>, a <see cref="LeaderReason"/>, an <see cref="EndReason"/>, a <see cref="MetaMystia.Network.MemberState"/>, or the number passed to <see cref="Room.RejectJoin"/>.</summary>
-        public int Reason;
-        /// <summary>An <see cref="ErrorCode"/>, or the number passed to <see cref="Room.Kick"/>.</summary>
-        public int Code;
-        public bool Success;
-        public ushort MessageType;
-        public byte Flags;
-        /// <summary>Message: the channel that the sender named.</summary>
-        public byte Channel;
-        /// <summary>Message: its delivery, one of NativeMethods.Delivery...</summary>
-        public byte DeliveryMode;
-        /// <summary><see cref="Room.IndexOf"/> of <see cref="Peer"/>; 0 for this member and for one that is not in the room.</summary>
-        public uint PeerIndex;
-        /// <summary>DiscoveryRefused: how the member was found, one of NativeMethods.Found...</summary>
-        public ushort FoundBy;
-        /// <summary>Left: the number of reliable messages for the member that are not known to be delivered. Returned: the number of messages that it will not get. DataDropped: the number of messages. HostSilent and NoRoomFound: milliseconds.</summary>
-        public ulong Undelivered;
-        /// <summary>Returned: the number of the member's reliable messages that this host will not get.</summary>
-        public ulong Missed;
-        /// <summary>JoinRequest, JoinWithdrawn: for <see cref="Room.AcceptJoin"/> and <see cref="Room.RejectJoin"/>; LockResult: the lock call.</summary>
-        public ulong Request;
-        public ulong Term;
-        public ulong Epoch;
-
-        /// <summary>LockResult with success, and LockLost: the fencing token of the lock.</summary>
-        public ulong Token
-        {
-            get { return Undelivered; }
-        }
-    }
-
     /// <summary>Settings to enter a room. Settings that you do not change keep the library's defaults, except that <see cref="Poll"/> is on.</summary>
     public sealed class RoomOptions
     {
         /// <summary>Every setting that needs no memory of its own. <see cref="Room.Join(string, string, RoomOptions, Action{Room})"/> sets the handler, the pointers, the lengths and the dispatch mode.</summary>
-        public MmnOptions Settings = MmnOptions.Default();
+        public NetworkOptions Settings = NetworkOptions.Default();
         /// <summary>true: handlers run inside <see cref="Room.Poll"/>; false: on a thread of the library.</summary>
         public bool Poll = true;
         /// <summary>The one address of this machine to use; null is every address.</summary>
@@ -166,18 +94,19 @@ namespace MetaMystia.Network
             {
                 options.Settings.Apply(config.Value);
             }
-            options.Settings.DiscoveryMode = options.Settings.MdnsPort == 0 ? (uint)DiscoveryMode.Off : (uint)DiscoveryMode.Connect;
+            options.Settings.DiscoveryMode = options.Settings.MdnsPort == 0 ? DiscoveryMode.Off : DiscoveryMode.Connect;
             return options;
         }
 
         // Opens a room whose events go to a handler. On failure the library does not use the handler's data.
-        internal int Open(byte[] peer, byte[] session, EventCallback handler, IntPtr userData, DropCallback drop, ref ulong room)
+        internal int Open(byte[] peer, byte[] session, bool takesMessages, EventCallback handler, IntPtr userData, DropCallback drop, ref ulong room)
         {
-            MmnOptions options = Settings;
+            NetworkOptions options = Settings;
             options.OnEvent = handler;
             options.UserData = userData;
             options.DropFunction = drop;
             options.DispatchMode = Poll ? DispatchMode.Poll : DispatchMode.Thread;
+            options.HoldMessages = takesMessages ? options.HoldMessages : 1;
             List<GCHandle> pinned = new List<GCHandle>();
             try
             {
@@ -283,8 +212,9 @@ namespace MetaMystia.Network
     /// (Unity's main thread) joins with <see cref="RoomOptions"/> and calls <see cref="Poll"/> once per frame.</para>
     /// <para>An exception from a handler never reaches native code; <see cref="HandlerFailed"/> receives it.</para>
     /// <para>The first subscription to an event receives the present state: the leader, if one is known, and every connected peer.
-    /// Up to 4096 messages wait for the first handler of messages, for 5 s after Join; later ones without a handler are discarded. A
-    /// handler that must miss nothing, such as the result of a dial, is subscribed in the <c>subscribe</c> function of Join.</para>
+    /// Reliable messages wait for the first handler of messages, for 5 s after Join, and slow their senders down; later ones without a
+    /// handler are discarded. A handler that must miss nothing, such as the result of a dial, is subscribed in the <c>subscribe</c>
+    /// function of Join.</para>
     /// </remarks>
     public sealed partial class Room : IDisposable
     {
@@ -295,7 +225,7 @@ namespace MetaMystia.Network
         // points for static methods only.
         private static readonly EventCallback EventThunk = OnEvent;
         private static readonly DropCallback DropThunk = OnDropped;
-        private static readonly MmnLogCallback LogThunk = OnLog;
+        private static readonly LogCallback LogThunk = OnLog;
         private static readonly DropCallback LogDroppedThunk = OnLogDropped;
 
         // Guarded by itself. The rooms of this domain that are not disposed of.
@@ -334,7 +264,7 @@ namespace MetaMystia.Network
         /// <param name="sessionId">1 to 128 bytes of UTF-8, the same at every member.</param>
         /// <param name="options">The settings; one object serves any number of rooms.</param>
         /// <param name="subscribe">Runs before the room opens, so that its handlers miss no event; null is none. In poll mode no event
-        /// precedes the first <see cref="Poll"/>, so subscribing before that is enough.</param>
+        /// precedes the first <see cref="Poll"/>, so subscribing before that is enough, to messages within 5 s.</param>
         /// <exception cref="NetworkException">-3 when an argument or a setting is invalid, -4 when the address or the port cannot be
         /// bound, -13 when the process is in 4096 rooms.</exception>
         public static Room Join(string peerId, string sessionId, RoomOptions options, Action<Room> subscribe = null)
@@ -363,7 +293,7 @@ namespace MetaMystia.Network
             }
             // Freed by the library's call of DropThunk, or here if the library has not taken it.
             GCHandle self = GCHandle.Alloc(room);
-            int code = options.Open(peer, session, EventThunk, GCHandle.ToIntPtr(self), DropThunk, ref room.handle);
+            int code = options.Open(peer, session, room.takesMessages, EventThunk, GCHandle.ToIntPtr(self), DropThunk, ref room.handle);
             if (code < 0)
             {
                 NetworkException refused = LastError(code);
@@ -555,19 +485,23 @@ namespace MetaMystia.Network
             get { return NativeMethods.mmn_leader_epoch(handle); }
         }
 
-        /// <summary>The election strategy: an <see cref="MetaMystia.Network.ElectionStrategy"/>.</summary>
-        public int ElectionStrategy
+        public ElectionStrategy ElectionStrategy
         {
-            get { return NativeMethods.mmn_strategy(handle); }
+            get
+            {
+                int strategy = NativeMethods.mmn_strategy(handle);
+                Check(strategy);
+                return (ElectionStrategy)strategy;
+            }
         }
 
         /// <summary>
-        /// With <see cref="MetaMystia.Network.ElectionStrategy.Seeded"/> a <see cref="MetaMystia.Network.MemberState"/>, of this member, too;
-        /// with others, and for a text that is no id, -1.
+        /// With <see cref="MetaMystia.Network.ElectionStrategy.Seeded"/> the state of a member, of this one, too; else
+        /// <see cref="MemberState.Unknown"/>.
         /// </summary>
-        public int StateOf(string peerId)
+        public MemberState StateOf(string peerId)
         {
-            return NativeMethods.mmn_member_state(handle, Utf8.ToNative(peerId));
+            return (MemberState)NativeMethods.mmn_member_state(handle, Utf8.ToNative(peerId));
         }
 
         /// <summary>With <see cref="MetaMystia.Network.ElectionStrategy.Seeded"/> the version of the cluster; with others -1.</summary>
@@ -589,7 +523,7 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// Acquires a lock of etcd. The outcome is an <see cref="EventKind.LockResult"/> with the returned number. A timeout of 0 is none.
+        /// Acquires a lock of etcd. The outcome is a <see cref="LockResult"/> with the returned number. A timeout of 0 is none.
         /// </summary>
         public ulong AcquireLock(string name, uint timeoutMs = 0)
         {
@@ -647,7 +581,7 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// Whether this host decides about admission while this member leads: each newcomer is then an <see cref="EventKind.JoinRequest"/>, which
+        /// Whether this host decides about admission while this member leads: each newcomer is then a <see cref="JoinRequest"/>, which
         /// the host answers within the handshake timeout. Set it on every member that may come to lead.
         /// </summary>
         public void EnableJoinRequests(bool enabled)
@@ -732,11 +666,11 @@ namespace MetaMystia.Network
         /// The times of <see cref="MetaMystia.Network.ElectionStrategy.Gossip"/>, from the next window on. They should be the same for all members.
         /// <see cref="RoomOptions.Settings"/> has those at the start.
         /// </summary>
-        public MmnGossipWindows GossipWindows
+        public GossipWindows GossipWindows
         {
             get
             {
-                MmnGossipWindows windows = MmnGossipWindows.Empty();
+                GossipWindows windows = GossipWindows.Empty();
                 Check(NativeMethods.mmn_gossip_windows(handle, ref windows));
                 return windows;
             }
@@ -827,10 +761,10 @@ namespace MetaMystia.Network
         /// <summary>The library's name for a code.</summary>
         public static string Describe(int code)
         {
-            return Names.InCSharp(Utf8.FromNative(NativeFile.First(() => NativeMethods.mmn_describe_error(code))));
+            return Utf8.FromNative(NativeFile.First(() => NativeMethods.mmn_describe_error(code)));
         }
 
-        [MonoPInvokeCallback(typeof(MmnLogCallback))]
+        [MonoPInvokeCallback(typeof(LogCallback))]
         private static void OnLog(IntPtr userData, ulong room, int level, IntPtr message)
         {
             try
@@ -991,7 +925,7 @@ namespace MetaMystia.Network
             return data == null ? 0 : data.Length;
         }
 
-        private static string NullIfEmpty(string text)
+        internal static string NullIfEmpty(string text)
         {
             return string.IsNullOrEmpty(text) ? null : text;
         }
@@ -1015,90 +949,7 @@ namespace MetaMystia.Network
 
         private static NetworkException LastError(int code)
         {
-            return new NetworkException(code, Names.InCSharp(Utf8.FromNative(NativeMethods.mmn_last_error_message())));
-        }
-    }
-
-    // The library's sentences name functions and constants as its header does.
-    internal static class Names
-    {
-        private const string Function = "mmn_", Event = "MMN_EVENT_";
-
-        // Names that are not the same words.
-        private static readonly Dictionary<string, string> Others = new Dictionary<string, string>
-        {
-            { "mmn_open", "Room.Join" }, { "mmn_close", "Dispose" }, { "mmn_send", "SendTo" }, { "mmn_broadcast_as_leader", "SendFromLeader" },
-            { "mmn_set_event_handler", "a subscription" }, { "mmn_set_log_stderr", "EnableLogging" }, { "mmn_describe_error", "Describe" },
-            { "mmn_last_error_message", "the exception's message" }, { "mmn_local_id", "PeerId" }, { "mmn_peer_count", "Peers" },
-            { "mmn_peer_address", "AddressOf" }, { "mmn_peer_index", "IndexOf" }, { "mmn_peer_id", "PeerAt" },
-            { "mmn_peer_rtt_ms", "RoundTripMs" }, { "mmn_peer_status", "StatusOf" }, { "mmn_peer_fingerprint", "FingerprintOf" },
-            { "mmn_local_fingerprint", "IdentityFingerprint" }, { "mmn_set_auto_reconnect", "AutoReconnect" },
-            { "mmn_set_join_requests", "EnableJoinRequests" }, { "mmn_set_eligible", "SetLeaderEligible" },
-            { "mmn_set_priority", "SetElectionPriority" }, { "mmn_strategy", "ElectionStrategy" },
-            { "mmn_set_gossip_windows", "GossipWindows" }, { "mmn_member_state", "StateOf" }, { "mmn_set_centralized", "Centralized" },
-            { "mmn_set_auto_forward", "CentralizedAutoForward" }, { "mmn_auto_forward", "CentralizedAutoForward" },
-            { "mmn_peer_stats", "StatsOf" }, { "mmn_room_stats", "Stats" }, { "mmn_is_announced", "IsDiscovering" },
-            { "MMN_DISPATCH_POLL", "Poll" }, { "MMN_SEND_PARTIAL", "BroadcastPartial" }, { "MMN_KICK_BAN", "a ban" },
-            { "InitializeNetwork", "Room.Join" }, { "ShutdownNetwork", "Dispose" }, { "PollEvents", "Poll" }, { "ConnectToPeer", "Connect" },
-            { "DisconnectPeer", "Disconnect" }, { "UnbanPeer", "Unban" }, { "GetPeerList", "Peers" }, { "GetCurrentLeader", "Leader" },
-            { "GetMaxDatagramSize", "MaxDatagramSize" }, { "SendToPeer", "SendTo" }, { "SetCentralizedMode", "Centralized" },
-        };
-
-        internal static string InCSharp(string text)
-        {
-            if (text == null)
-            {
-                return null;
-            }
-            StringBuilder result = new StringBuilder();
-            bool quoted = false; // ids and addresses are not names
-            for (int at = 0; at < text.Length;)
-            {
-                int start = at;
-                while (at < text.Length && (char.IsLetterOrDigit(text[at]) || text[at] == '_'))
-                {
-                    at++;
-                }
-                if (at > start)
-                {
-                    string word = text.Substring(start, at - start);
-                    result.Append(quoted ? word : InCSharpOf(word));
-                    continue;
-                }
-                quoted ^= text[at] == '"';
-                result.Append(text[at++]);
-            }
-            return result.ToString();
-        }
-
-        private static string InCSharpOf(string word)
-        {
-            string other;
-            if (Others.TryGetValue(word, out other))
-            {
-                return other;
-            }
-            foreach (string prefix in new[] { Function, Event })
-            {
-                if (word.StartsWith(prefix, StringComparison.Ordinal))
-                {
-                    return Pascal(word.Substring(prefix.Length));
-                }
-            }
-            return word;
-        }
-
-        private static string Pascal(string name)
-        {
-            StringBuilder result = new StringBuilder();
-            foreach (string word in name.Split('_'))
-            {
-                if (word.Length > 0)
-                {
-                    result.Append(char.ToUpperInvariant(word[0])).Append(word.Substring(1).ToLowerInvariant());
-                }
-            }
-            return result.ToString();
+            return new NetworkException(code, Utf8.FromNative(NativeMethods.mmn_last_error_message()));
         }
     }
 }

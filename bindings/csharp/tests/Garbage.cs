@@ -49,7 +49,7 @@ internal static class Garbage
             {
                 string mode = poll ? "poll" : "thread";
                 Action<Room> messages = room => room.MessageReceived += message => Received();
-                Action<Room> events = room => room.Happened += e => ReceivedIf(e.Kind == EventKind.Message);
+                Action<Room> events = room => room.Happened += e => ReceivedIf(e is Message);
                 Action<Room> views = room => room.DataReceived += OnView;
                 Must(Receive(mode + ", MessageReceived", poll, messages) >= CopyCosts, "copies are free");
                 Must(Receive(mode + ", Happened", poll, events) >= CopyCosts, "copies are free");
@@ -195,8 +195,8 @@ internal static class Garbage
             ArraySegment<byte> part = new ArraySegment<byte>(Data, 16, PayloadBytes);
             GCHandle pinned = GCHandle.Alloc(Data, GCHandleType.Pinned);
             IntPtr native = pinned.AddrOfPinnedObject();
-            MmnSendOptions options = new MmnSendOptions();
-            options.StructSize = (uint)Marshal.SizeOf(typeof(MmnSendOptions));
+            SendOptions options = new SendOptions();
+            options.StructSize = (uint)Marshal.SizeOf(typeof(SendOptions));
             long control = Send(room, "mmn_send(Utf8.ToNative(id))",
                 () => NativeMethods.mmn_send(room.Handle, Utf8.ToNative("partner"), Data, PayloadBytes, 0x0123, ref options));
             Must(control > 0, "the text of an id is free");

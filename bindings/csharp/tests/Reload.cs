@@ -117,7 +117,7 @@ internal static class Reload
 
     // Raw and static: calls after the scripts are gone arrive on this side.
     private static readonly EventCallback Event = (userData, networkEvent) => Interlocked.Increment(ref came);
-    private static readonly MmnLogCallback Log = (userData, room, level, message) => Interlocked.Increment(ref came);
+    private static readonly LogCallback Log = (userData, room, level, message) => Interlocked.Increment(ref came);
 
     private static bool OnMono
     {
@@ -257,8 +257,8 @@ internal static class Reload
 
     private static void Send(ulong[] rooms, int count)
     {
-        MmnSendOptions options = new MmnSendOptions();
-        options.StructSize = (uint)System.Runtime.InteropServices.Marshal.SizeOf(typeof(MmnSendOptions));
+        SendOptions options = new SendOptions();
+        options.StructSize = (uint)System.Runtime.InteropServices.Marshal.SizeOf(typeof(SendOptions));
         foreach (ulong room in rooms)
         {
             byte[] self = Utf8.ToNative(Utf8.FromNative(NativeMethods.mmn_local_id(room)));
@@ -283,7 +283,7 @@ internal static class Reload
 
     private static ulong OpenHere(EventCallback handler)
     {
-        MmnOptions options = MmnOptions.Default();
+        NetworkOptions options = NetworkOptions.Default();
         options.DiscoveryMode = 0;
         options.OnEvent = handler;
         ulong room = 0;

@@ -18,48 +18,32 @@ source tree (target/release), else from the system's search path.
 from __future__ import annotations
 
 import atexit
-import collections
 import contextlib
 import ctypes
+import dataclasses
 import operator
 import os
 import platform
-import re
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
 from typing import Any, NamedTuple, Union
 
 __all__ = [
-    "Code",
-    "ConnectionResult",
-    "Delivery",
-    "DiscoveryMode",
-    "DroppedReason",
-    "EndReason",
     "EtcdOptions",
     "Event",
-    "EventKind",
     "FIRST_USER_TYPE",
     "GossipWindows",
-    "LeaderReason",
-    "LeftReason",
-    "LinkPath",
-    "LogLevel",
-    "MemberState",
-    "Message",
     "NetworkError",
     "NetworkOptions",
     "PeerStats",
-    "PeerStatus",
     "Room",
     "RoomStats",
     "SeededOptions",
     "SendOptions",
-    "Strategy",
+    "UnknownEvent",
     "describe_end_reason",
     "describe_error",
     "describe_leader_reason",
@@ -73,20 +57,54 @@ __all__ = [
 
 
 class _Number(IntEnum):
-    """A number of the header with a name. A number from the library that this version does not know stays an int."""
+    """A number of the header with a name. A number that this version does not know is one, too: its `words` are "unknown"."""
 
     # As in Python 3.11: the number, not "Code.OK".
     __str__ = int.__repr__
     __format__ = int.__format__  # type: ignore[assignment]
 
+    @classmethod
+    def _missing_(cls, value: object) -> _Number | None:
+        if not isinstance(value, int):
+            return None
+        unknown = int.__new__(cls, value)
+        unknown._name_ = f"UNKNOWN_{value}"
+        unknown._value_ = value
+        return unknown
+
     @property
     def words(self) -> str:
-        return self.name.lower().replace("_", " ")
+        return self.name.lower().replace("_", " ") if self.name in type(self).__members__ else "unknown"
+
+
+class Event:
+    """An event of the room. Each kind is a class of its own:
+
+        match event:
+            case mmn.PeerJoined(peer):
+                ...
+            case mmn.PeerLeft(peer, reason=mmn.LeftReason.KICKED):
+                ...
+    """
+
+    kind: int
+    """One of EventKind."""
+
+
+@dataclasses.dataclass(frozen=True)
+class UnknownEvent(Event):
+    """An event of a kind that a later version of the library has added. Ignore it."""
+
+    kind: int
+
+
+def _text_of(text: bytes | None) -> str:
+    return (text or b"").decode("utf-8")
 
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 11
+ABI_VERSION = 100
 
 
 class Code(_Number):
@@ -154,8 +172,10 @@ MIN_MESSAGE_TYPE = 256
 
 
 class PeerStatus(_Number):
-    """State of the link to a member."""
+    """The state of the link to one member."""
 
+    UNKNOWN = -1
+    """There is no such peer."""
     CONNECTED = 0
     DISCONNECTED = 1
     RECONNECTING = 2
@@ -167,13 +187,9 @@ PEER_DISCONNECTED = PeerStatus.DISCONNECTED
 PEER_RECONNECTING = PeerStatus.RECONNECTING
 PEER_HANDSHAKING = PeerStatus.HANDSHAKING
 
-RECONNECT_RETRYING = 0
-RECONNECT_RETURNED = 1
-RECONNECT_GAVE_UP = 2
-
 
 class LogLevel(_Number):
-    """Verbosity of the log."""
+    """The verbosity of the log."""
 
     OFF = 0
     ERROR = 1
@@ -190,8 +206,16 @@ LOG_INFO = LogLevel.INFO
 LOG_DEBUG = LogLevel.DEBUG
 LOG_TRACE = LogLevel.TRACE
 
-RECOVERY_HOLD = 0
-RECOVERY_AUTO_ELECT = 1
+
+class ManualOverrideRecovery(_Number):
+    """Behaviour when a leader that was set by hand is lost."""
+
+    HOLD = 0
+    AUTO_ELECT = 1
+
+
+RECOVERY_HOLD = ManualOverrideRecovery.HOLD
+RECOVERY_AUTO_ELECT = ManualOverrideRecovery.AUTO_ELECT
 
 
 class DiscoveryMode(_Number):
@@ -206,32 +230,90 @@ DISCOVERY_OFF = DiscoveryMode.OFF
 DISCOVERY_REPORT = DiscoveryMode.REPORT
 DISCOVERY_CONNECT = DiscoveryMode.CONNECT
 
-DISPATCH_THREAD = 0
-DISPATCH_POLL = 1
 
-MERGE_LARGEST_SIDE = 0
-MERGE_HIGHEST_TERM = 1
+class DispatchMode(_Number):
+    """The thread that runs the callbacks."""
 
-AUTHORITY_ANYONE = 0
-AUTHORITY_LEADER_ONLY = 1
-
-HOST_MODE_OFF = 0
-HOST_MODE_HOST = 1
-HOST_MODE_GUEST = 2
-
-TOPOLOGY_MESH = 0
-TOPOLOGY_STAR = 1
-
-ENTRY_ANY = 0
-ENTRY_CREATE = 1
-ENTRY_JOIN = 2
-
-QUORUM_DYNAMIC = 0
-QUORUM_STATIC = 1
+    THREAD = 0
+    POLL = 1
 
 
-class Strategy(_Number):
-    """Election strategy of a room."""
+DISPATCH_THREAD = DispatchMode.THREAD
+DISPATCH_POLL = DispatchMode.POLL
+
+
+class MergePolicy(_Number):
+    """The leader that stays when two parts of a room merge."""
+
+    LARGEST_SIDE = 0
+    HIGHEST_TERM = 1
+
+
+MERGE_LARGEST_SIDE = MergePolicy.LARGEST_SIDE
+MERGE_HIGHEST_TERM = MergePolicy.HIGHEST_TERM
+
+
+class SetLeaderAuthority(_Number):
+    """Members that may name the leader."""
+
+    ANYONE = 0
+    LEADER_ONLY = 1
+
+
+AUTHORITY_ANYONE = SetLeaderAuthority.ANYONE
+AUTHORITY_LEADER_ONLY = SetLeaderAuthority.LEADER_ONLY
+
+
+class HostMode(_Number):
+    """Whether one fixed member leads."""
+
+    OFF = 0
+    HOST = 1
+    GUEST = 2
+
+
+HOST_MODE_OFF = HostMode.OFF
+HOST_MODE_HOST = HostMode.HOST
+HOST_MODE_GUEST = HostMode.GUEST
+
+
+class Topology(_Number):
+    """The links between members."""
+
+    MESH = 0
+    STAR = 1
+
+
+TOPOLOGY_MESH = Topology.MESH
+TOPOLOGY_STAR = Topology.STAR
+
+
+class RoomEntry(_Number):
+    """The entry of a member into its room."""
+
+    ANY = 0
+    CREATE = 1
+    JOIN = 2
+
+
+ENTRY_ANY = RoomEntry.ANY
+ENTRY_CREATE = RoomEntry.CREATE
+ENTRY_JOIN = RoomEntry.JOIN
+
+
+class QuorumPolicy(_Number):
+    """The members whose majority elects a leader."""
+
+    DYNAMIC = 0
+    STATIC = 1
+
+
+QUORUM_DYNAMIC = QuorumPolicy.DYNAMIC
+QUORUM_STATIC = QuorumPolicy.STATIC
+
+
+class ElectionStrategy(_Number):
+    """The election strategy of a room."""
 
     RAFT = 0
     GOSSIP = 1
@@ -239,19 +321,28 @@ class Strategy(_Number):
     ETCD = 3
 
 
-STRATEGY_RAFT = Strategy.RAFT
-STRATEGY_GOSSIP = Strategy.GOSSIP
-STRATEGY_SEEDED = Strategy.SEEDED
-STRATEGY_ETCD = Strategy.ETCD
+STRATEGY_RAFT = ElectionStrategy.RAFT
+STRATEGY_GOSSIP = ElectionStrategy.GOSSIP
+STRATEGY_SEEDED = ElectionStrategy.SEEDED
+STRATEGY_ETCD = ElectionStrategy.ETCD
 
 SEEDED_STRICT_START = 1
 SEEDED_NEVER_ALONE = 2
-SEEDED_PROFILE_WAN = 0
-SEEDED_PROFILE_LAN = 1
 
 
-class Delivery(_Number):
-    """Delivery of a message."""
+class SeededProfile(_Number):
+    """Intervals of a seeded cluster."""
+
+    WAN = 0
+    LAN = 1
+
+
+SEEDED_PROFILE_WAN = SeededProfile.WAN
+SEEDED_PROFILE_LAN = SeededProfile.LAN
+
+
+class DeliveryMode(_Number):
+    """The delivery of a message."""
 
     RELIABLE_ORDERED = 0
     RELIABLE_UNORDERED = 1
@@ -259,14 +350,12 @@ class Delivery(_Number):
     SEQUENCED = 3
 
 
-DELIVERY_RELIABLE_ORDERED = Delivery.RELIABLE_ORDERED
-DELIVERY_RELIABLE_UNORDERED = Delivery.RELIABLE_UNORDERED
-DELIVERY_UNRELIABLE = Delivery.UNRELIABLE
-DELIVERY_SEQUENCED = Delivery.SEQUENCED
+DELIVERY_RELIABLE_ORDERED = DeliveryMode.RELIABLE_ORDERED
+DELIVERY_RELIABLE_UNORDERED = DeliveryMode.RELIABLE_UNORDERED
+DELIVERY_UNRELIABLE = DeliveryMode.UNRELIABLE
+DELIVERY_SEQUENCED = DeliveryMode.SEQUENCED
 
 SEND_PARTIAL = 1
-
-MAX_PRIORITY = 3
 
 PRIORITY_LOW = -1
 PRIORITY_NORMAL = 0
@@ -289,7 +378,7 @@ MAX_QUORUM_VOTERS = 64
 
 
 class EventKind(_Number):
-    """Kind of an Event."""
+    """The kind of an event."""
 
     JOINED = 1
     RECONNECTING = 2
@@ -344,13 +433,23 @@ EVENT_HOST_SILENT = EventKind.HOST_SILENT
 EVENT_HOST_BACK = EventKind.HOST_BACK
 EVENT_NO_ROOM_FOUND = EventKind.NO_ROOM_FOUND
 
-FOUND_IN_LOCAL_NETWORK = 1
-FOUND_AS_SEED = 2
+
+class FoundBy(_Number):
+    """The way in which the library found a member."""
+
+    IN_LOCAL_NETWORK = 1
+    AS_SEED = 2
+
+
+FOUND_IN_LOCAL_NETWORK = FoundBy.IN_LOCAL_NETWORK
+FOUND_AS_SEED = FoundBy.AS_SEED
 
 
 class MemberState(_Number):
-    """State of a member: the reason of EVENT_MEMBER_STATE."""
+    """The state of a member of a seeded cluster."""
 
+    UNKNOWN = -1
+    """The room has no such states, or the text is no id."""
     INIT = 0
     JOINING = 1
     ACTIVE = 2
@@ -368,7 +467,7 @@ MEMBER_REMOVED = MemberState.REMOVED
 
 
 class LeaderReason(_Number):
-    """Reason of EVENT_LEADER_CHANGED."""
+    """The reason for a change of the leader."""
 
     UNKNOWN = 0
     ELECTED = 1
@@ -391,7 +490,7 @@ LEADER_RESIGNED = LeaderReason.RESIGNED
 
 
 class LeftReason(_Number):
-    """Reason of EVENT_LEFT."""
+    """The reason for which a member is gone."""
 
     LEFT = 0
     LOST = 1
@@ -413,19 +512,19 @@ LEFT_GAVE_UP = LeftReason.GAVE_UP
 LEFT_ROOM_ENDED = LeftReason.ROOM_ENDED
 
 
-class DroppedReason(_Number):
-    """Reason of EVENT_DATA_DROPPED."""
+class DroppedDirection(_Number):
+    """The direction of messages that this member has dropped."""
 
     SENT = 0
     RECEIVED = 1
 
 
-DROPPED_SENT = DroppedReason.SENT
-DROPPED_RECEIVED = DroppedReason.RECEIVED
+DROPPED_SENT = DroppedDirection.SENT
+DROPPED_RECEIVED = DroppedDirection.RECEIVED
 
 
 class EndReason(_Number):
-    """Reason of EVENT_ROOM_ENDED."""
+    """The reason for which the room is over for this member."""
 
     KICKED = 0
     HOST_LEFT = 1
@@ -444,7 +543,7 @@ END_INTERNAL = EndReason.INTERNAL
 
 
 class LinkPath(_Number):
-    """Path to a member: PeerStats.path."""
+    """The path of the messages to one member."""
 
     DIRECT = 0
     THROUGH_LEADER = 1
@@ -452,6 +551,10 @@ class LinkPath(_Number):
 
 PATH_DIRECT = LinkPath.DIRECT
 PATH_THROUGH_LEADER = LinkPath.THROUGH_LEADER
+
+RECONNECT_RETRYING = 0
+RECONNECT_RETURNED = 1
+RECONNECT_GAVE_UP = 2
 
 
 class _BYTES(ctypes.c_char_p):
@@ -461,33 +564,7 @@ class _BYTES(ctypes.c_char_p):
 _TEXT = ctypes.c_char_p
 
 
-class _NetworkConfig(ctypes.Structure):
-    reconnect_max_ms: int
-    compression_threshold: int
-    max_message_size: int
-    heartbeat_interval_ms: int
-    election_timeout_min_ms: int
-    election_timeout_max_ms: int
-    reconnect_initial_ms: int
-    handshake_timeout_ms: int
-    write_timeout_ms: int
-    send_queue_capacity: int
-    incoming_queue_capacity: int
-    max_connections: int
-    keepalive_time_secs: int
-    keepalive_interval_secs: int
-    mdns_port: int
-    heartbeat_timeout_multiplier: int
-    keepalive_retries: int
-    centralized_auto_forward: int
-    auto_election_enabled: int
-    manual_override_recovery: int
-    tcp_nodelay: int
-    auto_reconnect_enabled: int
-    reconnect_max_retries: int
-
-
-class _NetworkEvent(ctypes.Structure):
+class _MmnEvent(ctypes.Structure):
     struct_size: int
     kind: int
     term: int
@@ -538,6 +615,7 @@ class _MmnOptions(ctypes.Structure):
     send_queue_capacity: int
     incoming_queue_capacity: int
     queue_bytes: int
+    hold_messages: int
     compression_threshold: int
     heartbeat_interval_ms: int
     heartbeat_timeout_multiplier: int
@@ -568,7 +646,6 @@ class _MmnOptions(ctypes.Structure):
     sample_interval_ms: int
     alive_threshold_ms: int
     election_duration_ms: int
-    reserved: int
 
 
 class _MmnGossipWindows(ctypes.Structure):
@@ -579,7 +656,7 @@ class _MmnGossipWindows(ctypes.Structure):
     election_duration_ms: int
 
 
-class _SeededOptions(ctypes.Structure):
+class _MmnSeededOptions(ctypes.Structure):
     struct_size: int
     is_seed: int
     seeds: bytes | None
@@ -591,7 +668,7 @@ class _SeededOptions(ctypes.Structure):
     reserved: int
 
 
-class _EtcdOptions(ctypes.Structure):
+class _MmnEtcdOptions(ctypes.Structure):
     struct_size: int
     ttl_seconds: int
     endpoints: bytes | None
@@ -617,7 +694,7 @@ class _MmnSendOptions(ctypes.Structure):
     key: int
 
 
-class _PeerStats(ctypes.Structure):
+class _MmnPeerStats(ctypes.Structure):
     struct_size: int
     rtt_us: int
     jitter_us: int
@@ -638,96 +715,48 @@ class _PeerStats(ctypes.Structure):
     reserved2: int
 
 
-class _RoomStats(ctypes.Structure):
+class _MmnRoomStats(ctypes.Structure):
     struct_size: int
     unlinked_peers: int
     missed_broadcasts: int
 
 
-class _NetworkOptions(ctypes.Structure):
-    struct_size: int
-    config: _NetworkConfig
-    bind_address: bytes | None
-    secret: int | None
-    identity_key: int | None
-    secret_length: int
-    identity_key_length: int
-    member_hold_ms: int
-    queue_bytes: int
-    strategy: int
-    priority: int
-    bind_port: int
-    discovery_mode: int
-    dispatch_mode: int
-    merge_policy: int
-    set_leader_authority: int
-    host_mode: int
-    eligible: int
-    state_directory: bytes | None
-    trace_path: bytes | None
-    quorum_policy: int
-    quorum_voters: int
-    strategy_flags: int
-    reserved: int
-    max_peers: int
-    reserved2: int
-    quorum_roster: bytes | None
-    seeded: Any
-    etcd: Any
-    topology: int
-    reserved3: int
-    entry: int
-    yield_after_ms: int
+class _NetworkConfig(ctypes.Structure):
+    reconnect_max_ms: int
+    compression_threshold: int
+    max_message_size: int
+    heartbeat_interval_ms: int
+    election_timeout_min_ms: int
+    election_timeout_max_ms: int
+    reconnect_initial_ms: int
+    handshake_timeout_ms: int
+    write_timeout_ms: int
+    send_queue_capacity: int
+    incoming_queue_capacity: int
+    max_connections: int
+    keepalive_time_secs: int
+    keepalive_interval_secs: int
+    mdns_port: int
+    heartbeat_timeout_multiplier: int
+    keepalive_retries: int
+    centralized_auto_forward: int
+    auto_election_enabled: int
+    manual_override_recovery: int
+    tcp_nodelay: int
+    auto_reconnect_enabled: int
+    reconnect_max_retries: int
 
 
-class _SendOptions(ctypes.Structure):
-    struct_size: int
-    delivery: int
-    channel: int
-    priority: int
-    flags: int
-    ttl_ms: int
-    reserved: int
-    key: int
-
-
+MmnEventCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_MmnEvent))
+MmnDropCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+MmnLogCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p)
 ReceiveCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)
 LeaderChangedCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
-LeadershipCallback = ctypes.CFUNCTYPE(None, ctypes.c_uint8)
 PeerStatusCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int32)
 ConnectionResultCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_uint8, ctypes.c_int32)
 ReconnectCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_uint8)
-DropCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-EventCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_NetworkEvent))
-MmnLogCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p)
-LogCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p)
 
-_NetworkConfig._fields_ = [
-    ("reconnect_max_ms", ctypes.c_uint32),
-    ("compression_threshold", ctypes.c_uint32),
-    ("max_message_size", ctypes.c_uint32),
-    ("heartbeat_interval_ms", ctypes.c_uint16),
-    ("election_timeout_min_ms", ctypes.c_uint16),
-    ("election_timeout_max_ms", ctypes.c_uint16),
-    ("reconnect_initial_ms", ctypes.c_uint16),
-    ("handshake_timeout_ms", ctypes.c_uint16),
-    ("write_timeout_ms", ctypes.c_uint16),
-    ("send_queue_capacity", ctypes.c_uint16),
-    ("incoming_queue_capacity", ctypes.c_uint16),
-    ("max_connections", ctypes.c_uint16),
-    ("keepalive_time_secs", ctypes.c_uint16),
-    ("keepalive_interval_secs", ctypes.c_uint16),
-    ("mdns_port", ctypes.c_uint16),
-    ("heartbeat_timeout_multiplier", ctypes.c_uint8),
-    ("keepalive_retries", ctypes.c_uint8),
-    ("centralized_auto_forward", ctypes.c_uint8),
-    ("auto_election_enabled", ctypes.c_uint8),
-    ("manual_override_recovery", ctypes.c_uint8),
-    ("tcp_nodelay", ctypes.c_uint8),
-    ("auto_reconnect_enabled", ctypes.c_uint8),
-    ("reconnect_max_retries", ctypes.c_uint8),
-]
-_NetworkEvent._fields_ = [
+_MmnEvent._fields_ = [
     ("struct_size", ctypes.c_uint32),
     ("kind", ctypes.c_uint32),
     ("term", ctypes.c_uint64),
@@ -753,17 +782,17 @@ _NetworkEvent._fields_ = [
 _MmnOptions._fields_ = [
     ("struct_size", ctypes.c_uint32),
     ("strategy", ctypes.c_uint32),
-    ("on_event", EventCallback),
+    ("on_event", MmnEventCallback),
     ("user_data", ctypes.c_void_p),
-    ("drop_fn", DropCallback),
+    ("drop_fn", MmnDropCallback),
     ("bind_address", ctypes.c_char_p),
     ("secret", ctypes.c_void_p),
     ("identity_key", ctypes.c_void_p),
     ("state_directory", ctypes.c_char_p),
     ("trace_path", ctypes.c_char_p),
     ("quorum_roster", ctypes.c_char_p),
-    ("seeded", ctypes.POINTER(_SeededOptions)),
-    ("etcd", ctypes.POINTER(_EtcdOptions)),
+    ("seeded", ctypes.POINTER(_MmnSeededOptions)),
+    ("etcd", ctypes.POINTER(_MmnEtcdOptions)),
     ("secret_length", ctypes.c_uint32),
     ("identity_key_length", ctypes.c_uint32),
     ("is_default", ctypes.c_uint32),
@@ -777,6 +806,7 @@ _MmnOptions._fields_ = [
     ("send_queue_capacity", ctypes.c_uint32),
     ("incoming_queue_capacity", ctypes.c_uint32),
     ("queue_bytes", ctypes.c_uint32),
+    ("hold_messages", ctypes.c_uint32),
     ("compression_threshold", ctypes.c_uint32),
     ("heartbeat_interval_ms", ctypes.c_uint32),
     ("heartbeat_timeout_multiplier", ctypes.c_uint32),
@@ -807,7 +837,6 @@ _MmnOptions._fields_ = [
     ("sample_interval_ms", ctypes.c_uint32),
     ("alive_threshold_ms", ctypes.c_uint32),
     ("election_duration_ms", ctypes.c_uint32),
-    ("reserved", ctypes.c_uint32),
 ]
 _MmnGossipWindows._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -816,7 +845,7 @@ _MmnGossipWindows._fields_ = [
     ("alive_threshold_ms", ctypes.c_uint32),
     ("election_duration_ms", ctypes.c_uint32),
 ]
-_SeededOptions._fields_ = [
+_MmnSeededOptions._fields_ = [
     ("struct_size", ctypes.c_uint32),
     ("is_seed", ctypes.c_uint32),
     ("seeds", ctypes.c_char_p),
@@ -827,7 +856,7 @@ _SeededOptions._fields_ = [
     ("retry_interval_ms", ctypes.c_uint32),
     ("reserved", ctypes.c_uint32),
 ]
-_EtcdOptions._fields_ = [
+_MmnEtcdOptions._fields_ = [
     ("struct_size", ctypes.c_uint32),
     ("ttl_seconds", ctypes.c_uint32),
     ("endpoints", ctypes.c_char_p),
@@ -851,7 +880,7 @@ _MmnSendOptions._fields_ = [
     ("reserved2", ctypes.c_uint16),
     ("key", ctypes.c_uint64),
 ]
-_PeerStats._fields_ = [
+_MmnPeerStats._fields_ = [
     ("struct_size", ctypes.c_uint32),
     ("rtt_us", ctypes.c_uint32),
     ("jitter_us", ctypes.c_uint32),
@@ -871,68 +900,43 @@ _PeerStats._fields_ = [
     ("host_silent_ms", ctypes.c_uint32),
     ("reserved2", ctypes.c_uint32),
 ]
-_RoomStats._fields_ = [
+_MmnRoomStats._fields_ = [
     ("struct_size", ctypes.c_uint32),
     ("unlinked_peers", ctypes.c_uint32),
     ("missed_broadcasts", ctypes.c_uint64),
 ]
-_NetworkOptions._fields_ = [
-    ("struct_size", ctypes.c_uint32),
-    ("config", _NetworkConfig),
-    ("bind_address", ctypes.c_char_p),
-    ("secret", ctypes.c_void_p),
-    ("identity_key", ctypes.c_void_p),
-    ("secret_length", ctypes.c_uint32),
-    ("identity_key_length", ctypes.c_uint32),
-    ("member_hold_ms", ctypes.c_uint32),
-    ("queue_bytes", ctypes.c_uint32),
-    ("strategy", ctypes.c_uint32),
-    ("priority", ctypes.c_int32),
-    ("bind_port", ctypes.c_uint16),
-    ("discovery_mode", ctypes.c_uint8),
-    ("dispatch_mode", ctypes.c_uint8),
-    ("merge_policy", ctypes.c_uint8),
-    ("set_leader_authority", ctypes.c_uint8),
-    ("host_mode", ctypes.c_uint8),
-    ("eligible", ctypes.c_uint8),
-    ("state_directory", ctypes.c_char_p),
-    ("trace_path", ctypes.c_char_p),
-    ("quorum_policy", ctypes.c_uint32),
-    ("quorum_voters", ctypes.c_uint32),
-    ("strategy_flags", ctypes.c_uint32),
-    ("reserved", ctypes.c_uint32),
-    ("max_peers", ctypes.c_uint32),
-    ("reserved2", ctypes.c_uint32),
-    ("quorum_roster", ctypes.c_char_p),
-    ("seeded", ctypes.POINTER(_SeededOptions)),
-    ("etcd", ctypes.POINTER(_EtcdOptions)),
-    ("topology", ctypes.c_uint32),
-    ("reserved3", ctypes.c_uint32),
-    ("entry", ctypes.c_uint32),
-    ("yield_after_ms", ctypes.c_uint32),
-]
-_SendOptions._fields_ = [
-    ("struct_size", ctypes.c_uint32),
-    ("delivery", ctypes.c_uint8),
-    ("channel", ctypes.c_uint8),
-    ("priority", ctypes.c_uint8),
-    ("flags", ctypes.c_uint8),
-    ("ttl_ms", ctypes.c_uint32),
-    ("reserved", ctypes.c_uint32),
-    ("key", ctypes.c_uint64),
+_NetworkConfig._fields_ = [
+    ("reconnect_max_ms", ctypes.c_uint32),
+    ("compression_threshold", ctypes.c_uint32),
+    ("max_message_size", ctypes.c_uint32),
+    ("heartbeat_interval_ms", ctypes.c_uint16),
+    ("election_timeout_min_ms", ctypes.c_uint16),
+    ("election_timeout_max_ms", ctypes.c_uint16),
+    ("reconnect_initial_ms", ctypes.c_uint16),
+    ("handshake_timeout_ms", ctypes.c_uint16),
+    ("write_timeout_ms", ctypes.c_uint16),
+    ("send_queue_capacity", ctypes.c_uint16),
+    ("incoming_queue_capacity", ctypes.c_uint16),
+    ("max_connections", ctypes.c_uint16),
+    ("keepalive_time_secs", ctypes.c_uint16),
+    ("keepalive_interval_secs", ctypes.c_uint16),
+    ("mdns_port", ctypes.c_uint16),
+    ("heartbeat_timeout_multiplier", ctypes.c_uint8),
+    ("keepalive_retries", ctypes.c_uint8),
+    ("centralized_auto_forward", ctypes.c_uint8),
+    ("auto_election_enabled", ctypes.c_uint8),
+    ("manual_override_recovery", ctypes.c_uint8),
+    ("tcp_nodelay", ctypes.c_uint8),
+    ("auto_reconnect_enabled", ctypes.c_uint8),
+    ("reconnect_max_retries", ctypes.c_uint8),
 ]
 
 # Name: (result, arguments).
 FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_abi_version": (ctypes.c_uint32, ()),
     "mmn_library_version": (_TEXT, ()),
-    "RegisterReceiveCallback": (ctypes.c_int32, (ReceiveCallback,)),
-    "RegisterLeaderChangedCallback": (ctypes.c_int32, (LeaderChangedCallback,)),
-    "RegisterLeadershipCallback": (ctypes.c_int32, (LeadershipCallback,)),
-    "RegisterPeerStatusCallback": (ctypes.c_int32, (PeerStatusCallback,)),
-    "RegisterConnectionResultCallback": (ctypes.c_int32, (ConnectionResultCallback,)),
-    "RegisterReconnectCallback": (ctypes.c_int32, (ReconnectCallback,)),
-    "mmn_set_event_handler": (ctypes.c_int32, (ctypes.c_uint64, EventCallback, ctypes.c_void_p, DropCallback)),
+    "mmn_set_event_handler": (ctypes.c_int32, (ctypes.c_uint64, MmnEventCallback, ctypes.c_void_p, MmnDropCallback)),
+    "mmn_take_messages": (ctypes.c_int32, (ctypes.c_uint64,)),
     "mmn_poll": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_int32)),
     "mmn_default_options": (ctypes.c_int32, (ctypes.POINTER(_MmnOptions),)),
     "mmn_open": (ctypes.c_int32, (_TEXT, _TEXT, ctypes.POINTER(_MmnOptions), ctypes.POINTER(ctypes.c_uint64))),
@@ -983,10 +987,10 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_is_leader": (ctypes.c_uint8, (ctypes.c_uint64,)),
     "mmn_set_gossip_windows": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnGossipWindows))),
     "mmn_gossip_windows": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnGossipWindows))),
-    "mmn_default_seeded_options": (ctypes.c_int32, (ctypes.c_uint32, ctypes.POINTER(_SeededOptions))),
+    "mmn_default_seeded_options": (ctypes.c_int32, (ctypes.c_uint32, ctypes.POINTER(_MmnSeededOptions))),
     "mmn_member_state": (ctypes.c_int32, (ctypes.c_uint64, _TEXT)),
     "mmn_cluster_version": (ctypes.c_int64, (ctypes.c_uint64,)),
-    "mmn_default_etcd_options": (ctypes.c_int32, (ctypes.POINTER(_EtcdOptions),)),
+    "mmn_default_etcd_options": (ctypes.c_int32, (ctypes.POINTER(_MmnEtcdOptions),)),
     "mmn_fencing_token": (ctypes.c_int64, (ctypes.c_uint64,)),
     "mmn_proclaim": (ctypes.c_int32, (ctypes.c_uint64, _TEXT)),
     "mmn_acquire_lock": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64))),
@@ -1003,11 +1007,16 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_set_auto_forward": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint8)),
     "mmn_auto_forward": (ctypes.c_uint8, (ctypes.c_uint64,)),
     "mmn_set_compression_threshold": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint32)),
-    "mmn_peer_stats": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.POINTER(_PeerStats))),
-    "mmn_room_stats": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_RoomStats))),
+    "mmn_peer_stats": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.POINTER(_MmnPeerStats))),
+    "mmn_room_stats": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnRoomStats))),
     "mmn_simulate_network": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)),
     "mmn_set_log_stderr": (ctypes.c_int32, (ctypes.c_int32,)),
-    "mmn_set_log": (ctypes.c_int32, (ctypes.c_int32, MmnLogCallback, ctypes.c_void_p, DropCallback)),
+    "mmn_set_log": (ctypes.c_int32, (ctypes.c_int32, MmnLogCallback, ctypes.c_void_p, MmnDropCallback)),
+    "RegisterReceiveCallback": (ctypes.c_int32, (ReceiveCallback,)),
+    "RegisterLeaderChangedCallback": (ctypes.c_int32, (LeaderChangedCallback,)),
+    "RegisterPeerStatusCallback": (ctypes.c_int32, (PeerStatusCallback,)),
+    "RegisterConnectionResultCallback": (ctypes.c_int32, (ConnectionResultCallback,)),
+    "RegisterReconnectCallback": (ctypes.c_int32, (ReconnectCallback,)),
     "InitializeNetwork": (ctypes.c_int32, (_TEXT, _TEXT)),
     "InitializeNetworkWithConfig": (ctypes.c_int32, (_TEXT, _TEXT, ctypes.POINTER(_NetworkConfig))),
     "ShutdownNetwork": (ctypes.c_int32, ()),
@@ -1051,61 +1060,489 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "GetLeaderElectionDuration": (ctypes.c_uint32, ()),
     "GetMsgExpirationTimeout": (ctypes.c_uint32, ()),
     "GetLeadershipDeclarationInterval": (ctypes.c_uint32, ()),
-    "GetDefaultNetworkOptions": (ctypes.c_int32, (ctypes.POINTER(_NetworkOptions),)),
-    "InitializeNetworkWithOptions": (ctypes.c_int32, (_TEXT, _TEXT, ctypes.POINTER(_NetworkOptions))),
-    "SendToPeerEx": (ctypes.c_int32, (_TEXT, _BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8, ctypes.POINTER(_SendOptions))),
-    "BroadcastEx": (ctypes.c_int32, (_BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8, ctypes.POINTER(_SendOptions))),
-    "KickPeer": (ctypes.c_int32, (_TEXT, ctypes.c_int32, _BYTES, ctypes.c_int32)),
-    "RegisterEventHandler": (ctypes.c_int32, (EventCallback, ctypes.c_void_p, DropCallback)),
-    "SetLogLevel": (ctypes.c_int32, (ctypes.c_int32,)),
-    "RegisterLogCallback": (ctypes.c_int32, (ctypes.c_int32, LogCallback, ctypes.c_void_p, DropCallback)),
-    "GetAbiVersion": (ctypes.c_uint32, ()),
-    "GetLibraryVersion": (_TEXT, ()),
-    "PollEvents": (ctypes.c_int32, (ctypes.c_int32,)),
-    "DescribeError": (_TEXT, (ctypes.c_int32,)),
-    "DisconnectPeerEx": (ctypes.c_int32, (_TEXT, ctypes.c_int32, _BYTES, ctypes.c_int32)),
-    "GetLocalAddresses": (_TEXT, ()),
-    "GetMembers": (_TEXT, ()),
-    "GetPeerAddress": (_TEXT, (_TEXT,)),
-    "GetPeerIndex": (ctypes.c_uint32, (_TEXT,)),
-    "GetPeerIdByIndex": (_TEXT, (ctypes.c_uint32,)),
-    "GenerateIdentityKey": (ctypes.c_int32, (ctypes.POINTER(ctypes.c_uint8), ctypes.c_int32)),
-    "GetIdentityFingerprint": (_TEXT, ()),
-    "GetPeerFingerprint": (_TEXT, (_TEXT,)),
-    "KickPeerEx": (ctypes.c_int32, (_TEXT, ctypes.c_uint32, ctypes.c_int32, _BYTES, ctypes.c_int32)),
-    "UnbanPeer": (ctypes.c_int32, (_TEXT,)),
-    "SetMaxPeers": (ctypes.c_int32, (ctypes.c_uint32,)),
-    "SetJoinPayload": (ctypes.c_int32, (_BYTES, ctypes.c_int32)),
-    "EnableJoinRequests": (ctypes.c_int32, (ctypes.c_uint8,)),
-    "AcceptJoin": (ctypes.c_int32, (ctypes.c_uint64,)),
-    "RejectJoin": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_int32, _BYTES, ctypes.c_int32)),
-    "SetLeaderEligible": (ctypes.c_int32, (ctypes.c_uint8,)),
-    "TransferLeadership": (ctypes.c_int32, (_TEXT,)),
-    "YieldLeadership": (ctypes.c_int32, ()),
-    "SetElectionPriority": (ctypes.c_int32, (ctypes.c_int32,)),
-    "GetLeaderTerm": (ctypes.c_int64, ()),
-    "GetLeaderEpoch": (ctypes.c_int64, ()),
-    "GetElectionStrategy": (ctypes.c_int32, ()),
-    "GetDefaultSeededOptions": (ctypes.c_int32, (ctypes.c_uint32, ctypes.POINTER(_SeededOptions))),
-    "GetMemberState": (ctypes.c_int32, (_TEXT,)),
-    "GetClusterVersion": (ctypes.c_int64, ()),
-    "GetDefaultEtcdOptions": (ctypes.c_int32, (ctypes.POINTER(_EtcdOptions),)),
-    "GetFencingToken": (ctypes.c_int64, ()),
-    "Proclaim": (ctypes.c_int32, (_TEXT,)),
-    "AcquireLock": (ctypes.c_int32, (_TEXT, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64))),
-    "TryLock": (ctypes.c_int32, (_TEXT, ctypes.POINTER(ctypes.c_uint64))),
-    "ReleaseLock": (ctypes.c_int32, (_TEXT,)),
-    "GetMaxDatagramSize": (ctypes.c_int32, (_TEXT,)),
-    "GetPeerStats": (ctypes.c_int32, (_TEXT, ctypes.POINTER(_PeerStats))),
-    "GetRoomStats": (ctypes.c_int32, (ctypes.POINTER(_RoomStats),)),
-    "SetNetworkSimulation": (ctypes.c_int32, (ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)),
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class PeerJoined(Event):
+    """`peer` is connected. This event precedes the peer's first message."""
+
+    kind = EventKind.JOINED
+    peer: str
+    """The new peer."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PeerReconnecting(Event):
+    """The link to `peer` is lost and the library is dialling it again. It keeps the messages already accepted for the peer,
+    and reliable messages that are sent meanwhile, as long as the send queue has room."""
+
+    kind = EventKind.RECONNECTING
+    peer: str
+    """The lost peer."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PeerReturned(Event):
+    """The link to `peer` is back. Messages that were queued for it arrive, once and in order. `undelivered` and `missed`
+    count each lost message once. This event precedes everything that the peer sends on the new link."""
+
+    kind = EventKind.RETURNED
+    peer: str
+    """The peer that is back."""
+    undelivered: int
+    """Reliable messages of this host that the peer will not get. They were broadcast while it was away and did not fit into
+    its queue."""
+    missed: int
+    """Reliable messages of the peer that this host will not get."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PeerLeft(Event):
+    """`peer` is gone. This event follows the peer's last message."""
+
+    kind = EventKind.LEFT
+    peer: str
+    """The member that is gone."""
+    reason: LeftReason
+    """The reason for which a member is gone."""
+    code: int
+    """Number from the host that removed or disconnected the peer, else 0."""
+    data: bytes
+    """Bytes from the host that removed or disconnected the peer."""
+    undelivered: int
+    """Reliable messages for the peer that are not known to be delivered, and that no PeerReturned has counted."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Message(Event):
+    """`sender` sent `data`."""
+
+    kind = EventKind.MESSAGE
+    sender: str
+    """The sender."""
+    data: bytes
+    """The message."""
+    type: int
+    """The sender's message type, 0x0100 or higher."""
+    flags: int
+    """The sender's flags."""
+    channel: int
+    """The channel that the sender named; 0 for the classic sends."""
+    delivery: DeliveryMode
+    """The delivery of a message."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SetLeaderResult(Event):
+    """This node's set_leader() for `peer` has ended."""
+
+    kind = EventKind.SET_LEADER_RESULT
+    peer: str
+    """The member that set_leader() named."""
+    success: bool
+    """Whether the peer leads."""
+    code: Code
+    """Code.OK, Code.TIMEOUT, Code.SUPERSEDED, Code.REJECTED (with QuorumPolicy.STATIC: the leader refused the transfer) or
+    another error."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RoomEnded(Event):
+    """This node is no longer in the room. PeerLeft follows for every member, with LeftReason.ROOM_ENDED (for a fixed host
+    with the reason of its own departure). The host must still call close()."""
+
+    kind = EventKind.ROOM_ENDED
+    reason: EndReason
+    """The reason for which the room is over for this member."""
+    code: int
+    """Number from the leader's host, else 0."""
+    data: bytes
+    """Bytes from the leader's host."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LeaderChanged(Event):
+    """`leader` leads, or no member does."""
+
+    kind = EventKind.LEADER_CHANGED
+    leader: str | None
+    """The member that leads; None means that no member does."""
+    previous: str | None
+    """The previous leader as this handler last received it; None for none."""
+    term: int
+    """The leader's term."""
+    epoch: int
+    """The number of set_leader() calls that the change builds on."""
+    reason: LeaderReason
+    """The reason for a change of the leader."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LeadershipGained(Event):
+    """This node now leads. The fields are those of the preceding LeaderChanged."""
+
+    kind = EventKind.LEADERSHIP_GAINED
+    leader: str | None
+    """This node."""
+    previous: str | None
+    """The previous leader; None for none."""
+    term: int
+    """The leader's term."""
+    epoch: int
+    """The number of set_leader() calls that the change builds on."""
+    reason: LeaderReason
+    """The reason for a change of the leader."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LeadershipLost(Event):
+    """This node no longer leads. The fields are those of the preceding LeaderChanged."""
+
+    kind = EventKind.LEADERSHIP_LOST
+    leader: str | None
+    """The member that leads now; None means that no member does."""
+    previous: str | None
+    """The previous leader; None for none."""
+    term: int
+    """The leader's term."""
+    epoch: int
+    """The number of set_leader() calls that the change builds on."""
+    reason: LeaderReason
+    """The reason for a change of the leader."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class JoinRequest(Event):
+    """`peer` asks to join. The host answers with accept_join() or reject_join()."""
+
+    kind = EventKind.JOIN_REQUEST
+    peer: str
+    """The newcomer."""
+    address: str | None
+    """The newcomer's address; None if it is unknown."""
+    payload: bytes
+    """The newcomer's join payload."""
+    request: int
+    """The number that the answer names."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Discovered(Event):
+    """Discovery found a member in the local network."""
+
+    kind = EventKind.DISCOVERED
+    address: str
+    """The member's address, for connect()."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ConnectionResult(Event):
+    """A call of connect() has ended."""
+
+    kind = EventKind.CONNECTION_RESULT
+    address: str
+    """The address as passed to connect()."""
+    success: bool
+    """Whether the peer is connected."""
+    code: Code
+    """Code.OK or the reason. Code.ALREADY_CONNECTED comes with success."""
+    peer: str | None
+    """The member that answered; None if it is unknown."""
+    reason: int
+    """Number from the leader's host, if that rejected this node, or banned it with a reason that the member that answered
+    remembers; else 0."""
+    data: bytes
+    """Bytes from that host. Otherwise, of a failed dial, a sentence for the player, with a remedy. With Code.POLICY_MISMATCH
+    it names the rule and both values; with Code.MAX_CONNECTIONS_REACHED the limit; with Code.RATE_LIMITED the number of
+    seconds for which no attempt counts; with Code.NAME_NOT_RESOLVED the resolver's answer; with Code.TIMEOUT how far the
+    dial came or which side did not decide; with Code.REJECTED the rule that refused it."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SlowPeer(Event):
+    """A call of broadcast() with SEND_PARTIAL has left `peer` out, because the queue to it is full. One event stands for all
+    such broadcasts until the host receives it, and for those of the second after that."""
+
+    kind = EventKind.SLOW_PEER
+    peer: str
+    """The peer whose queue is full."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DataDropped(Event):
+    """This node has dropped messages with DeliveryMode.UNRELIABLE or DeliveryMode.SEQUENCED, because a queue was full, their
+    ttl_ms was over, or the link is lost. One event a second comes for each peer and direction, and one with the rest before
+    PeerLeft. Messages that the network loses, or that a newer message replaces, are not counted."""
+
+    kind = EventKind.DATA_DROPPED
+    peer: str
+    """The peer at the other end."""
+    direction: DroppedDirection
+    """The direction of messages that this member has dropped."""
+    count: int
+    """Messages dropped since the last such event."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class MemberStateChanged(Event):
+    """With ElectionStrategy.SEEDED, the state of the member `peer` has changed. Up to 256 of these events wait for a host
+    that takes no events; beyond that it receives the newest state of each member."""
+
+    kind = EventKind.MEMBER_STATE
+    peer: str
+    """The member, which may be this node."""
+    state: MemberState
+    """Its new state, one of MemberState."""
+    version: int
+    """The version of the cluster."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LockResult(Event):
+    """A call of acquire_lock() or try_lock() has ended."""
+
+    kind = EventKind.LOCK_RESULT
+    request: int
+    """The number of the call."""
+    lock: str
+    """The name of the lock."""
+    success: bool
+    """Whether this node holds the lock."""
+    code: Code
+    """Code.OK, Code.REJECTED (try_lock(): another member holds it), Code.TIMEOUT, or Code.SUPERSEDED (release_lock() or
+    close() came first)."""
+    token: int
+    """The fencing token, while this node holds the lock; else 0."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LockLost(Event):
+    """This node no longer holds a lock, since its lease has ended. Up to 256 of these events wait for a host that takes no
+    events; beyond that it receives the newest loss of each lock."""
+
+    kind = EventKind.LOCK_LOST
+    lock: str
+    """The name of the lock."""
+    token: int
+    """Its fencing token."""
+
+
+@dataclasses.dataclass(frozen=True)
+class UnlinkedPeer(Event):
+    """The members `peer` and `other` have no link, since `other` is connected to max_connections members. Either may be this
+    node; then the other one is no member here. Neither receives the other's broadcasts. The hosts of both and of the leader
+    receive this event once, for as long as the link is missing."""
+
+    kind = EventKind.UNLINKED_PEER
+    peer: str
+    """One of the two members."""
+    other: str
+    """The member that is connected to max_connections members."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class BanDropped(Event):
+    """The ban of `peer` is void at this node. The leader has led for a few seconds, has no such ban and does not know the
+    member that set it: two rooms became one, for example. The leader's host may ban again."""
+
+    kind = EventKind.BAN_DROPPED
+    peer: str
+    """The banned id."""
+    leader: str
+    """The leader."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DiscoveryRefused(Event):
+    """A member that the library found and dialled by itself refused this node, or this node refused that member. The library
+    goes on by itself; the event is for the player. The library reports it once a minute for each address and code. Two
+    limits of 16 events a minute apply: one to Code.SESSION_MISMATCH, Code.AUTHENTICATION_FAILED and Code.VERSION_MISMATCH,
+    which any process can cause, and one to the other codes."""
+
+    kind = EventKind.DISCOVERY_REFUSED
+    peer: str | None
+    """The member that answered; None if it is unknown."""
+    address: str
+    """The member's address."""
+    found_by: FoundBy
+    """The way in which the library found a member."""
+    code: Code
+    """Code.DUPLICATE_PEER_ID, Code.REJECTED, Code.POLICY_MISMATCH, Code.MAX_CONNECTIONS_REACHED, Code.SESSION_MISMATCH,
+    Code.AUTHENTICATION_FAILED or Code.VERSION_MISMATCH."""
+    reason: int
+    """As in ConnectionResult."""
+    data: bytes
+    """As in ConnectionResult."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class JoinWithdrawn(Event):
+    """An JoinRequest has ended without an answer of this host: the newcomer is gone, the time is up, or another member
+    decides now. A host may close its dialog."""
+
+    kind = EventKind.JOIN_WITHDRAWN
+    peer: str
+    """The newcomer."""
+    request: int
+    """The number of the request."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class HostSilent(Event):
+    """The host of `peer` takes no events: it has not called poll(), or is still in a callback. HostBack, PeerReconnecting or
+    PeerLeft ends it."""
+
+    kind = EventKind.HOST_SILENT
+    peer: str
+    """The peer."""
+    silent_ms: int
+    """Time without an event taken, in milliseconds: 5000 or more."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class HostBack(Event):
+    """The host of `peer` takes events again."""
+
+    kind = EventKind.HOST_BACK
+    peer: str
+    """The peer."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class NoRoomFound(Event):
+    """With RoomEntry.JOIN, this node has found no room yet. It goes on looking, and reports this once."""
+
+    kind = EventKind.NO_ROOM_FOUND
+    waited_ms: int
+    """Time without a room, in milliseconds."""
+
+
+# Kind: what makes the event from the library's struct.
+_MAKERS: dict[int, Callable[[Any], Event]] = {
+    1: lambda e: PeerJoined(_text_of(e.peer), e.peer_index),
+    2: lambda e: PeerReconnecting(_text_of(e.peer), e.peer_index),
+    3: lambda e: PeerReturned(_text_of(e.peer), e.count, e.missed, e.peer_index),
+    4: lambda e: PeerLeft(_text_of(e.peer), LeftReason(e.reason), e.code, ctypes.string_at(e.data, e.length), e.count, e.peer_index),
+    5: lambda e: Message(_text_of(e.peer), ctypes.string_at(e.data, e.length), e.msg_type, e.flags, e.channel, DeliveryMode(e.delivery), e.peer_index),
+    6: lambda e: SetLeaderResult(_text_of(e.peer), e.success != 0, Code(e.code), e.peer_index),
+    7: lambda e: RoomEnded(EndReason(e.reason), e.code, ctypes.string_at(e.data, e.length)),
+    8: lambda e: LeaderChanged(_text_of(e.peer) or None, _text_of(e.other) or None, e.term, e.epoch, LeaderReason(e.reason), e.peer_index),
+    9: lambda e: LeadershipGained(_text_of(e.peer) or None, _text_of(e.other) or None, e.term, e.epoch, LeaderReason(e.reason), e.peer_index),
+    10: lambda e: LeadershipLost(_text_of(e.peer) or None, _text_of(e.other) or None, e.term, e.epoch, LeaderReason(e.reason), e.peer_index),
+    11: lambda e: JoinRequest(_text_of(e.peer), _text_of(e.other) or None, ctypes.string_at(e.data, e.length), e.request, e.peer_index),
+    12: lambda e: Discovered(_text_of(e.other)),
+    13: lambda e: ConnectionResult(_text_of(e.other), e.success != 0, Code(e.code), _text_of(e.peer) or None, e.reason, ctypes.string_at(e.data, e.length), e.peer_index),
+    14: lambda e: SlowPeer(_text_of(e.peer), e.peer_index),
+    15: lambda e: DataDropped(_text_of(e.peer), DroppedDirection(e.reason), e.count, e.peer_index),
+    16: lambda e: MemberStateChanged(_text_of(e.peer), MemberState(e.reason), e.term, e.peer_index),
+    17: lambda e: LockResult(e.request, _text_of(e.other), e.success != 0, Code(e.code), e.count),
+    18: lambda e: LockLost(_text_of(e.other), e.count),
+    22: lambda e: UnlinkedPeer(_text_of(e.peer), _text_of(e.other), e.peer_index),
+    23: lambda e: BanDropped(_text_of(e.peer), _text_of(e.other), e.peer_index),
+    21: lambda e: DiscoveryRefused(_text_of(e.peer) or None, _text_of(e.other), FoundBy(e.found_by), Code(e.code), e.reason, ctypes.string_at(e.data, e.length), e.peer_index),
+    24: lambda e: JoinWithdrawn(_text_of(e.peer), e.request, e.peer_index),
+    19: lambda e: HostSilent(_text_of(e.peer), e.count, e.peer_index),
+    20: lambda e: HostBack(_text_of(e.peer), e.peer_index),
+    25: lambda e: NoRoomFound(e.count),
+}
+
+__all__ += [
+    "BanDropped",
+    "Code",
+    "ConnectionResult",
+    "DataDropped",
+    "DeliveryMode",
+    "Discovered",
+    "DiscoveryMode",
+    "DiscoveryRefused",
+    "DispatchMode",
+    "DroppedDirection",
+    "ElectionStrategy",
+    "EndReason",
+    "EventKind",
+    "FoundBy",
+    "HostBack",
+    "HostMode",
+    "HostSilent",
+    "JoinRequest",
+    "JoinWithdrawn",
+    "LeaderChanged",
+    "LeaderReason",
+    "LeadershipGained",
+    "LeadershipLost",
+    "LeftReason",
+    "LinkPath",
+    "LockLost",
+    "LockResult",
+    "LogLevel",
+    "ManualOverrideRecovery",
+    "MemberState",
+    "MemberStateChanged",
+    "MergePolicy",
+    "Message",
+    "NoRoomFound",
+    "PeerJoined",
+    "PeerLeft",
+    "PeerReconnecting",
+    "PeerReturned",
+    "PeerStatus",
+    "QuorumPolicy",
+    "RoomEnded",
+    "RoomEntry",
+    "SeededProfile",
+    "SetLeaderAuthority",
+    "SetLeaderResult",
+    "SlowPeer",
+    "Topology",
+    "UnlinkedPeer",
+]
 # -- End of what is generated.
 
 FIRST_USER_TYPE = MIN_MESSAGE_TYPE
 """Message types below this one belong to the library."""
 
-STATUS_UNKNOWN = -1
+STATUS_UNKNOWN = PeerStatus.UNKNOWN
 STATUS_CONNECTED = PEER_CONNECTED
 STATUS_DISCONNECTED = PEER_DISCONNECTED
 STATUS_RECONNECTING = PEER_RECONNECTING
@@ -1114,126 +1551,18 @@ STATUS_HANDSHAKING = PEER_HANDSHAKING
 Bytes = Union[bytes, bytearray, memoryview]
 """Types that sends accept."""
 
-MAX_HELD_BYTES = 4 << 20
-HOLD_SECONDS = 5.0
-"""Limits of the messages that wait for a room's first handler for them."""
-
-
-def _known(names: type[_Number], number: int) -> int:
-    """The number with its name, if it has one."""
-    known: int = names._value2member_map_.get(number, number)  # type: ignore[assignment]
-    return known
-
 
 class NetworkError(Exception):
     """A call was refused. `code` is one of Code; the text comes from the library."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
-        self.code = _known(Code, code)
+        self.code = Code(code)
 
 
-class Message(NamedTuple):
-    """A message from another member."""
-
-    sender: str
-    data: bytes
-    type: int
-    flags: int
-
-
-class ConnectionResult(NamedTuple):
-    """The result of one Room.connect(); -14 ALREADY_CONNECTED comes with success."""
-
-    address: str
-    success: bool
-    code: int
-    reason: int = 0
-    """The number that the leader's host passed to reject_join()."""
-    data: bytes = b""
-    """The data of that host; else a sentence for the player, in UTF-8."""
-
-
-class Event(NamedTuple):
-    """An event of the room. `kind` is one of EventKind, and determines which other fields are set."""
-
-    kind: int
-    peer: str
-    """The member that the event concerns; "" if there is none."""
-    other: str
-    """An address; for a change of the leader, the previous leader; or a lock."""
-    data: bytes
-    """The message; the payload of a join request; the data of a kick or a rejection."""
-    reason: int
-    """One of LeftReason, LeaderReason, EndReason, MemberState or DroppedReason, or the number passed to reject_join()."""
-    code: int
-    """One of Code, or the number passed to kick()."""
-    success: bool
-    type: int
-    flags: int
-    undelivered: int
-    """EVENT_LEFT: the number of reliable messages for the member that are not known to be delivered;
-    EVENT_RETURNED: the number of messages that it will not get."""
-    missed: int
-    """EVENT_RETURNED: the number of the member's reliable messages that this host will not get."""
-    request: int
-    """EVENT_JOIN_REQUEST, EVENT_JOIN_WITHDRAWN: for accept_join() and reject_join(); EVENT_LOCK_RESULT: the lock call."""
-    term: int
-    epoch: int
-    channel: int
-    """EVENT_MESSAGE: as the sender named it."""
-    delivery: int
-    """EVENT_MESSAGE: one of Delivery."""
-    peer_index: int
-    """index() of `peer`; 0 for this member and for one that is not in the room."""
-    found_by: int = 0
-    """EVENT_DISCOVERY_REFUSED: one of FOUND_..."""
-
-    @property
-    def count(self) -> int:  # type: ignore[override]  # hides tuple.count, which no program needs here
-        """EVENT_DATA_DROPPED: the number of messages. EVENT_HOST_SILENT, EVENT_NO_ROOM_FOUND: milliseconds."""
-        return self.undelivered
-
-    @property
-    def token(self) -> int:
-        """EVENT_LOCK_RESULT with success, and EVENT_LOCK_LOST: the fencing token of the lock, which `other` names."""
-        return self.undelivered
-
-
-_REASONS: dict[int, type[_Number]] = {
-    EVENT_LEFT: LeftReason,
-    EVENT_ROOM_ENDED: EndReason,
-    EVENT_LEADER_CHANGED: LeaderReason,
-    EVENT_LEADERSHIP_GAINED: LeaderReason,
-    EVENT_LEADERSHIP_LOST: LeaderReason,
-    EVENT_MEMBER_STATE: MemberState,
-    EVENT_DATA_DROPPED: DroppedReason,
-}
-_HOSTS_OWN_CODE = (EVENT_LEFT, EVENT_ROOM_ENDED)
-
-
-def _event(native: _NetworkEvent) -> Event:
-    kind, reason, code = _known(EventKind, native.kind), native.reason, native.code
-    return Event(
-        kind=kind,
-        peer=(native.peer or b"").decode("utf-8"),
-        other=(native.other or b"").decode("utf-8"),
-        data=ctypes.string_at(native.data or 0, native.length) if native.length else b"",
-        reason=_known(_REASONS[kind], reason) if kind in _REASONS else reason,
-        code=code if kind in _HOSTS_OWN_CODE else _known(Code, code),
-        success=native.success != 0,
-        type=native.msg_type,
-        flags=native.flags,
-        undelivered=native.count,
-        missed=native.missed,
-        request=native.request,
-        term=native.term,
-        epoch=native.epoch,
-        channel=native.channel,
-        delivery=_known(Delivery, native.delivery),
-        peer_index=native.peer_index,
-        found_by=native.found_by,
-    )
+def _event(native: _MmnEvent) -> Event:
+    make = _MAKERS.get(native.kind)
+    return make(native) if make is not None else UnknownEvent(native.kind)
 
 
 # -- arguments: ctypes would wrap numbers that are out of range, and would not name the argument
@@ -1395,7 +1724,7 @@ class NetworkOptions(_Fields, _MmnOptions):
         )
 
 
-class SeededOptions(_Fields, _SeededOptions):
+class SeededOptions(_Fields, _MmnSeededOptions):
     """`SeededOptions`: the settings of STRATEGY_SEEDED, for NetworkOptions. Starts with the defaults of a profile. `seeds`, the
     addresses of the seeds, are a list of str, or a str with one per line: `SeededOptions(["one.example.org:4433"])`.
     """
@@ -1407,7 +1736,7 @@ class SeededOptions(_Fields, _SeededOptions):
         self._begin("mmn_default_seeded_options", profile, seeds=seeds, is_seed=bool(is_seed), **fields)
 
 
-class EtcdOptions(_Fields, _EtcdOptions):
+class EtcdOptions(_Fields, _MmnEtcdOptions):
     """`EtcdOptions`: the settings of STRATEGY_ETCD, for NetworkOptions. Starts with the library's defaults. `endpoints` are a list
     of str, or a str with one per line: `EtcdOptions(["http://etcd.example.org:2379"], "rooms/lobby")`.
     """
@@ -1460,14 +1789,14 @@ def _send_options(options: SendOptions | None, user_flags: int, flags: int = 0) 
     return ctypes.byref(copy)
 
 
-class PeerStats(_PeerStats):
+class PeerStats(_MmnPeerStats):
     """`PeerStats`: statistics of one peer. Its size is set already."""
 
     def __init__(self) -> None:
         super().__init__(struct_size=ctypes.sizeof(PeerStats))
 
 
-class RoomStats(_RoomStats):
+class RoomStats(_MmnRoomStats):
     """`RoomStats`: statistics of the room at this member. Its size is set already."""
 
     def __init__(self) -> None:
@@ -1487,8 +1816,8 @@ class GossipWindows(NamedTuple):
     """Time for which it then collects the proposals of others; 5000."""
 
 
-NetworkEvent = _NetworkEvent
-"""`NetworkEvent`, which an EventCallback receives; valid during the call. The header lists the fields of each `kind`."""
+NetworkEvent = _MmnEvent
+"""`NetworkEvent`, which an MmnEventCallback receives; valid during the call. The header lists the fields of each `kind`."""
 
 _library: ctypes.CDLL | None = None
 _library_lock = threading.Lock()
@@ -1518,55 +1847,16 @@ def load_library(path: str | os.PathLike[str] | None = None) -> ctypes.CDLL:
         return _library
 
 
-_PYTHON_NAMES = {
-    "broadcast_as_leader": "send_from_leader()",
-    "centralized": "centralized",
-    "is_leader": "is_leader",
-    "leader": "leader",
-    "members": "members",
-    "open": "Room()",
-    "peers": "peers",
-    "set_auto_election": "enable_auto_election()",
-    "set_centralized": "centralized",
-    "set_eligible": "set_leader_eligible()",
-    "set_event_handler": "on_event()",
-    "set_gossip_windows": "gossip_windows",
-    "set_join_requests": "enable_join_requests()",
-    "set_priority": "set_election_priority()",
-    # The library's sentences still have some names of the classic functions.
-    "ConnectToPeer": "connect()",
-    "GetPeerList": "peers",
-    "InitializeNetwork": "Room()",
-    "PollEvents": "poll()",
-    "SetCentralizedMode": "centralized",
-    "SetLeader": "set_leader()",
-    "SetLeaderEligible": "set_leader_eligible()",
-    "ShutdownNetwork": "close()",
-    "UnbanPeer": "unban()",
-}
-_CLASSIC = "|".join(name for name in _PYTHON_NAMES if name[0].isupper())
-_C_NAME = re.compile(rf"\b(?:MMN_(\w+)|(?:mmn_(\w+)|({_CLASSIC}))\b(?:\(\d?\))?)")
-
-
-def _sentence(text: bytes) -> str:
-    """A sentence of the library, with the names of this package."""
-
-    def named(found: re.Match[str]) -> str:
-        constant, function, classic = found.groups()
-        return str(constant or _PYTHON_NAMES.get(function or classic, f"{function}()"))
-
-    return _C_NAME.sub(named, text.decode("utf-8", "replace"))
-
-
 def _checked(code: int) -> int:
     if code < 0:
-        raise NetworkError(code, _sentence(load_library().mmn_last_error_message()))
+        raise NetworkError(code, load_library().mmn_last_error_message().decode("utf-8"))
     return code
 
 
 def describe_error(code: int) -> str:
     """The library's sentence for a code."""
-    return _sentence(load_library().mmn_describe_error(_number("code", code, _LIMITS[ctypes.c_int32])))
+    sentence: bytes = load_library().mmn_describe_error(_number("code", code, _LIMITS[ctypes.c_int32]))
+    return sentence.decode("utf-8")
 
 
 def generate_identity_key() -> bytes:
@@ -1576,28 +1866,24 @@ def generate_identity_key() -> bytes:
     return bytes(key)
 
 
-def _described(number: int) -> str:
-    return number.words if isinstance(number, _Number) else "unknown"
-
-
 def describe_leader_reason(reason: int) -> str:
     """One of LeaderReason in words."""
-    return _described(_known(LeaderReason, reason))
+    return LeaderReason(reason).words
 
 
 def describe_left_reason(reason: int) -> str:
     """One of LeftReason in words."""
-    return _described(_known(LeftReason, reason))
+    return LeftReason(reason).words
 
 
 def describe_end_reason(reason: int) -> str:
     """One of EndReason in words."""
-    return _described(_known(EndReason, reason))
+    return EndReason(reason).words
 
 
 def describe_member_state(state: int) -> str:
     """One of MemberState in words."""
-    return _described(_known(MemberState, state))
+    return MemberState(state).words
 
 
 _log_callback: Any = None
@@ -1612,13 +1898,13 @@ def set_log(handler: Callable[[int, str], object] | None, level: int = LOG_INFO)
         if handler is None:
             return
         try:
-            handler(_known(LogLevel, record_level), message.decode("utf-8", "replace"))
+            handler(LogLevel(record_level), message.decode("utf-8", "replace"))
         except BaseException:
             traceback.print_exc(file=sys.stderr)
 
     callback = MmnLogCallback() if handler is None else MmnLogCallback(guarded)
     level = _number("level", level, _LIMITS[ctypes.c_int32])
-    _checked(load_library().mmn_set_log(level, callback, None, DropCallback()))
+    _checked(load_library().mmn_set_log(level, callback, None, MmnDropCallback()))
     # Replaced only now: until the library returned, the old callback could still be running.
     _log_callback = callback
 
@@ -1682,8 +1968,9 @@ class _Calls:
         session_id: str,
         options: NetworkOptions | None,
         receive: Callable[[Event], None],
-        thread_mode: bool = False,
+        **settled: int,
     ) -> None:
+        """`settled`: options that do not depend on the program's."""
         self._native = load_library()
         # The library sets it before the first event.
         self._handle = ctypes.c_uint64()
@@ -1697,9 +1984,9 @@ class _Calls:
                 receive(_event(pointer.contents))
 
         settings = _MmnOptions.from_buffer_copy(options)
-        self._callback = settings.on_event = EventCallback(call)
-        if thread_mode:
-            settings.dispatch_mode = DISPATCH_THREAD
+        self._callback = settings.on_event = MmnEventCallback(call)
+        for name, value in settled.items():
+            setattr(settings, name, value)
         self._polls = settings.dispatch_mode == DISPATCH_POLL
         everything = {
             "peer_id": peer_id,
@@ -1815,8 +2102,8 @@ class _Calls:
         rtt: int = self._ask("mmn_peer_rtt_ms", peer_id=peer_id)
         return None if rtt < 0 else rtt
 
-    def status(self, peer_id: str) -> int:
-        return _known(PeerStatus, self._ask("mmn_peer_status", peer_id=peer_id))
+    def status(self, peer_id: str) -> PeerStatus:
+        return PeerStatus(self._ask("mmn_peer_status", peer_id=peer_id))
 
     def disconnect(self, peer_id: str, code: int = 0, data: Bytes = b"") -> None:
         """Ends the link with a member; its host receives `code` and `data` (at most 3072 bytes)."""
@@ -1856,13 +2143,12 @@ class _Calls:
         return self._do("mmn_leader_epoch")
 
     @property
-    def election_strategy(self) -> int:
-        """The election strategy: one of STRATEGY_..."""
-        return _known(Strategy, self._do("mmn_strategy"))
+    def election_strategy(self) -> ElectionStrategy:
+        return ElectionStrategy(self._do("mmn_strategy"))
 
-    def member_state(self, peer_id: str) -> int:
-        """With STRATEGY_SEEDED one of MEMBER_..., of this member, too; with others, and for a text that is no id, -1."""
-        return _known(MemberState, self._ask("mmn_member_state", peer_id=peer_id))
+    def member_state(self, peer_id: str) -> MemberState:
+        """With STRATEGY_SEEDED the state of a member, of this one, too; else MemberState.UNKNOWN."""
+        return MemberState(self._ask("mmn_member_state", peer_id=peer_id))
 
     @property
     def cluster_version(self) -> int:
@@ -2035,7 +2321,7 @@ class Room(_Calls):
     `on_event(Event)` receives all events; a program that uses it needs no other handler. `on_message(Message)`,
     `on_leader(str | None)`, `on_leadership(bool)`, `on_peer(str, status)` and `on_connection(ConnectionResult)` are optional.
     Handlers that are given here miss nothing. A later one first receives the present state, in poll() or on the thread that sets
-    it: the leader, if one is known, and every connected peer. Messages wait for their first handler for up to 5 seconds.
+    it: the leader, if one is known, and every connected peer. Reliable messages wait for their first handler, for up to 5 seconds, and slow their senders down.
 
     A forked child (os.fork, multiprocessing with the start method "fork") has no room: this object does nothing there, and its
     calls are refused (-1). The child may enter rooms with objects of its own.
@@ -2051,7 +2337,7 @@ class Room(_Calls):
         on_message: Callable[[Message], object] | None = None,
         on_leader: Callable[[str | None], object] | None = None,
         on_leadership: Callable[[bool], object] | None = None,
-        on_peer: Callable[[str, int], object] | None = None,
+        on_peer: Callable[[str, PeerStatus], object] | None = None,
         on_connection: Callable[[ConnectionResult], object] | None = None,
     ) -> None:
         # Held while a handler runs. A thread that replaces a handler waits for it, unless it is in a handler itself.
@@ -2062,9 +2348,6 @@ class Room(_Calls):
         # The present state, as the events that began it.
         self._leader: list[Event] = []
         self._members: dict[str, list[Event]] = {}
-        self._held: list[Event] | None = []
-        self._held_bytes = 0
-        self._held_until = time.monotonic() + HOLD_SECONDS
         self._message_handler = on_message
         self._typed: dict[int, Callable[[Message], object]] = {}
         given = {
@@ -2076,7 +2359,8 @@ class Room(_Calls):
             "connection": on_connection and _on_connection(on_connection),
         }
         self._handlers.update((name, receive) for name, receive in given.items() if receive is not None)
-        super().__init__(peer_id, session_id, options, self._receive)
+        holds = {} if self._handlers.keys() & _TAKE_MESSAGES else {"hold_messages": 1}
+        super().__init__(peer_id, session_id, options, self._receive, **holds)
 
     def __enter__(self) -> Room:
         return self
@@ -2131,7 +2415,7 @@ class Room(_Calls):
         """Whether this member leads: True and False alternately, each after its on_leader."""
         self._set("leadership", handler and _on_leadership(handler))
 
-    def on_peer(self, handler: Callable[[str, int], object] | None) -> None:
+    def on_peer(self, handler: Callable[[str, PeerStatus], object] | None) -> None:
         """PEER_CONNECTED and PEER_DISCONNECTED, alternately for each peer."""
         self._set("peer", handler and _on_peer(handler))
 
@@ -2165,13 +2449,16 @@ class Room(_Calls):
                 self._lock.release()
         if not self._polls:
             self._welcome()
+        if receive is not None and name in _TAKE_MESSAGES:
+            # Only now: a message that comes before the handler is new would pass it by.
+            self._do("mmn_take_messages")
 
     def _receive(self, event: Event) -> None:
         with self._lock:
+            self._greet()
             self._note(event)
             for name in list(self._handlers):
                 self._give(name, event)
-            self._greet()
         self._welcome()
 
     def _give(self, name: str, event: Event) -> None:
@@ -2197,41 +2484,30 @@ class Room(_Calls):
             for events in self._members.values():
                 # on_peer is about connected ones.
                 present += events if name != "peer" or len(events) == 1 else []
-            if name in ("event", "message"):
-                present += self._held or []
-                self._held = None
             receive = self._handlers[name] = self._new.pop(name)
             for event in present:
                 if self._handlers.get(name) is receive:
                     self._give(name, event)
 
     def _note(self, event: Event) -> None:
-        kind, peer = event.kind, event.peer
-        if kind == EVENT_MESSAGE:
-            if self._held is not None:
-                self._hold(event)
-        elif kind == EVENT_LEADER_CHANGED:
+        if isinstance(event, LeaderChanged):
             # A leader that claims to lead again goes on to lead.
-            goes_on = self._leader[1:] if peer == event.other else []
-            self._leader = [event._replace(other=""), *goes_on] if peer else []
-        elif kind == EVENT_LEADERSHIP_GAINED:
+            goes_on = self._leader[1:] if event.leader == event.previous else []
+            self._leader = [dataclasses.replace(event, previous=None), *goes_on] if event.leader else []
+        elif isinstance(event, LeadershipGained):
             self._leader.append(event)
-        elif kind == EVENT_JOINED:
-            self._members[peer] = [event]
-        elif kind == EVENT_RECONNECTING:
-            self._members[peer] = [*self._members.get(peer, [])[:1], event]
-        elif kind == EVENT_RETURNED:
-            del self._members.get(peer, [])[1:]
-        elif kind == EVENT_LEFT:
-            self._members.pop(peer, None)
+        elif isinstance(event, PeerJoined):
+            self._members[event.peer] = [event]
+        elif isinstance(event, PeerReconnecting):
+            self._members[event.peer] = [*self._members.get(event.peer, [])[:1], event]
+        elif isinstance(event, PeerReturned):
+            del self._members.get(event.peer, [])[1:]
+        elif isinstance(event, PeerLeft):
+            self._members.pop(event.peer, None)
 
-    def _hold(self, message: Event) -> None:
-        if "event" in self._handlers or "message" in self._handlers or time.monotonic() > self._held_until:
-            self._held = None
-        elif self._held_bytes < MAX_HELD_BYTES and self._held is not None:
-            self._held_bytes += len(message.data) + 256
-            self._held.append(message)
 
+_TAKE_MESSAGES = {"event", "message"}
+"""The handlers that receive messages. Until the first of them is set, messages wait in the library."""
 
 # Functions that take an Event, for handlers that take something else.
 
@@ -2240,10 +2516,10 @@ def _on_message(
     general: Callable[[Message], object] | None, typed: dict[int, Callable[[Message], object]]
 ) -> Callable[[Event], object]:
     def receive(event: Event) -> None:
-        if event.kind == EVENT_MESSAGE:
+        if isinstance(event, Message):
             handler = typed.get(event.type, general)
             if handler is not None:
-                handler(Message(event.peer, event.data, event.type, event.flags))
+                handler(event)
 
     return receive
 
@@ -2251,8 +2527,8 @@ def _on_message(
 def _on_leader(handler: Callable[[str | None], object]) -> Callable[[Event], object]:
     def receive(event: Event) -> None:
         # Else only the claim to lead is another one.
-        if event.kind == EVENT_LEADER_CHANGED and event.peer != event.other:
-            handler(event.peer or None)
+        if isinstance(event, LeaderChanged) and event.leader != event.previous:
+            handler(event.leader)
 
     return receive
 
@@ -2262,32 +2538,32 @@ def _on_leadership(handler: Callable[[bool], object]) -> Callable[[Event], objec
 
     def receive(event: Event) -> None:
         nonlocal leads
-        if event.kind in (EVENT_LEADERSHIP_GAINED, EVENT_LEADERSHIP_LOST):
-            before, leads = leads, event.kind == EVENT_LEADERSHIP_GAINED
+        if isinstance(event, (LeadershipGained, LeadershipLost)):
+            before, leads = leads, isinstance(event, LeadershipGained)
             if leads != before:
                 handler(leads)
 
     return receive
 
 
-def _on_peer(handler: Callable[[str, int], object]) -> Callable[[Event], object]:
+def _on_peer(handler: Callable[[str, PeerStatus], object]) -> Callable[[Event], object]:
     connected: set[str] = set()
 
     def receive(event: Event) -> None:
-        if event.kind in (EVENT_JOINED, EVENT_RETURNED):
+        if isinstance(event, (PeerJoined, PeerReturned)):
             connected.add(event.peer)
-            handler(event.peer, PEER_CONNECTED)
-        elif event.kind in (EVENT_RECONNECTING, EVENT_LEFT) and event.peer in connected:
+            handler(event.peer, PeerStatus.CONNECTED)
+        elif isinstance(event, (PeerReconnecting, PeerLeft)) and event.peer in connected:
             connected.discard(event.peer)
-            handler(event.peer, PEER_DISCONNECTED)
+            handler(event.peer, PeerStatus.DISCONNECTED)
 
     return receive
 
 
 def _on_connection(handler: Callable[[ConnectionResult], object]) -> Callable[[Event], object]:
     def receive(event: Event) -> None:
-        if event.kind == EVENT_CONNECTION_RESULT:
-            handler(ConnectionResult(event.other, event.success, event.code, event.reason, event.data))
+        if isinstance(event, ConnectionResult):
+            handler(event)
 
     return receive
 

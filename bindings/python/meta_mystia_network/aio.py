@@ -1,13 +1,13 @@
 """The room for programs with asyncio.
 
-    from meta_mystia_network import EVENT_MESSAGE, aio
+    from meta_mystia_network import Message, aio
 
     async with aio.Room("alice", "tea") as room:
         await room.connect("192.168.1.20:40123")
         room.broadcast(b"hello")
         async for event in room.events():
-            if event.kind == EVENT_MESSAGE:
-                print(event.peer, event.data)
+            if isinstance(event, Message):
+                print(event.sender, event.data)
 
 The calls are those of `meta_mystia_network.Room`. None of them waits for the network, so they are no coroutines, except connect()
 and close(), which wait for their result.
@@ -20,7 +20,7 @@ import collections
 import threading
 
 from . import (
-    EVENT_CONNECTION_RESULT,
+    DISPATCH_THREAD,
     NOT_INITIALIZED,
     REJECTED,
     ConnectionResult,
@@ -28,7 +28,6 @@ from . import (
     NetworkError,
     NetworkOptions,
     _Calls,
-    _sentence,
     describe_error,
 )
 
@@ -42,7 +41,7 @@ class Room(_Calls):
     """A room that this process is in, in a running event loop; leave it with `async with` or close().
 
     The library's thread hands events to the loop: nothing polls. `options` (NetworkOptions) are as for `meta_mystia_network.Room`,
-    except that `dispatch_mode` has no effect.
+    except that `dispatch_mode` and `hold_messages` have no effect.
     """
 
     def __init__(
@@ -58,9 +57,9 @@ class Room(_Calls):
         self._ended = False
         self._waiting: set[asyncio.Future[None]] = set()
         # The dials of each address, the oldest first.
-        self._dials: dict[str, collections.deque[asyncio.Future[Event]]] = {}
+        self._dials: dict[str, collections.deque[asyncio.Future[ConnectionResult]]] = {}
         self._leaving: asyncio.Future[bool] | None = None
-        super().__init__(peer_id, session_id, options, self._hand_over, thread_mode=True)
+        super().__init__(peer_id, session_id, options, self._hand_over, dispatch_mode=DISPATCH_THREAD, hold_messages=0)
 
     async def __aenter__(self) -> Room:
         return self
@@ -79,7 +78,7 @@ class Room(_Calls):
 
     def events(self) -> Events:
         """An asynchronous iterator over all events, messages included, in one order. It ends when the room is left; after
-        EVENT_ROOM_ENDED, leave it. Each event goes to one iteration. Cancelling one loses no event: a later one goes on from there.
+        RoomEnded, leave it. Each event goes to one iteration. Cancelling one loses no event: a later one goes on from there.
 
         Read them: after 1024 unread events further ones wait, results of connect() included."""
         return Events(self)
@@ -87,18 +86,18 @@ class Room(_Calls):
     async def connect(self, address: str) -> ConnectionResult:
         """Dials "ip:port", "[v6]:port" or "name:port", and returns when the member is connected; -14 ALREADY_CONNECTED is a success,
         too. Raises NetworkError with the code of a failed dial, and with -1 when the room is left. Cancelling it does not stop the
-        dial. The result is also an event (EVENT_CONNECTION_RESULT), which contains the data of a rejection by the leader's host."""
-        dial: asyncio.Future[Event] = self._loop.create_future()
+        dial. The result is also an event, which contains the data of a rejection by the leader's host."""
+        dial: asyncio.Future[ConnectionResult] = self._loop.create_future()
         # The result comes through the loop, so it is later than this.
         self._dial(address)
         self._dials.setdefault(address, collections.deque()).append(dial)
-        event = await dial
-        if not event.success:
+        result = await dial
+        if not result.success:
             # The data of a rejection belong to the program.
-            text = "" if event.code == REJECTED else _sentence(event.data)
-            sentence = f"{address}: {describe_error(event.code)}" + (f": {text}" if text else "")
-            raise NetworkError(event.code, sentence)
-        return ConnectionResult(event.other, event.success, event.code, event.reason, event.data)
+            text = "" if result.code == REJECTED else result.data.decode("utf-8", "replace")
+            sentence = f"{address}: {describe_error(result.code)}" + (f": {text}" if text else "")
+            raise NetworkError(result.code, sentence)
+        return result
 
     # -- on the library's thread
 
@@ -116,12 +115,12 @@ class Room(_Calls):
     # -- on the loop
 
     def _take(self, event: Event) -> None:
-        if event.kind == EVENT_CONNECTION_RESULT:
-            dials = self._dials.get(event.other)
+        if isinstance(event, ConnectionResult):
+            dials = self._dials.get(event.address)
             if dials:
                 dial = dials.popleft()
                 if not dials:
-                    del self._dials[event.other]
+                    del self._dials[event.address]
                 # A cancelled dial also uses its result: each dial has one.
                 if not dial.done():
                     dial.set_result(event)

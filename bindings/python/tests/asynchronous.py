@@ -69,7 +69,7 @@ def run_partner(session_id, address, count):
     joined = []
     options = quiet(dispatch_mode=mmn.DISPATCH_THREAD)
     with mmn.Room("partner", session_id, options=options) as room:
-        room.on_event(lambda event: joined.append(event.peer) if event.kind == mmn.EVENT_JOINED else None)
+        room.on_event(lambda event: joined.append(event.peer) if isinstance(event, mmn.PeerJoined) else None)
         print(room.local_address, flush=True)
         if address:
             room.connect(address)
@@ -94,7 +94,7 @@ async def test_messages(name):
         with partner(room, MESSAGES):
             numbers = []
             async for event in room.events():
-                if event.kind == mmn.EVENT_MESSAGE:
+                if isinstance(event, mmn.Message):
                     numbers.append(int(event.data))
                     if len(numbers) == MESSAGES:
                         break
@@ -141,9 +141,9 @@ async def test_dials(name):
             cancelled.cancel()
             error = await raised(room.connect(address))
             must(isinstance(error, mmn.NetworkError) and error.code != mmn.NOT_INITIALIZED and address in str(error), repr(error))
-            results = [event for event in room._events if event.kind == mmn.EVENT_CONNECTION_RESULT]
+            results = [event for event in room._events if isinstance(event, mmn.ConnectionResult)]
             must(len(results) == 2, f"a dial got the result of another: {results}")
-            must(all(event.other == address and event.code == error.code for event in results), str(results))
+            must(all(event.address == address and event.code == error.code for event in results), str(results))
             await other_dials(room)
 
 
@@ -152,7 +152,7 @@ async def other_dials(room):
     with partner(room, 0, dials=False) as address:
         for code in (mmn.OK, mmn.ALREADY_CONNECTED):
             result = await room.connect(address)
-            must(result[:3] == (address, True, code), f"instead of {code}: {result}")
+            must((result.address, result.success, result.code) == (address, True, code), f"instead of {code}: {result}")
             must(room.peers == ["partner"], f"{room.peers}")
 
 
@@ -173,7 +173,7 @@ async def test_cancelled_reads(name):
                     event = await read
                 except asyncio.CancelledError:
                     continue
-                if event.kind == mmn.EVENT_MESSAGE:
+                if isinstance(event, mmn.Message):
                     numbers.append(int(event.data))
             must(numbers == list(range(MESSAGES)), "not every number, or not in order")
             must(given_up > 0, "nothing was cancelled")
@@ -187,7 +187,7 @@ async def test_unread(name):
             numbers = []
             async for event in room.events():
                 must(len(room._events) <= aio.MAX_WAITING_EVENTS, f"{len(room._events)} events wait")
-                if event.kind == mmn.EVENT_MESSAGE:
+                if isinstance(event, mmn.Message):
                     numbers.append(int(event.data))
                     if len(numbers) == MESSAGES:
                         break

@@ -18,14 +18,14 @@ def main():
     with mmn.Room("guest", session, options=mmn.NetworkOptions(secret=b"tea")) as room:
 
         def happened(event):
-            if event.kind == mmn.EVENT_CONNECTION_RESULT and not event.success:
+            if isinstance(event, mmn.ConnectionResult) and not event.success:
                 print("rejected", event.reason, event.data.decode(), flush=True)
                 room.set_join_payload(b"please")
                 room.connect(address)
-            elif event.kind == mmn.EVENT_CONNECTION_RESULT:
+            elif isinstance(event, mmn.ConnectionResult):
                 print("joined", flush=True)
                 room.send(event.peer, b"hello", 0x0123, 2)
-            elif event.kind == mmn.EVENT_ROOM_ENDED:
+            elif isinstance(event, mmn.RoomEnded):
                 print("ended", event.reason, event.code, event.data.decode(), flush=True)
                 ended.append(True)
 
