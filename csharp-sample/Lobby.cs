@@ -147,42 +147,46 @@ internal sealed class Lobby
 
     private void OnEvent(RoomEvent e)
     {
-        switch (e.Kind)
+        if (e is LeaderChanged change)
         {
-            case EventKind.LeaderChanged:
-                Say((e.Peer.Length == 0 ? "no leader" : "leader is " + e.Peer) + " (" + LeaderReason.Describe(e.Reason) + ")");
-                break;
-            case EventKind.MemberState:
-                Say("member " + e.Peer + " is " + MemberState.Describe(e.Reason) + ", version " + e.Term);
-                break;
-            case EventKind.Joined:
-                Say("peer " + e.Peer + " connected");
-                break;
-            case EventKind.Reconnecting:
-                Say("peer " + e.Peer + " is lost and dialled again");
-                break;
-            case EventKind.Returned:
-                Say("peer " + e.Peer + " is back");
-                break;
-            case EventKind.Left:
-                Say("peer " + e.Peer + " left");
-                break;
-            case EventKind.Message:
-                if (e.MessageType == Hello)
-                {
-                    Say("from " + e.Peer + ": " + Encoding.UTF8.GetString(e.Data));
-                }
-                else if (e.MessageType == Position)
-                {
-                    positions[e.Peer] = Encoding.UTF8.GetString(e.Data);
-                }
-                break;
-            case EventKind.ConnectionResult:
-                Say("dialled " + e.Other + ": " + (e.Success ? "ok" : "error " + e.Code + " " + Room.Describe(e.Code)));
-                break;
-            case EventKind.RoomEnded:
-                ended = "the room is over for me: " + EndReason.Describe(e.Reason);
-                break;
+            Say((change.Leader == null ? "no leader" : "leader is " + change.Leader) + " (" + change.Reason.Describe() + ")");
+        }
+        else if (e is MemberStateChanged member)
+        {
+            Say("member " + member.Peer + " is " + member.State.Describe() + ", version " + member.Version);
+        }
+        else if (e is PeerJoined joined)
+        {
+            Say("peer " + joined.Peer + " connected");
+        }
+        else if (e is PeerReconnecting lost)
+        {
+            Say("peer " + lost.Peer + " is lost and dialled again");
+        }
+        else if (e is PeerReturned returned)
+        {
+            Say("peer " + returned.Peer + " is back");
+        }
+        else if (e is PeerLeft left)
+        {
+            Say("peer " + left.Peer + " left");
+        }
+        else if (e is Message message && message.Type == Hello)
+        {
+            Say("from " + message.From + ": " + Encoding.UTF8.GetString(message.Data));
+        }
+        else if (e is Message place && place.Type == Position)
+        {
+            positions[place.From] = Encoding.UTF8.GetString(place.Data);
+        }
+        else if (e is ConnectionResult result)
+        {
+            string outcome = result.Success ? "ok" : "error " + result.Code + " " + Room.Describe(result.Code);
+            Say("dialled " + result.Address + ": " + outcome);
+        }
+        else if (e is RoomEnded end)
+        {
+            ended = "the room is over for me: " + end.Reason.Describe();
         }
     }
 
@@ -301,7 +305,7 @@ internal sealed class Lobby
             ["--session"] = value => session = value,
             ["--connect"] = value => connect = value,
             ["--seconds"] = value => seconds = double.Parse(value, CultureInfo.InvariantCulture),
-            ["--strategy"] = value => options.Settings.Strategy = (uint)Enum.Parse(typeof(ElectionStrategy), value, true),
+            ["--strategy"] = value => options.Settings.Strategy = (ElectionStrategy)Enum.Parse(typeof(ElectionStrategy), value, true),
             ["--alive-ms"] = value => SetWindows(uint.Parse(value, CultureInfo.InvariantCulture)),
             ["--voters"] = value => options.QuorumRoster = value.Split(','),
             ["--seeds"] = value => options.Seeds = value.Split(','),
@@ -326,7 +330,7 @@ internal sealed class Lobby
         {
             return false; // an unknown name, no value, or no number
         }
-        if (options.Settings.Strategy == (uint)ElectionStrategy.Seeded)
+        if (options.Settings.Strategy == ElectionStrategy.Seeded)
         {
             // A group that never splits, with the times of one local network; a member with a port is a seed.
             SeededOptions seeded = SeededOptions.Default(SeededProfile.Lan);

@@ -95,45 +95,51 @@ internal sealed class SharedState
 
     public void OnEvent(RoomEvent e)
     {
-        switch (e.Kind)
+        if (e is LeaderChanged change)
         {
-            case EventKind.LeaderChanged:
-                leader = e.Peer.Length == 0 ? null : e.Peer;
-                leads = synced = false;
-                askedAt = gatherUntil = -1;
-                break;
-            case EventKind.LeadershipGained:
-                leads = wanted = true;
-                synced = false;
-                held = 0;
-                gatherUntil = Now + GatherSeconds;
-                awaited = new HashSet<string>(room.Peers);
-                freshest = (leadership, version);
-                best = null;
-                break;
-            case EventKind.Reconnecting:
-                lost.Add(e.Peer);
-                awaited.Remove(e.Peer);
-                break;
-            case EventKind.Joined:
-            case EventKind.Returned:
-                lost.Remove(e.Peer);
-                break;
-            case EventKind.Left:
-                lost.Remove(e.Peer);
-                awaited.Remove(e.Peer);
-                synced &= e.Peer != leader;
-                break;
-            case EventKind.Message:
-                try
-                {
-                    OnMessage(e.Peer, e.MessageType, e.Data);
-                }
-                catch (Exception exception) when (exception is FormatException || exception is ArgumentException || exception is OverflowException)
-                {
-                    // From another program, or from a newer version of this one.
-                }
-                break;
+            leader = change.Leader;
+            leads = synced = false;
+            askedAt = gatherUntil = -1;
+        }
+        else if (e is LeadershipGained)
+        {
+            leads = wanted = true;
+            synced = false;
+            held = 0;
+            gatherUntil = Now + GatherSeconds;
+            awaited = new HashSet<string>(room.Peers);
+            freshest = (leadership, version);
+            best = null;
+        }
+        else if (e is PeerReconnecting reconnecting)
+        {
+            lost.Add(reconnecting.Peer);
+            awaited.Remove(reconnecting.Peer);
+        }
+        else if (e is PeerJoined joined)
+        {
+            lost.Remove(joined.Peer);
+        }
+        else if (e is PeerReturned returned)
+        {
+            lost.Remove(returned.Peer);
+        }
+        else if (e is PeerLeft left)
+        {
+            lost.Remove(left.Peer);
+            awaited.Remove(left.Peer);
+            synced &= left.Peer != leader;
+        }
+        else if (e is Message message)
+        {
+            try
+            {
+                OnMessage(message.From, message.Type, message.Data);
+            }
+            catch (Exception exception) when (exception is FormatException || exception is ArgumentException || exception is OverflowException)
+            {
+                // From another program, or from a newer version of this one.
+            }
         }
     }
 

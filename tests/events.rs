@@ -1,4 +1,4 @@
-//! The event handler, poll mode and the log callback through the C ABI, with a room that has one member.
+//! The event handler, poll mode and the log callback through the C ABI, with rooms that have one member.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
@@ -8,19 +8,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use meta_mystia_network::config::{Config, DiscoveryMode, DispatchMode};
-use meta_mystia_network::core::id::{PeerId, SessionId};
-use meta_mystia_network::core::wire::HostMode;
-use meta_mystia_network::default_room;
-use meta_mystia_network::ffi::callbacks::RegisterReceiveCallback;
-use meta_mystia_network::ffi::classic::*;
+use meta_mystia_network::ffi::classic::InitializeNetwork;
+use meta_mystia_network::ffi::classic::callbacks::RegisterReceiveCallback;
+use meta_mystia_network::ffi::errors::{mmn_last_error_code, mmn_last_error_message};
 use meta_mystia_network::ffi::events::*;
-use meta_mystia_network::ffi::old::*;
+use meta_mystia_network::ffi::leader::mmn_is_leader;
+use meta_mystia_network::ffi::lifecycle::*;
+use meta_mystia_network::ffi::logs::*;
+use meta_mystia_network::ffi::members::mmn_set_max_peers;
+use meta_mystia_network::ffi::options::MmnOptions;
+use meta_mystia_network::ffi::peers::{mmn_connect, mmn_local_id};
+use meta_mystia_network::ffi::send::{mmn_broadcast_as_leader, mmn_send};
+use meta_mystia_network::ffi::values::{MMN_DISPATCH_POLL, MMN_HOST_MODE_HOST};
 
 /// Far longer than any step takes.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// One room and one log in the process: tests take turns.
+/// One default room in the process: its tests take turns.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
@@ -29,13 +33,16 @@ fn alone() -> MutexGuard<'static, ()> {
 /// An event: kind, peer, data.
 type Received = (u32, String, Vec<u8>);
 
+/// Code to run inside a callback, with the room of its event.
+type Inside = Box<dyn FnOnce(MmnRoom) + Send>;
+
 /// The object behind a host's user data. Leaked, so that a call after the last one is noticed and does not crash.
 struct Host {
     sender: Sender<Received>,
     calls_inside: AtomicUsize,
     dropped: AtomicUsize,
-    /// Run inside the next event.
-    inside: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    /// Run inside the next event, with its room.
+    inside: Mutex<Option<Inside>>,
     /// Run inside the drop function.
     at_drop: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
@@ -53,9 +60,19 @@ fn host() -> (&'static Host, Receiver<Received>) {
 }
 
 impl Host {
-    fn register(&'static self) -> i32 {
+    /// Opens a room with this handler.
+    fn open(&'static self, options: MmnOptions) -> MmnRoom {
+        open(MmnOptions {
+            on_event: Some(on_event),
+            user_data: self.pointer(),
+            drop_fn: Some(on_drop),
+            ..options
+        })
+    }
+
+    fn register(&'static self, room: MmnRoom) -> i32 {
         // SAFETY: the functions fit, and a `Host` may be used on any thread.
-        unsafe { RegisterEventHandler(Some(on_event), self.pointer(), Some(on_drop)) }
+        unsafe { mmn_set_event_handler(room, Some(on_event), self.pointer(), Some(on_drop)) }
     }
 
     fn pointer(&'static self) -> *mut c_void {
@@ -66,8 +83,12 @@ impl Host {
         self.dropped.load(Ordering::SeqCst)
     }
 
-    fn inside_next(&self, run: impl FnOnce() + Send + 'static) {
+    fn inside_next(&self, run: impl FnOnce(MmnRoom) + Send + 'static) {
         *self.inside.lock().expect("not poisoned") = Some(Box::new(run));
+    }
+
+    fn at_drop(&self, run: impl FnOnce() + Send + 'static) {
+        *self.at_drop.lock().expect("not poisoned") = Some(Box::new(run));
     }
 }
 
@@ -82,7 +103,7 @@ fn text(text: *const c_char) -> String {
     text.to_str().expect("UTF-8").to_owned()
 }
 
-extern "C" fn on_event(user_data: *mut c_void, event: *const NetworkEvent) {
+extern "C" fn on_event(user_data: *mut c_void, event: *const MmnEvent) {
     let host = of(user_data);
     host.calls_inside.fetch_add(1, Ordering::SeqCst);
     assert_eq!(host.dropped(), 0, "no call comes after the drop");
@@ -96,7 +117,7 @@ extern "C" fn on_event(user_data: *mut c_void, event: *const NetworkEvent) {
         .send((event.kind, text(event.peer), data.to_vec()));
     let inside = host.inside.lock().expect("not poisoned").take();
     if let Some(run) = inside {
-        run();
+        run(event.room);
     }
     assert_eq!(host.dropped(), 0, "the drop waits for the call");
     host.calls_inside.fetch_sub(1, Ordering::SeqCst);
@@ -112,30 +133,35 @@ extern "C" fn on_drop(user_data: *mut c_void) {
     }
 }
 
-fn unregister() -> i32 {
+fn unregister(room: MmnRoom) -> i32 {
     // SAFETY: NULL needs nothing.
-    unsafe { RegisterEventHandler(None, null_mut(), None) }
+    unsafe { mmn_set_event_handler(room, None, null_mut(), None) }
 }
 
-fn initialize() -> i32 {
-    // SAFETY: both have a NUL.
-    unsafe { InitializeNetwork(c"me".as_ptr(), c"events".as_ptr()) }
+fn try_open(options: &MmnOptions) -> (i32, MmnRoom) {
+    let mut room = 0;
+    // SAFETY: strings with a NUL, a whole struct, and a place for the number.
+    let code = unsafe { mmn_open(c"me".as_ptr(), c"events".as_ptr(), options, &mut room) };
+    (code, room)
 }
 
-fn initialize_polled() {
-    let config = Config {
-        dispatch_mode: DispatchMode::Poll,
-        ..Config::default()
-    };
-    let peer = PeerId::new("me").expect("valid");
-    let session = SessionId::new("events").expect("valid");
-    default_room::open(peer, session, config, None, |_| ()).expect("a room");
+fn open(options: MmnOptions) -> MmnRoom {
+    let (code, room) = try_open(&options);
+    assert_eq!(code, 0, "{}", last_error());
+    room
 }
 
-fn send_to_myself(what: &str) -> i32 {
+fn polled() -> MmnOptions {
+    MmnOptions {
+        dispatch_mode: MMN_DISPATCH_POLL,
+        ..MmnOptions::default()
+    }
+}
+
+fn send_to_myself(room: MmnRoom, what: &str) -> i32 {
     let length = i32::try_from(what.len()).expect("short");
-    // SAFETY: the id has a NUL, and the data its length.
-    unsafe { SendToPeer(c"me".as_ptr(), what.as_ptr(), length, 0x100, 0) }
+    // SAFETY: the id has a NUL, and the data its length; NULL are the default options.
+    unsafe { mmn_send(room, c"me".as_ptr(), what.as_ptr(), length, 0x100, null()) }
 }
 
 fn wait_for(events: &Receiver<Received>, kind: u32) -> Received {
@@ -148,12 +174,12 @@ fn wait_for(events: &Receiver<Received>, kind: u32) -> Received {
 }
 
 /// Polls until `done`; returns the number of events.
-fn poll_until(mut done: impl FnMut() -> bool) -> i32 {
+fn poll_until(room: MmnRoom, mut done: impl FnMut() -> bool) -> i32 {
     let started = std::time::Instant::now();
     let mut reported = 0;
     while !done() {
         assert!(started.elapsed() < TIMEOUT, "it never came so far");
-        let now = PollEvents(100);
+        let now = mmn_poll(room, 100);
         assert!(now >= 0, "{now}");
         reported += now;
         thread::yield_now();
@@ -162,270 +188,222 @@ fn poll_until(mut done: impl FnMut() -> bool) -> i32 {
 }
 
 fn last_error() -> String {
-    text(GetLastErrorMessage())
+    text(mmn_last_error_message())
 }
 
 #[test]
-fn a_handler_that_is_registered_before_the_room_receives_its_first_event() {
-    let _alone = alone();
+fn a_handler_in_the_options_receives_the_first_event() {
     let (host, events) = host();
-    assert_eq!(host.register(), 0);
-    assert_eq!(initialize(), 0);
+    let room = host.open(MmnOptions::default());
     let first = events.recv_timeout(TIMEOUT).expect("an event");
     assert_eq!(first, (MMN_EVENT_LEADER_CHANGED, "me".into(), vec![]));
     let second = events.recv_timeout(TIMEOUT).expect("an event");
     assert_eq!(second.0, MMN_EVENT_LEADERSHIP_GAINED);
     // It takes messages, too: none waits for a Receive callback.
-    assert_eq!(send_to_myself("hello"), 0);
+    assert_eq!(send_to_myself(room, "hello"), 0);
     let message = wait_for(&events, MMN_EVENT_MESSAGE);
-    assert_eq!(message.1, "me");
-    assert_eq!(message.2, b"hello");
+    assert_eq!(message, (MMN_EVENT_MESSAGE, "me".into(), b"hello".into()));
     assert_eq!(host.dropped(), 0);
-    assert_eq!(ShutdownNetwork(), 0);
-    assert_eq!(host.dropped(), 1);
-    // The next room starts without it.
-    assert_eq!(initialize(), 0);
-    assert_eq!(ShutdownNetwork(), 0);
+    assert_eq!(mmn_close(room), 0);
     assert_eq!(host.dropped(), 1);
 }
 
 #[test]
 fn a_fixed_host_is_notified_of_its_leadership_when_it_can_act_on_it() {
-    let _alone = alone();
     for _ in 0..20 {
         let (host, events) = host();
         let (answers, answered) = channel();
-        host.inside_next(move || {
+        host.inside_next(move |room| {
             // SAFETY: no bytes.
-            let sent = unsafe { SendFromLeader(null(), 0, 0x0100, 0) };
-            let _ = answers.send((IsLeader(), sent, SetMaxPeers(3)));
+            let sent = unsafe { mmn_broadcast_as_leader(room, null(), 0, 0x0100, null()) };
+            let _ = answers.send((mmn_is_leader(room), sent, mmn_set_max_peers(room, 3)));
         });
-        assert_eq!(host.register(), 0);
-        let config = Config {
-            host_mode: HostMode::Host,
-            auto_election_enabled: false,
-            discovery: DiscoveryMode::Off,
-            ..Config::default()
-        };
-        let (me, session) = (PeerId::new("me"), SessionId::new("at once"));
-        default_room::open(
-            me.expect("an id"),
-            session.expect("an id"),
-            config,
-            None,
-            |_| (),
-        )
-        .expect("a room");
-        assert_eq!(IsLeader(), 1);
+        let room = host.open(MmnOptions {
+            host_mode: MMN_HOST_MODE_HOST,
+            auto_election: 0,
+            ..MmnOptions::default()
+        });
+        assert_eq!(mmn_is_leader(room), 1);
         assert_eq!(answered.recv_timeout(TIMEOUT), Ok((1, 0, 0)));
         let (_, leader, _) = wait_for(&events, MMN_EVENT_LEADER_CHANGED);
         assert_eq!(leader, "me");
         wait_for(&events, MMN_EVENT_LEADERSHIP_GAINED);
-        assert_eq!(ShutdownNetwork(), 0);
+        assert_eq!(mmn_close(room), 0);
     }
 }
 
 #[test]
-fn replaced_or_removed_handlers_are_dropped_once_with_and_without_a_room() {
-    let _alone = alone();
-    let hosts: Vec<_> = (0..4).map(|_| host()).collect();
-    let dropped = || {
-        hosts
-            .iter()
-            .map(|(host, _)| host.dropped())
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(hosts[0].0.register(), 0);
-    assert_eq!(hosts[1].0.register(), 0);
-    assert_eq!(dropped(), [1, 0, 0, 0]);
-    assert_eq!(unregister(), 0);
-    assert_eq!(unregister(), 0);
-    assert_eq!(dropped(), [1, 1, 0, 0]);
-    assert_eq!(initialize(), 0);
-    assert_eq!(hosts[2].0.register(), 0);
-    wait_for(&hosts[2].1, MMN_EVENT_LEADERSHIP_GAINED);
-    assert_eq!(hosts[3].0.register(), 0);
-    assert_eq!(dropped(), [1, 1, 1, 0]);
+fn replaced_or_removed_handlers_are_dropped_once() {
+    let hosts: Vec<_> = (0..3).map(|_| host()).collect();
+    let dropped = || hosts.iter().map(|(host, _)| host.dropped());
+    let room = hosts[0].0.open(MmnOptions::default());
+    assert_eq!(hosts[1].0.register(room), 0);
+    assert!(dropped().eq([1, 0, 0]));
     // The new handler first receives the present leader.
-    wait_for(&hosts[3].1, MMN_EVENT_LEADER_CHANGED);
-    assert_eq!(unregister(), 0);
-    assert_eq!(dropped(), [1, 1, 1, 1]);
-    assert_eq!(ShutdownNetwork(), 0);
-    assert_eq!(dropped(), [1, 1, 1, 1]);
+    wait_for(&hosts[1].1, MMN_EVENT_LEADER_CHANGED);
+    assert_eq!((unregister(room), unregister(room)), (0, 0));
+    assert!(dropped().eq([1, 1, 0]));
+    assert_eq!(hosts[2].0.register(room), 0);
+    wait_for(&hosts[2].1, MMN_EVENT_LEADERSHIP_GAINED);
+    assert_eq!(mmn_close(room), 0);
+    assert!(dropped().eq([1, 1, 1]));
 }
 
 #[test]
 fn a_handler_that_removes_itself_is_dropped_after_its_call() {
-    let _alone = alone();
-    for polled in [false, true] {
+    for options in [MmnOptions::default(), polled()] {
         let (host, _events) = host();
         let (done, is_done) = channel();
-        *host.at_drop.lock().expect("not poisoned") = Some(Box::new(move || {
+        host.at_drop(move || {
             let _ = done.send(());
-        }));
-        host.inside_next(|| {
-            assert_eq!(unregister(), 0);
         });
-        host.register();
-        if polled {
-            initialize_polled();
-            poll_until(|| host.dropped() == 1);
-        } else {
-            assert_eq!(initialize(), 0);
+        host.inside_next(|room| assert_eq!(unregister(room), 0));
+        let room = host.open(options);
+        if options.dispatch_mode == MMN_DISPATCH_POLL {
+            poll_until(room, || host.dropped() == 1);
         }
         is_done.recv_timeout(TIMEOUT).expect("dropped");
-        assert_eq!(ShutdownNetwork(), 0);
+        assert_eq!(mmn_close(room), 0);
         assert_eq!(host.dropped(), 1);
     }
 }
 
 #[test]
-fn a_handler_survives_an_initialization_that_fails() {
-    let _alone = alone();
-    let (host, events) = host();
-    host.register();
-    // SAFETY: NULL is allowed.
-    assert_eq!(unsafe { InitializeNetwork(null(), null()) }, -3);
-    assert_eq!(host.dropped(), 0);
-    assert_eq!(initialize(), 0);
-    assert_eq!(initialize(), -2);
-    wait_for(&events, MMN_EVENT_LEADERSHIP_GAINED);
-    assert_eq!(ShutdownNetwork(), 0);
-    assert_eq!(host.dropped(), 1);
-}
-
-#[test]
-fn a_handler_registered_while_the_room_closes_is_for_the_next_one() {
+fn the_drop_function_of_a_room_that_closes_runs_under_the_rules_of_a_callback() {
     let _alone = alone();
     let ((old, _), (new, events)) = (host(), host());
-    static ANSWERS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
-    *old.at_drop.lock().expect("not poisoned") = Some(Box::new(|| {
-        let answers = [
-            new.register(),
-            ShutdownNetwork(),
-            initialize(),
-            PollEvents(1),
-        ];
-        ANSWERS.lock().expect("not poisoned").extend(answers);
-    }));
-    old.register();
-    assert_eq!(initialize(), 0);
-    assert_eq!(ShutdownNetwork(), 0);
+    let default = MmnOptions {
+        is_default: 1,
+        ..MmnOptions::default()
+    };
+    let room = old.open(default);
+    let (send, answers) = channel();
+    old.at_drop(move || {
+        // SAFETY: both have a NUL.
+        let opened = unsafe { InitializeNetwork(c"me".as_ptr(), c"events".as_ptr()) };
+        let closed = mmn_close(room);
+        let _ = send.send([new.register(room), closed, opened, mmn_poll(room, 1)]);
+    });
+    assert_eq!(mmn_close(room), 0);
+    assert_eq!(answers.recv_timeout(TIMEOUT), Ok([-1, -15, -2, -1]));
     assert_eq!((old.dropped(), new.dropped()), (1, 0));
-    // The drop function runs under the rules of a callback.
-    assert_eq!(*ANSWERS.lock().expect("not poisoned"), [0, -15, -2, -1]);
-    assert_eq!(initialize(), 0);
+    let next = new.open(default);
     wait_for(&events, MMN_EVENT_LEADERSHIP_GAINED);
-    assert_eq!(ShutdownNetwork(), 0);
-    assert_eq!(new.dropped(), 1);
+    assert_eq!(mmn_close(next), 0);
+    assert_eq!((old.dropped(), new.dropped()), (1, 1));
 }
 
 #[test]
 fn many_threads_register_and_each_handler_is_dropped_once() {
-    let _alone = alone();
-    assert_eq!(initialize(), 0);
+    let room = open(MmnOptions::default());
     let hosts: Vec<_> = (0..200).map(|_| host().0).collect();
+    let registered = AtomicUsize::new(0);
     thread::scope(|scope| {
         for part in hosts.chunks(50) {
+            let registered = &registered;
             scope.spawn(move || {
                 for host in part {
-                    assert_eq!(host.register(), 0);
-                    let _ = send_to_myself("hello");
+                    let is_registered = host.register(room) == 0;
+                    registered.fetch_add(is_registered.into(), Ordering::SeqCst);
+                    let _ = send_to_myself(room, "hello");
                 }
             });
         }
         scope.spawn(|| {
-            thread::yield_now();
-            assert_eq!(ShutdownNetwork(), 0);
+            while registered.load(Ordering::SeqCst) < 20 {
+                thread::yield_now();
+            }
+            assert_eq!(mmn_close(room), 0);
         });
     });
-    assert_eq!(unregister(), 0);
-    assert!(hosts.iter().all(|host| host.dropped() == 1));
+    let dropped = hosts.iter().map(|host| host.dropped());
+    assert!(dropped.clone().all(|dropped| dropped <= 1));
+    assert_eq!(dropped.sum::<usize>(), registered.load(Ordering::SeqCst));
 }
 
 #[test]
 fn polling_runs_everything_on_the_callers_thread() {
     let _alone = alone();
-    assert_eq!(PollEvents(0), -3);
+    let threaded = open(MmnOptions::default());
+    assert_eq!(mmn_poll(threaded, 0), -3);
     assert!(last_error().contains("max is 0"));
-    assert_eq!(PollEvents(-1), -3);
-    assert_eq!(PollEvents(1), -1);
-    assert_eq!(initialize(), 0);
-    assert_eq!(PollEvents(1), -3);
-    assert!(last_error().contains("Poll"), "{}", last_error());
-    assert_eq!(ShutdownNetwork(), 0);
+    assert_eq!(mmn_poll(threaded, -1), -3);
+    assert_eq!(mmn_poll(threaded, 1), -3);
+    assert!(last_error().contains("dispatch_mode"), "{}", last_error());
+    assert_eq!(mmn_close(threaded), 0);
+    assert_eq!(mmn_poll(threaded, 1), -1);
 
     let (host, events) = host();
-    host.register();
-    initialize_polled();
-    poll_until(|| matches!(events.try_recv(), Ok((MMN_EVENT_LEADERSHIP_GAINED, ..))));
-    assert_eq!(PollEvents(100), 0);
+    let room = host.open(MmnOptions {
+        is_default: 1,
+        ..polled()
+    });
+    poll_until(room, || {
+        matches!(events.try_recv(), Ok((MMN_EVENT_LEADERSHIP_GAINED, ..)))
+    });
+    assert_eq!(mmn_poll(room, 100), 0);
     static CLASSIC: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn on_message(_: *const c_char, _: *const u8, _: i32, _: u16, _: u8) {
         CLASSIC.fetch_add(1, Ordering::SeqCst);
     }
     assert_eq!(RegisterReceiveCallback(Some(on_message)), 0);
     for what in ["a", "b", "c"] {
-        assert_eq!(send_to_myself(what), 0);
+        assert_eq!(send_to_myself(room, what), 0);
     }
     assert!(events.try_recv().is_err());
-    assert_eq!(PollEvents(2), 2);
+    // The classic callbacks of the default room run before its event handler.
+    host.inside_next(|_| assert_eq!(CLASSIC.load(Ordering::SeqCst), 1));
+    assert_eq!(mmn_poll(room, 2), 2);
     assert_eq!(CLASSIC.load(Ordering::SeqCst), 2);
     assert_eq!(events.try_iter().count(), 2);
-    // A shutdown drops queued events without delivering them, and still releases the handler.
-    assert_eq!(ShutdownNetwork(), 0);
+    // Closing drops queued events without delivering them, and still releases the handler.
+    assert_eq!(mmn_close(room), 0);
     assert_eq!(host.dropped(), 1);
     assert_eq!(events.try_iter().count(), 0);
-    assert_eq!(PollEvents(1), -1);
+    assert_eq!(mmn_poll(room, 1), -1);
 }
 
 #[test]
-fn shutting_down_and_polling_are_refused_inside_a_poll() {
-    let _alone = alone();
+fn closing_and_polling_are_refused_inside_a_poll() {
     let (host, _events) = host();
-    static ANSWERS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
-    host.inside_next(|| {
-        let mut answers = ANSWERS.lock().expect("not poisoned");
-        answers.extend([ShutdownNetwork(), PollEvents(1), initialize()]);
-        assert_eq!(GetLastErrorCode(), -2);
+    let (send, answers) = channel();
+    host.inside_next(move |room| {
+        let refused = [mmn_close(room), mmn_poll(room, 1)];
+        let _ = send.send((refused, mmn_last_error_code()));
     });
-    host.register();
-    initialize_polled();
-    poll_until(|| !ANSWERS.lock().expect("not poisoned").is_empty());
-    assert_eq!(*ANSWERS.lock().expect("not poisoned"), [-15, -15, -2]);
-    assert_eq!(ShutdownNetwork(), 0);
+    let room = host.open(polled());
+    poll_until(room, || answers.try_recv() == Ok(([-15, -15], -15)));
+    assert_eq!(mmn_close(room), 0);
     assert_eq!(host.dropped(), 1);
 }
 
 #[test]
-fn a_second_poller_is_refused_and_a_shutdown_waits_for_the_first() {
-    let _alone = alone();
+fn a_second_poller_is_refused_and_closing_waits_for_the_first() {
     let (host, _events) = host();
     let (begun, begins) = channel();
     let (go, may_go) = channel::<()>();
-    host.inside_next(move || {
+    host.inside_next(move |_| {
         let _ = begun.send(());
         let _ = may_go.recv();
     });
-    host.register();
-    initialize_polled();
-    let polling = thread::spawn(|| {
+    let room = host.open(polled());
+    let polling = thread::spawn(move || {
         loop {
-            match PollEvents(1) {
+            match mmn_poll(room, 1) {
                 0 => thread::yield_now(),
                 reported => return reported,
             }
         }
     });
     begins.recv_timeout(TIMEOUT).expect("it runs");
-    assert_eq!(PollEvents(1), -15);
+    assert_eq!(mmn_poll(room, 1), -15);
     static CLOSED: AtomicBool = AtomicBool::new(false);
-    let closing = thread::spawn(|| {
-        let answer = ShutdownNetwork();
+    let closing = thread::spawn(move || {
+        let answer = mmn_close(room);
         CLOSED.store(true, Ordering::SeqCst);
         answer
     });
-    while default_room::is_open() {
+    while mmn_is_open(room) == 1 {
         thread::yield_now();
     }
     assert!(!CLOSED.load(Ordering::SeqCst));
@@ -436,71 +414,66 @@ fn a_second_poller_is_refused_and_a_shutdown_waits_for_the_first() {
     assert_eq!(host.dropped(), 1);
 }
 
-/// Records of a log callback: level, line and the library's answers inside it.
-type Logged = (i32, String, [i32; 3], String);
+/// Records of a log callback: room, level, line, and the library's answers inside it.
+type Logged = (MmnRoom, i32, String, [i32; 3], Option<String>);
 
-extern "C" fn on_log(user_data: *mut c_void, level: i32, message: *const c_char) {
+extern "C" fn on_log(user_data: *mut c_void, room: MmnRoom, level: i32, message: *const c_char) {
     // SAFETY: the registration below gives a leaked sender.
     let sender = unsafe { &*user_data.cast::<Sender<Logged>>() };
     let message = text(message);
-    let answers = [send_to_myself("x"), ShutdownNetwork(), SetLogLevel(9)];
-    let id = GetLocalPeerId();
-    let id = if id.is_null() {
-        String::new()
-    } else {
-        text(id)
-    };
-    let _ = sender.send((level, message, answers, id));
+    let answers = [
+        send_to_myself(room, "x"),
+        mmn_close(room),
+        mmn_set_log_stderr(9),
+    ];
+    let id = mmn_local_id(room);
+    let id = (!id.is_null()).then(|| text(id));
+    let _ = sender.send((room, level, message, answers, id));
 }
 
+/// The log is the process's: rooms of other tests write to it, too.
 #[test]
 fn the_log_callback_receives_the_network_threads_lines_and_cannot_deadlock_it() {
-    let _alone = alone();
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
     extern "C" fn on_log_drop(_: *mut c_void) {
         DROPPED.fetch_add(1, Ordering::SeqCst);
     }
-    let register = |level, callback: LogCallback, sender: Sender<Logged>| {
+    let register = |level, callback: MmnLogCallback, sender: Sender<Logged>| {
         let sender: &'static _ = Box::leak(Box::new(sender));
         let user_data = std::ptr::from_ref(sender).cast_mut().cast();
         // SAFETY: the functions fit, and a sender may be used on any thread.
-        unsafe { RegisterLogCallback(level, callback, user_data, Some(on_log_drop)) }
+        unsafe { mmn_set_log(level, callback, user_data, Some(on_log_drop)) }
     };
     let (sender, logged) = channel();
     for level in [-1, 6] {
         assert_eq!(register(level, Some(on_log), sender.clone()), -3);
         assert!(last_error().contains(&format!("level {level}")));
-        assert_eq!(SetLogLevel(level), -3);
+        assert_eq!(mmn_set_log_stderr(level), -3);
     }
     assert_eq!(DROPPED.load(Ordering::SeqCst), 0, "the call failed");
     assert_eq!(register(3, Some(on_log), sender.clone()), 0);
-    assert_eq!(initialize(), 0);
-    // The room elects its member on the network thread, before or after it counts as open.
-    let (level, line, answers, _) = loop {
+    let room = open(MmnOptions::default());
+    let record = |what: &str| loop {
         let record = logged.recv_timeout(TIMEOUT).expect("a record");
-        if record.1.contains("leader=\"me\"") {
+        if record.0 == room && record.2.contains(what) {
             break record;
         }
     };
-    assert_eq!(level, 3, "{line}");
-    assert_eq!(answers, [-15, -15, -3]);
+    // The room elects its member on the network thread, before or after it counts as open.
+    let (_, level, line, answers, _) = record("leader=\"me\"");
+    assert_eq!((level, answers), (3, [-15, -15, -3]), "{line}");
     // Queries answer inside it. The log shows the result of a dial.
     assert_eq!(register(4, Some(on_log), sender.clone()), 0);
     assert_eq!(DROPPED.load(Ordering::SeqCst), 1);
     // SAFETY: it has a NUL.
-    let dialled = unsafe { ConnectToPeer(c"no-such-name.invalid:1".as_ptr()) };
+    let dialled = unsafe { mmn_connect(room, c"no-such-name.invalid:1".as_ptr()) };
     assert_eq!(dialled, 0);
-    loop {
-        let (level, line, _, id) = logged.recv_timeout(TIMEOUT).expect("a record");
-        if line.contains("ConnectToPeer ended") {
-            assert!(line.contains("NameNotResolved"), "{line}");
-            assert_eq!((level, id.as_str()), (3, "me"));
-            break;
-        }
-    }
-    assert_eq!(ShutdownNetwork(), 0);
+    let (_, level, line, _, id) = record("connecting ended");
+    assert!(line.contains("NameNotResolved"), "{line}");
+    assert_eq!((level, id.as_deref()), (3, Some("me")));
+    assert_eq!(mmn_close(room), 0);
     assert_eq!(DROPPED.load(Ordering::SeqCst), 1, "it is not the room's");
     // SAFETY: NULL needs nothing.
-    assert_eq!(unsafe { RegisterLogCallback(0, None, null_mut(), None) }, 0);
+    assert_eq!(unsafe { mmn_set_log(0, None, null_mut(), None) }, 0);
     assert_eq!(DROPPED.load(Ordering::SeqCst), 2);
 }

@@ -3,9 +3,9 @@
 use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
 
-use meta_mystia_network::ffi::callbacks::*;
+use meta_mystia_network::ffi::classic::callbacks::*;
+use meta_mystia_network::ffi::classic::config::NetworkConfigFFI;
 use meta_mystia_network::ffi::classic::*;
-use meta_mystia_network::ffi::config::NetworkConfigFFI;
 use meta_mystia_network::ffi::errors::*;
 use meta_mystia_network::ffi::etcd::*;
 use meta_mystia_network::ffi::events::*;
@@ -15,7 +15,6 @@ use meta_mystia_network::ffi::leader::*;
 use meta_mystia_network::ffi::lifecycle::*;
 use meta_mystia_network::ffi::logs::*;
 use meta_mystia_network::ffi::members::*;
-use meta_mystia_network::ffi::old::*;
 use meta_mystia_network::ffi::options::*;
 use meta_mystia_network::ffi::peers::*;
 use meta_mystia_network::ffi::seeded::*;
@@ -53,13 +52,13 @@ fn on_fresh_thread(test: impl FnOnce() + Send + 'static) {
 
 #[test]
 fn version_and_descriptions_need_no_room() {
-    assert_eq!(GetAbiVersion(), MMN_ABI_VERSION);
+    assert_eq!(mmn_abi_version(), MMN_ABI_VERSION);
     assert_eq!(
-        read(GetLibraryVersion()).as_deref(),
+        read(mmn_library_version()).as_deref(),
         Some(env!("CARGO_PKG_VERSION"))
     );
-    assert!(read(DescribeError(-1)).is_some_and(|text| text.contains("open one first")));
-    assert!(read(DescribeError(12345)).is_some_and(|text| text.contains("not a code")));
+    assert!(read(mmn_describe_error(-1)).is_some_and(|text| text.contains("open one first")));
+    assert!(read(mmn_describe_error(12345)).is_some_and(|text| text.contains("not a code")));
 }
 
 #[test]
@@ -67,8 +66,8 @@ fn constant_strings_leave_the_threads_string_valid() {
     on_fresh_thread(|| {
         ShutdownNetwork();
         let message = GetLastErrorMessage();
-        DescribeError(-3);
-        GetLibraryVersion();
+        mmn_describe_error(-3);
+        mmn_library_version();
         assert!(read(message).is_some_and(|text| text.contains("no room is open")));
     });
 }
@@ -110,9 +109,9 @@ impl Answer {
 
 include!(concat!(env!("OUT_DIR"), "/calls.rs"));
 
-/// Functions that need no room: new keys, versions, options, logs, the event handler, the last error, and the windows of gossip,
+/// Functions that need no room: new keys, versions, options, logs, the last error, and the windows of gossip,
 /// which belong to the process.
-const WITHOUT_A_ROOM: [&str; 35] = [
+const WITHOUT_A_ROOM: [&str; 25] = [
     "mmn_abi_version",
     "mmn_default_etcd_options",
     "mmn_default_options",
@@ -125,19 +124,9 @@ const WITHOUT_A_ROOM: [&str; 35] = [
     "mmn_library_version",
     "mmn_set_log",
     "mmn_set_log_stderr",
-    "GenerateIdentityKey",
-    "GetAbiVersion",
-    "GetLibraryVersion",
-    "GetDefaultNetworkOptions",
-    "GetDefaultSeededOptions",
-    "GetDefaultEtcdOptions",
     "GetLastErrorCode",
     "GetLastErrorMessage",
-    "DescribeError",
-    "RegisterEventHandler",
-    "RegisterLogCallback",
     "EnableLogging",
-    "SetLogLevel",
     "GetStartupGracePeriod",
     "SetStartupGracePeriod",
     "GetMembershipSampleInterval",
@@ -155,7 +144,7 @@ fn every_other_function_has_its_answer_without_a_room() {
     on_fresh_thread(|| {
         every_call(&WITHOUT_A_ROOM, |name, answer| match answer {
             Answer::Number(number) => {
-                let is_index = ["GetPeerIndex", "mmn_peer_index"].contains(&name);
+                let is_index = name == "mmn_peer_index";
                 let expected = if is_index { 0 } else { -1 };
                 assert_eq!(number, expected, "{name}");
                 let (code, sentence) = last();
@@ -193,15 +182,23 @@ fn arguments_are_checked_before_the_room() {
             invalid(GetPeerRTT(null()), -1, "peer_id is NULL");
             invalid(GetPeerStatus(long), -1, "at most 64");
             invalid(SetLeader(c" a".as_ptr()), -3, "blank");
-            invalid(TransferLeadership(null()), -3, "peer_id is NULL");
-            invalid(Proclaim(null()), -3, "value is NULL");
+            invalid(mmn_transfer_leadership(0, null()), -3, "peer_id is NULL");
+            invalid(mmn_proclaim(0, null()), -3, "value is NULL");
             let request = &raw mut number;
-            invalid(AcquireLock(null(), 0, request), -3, "name is NULL");
-            invalid(AcquireLock(not_utf8, 0, request), -3, "name is not UTF-8");
-            invalid(AcquireLock(peer, 0, null_mut()), -3, "request is NULL");
-            invalid(TryLock(peer, null_mut()), -3, "request is NULL");
-            invalid(ReleaseLock(null()), -3, "name is NULL");
-            invalid(TransferLeadership(c"".as_ptr()), -3, "it is empty");
+            invalid(mmn_acquire_lock(0, null(), 0, request), -3, "name is NULL");
+            invalid(
+                mmn_acquire_lock(0, not_utf8, 0, request),
+                -3,
+                "name is not UTF-8",
+            );
+            invalid(
+                mmn_acquire_lock(0, peer, 0, null_mut()),
+                -3,
+                "request is NULL",
+            );
+            invalid(mmn_try_lock(0, peer, null_mut()), -3, "request is NULL");
+            invalid(mmn_release_lock(0, null()), -3, "name is NULL");
+            invalid(mmn_transfer_leadership(0, c"".as_ptr()), -3, "it is empty");
             invalid(BroadcastMessage(null(), 1, 1, 0), -3, "data is NULL");
             invalid(SendToPeer(peer, data, -5, 1, 0), -3, "length -5");
             invalid(SendToPeer(null(), null(), 5, 1, 0), -3, "peer_id");
@@ -211,7 +208,7 @@ fn arguments_are_checked_before_the_room() {
             invalid(forward(null(), peer), -3, "from is NULL");
             invalid(forward(peer, c"".as_ptr()), -3, "to \"\" is not allowed");
             invalid(forward(peer, not_utf8), -3, "to is not UTF-8");
-            let simulate = |lag, jitter, loss| SetNetworkSimulation(lag, jitter, loss);
+            let simulate = |lag, jitter, loss| mmn_simulate_network(0, lag, jitter, loss);
             invalid(simulate(10_001, 0, 0), -3, "lag_ms is 10001; at most 10000");
             invalid(
                 simulate(0, u32::MAX, 0),
@@ -223,25 +220,25 @@ fn arguments_are_checked_before_the_room() {
                 -3,
                 "loss_permille is 1001; at most 1000",
             );
-            let mut room_stats = RoomStats {
+            let mut room_stats = MmnRoomStats {
                 struct_size: 15,
-                ..RoomStats::default()
+                ..MmnRoomStats::default()
             };
-            invalid(GetRoomStats(null_mut()), -3, "stats is NULL");
+            invalid(mmn_room_stats(0, null_mut()), -3, "stats is NULL");
             invalid(
-                GetRoomStats(&raw mut room_stats),
+                mmn_room_stats(0, &raw mut room_stats),
                 -3,
-                "stats.struct_size is 15; set it to sizeof(RoomStats), which is 16 or more",
+                "stats.struct_size is 15; set it to sizeof(MmnRoomStats), which is 16 or more",
             );
-            let mut stats = PeerStats {
+            let mut stats = MmnPeerStats {
                 struct_size: 7,
-                ..PeerStats::default()
+                ..MmnPeerStats::default()
             };
             let too_short = &raw mut stats;
-            invalid(GetPeerStats(null(), too_short), -3, "peer_id is NULL");
-            invalid(GetPeerStats(peer, null_mut()), -3, "stats is NULL");
+            invalid(mmn_peer_stats(0, null(), too_short), -3, "peer_id is NULL");
+            invalid(mmn_peer_stats(0, peer, null_mut()), -3, "stats is NULL");
             invalid(
-                GetPeerStats(peer, too_short),
+                mmn_peer_stats(0, peer, too_short),
                 -3,
                 "struct_size 7 is below 8",
             );
@@ -353,33 +350,45 @@ fn the_windows_of_gossip_need_no_room() {
 }
 
 /// The default options for a program of this version.
-fn default_options() -> NetworkOptions {
-    let mut options = NetworkOptions {
+fn default_options() -> MmnOptions {
+    let mut options = MmnOptions {
         priority: 7,
         bind_port: 7,
-        ..NetworkOptions::default()
+        ..MmnOptions::default()
     };
     // SAFETY: the struct has the size in its struct_size.
-    assert_eq!(unsafe { GetDefaultNetworkOptions(&raw mut options) }, 0);
+    assert_eq!(unsafe { mmn_default_options(&raw mut options) }, 0);
     options
 }
 
-/// Result of InitializeNetworkWithOptions for options that no room can have.
-fn initialize_with(options: *const NetworkOptions) -> (i32, String) {
-    // SAFETY: both strings have a NUL; the tests pass NULL or options as long as their struct_size.
-    let code =
-        unsafe { InitializeNetworkWithOptions(c"peer".as_ptr(), c"session".as_ptr(), options) };
-    assert_eq!(IsNetworkInitialized(), 0);
+/// All fields. Pointers to functions cannot be compared.
+fn shown(options: &MmnOptions) -> String {
+    format!("{options:?}")
+}
+
+/// Result of mmn_open for options that no room can have.
+fn open_with(options: *const MmnOptions) -> (i32, String) {
+    let mut room = 7;
+    // SAFETY: both strings have a NUL; the options are as long as their struct_size, and the number can be written.
+    let code = unsafe {
+        mmn_open(
+            c"peer".as_ptr(),
+            c"session".as_ptr(),
+            options,
+            &raw mut room,
+        )
+    };
+    assert_eq!(room, 7, "no room was opened");
     (code, last().1)
 }
 
 #[test]
 fn the_default_options_are_filled_in_and_keep_the_size_of_their_program() {
     let options = default_options();
-    assert_eq!(options, NetworkOptions::default());
-    assert_eq!(options.struct_size as usize, size_of::<NetworkOptions>());
-    assert_eq!(options.config.send_queue_capacity, 4096);
-    assert_eq!(options.config.incoming_queue_capacity, 4096);
+    assert_eq!(shown(&options), shown(&MmnOptions::default()));
+    assert_eq!(options.struct_size as usize, size_of::<MmnOptions>());
+    assert_eq!(options.send_queue_capacity, 4096);
+    assert_eq!(options.incoming_queue_capacity, 4096);
     assert_eq!(options.member_hold_ms, 60_000);
     assert_eq!(options.queue_bytes, 4 * 1024 * 1024);
     assert_eq!(options.discovery_mode, 0);
@@ -389,20 +398,20 @@ fn the_default_options_are_filled_in_and_keep_the_size_of_their_program() {
 #[test]
 fn the_intervals_of_the_seeded_strategy_come_in_two_profiles() {
     on_fresh_thread(|| {
-        let mut options = SeededOptions {
+        let mut options = MmnSeededOptions {
             is_seed: 7,
-            ..SeededOptions::default()
+            ..MmnSeededOptions::default()
         };
         let pointer = &raw mut options;
         let fill = |profile| {
             // SAFETY: the struct has the size in its struct_size.
-            let code = unsafe { GetDefaultSeededOptions(profile, pointer) };
+            let code = unsafe { mmn_default_seeded_options(profile, pointer) };
             // SAFETY: it lives.
             (code, unsafe { *pointer })
         };
         let (code, filled) = fill(MMN_SEEDED_PROFILE_WAN);
-        assert_eq!((code, filled), (0, SeededOptions::default()));
-        let intervals = |filled: SeededOptions| {
+        assert_eq!((code, filled), (0, MmnSeededOptions::default()));
+        let intervals = |filled: MmnSeededOptions| {
             [
                 filled.probe_interval_ms,
                 filled.heartbeat_interval_ms,
@@ -421,9 +430,9 @@ fn the_intervals_of_the_seeded_strategy_come_in_two_profiles() {
         options.struct_size = 39;
         // SAFETY: as above, and NULL is allowed.
         unsafe {
-            assert_eq!(GetDefaultSeededOptions(0, &raw mut options), -3);
+            assert_eq!(mmn_default_seeded_options(0, &raw mut options), -3);
             assert!(last().1.starts_with("struct_size is 39;"), "{}", last().1);
-            assert_eq!(GetDefaultSeededOptions(0, null_mut()), -3);
+            assert_eq!(mmn_default_seeded_options(0, null_mut()), -3);
         }
         assert!(last().1.starts_with("options is NULL;"), "{}", last().1);
     });
@@ -431,23 +440,23 @@ fn the_intervals_of_the_seeded_strategy_come_in_two_profiles() {
 
 #[test]
 fn a_longer_struct_of_a_newer_program_is_filled_and_read_as_far_as_it_is_known() {
-    const KNOWN: usize = size_of::<NetworkOptions>();
+    const KNOWN: usize = size_of::<MmnOptions>();
     #[repr(C)]
     struct Newer {
-        options: NetworkOptions,
+        options: MmnOptions,
         tail: [u8; 40],
     }
     on_fresh_thread(|| {
         let mut newer = Newer {
-            options: NetworkOptions {
+            options: MmnOptions {
                 struct_size: (KNOWN + 40) as u32,
-                ..NetworkOptions::default()
+                ..MmnOptions::default()
             },
             tail: [0xAA; 40],
         };
         newer.options.priority = 9;
         // SAFETY: the struct has the size in its struct_size.
-        let code = unsafe { GetDefaultNetworkOptions((&raw mut newer).cast()) };
+        let code = unsafe { mmn_default_options((&raw mut newer).cast()) };
         assert_eq!(code, 0);
         assert_eq!(newer.options.struct_size as usize, KNOWN + 40);
         assert_eq!(newer.options.priority, 0);
@@ -455,7 +464,7 @@ fn a_longer_struct_of_a_newer_program_is_filled_and_read_as_far_as_it_is_known()
 
         // It is read up to its last known field, and the error names the first broken rule.
         newer.options.host_mode = 3;
-        let (code, sentence) = initialize_with((&raw const newer).cast());
+        let (code, sentence) = open_with((&raw const newer).cast());
         assert_eq!(code, -3);
         assert!(sentence.starts_with("host_mode is 3;"), "{sentence}");
     });
@@ -468,30 +477,28 @@ fn a_size_that_is_none_is_named() {
             0,
             1,
             44,
-            // One less than the first version that had it.
-            std::mem::offset_of!(NetworkOptions, eligible) as u32,
+            // One less than the first version.
+            size_of::<MmnOptions>() as u32 - 1,
             65_537,
             u32::MAX,
         ] {
-            let mut options = NetworkOptions {
+            let mut options = MmnOptions {
                 struct_size: size,
                 priority: 9,
-                ..NetworkOptions::default()
+                ..MmnOptions::default()
             };
-            let (code, sentence) = initialize_with(&raw const options);
+            let (code, sentence) = open_with(&raw const options);
             assert_eq!(code, -3, "{size}");
             assert!(
                 sentence.starts_with(&format!("struct_size is {size}; set it to sizeof")),
                 "{sentence}"
             );
             // SAFETY: the struct has its first four bytes, and the library touches no more if their size is invalid.
-            assert_eq!(unsafe { GetDefaultNetworkOptions(&raw mut options) }, -3);
+            assert_eq!(unsafe { mmn_default_options(&raw mut options) }, -3);
             assert_eq!(options.priority, 9);
         }
         // SAFETY: NULL is allowed.
-        assert_eq!(unsafe { GetDefaultNetworkOptions(null_mut()) }, -3);
-        assert!(last().1.starts_with("options is NULL;"));
-        assert_eq!(initialize_with(null()).0, -3);
+        assert_eq!(unsafe { mmn_default_options(null_mut()) }, -3);
         assert!(last().1.starts_with("options is NULL;"));
     });
 }
@@ -499,17 +506,17 @@ fn a_size_that_is_none_is_named() {
 #[test]
 fn options_may_lie_anywhere_in_memory() {
     on_fresh_thread(|| {
-        let mut memory = [0_u8; size_of::<NetworkOptions>() + 1];
-        let odd = memory[1..].as_mut_ptr().cast::<NetworkOptions>();
+        let mut memory = [0_u8; size_of::<MmnOptions>() + 1];
+        let odd = memory[1..].as_mut_ptr().cast::<MmnOptions>();
         // SAFETY: there is space for the struct, which the library reads and writes as bytes.
         unsafe {
             odd.cast::<u32>()
-                .write_unaligned(size_of::<NetworkOptions>() as u32);
-            assert_eq!(GetDefaultNetworkOptions(odd), 0);
-            assert_eq!(odd.read_unaligned(), NetworkOptions::default());
+                .write_unaligned(size_of::<MmnOptions>() as u32);
+            assert_eq!(mmn_default_options(odd), 0);
+            assert_eq!(shown(&odd.read_unaligned()), shown(&MmnOptions::default()));
             (&raw mut (*odd).merge_policy).write(2);
         }
-        let (code, sentence) = initialize_with(odd);
+        let (code, sentence) = open_with(odd);
         assert_eq!(code, -3);
         assert!(sentence.starts_with("merge_policy is 2;"), "{sentence}");
     });
@@ -518,19 +525,19 @@ fn options_may_lie_anywhere_in_memory() {
 #[test]
 fn r75_every_option_names_itself_when_it_is_wrong() {
     on_fresh_thread(|| {
-        let refused = |code: i32, named: &str, change: &dyn Fn(&mut NetworkOptions)| {
+        let refused = |code: i32, named: &str, change: &dyn Fn(&mut MmnOptions)| {
             let mut options = default_options();
             change(&mut options);
-            let (answer, sentence) = initialize_with(&raw const options);
+            let (answer, sentence) = open_with(&raw const options);
             assert_eq!(answer, code, "{sentence}");
             assert_eq!(last().0, code);
             assert!(sentence.contains(named), "{named} is not in {sentence}");
         };
         refused(-3, "heartbeat_interval_ms is 0", &|o| {
-            o.config.heartbeat_interval_ms = 0
+            o.heartbeat_interval_ms = 0
         });
         refused(-3, "reconnect_initial_ms 1000 is above", &|o| {
-            o.config.reconnect_max_ms = 1
+            o.reconnect_max_ms = 1
         });
         for text in [
             c"",
@@ -575,14 +582,14 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
         refused(-16, "strategy is 4; there are 0 (raft)", &|o| {
             o.strategy = 4
         });
-        let mut etcd = EtcdOptions {
+        let mut etcd = MmnEtcdOptions {
             endpoints: c"http://127.0.0.1:9".as_ptr(),
             prefix: c"lobby/".as_ptr(),
-            ..EtcdOptions::default()
+            ..MmnEtcdOptions::default()
         };
         let pointer = &raw const etcd;
         refused(-3, "etcd is set, but strategy", &|o| o.etcd = pointer);
-        let in_etcd = |o: &mut NetworkOptions, etcd: *const EtcdOptions| {
+        let in_etcd = |o: &mut MmnOptions, etcd: *const MmnEtcdOptions| {
             (o.strategy, o.etcd) = (MMN_STRATEGY_ETCD, etcd);
         };
         match cfg!(feature = "etcd") {
@@ -596,11 +603,11 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
         let pointer = &raw const etcd;
         refused(-3, "etcd.endpoints is NULL", &|o| in_etcd(o, pointer));
         refused(-3, "seeded is NULL, but strategy 2", &|o| o.strategy = 2);
-        let mut seeded = SeededOptions::default();
+        let mut seeded = MmnSeededOptions::default();
         let pointer = &raw const seeded;
         refused(-3, "seeded.seeds is NULL", &|o| o.seeded = pointer);
         seeded.seeds = c"one.example.org:4433\n[::1]".as_ptr();
-        let in_cluster = |o: &mut NetworkOptions, seeded: *const SeededOptions| {
+        let in_cluster = |o: &mut MmnOptions, seeded: *const MmnSeededOptions| {
             (o.strategy, o.seeded) = (MMN_STRATEGY_SEEDED, seeded);
             (o.quorum_roster, o.state_directory) = (c"peer".as_ptr(), c"/tmp".as_ptr());
         };
@@ -634,12 +641,11 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
             (o.strategy, o.quorum_policy) = (MMN_STRATEGY_GOSSIP, MMN_QUORUM_STATIC);
             o.quorum_roster = c"a".as_ptr();
         });
-        refused(-3, "reserved is 1; allowed", &|o| o.reserved = 1);
         refused(-3, "discovery_mode is 3; allowed", &|o| {
             o.discovery_mode = 3
         });
         refused(-3, "mdns_port is 0", &|o| {
-            (o.discovery_mode, o.config.mdns_port) = (1, 0);
+            (o.discovery_mode, o.mdns_port) = (1, 0);
         });
         refused(-3, "dispatch_mode is 9; allowed", &|o| o.dispatch_mode = 9);
         refused(-3, "merge_policy is 2; allowed", &|o| o.merge_policy = 2);
@@ -673,7 +679,7 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
                 o.quorum_roster = roster.as_ptr();
             });
         }
-        let in_directory = |path: &CStr, o: &mut NetworkOptions| {
+        let in_directory = |path: &CStr, o: &mut MmnOptions| {
             (o.quorum_policy, o.quorum_roster) = (MMN_QUORUM_STATIC, c"a\nb".as_ptr());
             o.state_directory = path.as_ptr();
         };

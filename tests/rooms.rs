@@ -14,7 +14,6 @@ use meta_mystia_network::ffi::errors::{mmn_last_error_code, mmn_last_error_messa
 use meta_mystia_network::ffi::events::*;
 use meta_mystia_network::ffi::leader::{mmn_is_leader, mmn_leader};
 use meta_mystia_network::ffi::lifecycle::*;
-use meta_mystia_network::ffi::old::RegisterEventHandler;
 use meta_mystia_network::ffi::options::MmnOptions;
 use meta_mystia_network::ffi::peers::*;
 use meta_mystia_network::ffi::send::mmn_broadcast;
@@ -22,9 +21,6 @@ use meta_mystia_network::ffi::values::{MMN_DISPATCH_POLL, MMN_DISPATCH_THREAD};
 
 /// Longest wait for what must happen.
 const LIMIT: Duration = Duration::from_secs(20);
-
-/// One default room at a time.
-static DEFAULT_ROOM: Mutex<()> = Mutex::new(());
 
 /// A host of one room: the events that it received.
 struct Host {
@@ -41,7 +37,7 @@ struct Seen {
     data: Vec<u8>,
 }
 
-extern "C" fn on_event(user_data: *mut c_void, event: *const NetworkEvent) {
+extern "C" fn on_event(user_data: *mut c_void, event: *const MmnEvent) {
     // SAFETY: the host outlives its room, and the event is valid during the call.
     let (host, event) = unsafe { (&*user_data.cast::<Host>(), &*event) };
     assert_eq!(
@@ -77,12 +73,12 @@ impl Host {
         }))
     }
 
-    fn options(&'static self, dispatch_mode: u8) -> MmnOptions {
+    fn options(&'static self, dispatch_mode: u32) -> MmnOptions {
         MmnOptions {
             on_event: Some(on_event),
             user_data: std::ptr::from_ref(self).cast_mut().cast(),
             drop_fn: Some(on_drop),
-            dispatch_mode: dispatch_mode.into(),
+            dispatch_mode,
             ..MmnOptions::default()
         }
     }
@@ -243,7 +239,7 @@ fn a_failed_open_does_not_use_the_handler() {
 /// Where the callbacks of the next test report what they were answered.
 static ANSWERS: Mutex<Option<mpsc::Sender<[i32; 4]>>> = Mutex::new(None);
 
-extern "C" fn closes_inside(user_data: *mut c_void, event: *const NetworkEvent) {
+extern "C" fn closes_inside(user_data: *mut c_void, event: *const MmnEvent) {
     // SAFETY: the event is valid during the call, and the other room's number outlives the rooms.
     let (event, other) = unsafe { (&*event, *user_data.cast::<MmnRoom>()) };
     let Some(answers) = ANSWERS.lock().expect("no panic").take() else {
@@ -289,7 +285,6 @@ fn inside_a_callback_no_room_can_be_closed_and_any_can_be_left() {
 
 #[test]
 fn the_default_room_is_one_of_the_rooms() {
-    let _alone = DEFAULT_ROOM.lock();
     let host = Host::new();
     let other = open(
         "a",
@@ -328,25 +323,6 @@ fn the_default_room_is_one_of_the_rooms() {
     assert_eq!(ShutdownNetwork(), MMN_OK);
     assert_eq!(mmn_close(other), MMN_OK);
     assert_eq!(host.drops(), 4);
-}
-
-/// The handler is made before the room has a number.
-#[test]
-fn a_handler_that_is_registered_before_the_default_room_receives_its_number() {
-    let _alone = DEFAULT_ROOM.lock();
-    let host = Host::new();
-    let data = std::ptr::from_ref(host).cast_mut().cast();
-    // SAFETY: the host outlives the room.
-    let code = unsafe { RegisterEventHandler(Some(on_event), data, Some(on_drop)) };
-    assert_eq!(code, MMN_OK);
-    // SAFETY: strings with a NUL.
-    let code = unsafe { InitializeNetwork(c"a".as_ptr(), c"registered before".as_ptr()) };
-    assert_eq!(code, MMN_OK, "{}", last_error());
-    let room = mmn_default_room();
-    eventually("it leads", || {
-        host.has(|seen| seen.kind == MMN_EVENT_LEADERSHIP_GAINED && seen.room == room)
-    });
-    assert_eq!((ShutdownNetwork(), host.drops()), (MMN_OK, 1));
 }
 
 #[test]

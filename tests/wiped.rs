@@ -1,15 +1,13 @@
-//! Secrets and private keys are wiped before their memory is freed. Alone in this program: it has its own allocator, and a
-//! process has one room.
+//! Secrets and private keys are wiped before their memory is freed. Alone in this program, which has its own allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::CString;
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use meta_mystia_network::ffi::classic::ShutdownNetwork;
-use meta_mystia_network::ffi::old::{InitializeNetworkWithOptions, NetworkOptions};
+use meta_mystia_network::ffi::lifecycle::{mmn_close, mmn_open};
+use meta_mystia_network::ffi::options::MmnOptions;
 use meta_mystia_network::ffi::values::MMN_QUORUM_STATIC;
 use sha2::{Digest, Sha256};
 
@@ -25,9 +23,6 @@ static KEPT: [u8; 32] = *b"the key of the state file: 1b9e7";
 static KEPT_SEEN: AtomicUsize = AtomicUsize::new(0);
 static SECRETS_SEEN: AtomicUsize = AtomicUsize::new(0);
 static KEYS_SEEN: AtomicUsize = AtomicUsize::new(0);
-
-/// One room in the process: tests take turns.
-static ONE_ROOM: Mutex<()> = Mutex::new(());
 
 /// The system's allocator, which inspects freed memory.
 struct Watching;
@@ -66,28 +61,30 @@ unsafe impl GlobalAlloc for Watching {
 #[global_allocator]
 static ALLOCATOR: Watching = Watching;
 
+/// The options point to as many bytes as their lengths.
+fn open_and_close(options: &MmnOptions) {
+    let mut room = 0;
+    // SAFETY: all strings have a NUL, and the number can be written.
+    let code = unsafe { mmn_open(c"peer".as_ptr(), c"wiped".as_ptr(), options, &mut room) };
+    assert_eq!((code, mmn_close(room)), (0, 0));
+}
+
 #[test]
 fn the_secret_and_the_private_key_are_wiped_when_the_room_is_closed() {
-    let _one_room = ONE_ROOM.lock().expect("not poisoned");
     // Checks that the allocator finds secrets.
     drop(std::hint::black_box(SECRET.to_vec()));
     drop(std::hint::black_box(KEY.to_vec()));
     assert_eq!(SECRETS_SEEN.swap(0, Ordering::Relaxed), 1);
     assert_eq!(KEYS_SEEN.swap(0, Ordering::Relaxed), 1);
     for _ in 0..3 {
-        let options = NetworkOptions {
+        let options = MmnOptions {
             secret: SECRET.as_ptr(),
             secret_length: 32,
             identity_key: KEY.as_ptr(),
             identity_key_length: 48,
-            ..NetworkOptions::default()
+            ..MmnOptions::default()
         };
-        // SAFETY: both strings have a NUL, and the options point to as many bytes as their lengths.
-        let code = unsafe {
-            InitializeNetworkWithOptions(c"peer".as_ptr(), c"wiped".as_ptr(), &raw const options)
-        };
-        assert_eq!(code, 0);
-        assert_eq!(ShutdownNetwork(), 0);
+        open_and_close(&options);
     }
     assert_eq!(SECRETS_SEEN.load(Ordering::Relaxed), 0);
     assert_eq!(KEYS_SEEN.load(Ordering::Relaxed), 0);
@@ -97,25 +94,19 @@ fn the_secret_and_the_private_key_are_wiped_when_the_room_is_closed() {
 fn the_private_key_of_a_state_file_is_wiped_when_the_room_is_closed() {
     drop(std::hint::black_box(KEPT.to_vec()));
     assert_eq!(KEPT_SEEN.swap(0, Ordering::Relaxed), 1, "the watch works");
-    let _one_room = ONE_ROOM.lock().expect("not poisoned");
     let directory = std::env::temp_dir().join(format!("mmn-wiped-{}", std::process::id()));
     fs::create_dir_all(&directory).expect("a directory");
     let path = CString::new(directory.to_str().expect("UTF-8")).expect("no NUL");
-    let open_and_close = || {
-        let options = NetworkOptions {
+    let open_with_state = || {
+        let options = MmnOptions {
             quorum_policy: MMN_QUORUM_STATIC,
             quorum_roster: c"peer".as_ptr(),
             state_directory: path.as_ptr(),
-            ..NetworkOptions::default()
+            ..MmnOptions::default()
         };
-        // SAFETY: all strings have a NUL.
-        let code = unsafe {
-            InitializeNetworkWithOptions(c"peer".as_ptr(), c"wiped".as_ptr(), &raw const options)
-        };
-        assert_eq!(code, 0);
-        assert_eq!(ShutdownNetwork(), 0);
+        open_and_close(&options);
     };
-    open_and_close();
+    open_with_state();
     let state = fs::read_dir(&directory)
         .expect("a directory")
         .map(|entry| entry.expect("an entry").path())
@@ -123,7 +114,7 @@ fn the_private_key_of_a_state_file_is_wiped_when_the_room_is_closed() {
         .expect("a state file");
     put_key(&state);
     for _ in 0..3 {
-        open_and_close();
+        open_with_state();
         assert!(key_at(read(&state)).is_some_and(|at| read(&state)[at..].starts_with(&KEPT)));
     }
     assert_eq!(KEPT_SEEN.load(Ordering::Relaxed), 0);

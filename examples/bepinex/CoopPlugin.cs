@@ -115,27 +115,26 @@ public class CoopPlugin : BasePlugin
 
     private void OnChanged(RoomEvent e)
     {
-        switch (e.Kind)
+        if (e is PeerJoined joined)
         {
-            case EventKind.Joined:
-                Log.LogInfo(e.Peer + " joined");
-                break;
-            case EventKind.Left:
-                Log.LogInfo(e.Peer + " left: " + LeftReason.Describe(e.Reason));
-                break;
-            case EventKind.LeaderChanged:
-                Log.LogInfo(e.Peer.Length > 0 ? e.Peer + " leads" : "no member leads");
-                break;
-            case EventKind.ConnectionResult:
-                if (!e.Success)
-                {
-                    Log.LogWarning(e.Other + ": " + Room.Describe(e.Code) + " " + Encoding.UTF8.GetString(e.Data));
-                }
-                break;
-            case EventKind.RoomEnded:
-                Log.LogWarning("the room has ended: " + EndReason.Describe(e.Reason));
-                ended = true; // Not here: a room is not left inside its handlers.
-                break;
+            Log.LogInfo(joined.Peer + " joined");
+        }
+        else if (e is PeerLeft left)
+        {
+            Log.LogInfo(left.Peer + " left: " + left.Reason.Describe());
+        }
+        else if (e is LeaderChanged change)
+        {
+            Log.LogInfo(change.Leader != null ? change.Leader + " leads" : "no member leads");
+        }
+        else if (e is ConnectionResult result && !result.Success)
+        {
+            Log.LogWarning(result.Address + ": " + Room.Describe(result.Code) + " " + Encoding.UTF8.GetString(result.Data));
+        }
+        else if (e is RoomEnded end)
+        {
+            Log.LogWarning("the room has ended: " + end.Reason.Describe());
+            ended = true; // Not here: a room is not left inside its handlers.
         }
     }
 

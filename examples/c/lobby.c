@@ -111,7 +111,7 @@ static const char *at(const char *name)
 }
 
 /* Runs on a thread of the library; the event is valid during the call only. */
-static void on_event(void *user_data, const NetworkEvent *event)
+static void on_event(void *user_data, const MmnEvent *event)
 {
     const char *peer = event->peer, *text = (const char *)event->data;
     (void)user_data;
@@ -322,7 +322,7 @@ static int32_t enter(void)
         options.election_duration_ms = alive_ms < 2 ? 1 : alive_ms / 2;
     }
     /* A group that never splits, with the times of one local network. */
-    SeededOptions seeded = {0};
+    MmnSeededOptions seeded = {0};
     if (strategy == MMN_STRATEGY_SEEDED) {
         seeded.struct_size = sizeof seeded;
         net.mmn_default_seeded_options(MMN_SEEDED_PROFILE_LAN, &seeded);

@@ -129,37 +129,28 @@ std::optional<std::string> next_line(Input& input) {
 }
 
 void happened(const mmn::Room& room, const std::string& id, Positions& positions, const mmn::Event& event) {
-  const std::string peer(event.peer);
-  switch (event.kind) {
-    case MMN_EVENT_LEADER_CHANGED:
-      say(id, (peer.empty() ? "no leader" : "leader is " + peer) + " (" + mmn::describe_leader_reason(event.reason) + ")");
-      break;
-    case MMN_EVENT_MEMBER_STATE:
-      say(id, "member " + peer + " is " + mmn::describe_member_state(event.reason) + ", version " + std::to_string(event.term));
-      break;
-    case MMN_EVENT_JOINED:
-      say(id, "peer " + peer + " connected");
-      break;
-    case MMN_EVENT_RECONNECTING:
-      say(id, "peer " + peer + " is lost and dialled again");
-      break;
-    case MMN_EVENT_RETURNED:
-      say(id, "peer " + peer + " is back");
-      break;
-    case MMN_EVENT_LEFT:
-      say(id, "peer " + peer + " left");
-      break;
-    case MMN_EVENT_MESSAGE:
-      if (event.type == hello) say(id, "from " + peer + ": " + std::string(event.data));
-      if (event.type == position) positions[peer] = std::string(event.data);
-      break;
-    case MMN_EVENT_CONNECTION_RESULT:
-      say(id, "dialled " + std::string(event.other) + ": " +
-                  (event.success ? "ok" : "error " + std::to_string(event.code) + " " + room.describe(event.code)));
-      break;
-    default:
-      break;
-  }
+  const auto peer = [&](std::string_view name, const char* what) { say(id, "peer " + std::string(name) + what); };
+  event.visit(
+      [&](const mmn::LeaderChanged& change) {
+        const std::string leader = change.leader.empty() ? "no leader" : "leader is " + std::string(change.leader);
+        say(id, leader + " (" + mmn::describe_leader_reason(change.reason) + ")");
+      },
+      [&](const mmn::MemberStateChanged& change) {
+        say(id, "member " + std::string(change.peer) + " is " + mmn::describe_member_state(change.state) + ", version " +
+                    std::to_string(change.version));
+      },
+      [&](const mmn::PeerJoined& joined) { peer(joined.peer, " connected"); },
+      [&](const mmn::PeerReconnecting& lost) { peer(lost.peer, " is lost and dialled again"); },
+      [&](const mmn::PeerReturned& returned) { peer(returned.peer, " is back"); },
+      [&](const mmn::PeerLeft& left) { peer(left.peer, " left"); },
+      [&](const mmn::Message& message) {
+        if (message.type == hello) say(id, "from " + std::string(message.from) + ": " + std::string(message.data));
+        if (message.type == position) positions[std::string(message.from)] = std::string(message.data);
+      },
+      [&](const mmn::ConnectionResult& result) {
+        say(id, "dialled " + std::string(result.address) + ": " +
+                    (result.success ? "ok" : "error " + std::to_string(result.code) + " " + room.describe(result.code)));
+      });
 }
 
 void obey(mmn::Room& room, SharedState& state, const std::string& id, const std::string& line) {

@@ -51,48 +51,41 @@ class SharedState {
   }
 
   void on_event(const mmn::Event& event) {
-    const std::string peer(event.peer);
-    switch (event.kind) {
-      case MMN_EVENT_LEADER_CHANGED:
-        leader_ = peer;
-        leads_ = synced_ = false;
-        asked_at_.reset();
-        gather_until_.reset();
-        break;
-      case MMN_EVENT_LEADERSHIP_GAINED: {
-        leads_ = wanted_ = true;
-        synced_ = false;
-        held_ = 0;
-        gather_until_ = Clock::now() + gather_time;
-        const std::vector<std::string> peers = room_.peers();
-        awaited_ = std::set<std::string>(peers.begin(), peers.end());
-        best_position_ = {state_.leadership, state_.version};
-        best_.reset();
-        break;
-      }
-      case MMN_EVENT_RECONNECTING:
-        lost_.insert(peer);
-        awaited_.erase(peer);
-        break;
-      case MMN_EVENT_JOINED:
-      case MMN_EVENT_RETURNED:
-        lost_.erase(peer);
-        break;
-      case MMN_EVENT_LEFT:
-        lost_.erase(peer);
-        awaited_.erase(peer);
-        if (peer == leader_) synced_ = false;
-        break;
-      case MMN_EVENT_MESSAGE:
-        try {
-          message(peer, event.type, event.data);
-        } catch (const std::invalid_argument&) {
-          // From another program, or from a newer version of this one.
-        }
-        break;
-      default:
-        break;
-    }
+    event.visit(
+        [this](const mmn::LeaderChanged& change) {
+          leader_ = change.leader;
+          leads_ = synced_ = false;
+          asked_at_.reset();
+          gather_until_.reset();
+        },
+        [this](const mmn::LeadershipGained&) {
+          leads_ = wanted_ = true;
+          synced_ = false;
+          held_ = 0;
+          gather_until_ = Clock::now() + gather_time;
+          const std::vector<std::string> peers = room_.peers();
+          awaited_ = std::set<std::string>(peers.begin(), peers.end());
+          best_position_ = {state_.leadership, state_.version};
+          best_.reset();
+        },
+        [this](const mmn::PeerReconnecting& lost) {
+          lost_.insert(std::string(lost.peer));
+          awaited_.erase(std::string(lost.peer));
+        },
+        [this](const mmn::PeerJoined& joined) { lost_.erase(std::string(joined.peer)); },
+        [this](const mmn::PeerReturned& returned) { lost_.erase(std::string(returned.peer)); },
+        [this](const mmn::PeerLeft& left) {
+          lost_.erase(std::string(left.peer));
+          awaited_.erase(std::string(left.peer));
+          if (left.peer == leader_) synced_ = false;
+        },
+        [this](const mmn::Message& received) {
+          try {
+            message(std::string(received.from), received.type, received.data);
+          } catch (const std::invalid_argument&) {
+            // From another program, or from a newer version of this one.
+          }
+        });
   }
 
   // Once per frame.

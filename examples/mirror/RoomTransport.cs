@@ -430,6 +430,16 @@ public class RoomTransport : Transport
         }
     }
 
+    // Unity calls this when the object, the scene or the game ends, and before the editor reloads scripts. Mirror disables its
+    // transport while it loads a scene: `enabled` is false then, and the member stays in the room.
+    public void OnDisable()
+    {
+        if (enabled)
+        {
+            Shutdown();
+        }
+    }
+
     private void Enter(ushort bindPort, bool campaigns)
     {
         RoomOptions options = new RoomOptions();
@@ -507,35 +517,36 @@ public class RoomTransport : Transport
 
     private void OnChanged(RoomEvent e)
     {
-        switch (e.Kind)
+        if (e is LeaderChanged change)
         {
-            case EventKind.LeaderChanged:
-                OnLeader(e.Peer);
-                break;
-            case EventKind.Left:
-                OnLeft(e.Peer);
-                break;
-            case EventKind.ConnectionResult:
-                if (!e.Success && state == ClientState.Connecting && room.Peers.Length == 0)
-                {
-                    EndClient(ErrorOf(e.Code), e.Other + ": " + Room.Describe(e.Code));
-                }
-                break;
-            case EventKind.RoomEnded:
-                leaving = true; // when the handlers have returned
-                serving = false;
-                EndClient(TransportError.ConnectionClosed, "The room has ended: " + EndReason.Describe(e.Reason) + ".");
-                foreach (Connection connection in new List<Connection>(byId.Values))
-                {
-                    Close(connection);
-                }
-                break;
+            OnLeader(change.Leader);
+        }
+        else if (e is PeerLeft left)
+        {
+            OnLeft(left.Peer);
+        }
+        else if (e is ConnectionResult result)
+        {
+            if (!result.Success && state == ClientState.Connecting && room.Peers.Length == 0)
+            {
+                EndClient(ErrorOf(result.Code), result.Address + ": " + Room.Describe(result.Code));
+            }
+        }
+        else if (e is RoomEnded end)
+        {
+            leaving = true; // when the handlers have returned
+            serving = false;
+            EndClient(TransportError.ConnectionClosed, "The room has ended: " + end.Reason.Describe() + ".");
+            foreach (Connection connection in new List<Connection>(byId.Values))
+            {
+                Close(connection);
+            }
         }
     }
 
     private void OnLeader(string leader)
     {
-        if (leader.Length == 0)
+        if (leader == null)
         {
             return; // It may come back. If another member is elected, the host is gone.
         }
@@ -651,7 +662,7 @@ public class RoomTransport : Transport
     private void OnSegment(MessageView message)
     {
         // An unreliable message of an earlier attempt may be late; the reliable channel keeps its order.
-        bool unreliable = message.DeliveryMode == NativeMethods.DeliveryUnreliable;
+        bool unreliable = message.Delivery == DeliveryMode.Unreliable;
         int channel = unreliable ? Channels.Unreliable : Channels.Reliable;
         Connection connection;
         if (serving && byMember.TryGetValue(message.From, out connection))

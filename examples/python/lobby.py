@@ -136,26 +136,26 @@ class Lobby:
 
     def happened(self, event):
         self.state.on_event(event)
-        if event.kind == mmn.EVENT_LEADER_CHANGED:
-            leader = f"leader is {event.peer}" if event.peer else "no leader"
-            say(self.id, f"{leader} ({mmn.describe_leader_reason(event.reason)})")
-        elif event.kind == mmn.EVENT_MEMBER_STATE:
-            say(self.id, f"member {event.peer} is {mmn.describe_member_state(event.reason)}, version {event.term}")
-        elif event.kind == mmn.EVENT_JOINED:
-            say(self.id, f"peer {event.peer} connected")
-        elif event.kind == mmn.EVENT_RECONNECTING:
-            say(self.id, f"peer {event.peer} is lost and dialled again")
-        elif event.kind == mmn.EVENT_RETURNED:
-            say(self.id, f"peer {event.peer} is back")
-        elif event.kind == mmn.EVENT_LEFT:
-            say(self.id, f"peer {event.peer} left")
-        elif event.kind == mmn.EVENT_MESSAGE and event.type == HELLO:
-            say(self.id, f"from {event.peer}: {event.data.decode('utf-8', 'replace')}")
-        elif event.kind == mmn.EVENT_MESSAGE and event.type == POSITION:
-            self.positions[event.peer] = event.data.decode("utf-8", "replace")
-        elif event.kind == mmn.EVENT_CONNECTION_RESULT:
-            outcome = "ok" if event.success else f"error {event.code} {mmn.describe_error(event.code)}"
-            say(self.id, f"dialled {event.other}: {outcome}")
+        match event:
+            case mmn.LeaderChanged(leader):
+                say(self.id, f"{f'leader is {leader}' if leader else 'no leader'} ({event.reason.words})")
+            case mmn.MemberStateChanged(peer, state, version):
+                say(self.id, f"member {peer} is {state.words}, version {version}")
+            case mmn.PeerJoined(peer):
+                say(self.id, f"peer {peer} connected")
+            case mmn.PeerReconnecting(peer):
+                say(self.id, f"peer {peer} is lost and dialled again")
+            case mmn.PeerReturned(peer):
+                say(self.id, f"peer {peer} is back")
+            case mmn.PeerLeft(peer):
+                say(self.id, f"peer {peer} left")
+            case mmn.Message(sender, data, kind) if kind == HELLO:
+                say(self.id, f"from {sender}: {data.decode('utf-8', 'replace')}")
+            case mmn.Message(sender, data, kind) if kind == POSITION:
+                self.positions[sender] = data.decode("utf-8", "replace")
+            case mmn.ConnectionResult(address, success, code):
+                outcome = "ok" if success else f"error {code} {mmn.describe_error(code)}"
+                say(self.id, f"dialled {address}: {outcome}")
 
     def obey(self, line):
         if line.startswith("/leader "):

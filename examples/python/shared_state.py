@@ -79,31 +79,31 @@ class SharedState:
         return True
 
     def on_event(self, event):
-        kind, peer = event.kind, event.peer
-        if kind == mmn.EVENT_LEADER_CHANGED:
-            self.leader = peer or None
-            self.leads = self.synced = False
-            self.asked_at = self.gathering = None
-        elif kind == mmn.EVENT_LEADERSHIP_GAINED:
-            self.leads, self.synced, self.wanted, self.held = True, False, True, 0
-            self.gathering = time.monotonic() + GATHER_SECONDS
-            self.awaited = set(self.room.peers)
-            self.best = (self.leadership, self.version), None
-        elif kind == mmn.EVENT_RECONNECTING:
-            self.lost.add(peer)
-            self.awaited.discard(peer)
-        elif kind in (mmn.EVENT_JOINED, mmn.EVENT_RETURNED):
-            self.lost.discard(peer)
-        elif kind == mmn.EVENT_LEFT:
-            self.lost.discard(peer)
-            self.awaited.discard(peer)
-            if peer == self.leader:
-                self.synced = False
-        elif kind == mmn.EVENT_MESSAGE:
-            try:
-                self._message(peer, event.type, event.data)
-            except (ValueError, TypeError):
-                pass  # from another program, or from a newer version of this one
+        match event:
+            case mmn.LeaderChanged(leader):
+                self.leader = leader
+                self.leads = self.synced = False
+                self.asked_at = self.gathering = None
+            case mmn.LeadershipGained():
+                self.leads, self.synced, self.wanted, self.held = True, False, True, 0
+                self.gathering = time.monotonic() + GATHER_SECONDS
+                self.awaited = set(self.room.peers)
+                self.best = (self.leadership, self.version), None
+            case mmn.PeerReconnecting(peer):
+                self.lost.add(peer)
+                self.awaited.discard(peer)
+            case mmn.PeerJoined(peer) | mmn.PeerReturned(peer):
+                self.lost.discard(peer)
+            case mmn.PeerLeft(peer):
+                self.lost.discard(peer)
+                self.awaited.discard(peer)
+                if peer == self.leader:
+                    self.synced = False
+            case mmn.Message(sender, data, kind):
+                try:
+                    self._message(sender, kind, data)
+                except (ValueError, TypeError):
+                    pass  # from another program, or from a newer version of this one
 
     def tick(self):
         now = time.monotonic()

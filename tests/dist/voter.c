@@ -20,7 +20,7 @@ static void say(const char *text, const char *more)
     fflush(stdout);
 }
 
-static void on_event(void *user_data, const NetworkEvent *event)
+static void on_event(void *user_data, const MmnEvent *event)
 {
     (void)user_data;
     if (event->kind == MMN_EVENT_LEADER_CHANGED) {

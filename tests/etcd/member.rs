@@ -14,20 +14,19 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use meta_mystia_network::ffi::classic::{
-    ConnectToPeer, EnableAutoLeaderElection, GetLastErrorMessage, GetLocalAddr, IsLeader,
-    SendFromLeader, ShutdownNetwork,
-};
-use meta_mystia_network::ffi::etcd::EtcdOptions;
+use meta_mystia_network::ffi::errors::mmn_last_error_message;
+use meta_mystia_network::ffi::etcd::*;
 use meta_mystia_network::ffi::events::{
     MMN_EVENT_CONNECTION_RESULT, MMN_EVENT_JOINED, MMN_EVENT_LEADER_CHANGED, MMN_EVENT_LOCK_LOST,
-    MMN_EVENT_LOCK_RESULT, MMN_EVENT_MESSAGE, NetworkEvent,
+    MMN_EVENT_LOCK_RESULT, MMN_EVENT_MESSAGE, MmnEvent,
 };
-use meta_mystia_network::ffi::old::{
-    AcquireLock, GetDefaultEtcdOptions, GetDefaultNetworkOptions, GetFencingToken,
-    InitializeNetworkWithOptions, NetworkOptions, Proclaim, RegisterEventHandler, ReleaseLock,
-    SetLeaderEligible, TryLock, YieldLeadership,
+use meta_mystia_network::ffi::leader::{
+    mmn_is_leader, mmn_set_auto_election, mmn_set_eligible, mmn_yield_leadership,
 };
+use meta_mystia_network::ffi::lifecycle::{MmnRoom, mmn_close, mmn_open};
+use meta_mystia_network::ffi::options::{MmnOptions, mmn_default_options};
+use meta_mystia_network::ffi::peers::{mmn_connect, mmn_local_address};
+use meta_mystia_network::ffi::send::mmn_broadcast_as_leader;
 use meta_mystia_network::ffi::values::{MMN_DISCOVERY_OFF, MMN_STRATEGY_ETCD};
 
 use crate::intervals::{SAMPLE_BYTES, Sample};
@@ -260,7 +259,7 @@ pub(crate) fn samples(path: &Path) -> Vec<Sample> {
 fn a_process_of_the_tests() {
     let settings = std::env::var(VARIABLE).expect("the tests start this");
     let settings = Settings::read(&settings);
-    open(&settings);
+    let room = open(&settings);
     // Handlers run from now on; the first event names the present leader.
     let mut samples = File::options()
         .append(true)
@@ -270,7 +269,7 @@ fn a_process_of_the_tests() {
     thread::spawn(move || {
         loop {
             let before = now();
-            let (leads, token) = (IsLeader(), GetFencingToken());
+            let (leads, token) = (mmn_is_leader(room), mmn_fencing_token(room));
             let after = now();
             if token > 0 || leads == 1 {
                 // Between the two calls the leadership may have begun or ended.
@@ -291,21 +290,21 @@ fn a_process_of_the_tests() {
     });
     for order in std::io::stdin().lines().map_while(Result::ok) {
         let words: Vec<_> = order.split('\t').collect();
-        obey(&words);
+        obey(room, &words);
     }
 }
 
-fn open(settings: &Settings) {
+fn open(settings: &Settings) -> MmnRoom {
     let endpoints = text(&settings.endpoints.join("\n"));
     let (prefix, bind) = (text(&settings.prefix), text("127.0.0.1"));
     let state = settings.state.as_ref();
     let state = state.map(|path| text(path.to_str().expect("UTF-8")));
-    let mut etcd = EtcdOptions::default();
-    let mut options = NetworkOptions::default();
+    let mut etcd = MmnEtcdOptions::default();
+    let mut options = MmnOptions::default();
     // SAFETY: both are structs of this library, with their sizes set.
     unsafe {
-        assert_eq!(GetDefaultEtcdOptions(&raw mut etcd), 0);
-        assert_eq!(GetDefaultNetworkOptions(&raw mut options), 0);
+        assert_eq!(mmn_default_etcd_options(&raw mut etcd), 0);
+        assert_eq!(mmn_default_options(&raw mut options), 0);
     }
     etcd.endpoints = endpoints.as_ptr();
     etcd.prefix = prefix.as_ptr();
@@ -315,25 +314,21 @@ fn open(settings: &Settings) {
     options.discovery_mode = MMN_DISCOVERY_OFF;
     options.bind_address = bind.as_ptr();
     options.state_directory = state.as_ref().map_or(ptr::null(), |state| state.as_ptr());
-    options.config.auto_election_enabled = settings.campaigns.into();
+    options.auto_election = settings.campaigns.into();
+    options.on_event = Some(reported);
     let (id, session) = (text(&settings.id), text(&settings.session));
+    let mut room = 0;
     // SAFETY: all pointers refer to live data, and strings end with a NUL; the handler lives for ever.
-    unsafe {
-        assert_eq!(
-            RegisterEventHandler(Some(reported), ptr::null_mut(), None),
-            0
-        );
-        let opened =
-            InitializeNetworkWithOptions(id.as_ptr(), session.as_ptr(), &raw const options);
-        assert_eq!(opened, 0, "{:?}", last_error());
-    }
+    let opened = unsafe { mmn_open(id.as_ptr(), session.as_ptr(), &options, &mut room) };
+    assert_eq!(opened, 0, "{:?}", last_error());
     // SAFETY: the library's own string, valid until this thread's next call.
-    let address = unsafe { CStr::from_ptr(GetLocalAddr()) };
+    let address = unsafe { CStr::from_ptr(mmn_local_address(room)) };
     println!("{}\topen\t{}", now(), address.to_string_lossy());
+    room
 }
 
 fn last_error() -> String {
-    let text = GetLastErrorMessage();
+    let text = mmn_last_error_message();
     // SAFETY: the library's own string, valid until this thread's next call.
     unsafe { CStr::from_ptr(text) }
         .to_string_lossy()
@@ -344,7 +339,7 @@ fn text(text: &str) -> CString {
     CString::new(text).expect("no NUL")
 }
 
-fn obey(words: &[&str]) {
+fn obey(room: MmnRoom, words: &[&str]) {
     let mut request = 0;
     let name = words.get(1).map(|name| text(name));
     let pointer = name.as_ref().map_or(ptr::null(), |name| name.as_ptr());
@@ -352,29 +347,33 @@ fn obey(words: &[&str]) {
     let result = unsafe {
         match words[0] {
             "leave" => {
-                assert_eq!(ShutdownNetwork(), 0);
+                assert_eq!(mmn_close(room), 0);
                 std::process::exit(0);
             }
-            "connect" => ConnectToPeer(pointer),
-            "send" => SendFromLeader(words[1].as_ptr(), words[1].len() as i32, 0x0100, 0),
-            "yield" => YieldLeadership(),
-            "auto" => EnableAutoLeaderElection(words[1].parse().expect("a number")),
-            "eligible" => SetLeaderEligible(words[1].parse().expect("a number")),
-            "proclaim" => Proclaim(pointer),
-            "acquire" => AcquireLock(
+            "connect" => mmn_connect(room, pointer),
+            "send" => {
+                let (data, length) = (words[1].as_ptr(), words[1].len() as i32);
+                mmn_broadcast_as_leader(room, data, length, 0x0100, ptr::null())
+            }
+            "yield" => mmn_yield_leadership(room),
+            "auto" => mmn_set_auto_election(room, words[1].parse().expect("a number")),
+            "eligible" => mmn_set_eligible(room, words[1].parse().expect("a number")),
+            "proclaim" => mmn_proclaim(room, pointer),
+            "acquire" => mmn_acquire_lock(
+                room,
                 pointer,
                 words[2].parse().expect("a number"),
                 &raw mut request,
             ),
-            "try" => TryLock(pointer, &raw mut request),
-            "release" => ReleaseLock(pointer),
+            "try" => mmn_try_lock(room, pointer, &raw mut request),
+            "release" => mmn_release_lock(room, pointer),
             other => panic!("no order is called {other}"),
         }
     };
     println!("{}\tdid\t{}\t{result}\t{request}", now(), words[0]);
 }
 
-extern "C" fn reported(_: *mut c_void, event: *const NetworkEvent) {
+extern "C" fn reported(_: *mut c_void, event: *const MmnEvent) {
     let at = now();
     let read = |text: *const c_char| {
         // SAFETY: events have no NULL strings, and they live as long as the handler runs.

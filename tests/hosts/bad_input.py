@@ -13,6 +13,7 @@ import time
 
 LIMIT_SECONDS = 30
 SESSION = b"bad-input"
+BAN = 1
 FIELDS = [
     ("reconnect_max_ms", ctypes.c_uint32, 30000), ("compression_threshold", ctypes.c_uint32, 512),
     ("max_message_size", ctypes.c_uint32, 262144), ("heartbeat_interval_ms", ctypes.c_uint16, 500),
@@ -47,11 +48,13 @@ def load():
         getattr(lib, name).restype = ctypes.c_char_p
     for name in ("IsNetworkInitialized", "IsLeader"):
         getattr(lib, name).restype = ctypes.c_uint8
-    lib.KickPeer.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32]
-    lib.RejectJoin.argtypes = [ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32]
-    lib.AcceptJoin.argtypes = [ctypes.c_uint64]
-    lib.SetJoinPayload.argtypes = [ctypes.c_char_p, ctypes.c_int32]
-    lib.SetMaxPeers.argtypes = [ctypes.c_uint32]
+    room, data = ctypes.c_uint64, [ctypes.c_char_p, ctypes.c_int32]
+    lib.mmn_default_room.restype = room
+    lib.mmn_kick.argtypes = [room, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_int32, *data]
+    lib.mmn_reject_join.argtypes = [room, ctypes.c_uint64, ctypes.c_int32, *data]
+    lib.mmn_accept_join.argtypes = [room, ctypes.c_uint64]
+    lib.mmn_set_join_payload.argtypes = [room, *data]
+    lib.mmn_set_max_peers.argtypes = [room, ctypes.c_uint32]
     for name in ("SendToPeer", "BroadcastMessage", "SendToLeader", "SendFromLeader"):
         tail = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8]
         getattr(lib, name).argtypes = ([ctypes.c_char_p] if name == "SendToPeer" else []) + tail
@@ -203,25 +206,27 @@ def calls(friend):
 
 def moderation():
     """Access to the room: invalid arguments first, then the leader's functions."""
-    refused(-3, "peer_id NULL", "KickPeer", None, 0, None, 0)
-    refused(-3, "peer_id", "KickPeer", b"", 0, None, 0)
-    refused(-3, "NULL", "KickPeer", b"friend", 0, None, 1)
-    refused(-3, "length -1", "KickPeer", b"friend", 0, b"x", -1)
-    refused(-3, "3073 3072", "KickPeer", b"friend", 0, b"x" * 3073, 3073)
-    refused(-3, "NULL", "SetJoinPayload", None, 1)
-    refused(-3, "length -1", "SetJoinPayload", b"x", -1)
-    refused(-3, "16385 16384", "SetJoinPayload", b"x" * 16385, 16385)
-    assert lib.SetJoinPayload(b"x" * 16384, 16384) == 0 and lib.SetJoinPayload(None, 0) == 0
-    refused(-5, "99", "AcceptJoin", 99)
-    refused(-5, "99", "RejectJoin", 99, 1, None, 0)
-    refused(-3, "NULL", "RejectJoin", 99, 1, None, 1)
-    refused(-3, "3073 3072", "RejectJoin", 99, 1, b"x" * 3073, 3073)
+    room = lib.mmn_default_room()
+    refused(-3, "peer_id NULL", "mmn_kick", room, None, BAN, 0, None, 0)
+    refused(-3, "peer_id", "mmn_kick", room, b"", BAN, 0, None, 0)
+    refused(-3, "NULL", "mmn_kick", room, b"friend", BAN, 0, None, 1)
+    refused(-3, "length -1", "mmn_kick", room, b"friend", BAN, 0, b"x", -1)
+    refused(-3, "3073 3072", "mmn_kick", room, b"friend", BAN, 0, b"x" * 3073, 3073)
+    refused(-3, "flags 2", "mmn_kick", room, b"friend", 2, 0, None, 0)
+    refused(-3, "NULL", "mmn_set_join_payload", room, None, 1)
+    refused(-3, "length -1", "mmn_set_join_payload", room, b"x", -1)
+    refused(-3, "16385 16384", "mmn_set_join_payload", room, b"x" * 16385, 16385)
+    assert lib.mmn_set_join_payload(room, b"x" * 16384, 16384) == 0 and lib.mmn_set_join_payload(room, None, 0) == 0
+    refused(-5, "99", "mmn_accept_join", room, 99)
+    refused(-5, "99", "mmn_reject_join", room, 99, 1, None, 0)
+    refused(-3, "NULL", "mmn_reject_join", room, 99, 1, None, 1)
+    refused(-3, "3073 3072", "mmn_reject_join", room, 99, 1, b"x" * 3073, 3073)
     if lib.IsLeader():
-        refused(-5, "unknown", "KickPeer", b"unknown", 0, None, 0)
-        refused(-3, "main", "KickPeer", b"main", 0, None, 0)
+        refused(-5, "unknown", "mmn_kick", room, b"unknown", BAN, 0, None, 0)
+        refused(-3, "main", "mmn_kick", room, b"main", BAN, 0, None, 0)
     else:
-        refused(-6, "lead", "KickPeer", b"friend", 0, None, 0)
-        refused(-6, "lead", "SetMaxPeers", 1)
+        refused(-6, "lead", "mmn_kick", room, b"friend", BAN, 0, None, 0)
+        refused(-6, "lead", "mmn_set_max_peers", room, 1)
 
 
 def dials(friend):
@@ -257,11 +262,12 @@ def dials(friend):
 def main():
     ids()
     configs()
-    refused(-1, "no room is open", "KickPeer", b"friend", 0, None, 0)
-    refused(-1, "no room is open", "SetMaxPeers", 1)
-    refused(-1, "no room is open", "SetJoinPayload", None, 0)
-    refused(-1, "no room is open", "AcceptJoin", 1)
-    refused(-1, "no room is open", "RejectJoin", 1, 0, None, 0)
+    for room in (0, 1, 1 << 53):
+        refused(-1, "", "mmn_kick", room, b"friend", BAN, 0, None, 0)
+        refused(-1, "", "mmn_set_max_peers", room, 1)
+        refused(-1, "", "mmn_set_join_payload", room, None, 0)
+        refused(-1, "", "mmn_accept_join", room, 1)
+        refused(-1, f"{room}" if room else "no room is open", "mmn_reject_join", room, 1, 0, None, 0)
     assert lib.InitializeNetwork(b"main", SESSION) == 0
     register()
     friend = Other("friend")

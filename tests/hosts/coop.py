@@ -42,28 +42,28 @@ class Player:
         self.is_over = False
 
     def on_event(self, event):
-        if event.kind == mmn.EVENT_MESSAGE:
+        if isinstance(event, mmn.Message):
             if event.type == ACTION:
-                self.take(event.peer, int.from_bytes(event.data, "little"))
-        elif event.kind == mmn.EVENT_JOINED:
+                self.take(event.sender, int.from_bytes(event.data, "little"))
+        elif isinstance(event, mmn.PeerJoined):
             # Number of the last action of each player; the first may have any number.
             self.actions[event.peer] = None
             say("joined", event.peer, address=self.room.address(event.peer))
-        elif event.kind == mmn.EVENT_RETURNED:
+        elif isinstance(event, mmn.PeerReturned):
             say("returned", event.peer, count=event.undelivered, missed=event.missed)
-        elif event.kind == mmn.EVENT_LEFT:
+        elif isinstance(event, mmn.PeerLeft):
             say("left", event.peer, reason=event.reason, code=event.code, data=event.data.decode())
-        elif event.kind == mmn.EVENT_RECONNECTING:
+        elif isinstance(event, mmn.PeerReconnecting):
             say("lost", event.peer)
-        elif event.kind == mmn.EVENT_JOIN_REQUEST:
+        elif isinstance(event, mmn.JoinRequest):
             say("asks", event.peer)
-            if event.data == CHEATS:
+            if event.payload == CHEATS:
                 self.room.reject_join(event.request, FULL_OF_THEM, b"no items of your own")
             else:
                 self.room.accept_join(event.request)
-        elif event.kind == mmn.EVENT_CONNECTION_RESULT:
-            say("result", event.peer, code=event.code, reason=event.reason, data=event.data.decode())
-        elif event.kind == mmn.EVENT_ROOM_ENDED:
+        elif isinstance(event, mmn.ConnectionResult):
+            say("result", event.peer or "", code=event.code, reason=event.reason, data=event.data.decode())
+        elif isinstance(event, mmn.RoomEnded):
             self.is_over = True
             say("ended", "", reason=event.reason, code=event.code, data=event.data.decode())
 

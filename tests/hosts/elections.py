@@ -44,8 +44,8 @@ def transferred(room, members, old, new, began):
         # The old leader yields to the candidate before its election; no other member sees a room without a leader.
         between = [(who, reason) for who, _, _, _, reason in reported[:-1]]
         assert between in ([], [("", RESIGNED)] if member is old else []), f"{member.peer} received {reported}"
-    assert len({member.call("GetLeaderTerm") for member in members}) == 1
-    assert all(member.call("GetLeaderEpoch") == 0 for member in members)
+    assert len({member.call("mmn_leader_term") for member in members}) == 1
+    assert all(member.call("mmn_leader_epoch") == 0 for member in members)
 
 
 def a_leader_transfers_and_yields():
@@ -55,28 +55,28 @@ def a_leader_transfers_and_yields():
             old = room.agreed(*members)
             for member in members:
                 named(room, member, old)
-            assert old.call("GetElectionStrategy") == RAFT
+            assert old.call("mmn_strategy") == RAFT
             others = [member for member in members if member is not old]
             for other in others:
-                assert "not the leader" in other.refused(NOT_LEADER, "YieldLeadership")
-                assert "not the leader" in other.refused(NOT_LEADER, "TransferLeadership", "unknown")
-            assert '"unknown" is neither' in old.refused(PEER_NOT_FOUND, "TransferLeadership", "unknown")
-            old.refused(INVALID, "TransferLeadership", "")
-            before = old.call("GetLeaderTerm")
+                assert "not the leader" in other.refused(NOT_LEADER, "mmn_yield_leadership")
+                assert "not the leader" in other.refused(NOT_LEADER, "mmn_transfer_leadership", "unknown")
+            assert '"unknown" is neither' in old.refused(PEER_NOT_FOUND, "mmn_transfer_leadership", "unknown")
+            old.refused(INVALID, "mmn_transfer_leadership", "")
+            before = old.call("mmn_leader_term")
             began = [len(member.reported("Leader")) for member in members]
             if turn % 2:
                 new = max(others, key=lambda member: member.peer)
-                old.ok("YieldLeadership")
+                old.ok("mmn_yield_leadership")
             else:
                 new = min(others, key=lambda member: member.peer)
-                old.ok("TransferLeadership", new.peer)
+                old.ok("mmn_transfer_leadership", new.peer)
             transferred(room, members, old, new, began)
-            assert new.call("GetLeaderTerm") == before + 1
+            assert new.call("mmn_leader_term") == before + 1
         leader = room.agreed(*members)
         observer = room.puppet("dan", config=QUICK, options={"eligible": 0})
         observer.dial(leader)
         room.meshed(*members, observer)
-        assert "may not lead" in leader.refused(REJECTED, "TransferLeadership", observer.peer)
+        assert "may not lead" in leader.refused(REJECTED, "mmn_transfer_leadership", observer.peer)
         for member in members:
             reported = member.leaderships()
             assert reported == [1, 0] * (len(reported) // 2) + [1] * (len(reported) % 2), f"{member.peer}: {reported}"
@@ -92,10 +92,10 @@ def the_preferred_member_follows_a_leader_that_crashed(rounds=3):
         with Room() as room:
             members = room.form(*NAMES, config=QUICK)
             ann, bob, _ = members
-            ann.ok("SetElectionPriority", 10)
+            ann.ok("mmn_set_priority", 10)
             leader = room.agreed(*members)
             if leader is ann:
-                leader.ok("TransferLeadership", "bob")
+                leader.ok("mmn_transfer_leadership", "bob")
                 room.wait("bob leads", lambda: all(member.leader == "bob" for member in members))
                 leader = bob
             leader.kill()
@@ -131,7 +131,7 @@ def a_static_quorum_has_a_leader_only_while_a_majority_is_there():
         members = [ann, bob, cid]
         room.meshed(*members)
         leader = room.agreed(*members)
-        term = leader.call("GetLeaderTerm")
+        term = leader.call("mmn_leader_term")
         # A second process is not that member.
         answer = opening(room, "ann", options)
         assert answer["result"] == DUPLICATE and ".lock" in answer["sentence"], answer
@@ -146,10 +146,10 @@ def a_static_quorum_has_a_leader_only_while_a_majority_is_there():
 
         again = room.puppet(dead[0].peer, config=QUICK, options=options)
         # It knows the term from its file, before it is linked to a peer.
-        assert again.call("GetLeaderTerm") >= term, f"{again.call('GetLeaderTerm')} after {term}"
+        assert again.call("mmn_leader_term") >= term, f"{again.call('mmn_leader_term')} after {term}"
         again.dial(survivor)
         leader = room.agreed(again, survivor)
-        assert leader.call("GetLeaderTerm") > term
+        assert leader.call("mmn_leader_term") > term
 
 
 def a_damaged_state_is_refused_by_name():

@@ -1,4 +1,4 @@
-//! Hosts that fork: a child has no room, its parent's room goes on, and the child may open its own.
+//! Hosts that fork with two rooms open: a child has no room, its parent's rooms go on, and the child may open its own.
 
 use std::process::Command;
 

@@ -66,7 +66,7 @@ def in_order(*members):
             assert (old, term, epoch) == (before, 0, 0) and who != old, f"{member.peer} received {member.reported('Leader')}"
             assert reason in REASONS[who and "somebody"], f"{member.peer} received {member.reported('Leader')}"
             before = who
-        assert member.call("GetLeaderTerm") == member.call("GetLeaderEpoch") == 0
+        assert member.call("mmn_leader_term") == member.call("mmn_leader_epoch") == 0
 
 
 def only_leader(room, leader, *members):
@@ -128,10 +128,10 @@ def f7_a_process_that_yields_is_notified_once_and_another_leads_for_good():
     with Room() as room:
         members = group(room, "p0", "p1", "p2", "p3", "p4", "p5")
         old, *others = members
-        old.ok("YieldLeadership")
+        old.ok("mmn_yield_leadership")
         # The state has changed when the call returns.
         assert old.call("IsLeader") == 0 and old.call("GetCurrentLeader") in ("", *(member.peer for member in others))
-        old.refused(NOT_LEADER, "YieldLeadership")
+        old.refused(NOT_LEADER, "mmn_yield_leadership")
         room.wait("another leader", lambda: {member.leader for member in members} < {member.peer for member in others})
         new = room.agreed(*members)
         only_leader(room, new, *members)
@@ -165,24 +165,24 @@ def requests_that_need_votes_are_refused():
     with Room() as room:
         members = ann, bob = group(room, "ann", "bob")
         for member in members:
-            assert member.call("GetElectionStrategy") == GOSSIP
-            for name, argument in (("SetLeader", "bob"), ("TransferLeadership", "bob"), ("SetElectionPriority", 5)):
+            assert member.call("mmn_strategy") == GOSSIP
+            for name, argument in (("SetLeader", "bob"), ("mmn_transfer_leadership", "bob"), ("mmn_set_priority", 5)):
                 sentence = member.refused(NOT_SUPPORTED, name, argument)
                 assert "gossip" in sentence and "raft" in sentence, sentence
             # An invalid argument is reported first.
             member.refused(INVALID, "SetLeader", "")
-        assert "not the leader" in bob.refused(NOT_LEADER, "YieldLeadership")
+        assert "not the leader" in bob.refused(NOT_LEADER, "mmn_yield_leadership")
         only_leader(room, ann, *members)
         assert ann.leaderships() == [1]
         # A leader with automatic election off keeps leading; a member that may not lead needs an explicit call.
         ann.ok("EnableAutoLeaderElection", 0)
         room.never("a change", lambda: len(bob.reported("Leader")) > 1, 2 * ALIVE_SECONDS)
-        ann.ok("SetLeaderEligible", 0)
+        ann.ok("mmn_set_eligible", 0)
         only_leader(room, bob, *members)
         bob.kill()
         room.wait("the loss", lambda: ann.leader == "")
         room.never("an observer leads", lambda: ann.leader, 4 * ALIVE_SECONDS)
-        ann.ok("SetLeaderEligible", 1)
+        ann.ok("mmn_set_eligible", 1)
         room.never("it proposes itself", lambda: ann.leader, 4 * ALIVE_SECONDS)
         ann.ok("EnableAutoLeaderElection", 1)
         room.wait("it leads again", lambda: ann.leader == "ann" and ann.leaderships() == [1, 0, 1])
@@ -192,7 +192,7 @@ def requests_that_need_votes_are_refused():
 def f27_a_process_alone_that_yields_leads_again():
     with Room() as room:
         (ann,) = group(room, "ann")
-        ann.ok("YieldLeadership")
+        ann.ok("mmn_yield_leadership")
         room.wait("it is notified", lambda: ann.leaderships() == [1, 0] and ann.leader == "")
         assert ann.call("IsLeader") == 0 and ann.call("GetCurrentLeader") == ""
         room.wait("it leads again", lambda: ann.leaderships() == [1, 0, 1])

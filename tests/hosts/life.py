@@ -277,7 +277,7 @@ def fixed_host(room, peer, **options):
     """The fixed host of a room, which does not campaign by itself; it may call the leader's functions at once."""
     host = room.puppet(peer, config={"auto_election_enabled": 0}, options={"host_mode": HOST, **options})
     assert host.call("IsLeader") == 1 and host.call("GetCurrentLeader") == peer
-    host.ok("SetMaxPeers", 8)
+    host.ok("mmn_set_max_peers", 8)
     host.ok("SendFromLeader", "no member is here yet", TEXT, 0)
     return host
 

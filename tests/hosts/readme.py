@@ -57,10 +57,18 @@ def the_plugin_for_bepinex_compiles():
 
 
 def the_unity_script_leaves_with_its_scene():
-    """Where Unity calls OnDestroy and no OnApplicationQuit, the other member sees it leave."""
+    ends_without_a_room("destroy")
+
+
+def the_unity_script_leaves_before_its_scripts_are_reloaded():
+    ends_without_a_room("reload")
+
+
+def ends_without_a_room(end):
+    """The script has left its room after the messages that Unity sends at this end."""
     with Workplace(*ENGLISH) as place:
         alice, bob = place.programs()[:2]
-        alice.run = alice.run.replace(" quit", " destroy")
+        alice.run = alice.run.replace(" quit", f" {end}")
         place.room([alice, bob], dial=True)
 
 

@@ -98,7 +98,7 @@ class Cluster:
                     lambda: [state for _, state, _ in states(member, other.peer)][-1:] == [ACTIVE],
                     seconds,
                 )
-                assert member.call("GetMemberState", other.peer) == ACTIVE
+                assert member.call("mmn_member_state", other.peer) == ACTIVE
         return next(member for member in members if member.peer == members[0].leader)
 
 
@@ -148,8 +148,8 @@ def t14_five_processes_elect_while_three_of_them_live():
         cluster = Cluster(room, ["ann", "bob", "cid", "dan", "eve"], directory)
         members = cluster.form()
         leader = cluster.agreed(*members)
-        version = leader.call("GetClusterVersion")
-        assert {member.call("GetClusterVersion") for member in members} == {version}
+        version = leader.call("mmn_cluster_version")
+        assert {member.call("mmn_cluster_version") for member in members} == {version}
         first, second = leader, next(member for member in members if member is not leader)
         rest = [member for member in members if member not in (first, second)]
         counts = {member: len(member.reported("LeaderChanged")) for member in rest}
@@ -161,15 +161,15 @@ def t14_five_processes_elect_while_three_of_them_live():
         took = max(told_at(member, "LeaderChanged", counts[member] + 1) for member in rest) - killed
         print(f"failover {took:.2f} s, TTL {TTL} s, at most {FAILOVER_SECONDS:.2f} s")
         assert took < FAILOVER_SECONDS + SLACK_SECONDS, f"{took:.2f} s"
-        assert {member.call("GetClusterVersion") for member in rest} == {version + 1}
-        assert {member.call("GetLeaderTerm") for member in rest} == {version + 1}
+        assert {member.call("mmn_cluster_version") for member in rest} == {version + 1}
+        assert {member.call("mmn_leader_term") for member in rest} == {version + 1}
         for gone in (first, second):
             for member in rest:
                 room.wait(f"{member.peer} knows that {gone.peer} is removed", lambda: states(member, gone.peer)[-1][1] == REMOVED)
                 steps = [state for _, state, _ in states(member, gone.peer)]
                 expected = ([JOINING, ACTIVE, LEAVING, REMOVED], [JOINING, ACTIVE, UNREACHABLE, LEAVING, REMOVED])
                 assert steps in expected, f"{member.peer}: {states(member, gone.peer)}"
-                assert member.call("GetMemberState", gone.peer) == INIT
+                assert member.call("mmn_member_state", gone.peer) == INIT
 
         third = next(member for member in rest if member is not new)
         two = [member for member in rest if member is not third]
@@ -189,7 +189,7 @@ def t14_five_processes_elect_while_three_of_them_live():
         again = cluster.start(seed)
         cluster.agreed(again, *two)
         print(f"a leader again {time.monotonic() - began:.2f} s after the start of {seed}")
-        assert {member.call("GetClusterVersion") for member in (again, *two)} == {version + 2}
+        assert {member.call("mmn_cluster_version") for member in (again, *two)} == {version + 2}
         in_order(again, *two)
 
 
@@ -199,7 +199,7 @@ def t21_a_process_that_was_killed_returns_from_its_state_directory():
         cluster = Cluster(room, ["ann", "bob", "cid"], directory)
         members = cluster.form()
         leader = cluster.agreed(*members)
-        version = leader.call("GetClusterVersion")
+        version = leader.call("mmn_cluster_version")
         gone, other = [member for member in members if member is not leader]
         gone.kill()
         again = cluster.start(gone.peer)
@@ -207,7 +207,7 @@ def t21_a_process_that_was_killed_returns_from_its_state_directory():
             room.wait(f"{member.peer} knows that it came back", lambda: len(states(member, gone.peer)) > 2)
         cluster.agreed(again, leader, other)
         assert again.leader == leader.peer
-        assert {member.call("GetClusterVersion") for member in (again, leader, other)} == {version}
+        assert {member.call("mmn_cluster_version") for member in (again, leader, other)} == {version}
         in_order(again, leader, other)
 
 
@@ -218,11 +218,11 @@ def members_without_a_vote_follow_and_hosts_ask_seeds_by_name():
         cluster.seeds = "\n".join(f"  localhost:{port}  " for port in cluster.ports.values())
         guest = cluster.start("zoe")
         leader = cluster.agreed(*members, guest)
-        version = leader.call("GetClusterVersion")
+        version = leader.call("mmn_cluster_version")
         leader.leave()
         rest = [member for member in (*members, guest) if member is not leader]
         new = cluster.agreed(*rest, but="zoe")
-        assert guest.call("IsLeader") == 0 and new.call("GetClusterVersion") == version + 1
+        assert guest.call("IsLeader") == 0 and new.call("mmn_cluster_version") == version + 1
         for member in rest:
             room.wait("its removal", lambda: states(member, leader.peer)[-1][1] == REMOVED)
         in_order(*rest)
@@ -232,14 +232,14 @@ def functions_of_other_strategies_are_refused():
     with tempfile.TemporaryDirectory() as directory, Room() as room:
         ann = Cluster(room, ["ann"], directory, flags=0).start("ann")
         room.wait("it leads", lambda: ann.leader == "ann")
-        assert ann.call("GetElectionStrategy") == SEEDED and ann.call("GetClusterVersion") == 1
+        assert ann.call("mmn_strategy") == SEEDED and ann.call("mmn_cluster_version") == 1
         for name, *arguments in (
             ("SetLeader", "ann"),
-            ("TransferLeadership", "ann"),
-            ("YieldLeadership",),
+            ("mmn_transfer_leadership", "ann"),
+            ("mmn_yield_leadership",),
             ("EnableAutoLeaderElection", 1),
-            ("SetElectionPriority", 1),
-            ("SetLeaderEligible", 0),
+            ("mmn_set_priority", 1),
+            ("mmn_set_eligible", 0),
         ):
             assert "seeded" in ann.refused(NOT_SUPPORTED, name, *arguments)
         room.wait("its own states", lambda: states(ann, "ann") == [["ann", JOINING, 1], ["ann", ACTIVE, 1]])
@@ -256,7 +256,7 @@ def members_with_other_intervals_do_not_link():
         code, sentence = bob.reported("Result")[-1]
         assert code == POLICY_MISMATCH and "1500" in sentence and "1600" in sentence, sentence
         assert [member.call("GetPeerCount") for member in (ann, bob)] == [0, 0]
-        assert [member.call("GetClusterVersion") for member in (ann, bob)] == [0, 0]
+        assert [member.call("mmn_cluster_version") for member in (ann, bob)] == [0, 0]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Leadership circulates among the sample programs in C and C#, each of which learns of it by its leadership callback.
+"""Leadership circulates among the sample programs in C and C#, each of which learns of it from its leadership events.
 
 `transfer.py LOBBY_C LOBBY_EXE`. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """

@@ -61,7 +61,7 @@ class BenchHost:
         threading.Thread(target=self._read, daemon=True).start()
 
     def send(self, stream, peer, *, hz=0, size, count, options=()):
-        """Starts a stream. `options` are delivery, channel, priority, ttl_ms and key, for SendToPeerEx."""
+        """Starts a stream. `options` are delivery, channel, priority, ttl_ms and key, for mmn_send."""
         self.send_line(" ".join(str(word) for word in ("send", stream, peer, hz, size, count, *options)))
 
     def sent(self, stream, seconds=120):

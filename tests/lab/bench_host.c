@@ -8,7 +8,7 @@
  * Takes lines on standard input; when it ends, so does this program, without leaving the room first.
  *   connect ADDRESS
  *   send STREAM PEER HZ BYTES COUNT [DELIVERY CHANNEL PRIORITY TTL_MS KEY]
- *       HZ 0: as fast as the library takes them. With DELIVERY by SendToPeerEx, else by SendToPeer.
+ *       HZ 0: as fast as the library takes them. With DELIVERY by mmn_send, else by SendToPeer.
  *   report                messages since the last report
  *   leave                 shuts down and ends
  * Prints JSON, one value a line:
@@ -34,13 +34,6 @@
 
 enum { FIRST_TYPE = 0x0300, MAX_STREAMS = 8, MAX_MEASURED = 1 << 20, MAX_BYTES = 256 << 10, SEND_QUEUE_FULL = -7, PEER_NOT_FOUND = -5 };
 
-struct send_options {
-    uint32_t struct_size;
-    uint8_t delivery, channel, priority, flags;
-    uint32_t ttl_ms, reserved;
-    uint64_t key;
-};
-
 struct stamp {
     uint64_t due_ns, number;
 };
@@ -57,13 +50,15 @@ struct outflow {
     size_t bytes;
     uint64_t count;
     int extended;
-    struct send_options options;
+    MmnSendOptions options;
 };
 
 static pthread_mutex_t output = PTHREAD_MUTEX_INITIALIZER, inflows_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct inflow inflows[MAX_STREAMS];
 static uint8_t noise[MAX_BYTES];
-static int32_t (*send_ex)(const char *, const uint8_t *, int32_t, uint16_t, uint8_t, const struct send_options *);
+/* The default room, on which the classic functions act, too. */
+static MmnRoom room;
+static __typeof__(&mmn_send) send_with;
 static const char *own_id;
 
 static uint64_t now_ns(void)
@@ -174,7 +169,7 @@ static void report(void)
 static int32_t send_one(const struct outflow *out, const uint8_t *data)
 {
     uint16_t type = (uint16_t)(FIRST_TYPE + out->stream);
-    if (out->extended) return send_ex(out->peer, data, (int32_t)out->bytes, type, 0, &out->options);
+    if (out->extended) return send_with(room, out->peer, data, (int32_t)out->bytes, type, &out->options);
     return net.SendToPeer(out->peer, data, (int32_t)out->bytes, type, 0);
 }
 
@@ -211,24 +206,25 @@ static void *send_all(void *argument)
 static void start_stream(const char *text)
 {
     struct outflow *out = calloc(1, sizeof *out);
-    unsigned delivery = 0, channel = 0, priority = 0, ttl_ms = 0;
+    unsigned delivery = 0, channel = 0, ttl_ms = 0;
+    int priority = 0;
     unsigned long long count = 0, key = 0;
-    int words = sscanf(text, "%d %64s %lf %zu %llu %u %u %u %u %llu", &out->stream, out->peer, &out->hz, &out->bytes,
+    int words = sscanf(text, "%d %64s %lf %zu %llu %u %u %d %u %llu", &out->stream, out->peer, &out->hz, &out->bytes,
                        &count, &delivery, &channel, &priority, &ttl_ms, &key);
     out->count = count;
     out->extended = words == 10;
-    out->options = (struct send_options){
-        .struct_size = sizeof(struct send_options),
+    out->options = (MmnSendOptions){
+        .struct_size = sizeof(MmnSendOptions),
         .delivery = (uint8_t)delivery,
         .channel = (uint8_t)channel,
-        .priority = (uint8_t)priority,
+        .priority = (int8_t)priority,
         .ttl_ms = ttl_ms,
         .key = key,
     };
     pthread_t sender;
     if ((words != 5 && words != 10) || out->stream < 0 || out->stream >= MAX_STREAMS || out->bytes < sizeof(struct stamp) ||
-        out->bytes > MAX_BYTES || (out->extended && !send_ex) || pthread_create(&sender, NULL, send_all, out) != 0) {
-        fprintf(stderr, "%s: cannot send: %s%s\n", own_id, text, send_ex ? "" : " (the library has no SendToPeerEx)");
+        out->bytes > MAX_BYTES || (out->extended && !send_with) || pthread_create(&sender, NULL, send_all, out) != 0) {
+        fprintf(stderr, "%s: cannot send: %s%s\n", own_id, text, send_with ? "" : " (the library has no mmn_send)");
         _exit(2);
     }
     pthread_detach(sender);
@@ -236,16 +232,18 @@ static void start_stream(const char *text)
 
 static void enter_star(void *library, const char *session, const char *role)
 {
-    int32_t (*defaults)(NetworkOptions *), (*enter)(const char *, const char *, const NetworkOptions *);
-    *(void **)&defaults = dlsym(library, "GetDefaultNetworkOptions");
-    *(void **)&enter = dlsym(library, "InitializeNetworkWithOptions");
-    NetworkOptions options = {.struct_size = sizeof options};
-    must(defaults(&options), "GetDefaultNetworkOptions");
-    options.config.send_queue_capacity = 128;
-    options.config.incoming_queue_capacity = 256;
+    __typeof__(&mmn_default_options) defaults;
+    __typeof__(&mmn_open) enter;
+    *(void **)&defaults = dlsym(library, "mmn_default_options");
+    *(void **)&enter = dlsym(library, "mmn_open");
+    MmnOptions options = {.struct_size = sizeof options};
+    must(defaults(&options), "mmn_default_options");
+    options.is_default = 1;
+    options.send_queue_capacity = 128;
+    options.incoming_queue_capacity = 256;
     options.topology = MMN_TOPOLOGY_STAR;
     options.host_mode = strcmp(role, "host") == 0 ? MMN_HOST_MODE_HOST : MMN_HOST_MODE_GUEST;
-    must(enter(own_id, session, &options), "InitializeNetworkWithOptions");
+    must(enter(own_id, session, &options, &room), "mmn_open");
 }
 
 int main(int argc, char **argv)
@@ -255,7 +253,9 @@ int main(int argc, char **argv)
     if (argc != 3 && argc != 4) return fputs("usage: bench_host ID SESSION [ROLE]\n", stderr), 2;
     own_id = argv[1];
     void *library = load_classic();
-    *(void **)&send_ex = dlsym(library, "SendToPeerEx");
+    *(void **)&send_with = dlsym(library, "mmn_send");
+    __typeof__(&mmn_default_room) default_room;
+    *(void **)&default_room = dlsym(library, "mmn_default_room");
     uint64_t state = 88172645463325252u; /* xorshift */
     for (size_t i = 0; i < sizeof noise; i++) {
         state ^= state << 13, state ^= state >> 7, state ^= state << 17;
@@ -267,6 +267,7 @@ int main(int argc, char **argv)
     config.incoming_queue_capacity = 256;
     if (argc == 4) enter_star(library, argv[2], argv[3]);
     else must(net.InitializeNetworkWithConfig(own_id, argv[2], &config), "InitializeNetworkWithConfig");
+    if (default_room) room = default_room();
     must(net.RegisterReceiveCallback(on_receive), "RegisterReceiveCallback");
     must(net.RegisterLeaderChangedCallback(on_leader), "RegisterLeaderChangedCallback");
     must(net.RegisterPeerStatusCallback(on_status), "RegisterPeerStatusCallback");

@@ -19,7 +19,7 @@ PLAY, BULK, BACK, LOOSE, SEQUENCED = range(5)
 lost.
 """
 ONE_LANE = {PLAY: (), BULK: (), BACK: ()}
-APART = {PLAY: (0, 1, 1, 0, 0), BULK: (0, 2, 1, 0, 0), BACK: (0, 1, 1, 0, 0), LOOSE: (2, 3, 1, 0, 0), SEQUENCED: (3, 4, 1, 0, 7)}
+APART = {PLAY: (0, 1, 0, 0, 0), BULK: (0, 2, 0, 0, 0), BACK: (0, 1, 0, 0, 0), LOOSE: (2, 3, 0, 0, 0), SEQUENCED: (3, 4, 0, 0, 7)}
 """Options of each stream: delivery, channel, priority, time to live, key."""
 TRANSFER_BYTES = 50_000_000
 CHUNK_BYTES = 16_384

@@ -271,7 +271,11 @@ internal sealed class Echo
                 transport.ClientConnect(arguments[2]);
             }
             echo.Run(commands);
-            transport.Shutdown();
+            transport.enabled = false;
+            transport.OnDisable();
+            Must(transport.Address != null, "out of the room while a scene is loaded");
+            transport.enabled = true;
+            transport.OnDisable();
             Must(!transport.ServerActive() && !transport.ClientConnected() && transport.Address == null, "not shut down");
             return 0;
         }

@@ -1,6 +1,6 @@
 /*
  * Eight threads call every exported function at random, with good and bad arguments, from callbacks too, while two peers talk
- * and one of them is killed and started again. Any thread may close and reopen the room.
+ * and one of them is killed and started again. Any thread may open, close and reopen rooms, the default one among them.
  *
  *   gcc -std=gnu11 -O2 -g -pthread -Iinclude tests/hosts/chaos/chaos.c -o chaos -ldl
  *   MMN_LIBRARY=... ./chaos [--gossip] [--seconds 5] [--seed N] [--list]
@@ -137,14 +137,14 @@ static void partner_receive(const char *peer, const uint8_t *data, int32_t lengt
 }
 
 static void resolve(void *library);
-static int32_t enter(const char *id, const char *room);
+static int32_t enter(const char *id, const char *name, uint32_t dispatch_mode);
 
 static int partner_main(const char *id, const char *room, const char *contact)
 {
     resolve(load_classic());
     pthread_t leash;
     pthread_create(&leash, NULL, partner_leash, NULL);
-    int32_t code = enter(id, room);
+    int32_t code = enter(id, room, MMN_DISPATCH_THREAD);
     if (code != 0) fail("partner %s: %d, %s", id, (int)code, net.GetLastErrorMessage());
     net.RegisterReceiveCallback(partner_receive);
     if (*contact) net.ConnectToPeer(contact);
@@ -481,7 +481,6 @@ static int to_peer(void) MESSAGE(net.SendToPeer(any_peer(), m.data, m.length, m.
 static int to_leader(void) MESSAGE(net.SendToLeader(m.data, m.length, m.type, m.flags))
 static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type, m.flags))
 
-#include "extended.h"
 #include "rooms.h"
 
 /* X(name, weight, expression): the expression calls the function and gives 1 accepted, 0 refused, -1 not called. */
@@ -524,48 +523,6 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(SetAutoReconnect, 2, code(net.SetAutoReconnect((uint8_t)!one_in(4))))                                    \
     X(IsAutoReconnectEnabled, 2, flag(net.IsAutoReconnectEnabled()))                                           \
     X(EnableLogging, 1, code(net.EnableLogging((uint8_t)one_in(4))))                                           \
-    X(GetAbiVersion, 1, more.GetAbiVersion() > 0)                                                              \
-    X(GetLibraryVersion, 1, text(more.GetLibraryVersion(), 64))                                                \
-    X(DescribeError, 1, text(more.DescribeError((int32_t)chance() % 128), 4096))                               \
-    X(GetDefaultNetworkOptions, 1, default_options())                                                          \
-    X(InitializeNetworkWithOptions, 6, open_with_options())                                                    \
-    X(GetPeerStats, 4, stats())                                                                                \
-    X(GetRoomStats, 4, room_stats())                                                                           \
-    X(GetLocalAddresses, 4, text(more.GetLocalAddresses(), 65536))                                             \
-    X(GetMembers, 4, text(more.GetMembers(), 65536))                                                           \
-    X(GetPeerAddress, 4, text(more.GetPeerAddress(any_peer()), 128))                                           \
-    X(GetPeerIndex, 4, index_of_peer())                                                                        \
-    X(GetPeerIdByIndex, 4, text(more.GetPeerIdByIndex(below(8)), 64))                                          \
-    X(GetPeerFingerprint, 4, text(more.GetPeerFingerprint(any_peer()), 64))                                    \
-    X(GetIdentityFingerprint, 4, text(more.GetIdentityFingerprint(), 64))                                      \
-    X(GenerateIdentityKey, 1, identity_key())                                                                  \
-    X(SendToPeerEx, 12, to_peer_ex())                                                                          \
-    X(BroadcastEx, 12, broadcast_ex())                                                                         \
-    X(GetMaxDatagramSize, 4, at_least(more.GetMaxDatagramSize(one_in(2) ? NULL : any_peer()), -3))              \
-    X(KickPeerEx, 1, kick_ex())                                                                                \
-    X(UnbanPeer, 2, code(more.UnbanPeer(any_peer())))                                                          \
-    X(DisconnectPeerEx, 1, disconnect_ex())                                                                    \
-    X(KickPeer, 2, kick())                                                                                     \
-    X(SetMaxPeers, 1, code(more.SetMaxPeers(one_in(8) ? below(4) : 64)))                                       \
-    X(SetJoinPayload, 1, join_payload())                                                                       \
-    X(EnableJoinRequests, 2, code(more.EnableJoinRequests((uint8_t)!one_in(4))))                               \
-    X(AcceptJoin, 4, code(more.AcceptJoin(any_request())))                                                     \
-    X(RejectJoin, 1, reject())                                                                                 \
-    X(TransferLeadership, 2, code(more.TransferLeadership(any_peer())))                                        \
-    X(YieldLeadership, 2, code(more.YieldLeadership()))                                                        \
-    X(SetElectionPriority, 2, code(more.SetElectionPriority((int32_t)chance())))                               \
-    X(GetLeaderTerm, 2, count_of(more.GetLeaderTerm()))                                                        \
-    X(GetLeaderEpoch, 2, count_of(more.GetLeaderEpoch()))                                                      \
-    X(GetElectionStrategy, 2, at_least(more.GetElectionStrategy(), -1))                                        \
-    X(GetDefaultSeededOptions, 2, default_seeded())                                                            \
-    X(GetMemberState, 4, at_least(more.GetMemberState(any_peer()), -1))                                         \
-    X(GetClusterVersion, 2, count_of(more.GetClusterVersion()))                                                \
-    X(GetDefaultEtcdOptions, 2, default_etcd())                                                                \
-    X(GetFencingToken, 4, count_of(more.GetFencingToken()))                                                    \
-    X(Proclaim, 1, code(more.Proclaim(any_peer())))                                                            \
-    X(AcquireLock, 1, code(more.AcquireLock(any_peer(), below(2000), a_number())))                             \
-    X(TryLock, 1, code(more.TryLock(any_peer(), a_number())))                                                  \
-    X(ReleaseLock, 1, code(more.ReleaseLock(any_peer())))                                                      \
     X(SetStartupGracePeriod, 1, code(more.SetStartupGracePeriod(a_window())))                                  \
     X(GetStartupGracePeriod, 1, more.GetStartupGracePeriod() > 0)                                              \
     X(SetMembershipSampleInterval, 1, code(more.SetMembershipSampleInterval(a_window())))                      \
@@ -576,13 +533,6 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(GetLeaderElectionDuration, 1, more.GetLeaderElectionDuration() > 0)                                      \
     X(GetMsgExpirationTimeout, 1, more.GetMsgExpirationTimeout() > 0)                                          \
     X(GetLeadershipDeclarationInterval, 1, more.GetLeadershipDeclarationInterval() > 0)                        \
-    X(RegisterLeadershipCallback, 2, code(more.RegisterLeadershipCallback(one_in(4) ? NULL : on_leadership)))  \
-    X(SetLeaderEligible, 1, code(more.SetLeaderEligible((uint8_t)!one_in(4))))                                 \
-    X(SetNetworkSimulation, 1, code(more.SetNetworkSimulation(below(60), below(60), one_in(2) ? 0 : below(60)))) \
-    X(PollEvents, 16, poll_events())                                                                            \
-    X(RegisterEventHandler, 2, handle_events())                                                                \
-    X(SetLogLevel, 1, code(more.SetLogLevel((int32_t)below(9) - 2)))                                           \
-    X(RegisterLogCallback, 1, take_log())                                                                      \
     ROOM_CALLS(X)
 
 #define CALL(name, weight, expression) \
@@ -594,10 +544,9 @@ static struct call {
     const char *name;
     unsigned weight;
     int (*call)(void);
-    int exists;
     atomic_llong calls, accepted, longest_ms;
 } calls[] = {
-#define CALL(name, weight, expression) {#name, weight, call_##name, 0, 0, 0, 0},
+#define CALL(name, weight, expression) {#name, weight, call_##name, 0, 0, 0},
     CALLS(CALL)
 #undef CALL
 };
@@ -606,20 +555,19 @@ static unsigned all_weights;
 
 static void resolve(void *library)
 {
-#define RESOLVE(result, name, parameters) *(void **)&more.name = dlsym(library, #name);
+#define RESOLVE(result, name, parameters)         \
+    *(void **)&more.name = dlsym(library, #name); \
+    if (!more.name) fail("the library has no function " #name);
     MMN_FUNCTIONS(RESOLVE)
+    MMN_CLASSIC_FUNCTIONS(RESOLVE)
 #undef RESOLVE
-    for (int i = 0; i < CALL_COUNT; i++) {
-        calls[i].exists = dlsym(library, calls[i].name) != NULL;
-        if (calls[i].exists) all_weights += calls[i].weight;
-    }
+    for (int i = 0; i < CALL_COUNT; i++) all_weights += calls[i].weight;
 }
 
 static struct call *any_call(void)
 {
     unsigned at = below(all_weights);
     for (int i = 0;; i++) {
-        if (!calls[i].exists) continue;
         if (at < calls[i].weight) return &calls[i];
         at -= calls[i].weight;
     }
@@ -673,22 +621,15 @@ static void chaos(int seconds)
     pthread_t threads[THREADS];
     atomic_store(&stop, 0);
     /* At least one room in poll mode; later rooms are random. */
-    union options all = {.options.struct_size = sizeof(NetworkOptions)};
-    if (more.InitializeNetworkWithOptions && code(more.GetDefaultNetworkOptions(&all.options))) {
-        all.options.dispatch_mode = MMN_DISPATCH_POLL;
-        all.options.strategy = strategy();
-        if (!opened(more.InitializeNetworkWithOptions(OWN[0], session, &all.options))) fail("no room: %s", net.GetLastErrorMessage());
-        atomic_fetch_add(&polled_rooms, 1);
-        if (getenv(GOSSIP)) atomic_fetch_add(&gossip_rooms, 1);
-        /* With a partner in the room before the calls begin: on a busy machine they leave it little time to join. */
-        int64_t deadline = now_ms() + EVENT_SECONDS * 1000;
-        while (!atomic_load(&joins)) {
-            if (now_ms() > deadline) fail("no member joined the first room");
-            more.PollEvents(100);
-            nap_ms(5);
-        }
-        atomic_store(&close_at_ms, now_ms() + CLOSE_EVERY_MS);
+    if (!opened(enter(OWN[0], session, MMN_DISPATCH_POLL))) fail("no room: %s", net.GetLastErrorMessage());
+    /* With a partner in the room before the calls begin: on a busy machine they leave it little time to join. */
+    int64_t deadline = now_ms() + EVENT_SECONDS * 1000;
+    while (!atomic_load(&joins)) {
+        if (now_ms() > deadline) fail("no member joined the first room");
+        more.mmn_poll(more.mmn_default_room(), 100);
+        nap_ms(5);
     }
+    atomic_store(&close_at_ms, now_ms() + CLOSE_EVERY_MS);
     for (intptr_t i = 0; i < THREADS; i++)
         if (pthread_create(&threads[i], NULL, worker_main, (void *)i) != 0) fail("pthread_create");
     int64_t start = now_ms(), next_kill = start + KILL_EVERY_MS;
@@ -762,7 +703,7 @@ static void use_once_more(void)
     strcat(session, "-afterwards");
     atomic_store(&address_count, 0);
     start_partner(0);
-    if (enter("afterwards", session) != 0) fail("no new room: %s", net.GetLastErrorMessage());
+    if (enter("afterwards", session, MMN_DISPATCH_THREAD) != 0) fail("no new room: %s", net.GetLastErrorMessage());
     if (net.ConnectToPeer(addresses[0]) != 0) fail("no dial: %s", net.GetLastErrorMessage());
     int64_t deadline = now_ms() + EVENT_SECONDS * 1000;
     while (net.GetPeerCount() != 1 || !*net.GetCurrentLeader()) {
@@ -777,7 +718,6 @@ static void print_table(void)
 {
     printf("%-34s %10s %10s %11s\n", "function", "calls", "accepted", "longest ms");
     for (int i = 0; i < CALL_COUNT; i++) {
-        if (!calls[i].exists) continue;
         printf("%-34s %10lld %10lld %11lld\n", calls[i].name, atomic_load(&calls[i].calls), atomic_load(&calls[i].accepted),
                atomic_load(&calls[i].longest_ms));
     }
@@ -798,11 +738,11 @@ static void print_table(void)
 static void must_have_happened(void)
 {
     for (int i = 0; i < CALL_COUNT; i++)
-        if (calls[i].exists && !atomic_load(&calls[i].calls)) fail("%s was never called", calls[i].name);
+        if (!atomic_load(&calls[i].calls)) fail("%s was never called", calls[i].name);
     if (!atomic_load(&messages) || !atomic_load(&joins) || !atomic_load(&leaders) || !atomic_load(&results) || !atomic_load(&inside))
         fail("a kind of callback never ran");
-    if (more.PollEvents && !atomic_load(&polled)) fail("nothing was polled");
-    if (more.mmn_open && !atomic_load(&opened_rooms)) fail("no room beside the default one");
+    if (!atomic_load(&polled)) fail("nothing was polled");
+    if (!atomic_load(&opened_rooms)) fail("no room beside the default one");
     if (getenv(GOSSIP) && !atomic_load(&gossip_rooms)) fail("no room elected by gossip");
 }
 

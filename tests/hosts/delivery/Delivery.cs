@@ -76,8 +76,8 @@ internal sealed class Member
             }
             if (next <= clock.ElapsedMilliseconds && !peers.Values.All(peer => peer.Satisfied))
             {
-                Send(NativeMethods.DeliveryUnreliable, number);
-                Send(NativeMethods.DeliverySequenced, number);
+                Send(DeliveryMode.Unreliable, number);
+                Send(DeliveryMode.Sequenced, number);
                 number++;
                 next = clock.ElapsedMilliseconds + LooseEveryMs;
             }
@@ -101,46 +101,49 @@ internal sealed class Member
 
     private void OnEvent(RoomEvent e)
     {
-        if (e.Kind == EventKind.Joined)
+        if (e is PeerJoined joined)
         {
-            peers.Add(e.Peer, new Peer());
-            Must(peers.Count <= AllPeers, e.Peer + " is one member too many");
+            peers.Add(joined.Peer, new Peer());
+            Must(peers.Count <= AllPeers, joined.Peer + " is one member too many");
         }
-        else if (e.Kind == EventKind.Left)
+        else if (e is PeerLeft left)
         {
-            Must(Done, e.Peer + " left too early");
+            Must(Done, left.Peer + " left too early");
         }
-        else if (e.Kind == EventKind.Message && e.MessageType == Numbered)
+        else if (e is Message message)
         {
-            OnNumbered(peers[e.Peer], e);
-        }
-        else if (e.Kind == EventKind.Message && e.MessageType == Enough)
-        {
-            Must(e.DeliveryMode == NativeMethods.DeliveryReliableOrdered && e.Channel == 0,
-                "a classic send of " + e.Peer + " has delivery " + e.DeliveryMode + " and channel " + e.Channel);
-            peers[e.Peer].Satisfied = true;
-        }
-        else if (e.Kind == EventKind.Message)
-        {
-            throw new Failed("a message of type " + e.MessageType + " from " + e.Peer);
+            OnMessage(message);
         }
     }
 
-    private static void OnNumbered(Peer peer, RoomEvent e)
+    private void OnMessage(Message message)
     {
-        string text = Encoding.UTF8.GetString(e.Data);
-        string what = text + " from " + e.Peer;
+        Must(message.Type == Numbered || message.Type == Enough, "a message of type " + message.Type + " from " + message.From);
+        if (message.Type == Numbered)
+        {
+            OnNumbered(peers[message.From], message);
+            return;
+        }
+        Must(message.Delivery == DeliveryMode.ReliableOrdered && message.Channel == 0,
+            "a classic send of " + message.From + " has delivery " + message.Delivery + " and channel " + message.Channel);
+        peers[message.From].Satisfied = true;
+    }
+
+    private static void OnNumbered(Peer peer, Message message)
+    {
+        string text = Encoding.UTF8.GetString(message.Data);
+        string what = text + " from " + message.From;
         string[] words = text.Split(' ');
         int delivery = int.Parse(words[0], CultureInfo.InvariantCulture), number = int.Parse(words[1], CultureInfo.InvariantCulture);
-        Must(e.DeliveryMode == delivery, what + " has delivery " + e.DeliveryMode);
-        Must(e.Channel == Channels[delivery], what + " came on channel " + e.Channel);
+        Must((int)message.Delivery == delivery, what + " has delivery " + message.Delivery);
+        Must(message.Channel == Channels[delivery], what + " came on channel " + message.Channel);
         int before = peer.Seen[delivery].Count;
         Must(peer.Seen[delivery].Add(number), what + " came twice");
-        if (delivery == NativeMethods.DeliveryReliableOrdered)
+        if (message.Delivery == DeliveryMode.ReliableOrdered)
         {
             Must(number == before, what + " came after " + before + " others");
         }
-        if (delivery == NativeMethods.DeliverySequenced)
+        if (message.Delivery == DeliveryMode.Sequenced)
         {
             int key = number % Peer.Keys;
             Must(number > peer.Newest[key], what + " came after " + peer.Newest[key]);
@@ -148,28 +151,28 @@ internal sealed class Member
         }
     }
 
-    private static Delivery DeliveryOf(int delivery, int number)
+    private static Delivery DeliveryOf(DeliveryMode delivery, int number)
     {
-        byte channel = Channels[delivery];
+        byte channel = Channels[(int)delivery];
         switch (delivery)
         {
-            case NativeMethods.DeliveryReliableOrdered:
+            case DeliveryMode.ReliableOrdered:
                 return Delivery.ReliableOrdered(channel);
-            case NativeMethods.DeliveryReliableUnordered:
+            case DeliveryMode.ReliableUnordered:
                 return Delivery.ReliableUnordered(channel);
-            case NativeMethods.DeliveryUnreliable:
+            case DeliveryMode.Unreliable:
                 return Delivery.Unreliable(channel);
             default:
                 return Delivery.Sequenced((ulong)(number % Peer.Keys), channel);
         }
     }
 
-    private static byte[] DataOf(int delivery, int number)
+    private static byte[] DataOf(DeliveryMode delivery, int number)
     {
-        return Encoding.UTF8.GetBytes(delivery + " " + number);
+        return Encoding.UTF8.GetBytes((int)delivery + " " + number);
     }
 
-    private void Send(int delivery, int number)
+    private void Send(DeliveryMode delivery, int number)
     {
         if (number % 2 == 0)
         {
@@ -184,15 +187,15 @@ internal sealed class Member
 
     private void SendReliable()
     {
-        int[] both = { NativeMethods.DeliveryReliableOrdered, NativeMethods.DeliveryReliableUnordered };
+        DeliveryMode[] both = { DeliveryMode.ReliableOrdered, DeliveryMode.ReliableUnordered };
         for (int number = 0; number < Peer.Reliable - 1; number++)
         {
-            foreach (int delivery in both)
+            foreach (DeliveryMode delivery in both)
             {
                 Send(delivery, number);
             }
         }
-        foreach (int delivery in both)
+        foreach (DeliveryMode delivery in both)
         {
             int took = room.BroadcastPartial(DataOf(delivery, Peer.Reliable - 1), DeliveryOf(delivery, 0), Numbered);
             Must(took == AllPeers, "a broadcast in part went to " + took + " members");
@@ -201,16 +204,16 @@ internal sealed class Member
 
     private void Refusals()
     {
-        Delivery unreliable = DeliveryOf(NativeMethods.DeliveryUnreliable, 0);
+        Delivery unreliable = DeliveryOf(DeliveryMode.Unreliable, 0);
         TooLongIsRefused(null, data => room.Broadcast(data, unreliable, TooLong));
         foreach (string peer in peers.Keys)
         {
             TooLongIsRefused(peer, data => room.SendTo(peer, data, unreliable, TooLong));
         }
-        // The enum Delivery has no invalid value, but the library's functions accept any number.
-        MmnSendOptions unknown = new MmnSendOptions();
-        unknown.StructSize = (uint)Marshal.SizeOf(typeof(MmnSendOptions));
-        unknown.Delivery = 7;
+        // The struct Delivery has no invalid value, but the library's functions accept any number.
+        SendOptions unknown = new SendOptions();
+        unknown.StructSize = (uint)Marshal.SizeOf(typeof(SendOptions));
+        unknown.Delivery = (DeliveryMode)7;
         int code = NativeMethods.mmn_broadcast(room.Handle, new byte[1], 1, TooLong, ref unknown);
         Must(code == ErrorCode.InvalidArgument, "delivery 7 was answered " + code);
     }
@@ -284,7 +287,7 @@ internal static class Program
         try
         {
             RoomOptions options = new RoomOptions();
-            options.Settings.DiscoveryMode = (byte)DiscoveryMode.Off;
+            options.Settings.DiscoveryMode = DiscoveryMode.Off;
             // A busy machine must not look like a lost link.
             options.Settings.HeartbeatTimeoutMultiplier = 20;
             using (Room room = Room.Join(arguments[0], arguments[1], options))

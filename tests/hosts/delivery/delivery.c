@@ -74,7 +74,7 @@ static struct peer *peer_of(const char *id)
     fail("an event of %s, which has not joined", id);
 }
 
-static void on_numbered(struct peer *peer, const NetworkEvent *event)
+static void on_numbered(struct peer *peer, const MmnEvent *event)
 {
     int delivery = -1, number = -1;
     char text[32] = "";
@@ -94,7 +94,7 @@ static void on_numbered(struct peer *peer, const NetworkEvent *event)
     peer->count[delivery]++;
 }
 
-static void on_event(void *user_data, const NetworkEvent *event)
+static void on_event(void *user_data, const MmnEvent *event)
 {
     (void)user_data;
     if (event->kind == MMN_EVENT_JOINED) {

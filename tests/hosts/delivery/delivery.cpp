@@ -116,36 +116,42 @@ class Member {
 
  private:
   void on_event(const mmn::Event& event) {
-    const std::string id(event.peer);
-    if (event.kind == MMN_EVENT_JOINED) {
-      if (!peers_.emplace(id, Peer()).second || peers_.size() > all_peers) fail(id + " is one member too many");
-    } else if (event.kind == MMN_EVENT_LEFT && !done_) {
-      fail(id + " left too early");
-    } else if (event.kind == MMN_EVENT_MESSAGE) {
-      const auto peer = peers_.find(id);
-      if (peer == peers_.end()) fail("a message of " + id + ", which has not joined");
-      if (event.type == numbered) {
-        on_numbered(id, peer->second, event);
-      } else if (event.type == enough) {
-        // A send without options.
-        if (event.delivery != MMN_DELIVERY_RELIABLE_ORDERED || event.channel != 0) {
-          fail("a send without options of " + id + " has delivery " + std::to_string(event.delivery) + " and channel " +
-               std::to_string(event.channel));
-        }
-        peer->second.satisfied = true;
-      } else {
-        fail("a message of type " + std::to_string(event.type) + " from " + id);
+    event.visit(
+        [this](const mmn::PeerJoined& joined) {
+          const std::string id(joined.peer);
+          if (!peers_.emplace(id, Peer()).second || peers_.size() > all_peers) fail(id + " is one member too many");
+        },
+        [this](const mmn::PeerLeft& left) {
+          if (!done_) fail(std::string(left.peer) + " left too early");
+        },
+        [this](const mmn::Message& message) { on_message(message); });
+  }
+
+  void on_message(const mmn::Message& message) {
+    const std::string id(message.from);
+    const auto peer = peers_.find(id);
+    if (peer == peers_.end()) fail("a message of " + id + ", which has not joined");
+    if (message.type == numbered) {
+      on_numbered(id, peer->second, message);
+    } else if (message.type == enough) {
+      // A send without options.
+      if (message.delivery != MMN_DELIVERY_RELIABLE_ORDERED || message.channel != 0) {
+        fail("a send without options of " + id + " has delivery " + std::to_string(message.delivery) + " and channel " +
+             std::to_string(message.channel));
       }
+      peer->second.satisfied = true;
+    } else {
+      fail("a message of type " + std::to_string(message.type) + " from " + id);
     }
   }
 
-  static void on_numbered(const std::string& id, Peer& peer, const mmn::Event& event) {
-    const std::string what = std::string(event.data) + " from " + id;
-    std::istringstream words{std::string(event.data)};
+  static void on_numbered(const std::string& id, Peer& peer, const mmn::Message& message) {
+    const std::string what = std::string(message.data) + " from " + id;
+    std::istringstream words{std::string(message.data)};
     int delivery = -1, number = -1;
     if (!(words >> delivery >> number) || delivery < 0 || delivery >= deliveries || number < 0) fail(what + " is no message");
-    if (event.delivery != delivery) fail(what + " has delivery " + std::to_string(event.delivery));
-    if (event.channel != channels[delivery]) fail(what + " came on channel " + std::to_string(event.channel));
+    if (message.delivery != delivery) fail(what + " has delivery " + std::to_string(message.delivery));
+    if (message.channel != channels[delivery]) fail(what + " came on channel " + std::to_string(message.channel));
     const std::size_t before = peer.seen[delivery].size();
     if (!peer.seen[delivery].insert(number).second) fail(what + " came twice");
     if (delivery == MMN_DELIVERY_RELIABLE_ORDERED && static_cast<std::size_t>(number) != before) {

@@ -109,30 +109,30 @@ class Member:
             fail(repr(error))
 
     def take(self, event):
-        if event.kind == mmn.EVENT_JOINED:
+        if isinstance(event, mmn.PeerJoined):
             self.peers[event.peer] = Peer()
             if len(self.peers) > PEERS:
                 fail(f"{event.peer} is one member too many")
-        elif event.kind == mmn.EVENT_LEFT and not self.done:
+        elif isinstance(event, mmn.PeerLeft) and not self.done:
             fail(f"{event.peer} left too early")
-        elif event.kind == mmn.EVENT_MESSAGE and event.type == NUMBERED:
-            self.take_numbered(self.peers[event.peer], event)
-        elif event.kind == mmn.EVENT_MESSAGE and event.type == ENOUGH:
+        elif isinstance(event, mmn.Message) and event.type == NUMBERED:
+            self.take_numbered(self.peers[event.sender], event)
+        elif isinstance(event, mmn.Message) and event.type == ENOUGH:
             # A classic send.
             if (event.delivery, event.channel) != (mmn.DELIVERY_RELIABLE_ORDERED, 0):
-                fail(f"a classic send of {event.peer} has delivery {event.delivery} and channel {event.channel}")
-            self.peers[event.peer].satisfied = True
-        elif event.kind == mmn.EVENT_MESSAGE:
-            fail(f"a message of type {event.type} from {event.peer}")
+                fail(f"a classic send of {event.sender} has delivery {event.delivery} and channel {event.channel}")
+            self.peers[event.sender].satisfied = True
+        elif isinstance(event, mmn.Message):
+            fail(f"a message of type {event.type} from {event.sender}")
 
     @staticmethod
-    def take_numbered(peer, event):
-        what = f"{bytes(event.data).decode()} from {event.peer}"
-        delivery, number = map(int, bytes(event.data).split())
-        if event.delivery != delivery:
-            fail(f"{what} has delivery {event.delivery}")
-        if event.channel != CHANNELS[delivery]:
-            fail(f"{what} came on channel {event.channel}")
+    def take_numbered(peer, message):
+        what = f"{message.data.decode()} from {message.sender}"
+        delivery, number = map(int, message.data.split())
+        if message.delivery != delivery:
+            fail(f"{what} has delivery {message.delivery}")
+        if message.channel != CHANNELS[delivery]:
+            fail(f"{what} came on channel {message.channel}")
         seen = peer.seen[delivery]
         if number in seen:
             fail(f"{what} came twice")

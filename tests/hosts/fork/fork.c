@@ -1,5 +1,5 @@
 /*
- * Promises to a host that forks while it has a room. Prints "ok NAME" per promise and exits with 0 only when all
+ * Promises to a host that forks while it has two rooms, the default one and another. Prints "ok NAME" per promise and exits with 0 only when all
  * were kept.
  *
  *   gcc -std=gnu11 -O1 -g -pthread -Iinclude tests/hosts/fork/fork.c -o fork -ldl
@@ -35,25 +35,10 @@ enum {
     CHILDREN = 4,       /* of a server that forks beforehand */
 };
 
-#define FUNCTIONS(X)                                                                                              \
-    X(AcceptJoin) X(BroadcastMessage) X(ConnectToPeer) X(DisconnectPeer) X(DisconnectPeerEx) X(KickPeerEx) X(UnbanPeer) X(EnableAutoLeaderElection)              \
-    X(EnableJoinRequests) X(EnableLogging) X(ForwardMessage) X(GetCurrentLeader) X(GetDefaultNetworkOptions)      \
-    X(GetElectionStrategy) X(GetLastErrorCode) X(GetLastErrorMessage) X(GetLeaderAliveThreshold)                  \
-    X(GetLeaderEpoch) X(GetLeaderTerm) X(GetLocalAddr) X(GetLocalPeerId) X(GetPeerCount) X(GetPeerList)           \
-    X(GenerateIdentityKey) X(GetIdentityFingerprint) X(GetMembers) X(GetPeerAddress) X(GetPeerFingerprint)        \
-    X(GetPeerIdByIndex) X(GetPeerIndex) X(GetPeerRTT) X(GetPeerStats) X(GetPeerStatus) X(GetRoomStats) X(GetSessionId) X(InitializeNetworkWithOptions)                \
-    X(IsAutoReconnectEnabled) X(IsCentralizedAutoForward) X(IsCentralizedMode) X(IsLeader) X(IsMdnsActive)        \
-    X(IsNetworkInitialized) X(KickPeer) X(PollEvents) X(RegisterConnectionResultCallback) X(RegisterEventHandler) \
-    X(RegisterLeaderChangedCallback) X(RegisterLeadershipCallback) X(RegisterLogCallback)                         \
-    X(RegisterPeerStatusCallback) X(RegisterReceiveCallback) X(RegisterReconnectCallback) X(RejectJoin)           \
-    X(SendFromLeader) X(SendToLeader) X(SendToPeer) X(SetAutoReconnect) X(SetCentralizedAutoForward)              \
-    X(SetCentralizedMode) X(SetCompressionThreshold) X(SetElectionPriority) X(SetJoinPayload) X(SetLeader)        \
-    X(SetLeaderAliveThreshold) X(SetLeaderEligible) X(SetLogLevel) X(SetMaxPeers) X(SetNetworkSimulation)         \
-    X(ShutdownNetwork) X(TransferLeadership) X(YieldLeadership)
-
 static struct {
-#define MEMBER(name) __typeof__(&name) name;
-    FUNCTIONS(MEMBER)
+#define MEMBER(result, name, parameters) result (*name) parameters;
+    MMN_FUNCTIONS(MEMBER)
+    MMN_CLASSIC_FUNCTIONS(MEMBER)
 #undef MEMBER
 } net;
 
@@ -92,10 +77,11 @@ static void load(void)
 {
     library = dlopen(library_path, RTLD_NOW | RTLD_LOCAL);
     if (!library) fail(__LINE__, "%s", dlerror());
-#define RESOLVE(name)                            \
+#define RESOLVE(result, name, parameters)        \
     *(void **)&net.name = dlsym(library, #name); \
     if (!net.name) fail(__LINE__, "the library has no function " #name);
-    FUNCTIONS(RESOLVE)
+    MMN_FUNCTIONS(RESOLVE)
+    MMN_CLASSIC_FUNCTIONS(RESOLVE)
 #undef RESOLVE
 }
 
@@ -112,21 +98,56 @@ static void nap_ms(long milliseconds)
         nap_ms(2);                                                                         \
     }
 
-static struct NetworkOptions quiet(void)
+static MmnOptions quiet(void)
 {
-    struct NetworkOptions options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    ANSWERS(0, net.GetDefaultNetworkOptions(&options));
-    options.discovery_mode = MMN_DISCOVERY_OFF;
+    MmnOptions options = {.struct_size = sizeof options};
+    ANSWERS(0, net.mmn_default_options(&options));
+    options.is_default = 1;
     options.bind_address = "127.0.0.1";
     return options;
 }
 
-static void open_room(const char *peer)
+/* The rooms that this process has opened, or its parent if it has none: the default one, and another. */
+static MmnRoom rooms[2];
+/* Messages that each has received. */
+static _Atomic long received[2];
+
+static int32_t open_default(const char *peer, const MmnOptions *options) { return net.mmn_open(peer, running_test, options, &rooms[0]); }
+
+static void count_message(void *user_data, const MmnEvent *event)
 {
-    struct NetworkOptions options = quiet();
-    ANSWERS(0, net.InitializeNetworkWithOptions(peer, running_test, &options));
+    (void)user_data;
+    if (event->kind == MMN_EVENT_MESSAGE) atomic_fetch_add(&received[1], 1);
+}
+
+static void open_rooms(const char *peer)
+{
+    MmnOptions options = quiet();
+    ANSWERS(0, open_default(peer, &options));
+    MUST(net.mmn_default_room() == rooms[0]);
+    options.is_default = 0;
+    options.on_event = count_message;
+    ANSWERS(0, net.mmn_open(peer, "another room", &options, &rooms[1]));
+}
+
+static void close_rooms(void)
+{
+    ANSWERS(0, net.mmn_leave(rooms[1]));
+    ANSWERS(0, net.ShutdownNetwork());
+    ANSWERS(0, net.mmn_close(rooms[1]));
+}
+
+/* In a forked child. The numbers of the parent's rooms name none, also when the child has rooms. */
+static void open_own_rooms(const char *peer)
+{
+    MmnRoom parents[2] = {rooms[0], rooms[1]};
+    open_rooms(peer);
+    for (int of = 0; of < 2; of++) {
+        MUST(rooms[of] != parents[0] && rooms[of] != parents[1] && net.mmn_is_open(rooms[of]));
+        ANSWERS(0, net.mmn_is_open(parents[of]));
+        ANSWERS(-1, net.mmn_close(parents[of]));
+        ANSWERS(0, net.mmn_set_leader(rooms[of], peer));
+    }
 }
 
 /* Waits for a process that must end with 0. */
@@ -164,7 +185,7 @@ static int descriptors(const char *kind)
 
 /* ------------------------------------------------------------------ answers in a child */
 
-static void ignore_event(void *user_data, const struct NetworkEvent *event)
+static void ignore_event(void *user_data, const MmnEvent *event)
 {
     (void)user_data;
     (void)event;
@@ -176,8 +197,9 @@ static void never_dropped(void *user_data)
     if (*(pid_t *)user_data != getpid()) fail(__LINE__, "drop_fn ran in the child");
 }
 
-static void ignore_log(void *user_data, int32_t level, const char *text)
+static void ignore_log(void *user_data, uint64_t room, int32_t level, const char *text)
 {
+    (void)room;
     (void)level;
     (void)text;
     if (*(pid_t *)user_data != getpid()) fail(__LINE__, "the parent's log callback ran in the child");
@@ -185,51 +207,101 @@ static void ignore_log(void *user_data, int32_t level, const char *text)
 
 static pid_t loader; /* the process that registered */
 
+/* The number of a room that is none of this process. */
+static void is_no_room(MmnRoom room)
+{
+    const uint8_t data[3] = {1, 2, 3};
+    MmnPeerStats stats = {.struct_size = sizeof stats};
+    MmnRoomStats room_stats = {.struct_size = sizeof room_stats};
+    MmnGossipWindows windows = {.struct_size = sizeof windows};
+    uint64_t request;
+    ANSWERS(0, net.mmn_is_open(room));
+    ANSWERS(-1, net.mmn_set_leader(room, "a"));
+    ANSWERS(-1, net.mmn_last_error_code());
+    ANSWERS(-1, net.mmn_accept_join(room, 1));
+    ANSWERS(-1, net.mmn_acquire_lock(room, "a", 1, &request));
+    ANSWERS(0, net.mmn_auto_forward(room));
+    ANSWERS(0, net.mmn_auto_reconnect(room));
+    ANSWERS(-1, net.mmn_broadcast(room, data, 3, TYPE, NULL));
+    ANSWERS(-1, net.mmn_broadcast_as_leader(room, data, 3, TYPE, NULL));
+    ANSWERS(0, net.mmn_centralized(room));
+    ANSWERS(-1, net.mmn_close(room));
+    ANSWERS(-1, net.mmn_cluster_version(room));
+    ANSWERS(-1, net.mmn_connect(room, "127.0.0.1:1"));
+    ANSWERS(-1, net.mmn_disconnect(room, "a", 0, NULL, 0));
+    ANSWERS(-1, net.mmn_fencing_token(room));
+    ANSWERS(-1, net.mmn_forward(room, "a", NULL, data, 3, TYPE, NULL));
+    ANSWERS(-1, net.mmn_gossip_windows(room, &windows));
+    ANSWERS(0, net.mmn_is_announced(room));
+    ANSWERS(0, net.mmn_is_leader(room));
+    ANSWERS(-1, net.mmn_kick(room, "a", MMN_KICK_BAN, 0, NULL, 0));
+    ANSWERS(-1, net.mmn_leader_epoch(room));
+    ANSWERS(-1, net.mmn_leader_term(room));
+    ANSWERS(-1, net.mmn_leave(room));
+    ANSWERS(-1, net.mmn_max_datagram_size(room, NULL));
+    ANSWERS(-1, net.mmn_member_state(room, "a"));
+    ANSWERS(-1, net.mmn_peer_count(room));
+    ANSWERS(0, net.mmn_peer_index(room, "a"));
+    ANSWERS(-1, net.mmn_peer_rtt_ms(room, "a"));
+    ANSWERS(-1, net.mmn_peer_stats(room, "a", &stats));
+    ANSWERS(-1, net.mmn_peer_status(room, "a"));
+    ANSWERS(-1, net.mmn_poll(room, 1));
+    ANSWERS(-1, net.mmn_proclaim(room, "a"));
+    ANSWERS(-1, net.mmn_reject_join(room, 1, 0, NULL, 0));
+    ANSWERS(-1, net.mmn_release_lock(room, "a"));
+    ANSWERS(-1, net.mmn_room_stats(room, &room_stats));
+    ANSWERS(-1, net.mmn_send(room, "a", data, 3, TYPE, NULL));
+    ANSWERS(-1, net.mmn_send_to_leader(room, data, 3, TYPE, NULL));
+    ANSWERS(-1, net.mmn_set_auto_election(room, 1));
+    ANSWERS(-1, net.mmn_set_auto_forward(room, 1));
+    ANSWERS(-1, net.mmn_set_auto_reconnect(room, 1));
+    ANSWERS(-1, net.mmn_set_centralized(room, 1));
+    ANSWERS(-1, net.mmn_set_compression_threshold(room, 1));
+    ANSWERS(-1, net.mmn_set_eligible(room, 1));
+    ANSWERS(-1, net.mmn_set_event_handler(room, ignore_event, NULL, NULL));
+    ANSWERS(-1, net.mmn_set_join_payload(room, NULL, 0));
+    ANSWERS(-1, net.mmn_set_join_requests(room, 1));
+    ANSWERS(-1, net.mmn_set_max_peers(room, 1));
+    ANSWERS(-1, net.mmn_set_priority(room, 1));
+    ANSWERS(-1, net.mmn_simulate_network(room, 1, 0, 0));
+    ANSWERS(-1, net.mmn_strategy(room));
+    ANSWERS(-1, net.mmn_take_messages(room));
+    ANSWERS(-1, net.mmn_transfer_leadership(room, "a"));
+    ANSWERS(-1, net.mmn_try_lock(room, "a", &request));
+    ANSWERS(-1, net.mmn_unban(room, "a"));
+    ANSWERS(-1, net.mmn_yield_leadership(room));
+    MUST(!net.mmn_local_address(room) && !net.mmn_local_addresses(room) && !net.mmn_local_id(room) && !net.mmn_session_id(room));
+    MUST(!net.mmn_peers(room) && !net.mmn_members(room) && !net.mmn_leader(room) && !net.mmn_local_fingerprint(room));
+    MUST(!net.mmn_peer_address(room, "a") && !net.mmn_peer_fingerprint(room, "a") && !net.mmn_peer_id(room, 1));
+}
+
 static void answers_as_before_initialization(void)
 {
     const uint8_t data[3] = {1, 2, 3};
-    struct PeerStats stats;
-    struct RoomStats room_stats;
-    memset(&stats, 0, sizeof stats);
-    stats.struct_size = sizeof stats;
-    memset(&room_stats, 0, sizeof room_stats);
-    room_stats.struct_size = sizeof room_stats;
+    is_no_room(rooms[0]);
+    is_no_room(rooms[1]);
+    is_no_room(0);
+    ANSWERS(0, net.mmn_default_room());
     ANSWERS(0, net.IsNetworkInitialized());
-    ANSWERS(-1, net.SetLeader("a"));
-    ANSWERS(-1, net.GetLastErrorCode());
-    ANSWERS(-1, net.AcceptJoin(1));
     ANSWERS(-1, net.BroadcastMessage(data, 3, TYPE, 0));
+    ANSWERS(-1, net.GetLastErrorCode());
     ANSWERS(-1, net.ConnectToPeer("127.0.0.1:1"));
     ANSWERS(-1, net.DisconnectPeer("a"));
-    ANSWERS(-1, net.DisconnectPeerEx("a", 0, NULL, 0));
     ANSWERS(-1, net.EnableAutoLeaderElection(1));
-    ANSWERS(-1, net.EnableJoinRequests(1));
     ANSWERS(-1, net.ForwardMessage("a", NULL, data, 3, TYPE, 0));
-    ANSWERS(-1, net.GetElectionStrategy());
-    ANSWERS(-1, net.GetLeaderEpoch());
-    ANSWERS(-1, net.GetLeaderTerm());
     ANSWERS(-1, net.GetPeerCount());
-    ANSWERS(0, net.GetPeerIndex("a"));
     ANSWERS(-1, net.GetPeerRTT("a"));
-    ANSWERS(-1, net.GetPeerStats("a", &stats));
     ANSWERS(-1, net.GetPeerStatus("a"));
-    ANSWERS(-1, net.GetRoomStats(&room_stats));
     ANSWERS(0, net.IsAutoReconnectEnabled());
     ANSWERS(0, net.IsCentralizedAutoForward());
     ANSWERS(0, net.IsCentralizedMode());
     ANSWERS(0, net.IsLeader());
     ANSWERS(0, net.IsMdnsActive());
-    ANSWERS(-1, net.KickPeer("a", 0, NULL, 0));
-    ANSWERS(-1, net.KickPeerEx("a", MMN_KICK_BAN, 0, NULL, 0));
-    ANSWERS(-1, net.UnbanPeer("a"));
-    ANSWERS(-1, net.PollEvents(1));
     ANSWERS(-1, net.RegisterConnectionResultCallback(NULL));
     ANSWERS(-1, net.RegisterLeaderChangedCallback(NULL));
-    ANSWERS(-1, net.RegisterLeadershipCallback(NULL));
     ANSWERS(-1, net.RegisterPeerStatusCallback(NULL));
     ANSWERS(-1, net.RegisterReceiveCallback(NULL));
     ANSWERS(-1, net.RegisterReconnectCallback(NULL));
-    ANSWERS(-1, net.RejectJoin(1, 0, NULL, 0));
     ANSWERS(-1, net.SendFromLeader(data, 3, TYPE, 0));
     ANSWERS(-1, net.SendToLeader(data, 3, TYPE, 0));
     ANSWERS(-1, net.SendToPeer("a", data, 3, TYPE, 0));
@@ -237,23 +309,13 @@ static void answers_as_before_initialization(void)
     ANSWERS(-1, net.SetCentralizedAutoForward(1));
     ANSWERS(-1, net.SetCentralizedMode(1));
     ANSWERS(-1, net.SetCompressionThreshold(1));
-    ANSWERS(-1, net.SetElectionPriority(1));
-    ANSWERS(-1, net.SetJoinPayload(NULL, 0));
-    ANSWERS(-1, net.SetLeaderEligible(1));
-    ANSWERS(-1, net.SetMaxPeers(1));
-    ANSWERS(-1, net.SetNetworkSimulation(1, 0, 0));
-    ANSWERS(-1, net.TransferLeadership("a"));
-    ANSWERS(-1, net.YieldLeadership());
+    ANSWERS(-1, net.SetLeader("a"));
     MUST(!net.GetLocalAddr() && !net.GetLocalPeerId() && !net.GetSessionId() && !net.GetPeerList() && !net.GetCurrentLeader());
-    MUST(!net.GetMembers() && !net.GetPeerAddress("a") && !net.GetPeerFingerprint("a") && !net.GetPeerIdByIndex(1)
-         && !net.GetIdentityFingerprint());
     uint8_t key[MMN_IDENTITY_KEY_BYTES];
-    ANSWERS(MMN_IDENTITY_KEY_BYTES, net.GenerateIdentityKey(key, sizeof key));
+    ANSWERS(MMN_IDENTITY_KEY_BYTES, net.mmn_generate_identity_key(key, sizeof key));
     ANSWERS(-1, net.ShutdownNetwork());
-    ANSWERS(0, net.RegisterEventHandler(ignore_event, NULL, NULL));
-    ANSWERS(0, net.RegisterEventHandler(NULL, NULL, NULL));
-    ANSWERS(0, net.RegisterLogCallback(MMN_LOG_TRACE, NULL, NULL, NULL));
-    ANSWERS(0, net.SetLogLevel(MMN_LOG_ERROR));
+    ANSWERS(0, net.mmn_set_log(MMN_LOG_TRACE, NULL, NULL, NULL));
+    ANSWERS(0, net.mmn_set_log_stderr(MMN_LOG_ERROR));
     ANSWERS(0, net.EnableLogging(0));
     ANSWERS(0, net.SetLeaderAliveThreshold(10000));
     ANSWERS(10000, net.GetLeaderAliveThreshold());
@@ -265,22 +327,22 @@ static void shut_down_at_exit(void)
     if (net.ShutdownNetwork && net.ShutdownNetwork() != (loader == getpid() ? MMN_OK : MMN_NOT_INITIALIZED)) _exit(9);
 }
 
-/* ------------------------------------------------------------------ a room with traffic */
+/* ------------------------------------------------------------------ rooms with traffic */
 
 static _Atomic int stop_calling;
-static _Atomic long received;
 
 static void on_message(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags)
 {
     (void)peer, (void)data, (void)length, (void)type, (void)flags;
-    atomic_fetch_add(&received, 1);
+    atomic_fetch_add(&received[0], 1);
 }
 
-/* A member in a process of its own, which is not forked while it has a room; it talks until its end of the pipe is closed. */
+/* A member of both rooms in a process of its own, which is not forked while it has them; it talks until its end of the pipe is
+ * closed. */
 struct partner {
     pid_t process;
     int leash;
-    char address[64];
+    char addresses[2][64];
 };
 
 static struct partner start_partner(void)
@@ -291,9 +353,10 @@ static struct partner start_partner(void)
     if (partner.process == 0) {
         close(leash[1]);
         load();
-        open_room("partner");
+        open_rooms("partner");
         ANSWERS(0, net.RegisterReceiveCallback(on_message));
-        dprintf(address[1], "%s\n", net.GetLocalAddr());
+        for (int of = 0; of < 2; of++) dprintf(address[1], "%s\n", net.mmn_local_address(rooms[of]));
+        close(address[1]);
         struct timeval moment = {0, 1000};
         for (;;) {
             fd_set readable;
@@ -301,50 +364,55 @@ static struct partner start_partner(void)
             FD_SET(leash[0], &readable);
             moment.tv_usec = 1000;
             if (select(leash[0] + 1, &readable, NULL, NULL, &moment) == 1) _exit(0);
-            net.BroadcastMessage((const uint8_t *)"talk", 4, TYPE, 0);
+            for (int of = 0; of < 2; of++) net.mmn_broadcast(rooms[of], (const uint8_t *)"talk", 4, TYPE, NULL);
         }
     }
     close(leash[0]);
     close(address[1]);
-    ssize_t length = read(address[0], partner.address, sizeof partner.address - 1);
-    MUST(length > 1);
-    partner.address[length - 1] = 0;
-    close(address[0]);
+    FILE *lines = fdopen(address[0], "r");
+    MUST(lines && fscanf(lines, "%63s %63s", partner.addresses[0], partner.addresses[1]) == 2);
+    fclose(lines);
     return partner;
 }
 
-/* The room of this process, with the partner in it and incoming messages. */
+/* The rooms of this process, with the partner in them and incoming messages. */
 static void meet(const struct partner *partner)
 {
     loader = getpid();
     load();
-    open_room("main");
+    open_rooms("main");
     ANSWERS(0, net.RegisterReceiveCallback(on_message));
-    ANSWERS(0, net.ConnectToPeer(partner->address));
-    UNTIL(net.GetPeerCount() == 1 && atomic_load(&received) > 20);
+    for (int of = 0; of < 2; of++) {
+        ANSWERS(0, net.mmn_connect(rooms[of], partner->addresses[of]));
+        UNTIL(net.mmn_peer_count(rooms[of]) == 1 && atomic_load(&received[of]) > 20);
+    }
 }
 
 static void goes_on(void)
 {
-    long before = atomic_load(&received);
-    ANSWERS(1, net.GetPeerCount());
-    UNTIL(atomic_load(&received) > before + 20);
+    for (int of = 0; of < 2; of++) {
+        long before = atomic_load(&received[of]);
+        ANSWERS(1, net.mmn_peer_count(rooms[of]));
+        UNTIL(atomic_load(&received[of]) > before + 20);
+    }
 }
 
 static void *call_everything(void *which)
 {
     uint8_t data[512] = {0};
     for (unsigned turn = (unsigned)(uintptr_t)which; !atomic_load(&stop_calling); turn++) {
-        switch (turn % 9) {
+        switch (turn % 11) {
         case 0: net.BroadcastMessage(data, sizeof data, TYPE, 0); break;
         case 1: net.SetLeader(turn % 2 ? "main" : "partner"); break;
         case 2: net.RegisterReceiveCallback(on_message); break;
-        case 3: net.RegisterEventHandler(turn % 2 ? ignore_event : NULL, &loader, never_dropped); break;
-        case 4: net.RegisterLogCallback(MMN_LOG_TRACE, turn % 2 ? ignore_log : NULL, &loader, never_dropped); break;
+        case 3: net.mmn_set_event_handler(rooms[0], turn % 2 ? ignore_event : NULL, &loader, never_dropped); break;
+        case 4: net.mmn_set_log(MMN_LOG_TRACE, turn % 2 ? ignore_log : NULL, &loader, never_dropped); break;
         case 5: net.SetLeaderAliveThreshold(10000); break;
         case 6: net.SendToPeer("partner", data, 100, TYPE, 0); break;
         case 7: net.GetPeerList(); break;
-        case 8: net.SetLogLevel(turn % 3 ? MMN_LOG_ERROR : MMN_LOG_WARN); break;
+        case 8: net.mmn_set_log_stderr(turn % 3 ? MMN_LOG_ERROR : MMN_LOG_WARN); break;
+        case 9: net.mmn_broadcast(rooms[1], data, sizeof data, TYPE, NULL); break;
+        case 10: net.mmn_members(rooms[1]); break;
         }
     }
     return NULL;
@@ -358,8 +426,8 @@ static void test_child(void)
     struct partner partner = start_partner();
     atexit(shut_down_at_exit);
     meet(&partner);
-    net.RegisterEventHandler(ignore_event, &loader, never_dropped);
-    net.RegisterLogCallback(MMN_LOG_TRACE, ignore_log, &loader, never_dropped);
+    net.mmn_set_event_handler(rooms[0], ignore_event, &loader, never_dropped);
+    net.mmn_set_log(MMN_LOG_TRACE, ignore_log, &loader, never_dropped);
     for (int round = 0; round < 5; round++) {
         pid_t child = fork_child();
         if (child == 0) {
@@ -381,9 +449,8 @@ static void *fork_often(void *unused)
         if (child == 0) {
             answers_as_before_initialization();
             if (round % 20 == 0) {
-                open_room("child");
-                ANSWERS(0, net.SetLeader("child"));
-                ANSWERS(0, net.ShutdownNetwork());
+                open_own_rooms("child");
+                close_rooms();
             }
             _exit(0);
         }
@@ -397,8 +464,7 @@ static void test_hammer(void)
 {
     struct partner partner = start_partner();
     meet(&partner);
-    net.SetLogLevel(MMN_LOG_ERROR);
-    net.EnableLogging(1);
+    net.mmn_set_log_stderr(MMN_LOG_ERROR);
     pthread_t callers[3], forker;
     for (uintptr_t which = 0; which < 3; which++)
         MUST(pthread_create(&callers[which], NULL, call_everything, (void *)(which * 3)) == 0);
@@ -407,11 +473,11 @@ static void test_hammer(void)
     atomic_store(&stop_calling, 1);
     for (int which = 0; which < 3; which++) pthread_join(callers[which], NULL);
     goes_on();
-    ANSWERS(0, net.ShutdownNetwork());
+    close_rooms();
     _exit(0);
 }
 
-/* A child opens a room of its own and joins its parent's; so does its child. It inherits the settings of the process. */
+/* A child opens rooms of its own and joins its parent's; so does its child. It inherits the settings of the process. */
 static void test_own(void)
 {
     struct partner partner = start_partner();
@@ -420,26 +486,26 @@ static void test_own(void)
     pid_t child = fork_child();
     if (child == 0) {
         ANSWERS(4321, net.GetLeaderAliveThreshold());
-        open_room("child");
-        ANSWERS(0, net.ConnectToPeer(partner.address));
-        UNTIL(net.GetPeerCount() == 2);
+        open_own_rooms("child");
+        for (int of = 0; of < 2; of++) ANSWERS(0, net.mmn_connect(rooms[of], partner.addresses[of]));
+        for (int of = 0; of < 2; of++) UNTIL(net.mmn_peer_count(rooms[of]) == 2);
         pid_t grandchild = fork_child();
         if (grandchild == 0) {
             answers_as_before_initialization();
-            open_room("grandchild");
-            ANSWERS(0, net.ConnectToPeer(partner.address));
-            UNTIL(net.GetPeerCount() == 3);
-            ANSWERS(0, net.ShutdownNetwork());
+            open_own_rooms("grandchild");
+            for (int of = 0; of < 2; of++) ANSWERS(0, net.mmn_connect(rooms[of], partner.addresses[of]));
+            for (int of = 0; of < 2; of++) UNTIL(net.mmn_peer_count(rooms[of]) == 3);
+            close_rooms();
             exit(0);
         }
         ENDS_WELL(grandchild);
-        ANSWERS(0, net.BroadcastMessage((const uint8_t *)"x", 1, TYPE, 0));
-        ANSWERS(0, net.ShutdownNetwork());
+        for (int of = 0; of < 2; of++) ANSWERS(0, net.mmn_broadcast(rooms[of], (const uint8_t *)"x", 1, TYPE, NULL));
+        close_rooms();
         exit(0);
     }
     ENDS_WELL(child);
     goes_on();
-    ANSWERS(0, net.ShutdownNetwork());
+    close_rooms();
     _exit(0);
 }
 
@@ -447,11 +513,11 @@ static void test_own(void)
 static void test_port(void)
 {
     load();
-    struct NetworkOptions options = quiet();
+    MmnOptions options = quiet();
     char trace[] = "/tmp/mmn-fork-trace-XXXXXX";
     MUST(close(mkstemp(trace)) == 0);
     options.trace_path = trace;
-    ANSWERS(0, net.InitializeNetworkWithOptions("main", running_test, &options));
+    ANSWERS(0, open_default("main", &options));
     const char *port_text = strrchr(net.GetLocalAddr(), ':');
     MUST(port_text);
     int port = atoi(port_text + 1);
@@ -498,11 +564,11 @@ static char state_directory[] = "/tmp/mmn-fork-state-XXXXXX";
 
 static int open_with_state(void)
 {
-    struct NetworkOptions options = quiet();
+    MmnOptions options = quiet();
     options.quorum_policy = MMN_QUORUM_STATIC;
     options.quorum_roster = "main\nb\nc";
     options.state_directory = state_directory;
-    return net.InitializeNetworkWithOptions("main", running_test, &options);
+    return open_default("main", &options);
 }
 
 static void remove_state(void)
@@ -578,7 +644,8 @@ static void test_killed(void)
 static void test_prefork(void)
 {
     load();
-    open_room("main");
+    MmnOptions options = quiet();
+    ANSWERS(0, open_default("main", &options));
     char address[64];
     snprintf(address, sizeof address, "%s", net.GetLocalAddr());
     int done[2];
@@ -592,7 +659,7 @@ static void test_prefork(void)
             close(done[1]);
             char name[16];
             snprintf(name, sizeof name, "child-%d", number);
-            open_room(name);
+            ANSWERS(0, open_default(name, &options));
             ANSWERS(0, net.ConnectToPeer(address));
             UNTIL(net.GetPeerCount() == CHILDREN);
             UNTIL(net.GetCurrentLeader() && strlen(net.GetCurrentLeader()) > 0);
@@ -615,7 +682,7 @@ static void test_prefork(void)
 
 static pid_t forked_inside = -1;
 
-static void fork_inside(void *user_data, const struct NetworkEvent *event)
+static void fork_inside(void *user_data, const MmnEvent *event)
 {
     (void)user_data;
     if (event->kind != MMN_EVENT_MESSAGE || forked_inside != -1) return;
@@ -623,23 +690,23 @@ static void fork_inside(void *user_data, const struct NetworkEvent *event)
     if (forked_inside == 0 && event->length == 1) {
         /* In the child no callback runs, although this one has not returned. */
         answers_as_before_initialization();
-        open_room("child");
-        ANSWERS(0, net.ShutdownNetwork());
+        open_own_rooms("child");
+        close_rooms();
     }
 }
 
-/* Forked inside a handler that PollEvents runs: the child returns from it. */
+/* Forked inside a handler that mmn_poll runs: the child returns from it. */
 static void test_poll(void)
 {
     load();
     loader = getpid();
-    ANSWERS(0, net.RegisterEventHandler(fork_inside, &loader, never_dropped));
-    struct NetworkOptions options = quiet();
+    MmnOptions options = quiet();
     options.dispatch_mode = MMN_DISPATCH_POLL;
-    ANSWERS(0, net.InitializeNetworkWithOptions("main", running_test, &options));
+    options.on_event = fork_inside, options.user_data = &loader, options.drop_fn = never_dropped;
+    ANSWERS(0, open_default("main", &options));
     ANSWERS(0, net.SendToPeer("main", (const uint8_t *)"x", 1, TYPE, 0));
     while (forked_inside == -1) {
-        int32_t polled = net.PollEvents(100);
+        int32_t polled = net.mmn_poll(rooms[0], 100);
         if (forked_inside == 0) {
             ANSWERS(MMN_NOT_INITIALIZED, polled);
             answers_as_before_initialization();
@@ -649,7 +716,7 @@ static void test_poll(void)
     }
     ENDS_WELL(forked_inside);
     ANSWERS(0, net.SendToPeer("main", (const uint8_t *)"x", 1, TYPE, 0));
-    MUST(net.PollEvents(100) > 0);
+    MUST(net.mmn_poll(rooms[0], 100) > 0);
     ANSWERS(0, net.ShutdownNetwork());
     _exit(0);
 }
@@ -659,19 +726,19 @@ static void test_thread(void)
 {
     load();
     loader = getpid();
-    ANSWERS(0, net.RegisterEventHandler(fork_inside, &loader, never_dropped));
-    open_room("main");
+    open_rooms("main");
+    ANSWERS(0, net.mmn_set_event_handler(rooms[0], fork_inside, &loader, never_dropped));
     ANSWERS(0, net.SendToPeer("main", (const uint8_t *)"x", 1, TYPE, 0));
     UNTIL(*(volatile pid_t *)&forked_inside > 0);
     ENDS_WELL(forked_inside);
     ANSWERS(0, net.SendToPeer("main", (const uint8_t *)"x", 1, TYPE, 0));
-    ANSWERS(0, net.ShutdownNetwork());
+    close_rooms();
     _exit(0);
 }
 
-static void fork_in_log(void *user_data, int32_t level, const char *text)
+static void fork_in_log(void *user_data, uint64_t room, int32_t level, const char *text)
 {
-    (void)user_data, (void)level, (void)text;
+    (void)user_data, (void)room, (void)level, (void)text;
     if (getpid() == loader && forked_inside == -1) forked_inside = fork_child();
 }
 
@@ -687,9 +754,8 @@ static void test_log(void)
     ANSWERS(0, net.EnableLogging(1));
     pid_t child = fork_child();
     if (child == 0) {
-        open_room("child");
-        ANSWERS(0, net.SetLeader("child"));
-        ANSWERS(0, net.ShutdownNetwork());
+        open_own_rooms("child");
+        close_rooms();
         _exit(0);
     }
     ENDS_WELL(child);
@@ -698,21 +764,21 @@ static void test_log(void)
     char text[4096];
     MUST(read(lines[0], text, sizeof text) > 0);
     ANSWERS(0, net.EnableLogging(0));
-    ANSWERS(0, net.RegisterLogCallback(MMN_LOG_DEBUG, fork_in_log, NULL, NULL));
-    open_room("main");
+    ANSWERS(0, net.mmn_set_log(MMN_LOG_DEBUG, fork_in_log, NULL, NULL));
+    open_rooms("main");
     ANSWERS(0, net.SetLeader("main"));
     UNTIL(*(volatile pid_t *)&forked_inside > 0);
     ENDS_WELL(forked_inside);
-    ANSWERS(0, net.ShutdownNetwork());
-    ANSWERS(0, net.RegisterLogCallback(MMN_LOG_OFF, NULL, NULL, NULL));
+    close_rooms();
+    ANSWERS(0, net.mmn_set_log(MMN_LOG_OFF, NULL, NULL, NULL));
     _exit(0);
 }
 
-static void *one_room(void *unused)
+static void *two_rooms(void *unused)
 {
     (void)unused;
-    open_room("main");
-    ANSWERS(0, net.ShutdownNetwork());
+    open_rooms("main");
+    close_rooms();
     return NULL;
 }
 
@@ -733,7 +799,7 @@ static void test_unload(void)
         /* A thread that has made a call keeps the library mapped until it ends. */
         pthread_t thread;
         load();
-        MUST(pthread_create(&thread, NULL, one_room, NULL) == 0);
+        MUST(pthread_create(&thread, NULL, two_rooms, NULL) == 0);
         pthread_join(thread, NULL);
         memset(&net, 0, sizeof net);
         MUST(dlclose(library) == 0);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A Python host that forks while it has a room: multiprocessing, os.fork, and a server that forks its workers.
+"""A Python host that forks while it has two rooms: multiprocessing, os.fork, and a server that forks its workers.
 
     MMN_LIBRARY=target/release/libmeta_mystia_network.so python3 tests/hosts/fork/fork.py
 
@@ -19,6 +19,7 @@ import meta_mystia_network as mmn  # noqa: E402
 
 SECONDS = 30  # timeout of every step
 WORKERS = 4
+SESSIONS = ("fork-python", "fork-python, another room")
 
 
 def must(condition, text):
@@ -45,38 +46,51 @@ def refused(call):
     return 0
 
 
-def worker(room, name, address, all_seen):
-    """A child with its parent's room object. It opens its own room."""
-    must(not room.is_open, "open in a child")
-    must(refused(lambda: room.broadcast(b"x")) == mmn.NOT_INITIALIZED, "broadcast")
-    must(refused(lambda: room.set_leader("main")) == mmn.NOT_INITIALIZED, "set_leader")
-    must(refused(lambda: room.on_message(print)) == mmn.NOT_INITIALIZED, "on_message")
-    must(refused(room.leave) == mmn.NOT_INITIALIZED, "leave")
-    with mmn.Room(name, "fork-python", options=options()) as own:
-        # The parent's object changes nothing about the child's room, closed or collected.
-        room.close()
-        del room
-        gc.collect()
+def open_rooms(name):
+    return [mmn.Room(name, session, options=options()) for session in SESSIONS]
+
+
+def worker(rooms, name, addresses, all_seen):
+    """A child with its parent's room objects. It opens its own rooms."""
+    for room in rooms:
+        must(not room.is_open, "open in a child")
+        must(refused(lambda: room.broadcast(b"x")) == mmn.NOT_INITIALIZED, "broadcast")
+        must(refused(lambda: room.set_leader("main")) == mmn.NOT_INITIALIZED, "set_leader")
+        must(refused(lambda: room.on_message(print)) == mmn.NOT_INITIALIZED, "on_message")
+        must(refused(room.leave) == mmn.NOT_INITIALIZED, "leave")
+    own_rooms = open_rooms(name)
+    # The parent's objects change nothing about the child's rooms, closed or collected.
+    rooms[0].close()
+    del room
+    rooms.clear()
+    gc.collect()
+    for own, address in zip(own_rooms, addresses):
         own.connect(address)
-        until(lambda: len(own.peers) == WORKERS, f"{name} sees all")
-        all_seen.wait(SECONDS)
+    for own in own_rooms:
+        until(lambda: len(own.peers) == WORKERS, f"{name} sees all of {own.session_id}")
+    all_seen.wait(SECONDS)
+    for own in own_rooms:
+        own.close()
 
 
-def run_workers(room):
+def run_workers(rooms):
     context = multiprocessing.get_context("fork")
     all_seen = context.Barrier(WORKERS + 1)
+    addresses = [room.local_address for room in rooms]
     children = [
-        context.Process(target=worker, args=(room, f"worker-{number}", room.local_address, all_seen))
+        context.Process(target=worker, args=(rooms, f"worker-{number}", addresses, all_seen))
         for number in range(WORKERS)
     ]
     for child in children:
         child.start()
-    until(lambda: len(room.peers) == WORKERS, "main sees all")
+    for room in rooms:
+        until(lambda: len(room.peers) == WORKERS, f"main sees all of {room.session_id}")
     all_seen.wait(SECONDS)
     for child in children:
         child.join(SECONDS)
         must(child.exitcode == 0, f"a worker ended with {child.exitcode}")
-    until(lambda: not room.peers, "main is alone")
+    for room in rooms:
+        until(lambda: not room.peers, f"main is alone in {room.session_id}")
 
 
 def ends_well(child):
@@ -85,7 +99,7 @@ def ends_well(child):
 
 
 def exit_normally(room):
-    """os.fork, and a child that ends normally: its exit handlers run, among them the room's."""
+    """os.fork, and a child that ends normally: its exit handlers run, among them the rooms'."""
     child = os.fork()
     if child == 0:
         signal.alarm(SECONDS)
@@ -122,15 +136,18 @@ def fork_in_a_handler(room):
 def main():
     # Not a thread, which would be missing in a child.
     signal.alarm(4 * SECONDS)
-    room = mmn.Room("main", "fork-python", options=options())
+    rooms = open_rooms("main")
+    room, another = rooms
     logged = []
     mmn.set_log(lambda level, text: logged.append(text), mmn.LOG_DEBUG)
-    run_workers(room)
+    run_workers(rooms)
     exit_normally(room)
     fork_in_a_handler(room)
     must(room.peer_id == "main" and refused(lambda: room.broadcast(b"x")) == 0, "the parent's room")
     room.close()
     must(refused(lambda: room.broadcast(b"x")) == mmn.NOT_INITIALIZED, "closed")
+    must(another.is_open and refused(lambda: another.broadcast(b"x")) == 0, "the parent's other room")
+    another.close()
     mmn.set_log(None)
     print("ok")
 

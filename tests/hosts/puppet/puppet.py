@@ -2,9 +2,9 @@
 
 A command is one line, {"id": 1, "call": "SendToPeer", "args": ["bob", "hello", 256, 0]} or {"id": 2, "do": "inflow", ...} (the
 methods `do_*` of Puppet), with "thread": NAME to run on a thread of that name, and "at" to start at that moment of
-CLOCK_MONOTONIC. Each is answered by one line with its id, its result and, after a failed call, the thread's last error. Every
-callback becomes a line too: {"event": "PeerStatus", "args": [...], "at": CLOCK_MONOTONIC in seconds, "thread": ...}. Commands
-inside a callback are set before it (`do_react`).
+CLOCK_MONOTONIC. A function whose first argument is a room gets the default room. Each command is answered by one line with its
+id, its result and, after a failed call, the thread's last error. Every callback becomes a line too: {"event": "PeerStatus",
+"args": [...], "at": CLOCK_MONOTONIC in seconds, "thread": ...}. Commands inside a callback are set before it (`do_react`).
 
 Messages of a type from STREAM_TYPES on are numbered streams: sent, counted and digested in here, so that no test measures JSON.
 The end of standard input ends the process without a leave. MMN_LIBRARY names the library.
@@ -180,6 +180,8 @@ class Puppet:
         for argument in arguments:
             native.append(argument.encode() if isinstance(argument, str) else argument)
         _, kinds = FUNCTIONS[name]
+        if kinds and kinds[0] is ctypes.c_uint64:  # a room
+            native.insert(0, self.native.mmn_default_room())
         for place, kind in reversed(list(enumerate(kinds))):
             if kind is BYTES:
                 native.insert(place + 1, len(native[place] or b""))
@@ -246,10 +248,10 @@ class Puppet:
 
     def do_open(self, peer, session, config=None, options=None):
         """Enters the room and registers every callback. With `options`, also the event handler. It reports each change of the
-        leader as the event Leader: leader, previous leader, term, epoch, reason; each result of a dial as Result: code, data;
-        each state of a member as MemberState: member, state, version; each return as Returned: member, number of this host's
-        messages that it will not get, number of its messages; and the end of the room as Ended: reason. In `options`, `seeded`
-        are the fields of SeededOptions and its profile.
+        leader as the event Leader: leader, previous leader, term, epoch, reason; each gain or loss of its own leadership as
+        Leadership: 1 or 0; each result of a dial as Result: code, data; each state of a member as MemberState: member, state,
+        version; each return as Returned: member, number of this host's messages that it will not get, number of its messages;
+        and the end of the room as Ended: reason. In `options`, `seeded` are the fields of MmnSeededOptions and its profile.
         """
         if options is not None:
             outcome = self.open_with(peer, session, config, options)
@@ -275,11 +277,11 @@ class Puppet:
         settings = self.defaults(mmn._MmnOptions, "mmn_default_options")
         # The functions without a room act on it.
         settings.is_default = 1
-        self.on_event = settings.on_event = mmn.EventCallback(self.event_handler)
+        self.on_event = settings.on_event = mmn.MmnEventCallback(self.event_handler)
         fields = {RENAMED.get(name, name): value for name, value in (config or {}).items()}
         fields.update(options)
         if (seeded := fields.pop("seeded", None)) is not None:
-            self.seeded = self.defaults(mmn._SeededOptions, "mmn_default_seeded_options", seeded["profile"])
+            self.seeded = self.defaults(mmn._MmnSeededOptions, "mmn_default_seeded_options", seeded["profile"])
             fill(self.seeded, {name: value for name, value in seeded.items() if name != "profile"})
             settings.seeded = ctypes.pointer(self.seeded)
         fill(settings, fields)
@@ -296,6 +298,8 @@ class Puppet:
         if event.kind == mmn.EVENT_LEADER_CHANGED:
             who = event.peer.decode(), event.other.decode()
             self.event("Leader", *who, event.term, event.epoch, event.reason)
+        elif event.kind in (mmn.EVENT_LEADERSHIP_GAINED, mmn.EVENT_LEADERSHIP_LOST):
+            self.event("Leadership", int(event.kind == mmn.EVENT_LEADERSHIP_GAINED))
         elif event.kind == mmn.EVENT_MEMBER_STATE:
             self.event("MemberState", event.peer.decode(), event.reason, event.term)
         elif event.kind == mmn.EVENT_RETURNED:

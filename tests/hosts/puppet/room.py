@@ -51,7 +51,7 @@ class Room:
             puppet.kill()
 
     def puppet(self, peer, *, session=None, config=None, options=None, host=None, environment=None, before=None):
-        """Another process, in the room. `host` is a host of a Lab. `options` are fields of NetworkOptions. `before` are calls
+        """Another process, in the room. `host` is a host of a Lab. `options` are fields of MmnOptions. `before` are calls
         before the room opens, by name, with one argument each.
         """
         puppet = Puppet(self, peer, host, environment)

@@ -1,5 +1,6 @@
-// The parts of Unity that the READMEs' scripts use, and a player that runs one script: Start, Update at 60 frames a second until
-// Enter, and the messages of the end that the first argument names: `quit` (the application ends) or `destroy` (the scene ends).
+// The parts of Unity that the READMEs' scripts use, and a player that runs one script: OnEnable, Update at 60 frames a second until
+// Enter, and the messages of the end that the first argument names: `quit` (the application ends), `destroy` (the scene ends) or
+// `reload` (the editor reloads scripts).
 // The second argument, if any, is the Inspector's value for the script's field `dial`.
 using System;
 using System.Collections.Generic;
@@ -47,18 +48,23 @@ namespace UnityEngine
             input.IsBackground = true;
             input.Start();
 
+            Call(script, "OnEnable");
             Call(script, "Start");
             for (Stopwatch frame = Stopwatch.StartNew(); !Volatile.Read(ref entered); frame.Restart())
             {
                 Call(script, "Update");
                 Thread.Sleep(Math.Max(0, 16 - (int)frame.ElapsedMilliseconds));
             }
-            // Like Unity, which destroys all objects when it quits.
             if (arguments[0] == "quit")
             {
                 Call(script, "OnApplicationQuit");
             }
-            Call(script, "OnDestroy");
+            Call(script, "OnDisable");
+            // Unity destroys all objects when it quits, and none before a reload.
+            if (arguments[0] != "reload")
+            {
+                Call(script, "OnDestroy");
+            }
             return OpenRooms() == 0 ? 0 : 1;
         }
 

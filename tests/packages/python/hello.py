@@ -22,10 +22,13 @@ async def main(me: str, *dial: str) -> None:
 
 async def greet(room: aio.Room) -> None:
     async for event in room.events():
-        if event.kind == mmn.EVENT_JOINED:
-            room.send(event.peer, b"hello from asyncio")
-        elif event.kind == mmn.EVENT_MESSAGE:
-            print(f"{event.peer}: {event.data.decode()}", flush=True)
+        match event:
+            case mmn.PeerJoined(peer):
+                room.send(peer, b"hello from asyncio")
+            case mmn.Message(sender, data):
+                print(f"{sender}: {data.decode()}", flush=True)
+            case mmn.PeerLeft(peer, reason):
+                print(f"{peer} left: {reason.words}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,10 @@ async def main() -> None:
     peer: int = await room.connect("127.0.0.1:40123")  # wrong: assignment
     for event in room.events():  # wrong: attr-defined
         print(event, peer)
+    joined = mmn.PeerJoined("bob")
+    print(joined.other)  # wrong: attr-defined
+    left: int = joined.peer  # wrong: assignment
+    print(left)
     stats: mmn.PeerStats = room.stats("bob")
     text: str = stats.rtt_us  # wrong: assignment
     print(text)

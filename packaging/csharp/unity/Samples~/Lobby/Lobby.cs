@@ -42,7 +42,7 @@ public class Lobby : MonoBehaviour
         }
     }
 
-    // The object, the scene or the game ends, or the editor reloads its scripts.
+    // Unity calls this when the scene, the game or play mode ends, and before it reloads scripts.
     private void OnDisable()
     {
         Leave();
@@ -113,11 +113,11 @@ public class Lobby : MonoBehaviour
         return member == leader ? member + ", leads" : member;
     }
 
-    private void Enter(uint entry)
+    private void Enter(RoomEntry entry)
     {
         RoomOptions options = new RoomOptions(); // poll mode
         options.Settings.Entry = entry; // a player that joins and finds no room does not create one
-        options.Settings.DiscoveryMode = (byte)DiscoveryMode.Connect;
+        options.Settings.DiscoveryMode = DiscoveryMode.Connect;
         room = Room.Join(player, session, options);
         ended = false;
         room.HandlerFailed += exception => Debug.LogException(exception);
@@ -131,30 +131,30 @@ public class Lobby : MonoBehaviour
 
     private void OnChanged(RoomEvent e)
     {
-        switch (e.Kind)
+        if (e is PeerJoined joined)
         {
-            case EventKind.Joined:
-                Show(e.Peer + " joined");
-                break;
-            case EventKind.Left:
-                Show(e.Peer + " left: " + LeftReason.Describe(e.Reason));
-                break;
-            case EventKind.LeaderChanged:
-                Show(e.Peer.Length > 0 ? e.Peer + " leads" : "no member leads");
-                break;
-            case EventKind.ConnectionResult:
-                if (!e.Success)
-                {
-                    Show(e.Other + ": " + Room.Describe(e.Code));
-                }
-                break;
-            case EventKind.NoRoomFound:
-                Show("no room found yet; still looking");
-                break;
-            case EventKind.RoomEnded:
-                Show("the room has ended: " + EndReason.Describe(e.Reason));
-                ended = true;
-                break;
+            Show(joined.Peer + " joined");
+        }
+        else if (e is PeerLeft left)
+        {
+            Show(left.Peer + " left: " + left.Reason.Describe());
+        }
+        else if (e is LeaderChanged change)
+        {
+            Show(change.Leader != null ? change.Leader + " leads" : "no member leads");
+        }
+        else if (e is ConnectionResult result && !result.Success)
+        {
+            Show(result.Address + ": " + Room.Describe(result.Code));
+        }
+        else if (e is NoRoomFound)
+        {
+            Show("no room found yet; still looking");
+        }
+        else if (e is RoomEnded end)
+        {
+            Show("the room has ended: " + end.Reason.Describe());
+            ended = true;
         }
     }
 
