@@ -46,7 +46,7 @@ check: ## a first answer: formatting, lints, the core, the library, rooms over l
 	@scripts/check.sh
 
 test: ## what CI runs: every outcome, with generous time limits
-	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config python-packages
+	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config python-packages nft conntrack
 	@scripts/test.sh
 
 test-all: test sim dist test-dist test-windows ## the same, what is shipped, 20,000 simulated rooms of each election, and half an hour of etcd: 20 pauses, 200 rounds of kills, pauses and cuts
@@ -74,6 +74,7 @@ lint: ## formatting and lints, warnings as errors
 	cargo fmt --all --check
 	scripts/import_circles.py
 	scripts/words.py
+	scripts/documents.py
 	cargo clippy --workspace --all-targets --features etcd,hosts -- -D warnings
 	cargo clippy -- -D warnings
 
@@ -83,11 +84,13 @@ sim: ## 20,000 rooms of each election under faults in virtual time, a hundred no
 sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1800)
 	MMN_SIM_SECONDS=$${MMN_SIM_SECONDS:-1800} cargo test --release -p room_simulator simulations -- --nocapture
 
-lab: build ## rooms over lines with delay, loss and limits, between network namespaces; needs root (docs/lab.md; LAB="names of tests")
+lab: build ## rooms over lines with delay, loss and limits, and across NATs, between network namespaces; needs root (docs/lab.md; LAB="names of tests")
+	@scripts/install-tools.sh --only nft conntrack
 	cargo build --release -p network_lab
 	@tests/lab/run.py $(LAB)
 
 lab-long: build ## the same, every disturbance 20 times, half an hour of loss (LAB_TIMES=20, LAB_MINUTES=30)
+	@scripts/install-tools.sh --only nft conntrack
 	cargo build --release -p network_lab
 	@tests/lab/run.py --long $(LAB)
 

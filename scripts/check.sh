@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 cargo fmt --all --check
 scripts/import_circles.py
 scripts/words.py
+scripts/documents.py
 cargo clippy --workspace --all-targets --features hosts -- -D warnings
 
 # The unit tests of the core and the library, a few rooms over loopback, and one host in C.
