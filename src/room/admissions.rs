@@ -498,8 +498,9 @@ impl KickReasons {
 }
 
 /// The addresses at which others may reach a peer whose packets come from `from` and that listens at `listen_port`, the
-/// likeliest first. Its own port follows where a router has mapped it to another: only a router that maps a port alike for all can be reached at the
-/// first. Over a carrier there are none.
+/// likeliest first. The port of the packets is another one where a router has mapped it; where the router maps it alike
+/// for all, others reach the peer there. Port 0 is that of a peer that accepts no links. Over a carrier there are no
+/// addresses.
 pub(super) fn addresses_of(from: SocketAddr, listen_port: u16) -> Vec<SocketAddr> {
     if !Path::to(from).is_direct() {
         return Vec::new();
@@ -507,6 +508,9 @@ pub(super) fn addresses_of(from: SocketAddr, listen_port: u16) -> Vec<SocketAddr
     let observed = socket::canonical(from); // keeps the zone of a link-local address
     let mut listening = observed;
     listening.set_port(listen_port);
+    if listen_port == 0 {
+        return vec![listening];
+    }
     let mut addresses = vec![observed, listening];
     addresses.dedup();
     addresses
@@ -522,6 +526,8 @@ mod tests {
         let own = "203.0.113.1:40001".parse().expect("an address");
         assert_eq!(addresses_of(from, 40001), [from, own]);
         assert_eq!(addresses_of(own, 40001), [own]);
+        let none = "203.0.113.1:0".parse().expect("an address");
+        assert_eq!(addresses_of(own, 0), [none]);
         let mapped = "[::ffff:203.0.113.1]:40001".parse().expect("an address");
         assert_eq!(addresses_of(mapped, 40001), [own]);
     }
