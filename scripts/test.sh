@@ -29,7 +29,7 @@ fi
 # shellcheck disable=SC2086 # two words
 run --package meta_mystia_network --package room_transport --features meta_mystia_network/etcd,meta_mystia_network/hosts \
     --lib --test etcd --test e2e --test rooms --test reopen --test lifecycle --test events --test header --test abi_exports --test ships \
-    --test ffi_before_init --test ffi_options --test ffi_peers --test wiped --test gossip_example --test room_example --example simulate \
+    --test one_responder --test ffi_before_init --test ffi_options --test ffi_peers --test wiped --test gossip_example --test room_example --example simulate \
     $threads$(($(nproc) * 2))
 # Optimized, because these are computations over many seeds. Only the core has tests of each guard's switch, too.
 run --release -p room_simulator -p room_core
