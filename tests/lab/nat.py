@@ -494,6 +494,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=3 * os.cpu_count(), help="scenarios at a time")
     parser.add_argument("--seconds", type=float, default=WATCH_SECONDS, help="how long a and b have to connect")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--check", action="store_true", help="plays nothing: can this machine have NATs in namespaces?")
     arguments = parser.parse_args()
     wanted = [one for one in scenarios() if not arguments.names or any(name in one.name for name in arguments.names)]
     if arguments.list:
@@ -510,6 +511,8 @@ def main():
     except CannotRun as reason:
         print(f"nat: cannot run here: it {reason}", file=sys.stderr)
         return CANNOT_RUN
+    if arguments.check:
+        return 0
     library = os.environ.setdefault("MMN_LIBRARY", str(ROOT / "target/release/libmeta_mystia_network.so"))
     if not os.path.exists(library):
         print(f"nat: needs {library}: run `make build`, or name another library in MMN_LIBRARY", file=sys.stderr)
