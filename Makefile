@@ -77,6 +77,7 @@ lint: ## formatting and lints, warnings as errors
 	scripts/documents.py
 	cargo clippy --workspace --all-targets --features etcd,hosts -- -D warnings
 	cargo clippy -- -D warnings
+	cargo clippy --lib --no-default-features -- -D warnings
 
 sim: ## 20,000 rooms of each election under faults in virtual time, a hundred nodes the largest
 	MMN_SIM_SEEDS=20000 cargo test --release -p room_simulator simulations -- --nocapture

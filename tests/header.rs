@@ -131,23 +131,40 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// A program with names of its own that the classic functions have, too.
+const WITHOUT_CLASSIC: &str = r#"
+#define MMN_NO_CLASSIC
+#include "meta_mystia_network.h"
+#include <stddef.h>
+
+enum SetLeader { GetPeerCount, IsLeader };
+struct NetworkConfigFFI { int InitializeNetwork; };
+
+int main(void) {
+    struct NetworkConfigFFI config = { 0 };
+    return config.InitializeNetwork + (int)mmn_open("a", "b", NULL, NULL) + GetPeerCount + IsLeader;
+}
+"#;
+
 #[test]
 fn c11_takes_the_header() {
-    compile("gcc", &["-std=c11"], "c");
+    compile("gcc", &["-std=c11"], "c", PROGRAM);
+    compile("gcc", &["-std=c11"], "c", WITHOUT_CLASSIC);
 }
 
 #[test]
 fn cpp17_takes_the_header() {
-    compile("g++", &["-std=c++17"], "cpp");
+    compile("g++", &["-std=c++17"], "cpp", PROGRAM);
+    compile("g++", &["-std=c++17"], "cpp", WITHOUT_CLASSIC);
 }
 
-/// Compiles [`PROGRAM`] against the generated header, without linking.
-fn compile(compiler: &str, options: &[&str], suffix: &str) {
+/// Compiles `text` against the generated header, without linking.
+fn compile(compiler: &str, options: &[&str], suffix: &str, text: &str) {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("header-{suffix}"));
     fs::create_dir_all(&directory).expect("a directory for the test");
     fs::write(directory.join("meta_mystia_network.h"), GENERATED).expect("the header");
     let program = directory.join(format!("check.{suffix}"));
-    fs::write(&program, PROGRAM).expect("the program");
+    fs::write(&program, text).expect("the program");
     let output = Command::new(compiler)
         .args(options)
         .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"])
