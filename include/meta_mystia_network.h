@@ -1305,7 +1305,8 @@ typedef struct MmnOptions {
   uint32_t identity_key_length;
   /**
    * 1 opens the default room, which the functions without a room act on; its classic callbacks
-   * run before on_event. 0 opens a room of its own [0].
+   * run before on_event, and times that SetStartupGracePeriod and its like have set replace the
+   * ones of these options. 0 opens a room of its own [0].
    */
   uint32_t is_default;
   /**

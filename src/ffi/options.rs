@@ -98,7 +98,8 @@ pub struct MmnOptions {
     /// Length of identity_key in bytes, at most 1024. 0 makes a new key [0].
     pub identity_key_length: u32,
     /// 1 opens the default room, which the functions without a room act on; its classic callbacks
-    /// run before on_event. 0 opens a room of its own [0].
+    /// run before on_event, and times that SetStartupGracePeriod and its like have set replace the
+    /// ones of these options. 0 opens a room of its own [0].
     pub is_default: u32,
     /// Thread that runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL
     /// [MMN_DISPATCH_THREAD].
