@@ -20,7 +20,7 @@ import sys
 import threading
 from typing import NamedTuple
 
-from network import CannotRun, inside, new_namespace
+from network import CannotRun, Machine, new_namespace
 
 KINDS = ("full-cone", "restricted", "port-restricted", "linux", "remap", "symmetric")
 """`Router.rules` has the mapping and the filter of each. All but symmetric give a socket one outer port for all destinations."""
@@ -109,13 +109,12 @@ class Internet:
         return number
 
 
-class Node:
-    """A namespace."""
+class Node(Machine):
+    """A machine or a router."""
 
     def __init__(self, internet, name):
+        super().__init__(name, new_namespace())
         self.internet = internet
-        self.name = name
-        self.namespace = new_namespace()
         internet.namespaces.append(self.namespace)
         self.upstream = None
         self.address = self.address6 = ""
@@ -140,22 +139,6 @@ class Node:
     def plug6(self, device, address, gateway):
         self.ip(f"address add {address}/64 dev {device} nodad", f"route add default via {gateway}")
         self.address6 = address
-
-    def start(self, command, **options):
-        """A process in this namespace; the caller ends it."""
-        options.setdefault("stdin", subprocess.PIPE)
-        options.setdefault("stdout", subprocess.PIPE)
-        command = inside(self.namespace) + [str(word) for word in command]
-        return subprocess.Popen(command, pass_fds=[self.namespace], text=True, **options)
-
-    def run(self, *command, text="", more=()):
-        command = inside(self.namespace) + list(command)
-        done = subprocess.run(command, pass_fds=[self.namespace, *more], input=text, capture_output=True, text=True)
-        assert done.returncode == 0, f"{self.name}: {' '.join(command)}: {text}\n{done.stdout}{done.stderr}"
-        return done.stdout
-
-    def ip(self, *lines, more=()):
-        self.run("ip", "-batch", "-", text="\n".join(lines), more=more)
 
     def nft(self, *lines):
         """Rules in nft's own syntax, a line each: all of them apply, or none."""

@@ -135,13 +135,37 @@ class Network:
         return answer[1:]
 
 
-class Host:
+class Machine:
+    """A network namespace, by the descriptor `namespace`."""
+
+    def __init__(self, name, namespace):
+        self.name = name
+        self.namespace = namespace
+
+    def start(self, command, **options):
+        """A process in this namespace; the caller ends it."""
+        options.setdefault("stdin", subprocess.PIPE)
+        options.setdefault("stdout", subprocess.PIPE)
+        command = inside(self.namespace) + [str(word) for word in command]
+        return subprocess.Popen(command, pass_fds=[self.namespace], text=True, **options)
+
+    def run(self, *command, text="", more=()):
+        """The output of a command that must succeed. It inherits the descriptors in `more`."""
+        command = inside(self.namespace) + list(command)
+        done = subprocess.run(command, pass_fds=[self.namespace, *more], input=text, capture_output=True, text=True)
+        assert done.returncode == 0, f"{self.name}: {' '.join(command)}: {text}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def ip(self, *lines, more=()):
+        self.run("ip", "-batch", "-", text="\n".join(lines), more=more)
+
+
+class Host(Machine):
     """One machine of the lab."""
 
     def __init__(self, network, name, namespace, address):
+        super().__init__(name, namespace)
         self.network = network
-        self.name = name
-        self.namespace = namespace
         self.address = address
 
     def set(self, **settings):
@@ -172,22 +196,6 @@ class Host:
         self.ip(f"address del {self.address}/24 dev eth0", f"address add {address}/24 dev eth0")
         self.ip("route replace 224.0.0.0/4 dev eth0")
         self.address = address
-
-    def start(self, command, **options):
-        """A process in this host; the caller ends it."""
-        options.setdefault("stdin", subprocess.PIPE)
-        options.setdefault("stdout", subprocess.PIPE)
-        command = inside(self.namespace) + [str(word) for word in command]
-        return subprocess.Popen(command, pass_fds=[self.namespace], text=True, **options)
-
-    def run(self, *command, text=""):
-        command = inside(self.namespace) + list(command)
-        done = subprocess.run(command, pass_fds=[self.namespace], input=text, capture_output=True, text=True)
-        assert done.returncode == 0, f"{self.name}: {' '.join(command)}: {text}\n{done.stdout}{done.stderr}"
-        return done.stdout
-
-    def ip(self, *lines):
-        self.run("ip", "-batch", "-", text="\n".join(lines))
 
 
 def new_namespace():
