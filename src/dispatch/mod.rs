@@ -28,7 +28,7 @@ use crate::core::id::PeerId;
 use crate::current_room;
 use crate::error::PollError;
 use crate::fork;
-use kind::{Everything, Handler, Kind, Listener, Place};
+use kind::{Everything, Handler, Kind, Place};
 use queue::{Call, Offer, Queue};
 
 pub use crate::core::event::{
@@ -312,10 +312,24 @@ impl Dispatch {
     }
 
     /// Sets or removes the handler of a kind. The old one is not running when this returns, unless the caller is inside
-    /// it or a callback of another room, and never runs again. The kind decides which events a new handler receives first. Handlers of one event run
-    /// in the order of their places.
+    /// it or a callback of another room, and never runs again. The kind decides which events a new handler receives
+    /// first. Handlers of one event run in the order of their places.
     pub fn register<K: Kind>(&self, handler: Option<Handler<K>>) {
-        self.finish(self.replace::<K>(handler));
+        let mut queue = self.shared.lock();
+        // Dropped without the lock, and after its last call, because that may run code of the host.
+        let _old = queue.set::<K>(handler);
+        let call = call_elsewhere(&queue, K::PLACE);
+        self.shared.unlock_and_wake(queue);
+        if K::TAKES_MESSAGES {
+            // Messages that waited for the first handler.
+            self.shared.space.notify_one();
+        }
+        // Inside a callback of another room this does not wait, because that room's callback may wait for this one.
+        if let Some(number) = call
+            && !in_callback()
+        {
+            self.shared.wait_for_end(self.shared.lock(), number);
+        }
     }
 
     /// [`Dispatch::register`] for a handler of all events that needs no indices of peers.
@@ -324,31 +338,6 @@ impl Dispatch {
             handler
                 .map(|handler| Arc::new(move |reported: Report<'_>| handler(reported.event)) as _),
         );
-    }
-
-    /// The first half of [`Dispatch::register`], which does not wait: the new handler is in force from here on. Pass
-    /// the result to [`Dispatch::finish`].
-    pub(crate) fn replace<K: Kind>(&self, handler: Option<Handler<K>>) -> Replaced {
-        let mut queue = self.shared.lock();
-        let old = queue.set::<K>(handler);
-        let call = call_elsewhere(&queue, K::PLACE);
-        self.shared.unlock_and_wake(queue);
-        if K::TAKES_MESSAGES {
-            // Messages that waited for the first handler.
-            self.shared.space.notify_one();
-        }
-        Replaced { _old: old, call }
-    }
-
-    /// Waits until the replaced handler is not running, and drops it. Not under the lock, because that may run code of
-    /// the host. Inside a callback of another room it does not wait, because that room's callback may wait for this one;
-    /// the handler is then dropped after its last call.
-    pub(crate) fn finish(&self, replaced: Replaced) {
-        if let Some(number) = replaced.call
-            && !in_callback()
-        {
-            self.shared.wait_for_end(self.shared.lock(), number);
-        }
     }
 
     /// The moment from which the host has taken no events: in poll mode its last poll, else the start of the running
@@ -384,13 +373,6 @@ impl fmt::Debug for Dispatch {
 pub(crate) enum Wake {
     Due,
     NotNeeded,
-}
-
-/// A handler that was replaced or removed, and may still be running.
-pub(crate) struct Replaced {
-    _old: Option<Arc<dyn Listener>>,
-    /// The call to wait for.
-    call: Option<u64>,
 }
 
 /// The call of the handler of `place`, if it runs on another thread.

@@ -320,10 +320,12 @@ impl Queue {
         let slots = self.slots.iter().enumerate();
         let mut listeners =
             slots.filter_map(|(place, slot)| Some((place, slot.listener.as_ref()?)));
-        listeners.any(|(place, listener)| {
-            let holds = self.holds_messages && place == Place::Everything as usize;
-            listener.takes_messages() && !holds
-        })
+        listeners.any(|(place, listener)| listener.takes_messages() && !self.holds_for(place))
+    }
+
+    /// Whether messages wait although there may be a handler in this place.
+    fn holds_for(&self, place: usize) -> bool {
+        self.holds_messages && place == Place::Everything as usize
     }
 
     /// Lets messages wait although there is a handler of all events, until [`Queue::take_messages`].
@@ -366,7 +368,7 @@ impl Queue {
         let place = K::PLACE;
         if listener.is_none() {
             self.slots[place as usize].reported = View::default();
-        } else if K::TAKES_MESSAGES && !(self.holds_messages && place == Place::Everything) {
+        } else if K::TAKES_MESSAGES && !self.holds_for(place as usize) {
             self.release_held();
         }
         match K::TAKEOVER {
@@ -576,8 +578,9 @@ impl Queue {
         let leadership = leadership(&event, &self.me);
         let mut to = [true; KINDS];
         // A handler that registers meanwhile has the event in its present state.
-        let held = self.holds_messages && matches!(event, Event::Message(_));
-        to[Place::Everything as usize] = self.has(Place::Everything) && !held;
+        let everything = Place::Everything as usize;
+        let held = matches!(event, Event::Message(_)) && self.holds_for(everything);
+        to[everything] = self.has(Place::Everything) && !held;
         let batch = self.next_batch();
         self.deliver(batch, event, before, to);
         if let Some(leadership) = leadership {

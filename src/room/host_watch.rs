@@ -3,11 +3,10 @@
 use std::time::{Duration, Instant};
 
 use crate::config::DispatchMode;
+use crate::core::node::HOST_SILENT_AFTER;
 
 /// Shortest interval between two looks.
 const INTERVAL: Duration = Duration::from_millis(50);
-/// Time without taking events after which the log has a warning, as other hosts receive an event.
-const SILENT_AFTER: Duration = Duration::from_secs(5);
 
 /// The last look at the host.
 #[derive(Debug)]
@@ -36,9 +35,9 @@ impl HostWatch {
         is_due
     }
 
-    /// A warning for the log, once for each silence of this length.
+    /// A warning for the log, once for each silence that other hosts receive an event for.
     pub(super) fn warning(&mut self, silent: Duration) -> Option<String> {
-        let is_silent = silent >= SILENT_AFTER;
+        let is_silent = silent >= HOST_SILENT_AFTER;
         let was_noted = std::mem::replace(&mut self.is_noted, is_silent);
         let seconds = silent.as_secs();
         (is_silent && !was_noted).then(|| match self.mode {
@@ -58,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_silent_host_has_one_warning_for_each_silence() {
-        let short = SILENT_AFTER - Duration::from_millis(1);
+        let short = HOST_SILENT_AFTER - Duration::from_millis(1);
         for (mode, word) in [
             (DispatchMode::Poll, "was not polled for 5 s"),
             (DispatchMode::Thread, "has been running for 5 s"),
@@ -66,9 +65,13 @@ mod tests {
             let mut watch = HostWatch::new(mode);
             assert_eq!(watch.warning(short), None);
             for _ in 0..2 {
-                let warning = watch.warning(SILENT_AFTER).expect("silent");
+                let warning = watch.warning(HOST_SILENT_AFTER).expect("silent");
                 assert!(warning.contains(word), "{warning}");
-                assert_eq!(watch.warning(SILENT_AFTER * 2), None, "it has it already");
+                assert_eq!(
+                    watch.warning(HOST_SILENT_AFTER * 2),
+                    None,
+                    "it has it already"
+                );
                 assert_eq!(watch.warning(Duration::ZERO), None);
             }
         }

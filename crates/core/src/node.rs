@@ -50,6 +50,7 @@ pub use super::event::{EndReason, Event, LeaderChange, Left, LeftReason, Returne
 pub use contract::{
     AdmissionRefusal, Command, CommandError, Input, LinkEnd, LinkUp, NodeConfig, Output,
 };
+pub use host::HOST_SILENT_AFTER;
 
 /// Minimum interval between reports of messages that were dropped for a counter.
 const DROP_REPORT_INTERVAL: Duration = Duration::from_secs(10);

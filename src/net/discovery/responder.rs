@@ -751,7 +751,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_has_a_limit_and_rooms_receive_the_rest() {
+    fn remembered_services_have_a_limit_and_rooms_receive_the_rest() {
         let mut world = World::new();
         for number in 0..MAX_FOUND {
             world.resolve(&format!("m{number}"), "0001");

@@ -7,7 +7,7 @@ use super::*;
 use crate::wire::Strategy;
 
 /// Time without taking events after which a host is reported to the other hosts.
-const SILENT_AFTER: Duration = Duration::from_secs(5);
+pub const HOST_SILENT_AFTER: Duration = Duration::from_secs(5);
 /// Multiple of its own limit within which a node yields once at most.
 const YIELD_INTERVAL_FACTOR: u32 = 10;
 /// Part of the limit within which the host of a target has taken events.
@@ -45,7 +45,7 @@ impl Node {
             return;
         };
         let silent = member.host_silent;
-        let is_silent = silent >= SILENT_AFTER;
+        let is_silent = silent >= HOST_SILENT_AFTER;
         if std::mem::replace(&mut member.silence_reported, is_silent) == is_silent {
             return;
         }
