@@ -224,10 +224,21 @@ internal sealed class Lobby
         {
             int rtt = name == id ? 0 : room.RoundTripMs(name);
             string place = positions.TryGetValue(name, out place) ? " at " + place : "";
-            return name + "(" + (rtt < 0 ? "-" : rtt.ToString(CultureInfo.InvariantCulture)) + " ms)" + place;
+            string path = name == id ? "" : ", " + PathTo(name);
+            return name + "(" + (rtt < 0 ? "-" : rtt.ToString(CultureInfo.InvariantCulture)) + " ms" + path + ")" + place;
         });
         string leader = room.Leader;
         return "members: " + string.Join(" ", members) + (leader == null ? "; no leader" : "; leader: " + leader);
+    }
+
+    private string PathTo(string name)
+    {
+        string carrier = room.CarrierOf(name);
+        if (carrier == null)
+        {
+            return "direct";
+        }
+        return "through " + carrier + (room.PathOf(name) == LinkPath.ThroughLeader ? " (leader)" : "");
     }
 
     private void ReadInput()

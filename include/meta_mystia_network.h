@@ -49,7 +49,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added; nothing
  * is ever removed or changed. Library 0.2.0 began at 100.
  */
-#define MMN_ABI_VERSION 100
+#define MMN_ABI_VERSION 101
 
 /**
  * The call succeeded.
@@ -655,6 +655,14 @@
 #define MMN_EVENT_NO_ROOM_FOUND 25
 
 /**
+ * MmnEvent.kind: the messages to and from `peer` take another path from now on. The change loses
+ * and reorders no reliable message. mmn_peer_path returns the path of a peer that has just joined
+ * or returned. Up to 256 of these events wait for a host that takes no events; beyond that it
+ * receives the newest of each peer.
+ */
+#define MMN_EVENT_PATH_CHANGED 26
+
+/**
  * MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
  */
 #define MMN_FOUND_IN_LOCAL_NETWORK 1
@@ -827,15 +835,21 @@
 #define MMN_END_INTERNAL 5
 
 /**
- * MmnPeerStats.path: on a link of its own.
+ * mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: on a link of its own.
  */
 #define MMN_PATH_DIRECT 0
 
 /**
- * MmnPeerStats.path: through the leader, encrypted from end to end. The round trip is that of both
- * ways.
+ * mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: through the leader, encrypted from end
+ * to end. The round trip is that of both ways.
  */
 #define MMN_PATH_THROUGH_LEADER 1
+
+/**
+ * mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: through a member that does not lead, as
+ * MMN_PATH_THROUGH_LEADER. mmn_peer_carrier names the member.
+ */
+#define MMN_PATH_THROUGH_MEMBER 2
 
 /**
  * A room of this process: a number that is never 0 for an open room, below 2^53. A closed room's
@@ -970,6 +984,11 @@ typedef uint64_t MmnRoom;
  *                                                   5000 or more.
  * MMN_EVENT_HOST_BACK          peer                 the peer.
  * MMN_EVENT_NO_ROOM_FOUND      count (waited_ms)    time without a room, in milliseconds.
+ * MMN_EVENT_PATH_CHANGED       peer                 the peer at the other end.
+ *                              other (carrier)      the member that carries the packets from now
+ *                                                   on; "" if none does.
+ *                              reason (path)        the path from now on, one of MMN_PATH_...
+ *                              code (previous)      the path before, one of MMN_PATH_...
  */
 
 /**
@@ -1025,7 +1044,7 @@ typedef struct MmnEvent {
    */
   int32_t reason;
   /**
-   * MMN_OK, an error, or a host's own number.
+   * MMN_OK, an error, a host's own number, or one of the constants that `kind` names.
    */
   int32_t code;
   /**
@@ -1528,6 +1547,17 @@ typedef struct MmnOptions {
    * itself collects the proposals of others, in milliseconds [5000].
    */
   uint32_t election_duration_ms;
+  /**
+   * Most bytes a second that this member carries in all between members that have no direct path
+   * to each other, while it does not lead: 1500 or more, or 0 to carry for none [131072]. Packets
+   * beyond that wait, at most 150 milliseconds, and all pairs of members get the same share. A
+   * leader always carries, without this limit.
+   */
+  uint32_t carry_bytes_per_second;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
 } MmnOptions;
 
 /**
@@ -1698,7 +1728,9 @@ typedef struct MmnPeerStats {
    */
   uint32_t reconnects;
   /**
-   * Path of the messages to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER.
+   * Path of the messages to the peer, as mmn_peer_path returns it: MMN_PATH_DIRECT,
+   * MMN_PATH_THROUGH_LEADER or MMN_PATH_THROUGH_MEMBER. MMN_PATH_DIRECT while the link is
+   * lost.
    */
   uint32_t path;
   /**
@@ -2001,6 +2033,19 @@ const char *mmn_local_address(MmnRoom room);
 const char *mmn_local_addresses(MmnRoom room);
 
 /**
+ * The address at which members on the internet see this node: "ip:port", or "[ipv6]:port". Several
+ * members may see several addresses; this is the one that most of them see. A router shows its own
+ * address for all machines behind it. Give the address to players who dial this node only if the
+ * router lets them in: a router that admits only answers does not.
+ *
+ * NULL when no member sees this node at an address of the internet, as in a local network, or when
+ * no room is open. The address changes with the members and with the router.
+ *
+ * The string is valid until this thread's next call that returns a string.
+ */
+const char *mmn_public_address(MmnRoom room);
+
+/**
  * This node's peer id. NULL when no room is open.
  *
  * The string is valid until this thread's next call that returns a string.
@@ -2047,6 +2092,33 @@ const char *mmn_members(MmnRoom room);
  * `peer_id` is NULL or ends with a NUL.
  */
 const char *mmn_peer_address(MmnRoom room, const char *peer_id);
+
+/**
+ * The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER or
+ * MMN_PATH_THROUGH_MEMBER. MMN_EVENT_PATH_CHANGED reports each change. MmnPeerStats.path has the
+ * same number. mmn_peer_carrier names the member between the two.
+ *
+ * Returns that, or MMN_INVALID_ARGUMENT (`peer_id` is not an id), MMN_NOT_INITIALIZED or
+ * MMN_PEER_NOT_FOUND (this node has no link to the peer: the peer is unknown or reconnecting, or
+ * this node itself).
+ *
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t mmn_peer_path(MmnRoom room, const char *peer_id);
+
+/**
+ * The id of the member that carries the packets to a peer: the leader with MMN_PATH_THROUGH_LEADER,
+ * another member with MMN_PATH_THROUGH_MEMBER. Each end of the link chooses the member that carries
+ * its own packets, so the peer may name another one.
+ *
+ * NULL when no member carries them: the link is direct, or this node has no link to the peer. NULL
+ * also when `peer_id` is not an id, or no room is open; these two set mmn_last_error_code.
+ *
+ * The string is valid until this thread's next call that returns a string.
+ *
+ * `peer_id` is NULL or ends with a NUL.
+ */
+const char *mmn_peer_carrier(MmnRoom room, const char *peer_id);
 
 /**
  * The index of a peer: a number from 1, for hosts that keep peers in arrays. A peer has it from
@@ -2755,12 +2827,15 @@ int32_t mmn_set_log(int32_t level, MmnLogCallback callback, void *user_data, Mmn
   X(int32_t, mmn_disconnect, (uint64_t room, const char *peer_id, int32_t code, const uint8_t *data, int32_t length)) \
   X(const char *, mmn_local_address, (uint64_t room)) \
   X(const char *, mmn_local_addresses, (uint64_t room)) \
+  X(const char *, mmn_public_address, (uint64_t room)) \
   X(const char *, mmn_local_id, (uint64_t room)) \
   X(const char *, mmn_session_id, (uint64_t room)) \
   X(int32_t, mmn_peer_count, (uint64_t room)) \
   X(const char *, mmn_peers, (uint64_t room)) \
   X(const char *, mmn_members, (uint64_t room)) \
   X(const char *, mmn_peer_address, (uint64_t room, const char *peer_id)) \
+  X(int32_t, mmn_peer_path, (uint64_t room, const char *peer_id)) \
+  X(const char *, mmn_peer_carrier, (uint64_t room, const char *peer_id)) \
   X(uint32_t, mmn_peer_index, (uint64_t room, const char *peer_id)) \
   X(const char *, mmn_peer_id, (uint64_t room, uint32_t index)) \
   X(int32_t, mmn_peer_rtt_ms, (uint64_t room, const char *peer_id)) \

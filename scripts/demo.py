@@ -336,12 +336,14 @@ class Host:
         elif match := re.fullmatch(r"confirmed (.*)", text):
             self.confirmed.append(match[1])
         elif match := re.fullmatch(r"members: (.*); (?:no leader|leader: (.+))", text):
-            found = re.findall(r"(\S+)\((-|\d+) ms\)", match[1])
-            self.members = {name: None if rtt == "-" else int(rtt) for name, rtt in found}
+            path = r"(?:, (?:direct|through \S+(?: \(leader\))?))?"
+            found = re.findall(rf"(\S+)\((-|\d+) ms{path}\)(?: at (\d+,\d+))?", match[1])
+            self.members = {name: None if rtt == "-" else int(rtt) for name, rtt, _ in found}
             self.members_leader = match[2]
             self.members_at = now
-            for name, place in re.findall(r"(\S+)\([^)]*\) at (\d+,\d+)", match[1]):
-                self.places.setdefault(name, []).append((now, place))
+            for name, _, place in found:
+                if place:
+                    self.places.setdefault(name, []).append((now, place))
 
 
 class Room:

@@ -29,6 +29,10 @@ pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
 pub const DEFAULT_QUEUE_MESSAGES: usize = 4096;
 /// Default time for which a lost member's place is kept.
 pub const DEFAULT_MEMBER_HOLD: Duration = Duration::from_secs(60);
+/// Default of [`Config::carry_bytes_per_second`].
+pub const DEFAULT_CARRY_BYTES_PER_SECOND: u32 = 128 * 1024;
+/// Lowest setting of [`Config::carry_bytes_per_second`] but 0: a full packet a second.
+pub const MIN_CARRY_BYTES_PER_SECOND: u32 = 1500;
 /// Shortest setting of [`Config::yield_after`].
 pub const MIN_YIELD_AFTER: Duration = Duration::from_secs(1);
 /// Longest room secret, in bytes.
@@ -131,6 +135,9 @@ pub struct Config {
     pub reconnect_max_retries: Option<u32>,
     /// Whether the leader of a centralized room relays broadcasts to all members but their origin.
     pub centralized_auto_forward: bool,
+    /// Bytes a second that this member forwards in all between members without a direct path while it does not lead; 0
+    /// forwards nothing then. A leader forwards without a limit.
+    pub carry_bytes_per_second: u32,
 }
 
 /// Thread that runs the host's callbacks.
@@ -245,6 +252,7 @@ impl Config {
             reconnect_max: Duration::from_millis(30_000),
             reconnect_max_retries: None,
             centralized_auto_forward: true,
+            carry_bytes_per_second: DEFAULT_CARRY_BYTES_PER_SECOND,
         }
     }
 
@@ -268,6 +276,7 @@ impl Config {
     /// - A fixed host may lead.
     /// - Gossip has neither a static quorum nor a priority, and windows that a clock can count.
     /// - The options of the seeded and the etcd strategy are present with these, and usable.
+    /// - A member carries nothing, or at least a full packet a second.
     /// # Errors
     /// [`ConfigError`] with the first broken rule.
     pub fn validated(self) -> Result<Self, ConfigError> {
@@ -332,6 +341,12 @@ impl Config {
             return Err(ConfigError::StarWithoutHost);
         }
         self.check_entry()?;
+        let carried = self.carry_bytes_per_second;
+        if (1..MIN_CARRY_BYTES_PER_SECOND).contains(&carried) {
+            return Err(ConfigError::CarriesTooLittle {
+                carry_bytes_per_second: carried,
+            });
+        }
         if let Some(after) = self.yield_after
             && after < MIN_YIELD_AFTER
         {

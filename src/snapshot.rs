@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::clock::Moment;
 use crate::core::election::extra::Cluster;
 use crate::core::id::{Fingerprint, PeerId};
+use crate::core::path::LinkPath;
 use crate::core::wire::{Opaque, Strategy};
 
 /// State of the link to a peer, with the numbers of the C ABI.
@@ -39,6 +40,8 @@ pub struct PeerView {
     pub jitter: Option<Duration>,
     /// Time for which its host had taken no events, from its newest heartbeat.
     pub host_silent: Duration,
+    /// How it is reached; `None` without a link.
+    pub path: Option<LinkPath>,
 }
 
 /// The room at one moment. Immutable; a newer one replaces it.
@@ -52,6 +55,8 @@ pub struct Snapshot {
     pub peer_list: String,
     /// The ids of the connected and the reconnecting ones, sorted, joined by `\n`.
     pub member_list: String,
+    /// Where members on the internet see this node; `None` if unknown.
+    pub public_address: Option<SocketAddr>,
     /// Number of members of the room without a link to this node, because one of both has reached its limit.
     pub unlinked: usize,
     /// The leader at the time of the snapshot; `None` if unknown or known to be gone. [`Snapshot::leader_at`] returns
@@ -102,6 +107,11 @@ impl Snapshot {
     /// Whether this node led when this was published, and no longer does: the process may have slept since.
     pub fn has_lapsed(&self, now: impl FnOnce() -> Moment) -> bool {
         self.is_leader && self.leads_until.is_some_and(|until| now() >= until)
+    }
+
+    /// The path to a linked peer.
+    pub fn path_to(&self, id: &str) -> Option<&LinkPath> {
+        self.peer(id)?.path.as_ref()
     }
 
     /// The peer with this id.

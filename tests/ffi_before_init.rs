@@ -1,6 +1,7 @@
 //! Results of the exported functions before any room is open. No test in this file opens one.
 
 use std::ffi::{CStr, c_char};
+use std::mem::offset_of;
 use std::ptr::{null, null_mut};
 
 use meta_mystia_network::ffi::classic::callbacks::*;
@@ -366,6 +367,9 @@ fn shown(options: &MmnOptions) -> String {
     format!("{options:?}")
 }
 
+/// Bytes of the struct in version 100.
+const VERSION_100: usize = offset_of!(MmnOptions, carry_bytes_per_second);
+
 /// Result of mmn_open for options that no room can have.
 fn open_with(options: *const MmnOptions) -> (i32, String) {
     let mut room = 7;
@@ -393,6 +397,7 @@ fn the_default_options_are_filled_in_and_keep_the_size_of_their_program() {
     assert_eq!(options.queue_bytes, 4 * 1024 * 1024);
     assert_eq!(options.discovery_mode, 0);
     assert_eq!(options.eligible, 1);
+    assert_eq!(options.carry_bytes_per_second, 128 * 1024);
 }
 
 #[test]
@@ -471,6 +476,30 @@ fn a_longer_struct_of_a_newer_program_is_filled_and_read_as_far_as_it_is_known()
 }
 
 #[test]
+fn a_shorter_struct_of_a_program_of_version_100_is_filled_and_read_up_to_its_end() {
+    on_fresh_thread(|| {
+        let mut older = MmnOptions {
+            struct_size: VERSION_100 as u32,
+            carry_bytes_per_second: 7,
+            reserved: 9,
+            ..MmnOptions::default()
+        };
+        // SAFETY: the struct is longer than its struct_size.
+        assert_eq!(unsafe { mmn_default_options(&raw mut older) }, 0);
+        assert_eq!(older.struct_size as usize, VERSION_100);
+        assert_eq!((older.carry_bytes_per_second, older.reserved), (7, 9));
+        // The fields behind its end would break a rule.
+        older.host_mode = 3;
+        let (code, sentence) = open_with(&raw const older);
+        assert_eq!(code, -3);
+        assert!(sentence.starts_with("host_mode is 3;"), "{sentence}");
+        older.struct_size = size_of::<MmnOptions>() as u32;
+        let (_, sentence) = open_with(&raw const older);
+        assert!(sentence.starts_with("reserved is 9;"), "{sentence}");
+    });
+}
+
+#[test]
 fn a_size_that_is_none_is_named() {
     on_fresh_thread(|| {
         for size in [
@@ -478,7 +507,7 @@ fn a_size_that_is_none_is_named() {
             1,
             44,
             // One less than the first version.
-            size_of::<MmnOptions>() as u32 - 1,
+            VERSION_100 as u32 - 1,
             65_537,
             u32::MAX,
         ] {
@@ -579,6 +608,9 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
         });
         refused(-3, "member_hold_ms is 0", &|o| o.member_hold_ms = 0);
         refused(-3, "queue_bytes is 0", &|o| o.queue_bytes = 0);
+        refused(-3, "carry_bytes_per_second is 1499; give 1500", &|o| {
+            o.carry_bytes_per_second = 1499;
+        });
         refused(-16, "strategy is 4; there are 0 (raft)", &|o| {
             o.strategy = 4
         });

@@ -14,7 +14,10 @@ use meta_mystia_network::ffi::members::*;
 use meta_mystia_network::ffi::options::MmnOptions;
 use meta_mystia_network::ffi::peers::*;
 use meta_mystia_network::ffi::stats::*;
-use meta_mystia_network::ffi::values::{MMN_IDENTITY_KEY_BYTES, MMN_KICK_BAN};
+use meta_mystia_network::ffi::values::{
+    MMN_HOST_MODE_GUEST, MMN_HOST_MODE_HOST, MMN_IDENTITY_KEY_BYTES, MMN_KICK_BAN,
+    MMN_TOPOLOGY_STAR,
+};
 
 /// Far longer than any step takes.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -50,6 +53,25 @@ fn traits_of(room: MmnRoom, peer: &CStr) -> (Option<String>, Option<String>) {
         let address = read(mmn_peer_address(room, peer.as_ptr()));
         (address, read(mmn_peer_fingerprint(room, peer.as_ptr())))
     }
+}
+
+/// The path to a peer, and the member that carries the packets.
+fn path_to(room: MmnRoom, peer: &CStr) -> (i32, Option<String>) {
+    // SAFETY: it has a NUL.
+    unsafe {
+        let carrier = read(mmn_peer_carrier(room, peer.as_ptr()));
+        (mmn_peer_path(room, peer.as_ptr()), carrier)
+    }
+}
+
+fn stats_path(room: MmnRoom, peer: &CStr) -> Option<u32> {
+    let mut stats = MmnPeerStats {
+        struct_size: size_of::<MmnPeerStats>() as u32,
+        ..MmnPeerStats::default()
+    };
+    // SAFETY: the id has a NUL, and the struct has the size in its struct_size.
+    let code = unsafe { mmn_peer_stats(room, peer.as_ptr(), &raw mut stats) };
+    (code == 0).then_some(stats.path)
 }
 
 fn eventually(what: &str, condition: impl Fn() -> bool) {
@@ -202,6 +224,51 @@ fn with_key(key: &[u8; KEY_BYTES]) -> MmnOptions {
     }
 }
 
+fn in_star(host_mode: u32) -> MmnOptions {
+    MmnOptions {
+        topology: MMN_TOPOLOGY_STAR,
+        host_mode,
+        ..MmnOptions::default()
+    }
+}
+
+/// The function and the statistics name the same path.
+#[test]
+fn guests_of_a_star_reach_each_other_through_the_host() {
+    let host = open(c"host", in_star(MMN_HOST_MODE_HOST));
+    let guests = [c"a", c"b"].map(|id| open(id, in_star(MMN_HOST_MODE_GUEST)));
+    let [a, b] = guests;
+    let address = read(mmn_local_address(host)).expect("the room is open");
+    let address = CString::new(address).expect("no NUL");
+    for guest in guests {
+        // SAFETY: it has a NUL.
+        assert_eq!(unsafe { mmn_connect(guest, address.as_ptr()) }, 0);
+    }
+    eventually("all are linked", || {
+        [host, a, b].iter().all(|room| mmn_peer_count(*room) == 2)
+    });
+    let carried = (
+        MMN_PATH_THROUGH_LEADER.cast_signed(),
+        Some("host".to_owned()),
+    );
+    let direct = (MMN_PATH_DIRECT.cast_signed(), None);
+    for (room, peer, expected) in [
+        (a, c"b", &carried),
+        (b, c"a", &carried),
+        (a, c"host", &direct),
+        (b, c"host", &direct),
+        (host, c"a", &direct),
+        (host, c"b", &direct),
+    ] {
+        assert_eq!(path_to(room, peer), *expected);
+        let path = stats_path(room, peer).map(u32::cast_signed);
+        assert_eq!(path, Some(expected.0));
+    }
+    for room in [a, b, host] {
+        assert_eq!(mmn_close(room), 0);
+    }
+}
+
 #[test]
 fn peers_have_numbers_addresses_and_keys() {
     let (me, name) = (c"me", c"琪露诺");
@@ -238,6 +305,9 @@ fn peers_have_numbers_addresses_and_keys() {
         assert_eq!(id_of(room, session).as_deref(), Some("琪露诺"));
         assert_eq!(read(mmn_members(room)).as_deref(), Some("琪露诺"));
         assert_eq!(traits_of(room, name), (Some(address), Some(key)));
+        // No member carries the packets of a direct link.
+        assert_eq!(path_to(room, name), (MMN_PATH_DIRECT.cast_signed(), None));
+        assert_eq!(read(mmn_public_address(room)), None, "loopback");
         eventually("the other end has the link", || mmn_peer_count(peer) == 1);
         assert_eq!(traits_of(peer, me).1.as_ref(), Some(&mine));
         assert_eq!(mmn_close(peer), 0);
@@ -245,7 +315,11 @@ fn peers_have_numbers_addresses_and_keys() {
         eventually("the number is free", || index_of(room, name) == 0);
         assert_eq!(id_of(room, session), None);
         assert_eq!(traits_of(room, name), (None, None));
+        assert_eq!(path_to(room, name), (-5, None));
+        let sentence = "this node has no link to the peer \"琪露诺\"";
+        assert_eq!(last(), (-5, sentence.into()));
     }
+    assert_eq!(path_to(room, me), (-5, None), "this node itself");
 
     moderation_checks_its_arguments(room);
     room_statistics_stay_within_their_struct(room);
@@ -258,10 +332,12 @@ fn peers_have_numbers_addresses_and_keys() {
     unsafe {
         let answers = [
             mmn_peer_address(again, null()),
+            mmn_peer_carrier(again, null()),
             mmn_peer_fingerprint(again, c"".as_ptr()),
         ];
         assert!(answers.iter().all(|answer| answer.is_null()));
         assert_eq!(mmn_peer_index(again, null()), 0);
+        assert_eq!(mmn_peer_path(again, null()), -3);
     }
     let sentence = "peer_id is NULL; give a NUL-terminated UTF-8 string";
     assert_eq!(last(), (-3, sentence.into()));
@@ -271,5 +347,8 @@ fn peers_have_numbers_addresses_and_keys() {
     assert_eq!(mmn_close(new), 0);
     assert_eq!(read(mmn_local_fingerprint(new)), None);
     assert_eq!(index_of(new, me), 0);
+    assert_eq!(last().0, -1);
+    assert_eq!(path_to(new, name), (-1, None));
+    assert_eq!(read(mmn_public_address(new)), None);
     assert_eq!(last().0, -1);
 }

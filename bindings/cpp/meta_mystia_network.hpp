@@ -643,6 +643,27 @@ struct NoRoomFound {
       : waited_ms(event.count) {}
 };
 
+// The messages to and from `peer` take another path from now on. The change loses and reorders no reliable message. path()
+// returns the path of a peer that has just joined or returned. Up to 256 of these events wait for a host that takes no
+// events; beyond that it receives the newest of each peer.
+struct PathChanged {
+  static constexpr std::uint32_t kind = MMN_EVENT_PATH_CHANGED;
+
+  // The peer at the other end.
+  std::string_view peer;
+  // The member that carries the packets from now on; "" if none does.
+  std::string_view carrier;
+  // The path from now on, one of MMN_PATH_...
+  std::int32_t path;
+  // The path before, one of MMN_PATH_...
+  std::int32_t previous;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit PathChanged(const MmnEvent& event)
+      : peer(event.peer), carrier(event.other), path(event.reason), previous(event.code), peer_index(event.peer_index) {}
+};
+
 namespace detail {
 
 template <typename Visitor>
@@ -673,6 +694,7 @@ void visit_event(const MmnEvent& event, Visitor&& visitor) {
     case MMN_EVENT_HOST_SILENT: visitor(HostSilent(event)); break;
     case MMN_EVENT_HOST_BACK: visitor(HostBack(event)); break;
     case MMN_EVENT_NO_ROOM_FOUND: visitor(NoRoomFound(event)); break;
+    case MMN_EVENT_PATH_CHANGED: visitor(PathChanged(event)); break;
     default: break;
   }
 }
@@ -1402,6 +1424,8 @@ class Room {
   std::string local_address() const { return string(api().mmn_local_address(number())); }
   // All such addresses, the likeliest first, each followed by a blank and the name of its interface.
   std::vector<std::string> local_addresses() const { return lines(string(api().mmn_local_addresses(number()))); }
+  // The address at which members on the internet see this one: the router's, behind a router. "" if none does.
+  std::string public_address() const { return string_or_empty(api().mmn_public_address(number())); }
   // The connected members, without this one, sorted.
   std::vector<std::string> peers() const { return lines(string(api().mmn_peers(number()))); }
   // The connected and the reconnecting members, without this one, sorted.
@@ -1413,6 +1437,14 @@ class Room {
   std::string peer_at(std::uint32_t index) const { return string_or_empty(api().mmn_peer_id(number(), index)); }
   // The address at which a member accepts links, for connect(); "" for one that is not in the room.
   std::string address(const std::string& peer) const { return string_or_empty(api().mmn_peer_address(number(), text(peer))); }
+  // The path of the messages to and from a member, one of MMN_PATH_...: directly, or through another member. MMN_PEER_NOT_FOUND
+  // without a link to it.
+  std::int32_t path(const std::string& peer) const {
+    const std::int32_t found = api().mmn_peer_path(number(), text(peer));
+    return found == MMN_PEER_NOT_FOUND ? found : check(found);
+  }
+  // The member that carries this one's packets to a member; "" where the path is direct, and without a link to it.
+  std::string carrier(const std::string& peer) const { return string_or_empty(api().mmn_peer_carrier(number(), text(peer))); }
   // The SHA-256 of a key, in 64 hexadecimal digits: of a member's ("" for one that is not in the room), and of this one's.
   std::string fingerprint(const std::string& peer) const {
     return string_or_empty(api().mmn_peer_fingerprint(number(), text(peer)));

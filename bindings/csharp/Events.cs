@@ -48,6 +48,7 @@ namespace MetaMystia.Network
         private Action<bool> leadershipChanged;
         private Action<string, PeerStatus> peerStatusChanged;
         private Action<ConnectionResult> connectionResult;
+        private Action<PathChanged> pathChanged;
         private Action<RoomEvent> happened, changed;
 
         private int wanted;     // kinds with a subscriber so far
@@ -183,6 +184,20 @@ namespace MetaMystia.Network
                 Want(0);
             }
             remove { Subtract(ref connectionResult, value); }
+        }
+
+        /// <summary>
+        /// The messages to and from a member take another path. <see cref="PathOf"/> returns the path of a member that has just joined
+        /// or returned.
+        /// </summary>
+        public event Action<PathChanged> PathChanged
+        {
+            add
+            {
+                Combine(ref pathChanged, value);
+                Want(0);
+            }
+            remove { Subtract(ref pathChanged, value); }
         }
 
         // The handler presents the state to new kinds before its next event. If it has run before, the library may have no next event:
@@ -373,6 +388,10 @@ namespace MetaMystia.Network
             {
                 Settle(result);
                 Raise(connectionResult, result);
+            }
+            else if (e is PathChanged path)
+            {
+                Raise(pathChanged, path);
             }
             else
             {

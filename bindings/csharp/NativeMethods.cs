@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added; nothing is ever removed or changed. Library 0.2.0 began at 100.</summary>
-        public const uint AbiVersion = 100;
+        public const uint AbiVersion = 101;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -145,6 +145,10 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_local_addresses(ulong room);
 
+        /// <summary>The address at which members on the internet see this node: "ip:port", or "[ipv6]:port". Several members may see several addresses; this is the one that most of them see. A router shows its own address for all machines behind it. Give the address to players who dial this node only if the router lets them in: a router that admits only answers does not.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr mmn_public_address(ulong room);
+
         /// <summary>This node's peer id. NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_local_id(ulong room);
@@ -168,6 +172,14 @@ namespace MetaMystia.Network
         /// <summary>The address of a peer, for mmn_connect: the IP address at which this node's link reaches it, with the port on which it accepts links. While the peer is reconnecting, that of its last link. NULL when the peer is neither connected nor reconnecting, <c>peer_id</c> is not an id, or no room is open; the last two set mmn_last_error_code.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_peer_address(ulong room, byte[] peerId);
+
+        /// <summary>The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER or MMN_PATH_THROUGH_MEMBER. MMN_EVENT_PATH_CHANGED reports each change. PeerStats.path has the same number. mmn_peer_carrier names the member between the two.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_peer_path(ulong room, byte[] peerId);
+
+        /// <summary>The id of the member that carries the packets to a peer: the leader with MMN_PATH_THROUGH_LEADER, another member with MMN_PATH_THROUGH_MEMBER. Each end of the link chooses the member that carries its own packets, so the peer may name another one.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr mmn_peer_carrier(ulong room, byte[] peerId);
 
         /// <summary>The index of a peer: a number from 1, for hosts that keep peers in arrays. A peer has it from before its MMN_EVENT_JOINED is queued until the callbacks for its MMN_EVENT_LEFT have returned, also while it is reconnecting. No later session in this room has the same index. It is this node's own: another member gives the peer another index. NetworkEvent.peer_index has it, too.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -639,7 +651,7 @@ namespace MetaMystia.Network
         public int Length;
         /// <summary>One of the constants that <c>kind</c> names.</summary>
         public int Reason;
-        /// <summary>MMN_OK, an error, or a host's own number.</summary>
+        /// <summary>MMN_OK, an error, a host's own number, or one of the constants that <c>kind</c> names.</summary>
         public int Code;
         /// <summary>The sender's message type.</summary>
         public ushort MessageType;
@@ -779,6 +791,10 @@ namespace MetaMystia.Network
         public uint AliveThresholdMs;
         /// <summary>MMN_STRATEGY_GOSSIP, see mmn_set_gossip_windows: Time for which a member that proposed itself collects the proposals of others, in milliseconds [5000].</summary>
         public uint ElectionDurationMs;
+        /// <summary>Most bytes a second that this member carries in all between members that have no direct path to each other, while it does not lead: 1500 or more, or 0 to carry for none [131072]. Packets beyond that wait, at most 150 milliseconds, and all pairs of members get the same share. A leader always carries, without this limit.</summary>
+        public uint CarryBytesPerSecond;
+        /// <summary>0.</summary>
+        public uint Reserved;
     }
 
     /// <summary>The windows of MMN_STRATEGY_GOSSIP, in milliseconds, all above 0. All members of a room should use the same values.</summary>
@@ -905,7 +921,7 @@ namespace MetaMystia.Network
         public uint PathMtu;
         /// <summary>Number of times that the link was lost and came back.</summary>
         public uint Reconnects;
-        /// <summary>Path of the messages to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER.</summary>
+        /// <summary>Path of the messages to the peer, as mmn_peer_path returns it: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER or MMN_PATH_THROUGH_MEMBER. MMN_PATH_DIRECT while the link is lost.</summary>
         public LinkPath Path;
         /// <summary>0.</summary>
         public uint Reserved;
@@ -1032,6 +1048,8 @@ namespace MetaMystia.Network
         HostBack = 20,
         /// <summary>NetworkEvent.kind: with MMN_ENTRY_JOIN, this node has found no room yet. It goes on looking, and reports this once.</summary>
         NoRoomFound = 25,
+        /// <summary>NetworkEvent.kind: the messages to and from <c>peer</c> take another path from now on. The change loses and reorders no reliable message. mmn_peer_path returns the path of a peer that has just joined or returned. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest of each peer.</summary>
+        PathChanged = 26,
     }
 
     /// <summary>The reason for which a member is gone. New numbers come from newer libraries.</summary>
@@ -1148,10 +1166,12 @@ namespace MetaMystia.Network
     /// <summary>The path of the messages to one member. New numbers come from newer libraries.</summary>
     public enum LinkPath : uint
     {
-        /// <summary>PeerStats.path: on a link of its own.</summary>
+        /// <summary>mmn_peer_path, PeerStats.path, MMN_EVENT_PATH_CHANGED: on a link of its own.</summary>
         Direct = 0,
-        /// <summary>PeerStats.path: through the leader, encrypted from end to end. The round trip is that of both ways.</summary>
+        /// <summary>mmn_peer_path, PeerStats.path, MMN_EVENT_PATH_CHANGED: through the leader, encrypted from end to end. The round trip is that of both ways.</summary>
         ThroughLeader = 1,
+        /// <summary>mmn_peer_path, PeerStats.path, MMN_EVENT_PATH_CHANGED: through a member that does not lead, as MMN_PATH_THROUGH_LEADER. mmn_peer_carrier names the member.</summary>
+        ThroughMember = 2,
     }
 
     /// <summary>The delivery of a message. New numbers come from newer libraries.</summary>

@@ -350,6 +350,12 @@ namespace MetaMystia.Network
             get { return CheckText(NativeMethods.mmn_local_addresses(handle)).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
         }
 
+        /// <summary>The address at which members on the internet see this one: the router's, behind a router. Null if none does.</summary>
+        public string PublicAddress
+        {
+            get { return Utf8.FromNative(NativeMethods.mmn_public_address(handle)); }
+        }
+
         /// <summary>The ids of the connected members, without this one, sorted.</summary>
         public string[] Peers
         {
@@ -378,6 +384,24 @@ namespace MetaMystia.Network
         public string AddressOf(string peerId)
         {
             return Utf8.FromNative(NativeMethods.mmn_peer_address(handle, Utf8.ToNative(peerId)));
+        }
+
+        /// <summary>The path of the messages to and from a member: directly, or through another one. Null without a link to it.</summary>
+        public LinkPath? PathOf(string peerId)
+        {
+            int path = NativeMethods.mmn_peer_path(handle, Utf8.ToNative(peerId));
+            if (path == ErrorCode.PeerNotFound)
+            {
+                return null;
+            }
+            Check(path);
+            return (LinkPath)path;
+        }
+
+        /// <summary>The member that carries this one's packets to a member; null where the path is direct, and without a link to it.</summary>
+        public string CarrierOf(string peerId)
+        {
+            return Utf8.FromNative(NativeMethods.mmn_peer_carrier(handle, Utf8.ToNative(peerId)));
         }
 
         /// <summary>The SHA-256 of a member's key, in 64 hexadecimal digits; null for one that is not in the room.</summary>

@@ -520,6 +520,30 @@ namespace MetaMystia.Network
         public ulong WaitedMs { get; internal set; }
     }
 
+    /// <summary>The messages to and from <c>Peer</c> take another path from now on. The change loses and reorders no reliable message. <see cref="Room.PathOf"/> returns the path of a peer that has just joined or returned. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest of each peer.</summary>
+    public sealed class PathChanged : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.PathChanged; }
+        }
+
+        /// <summary>The peer at the other end.</summary>
+        public string Peer { get; internal set; }
+
+        /// <summary>The member that carries the packets from now on; null if none does.</summary>
+        public string Carrier { get; internal set; }
+
+        /// <summary>The path from now on, one of <see cref="LinkPath"/>.</summary>
+        public LinkPath Path { get; internal set; }
+
+        /// <summary>The path before, one of <see cref="LinkPath"/>.</summary>
+        public LinkPath Previous { get; internal set; }
+
+        /// <summary>Index of the peer, as <see cref="Room.IndexOf"/> returns it; 0 for this node and for a peer that is not in the room.</summary>
+        public uint PeerIndex { get; internal set; }
+    }
+
     internal static class RoomEvents
     {
         // A copy of the library's event, as an object of its kind.
@@ -749,6 +773,16 @@ namespace MetaMystia.Network
                     {
                         Room = room,
                         WaitedMs = native.Count,
+                    };
+                case EventKind.PathChanged:
+                    return new PathChanged
+                    {
+                        Room = room,
+                        Peer = Utf8.FromNative(native.Peer),
+                        Carrier = Room.NullIfEmpty(Utf8.FromNative(native.Other)),
+                        Path = (LinkPath)native.Reason,
+                        Previous = (LinkPath)native.Code,
+                        PeerIndex = native.PeerIndex,
                     };
                 default:
                     return new UnknownEvent(native.Kind) { Room = room };

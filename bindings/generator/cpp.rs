@@ -128,6 +128,7 @@ fn documented(abi: &Abi, event: &Event, text: &str) -> String {
             Known::Event(event) => event.class.clone(),
             Known::Function("close") => "shutdown()".into(),
             Known::Function("peer_index") => "index()".into(),
+            Known::Function("peer_path") => "path()".into(),
             Known::Function(function) => format!("{function}()"),
             _ => return None,
         })

@@ -331,6 +331,7 @@ fn documented(abi: &Abi, event: &Event, text: &str) -> String {
             Known::Other(name) => cref(format!("NativeMethods.{}", pascal(name))),
             Known::Function("close") => cref("Room.Dispose".into()),
             Known::Function("peer_index") => cref("Room.IndexOf".into()),
+            Known::Function("peer_path") => cref("Room.PathOf".into()),
             Known::Function(function) => format!("<c>{}</c>", pascal(function)),
         })
     };

@@ -193,6 +193,7 @@ fn documented(abi: &Abi, event: &Event, text: &str) -> String {
             Known::Group(group) => group.class.to_owned(),
             Known::Other(name) => name.to_owned(),
             Known::Function("peer_index") => "index()".into(),
+            Known::Function("peer_path") => "path()".into(),
             Known::Function(function) => format!("{function}()"),
         })
     };

@@ -36,6 +36,8 @@ enum { PLAYER_KEY = 1, POSITION_CHANNEL = 1 }; /* the key is each member's own: 
     X(mmn_local_address)              \
     X(mmn_peers)                      \
     X(mmn_peer_rtt_ms)                \
+    X(mmn_peer_path)                  \
+    X(mmn_peer_carrier)               \
     X(mmn_set_leader)                 \
     X(mmn_transfer_leadership)        \
     X(mmn_yield_leadership)           \
@@ -167,6 +169,17 @@ static char *next_line(char **rest)
     return line;
 }
 
+/* "direct", or "through " and the member that carries the packets. */
+static const char *path_to(const char *name)
+{
+    static char text[MMN_MAX_PEER_ID_BYTES + 32];
+    const char *carrier = net.mmn_peer_carrier(room, name);
+    if (!carrier) return "direct";
+    snprintf(text, sizeof text, "through %s", carrier);
+    if (net.mmn_peer_path(room, name) == MMN_PATH_THROUGH_LEADER) strcat(text, " (leader)");
+    return text;
+}
+
 static void say_members(void)
 {
     char text[LINE_MAX_BYTES] = "members:", peers[LINE_MAX_BYTES];
@@ -185,8 +198,9 @@ static void say_members(void)
             continue;
         }
         int32_t rtt = net.mmn_peer_rtt_ms(room, name);
-        if (rtt < 0) used += (size_t)snprintf(text + used, sizeof text - used, " %s(- ms)%s", name, at(name));
-        else used += (size_t)snprintf(text + used, sizeof text - used, " %s(%d ms)%s", name, (int)rtt, at(name));
+        char shown[16] = "-";
+        if (rtt >= 0) snprintf(shown, sizeof shown, "%d", (int)rtt);
+        used += (size_t)snprintf(text + used, sizeof text - used, " %s(%s ms, %s)%s", name, shown, path_to(name), at(name));
         name = next_line(&rest);
     }
     const char *leader = net.mmn_leader(room);

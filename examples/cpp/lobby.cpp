@@ -87,6 +87,12 @@ void attempt(const std::string& id, Call call) {
   }
 }
 
+std::string path_to(const mmn::Room& room, const std::string& name) {
+  const std::string carrier = room.carrier(name);
+  if (carrier.empty()) return "direct";
+  return "through " + carrier + (room.path(name) == MMN_PATH_THROUGH_LEADER ? " (leader)" : "");
+}
+
 std::string members(const mmn::Room& room, const std::string& id, const Positions& positions) {
   std::vector<std::string> names = room.peers();
   names.push_back(id);
@@ -94,7 +100,7 @@ std::string members(const mmn::Room& room, const std::string& id, const Position
   std::string line = "members:";
   for (const std::string& name : names) {
     const int rtt = name == id ? 0 : room.rtt_ms(name);
-    line += " " + name + "(" + (rtt < 0 ? "-" : std::to_string(rtt)) + " ms)";
+    line += " " + name + "(" + (rtt < 0 ? "-" : std::to_string(rtt)) + " ms" + (name == id ? ")" : ", " + path_to(room, name) + ")");
     const auto known = positions.find(name);
     if (known != positions.end()) line += " at " + known->second;
   }

@@ -172,11 +172,22 @@ class Lobby:
     def members(self):
         parts = []
         for name in sorted(self.room.peers + [self.id], key=str.encode):
-            rtt = 0 if name == self.id else self.room.rtt_ms(name)
+            if name == self.id:
+                link = "0 ms"
+            else:
+                rtt = self.room.rtt_ms(name)
+                link = f"{'-' if rtt is None else rtt} ms, {self.path_to(name)}"
             place = f" at {self.positions[name]}" if name in self.positions else ""
-            parts.append(f"{name}({'-' if rtt is None else rtt} ms){place}")
+            parts.append(f"{name}({link}){place}")
         leader = self.room.leader
         return f"members: {' '.join(parts)}; " + (f"leader: {leader}" if leader else "no leader")
+
+    def path_to(self, name):
+        carrier = self.room.carrier(name)
+        if carrier is None:
+            return "direct"
+        is_leader = self.room.path(name) == mmn.LinkPath.THROUGH_LEADER
+        return f"through {carrier}" + (" (leader)" if is_leader else "")
 
     def attempt(self, call):
         """Prints a refused call: the program and its room continue."""

@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
-use super::MIN_YIELD_AFTER;
 use super::strategies::{
     ETCD_TTL_SECONDS, MAX_ETCD_ADDRESS_BYTES, MAX_ETCD_ENDPOINTS, MAX_ETCD_PREFIX_BYTES, MAX_SEEDS,
 };
+use super::{MIN_CARRY_BYTES_PER_SECOND, MIN_YIELD_AFTER};
 use crate::core::election::Entry;
 use crate::core::election::gossip::WindowError;
 use crate::core::election::seeded::IntervalError;
@@ -348,6 +348,15 @@ pub enum ConfigError {
     YieldAfter {
         /// The number given.
         yield_after_ms: u128,
+    },
+    /// A limit too low for one packet a second: the number is in bytes.
+    #[error(
+        "carry_bytes_per_second is {carry_bytes_per_second}; give {} or more, or 0 to carry for no other members",
+        MIN_CARRY_BYTES_PER_SECOND
+    )]
+    CarriesTooLittle {
+        /// The number given.
+        carry_bytes_per_second: u32,
     },
     /// A creator that may not lead.
     #[error(

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use super::kind::Place;
 use super::notes::Note;
-use crate::core::event::{Event, Incoming, LeaderChange, Returned};
+use crate::core::event::{Event, Incoming, LeaderChange, Left, Returned};
 use crate::core::id::PeerId;
 
 /// Number of undelivered losses up to which each is reported with its return. Beyond it, a peer that returns before the
@@ -26,10 +26,10 @@ const MAX_REFUSALS: usize = 64;
 const MAX_NOTICES: usize = 256;
 /// Limit of undelivered announcements. The oldest are dropped: the announcing members repeat them.
 const MAX_ANNOUNCEMENTS: usize = 256;
-/// Number of undelivered states of members, and of lost locks, up to which each is reported. Beyond it, only the newest
-/// of each member or lock is.
+/// Number of undelivered states of members, of changes of paths, and of lost locks, up to which each is reported. Beyond it,
+/// only the newest of each member, path or lock is.
 const MAX_STATES: usize = 256;
-/// Limit of undelivered states of members, and of lost locks; the oldest are dropped.
+/// Limit of undelivered states of members, of changes of paths, and of lost locks; the oldest are dropped.
 const MAX_SUBJECTS: usize = 4 * MAX_STATES;
 
 /// One waiting entry.
@@ -58,6 +58,7 @@ type Turn = u64;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Member(PeerId),
+    Path(PeerId),
     Lock(Arc<str>),
     Announcement(String),
 }
@@ -66,6 +67,7 @@ impl Subject {
     fn of(event: &Event) -> Option<Self> {
         match event {
             Event::MemberState { peer, .. } => Some(Self::Member(peer.clone())),
+            Event::PathChanged { peer, .. } => Some(Self::Path(peer.clone())),
             Event::LockLost { name, .. } => Some(Self::Lock(Arc::clone(name))),
             Event::Discovered { address } => Some(Self::Announcement(address.clone())),
             _ => None,
@@ -91,11 +93,28 @@ impl Bound {
             Event::Discovered { .. } => Self::Newest(MAX_ANNOUNCEMENTS),
             Event::DiscoveryRefused(_) => Self::Newest(MAX_REFUSALS),
             Event::Unlinked { .. } | Event::BanDropped { .. } => Self::Newest(MAX_NOTICES),
-            Event::MemberState { .. } | Event::LockLost { .. } => {
+            Event::MemberState { .. } | Event::LockLost { .. } | Event::PathChanged { .. } => {
                 Self::NewestOfEach(MAX_STATES, MAX_SUBJECTS)
             }
             _ => Self::Elsewhere,
         }
+    }
+}
+
+/// Lets a change of a peer's path begin where the `earlier` one began, which it displaces: the host receives the path before
+/// as it knows it. Returns whether the two cancel each other.
+fn cancels(earlier: &Event, event: &mut Event) -> bool {
+    match (earlier, event) {
+        (
+            Event::PathChanged {
+                peer, old: first, ..
+            },
+            Event::PathChanged { peer: of, old, new },
+        ) if peer == of => {
+            old.clone_from(first);
+            old == new
+        }
+        _ => false,
     }
 }
 
@@ -146,11 +165,20 @@ impl Waiting {
 
     /// Returns the event that this one displaced.
     #[must_use]
-    pub(super) fn push_event(&mut self, event: Event) -> Option<Event> {
+    pub(super) fn push_event(&mut self, mut event: Event) -> Option<Event> {
         let yielded = self.make_room_for(&event);
+        if let Some(earlier) = &yielded
+            && cancels(earlier, &mut event)
+        {
+            return yielded;
+        }
         let turn = self.next_turn();
         if let Some(subject) = Subject::of(&event) {
             self.newest.insert(subject, turn);
+        }
+        if let Event::Left(Left { peer, .. }) | Event::Reconnecting(peer) = &event {
+            // The next link begins with a path of its own.
+            self.newest.remove(&Subject::Path(peer.clone()));
         }
         let kind = self.kinds.entry(discriminant(&event)).or_default();
         kind.push_back(turn);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::failure::Failure;
 use super::guard::{command, count, opened};
 use super::lifecycle::MmnRoom;
+use super::stats::path_constant;
 use super::strings::{IdText, data_pointer};
 use super::user_data::UserData;
 use crate::core::election::seeded::MemberState;
@@ -214,6 +215,16 @@ pub const MMN_EVENT_HOST_BACK: u32 = 20;
 ///
 /// - count (waited_ms): time without a room, in milliseconds.
 pub const MMN_EVENT_NO_ROOM_FOUND: u32 = 25;
+/// MmnEvent.kind: the messages to and from `peer` take another path from now on. The change loses
+/// and reorders no reliable message. mmn_peer_path returns the path of a peer that has just joined
+/// or returned. Up to 256 of these events wait for a host that takes no events; beyond that it
+/// receives the newest of each peer.
+///
+/// - peer: the peer at the other end.
+/// - other (carrier or none): the member that carries the packets from now on; "" if none does.
+/// - reason (path): the path from now on, one of MMN_PATH_...
+/// - code (previous): the path before, one of MMN_PATH_...
+pub const MMN_EVENT_PATH_CHANGED: u32 = 26;
 
 /// MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
 pub const MMN_FOUND_IN_LOCAL_NETWORK: i32 = 1;
@@ -327,7 +338,7 @@ pub struct MmnEvent {
     pub length: i32,
     /// One of the constants that `kind` names.
     pub reason: i32,
-    /// MMN_OK, an error, or a host's own number.
+    /// MMN_OK, an error, a host's own number, or one of the constants that `kind` names.
     pub code: i32,
     /// The sender's message type.
     pub msg_type: u16,
@@ -608,6 +619,13 @@ fn fill_in<'a>(
         Event::BanDropped { peer, leader } => {
             event.kind = MMN_EVENT_BAN_DROPPED;
             (Some(peer), leader.as_str().into(), &[])
+        }
+        Event::PathChanged { peer, old, new } => {
+            event.kind = MMN_EVENT_PATH_CHANGED;
+            event.reason = path_constant(new).cast_signed();
+            event.code = path_constant(old).cast_signed();
+            let carrier = new.carrier().map_or("", PeerId::as_str);
+            (Some(peer), carrier.into(), &[])
         }
         Event::RoomEnded { why, code, bytes } => {
             event.kind = MMN_EVENT_ROOM_ENDED;

@@ -5,6 +5,7 @@ mod settings;
 mod tests;
 
 use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
 use std::ptr;
 
 use super::etcd::MmnEtcdOptions;
@@ -17,7 +18,10 @@ use super::growing::{MAX_STRUCT_BYTES, read};
 use super::guard::command;
 use super::seeded::MmnSeededOptions;
 use super::values::*;
-use crate::config::{DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESSAGES};
+use crate::config::{
+    DEFAULT_CARRY_BYTES_PER_SECOND, DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES,
+    DEFAULT_QUEUE_MESSAGES,
+};
 #[cfg(any(test, feature = "fuzzing"))]
 use crate::config::{MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES};
 
@@ -238,11 +242,19 @@ pub struct MmnOptions {
     /// MMN_STRATEGY_GOSSIP, see mmn_set_gossip_windows: Time for which a member that proposed
     /// itself collects the proposals of others, in milliseconds [5000].
     pub election_duration_ms: u32,
+    /// Most bytes a second that this member carries in all between members that have no direct path
+    /// to each other, while it does not lead: 1500 or more, or 0 to carry for none [131072]. Packets
+    /// beyond that wait, at most 150 milliseconds, and all pairs of members get the same share. A
+    /// leader always carries, without this limit.
+    pub carry_bytes_per_second: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 impl Growing for MmnOptions {
     const NAME: &'static str = "MmnOptions";
-    const EARLIER: &'static [usize] = &[];
+    // Version 100.
+    const EARLIER: &'static [usize] = &[offset_of!(MmnOptions, carry_bytes_per_second)];
 }
 
 impl Default for MmnOptions {
@@ -306,6 +318,8 @@ impl Default for MmnOptions {
             sample_interval_ms: 1000,
             alive_threshold_ms: 10_000,
             election_duration_ms: 5000,
+            carry_bytes_per_second: DEFAULT_CARRY_BYTES_PER_SECOND,
+            reserved: 0,
         }
     }
 }
@@ -357,31 +371,27 @@ pub(crate) fn check(input: &[u8]) {
     let (size, mut given, rest) = any_struct(*size, fields);
     let (seeded_size, seeded_fields) = rest.split_first_chunk().unwrap_or((&[0, 0], &[]));
     let (seeded_size, mut seeded, rest) = any_struct(*seeded_size, seeded_fields);
-    point(
-        &mut seeded,
-        std::mem::offset_of!(MmnSeededOptions, seeds),
-        text_of,
-    );
+    point(&mut seeded, offset_of!(MmnSeededOptions, seeds), text_of);
     seeded[..4].copy_from_slice(&seeded_size.to_ne_bytes());
     let (etcd_size, etcd_fields) = rest.split_first_chunk().unwrap_or((&[0, 0], &[]));
     let (etcd_size, mut etcd, _) = any_struct(*etcd_size, etcd_fields);
-    let pointers = std::mem::offset_of!(MmnEtcdOptions, endpoints)..size_of::<MmnEtcdOptions>();
+    let pointers = offset_of!(MmnEtcdOptions, endpoints)..size_of::<MmnEtcdOptions>();
     for offset in pointers.step_by(size_of::<usize>()) {
         point(&mut etcd, offset, text_of);
     }
     etcd[..4].copy_from_slice(&etcd_size.to_ne_bytes());
     for (offset, length) in [
-        (std::mem::offset_of!(MmnOptions, bind_address), None),
-        (std::mem::offset_of!(MmnOptions, state_directory), None),
-        (std::mem::offset_of!(MmnOptions, trace_path), None),
-        (std::mem::offset_of!(MmnOptions, quorum_roster), None),
+        (offset_of!(MmnOptions, bind_address), None),
+        (offset_of!(MmnOptions, state_directory), None),
+        (offset_of!(MmnOptions, trace_path), None),
+        (offset_of!(MmnOptions, quorum_roster), None),
         (
-            std::mem::offset_of!(MmnOptions, secret),
-            Some(std::mem::offset_of!(MmnOptions, secret_length)),
+            offset_of!(MmnOptions, secret),
+            Some(offset_of!(MmnOptions, secret_length)),
         ),
         (
-            std::mem::offset_of!(MmnOptions, identity_key),
-            Some(std::mem::offset_of!(MmnOptions, identity_key_length)),
+            offset_of!(MmnOptions, identity_key),
+            Some(offset_of!(MmnOptions, identity_key_length)),
         ),
     ] {
         let Some(chosen) = point(&mut given, offset, text_of) else {
@@ -397,16 +407,16 @@ pub(crate) fn check(input: &[u8]) {
             length.copy_from_slice(&len.to_ne_bytes());
         }
     }
-    let offset = std::mem::offset_of!(MmnOptions, seeded);
+    let offset = offset_of!(MmnOptions, seeded);
     point(&mut given, offset, |_| seeded.as_ptr());
-    let offset = std::mem::offset_of!(MmnOptions, etcd);
+    let offset = offset_of!(MmnOptions, etcd);
     point(&mut given, offset, |_| etcd.as_ptr());
     given[..4].copy_from_slice(&size.to_ne_bytes());
     let options = given.as_ptr().cast::<MmnOptions>();
     // SAFETY: `struct_size` bytes, at least four, and pointers as above.
     let read = unsafe { read("options", options) };
     let Ok(options) = read else {
-        assert!(!(size_of::<MmnOptions>()..=MAX_STRUCT_BYTES).contains(&given.len()));
+        assert!(!(MmnOptions::first()..=MAX_STRUCT_BYTES).contains(&given.len()));
         return;
     };
     // SAFETY: as above.
@@ -421,7 +431,7 @@ pub(crate) fn check(input: &[u8]) {
     let pointer = defaults.as_mut_ptr().cast::<MmnOptions>();
     // SAFETY: `struct_size` bytes that can be written.
     let code = unsafe { mmn_default_options(pointer) };
-    let right = (size_of::<MmnOptions>()..=MAX_STRUCT_BYTES).contains(&bytes(size));
+    let right = (MmnOptions::first()..=MAX_STRUCT_BYTES).contains(&bytes(size));
     assert_eq!(
         code == crate::ffi::codes::MMN_OK,
         right,

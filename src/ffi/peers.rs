@@ -3,10 +3,14 @@
 use std::ffi::c_char;
 
 use super::arguments::{checked_peer_id, payload, peer_id as peer_id_argument, text};
-use super::guard::{command, opened, query};
+use super::failure::Failure;
+use super::guard::{command, log_command, opened, query};
 use super::lifecycle::MmnRoom;
+use super::stats::path_constant;
 use super::strings::hand_out;
-use crate::error::ConnectError;
+use crate::core::path::LinkPath;
+use crate::error::{Code, ConnectError};
+use crate::quoted::Quoted;
 use crate::registry::{self, Handle};
 use crate::snapshot::PeerView;
 use crate::target::parse_pasted_target;
@@ -100,6 +104,23 @@ pub extern "C" fn mmn_local_addresses(room: MmnRoom) -> *const c_char {
     })
 }
 
+/// The address at which members on the internet see this node: "ip:port", or "[ipv6]:port". Several
+/// members may see several addresses; this is the one that most of them see. A router shows its own
+/// address for all machines behind it. Give the address to players who dial this node only if the
+/// router lets them in: a router that admits only answers does not.
+///
+/// NULL when no member sees this node at an address of the internet, as in a local network, or when
+/// no room is open. The address changes with the members and with the router.
+///
+/// The string is valid until this thread's next call that returns a string.
+#[unsafe(no_mangle)]
+pub extern "C" fn mmn_public_address(room: MmnRoom) -> *const c_char {
+    query("mmn_public_address", || {
+        let address = opened(room)?.snapshot().public_address;
+        Ok(address.map_or(std::ptr::null(), hand_out))
+    })
+}
+
 /// This node's peer id. NULL when no room is open.
 ///
 /// The string is valid until this thread's next call that returns a string.
@@ -172,6 +193,57 @@ pub unsafe extern "C" fn mmn_peer_address(room: MmnRoom, peer_id: *const c_char)
         let snapshot = room.snapshot();
         let address = snapshot.peer(peer.as_str()).and_then(|peer| peer.address);
         Ok(address.map_or(std::ptr::null(), hand_out))
+    })
+}
+
+/// The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER or
+/// MMN_PATH_THROUGH_MEMBER. MMN_EVENT_PATH_CHANGED reports each change. MmnPeerStats.path has the
+/// same number. mmn_peer_carrier names the member between the two.
+///
+/// Returns that, or MMN_INVALID_ARGUMENT (`peer_id` is not an id), MMN_NOT_INITIALIZED or
+/// MMN_PEER_NOT_FOUND (this node has no link to the peer: the peer is unknown or reconnecting, or
+/// this node itself).
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmn_peer_path(room: MmnRoom, peer_id: *const c_char) -> i32 {
+    log_command("mmn_peer_path", || {
+        // SAFETY: the caller's promise, passed on.
+        let text = unsafe { text("peer_id", peer_id) }?;
+        let peer = checked_peer_id("peer_id", text)?;
+        let room = opened(room)?;
+        let snapshot = room.snapshot();
+        let path = snapshot.path_to(peer.as_str());
+        path.map(|path| path_constant(path).cast_signed())
+            .ok_or_else(|| Failure {
+                code: Code::PeerNotFound,
+                sentence: format!("this node has no link to the peer {}", Quoted(text)),
+            })
+    })
+}
+
+/// The id of the member that carries the packets to a peer: the leader with MMN_PATH_THROUGH_LEADER,
+/// another member with MMN_PATH_THROUGH_MEMBER. Each end of the link chooses the member that carries
+/// its own packets, so the peer may name another one.
+///
+/// NULL when no member carries them: the link is direct, or this node has no link to the peer. NULL
+/// also when `peer_id` is not an id, or no room is open; these two set mmn_last_error_code.
+///
+/// The string is valid until this thread's next call that returns a string.
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmn_peer_carrier(room: MmnRoom, peer_id: *const c_char) -> *const c_char {
+    query("mmn_peer_carrier", || {
+        // SAFETY: the caller's promise, passed on.
+        let text = unsafe { text("peer_id", peer_id) }?;
+        let peer = checked_peer_id("peer_id", text)?;
+        let room = opened(room)?;
+        let snapshot = room.snapshot();
+        let carrier = snapshot.path_to(peer.as_str()).and_then(LinkPath::carrier);
+        Ok(carrier.map_or(std::ptr::null(), hand_out))
     })
 }
 
@@ -288,6 +360,7 @@ mod tests {
             rtt,
             jitter: None,
             host_silent: Duration::ZERO,
+            path: None,
         };
         let of_micros = |micros| rtt_ms(&peer(Some(Duration::from_micros(micros))));
         assert_eq!(rtt_ms(&peer(None)), -1);

@@ -618,6 +618,7 @@ impl Host<'_> {
             11 => options.hold_messages = self.chance.byte().into(),
             12 => options.alive_threshold_ms = self.number() as u32,
             13 => options.reconnect_max_retries = self.number() as u32,
+            14 => options.carry_bytes_per_second = self.number() as u32,
             _ => {
                 // The call still reads the names.
                 if let Some(text) = self.any_text() {

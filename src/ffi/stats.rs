@@ -10,16 +10,19 @@ use super::growing::{self, Growing};
 use super::guard::{command, opened};
 use super::lifecycle::MmnRoom;
 use crate::core::id::PeerId;
-use crate::core::path::{Carrier, Path};
+use crate::core::path::LinkPath;
 use crate::error::SendError;
 use crate::room::{PeerMeter, Room};
 use crate::snapshot::PeerView;
 
-/// MmnPeerStats.path: on a link of its own.
+/// mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: on a link of its own.
 pub const MMN_PATH_DIRECT: u32 = 0;
-/// MmnPeerStats.path: through the leader, encrypted from end to end. The round trip is that of both
-/// ways.
+/// mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: through the leader, encrypted from end
+/// to end. The round trip is that of both ways.
 pub const MMN_PATH_THROUGH_LEADER: u32 = 1;
+/// mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: through a member that does not lead, as
+/// MMN_PATH_THROUGH_LEADER. mmn_peer_carrier names the member.
+pub const MMN_PATH_THROUGH_MEMBER: u32 = 2;
 
 /// Statistics of a peer, from mmn_peer_stats. Counts of bytes, packets and messages start at 0 when
 /// the peer joins, and continue when a lost link comes back.
@@ -62,7 +65,9 @@ pub struct MmnPeerStats {
     pub path_mtu: u32,
     /// Number of times that the link was lost and came back.
     pub reconnects: u32,
-    /// Path of the messages to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER.
+    /// Path of the messages to the peer, as mmn_peer_path returns it: MMN_PATH_DIRECT,
+    /// MMN_PATH_THROUGH_LEADER or MMN_PATH_THROUGH_MEMBER. MMN_PATH_DIRECT while the link is
+    /// lost.
     pub path: u32,
     /// 0.
     pub reserved: u32,
@@ -201,10 +206,9 @@ impl MmnPeerStats {
             congestion_window: meter.congestion_window,
             path_mtu: meter.path_mtu.into(),
             reconnects: meter.reconnects,
-            path: match meter.path {
-                Some(Path::Carried(Carrier::Member)) => MMN_PATH_THROUGH_LEADER,
-                Some(Path::Direct) | None => MMN_PATH_DIRECT,
-            },
+            path: view
+                .and_then(|view| view.path.as_ref())
+                .map_or(MMN_PATH_DIRECT, path_constant),
             reserved: 0,
             host_silent_ms: short(
                 view.map_or(Duration::ZERO, |view| view.host_silent)
@@ -212,6 +216,15 @@ impl MmnPeerStats {
             ),
             reserved2: 0,
         }
+    }
+}
+
+/// The constant of a path.
+pub(super) fn path_constant(path: &LinkPath) -> u32 {
+    match path {
+        LinkPath::Direct => MMN_PATH_DIRECT,
+        LinkPath::Leader(_) => MMN_PATH_THROUGH_LEADER,
+        LinkPath::Member(_) => MMN_PATH_THROUGH_MEMBER,
     }
 }
 
@@ -227,6 +240,7 @@ fn short<T: TryInto<u32>>(number: T) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::snapshot::PeerStatus;
 
     #[test]
     fn the_struct_has_no_padding() {
@@ -237,6 +251,33 @@ mod tests {
         assert_eq!(offset_of!(MmnPeerStats, path), 80);
         assert_eq!(offset_of!(MmnPeerStats, host_silent_ms), 88);
         assert_eq!(MIN_STRUCT_SIZE, 8);
+    }
+
+    #[test]
+    fn each_path_has_its_number() {
+        let id = |text| PeerId::new(text).expect("valid");
+        let path_of = |path| {
+            let view = PeerView {
+                id: id("b"),
+                status: PeerStatus::Connected,
+                address: None,
+                key: None,
+                rtt: None,
+                jitter: None,
+                host_silent: Duration::ZERO,
+                path,
+            };
+            MmnPeerStats::new(Some(&view), &PeerMeter::default()).path
+        };
+        assert_eq!(path_of(None), MMN_PATH_DIRECT);
+        assert_eq!(path_of(Some(LinkPath::Direct)), MMN_PATH_DIRECT);
+        let carried = [
+            (LinkPath::Leader(id("c")), MMN_PATH_THROUGH_LEADER),
+            (LinkPath::Member(id("c")), MMN_PATH_THROUGH_MEMBER),
+        ];
+        for (path, number) in carried {
+            assert_eq!(path_of(Some(path)), number);
+        }
     }
 
     #[test]

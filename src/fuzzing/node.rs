@@ -336,11 +336,14 @@ impl<'a> Run<'a> {
         let Some(known) = known.cloned() else {
             return Input::Tick;
         };
-        self.linked.insert(known.id.clone());
-        let path = match self.wild.chance.one_in(4) {
-            true => Path::Carried(Carrier::Member),
-            false => Path::Direct,
+        let (path, carrier) = match self.wild.chance.one_in(4) {
+            true => {
+                let mut others = self.linked.iter().filter(|id| **id != known.id);
+                (Path::Carried(Carrier::Member), others.next().cloned())
+            }
+            false => (Path::Direct, None),
         };
+        self.linked.insert(known.id.clone());
         Input::LinkUp(Box::new(LinkUp {
             peer: known.id,
             incarnation: known.incarnation,
@@ -350,6 +353,8 @@ impl<'a> Run<'a> {
             priority: hello.priority,
             is_host: hello.policy.host_mode == HostMode::Host,
             path,
+            carrier,
+            features: hello.features,
             ours: self.node.side(self.now),
             theirs: hello.side,
         }))
@@ -455,6 +460,9 @@ impl<'a> Run<'a> {
                 Output::JoinAnswer { ticket, verdict } => {
                     assert!(ticket <= self.tickets);
                     assert_ne!(verdict, Verdict::NotLeader);
+                }
+                Output::Carrier { peer, carrier } => {
+                    assert_ne!(carrier.as_ref(), Some(&peer), "it carries its own packets");
                 }
                 Output::Dropped { value, bound, .. } => assert!(value > bound),
                 Output::StaleState { remembered, since } => assert!(remembered >= since),

@@ -18,7 +18,7 @@ use room_transport::identity::{
 };
 use room_transport::quic::IDLE_TIMEOUT;
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::admission::{
     AdmissionError, RoomProof, accept_stranger, close_after_flush, dial_stranger, read_hello,
@@ -33,8 +33,11 @@ use super::link::Admitted;
 use super::progress::{Overdue, Progress, Step};
 use super::socket::canonical;
 use super::tries::{ClosedFor, Tries, Try};
+use super::tunnel::{Tunnels, tunnel_server_config};
+use super::unanswered::{BRIEF_DIAL, LoneDial, Unanswered};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::path::Path;
+use crate::core::virtual_address::{id_at, virtual_id};
 use crate::core::wire::{Hello, HelloAck, Opaque};
 use crate::error::Code;
 
@@ -44,8 +47,14 @@ pub(crate) const MAX_ADMISSIONS: usize = 16;
 pub(crate) const MAX_ADMISSIONS_OF_ONE: usize = 12;
 /// Places that links may take from addresses with too many wrong guesses. Past TLS only known keys may continue.
 const MAX_ADMISSIONS_OF_CLOSED: usize = 4;
+/// Places that links through one carrier may take, whatever their origins: it can make these up.
+const MAX_ADMISSIONS_OF_CARRIER: usize = 4;
+/// Places that links through all carriers together may take; the others stay open to direct links.
+const MAX_CARRIED_ADMISSIONS: usize = 12;
 /// Links from one address that wait for a place; further ones are ignored.
 const MAX_WAITING_OF_ONE: usize = 256;
+/// Links through one carrier that wait for a place; further ones are ignored.
+const MAX_WAITING_OF_CARRIER: usize = 64;
 /// With fewer free places than this, a dialler must first prove that packets reach its address (RFC 9000
 /// section 8.1.2), so that forged addresses cannot take the last places.
 const PLACES_FOR_ALL: usize = MAX_ADMISSIONS / 2;
@@ -80,6 +89,10 @@ pub(crate) struct DialRequest<'a> {
     pub(crate) by_hand: Option<HostDial>,
     /// Its progress and deadlines.
     pub(crate) progress: &'a Progress,
+    /// Whether only another member named the address, and none has answered there: it receives a single packet.
+    pub(crate) is_hearsay: bool,
+    /// Whether the dial ends if there is no answer within [`BRIEF_DIAL`].
+    pub(crate) is_brief: bool,
     /// Shared by parallel dials of which only one link is needed: once connected, they continue one at a time.
     pub(crate) turn: Option<&'a tokio::sync::Mutex<()>>,
 }
@@ -216,10 +229,16 @@ pub(crate) struct Connector {
     pub(crate) endpoint: Endpoint,
     pub(crate) identity: Identity,
     pub(crate) transport: Arc<TransportConfig>,
+    /// Transport settings of dials at addresses where no member has answered.
+    pub(crate) lone_transport: Arc<TransportConfig>,
+    /// The dials of these addresses that have ended.
+    pub(crate) unanswered: Arc<Unanswered>,
     /// Idle timeout of accepted connections.
     pub(crate) idle_timeout: Duration,
     /// Transport settings of links through a tunnel.
     pub(crate) tunnel_transport: Arc<TransportConfig>,
+    /// The tunnels of the room.
+    pub(crate) tunnels: Arc<Tunnels>,
     pub(crate) proof: RoomProof,
     pub(crate) asks: mpsc::Sender<Ask>,
     pub(crate) handshake_timeout: Duration,
@@ -255,6 +274,8 @@ impl Connector {
             expected,
             by_hand,
             progress,
+            is_hearsay,
+            is_brief,
             turn,
         } = request;
         let ip = address.ip();
@@ -262,9 +283,14 @@ impl Connector {
             return Err(Code::InvalidArgument.into()); // a member behind a carrier is named by its key
         }
         if expected.is_none()
-            && let Some(closed) = self.tries_out.closed(ip)
+            && let Some(closed) = self.tries_out.closed(ip.into())
         {
             return Err(no_dials_to(ip, closed));
+        }
+        let path = Path::to(address);
+        let route = self.tunnels.hold(address);
+        if !path.is_direct() && route.is_none() {
+            return Err(Code::ConnectionFailed.into()); // the route was removed before the dial began
         }
         // The host's own dial does not wait.
         let most = (self.handshake_timeout / 2).min(MAX_WAIT);
@@ -275,15 +301,31 @@ impl Connector {
         if waited && self.is_linked_at(address, expected).await? {
             return Err(Code::AlreadyConnected.into());
         }
-        let config = client_config(&self.identity, expected, self.transport_to(address))
+        let transport = match is_hearsay {
+            true => Arc::clone(&self.lone_transport),
+            false => self.transport_to(address),
+        };
+        let config = client_config(&self.identity, expected, transport)
             .map_err(|error| log_internal(&error))?;
         let connecting = self
             .endpoint
             .connect_with(config, address, SERVER_NAME)
             .map_err(|error| remote_code(DialError::from(error).code()))?;
-        let connection = connecting
-            .await
-            .map_err(|error| stranger_failure_code(DialError::from(error).code()))?;
+        // Dropped before the connection, which then closes unnoticed.
+        tokio::pin!(connecting);
+        let lone = is_hearsay.then(|| LoneDial::new(&self.unanswered, address));
+        let connected = match is_brief {
+            false => connecting.await,
+            true => {
+                let connected = timeout(BRIEF_DIAL, &mut connecting).await;
+                connected.map_err(|_| Refused::from(Code::Timeout))?
+            }
+        };
+        if let Some(lone) = lone {
+            lone.answered();
+        }
+        let connection =
+            connected.map_err(|error| stranger_failure_code(DialError::from(error).code()))?;
         let guard = CloseOnDrop::new(&connection);
         progress.reached(Step::Connected);
         let key = peer_fingerprint(&connection).ok_or(Code::ConnectionFailed)?;
@@ -301,7 +343,7 @@ impl Connector {
             // members of another room cannot use up the attempts of their address.
             return Err(Code::ConnectionFailed.into());
         } else {
-            let begun = self.tries_out.begin(ip, key).await;
+            let begun = self.tries_out.begin(ip.into(), key).await;
             Some(begun.map_err(|closed| no_dials_to(ip, closed))?)
         };
         // One dial at a time decides about a peer: the second finds the link of the first.
@@ -435,7 +477,9 @@ impl Connector {
     async fn accept_in_turn(&self, incoming: Incoming, waiting_room: &WaitingRoom) {
         let progress = Progress::new(self.handshake_timeout);
         let attempt = self.in_progress.begin(incoming.remote_address());
-        let from = incoming.remote_address().ip();
+        let Some(from) = self.source_of(incoming.remote_address()) else {
+            return incoming.ignore();
+        };
         let closed = || self.tries_in.closed(from).is_some();
         let few_are_free = waiting_room.places.available_permits() < PLACES_FOR_ALL;
         let many_linger = waiting_room.lingering.are_many();
@@ -455,18 +499,30 @@ impl Connector {
                 true => Some(waiting_room.of_closed.acquire().await.ok()?),
                 false => None,
             };
+            let of_carried = match from {
+                Source::Carrier(_) => Some(waiting_room.of_carried.acquire().await.ok()?),
+                Source::V4(_) | Source::V6Prefix(_) => None,
+            };
             // The connection of a failed admission lingers without a place. It may begin only if it may linger.
             let may_linger = waiting_room.lingering.begin(from).await?;
-            let places = (mine, of_closed, waiting_room.places.acquire().await.ok()?);
+            let place = waiting_room.places.acquire().await.ok()?;
+            let places = (mine, of_closed, of_carried, place);
             Some((may_linger, places))
         };
         let Ok(Some((may_linger, _places))) = progress.within(places).await else {
             return incoming.ignore();
         };
+        let address = incoming.remote_address();
+        let route = self.tunnels.hold(address);
+        if !Path::to(address).is_direct() && route.is_none() {
+            return incoming.ignore(); // others that came through its carrier have displaced the route
+        }
         let began = Instant::now();
         // An admission that times out closes its connection when it is dropped.
-        let admission = progress.within(self.accept(incoming, &progress)).await;
-        drop(attempt);
+        let admission = progress
+            .within(self.accept(incoming, from, &progress))
+            .await;
+        drop((attempt, route));
         if let Err(lingers) = admission.unwrap_or(Err(self.idle_timeout)) {
             tokio::spawn(async move {
                 sleep(lingers).await;
@@ -484,12 +540,17 @@ impl Connector {
     ///
     /// # Errors
     /// The time that the connection lingers.
-    async fn accept(&self, incoming: Incoming, progress: &Progress) -> Result<(), Duration> {
+    async fn accept(
+        &self,
+        incoming: Incoming,
+        source: Source,
+        progress: &Progress,
+    ) -> Result<(), Duration> {
         let from = incoming.remote_address();
         let accepted = match Path::to(from) {
             Path::Direct => incoming.accept(),
             Path::Carried(_) => match server_config(&self.identity, self.transport_to(from)) {
-                Ok(config) => incoming.accept_with(Arc::new(config)),
+                Ok(config) => incoming.accept_with(Arc::new(tunnel_server_config(config))),
                 Err(error) => {
                     log_internal(&error);
                     return Err(Duration::ZERO);
@@ -503,7 +564,7 @@ impl Connector {
         };
         let connection = connecting.await.map_err(|_| idle_timeout)?;
         let guard = CloseOnDrop::new(&connection);
-        match self.accept_exchange(&connection, progress).await {
+        match self.accept_exchange(&connection, source, progress).await {
             Ok(()) => {
                 guard.disarm();
                 return Ok(());
@@ -531,10 +592,14 @@ impl Connector {
     async fn accept_exchange(
         &self,
         connection: &Connection,
+        from: Source,
         progress: &Progress,
     ) -> Result<(), Refusal> {
         let key = peer_fingerprint(connection).ok_or(Refusal::from(Code::ConnectionFailed))?;
-        let from = connection.remote_address().ip();
+        let is_other = |named| named != virtual_id(key);
+        if id_at(connection.remote_address()).is_some_and(is_other) {
+            return Err(Code::ConnectionFailed.into()); // the carrier has made up the origin
+        }
         let known = self.knows(key).await?;
         if !known && let Some(closed) = self.tries_in.closed(from) {
             let seconds = closed.seconds();
@@ -591,6 +656,14 @@ impl Connector {
         })
         .await?;
         Ok(())
+    }
+
+    /// To whom an incoming link is charged: its address, or the carrier that brought it. `None` without its route.
+    fn source_of(&self, address: SocketAddr) -> Option<Source> {
+        match Path::to(address) {
+            Path::Direct => Some(address.ip().into()),
+            Path::Carried(_) => self.tunnels.carrier_of(address).map(Source::Carrier),
+        }
     }
 
     async fn knows(&self, key: Fingerprint) -> Result<bool, Code> {
@@ -735,6 +808,8 @@ struct WaitingRoom {
     places: Semaphore,
     /// Places shared by the addresses with too many wrong guesses.
     of_closed: Semaphore,
+    /// Places shared by the links through carriers.
+    of_carried: Semaphore,
     lingering: Lingering,
     lines: Mutex<BTreeMap<Source, Weak<Semaphore>>>,
 }
@@ -744,22 +819,26 @@ impl WaitingRoom {
         Self {
             places: Semaphore::new(MAX_ADMISSIONS),
             of_closed: Semaphore::new(MAX_ADMISSIONS_OF_CLOSED),
+            of_carried: Semaphore::new(MAX_CARRIED_ADMISSIONS),
             lingering: Lingering::default(),
             lines: Mutex::default(),
         }
     }
 
-    /// The queue of an address; `None` if it is full. quinn bounds the number of queues.
-    fn of(&self, from: IpAddr) -> Option<Arc<Semaphore>> {
+    /// The queue of an address or a carrier; `None` if it is full. quinn bounds the number of queues.
+    fn of(&self, source: Source) -> Option<Arc<Semaphore>> {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.retain(|_, line| line.strong_count() > 0);
-        let source = Source::from(from);
+        let (most, most_waiting) = match source {
+            Source::V4(_) | Source::V6Prefix(_) => (MAX_ADMISSIONS_OF_ONE, MAX_WAITING_OF_ONE),
+            Source::Carrier(_) => (MAX_ADMISSIONS_OF_CARRIER, MAX_WAITING_OF_CARRIER),
+        };
         if let Some(line) = lines.get(&source).and_then(Weak::upgrade) {
             // Each waiting or admitted link holds a reference, and so does this one.
             let in_line = Arc::strong_count(&line) - 1;
-            return (in_line < MAX_WAITING_OF_ONE).then_some(line);
+            return (in_line < most_waiting).then_some(line);
         }
-        let line = Arc::new(Semaphore::new(MAX_ADMISSIONS_OF_ONE));
+        let line = Arc::new(Semaphore::new(most));
         lines.insert(source, Arc::downgrade(&line));
         Some(line)
     }
@@ -896,7 +975,7 @@ mod tests {
     #[test]
     fn no_more_than_its_share_waits_of_one_address() {
         let room = WaitingRoom::new();
-        let [guesser, other] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
+        let [guesser, other] = [1, 2].map(|host| Source::from(IpAddr::from([192, 0, 2, host])));
         let in_line: Vec<_> = (0..MAX_WAITING_OF_ONE)
             .map(|_| room.of(guesser).expect("its line has room"))
             .collect();
@@ -907,5 +986,19 @@ mod tests {
         // An address without links leaves no entry behind.
         let lines = room.lines.lock().expect("not poisoned");
         assert_eq!(lines.len(), 1);
+    }
+
+    #[test]
+    fn a_carrier_has_few_places_and_leaves_those_of_another_carrier_free() {
+        let room = WaitingRoom::new();
+        let [liar, other] = [[1; 8], [2; 8]].map(Source::Carrier);
+        let in_line: Vec<_> = (0..MAX_WAITING_OF_CARRIER)
+            .map(|_| room.of(liar).expect("its line has room"))
+            .collect();
+        assert!(room.of(liar).is_none());
+        let other = room.of(other).expect("a line of its own");
+        for line in [&in_line[0], &other] {
+            assert_eq!(line.available_permits(), MAX_ADMISSIONS_OF_CARRIER);
+        }
     }
 }

@@ -253,8 +253,8 @@ impl Runner {
         let now = Instant::now();
         let tries = Arc::clone(&self.gate.tries_out);
         let slow = tries.slow();
-        let closed = |ip| {
-            let closed = tries.closed(ip).into_iter().chain(slow);
+        let closed = |ip: IpAddr| {
+            let closed = tries.closed(ip.into()).into_iter().chain(slow);
             closed.map(|ClosedFor(rest)| now + rest).max()
         };
         for dial in self.finds.due(now, closed) {
@@ -270,6 +270,8 @@ impl Runner {
                             expected: None,
                             by_hand: None,
                             progress: &progress,
+                            is_hearsay: false,
+                            is_brief: false,
                             turn: None,
                         };
                         let result = tokio::select! {

@@ -367,7 +367,7 @@ mod tests {
             outboxes: Arc::new(outboxes),
             dispatch: Arc::new(dispatch),
             relaying: Arc::default(),
-            tunnels: Arc::new(Tunnels::new(Fingerprint([1; 32]))),
+            tunnels: Arc::new(Tunnels::new(Fingerprint([1; 32]), 0)),
             events: mpsc::channel(1).0,
             budget: Arc::default(),
             max_message_size: 1 << 20,

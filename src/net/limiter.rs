@@ -7,10 +7,12 @@
 //! Pure: no clock and no sockets. [`super::tries`] does the waiting.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 use crate::core::id::Fingerprint;
+use crate::core::virtual_address::VirtualId;
 
 /// Failures of one address within [`WINDOW`] after which strangers there get no further attempt.
 pub(crate) const MAX_FAILURES_OF_ONE: usize = 5;
@@ -25,13 +27,30 @@ const MAX_REMEMBERED: usize = 256;
 
 /// Unit that counts as one address: one host may use every address of its IPv6 /64.
 ///
-/// All tunnels count as one: only the relaying member vouches for the process behind a tunnel, and it may
-/// invent names. A relay that guesses has the attempts of one address. It can close only tunnels, and these
-/// only to strangers; members that the leader has named need no attempt.
+/// All tunnels through one carrier count as one: only the carrier vouches for the process behind a tunnel, and it may
+/// invent names. A carrier that guesses has the attempts of one address. It can close only tunnels through itself,
+/// and these only to strangers; members that the leader has named need no attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
     V4(Ipv4Addr),
     V6Prefix([u16; 4]),
+    Carrier(VirtualId),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V4(v4) => v4.fmt(f),
+            Self::V6Prefix([a, b, c, d]) => {
+                let prefix = Ipv6Addr::new(*a, *b, *c, *d, 0, 0, 0, 0);
+                write!(f, "{prefix}/64")
+            }
+            Self::Carrier(id) => {
+                f.write_str("carrier ")?;
+                id.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+    }
 }
 
 impl From<IpAddr> for Source {
@@ -95,11 +114,11 @@ pub(crate) struct Limiter {
 }
 
 impl Limiter {
-    /// Queues for an attempt with `address`. [`Limiter::poll`] or [`Limiter::leave`] must follow.
-    pub(crate) fn ask(&mut self, address: IpAddr) -> Ticket {
+    /// Queues for an attempt with a process at `source`. [`Limiter::poll`] or [`Limiter::leave`] must follow.
+    pub(crate) fn ask(&mut self, source: Source) -> Ticket {
         self.asked += 1;
         let ticket = Ticket(self.asked);
-        self.waiting.insert(ticket, address.into());
+        self.waiting.insert(ticket, source);
         ticket
     }
 
@@ -150,11 +169,10 @@ impl Limiter {
     pub(crate) fn end(
         &mut self,
         now: Instant,
-        address: IpAddr,
+        source: Source,
         key: Fingerprint,
         failed: bool,
     ) -> Option<Consequence> {
-        let source = address.into();
         if let Some(held) = self.held.get_mut(&source) {
             *held -= 1;
             if *held == 0 {
@@ -182,10 +200,10 @@ impl Limiter {
         })
     }
 
-    /// Until when strangers at `address` get no attempt.
-    pub(crate) fn closed_until(&mut self, now: Instant, address: IpAddr) -> Option<Instant> {
+    /// Until when strangers at `source` get no attempt.
+    pub(crate) fn closed_until(&mut self, now: Instant, source: Source) -> Option<Instant> {
         self.forget_before(now);
-        self.closed(address.into())
+        self.closed(source)
     }
 
     /// Until when there are too many failures in all.
@@ -244,16 +262,15 @@ impl Limiter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::virtual_address::virtual_address;
 
     const KEY: Fingerprint = Fingerprint([1; 32]);
 
-    fn ip(text: &str) -> IpAddr {
-        text.parse().expect("an address")
+    fn ip(text: &str) -> Source {
+        text.parse::<IpAddr>().expect("an address").into()
     }
 
-    fn numbered(n: u32) -> IpAddr {
-        IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + n))
+    fn numbered(n: u32) -> Source {
+        Source::V4(Ipv4Addr::from(0x0a00_0000 + n))
     }
 
     struct World {
@@ -279,37 +296,51 @@ mod tests {
         }
 
         /// Asks and polls once; leaves if it has to wait.
-        fn begin(&mut self, ms: u64, address: IpAddr) -> Answer {
-            let ticket = self.limiter.ask(address);
+        fn begin(&mut self, ms: u64, source: Source) -> Answer {
+            let ticket = self.limiter.ask(source);
             let answer = self.poll(ms, ticket);
             self.limiter.leave(ticket);
             answer
         }
 
-        fn end(&mut self, ms: u64, address: IpAddr, failed: bool) -> Option<Consequence> {
+        fn end(&mut self, ms: u64, source: Source, failed: bool) -> Option<Consequence> {
             let at = self.at(ms);
-            self.limiter.end(at, address, KEY, failed)
+            self.limiter.end(at, source, KEY, failed)
         }
 
         /// One attempt that fails at once.
-        fn fail(&mut self, ms: u64, address: IpAddr) -> Option<Consequence> {
-            assert_eq!(self.begin(ms, address), Answer::Go, "{address} at {ms} ms");
-            self.end(ms, address, true)
+        fn fail(&mut self, ms: u64, source: Source) -> Option<Consequence> {
+            assert_eq!(self.begin(ms, source), Answer::Go, "{source} at {ms} ms");
+            self.end(ms, source, true)
         }
     }
 
     #[test]
-    fn all_tunnels_together_are_one_address_and_close_no_other() {
+    fn all_tunnels_through_one_carrier_are_one_address_and_close_no_other() {
         let mut world = World::new();
-        let behind = |n: u8| virtual_address(Fingerprint([n; 32])).ip();
+        let [guesser, other] = [[1; 8], [2; 8]].map(Source::Carrier);
         for n in 0..5 {
-            world.fail(u64::from(n), behind(n));
+            world.fail(n, guesser);
         }
-        let Answer::Closed(_) = world.begin(5, behind(9)) else {
-            panic!("an invented name has a try of its own");
+        let Answer::Closed(_) = world.begin(5, guesser) else {
+            panic!("a carrier has more tries than an address");
         };
+        assert_eq!(world.begin(5, other), Answer::Go);
         assert_eq!(world.begin(5, ip("192.0.2.1")), Answer::Go);
-        assert_eq!(world.begin(5, ip("fd1e:4209:ecea:3ef0::1")), Answer::Go);
+    }
+
+    #[test]
+    fn a_source_is_shown_as_an_address_or_a_carrier() {
+        for (source, shown) in [
+            (ip("::ffff:192.0.2.1"), "192.0.2.1"),
+            (ip("2001:db8:1:2:3::4"), "2001:db8:1:2::/64"),
+            (
+                Source::Carrier([1, 2, 3, 4, 5, 6, 7, 0xab]),
+                "carrier 01020304050607ab",
+            ),
+        ] {
+            assert_eq!(source.to_string(), shown);
+        }
     }
 
     #[test]

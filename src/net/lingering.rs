@@ -7,7 +7,6 @@
 //! admission: otherwise a stranger could occupy all places for as long.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -18,6 +17,9 @@ use super::limiter::Source;
 pub(crate) const MAX_LINGERING: usize = 256;
 /// Lingering connections of one address, at most: the others stay open to other addresses.
 const MAX_LINGERING_OF_ONE: usize = 192;
+/// Lingering connections that came through one carrier, at most. A member can make up their origins, and that must
+/// not even cost other dials the proof of their address.
+const MAX_LINGERING_OF_CARRIER: usize = 32;
 /// With fewer free slots than this, a dialler must first prove that packets reach its address.
 const FOR_ALL: usize = MAX_LINGERING / 2;
 
@@ -45,7 +47,7 @@ pub(super) struct MayLinger {
 impl Lingering {
     /// Waits until one more connection from there may linger. `None` only if the semaphores were
     /// closed, which does not happen.
-    pub(super) async fn begin(&self, from: IpAddr) -> Option<MayLinger> {
+    pub(super) async fn begin(&self, from: Source) -> Option<MayLinger> {
         let of_one = self.of(from);
         Some(MayLinger {
             _of_one: of_one.acquire_owned().await.ok()?,
@@ -59,14 +61,17 @@ impl Lingering {
     }
 
     /// The semaphore of an address. quinn bounds how many wait, and the permits how many linger.
-    fn of(&self, from: IpAddr) -> Arc<Semaphore> {
+    fn of(&self, source: Source) -> Arc<Semaphore> {
         let mut of_one = self.of_one.lock().unwrap_or_else(PoisonError::into_inner);
         of_one.retain(|_, permits| permits.strong_count() > 0);
-        let source = Source::from(from);
         if let Some(permits) = of_one.get(&source).and_then(Weak::upgrade) {
             return permits;
         }
-        let permits = Arc::new(Semaphore::new(MAX_LINGERING_OF_ONE));
+        let most = match source {
+            Source::Carrier(_) => MAX_LINGERING_OF_CARRIER,
+            Source::V4(_) | Source::V6Prefix(_) => MAX_LINGERING_OF_ONE,
+        };
+        let permits = Arc::new(Semaphore::new(most));
         of_one.insert(source, Arc::downgrade(&permits));
         permits
     }
@@ -76,16 +81,29 @@ impl Lingering {
 mod tests {
     use super::*;
 
-    fn host(number: u8) -> IpAddr {
-        IpAddr::from([192, 0, 2, number])
+    fn host(number: u8) -> Source {
+        Source::V4([192, 0, 2, number].into())
     }
 
-    async fn at_once(lingering: &Lingering, from: IpAddr) -> Option<MayLinger> {
+    async fn at_once(lingering: &Lingering, from: Source) -> Option<MayLinger> {
         tokio::select! {
             biased;
             begun = lingering.begin(from) => begun,
             () = std::future::ready(()) => None,
         }
+    }
+
+    #[tokio::test]
+    async fn one_carrier_costs_no_dial_the_proof_of_its_address() {
+        let lingering = Lingering::default();
+        let [liar, other] = [[1; 8], [2; 8]].map(Source::Carrier);
+        let mut held = Vec::new();
+        while let Some(one) = at_once(&lingering, liar).await {
+            held.push(one);
+        }
+        assert_eq!(held.len(), MAX_LINGERING_OF_CARRIER);
+        assert!(!lingering.are_many());
+        assert!(at_once(&lingering, other).await.is_some());
     }
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! A link to one peer: its connection and its tasks.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use super::frame::ControlFrame;
 use super::intake::Asker;
 use super::lane;
 use super::received::Received;
-use super::tunnel::Tunnels;
+use super::tunnel::{RouteHold, Tunnels};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::path::Path;
 use crate::core::wire::{PROBE_DATAGRAM, Probe};
@@ -44,12 +45,21 @@ pub(crate) struct Link {
     datagrams: watch::Sender<Option<Arc<DatagramReader>>>,
     /// Frames received when a probe was sent: any further one is a sign of life.
     frames_at_probe: Option<u64>,
-    /// `None` if the link itself goes through a tunnel.
     _tunnelling: Option<Tunnelling>,
 }
 
+/// Part of a link in tunnels, until it is dropped.
+#[expect(dead_code, reason = "what it holds acts when it is dropped")]
+enum Tunnelling {
+    /// The link carries packets of tunnels.
+    Leg(Leg),
+    /// The link goes through a tunnel. Its address is that of one route as long as it exists: neither end's QUIC lets
+    /// it move to another.
+    Carried(RouteHold),
+}
+
 /// Lets tunnels use this link until it is dropped.
-struct Tunnelling {
+struct Leg {
     connection: Connection,
     key: Fingerprint,
     tunnels: Arc<Tunnels>,
@@ -57,20 +67,21 @@ struct Tunnelling {
 
 impl Tunnelling {
     fn start(connection: &Connection, tunnels: &Arc<Tunnels>) -> Option<Self> {
-        if !Path::to(connection.remote_address()).is_direct() {
-            return None;
+        let address = connection.remote_address();
+        if !Path::to(address).is_direct() {
+            return tunnels.hold(address).map(Self::Carried);
         }
         let key = peer_fingerprint(connection)?;
         tunnels.link_up(key, connection.clone());
-        Some(Self {
+        Some(Self::Leg(Leg {
             connection: connection.clone(),
             key,
             tunnels: Arc::clone(tunnels),
-        })
+        }))
     }
 }
 
-impl Drop for Tunnelling {
+impl Drop for Leg {
     fn drop(&mut self) {
         self.tunnels.link_down(self.key, &self.connection);
     }
@@ -263,9 +274,14 @@ impl Link {
         frames_received(&self.connection)
     }
 
+    /// The address of the other end.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.connection.remote_address()
+    }
+
     /// How its packets travel.
     pub(crate) fn path(&self) -> Path {
-        Path::to(self.connection.remote_address())
+        Path::to(self.address())
     }
 
     /// Closes the connection.

@@ -28,3 +28,4 @@ pub(crate) mod socket;
 pub(crate) mod tries;
 pub(crate) mod tunnel;
 pub(crate) mod udp;
+pub(crate) mod unanswered;

@@ -134,9 +134,10 @@ mod tests {
         let identity = Identity::generate().expect("an identity");
         let (failed, reports) = reports();
         let runtime = UdpRuntime {
+            unanswered: Arc::default(),
             timers: Timers::start(),
             simulation: Arc::default(),
-            tunnels: Arc::new(Tunnels::new(identity.fingerprint())),
+            tunnels: Arc::new(Tunnels::new(identity.fingerprint(), 0)),
             seed: 1,
             failed,
         };

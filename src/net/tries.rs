@@ -1,6 +1,5 @@
 //! Waiting for attempts with strangers, and the end of each attempt ([`super::limiter`]).
 
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant as StdInstant};
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant as StdInstant};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::limiter::{Answer, Limiter, MAX_FAILURES_IN_ALL, MAX_FAILURES_OF_ONE, Ticket};
+use super::limiter::{Answer, Limiter, MAX_FAILURES_IN_ALL, MAX_FAILURES_OF_ONE, Source, Ticket};
 use crate::core::id::Fingerprint;
 
 /// The end that dialled where a guess was tested.
@@ -48,15 +47,15 @@ impl Tries {
         })
     }
 
-    /// Waits for an attempt with the holder of `key` at `address`. The caller bounds the wait.
+    /// Waits for an attempt with the holder of `key` at `source`. The caller bounds the wait.
     pub(crate) async fn begin(
         self: &Arc<Self>,
-        address: IpAddr,
+        source: Source,
         key: Fingerprint,
     ) -> Result<Try, ClosedFor> {
         let place = InLine {
             tries: self,
-            ticket: self.limiter().ask(address),
+            ticket: self.limiter().ask(source),
         };
         loop {
             let changed = self.changed.notified();
@@ -71,7 +70,7 @@ impl Tries {
                     self.changed.notify_waiters();
                     return Ok(Try {
                         tries: Arc::clone(self),
-                        address,
+                        source,
                         key,
                         at_stake: AtomicBool::new(false),
                     });
@@ -86,10 +85,10 @@ impl Tries {
         }
     }
 
-    /// Time until strangers at `address` get attempts again, if they get none now.
-    pub(crate) fn closed(&self, address: IpAddr) -> Option<ClosedFor> {
+    /// Time until strangers at `source` get attempts again, if they get none now.
+    pub(crate) fn closed(&self, source: Source) -> Option<ClosedFor> {
         let now = now();
-        let until = self.limiter().closed_until(now, address)?;
+        let until = self.limiter().closed_until(now, source)?;
         Some(ClosedFor(until - now))
     }
 
@@ -108,12 +107,12 @@ impl Tries {
     fn end(&self, of: &Try) {
         let now = now();
         let failed = of.at_stake.load(Ordering::Relaxed);
-        let consequence = self.limiter().end(now, of.address, of.key, failed);
+        let consequence = self.limiter().end(now, of.source, of.key, failed);
         self.changed.notify_waiters();
         let Some(consequence) = consequence else {
             return;
         };
-        let address = of.address.to_canonical();
+        let address = of.source;
         let seconds = |until: StdInstant| (until - now).as_secs();
         match (consequence.closed_until, self.direction) {
             (Some(until), Direction::In) => tracing::warn!(
@@ -167,7 +166,7 @@ impl Drop for InLine<'_> {
 #[must_use = "a try that is dropped is over"]
 pub(crate) struct Try {
     tries: Arc<Tries>,
-    address: IpAddr,
+    source: Source,
     key: Fingerprint,
     at_stake: AtomicBool,
 }
@@ -196,7 +195,7 @@ mod tests {
 
     use super::*;
 
-    const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const ADDRESS: Source = Source::V4(Ipv4Addr::LOCALHOST);
     const KEY: Fingerprint = Fingerprint([1; 32]);
 
     #[tokio::test]

@@ -28,6 +28,7 @@ use super::failures::{Failures, Row, is_about_a_destination, is_about_a_packet, 
 use super::simulation::{Fate, Simulation, Waiting};
 use super::socket::canonical;
 use super::tunnel::{Tunnels, is_forged};
+use super::unanswered::Unanswered;
 use crate::fork::{self, ClosedInChildren};
 use crate::simulated::SimulatedNetwork;
 
@@ -48,6 +49,8 @@ pub(crate) struct UdpRuntime {
     pub(crate) simulation: Arc<Simulation>,
     /// Tunnels of the room, which carry packets to virtual addresses.
     pub(crate) tunnels: Arc<Tunnels>,
+    /// Dials that ended without an answer, whose closes are not sent.
+    pub(crate) unanswered: Arc<Unanswered>,
     /// Of the losses and delays that it simulates.
     pub(crate) seed: u64,
     pub(crate) timers: Timers,
@@ -121,6 +124,7 @@ struct Udp {
     line: Arc<Line>,
     simulation: Arc<Simulation>,
     tunnels: Arc<Tunnels>,
+    unanswered: Arc<Unanswered>,
     /// Whether what came out of tunnels is next, where the reader takes one packet at a time.
     tunnels_next: AtomicBool,
 }
@@ -199,6 +203,7 @@ impl Udp {
             line,
             simulation,
             tunnels: Arc::clone(&runtime.tunnels),
+            unanswered: Arc::clone(&runtime.unanswered),
             tunnels_next: AtomicBool::new(true),
         }))
     }
@@ -213,7 +218,7 @@ impl AsyncUdpSocket for Udp {
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        if self.tunnels.take(transmit) {
+        if self.tunnels.take(transmit) || self.unanswered.takes(transmit.destination) {
             return Ok(());
         }
         let Some(network) = self.simulation.network() else {
@@ -608,9 +613,10 @@ mod tests {
     fn plain() -> Endpoint {
         let identity = Identity::generate().expect("an identity");
         let runtime = UdpRuntime {
+            unanswered: Arc::default(),
             timers: Timers::start(),
             simulation: Arc::default(),
-            tunnels: Arc::new(Tunnels::new(identity.fingerprint())),
+            tunnels: Arc::new(Tunnels::new(identity.fingerprint(), 0)),
             seed: 1,
             failed: rebinding::reports().0,
         };
@@ -658,9 +664,10 @@ mod tests {
     /// A socket on loopback, with what it needs to send to itself.
     fn bare(identity: &Identity) -> (Arc<Udp>, UdpRuntime) {
         let runtime = UdpRuntime {
+            unanswered: Arc::default(),
             timers: Timers::start(),
             simulation: Arc::default(),
-            tunnels: Arc::new(Tunnels::new(identity.fingerprint())),
+            tunnels: Arc::new(Tunnels::new(identity.fingerprint(), 0)),
             seed: 1,
             failed: rebinding::reports().0,
         };
@@ -690,7 +697,7 @@ mod tests {
             jitter: Duration::ZERO,
             loss_permille: 0,
         });
-        let member = virtual_address(Fingerprint([1; 32]));
+        let member = virtual_address(Fingerprint([1; 32]), 1);
         for destination in [member, SocketAddr::new(member.ip(), 4711)] {
             udp.try_send(&packet(destination, b"packet"))
                 .expect("taken");

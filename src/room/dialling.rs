@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::{Dial, is_dialable};
 use crate::core::node::{Input, Node};
-use crate::core::virtual_address::virtual_address;
+use crate::core::path::Path;
 use crate::dispatch::ConnectionResult;
 use crate::error::Code;
 use crate::net::dial::{Connector, DialRequest, HostDial, Refused};
@@ -22,6 +22,10 @@ use crate::target::{Host, Target, parse_pasted_target};
 
 /// Time between two dials of one member at different addresses.
 const DIAL_STAGGER: Duration = Duration::from_millis(100);
+/// Time after which a member that has not answered at its addresses is dialled over a carrier, too.
+const CARRIED_AFTER: Duration = Duration::from_millis(500);
+/// Time between two dials of one member over different carriers.
+const CARRIER_STAGGER: Duration = Duration::from_millis(250);
 
 /// Addresses of a name that are dialled, at most.
 const MAX_ADDRESSES_OF_NAME: usize = 16;
@@ -85,11 +89,11 @@ impl Dialling {
         }
     }
 
-    /// Dials a member for the core.
-    pub(super) fn dial(&self, dial: Dial) {
+    /// Dials a member for the core. `carried` are the virtual addresses at which its carriers reach it.
+    pub(super) fn dial(&self, dial: Dial, carried: Vec<SocketAddr>) {
         let gate = Arc::clone(&self.gate);
         let peer = dial.peer.clone();
-        let run = async move { dial_member(&gate, dial).await };
+        let run = async move { dial_member(&gate, dial, carried).await };
         self.spawn(run, |result| DialDone::Core(peer, result));
     }
 
@@ -263,39 +267,43 @@ pub(super) fn connection_result(
     }
 }
 
-/// Dials a member at all of its addresses, staggered by [`DIAL_STAGGER`], and finally over a carrier, if there is
-/// one. The first link wins.
-async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refused> {
+/// Dials a member at all of its addresses, staggered by [`DIAL_STAGGER`], and over its carriers, if there are any. The
+/// first link wins.
+async fn dial_member(
+    gate: &Arc<Connector>,
+    dial: Dial,
+    carried: Vec<SocketAddr>,
+) -> Result<PeerId, Refused> {
     let mut attempts = JoinSet::new();
-    let mut wait = Duration::ZERO;
     let mut direct = dial.addresses.len();
-    for address in dial.addresses {
+    let waits = (0_u32..).map(|at| DIAL_STAGGER * at);
+    let addresses = dial.addresses.into_iter();
+    let addresses = addresses.map(|address| (address.at, !address.has_answered));
+    let carried = carried.into_iter().map(|address| (address, false));
+    let is_round = dial.is_round;
+    // A reachable member answers before that.
+    let first = match direct {
+        0 => Duration::ZERO,
+        _ => CARRIED_AFTER.min(gate.handshake_timeout / 2),
+    };
+    let carried_waits = (0_u32..).map(|at| first + CARRIER_STAGGER * at);
+    let dials = addresses.zip(waits).chain(carried.zip(carried_waits));
+    for ((address, is_hearsay), wait) in dials {
         let gate = Arc::clone(gate);
         attempts.spawn(async move {
             tokio::time::sleep(wait).await;
             let progress = Progress::new(gate.handshake_timeout);
-            (
-                true,
-                gate.dial(to_member(address, dial.key, &progress)).await,
-            )
-        });
-        wait += DIAL_STAGGER;
-    }
-    if dial.carrier.is_some() {
-        let gate = Arc::clone(gate);
-        // A reachable member answers before that.
-        let wait = match direct {
-            0 => Duration::ZERO,
-            _ => gate.handshake_timeout / 2,
-        };
-        attempts.spawn(async move {
-            tokio::time::sleep(wait).await;
-            let progress = Progress::new(gate.handshake_timeout);
-            let address = virtual_address(dial.key);
-            (
-                false,
-                gate.dial(to_member(address, dial.key, &progress)).await,
-            )
+            let is_direct = Path::to(address).is_direct();
+            let request = DialRequest {
+                address,
+                expected: Some(dial.key),
+                by_hand: None,
+                progress: &progress,
+                is_hearsay,
+                is_brief: is_hearsay || (is_round && is_direct),
+                turn: None,
+            };
+            (is_direct, gate.dial(request).await)
         });
     }
     let mut result = Err(Code::ConnectionFailed.into());
@@ -319,16 +327,6 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
         }
     }
     result
-}
-
-fn to_member(address: SocketAddr, key: Fingerprint, progress: &Progress) -> DialRequest<'_> {
-    DialRequest {
-        address,
-        expected: Some(key),
-        by_hand: None,
-        progress,
-        turn: None,
-    }
 }
 
 /// Resolves and dials a target. Seeds have no `number`, and a seed with a link is not dialled.
@@ -391,6 +389,8 @@ async fn dial_any(
                 expected: None,
                 by_hand: number,
                 progress: &progress,
+                is_hearsay: false,
+                is_brief: false,
                 turn: Some(&turn),
             };
             tokio::select! {

@@ -2,6 +2,7 @@
 //! outputs. Sessions, admissions, dials and broadcasts each have an owner; only the driver knows them all.
 
 mod links;
+mod paths;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ use crate::core::node::{
     AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
 };
 use crate::core::path::Path;
-use crate::core::wire::{Hello, HostMode, Opaque, Verdict};
+use crate::core::wire::{FEATURE_PATHS, Hello, HostMode, Opaque, Verdict};
 use crate::error::Code;
 use crate::net::close;
 use crate::net::dial::{Ask, Attach, Connector, Refused, Reservation};
@@ -159,6 +160,10 @@ impl Driver {
                 self.feed(Input::Engine { call, answer });
             }
             Some(found) = queues.discovered.recv() => self.found(found),
+            report = self.tunnels.cannot_carry() => self.cannot_carry(report),
+            pair = self.tunnels.cannot_carry() => {
+                tracing::debug!(?pair, "cannot carry the packets of a pair of members");
+            }
             () = sleep_until(deadline) => {
                 // Measured by the clock that also counts while the machine sleeps.
                 let planned = deadline.saturating_duration_since(timer_began);
@@ -285,7 +290,8 @@ impl Driver {
                     urgent,
                 } => self.sessions.transmit(&to, envelope, urgent),
                 Output::Datagram { to, probe } => self.sessions.send_probe(&to, probe),
-                Output::Dial(dial) => self.dialling.dial(dial),
+                Output::Dial(dial) => self.dial_member(dial),
+                Output::Carrier { peer, carrier } => self.change_carrier(&peer, carrier.as_ref()),
                 Output::DialSeeds(addresses) => seeds.extend(addresses),
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
@@ -333,18 +339,6 @@ impl Driver {
         if let Some(number) = persisted {
             self.feed(Input::Persisted { number });
         }
-    }
-
-    /// Routes tunnels through the leader, which carries links of members that reach only it.
-    fn route_tunnels(&self) {
-        // A node that leaves no longer follows a leader, and its last messages are on their way.
-        if self.leave_asked {
-            return;
-        }
-        let core = &self.node.core;
-        let leader = core.leader().and_then(|id| core.membership().direct(id));
-        self.tunnels.set_relay(leader.map(|leader| leader.key));
-        self.tunnels.set_relaying(core.is_leader());
     }
 
     /// Stores a state. Returns its number if there is no place to store it: then there is nothing to wait for.
@@ -495,6 +489,7 @@ impl Driver {
                 by_hand,
                 answer,
             } => {
+                self.answered(key, at);
                 let _ = answer.send(if self.dialling.is_severed(by_hand, None, key) {
                     Err(severed())
                 } else if self.sessions.is_linked(key, Path::to(at)) {
@@ -639,7 +634,7 @@ impl Driver {
         let (eligible, priority) = core.standing_of_myself();
         let max_message_size = self.shared.config.max_message_size;
         Hello {
-            features: 0,
+            features: FEATURE_PATHS,
             peer_id: self.shared.peer_id.clone(),
             incarnation: core.incarnation(),
             generation,
@@ -800,6 +795,8 @@ impl Driver {
                 priority: theirs.priority,
                 is_host: theirs.policy.host_mode == HostMode::Host,
                 path: Path::to(at),
+                carrier: self.carrier_at(at),
+                features: theirs.features,
                 ours: our_side,
                 theirs: theirs.side,
             })));
@@ -807,7 +804,10 @@ impl Driver {
                 // JOINED is in the host's queue; messages may follow.
                 self.sessions.start_lanes(&peer);
             }
+        } else {
+            self.keep_carrier(&peer);
         }
+        self.report_address(&peer);
     }
 }
 

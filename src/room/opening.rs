@@ -54,6 +54,7 @@ use crate::net::socket::{self, Bound};
 use crate::net::tries::{Direction, Tries};
 use crate::net::tunnel::{Tunnels, tunnel_transport_config};
 use crate::net::udp::UdpRuntime;
+use crate::net::unanswered::{Unanswered, lone_transport_config};
 
 /// Questions of admissions that may wait.
 const ASK_QUEUE: usize = 64;
@@ -169,9 +170,14 @@ where
             .map_err(|source| StartError::Socket { source })?
             .port(),
     };
-    let tunnels = Arc::new(Tunnels::new(identity.fingerprint()));
+    let tunnels = Arc::new(Tunnels::new(
+        identity.fingerprint(),
+        config.carry_bytes_per_second,
+    ));
     let (failed, failures) = rebinding::reports();
+    let unanswered = Arc::<Unanswered>::default();
     let runtime = UdpRuntime {
+        unanswered: Arc::clone(&unanswered),
         timers: Timers::start(),
         simulation: Arc::clone(&shared.simulation),
         tunnels: Arc::clone(&tunnels),
@@ -235,8 +241,11 @@ where
         },
         identity,
         transport,
+        lone_transport: Arc::new(lone_transport_config()),
+        unanswered,
         idle_timeout,
         tunnel_transport: Arc::new(tunnel_transport_config()),
+        tunnels: Arc::clone(&tunnels),
         asks: asks_in,
         handshake_timeout: config.handshake_timeout,
         dials: DialLocks::default(),

@@ -5,6 +5,7 @@
 //! dialled is kept; the other is closed as soon as the peer sends on the kept one.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -83,6 +84,8 @@ struct Current {
     link: Link,
     /// Whether this node dialled it.
     dialled: bool,
+    /// The address that the core knows.
+    seen_at: Option<SocketAddr>,
 }
 
 /// Effect of a new link on its session.
@@ -181,6 +184,13 @@ impl Sessions {
         self.sessions.values().any(linked)
     }
 
+    /// The address of a peer's present link.
+    pub(super) fn address_of(&self, peer: &PeerId) -> Option<SocketAddr> {
+        let session = self.sessions.get(peer)?;
+        let current = session.current.as_ref()?;
+        Some(current.link.connection.remote_address())
+    }
+
     /// This node's count of its sessions with the holder of `key`.
     pub(super) fn count(&self, key: Fingerprint) -> Count {
         match self.sessions.values().find(|session| session.key == key) {
@@ -221,6 +231,14 @@ impl Sessions {
                 link.received_since_probe().then(|| peer.clone())
             })
             .collect()
+    }
+
+    /// The address from which the packets of a peer's direct link come, if the core knows another one or none.
+    pub(super) fn moved_to(&mut self, peer: &PeerId) -> Option<SocketAddr> {
+        let current = self.sessions.get_mut(peer)?.current.as_mut()?;
+        let at = current.link.connection.remote_address();
+        let is_new = Path::to(at).is_direct() && current.seen_at.replace(at) != Some(at);
+        is_new.then_some(at)
     }
 
     pub(super) fn transmit(&self, to: &PeerId, envelope: Envelope, urgent: bool) {
@@ -360,7 +378,12 @@ impl Sessions {
         let missed = self.context.outboxes.resume(peer);
         let link = Link::start(id, link, missed, &self.context);
         self.owners.insert(id, peer.clone());
-        let current = Current { id, link, dialled };
+        let current = Current {
+            id,
+            link,
+            dialled,
+            seen_at: None,
+        };
         match self.sessions.get_mut(peer) {
             Some(session) if session.current.is_some() => {
                 return self.attach_second(peer, current);

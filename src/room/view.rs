@@ -26,6 +26,7 @@ pub(super) fn snapshot<'a>(
             rtt: member.rtt.smoothed(),
             jitter: member.rtt.variation(),
             host_silent: member.host_silent,
+            path: node.path_to(id),
         })
         .collect();
     // The host sees them as present until it receives their departure.
@@ -48,6 +49,7 @@ pub(super) fn snapshot<'a>(
                 rtt: None,
                 jitter: None,
                 host_silent: Duration::ZERO,
+                path: None,
             });
         }
     }
@@ -59,6 +61,7 @@ pub(super) fn snapshot<'a>(
         connected,
         peer_list,
         member_list,
+        public_address: node.public_address(),
         unlinked: node.unlinked_peers(),
         leader: node.leader().cloned(),
         is_leader: node.is_leader(),
@@ -83,6 +86,7 @@ fn without_link(
         rtt: None,
         jitter: None,
         host_silent: Duration::ZERO,
+        path: None,
     }
 }
 
@@ -141,6 +145,10 @@ pub(super) fn log(event: &Event) {
                 "a member that was found and this one refuse each other"
             );
         }
+        Event::PathChanged { peer, new, .. } => match new.carrier() {
+            Some(carrier) => tracing::info!(%peer, %carrier, "reached through another member"),
+            None => tracing::info!(%peer, "reached directly"),
+        },
         Event::HostSilent { peer, silent } => {
             tracing::info!(%peer, ?silent, "its host takes no events");
         }

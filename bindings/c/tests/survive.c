@@ -5,7 +5,7 @@
  *   gcc -std=c11 -O1 -g -pthread -Iinclude bindings/c/tests/survive.c -o survive -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./survive [--rounds N] [NAME...]
  *
- * NAME: unregister, shutdown, restart, reload, reentry, ending (default: all). --rounds: number of shutdowns in `shutdown` (100).
+ * NAME: unregister, shutdown, restart, reload, reentry, paths, ending (default: all). --rounds: number of shutdowns in `shutdown` (100).
  */
 #define _GNU_SOURCE
 #include <meta_mystia_network.h>
@@ -563,6 +563,52 @@ static void done(void)
         done();                        \
     }
 
+/* ------------------------------------------------------------------ paths: the guests of a star */
+
+static MmnRoom in_star(const char *name, uint32_t host_mode)
+{
+    MmnOptions options = {.struct_size = sizeof options};
+    MmnRoom room;
+    MUST(net.mmn_default_options(&options) == MMN_OK);
+    options.bind_address = "127.0.0.1";
+    options.topology = MMN_TOPOLOGY_STAR;
+    options.host_mode = host_mode;
+    MUST(net.mmn_open(name, session, &options, &room) == MMN_OK);
+    return room;
+}
+
+static int is_through_host(MmnRoom guest, const char *peer)
+{
+    MmnPeerStats stats = {.struct_size = sizeof stats};
+    MUST(net.mmn_peer_stats(guest, peer, &stats) == MMN_OK && stats.path == MMN_PATH_THROUGH_LEADER);
+    const char *carrier = net.mmn_peer_carrier(guest, peer);
+    return carrier && strcmp(carrier, "host") == 0 && net.mmn_peer_path(guest, peer) == MMN_PATH_THROUGH_LEADER;
+}
+
+static void test_paths(void)
+{
+    void *library = load();
+    snprintf(session, sizeof session, "survive-c-%d-paths", (int)getpid());
+    MmnRoom host = in_star("host", MMN_HOST_MODE_HOST);
+    MmnRoom ann = in_star("ann", MMN_HOST_MODE_GUEST), bob = in_star("bob", MMN_HOST_MODE_GUEST);
+    MUST(net.mmn_connect(ann, net.mmn_local_address(host)) == MMN_OK);
+    MUST(net.mmn_connect(bob, net.mmn_local_address(host)) == MMN_OK);
+    const double until = now_seconds() + EVENT_SECONDS;
+    while (net.mmn_peer_count(host) + net.mmn_peer_count(ann) + net.mmn_peer_count(bob) < 6) {
+        if (now_seconds() > until) fail("no three members within %d s", EVENT_SECONDS);
+        nap_ms(1);
+    }
+    MUST(is_through_host(ann, "bob") && is_through_host(bob, "ann"));
+    MUST(net.mmn_peer_path(ann, "host") == MMN_PATH_DIRECT && !net.mmn_peer_carrier(ann, "host"));
+    MUST(net.mmn_peer_path(ann, "nobody") == MMN_PEER_NOT_FOUND && !net.mmn_peer_carrier(ann, "nobody"));
+    MUST(net.mmn_peer_path(ann, "") == MMN_INVALID_ARGUMENT && net.mmn_peer_path(ann, NULL) == MMN_INVALID_ARGUMENT);
+    MUST(!net.mmn_public_address(ann));
+    MUST(net.mmn_close(ann) == MMN_OK && net.mmn_close(bob) == MMN_OK && net.mmn_close(host) == MMN_OK);
+    MUST(net.mmn_peer_path(ann, "bob") == MMN_NOT_INITIALIZED && !net.mmn_peer_carrier(ann, "bob"));
+    MUST(!net.mmn_public_address(ann));
+    dlclose(library);
+}
+
 /* ------------------------------------------------------------------ ending: a thread's last destructors */
 
 static pthread_key_t ending_key;
@@ -675,6 +721,7 @@ int main(int argc, char **argv)
     RUN("shutdown", TEST_SECONDS * (1u + (unsigned)rounds / 100), test_shutdown(rounds))
     RUN("restart", TEST_SECONDS, test_restart())
     RUN("reentry", TEST_SECONDS, test_reentry())
+    RUN("paths", TEST_SECONDS, test_paths())
     RUN("ending", TEST_SECONDS, test_ending())
     return 0;
 }

@@ -5,8 +5,8 @@
  *   g++ -std=c++17 -O1 -g -pthread -Iinclude -Ibindings/cpp bindings/cpp/tests/survive.cpp -o survive -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./survive [--rounds N] [NAME...]
  *
- * NAME: reload, unregister, shutdown, restart, reentry, rooms, hold, closed, destroyed, version, exceptions, fork, seeded, etcd
- * (default: all); and poll, which starts python3 with the program MMN_GUEST. --rounds: number of shutdowns in `shutdown` (20).
+ * NAME: reload, unregister, shutdown, restart, reentry, rooms, paths, hold, closed, destroyed, version, exceptions, fork, seeded,
+ * etcd (default: all); and poll, which starts python3 with the program MMN_GUEST. --rounds: number of shutdowns in `shutdown` (20).
  */
 #include <meta_mystia_network.hpp>
 
@@ -515,6 +515,35 @@ void test_rooms() {
   }
 }
 
+// The guests of a star reach each other through its host.
+void test_paths() {
+  mmn::Library library(library_path);
+  const mmn::Api& api = library.api();
+  const std::string session = "survive-cpp-" + std::to_string(getpid()) + "-paths";
+  Event joined;
+  const auto in_star = [&](std::uint32_t host_mode) {
+    mmn::Options options = on_loopback(api);
+    options.settings.topology = MMN_TOPOLOGY_STAR;
+    options.settings.host_mode = host_mode;
+    options.on_event = [&](const mmn::Event& event) {
+      if (event.kind == MMN_EVENT_JOINED) joined.happened();
+    };
+    return options;
+  };
+  mmn::Room host(api, "host", session, in_star(MMN_HOST_MODE_HOST));
+  mmn::Room ann(api, "ann", session, in_star(MMN_HOST_MODE_GUEST));
+  mmn::Room bob(api, "bob", session, in_star(MMN_HOST_MODE_GUEST));
+  for (mmn::Room* guest : {&ann, &bob}) guest->connect(host.local_address());
+  joined.wait(6);
+  MUST(ann.path("bob") == MMN_PATH_THROUGH_LEADER && bob.path("ann") == MMN_PATH_THROUGH_LEADER);
+  MUST(ann.carrier("bob") == "host" && bob.carrier("ann") == "host");
+  MUST(ann.stats("bob").path == MMN_PATH_THROUGH_LEADER && ann.stats("host").path == MMN_PATH_DIRECT);
+  MUST(ann.path("host") == MMN_PATH_DIRECT && ann.carrier("host").empty());
+  MUST(ann.path("nobody") == mmn::peer_not_found && ann.path("ann") == mmn::peer_not_found && ann.carrier("nobody").empty());
+  MUST(code_of([&] { ann.path(""); }) == mmn::invalid_argument);
+  MUST(ann.public_address().empty());
+}
+
 // In poll mode: more messages than a queue holds wait for their first handler, and none runs after the room.
 void test_hold_in_a_queue(const mmn::Library& library, const std::string& session) {
   constexpr int count = 5000;
@@ -1015,6 +1044,7 @@ int main(int argc, char** argv) {
   run("restart", test_restart);
   run("reentry", test_reentry);
   run("rooms", test_rooms);
+  run("paths", test_paths);
   run("hold", test_hold);
   run("closed", test_closed);
   run("destroyed", test_destroyed);

@@ -4,8 +4,8 @@
 //   mcs -langversion:7 -out:Survive.exe bindings/csharp/tests/Survive.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Survive.exe [--rounds N] [NAME...]
 //
-// NAME: unregister, shutdown, restart, reentry, exceptions, queue, messages, dials, rooms, seeded, etcd (default: all); poll, which starts
-// the command MMN_GUEST; and layout, which compares the structs with the lines "struct.field offset" of the file MMN_LAYOUT.
+// NAME: unregister, shutdown, restart, reentry, exceptions, queue, messages, dials, rooms, paths, seeded, etcd (default: all); poll, which
+// starts the command MMN_GUEST; and layout, which compares the structs with the lines "struct.field offset" of the file MMN_LAYOUT.
 // --rounds: number of shutdowns in `shutdown` (20).
 
 using System;
@@ -62,6 +62,7 @@ internal static class Survive
             Run(names, "messages", Messages);
             Run(names, "dials", Dials);
             Run(names, "rooms", Rooms);
+            Run(names, "paths", Paths);
             Run(names, "seeded", Seeded);
             Run(names, "etcd", ByEtcd);
             if (names.Contains("poll"))
@@ -991,6 +992,43 @@ internal static class Survive
         Collected(session);
     }
 
+    // The guests of a star reach each other through its host.
+    private static void Paths()
+    {
+        string session = "survive-csharp-" + Process.GetCurrentProcess().Id + "-paths";
+        Func<string, HostMode, Room> join = (name, hostMode) =>
+        {
+            RoomOptions options = new RoomOptions();
+            options.BindAddress = "127.0.0.1";
+            options.Settings.Topology = Topology.Star;
+            options.Settings.HostMode = hostMode;
+            return Room.Join(name, session, options);
+        };
+        using (Room host = join("host", HostMode.Host))
+        using (Room ann = join("ann", HostMode.Guest))
+        using (Room bob = join("bob", HostMode.Guest))
+        {
+            List<PathChanged> changes = new List<PathChanged>();
+            ann.PathChanged += changes.Add;
+            ann.Connect(host.LocalAddress);
+            bob.Connect(host.LocalAddress);
+            for (Stopwatch clock = Stopwatch.StartNew(); ann.Peers.Length + bob.Peers.Length + host.Peers.Length < 6; Thread.Sleep(1))
+            {
+                Must(clock.ElapsedMilliseconds < EventMs, "not in time: three members");
+                ann.Poll();
+            }
+            Must(ann.PathOf("bob") == LinkPath.ThroughLeader && bob.PathOf("ann") == LinkPath.ThroughLeader, "the path between guests");
+            Must(ann.CarrierOf("bob") == "host" && bob.CarrierOf("ann") == "host", "the carrier between guests");
+            Must(ann.StatsOf("bob").Path == LinkPath.ThroughLeader, "another path in the statistics");
+            Must(ann.PathOf("host") == LinkPath.Direct && ann.CarrierOf("host") == null, "the path to the host");
+            Must(ann.PathOf("nobody") == null && ann.PathOf("ann") == null && ann.CarrierOf("nobody") == null, "paths without a link");
+            Must(CodeOf(() => ann.PathOf("")) == ErrorCode.InvalidArgument, "a path to no id");
+            Must(ann.PublicAddress == null, "loopback is not the internet");
+            ann.Poll();
+            Must(changes.Count == 0, "a path has not changed");
+        }
+    }
+
     // Every kind of call on a room that is disposed of, while another one is open.
     private static void GoneIsRefused(Room gone, Room open)
     {
@@ -1002,7 +1040,7 @@ internal static class Survive
             () => gone.SendFromLeader(new byte[1]), () => gone.BroadcastExcept("ann", new byte[1]), () => gone.Connect("127.0.0.1:9"),
             () => gone.ConnectAsync("127.0.0.1:9"), () => gone.Kick("ann"), () => gone.SetLeader("ann"), () => gone.StatsOf("ann"),
             () => gone.Leave(), () => gone.GossipWindows.ToString(), () => gone.LocalAddress.ToString(), () => gone.PeerId.ToString(),
-            () => gone.Peers.ToString(), () => gone.LeaderChanged += leader => { }, () => gone.DataReceived += message => { },
+            () => gone.Peers.ToString(), () => gone.PathOf("ann"), () => gone.LeaderChanged += leader => { }, () => gone.DataReceived += message => { },
         };
         for (int index = 0; index < calls.Length; index++)
         {

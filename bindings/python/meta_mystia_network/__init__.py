@@ -104,7 +104,7 @@ def _text_of(text: bytes | None) -> str:
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 100
+ABI_VERSION = 101
 
 
 class Code(_Number):
@@ -405,6 +405,7 @@ class EventKind(_Number):
     HOST_SILENT = 19
     HOST_BACK = 20
     NO_ROOM_FOUND = 25
+    PATH_CHANGED = 26
 
 
 EVENT_JOINED = EventKind.JOINED
@@ -432,6 +433,7 @@ EVENT_JOIN_WITHDRAWN = EventKind.JOIN_WITHDRAWN
 EVENT_HOST_SILENT = EventKind.HOST_SILENT
 EVENT_HOST_BACK = EventKind.HOST_BACK
 EVENT_NO_ROOM_FOUND = EventKind.NO_ROOM_FOUND
+EVENT_PATH_CHANGED = EventKind.PATH_CHANGED
 
 
 class FoundBy(_Number):
@@ -547,10 +549,12 @@ class LinkPath(_Number):
 
     DIRECT = 0
     THROUGH_LEADER = 1
+    THROUGH_MEMBER = 2
 
 
 PATH_DIRECT = LinkPath.DIRECT
 PATH_THROUGH_LEADER = LinkPath.THROUGH_LEADER
+PATH_THROUGH_MEMBER = LinkPath.THROUGH_MEMBER
 
 RECONNECT_RETRYING = 0
 RECONNECT_RETURNED = 1
@@ -646,6 +650,8 @@ class _MmnOptions(ctypes.Structure):
     sample_interval_ms: int
     alive_threshold_ms: int
     election_duration_ms: int
+    carry_bytes_per_second: int
+    reserved: int
 
 
 class _MmnGossipWindows(ctypes.Structure):
@@ -837,6 +843,8 @@ _MmnOptions._fields_ = [
     ("sample_interval_ms", ctypes.c_uint32),
     ("alive_threshold_ms", ctypes.c_uint32),
     ("election_duration_ms", ctypes.c_uint32),
+    ("carry_bytes_per_second", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32),
 ]
 _MmnGossipWindows._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -952,12 +960,15 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_disconnect": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_int32, _BYTES, ctypes.c_int32)),
     "mmn_local_address": (_TEXT, (ctypes.c_uint64,)),
     "mmn_local_addresses": (_TEXT, (ctypes.c_uint64,)),
+    "mmn_public_address": (_TEXT, (ctypes.c_uint64,)),
     "mmn_local_id": (_TEXT, (ctypes.c_uint64,)),
     "mmn_session_id": (_TEXT, (ctypes.c_uint64,)),
     "mmn_peer_count": (ctypes.c_int32, (ctypes.c_uint64,)),
     "mmn_peers": (_TEXT, (ctypes.c_uint64,)),
     "mmn_members": (_TEXT, (ctypes.c_uint64,)),
     "mmn_peer_address": (_TEXT, (ctypes.c_uint64, _TEXT)),
+    "mmn_peer_path": (ctypes.c_int32, (ctypes.c_uint64, _TEXT)),
+    "mmn_peer_carrier": (_TEXT, (ctypes.c_uint64, _TEXT)),
     "mmn_peer_index": (ctypes.c_uint32, (ctypes.c_uint64, _TEXT)),
     "mmn_peer_id": (_TEXT, (ctypes.c_uint64, ctypes.c_uint32)),
     "mmn_peer_rtt_ms": (ctypes.c_int32, (ctypes.c_uint64, _TEXT)),
@@ -1458,6 +1469,25 @@ class NoRoomFound(Event):
     """Time without a room, in milliseconds."""
 
 
+@dataclasses.dataclass(frozen=True)
+class PathChanged(Event):
+    """The messages to and from `peer` take another path from now on. The change loses and reorders no reliable message.
+    path() returns the path of a peer that has just joined or returned. Up to 256 of these events wait for a host that takes
+    no events; beyond that it receives the newest of each peer."""
+
+    kind = EventKind.PATH_CHANGED
+    peer: str
+    """The peer at the other end."""
+    carrier: str | None
+    """The member that carries the packets from now on; None if none does."""
+    path: LinkPath
+    """The path from now on, one of LinkPath."""
+    previous: LinkPath
+    """The path before, one of LinkPath."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
 # Kind: what makes the event from the library's struct.
 _MAKERS: dict[int, Callable[[Any], Event]] = {
     1: lambda e: PeerJoined(_text_of(e.peer), e.peer_index),
@@ -1485,6 +1515,7 @@ _MAKERS: dict[int, Callable[[Any], Event]] = {
     19: lambda e: HostSilent(_text_of(e.peer), e.count, e.peer_index),
     20: lambda e: HostBack(_text_of(e.peer), e.peer_index),
     25: lambda e: NoRoomFound(e.count),
+    26: lambda e: PathChanged(_text_of(e.peer), _text_of(e.other) or None, LinkPath(e.reason), LinkPath(e.code), e.peer_index),
 }
 
 __all__ += [
@@ -1522,6 +1553,7 @@ __all__ += [
     "MergePolicy",
     "Message",
     "NoRoomFound",
+    "PathChanged",
     "PeerJoined",
     "PeerLeft",
     "PeerReconnecting",
@@ -2056,6 +2088,11 @@ class _Calls:
         return [(address, interface) for address, _, interface in lines]
 
     @property
+    def public_address(self) -> str | None:
+        """The address at which members on the internet see this one: the router's, behind a router. None if none does."""
+        return self._name("mmn_public_address")
+
+    @property
     def peers(self) -> list[str]:
         """The ids of the connected members, without this one, sorted."""
         text = self._required("mmn_peers")
@@ -2078,6 +2115,15 @@ class _Calls:
     def address(self, peer_id: str) -> str | None:
         """The address at which a member accepts links, for connect(); None for one that is not in the room."""
         return self._name("mmn_peer_address", peer_id=peer_id)
+
+    def path(self, peer_id: str) -> LinkPath | None:
+        """The path of the messages to and from a member: directly, or through another one. None without a link to it."""
+        path: int = self._ask("mmn_peer_path", peer_id=peer_id)
+        return None if path == PEER_NOT_FOUND else LinkPath(_checked(path))
+
+    def carrier(self, peer_id: str) -> str | None:
+        """The member that carries this one's packets to a member; None where the path is direct, and without a link to it."""
+        return self._name("mmn_peer_carrier", peer_id=peer_id)
 
     def fingerprint(self, peer_id: str) -> str | None:
         """The SHA-256 of a member's key, in 64 hexadecimal digits; None for one that is not in the room."""

@@ -6,7 +6,7 @@ promise and exits with 0 only when all hold.
 
     MMN_LIBRARY=target/release/libmeta_mystia_network.so python3 bindings/python/tests/survive.py [--rounds N] [NAME...]
 
-NAME: unregister, shutdown, restart, reentry, exceptions, rooms, late, ranges, poll, seeded, etcd (default: all), and layout, which
+NAME: unregister, shutdown, restart, reentry, exceptions, rooms, paths, late, ranges, poll, seeded, etcd (default: all), and layout, which
 compares the structs with the lines "struct.field offset" of the file that MMN_LAYOUT names. --rounds: number of shutdowns in `shutdown` (20).
 """
 
@@ -360,10 +360,12 @@ def test_rooms(_):
         lambda room: room.on_message(print),
         lambda room: room.gossip_windows,
         lambda room: room.room_stats(),
+        lambda room: room.path("one"),
     )
     codes = [code_of(lambda call=call: call(two)) for call in calls]
     must(codes == [mmn.NOT_INITIALIZED] * len(calls), f"{codes}")
     must((two.is_leader, two.status("one"), two.address("one"), two.index("one")) == (False, -1, None, 0), "answers without a room")
+    must((two.carrier("one"), two.public_address) == (None, None), "texts without a room")
     two.close()
     must(len(came["two"]) == before, "an event after close()")
     # Closing many takes the time of one.
@@ -374,6 +376,30 @@ def test_rooms(_):
     for room in more + [one, three]:
         room.close()
     must(time.monotonic() - begun < 8, "ten rooms did not leave together")
+
+
+def test_paths(_):
+    """The guests of a star reach each other through its host."""
+    session = f"survive-python-{os.getpid()}-paths"
+    with contextlib.ExitStack() as rooms:
+
+        def join(name, host_mode):
+            options = alone(topology=mmn.TOPOLOGY_STAR, host_mode=host_mode)
+            return rooms.enter_context(mmn.Room(name, session, options))
+
+        host = join("host", mmn.HOST_MODE_HOST)
+        ann, bob = (join(name, mmn.HOST_MODE_GUEST) for name in ("ann", "bob"))
+        for guest in (ann, bob):
+            guest.connect(host.local_address)
+        until(lambda: all(len(room.peers) == 2 for room in (host, ann, bob)), "three members")
+        for guest, other in ((ann, "bob"), (bob, "ann")):
+            path, carrier = guest.path(other), guest.carrier(other)
+            must((path, carrier) == (mmn.LinkPath.THROUGH_LEADER, "host"), f"the path to {other} is {path!r}, {carrier}")
+            must(guest.stats(other).path == mmn.PATH_THROUGH_LEADER, "another path in the statistics")
+            must((guest.path("host"), guest.carrier("host")) == (mmn.LinkPath.DIRECT, None), "the path to the host")
+        must((ann.path("nobody"), ann.carrier("nobody"), ann.path("ann")) == (None, None, None), "paths without a link")
+        must(code_of(lambda: ann.path("")) == mmn.INVALID_ARGUMENT, "a path to no id")
+        must(ann.public_address is None, "loopback is not the internet")
 
 
 def test_late(_):
@@ -665,6 +691,7 @@ TESTS = {
     "reentry": test_reentry,
     "exceptions": test_exceptions,
     "rooms": test_rooms,
+    "paths": test_paths,
     "late": test_late,
     "ranges": test_ranges,
     "poll": test_poll,

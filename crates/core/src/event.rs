@@ -11,6 +11,7 @@ use bytes::Bytes;
 use super::election::seeded::MemberState;
 use super::election::{AssignOutcome, LeaderReason, LockOutcome};
 use super::id::PeerId;
+use super::path::LinkPath;
 use super::time::Duration;
 
 /// An event for the host.
@@ -115,6 +116,15 @@ pub enum Event {
         /// The member whose limit is reached.
         other: PeerId,
     },
+    /// A linked peer is reached in another way from now on. The messages of both hosts do not notice.
+    PathChanged {
+        /// The peer.
+        peer: PeerId,
+        /// The former path.
+        old: LinkPath,
+        /// The path from now on.
+        new: LinkPath,
+    },
     /// A message arrived.
     Message(Incoming),
     /// A broadcast that may skip members has skipped this one: its queue was full.
@@ -165,6 +175,7 @@ impl Event {
             | Self::HostSilent { peer, .. }
             | Self::HostBack(peer)
             | Self::Unlinked { peer, .. }
+            | Self::PathChanged { peer, .. }
             | Self::BanDropped { peer, .. }
             | Self::SetLeaderResult { target: peer, .. } => Some(peer),
             Self::Message(message) => Some(&message.from),

@@ -1,24 +1,24 @@
 //! Dials to peers: members that others introduced, and members that were lost.
 //!
 //! When two members learn of each other, the smaller id dials; the larger one dials if it has no link after 2 s. Dials
-//! in a large room are spread out, and each address of a stranger is dialled at most once in 2 s. A lost member is
-//! dialled by both ends, with waits that double.
+//! in a large room are spread out, and [`Attempts`] limits those of addresses that only other members named. A lost
+//! member is dialled by both ends, with waits that double. A member whose link is carried is dialled when both ends have
+//! agreed on a moment ([`super::node`]), or with waits that double if it does not know how to.
 
-use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::attempts::Attempts;
 use super::bounded::BoundedMap;
 use super::id::{Fingerprint, PeerId};
-use super::path::Carrier;
 use super::time::{Duration, Time};
 use super::virtual_address::is_virtual;
-use super::wire::{MAX_PEER_ADDRESSES, PeerEntry};
+use super::wire::{MAX_EXCHANGED_ADDRESSES, MAX_PEER_ADDRESSES, PeerEntry};
 
-/// Minimum time between two dials of one address, and of one peer.
-pub const REDIAL_INTERVAL: Duration = Duration::from_secs(2);
+pub use super::attempts::REDIAL_INTERVAL;
+
 /// Longest wait between the dials of a lost member within the first minute.
 const EARLY_RECONNECT_CAP: Duration = Duration::from_secs(2);
 const EARLY: Duration = Duration::from_secs(60);
@@ -31,6 +31,10 @@ const DIALS_PER_SECOND: u64 = 16;
 const DIRECT_AGAIN_CAP: Duration = Duration::from_secs(30);
 /// Most peers that wait to be dialled.
 const MAX_CANDIDATES: usize = 1024;
+/// Most IP addresses of one peer that are dialled.
+const MAX_IPS: usize = 4;
+/// Most members whose word about the address of one peer counts.
+const MAX_WITNESSES: usize = 8;
 
 /// Settings for dialling a lost member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,18 +65,29 @@ pub struct Dial {
     /// The key that it must show.
     pub key: Fingerprint,
     /// Its addresses, the likeliest first.
-    pub addresses: Vec<SocketAddr>,
-    /// The carrier to dial it over if no address works.
-    pub carrier: Option<Carrier>,
+    pub addresses: Vec<DialAddress>,
+    /// The members to dial it through if no address works, the best first.
+    pub carriers: Vec<PeerId>,
+    /// Whether both ends dial at the same time, and again in the next round: the dial ends before that.
+    pub is_round: bool,
+}
+
+/// An address to dial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DialAddress {
+    /// The address.
+    pub at: SocketAddr,
+    /// Whether a member has answered there before. An address that has not gets a single packet.
+    pub has_answered: bool,
 }
 
 /// Ways to reach a peer at present.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ways {
     /// At its addresses.
     pub direct: bool,
-    /// Over a link that is carried.
-    pub carrier: Option<Carrier>,
+    /// Over a link that one of these members carries, the best first.
+    pub carriers: Vec<PeerId>,
 }
 
 /// Source of an introduction.
@@ -90,14 +105,98 @@ pub enum Source {
 struct Candidate {
     key: Fingerprint,
     source: Source,
+    /// Its addresses according to others.
     addresses: Vec<SocketAddr>,
-    dial_at: Time,
+    /// Its addresses according to itself, over its carried link.
+    stated: Vec<SocketAddr>,
+    /// The address at which each of these members sees it.
+    witnesses: BoundedMap<PeerId, SocketAddr, MAX_WITNESSES>,
+    /// `None` waits for both ends to agree on a moment.
+    dial_at: Option<Time>,
     give_up_at: Time,
     dialing: bool,
+    /// Number of dials so far.
+    dials: usize,
     /// Set for a lost member.
     lost: Option<Lost>,
-    /// Present wait between two dials. Set while the peer's link is carried and it is dialled for a direct one.
-    direct_again: Option<Duration>,
+    /// Set while the peer's link is carried and it is dialled for a direct one.
+    direct_again: Option<Again>,
+}
+
+/// The next dial of a member whose link is carried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// After this wait.
+    After(Duration),
+    /// When both ends agree on a moment.
+    Agreed,
+}
+
+impl Candidate {
+    fn is_due(&self, now: Time) -> bool {
+        !self.dialing && self.dial_at.is_some_and(|at| now >= at)
+    }
+
+    /// Its addresses, the likeliest first.
+    fn all_addresses(&self) -> impl Iterator<Item = &SocketAddr> {
+        let named = self.stated.iter().chain(self.witnesses.values());
+        named.chain(&self.addresses)
+    }
+
+    /// Whether a single liar cannot have made up an IP address: the peer and another member name it, or two others do, and
+    /// no more members name another one.
+    fn is_confirmed(&self, ip: IpAddr) -> bool {
+        let count = |ip: IpAddr| {
+            let witnesses = self.witnesses.values();
+            witnesses.filter(|at| at.ip().to_canonical() == ip).count()
+        };
+        let its = count(ip);
+        let mut others = self.witnesses.values();
+        let is_usual = others.all(|at| count(at.ip().to_canonical()) <= its);
+        let states = self.stated.iter().any(|at| at.ip().to_canonical() == ip);
+        is_usual && its >= if states { 1 } else { 2 }
+    }
+
+    /// The addresses to dial now, the likeliest first: of each IP address one port, another one each time.
+    fn addresses_due(&self, now: Time, attempts: &Attempts) -> Vec<DialAddress> {
+        let mut ports = Vec::<(IpAddr, Vec<SocketAddr>)>::new();
+        for address in self.all_addresses() {
+            let ip = address.ip().to_canonical();
+            match ports.iter().position(|(known, _)| *known == ip) {
+                Some(at) if !ports[at].1.contains(address) => ports[at].1.push(*address),
+                None if ports.len() < MAX_IPS => ports.push((ip, vec![*address])),
+                _ => {}
+            }
+        }
+        let is_rested = |address| attempts.rested_at(address).is_none_or(|at| now >= at);
+        let mut due = Vec::new();
+        for (ip, ports) in ports {
+            let is_confirmed = self.is_confirmed(ip);
+            let has_answered = attempts.has_answered(ports[0]);
+            let is_lost = self.lost.is_some() && has_answered;
+            let may_dial = |address: &SocketAddr| {
+                let has_tries_left = attempts.has_tries_left(*address, is_confirmed);
+                // Dials under other names do not hold back one that both ends have agreed on.
+                is_lost || (has_tries_left && (is_confirmed || is_rested(*address)))
+            };
+            let address = |at| DialAddress { at, has_answered };
+            if has_answered {
+                due.extend(ports.into_iter().filter(may_dial).map(address));
+            } else {
+                let at = ports[self.dials % ports.len()];
+                due.extend(Some(at).filter(may_dial).map(address));
+            }
+        }
+        due
+    }
+
+    /// The time from which an address at which a member has answered may be dialled again.
+    fn rested_at(&self, attempts: &Attempts) -> Option<Time> {
+        let is_usable =
+            |at: &&SocketAddr| attempts.has_answered(**at) && attempts.has_tries_left(**at, false);
+        let usable = self.all_addresses().filter(is_usable);
+        usable.filter_map(|at| attempts.rested_at(*at)).min()
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -111,7 +210,7 @@ struct Lost {
 #[derive(Debug, Clone)]
 pub struct Introductions {
     candidates: BoundedMap<PeerId, Candidate, MAX_CANDIDATES>,
-    dialled: BTreeMap<SocketAddr, Time>,
+    attempts: Attempts,
     tokens: u32,
     refilled_at: Time,
     reconnect: Reconnect,
@@ -125,7 +224,7 @@ impl Introductions {
     pub fn new(now: Time, reconnect: Reconnect, seed: u64) -> Self {
         Self {
             candidates: BoundedMap::default(),
-            dialled: BTreeMap::new(),
+            attempts: Attempts::default(),
             tokens: BURST,
             refilled_at: now,
             reconnect,
@@ -191,7 +290,8 @@ impl Introductions {
         })
     }
 
-    /// Handles the loss of a linked peer: both ends dial it, until `give_up_at`.
+    /// Handles the loss of a linked peer: both ends dial it, until `give_up_at`. A peer with a direct link has answered at
+    /// the first address.
     pub fn lost(
         &mut self,
         now: Time,
@@ -200,17 +300,24 @@ impl Introductions {
         addresses: &[SocketAddr],
         give_up_at: Time,
     ) {
+        if let Some(address) = addresses.first() {
+            self.attempts.answered(now, *address);
+        }
         let wait = self.reconnect.initial;
         let before = self.candidates.remove(peer);
         // A member whose link was carried has only these addresses, if any.
         let before = before.filter(|before| before.key == key && before.direct_again.is_some());
         let may_lack = self.without_addresses || before.is_some();
-        let known = before.map_or(Vec::new(), |before| before.addresses);
+        let (stated, witnesses, known) = before.map_or_else(Default::default, |before| {
+            (before.stated, before.witnesses, before.addresses)
+        });
         let addresses = [addresses, &known].concat();
         let dial_at = now + self.jittered(wait);
         self.add(now, dial_at, peer, key, &addresses, may_lack);
         if let Some(candidate) = self.candidates.get_mut(peer) {
             candidate.give_up_at = give_up_at;
+            candidate.stated = stated;
+            candidate.witnesses = witnesses;
             candidate.lost = Some(Lost {
                 since: now,
                 wait,
@@ -253,16 +360,21 @@ impl Introductions {
             if known.lost.is_none() {
                 known.give_up_at = now + GIVE_UP_AFTER;
             }
-            known.dial_at = known.dial_at.min(dial_at);
+            if known.direct_again != Some(Again::Agreed) {
+                known.dial_at = Some(known.dial_at.map_or(dial_at, |at| at.min(dial_at)));
+            }
             return;
         }
         let candidate = Candidate {
             key,
             source: Source::Member,
             addresses,
-            dial_at,
+            stated: Vec::new(),
+            witnesses: BoundedMap::default(),
+            dial_at: Some(dial_at),
             give_up_at: now + GIVE_UP_AFTER,
             dialing: false,
+            dials: 0,
             lost: None,
             direct_again: None,
         };
@@ -270,36 +382,99 @@ impl Introductions {
         let _ = self.candidates.insert(peer.clone(), candidate);
     }
 
-    /// Handles a peer whose link is carried: it is dialled for a direct one, with waits that double, at the known addresses
-    /// and at these.
+    /// Handles a peer whose link is carried: it is dialled for a direct one, at the known addresses and at these. With
+    /// `agrees` both ends agree on the moments ([`Introductions::dial_for_direct`]); otherwise the waits between the dials
+    /// double.
     pub fn linked_by_carrier(
         &mut self,
         now: Time,
         peer: &PeerId,
         key: Fingerprint,
         addresses: &[SocketAddr],
+        agrees: bool,
     ) {
         let known = self.candidates.get(peer);
         let known = known.filter(|known| known.key == key && known.direct_again.is_some());
+        let is_known = known.is_some();
         let dial_at = match known.map(|known| known.dial_at) {
             // Hearsay brings no dial forward.
             Some(dial_at) => dial_at,
-            None => now + self.jittered(REDIAL_INTERVAL),
+            None if agrees => None,
+            None => Some(now + self.jittered(REDIAL_INTERVAL)),
         };
-        self.add(now, dial_at, peer, key, addresses, true);
-        if let Some(candidate) = self.candidates.get_mut(peer)
-            && candidate.direct_again.is_none()
-        {
-            candidate.direct_again = Some(REDIAL_INTERVAL);
-            candidate.dialing = false;
-            candidate.lost = None;
+        self.add(now, now, peer, key, addresses, true);
+        if let Some(candidate) = self.candidates.get_mut(peer) {
             candidate.dial_at = dial_at;
+            if !is_known {
+                candidate.direct_again = Some(match agrees {
+                    true => Again::Agreed,
+                    false => Again::After(REDIAL_INTERVAL),
+                });
+                candidate.dialing = false;
+                candidate.lost = None;
+            }
         }
+    }
+
+    /// Handles the addresses that a peer with a carried link states itself, best first. Returns whether they are new.
+    pub fn stated(&mut self, peer: &PeerId, addresses: &[SocketAddr]) -> bool {
+        let Some(candidate) = self.candidates.get_mut(peer) else {
+            return false;
+        };
+        let addresses = addresses.iter().copied();
+        let dialable = addresses.filter(|address| is_dialable(*address));
+        let stated: Vec<_> = dialable.take(MAX_EXCHANGED_ADDRESSES).collect();
+        let is_new = stated.iter().any(|new| !candidate.stated.contains(new));
+        candidate.stated = stated;
+        is_new
+    }
+
+    /// Notes at which address a member sees a peer that waits to be dialled: the first one of its introduction.
+    pub fn witnessed(&mut self, by: &PeerId, entry: &PeerEntry) {
+        let address = entry.addresses.first().copied();
+        if let Some(address) = address.filter(|address| is_dialable(*address))
+            && let Some(candidate) = self.candidates.get_mut(&entry.id)
+            && candidate.key == entry.key
+        {
+            // Without room its word does not count.
+            let _ = candidate.witnesses.insert(by.clone(), address);
+        }
+    }
+
+    /// The addresses of a peer that waits to be dialled.
+    pub fn addresses_of(&self, peer: &PeerId) -> impl Iterator<Item = SocketAddr> {
+        let candidate = self.candidates.get(peer).into_iter();
+        candidate.flat_map(|known| known.all_addresses().copied())
+    }
+
+    /// Dials a peer with a carried link at that time: both ends have agreed on it.
+    pub fn dial_for_direct(&mut self, at: Time, peer: &PeerId) {
+        if let Some(candidate) = self.candidates.get_mut(peer)
+            && candidate.direct_again == Some(Again::Agreed)
+        {
+            candidate.dial_at = Some(at);
+        }
+    }
+
+    /// Records that a member has a direct link at that address.
+    pub fn answered(&mut self, now: Time, address: SocketAddr) {
+        self.attempts.answered(now, address);
     }
 
     /// Stops dialling a peer, for example because it is linked.
     pub fn forget(&mut self, peer: &PeerId) {
         self.candidates.remove(peer);
+    }
+
+    /// Handles a newer incarnation of a peer that was linked or lost: its addresses stay.
+    pub fn restarted(&mut self, now: Time, peer: &PeerId) {
+        if let Some(candidate) = self.candidates.get_mut(peer) {
+            candidate.lost = None;
+            candidate.direct_again = None;
+            candidate.give_up_at = now + GIVE_UP_AFTER;
+            let dial_at = now + REDIAL_INTERVAL;
+            candidate.dial_at = Some(candidate.dial_at.map_or(dial_at, |at| at.max(dial_at)));
+        }
     }
 
     /// Stops dialling all peers.
@@ -315,13 +490,17 @@ impl Introductions {
             return false;
         };
         candidate.dialing = false;
-        if let Some(wait) = &mut candidate.direct_again {
-            *wait = (*wait * 2).min(DIRECT_AGAIN_CAP);
-            candidate.dial_at = now + jittered(*wait, &mut self.rng);
-            return false;
+        match &mut candidate.direct_again {
+            Some(Again::After(wait)) => {
+                *wait = (*wait * 2).min(DIRECT_AGAIN_CAP);
+                candidate.dial_at = Some(now + jittered(*wait, &mut self.rng));
+                return false;
+            }
+            Some(Again::Agreed) => return false,
+            None => {}
         }
         let Some(lost) = candidate.lost else {
-            candidate.dial_at = candidate.dial_at.max(now);
+            candidate.dial_at = candidate.dial_at.map(|at| at.max(now));
             if permanent {
                 self.candidates.remove(peer);
             }
@@ -340,7 +519,7 @@ impl Introductions {
         let wait = (lost.wait * 2).min(cap);
         let dial_at = now + self.jittered(wait);
         if let Some(candidate) = self.candidates.get_mut(peer) {
-            candidate.dial_at = dial_at;
+            candidate.dial_at = Some(dial_at);
             candidate.lost = Some(Lost { wait, ..lost });
         }
         false
@@ -360,9 +539,9 @@ impl Introductions {
             .candidates
             .values()
             .filter(|candidate| !candidate.dialing)
-            .map(|candidate| match candidate.direct_again {
+            .filter_map(|candidate| match candidate.direct_again {
                 Some(_) => candidate.dial_at,
-                None => candidate.dial_at.min(candidate.give_up_at),
+                None => candidate.dial_at.map(|at| at.min(candidate.give_up_at)),
             })
             .min()?;
         Some(if self.tokens == 0 {
@@ -372,19 +551,27 @@ impl Introductions {
         })
     }
 
-    /// The dials that are due, as many as the limits allow. `ways` returns the ways to reach a peer.
-    pub fn due(&mut self, now: Time, ways: impl Fn(&PeerId) -> Ways) -> Vec<Dial> {
+    /// The peers whose dials are due, with the keys that they must show.
+    pub fn waiting(&self, now: Time) -> Vec<(PeerId, Fingerprint)> {
+        let due = self.candidates.iter();
+        let due = due.filter(|(_, candidate)| candidate.is_due(now));
+        due.map(|(peer, candidate)| (peer.clone(), candidate.key))
+            .collect()
+    }
+
+    /// The dials that are due, as many as the limits allow. `ways` returns the ways to reach each of
+    /// [`Introductions::waiting`].
+    pub fn due(&mut self, now: Time, ways: impl Fn(&PeerId) -> Option<Ways>) -> Vec<Dial> {
         self.refill(now);
         self.candidates.retain(|_, candidate| {
             candidate.dialing || candidate.direct_again.is_some() || now < candidate.give_up_at
         });
-        self.dialled
-            .retain(|_, at| now.since(*at) < REDIAL_INTERVAL);
+        self.attempts.expire(now);
         // The longest wait goes first, so that names that sort early cannot keep others back.
         let mut due: Vec<_> = self
             .candidates
             .iter_mut()
-            .filter(|(_, candidate)| !candidate.dialing && now >= candidate.dial_at)
+            .filter(|(_, candidate)| candidate.is_due(now))
             .collect();
         due.sort_by_key(|(_, candidate)| candidate.dial_at);
         let mut dials = Vec::new();
@@ -392,39 +579,52 @@ impl Introductions {
             if self.tokens == 0 {
                 break;
             }
-            let ways = ways(peer);
-            let carrier = ways.carrier.filter(|_| candidate.direct_again.is_none());
-            let mut addresses = match ways.direct {
-                true => candidate.addresses.clone(),
+            let Some(Ways {
+                direct,
+                mut carriers,
+            }) = ways(peer)
+            else {
+                continue;
+            };
+            if candidate.direct_again.is_some() {
+                carriers.clear();
+            }
+            let addresses = match direct {
+                true => candidate.addresses_due(now, &self.attempts),
                 false => Vec::new(),
             };
-            if addresses.is_empty() && carrier.is_none() {
-                candidate.dial_at = now + REDIAL_INTERVAL;
+            // An address at which a member has answered needs no carrier: it is dialled as soon as it has rested.
+            let rested_at = candidate.rested_at(&self.attempts).filter(|_| direct);
+            if addresses.is_empty() && (carriers.is_empty() || rested_at.is_some()) {
+                candidate.dial_at = match candidate.direct_again {
+                    Some(Again::Agreed) => None,
+                    _ => Some(
+                        rested_at
+                            .filter(|at| *at > now)
+                            .unwrap_or(now + REDIAL_INTERVAL),
+                    ),
+                };
                 continue;
             }
-            match &mut candidate.lost {
-                Some(lost) => lost.dials += 1,
-                None if addresses.is_empty() => {}
-                None => {
-                    let dialled_at = |address| self.dialled.get(address).copied();
-                    let rested_at = addresses.iter().filter_map(dialled_at).min();
-                    addresses.retain(|address| !self.dialled.contains_key(address));
-                    if addresses.is_empty() {
-                        candidate.dial_at = rested_at.unwrap_or(now) + REDIAL_INTERVAL;
-                        continue;
-                    }
-                }
+            if let Some(lost) = &mut candidate.lost {
+                lost.dials += 1;
             }
             self.tokens -= 1;
-            self.dialled
-                .extend(addresses.iter().map(|address| (*address, now)));
+            for address in &addresses {
+                self.attempts.dialled(now, address.at);
+            }
+            candidate.dials += 1;
             candidate.dialing = true;
-            candidate.dial_at = now + REDIAL_INTERVAL;
+            candidate.dial_at = match candidate.direct_again {
+                Some(Again::Agreed) => None,
+                _ => Some(now + REDIAL_INTERVAL),
+            };
             dials.push(Dial {
                 peer: peer.clone(),
                 key: candidate.key,
                 addresses,
-                carrier,
+                carriers,
+                is_round: candidate.direct_again == Some(Again::Agreed),
             });
         }
         dials
@@ -455,7 +655,7 @@ fn refill_interval() -> Duration {
 pub fn is_dialable(address: SocketAddr) -> bool {
     let ip = address.ip().to_canonical();
     let lacks_zone = matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0);
-    let broadcast = matches!(ip, std::net::IpAddr::V4(v4) if v4.is_broadcast());
+    let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
     address.port() != 0
         && !ip.is_unspecified()
         && !ip.is_multicast()
@@ -468,11 +668,11 @@ pub fn is_dialable(address: SocketAddr) -> bool {
 mod tests {
     use super::*;
 
-    fn direct(_: &PeerId) -> Ways {
-        Ways {
+    fn direct(_: &PeerId) -> Option<Ways> {
+        Some(Ways {
             direct: true,
-            carrier: None,
-        }
+            carriers: Vec::new(),
+        })
     }
 
     fn at(ms: u64) -> Time {
@@ -567,7 +767,7 @@ mod tests {
     fn introductions_are_spread_out() {
         let mut introductions = introductions_at_0();
         for n in 0..100 {
-            let address = format!("10.0.0.1:{}", 1000 + n);
+            let address = format!("10.0.0.{n}:1");
             introductions.introduce(
                 at(0),
                 &id("a"),
@@ -627,16 +827,17 @@ mod tests {
         let mut introductions = introductions_at_0();
         let key = entry("b", &[]).key;
         let known = [address("192.0.2.1:7")];
-        introductions.linked_by_carrier(at(0), &id("b"), key, &known);
+        introductions.answered(at(0), known[0]);
+        introductions.linked_by_carrier(at(0), &id("b"), key, &known, false);
         let mut dialled = Vec::new();
         for ms in (0..120_000).step_by(10) {
             for dial in introductions.due(at(ms), direct) {
-                assert_eq!(dial.carrier, None);
+                assert_eq!(dial.carriers, [] as [PeerId; 0]);
                 assert!(!introductions.dial_failed(at(ms), &dial.peer, false));
                 dialled.push(ms);
             }
             // Repeated introductions change nothing.
-            introductions.linked_by_carrier(at(ms), &id("b"), key, &known);
+            introductions.linked_by_carrier(at(ms), &id("b"), key, &known, false);
         }
         let waits = dialled.windows(2).map(|pair| pair[1] - pair[0]);
         let expected = [4_000, 8_000, 16_000, 30_000, 30_000];

@@ -6,6 +6,7 @@
 /// Prefix of the targets of this crate's log records.
 pub const LOG_TARGET: &str = env!("CARGO_CRATE_NAME");
 
+pub mod attempts;
 pub mod bounded;
 pub mod election;
 pub mod event;
@@ -16,6 +17,7 @@ pub mod node;
 pub mod opaque;
 mod pace;
 pub mod path;
+pub mod path_search;
 pub mod quorum;
 pub mod relay;
 pub mod time;

@@ -3,11 +3,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
+use super::bounded::BoundedMap;
 use super::id::{Fingerprint, Incarnation, PeerId};
-use super::path::Path;
+use super::path::{LinkPath, Path};
+use super::path_search::{Observations, Punching};
 use super::time::{Duration, Time};
+use super::virtual_address::VirtualId;
 use super::wire::{Echo, Heartbeat, Opaque};
 
+/// Most members that one member is known to reach.
+const MAX_REACHED: usize = 1024;
 /// Most heartbeats whose send times are remembered for the round trip.
 const MAX_OPEN_HEARTBEATS: usize = 16;
 /// Probes to a silent peer before it counts as lost. One lost packet loses a probe or its answer: at 5 % loss three
@@ -64,6 +69,18 @@ pub struct Member {
     pub is_host: bool,
     /// How its packets travel.
     pub path: Path,
+    /// The member that carries this node's packets to it, while its link is carried.
+    pub carrier: Option<PeerId>,
+    /// Its path as the host knows it.
+    pub shown_path: Option<LinkPath>,
+    /// Its optional abilities.
+    pub features: u64,
+    /// The members that it introduced, and so has links with.
+    pub(super) reaches: BoundedMap<VirtualId, (), MAX_REACHED>,
+    /// Where the ends of its direct link see each other.
+    pub(super) observations: Observations,
+    /// The search for a direct path, while its link is carried.
+    pub(super) punching: Punching,
     /// Whether another peer wants its id, and it has given no sign of life since it was probed for that.
     pub failed_probe: bool,
     /// Its round-trip time.
@@ -96,6 +113,12 @@ impl Member {
             addresses,
             is_host: false,
             path: Path::Direct,
+            carrier: None,
+            shown_path: None,
+            features: 0,
+            reaches: BoundedMap::default(),
+            observations: Observations::default(),
+            punching: Punching::default(),
             failed_probe: false,
             rtt: RttEstimator::default(),
             host_silent: Duration::ZERO,

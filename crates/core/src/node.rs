@@ -5,6 +5,7 @@
 //! clocks and queues. It names only peers whose links are authenticated.
 
 mod bans;
+mod carriers;
 mod contract;
 mod ending;
 mod entry;
@@ -13,13 +14,15 @@ mod host;
 mod joins;
 mod links;
 mod merging;
+mod observed;
+mod punching;
 mod relay;
 mod room_rules;
 mod timers;
 mod unlinked;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::election::bound::WallClock;
 use super::election::record::{Record, Stamp};
@@ -32,6 +35,7 @@ use super::introductions::Introductions;
 use super::membership::{Member, Membership};
 use super::pace::Pace;
 use super::path::Path;
+use super::path_search::Punching;
 use super::time::{Duration, Time};
 use super::wire::{
     Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES, Message,
@@ -72,6 +76,9 @@ pub struct Node {
     #[cfg(feature = "laboratory")]
     lagging: [View; 2],
     introductions: Introductions,
+    carrying: carriers::Refusals,
+    /// Whether a link, the leader, or what is known of carriers has changed since the paths were last considered.
+    paths_changed: bool,
     joins: Joins,
     merging: merging::Merging,
     unlinked: unlinked::Unlinked,
@@ -158,6 +165,8 @@ impl Node {
             #[cfg(feature = "laboratory")]
             lagging: Default::default(),
             introductions,
+            carrying: carriers::Refusals::default(),
+            paths_changed: false,
             joins: Joins::default(),
             merging: merging::Merging::default(),
             unlinked: unlinked::Unlinked::default(),
@@ -477,6 +486,9 @@ impl Node {
             Input::Message { from, envelope } => self.message(now, &from, envelope),
             Input::Datagram { from, probe } => self.datagram(now, &from, probe),
             Input::OtherData { peer } => self.mark_alive(now, &peer),
+            Input::SeenAt { peer, address } => self.seen_at(now, &peer, address),
+            Input::Answered { address } => self.introductions.answered(now, address),
+            Input::CannotCarry { from, target } => self.report_not_carried(&from, target),
             Input::DialFailed { peer, permanent } => {
                 self.dial_failed(now, &peer, permanent);
             }
@@ -527,8 +539,10 @@ impl Node {
             self.room_found(now);
             self.redirect_requests(now);
             self.share_room_rules(now);
+            self.paths_changed = true;
             self.take_election_outputs(now);
         }
+        self.choose_carriers(now);
     }
 
     fn take_election_outputs(&mut self, now: Time) {
@@ -653,6 +667,10 @@ impl Node {
             Message::RoomRules(rules) => self.room_rules_received(now, from, rules),
             Message::Unlinked { peer, other } => self.unlinked_reported(from, peer, other),
             Message::UnlinkedLeft { peer } => self.unlinked_left(from, &peer),
+            Message::Observed { address } => self.observed(now, from, address),
+            Message::Addresses(addresses) => self.addresses_received(now, from, addresses),
+            Message::Punch { round, is_answer } => self.punch(now, from, round, is_answer),
+            Message::CannotCarry { target } => self.not_carried(now, from, target),
             Message::Standing {
                 eligible,
                 priority,
@@ -889,6 +907,8 @@ fn may_travel(message: &Message, path: Path) -> bool {
                 | Message::Leave { .. }
                 | Message::LeaveAck
                 | Message::Disconnected { .. }
+                | Message::Addresses(_)
+                | Message::Punch { .. }
         )
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use super::id::PeerId;
 use super::virtual_address::is_virtual;
 
 /// How the packets of a link travel. The better path is the smaller one.
@@ -16,8 +17,29 @@ pub enum Path {
 /// A process that forwards the packets of a link between two others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Carrier {
-    /// A member of the room: its leader, to which both ends have a direct link.
+    /// A member of the room to which both ends have a direct link: the leader, or another one.
     Member,
+}
+
+/// How a linked peer is reached, as the host sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkPath {
+    /// From socket to socket.
+    Direct,
+    /// This member, the leader, carries the packets.
+    Leader(PeerId),
+    /// This member, which does not lead, carries the packets.
+    Member(PeerId),
+}
+
+impl LinkPath {
+    /// The member that carries the packets to the peer, if one does.
+    pub fn carrier(&self) -> Option<&PeerId> {
+        match self {
+            Self::Direct => None,
+            Self::Leader(carrier) | Self::Member(carrier) => Some(carrier),
+        }
+    }
 }
 
 impl Path {
@@ -53,7 +75,7 @@ mod tests {
     #[test]
     fn a_direct_path_is_better_and_counts_in_elections() {
         let direct = Path::to("192.0.2.1:4711".parse().expect("an address"));
-        let carried = Path::to(virtual_address(Fingerprint([1; 32])));
+        let carried = Path::to(virtual_address(Fingerprint([1; 32]), 1));
         assert_eq!(direct, Path::Direct);
         assert_eq!(carried, Path::Carried(Carrier::Member));
         assert!(direct < carried);

@@ -1,7 +1,7 @@
-//! Virtual addresses: addresses of members that no packet reaches directly, but through a tunnel via the leader.
+//! Virtual addresses: addresses of members that packets of this node reach through a tunnel.
 //!
-//! A virtual address follows from the member's key alone and is valid only inside the process that uses it. It is never
-//! dialled on the real socket and never part of a peer list.
+//! A virtual address names a member by its key, and in its port a route: one of this process's ways to that member. It is
+//! valid only inside the process that uses it. It is never dialled on the real socket and never part of a peer list.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -9,8 +9,6 @@ use super::id::Fingerprint;
 
 /// First half of every virtual address: a prefix of the unique local range (RFC 4193), drawn at random once.
 const PREFIX: [u8; 8] = [0xfd, 0x1e, 0x42, 0x09, 0xec, 0xea, 0x3e, 0xef];
-/// Port of every virtual address. It has no meaning, but 0 would be no port.
-const PORT: u16 = 1;
 /// Bytes of a key's fingerprint that a virtual address carries.
 pub const VIRTUAL_ID_BYTES: usize = 8;
 
@@ -27,17 +25,17 @@ pub fn virtual_id(key: Fingerprint) -> VirtualId {
     id
 }
 
-/// The virtual address of the holder of `key`.
-pub fn virtual_address(key: Fingerprint) -> SocketAddr {
-    address_of(virtual_id(key))
+/// The virtual address of the holder of `key` over that route. Routes are numbered from 1; 0 is no port.
+pub fn virtual_address(key: Fingerprint, route: u16) -> SocketAddr {
+    address_of(virtual_id(key), route)
 }
 
-/// The virtual address that carries `id`.
-pub fn address_of(id: VirtualId) -> SocketAddr {
+/// The virtual address that carries `id` and that route.
+pub fn address_of(id: VirtualId, route: u16) -> SocketAddr {
     let mut octets = [0; 16];
     octets[..PREFIX.len()].copy_from_slice(&PREFIX);
     octets[PREFIX.len()..].copy_from_slice(&id);
-    SocketAddr::from((Ipv6Addr::from(octets), PORT))
+    SocketAddr::from((Ipv6Addr::from(octets), route))
 }
 
 /// The id in `address` if it is a virtual one; the port does not matter.
@@ -62,7 +60,7 @@ mod tests {
     #[test]
     fn a_virtual_address_follows_from_the_key_and_is_recognised() {
         let mut key = Fingerprint([7; 32]);
-        let address = virtual_address(key);
+        let address = virtual_address(key, 1);
         assert_eq!(
             address,
             "[fd1e:4209:ecea:3eef:707:707:707:707]:1"
@@ -71,10 +69,12 @@ mod tests {
         );
         assert!(is_virtual(address));
         assert_eq!(id_at(address), Some(virtual_id(key)));
-        assert_eq!(address_of(virtual_id(key)), address);
+        assert_eq!(address_of(virtual_id(key), 1), address);
+        let other_route = virtual_address(key, 4711);
+        assert_eq!(other_route, SocketAddr::new(address.ip(), 4711));
+        assert_eq!(id_at(other_route), Some(virtual_id(key)));
         key.0[7] = 8;
-        assert_ne!(virtual_address(key), address);
-        assert!(is_virtual(SocketAddr::new(address.ip(), 4711)));
+        assert_ne!(virtual_address(key, 1), address);
         for real in [
             "127.0.0.1:1",
             "[::1]:1",

@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::election::raft::wire::Stamped;
 use super::election::record::Stamp;
 use super::id::{Fingerprint, Incarnation, PeerId};
+use super::virtual_address::VirtualId;
 
 pub use super::election::policy::{
     Authority, HostMode, MergePolicy, RoomPolicy, Strategy, Topology,
@@ -31,6 +32,11 @@ pub const MAX_REASON_BYTES: usize = 3072;
 pub const MAX_KICKED: usize = 512;
 /// Most addresses of one [`PeerEntry`].
 pub const MAX_PEER_ADDRESSES: usize = 4;
+/// Most addresses of one [`Message::Addresses`].
+pub const MAX_EXCHANGED_ADDRESSES: usize = 8;
+/// Bit of [`Hello::features`]: the sender understands [`Message::Observed`], [`Message::Addresses`], [`Message::Punch`] and
+/// [`Message::CannotCarry`], and accepts packets that any member carries.
+pub const FEATURE_PATHS: u64 = 1;
 
 /// The first message of either end about itself, after the PAKE has shown that both know the room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -209,6 +215,28 @@ pub enum Message {
     UnlinkedLeft {
         /// The member that has left.
         peer: PeerId,
+    },
+    /// The address from which the receiver's packets arrive at the sender. Over direct links only.
+    Observed {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The addresses at which the sender may be reached, for the other end of a carried link; at most
+    /// [`MAX_EXCHANGED_ADDRESSES`].
+    Addresses(Vec<SocketAddr>),
+    /// Over a carried link: both ends dial each other at the same time, so that the packets of each open its router for the
+    /// other.
+    Punch {
+        /// Number of the round, from 0.
+        round: u32,
+        /// Whether this answers the other end's message, which began the round.
+        is_answer: bool,
+    },
+    /// The sender does not carry the receiver's packets to a member: it has no direct link with that member, or carries for
+    /// no member.
+    CannotCarry {
+        /// The member.
+        target: VirtualId,
     },
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::election::seeded::MemberState;
+use crate::core::path::LinkPath;
 
 const MANY: u32 = 20_000;
 
@@ -18,6 +19,15 @@ fn lock_lost(name: u32, token: u64) -> Event {
         name: format!("lock{name}").into(),
         token,
     }
+}
+
+fn path(of: u32, old: LinkPath, new: LinkPath) -> Event {
+    let peer = peer(&format!("p{of}"));
+    Event::PathChanged { peer, old, new }
+}
+
+fn through(carrier: u32) -> LinkPath {
+    LinkPath::Member(peer(&format!("c{carrier}")))
 }
 
 fn dropped(count: u64) -> Event {
@@ -98,8 +108,82 @@ fn beyond_256_only_the_newest_state_of_each_member_and_the_newest_loss_of_each_l
 }
 
 #[test]
-fn keeps_the_newest_1024_members_and_locks() {
-    for event in [state, lock_lost] {
+fn beyond_256_only_the_newest_path_of_each_peer_waits_and_begins_where_the_displaced_one_began() {
+    let (dispatch, seen) = host();
+    let (mut expected, mut at) = (Vec::new(), [const { LinkPath::Direct }; 3]);
+    for n in 0..MANY {
+        let (of, new) = (n % 3, through(n));
+        let old = std::mem::replace(&mut at[of as usize], new.clone());
+        expected.push(path(of, old.clone(), new.clone()));
+        dispatch.push(path(of, old, new));
+    }
+    assert_eq!(waiting(&dispatch), 256);
+    drain(&dispatch.shared);
+    let reported: Vec<_> = seen.try_iter().collect();
+    assert_eq!(reported[..253], expected[..253]);
+    // The host receives the paths of 0, 1 and 2 one after another, without a gap.
+    let last = (MANY - 3..MANY).map(|n| {
+        let last_known = (0..253).rev().find(|known| known % 3 == n % 3);
+        path(n % 3, through(last_known.expect("reported")), through(n))
+    });
+    assert_eq!(reported[253..], last.collect::<Vec<_>>());
+}
+
+#[test]
+fn beyond_256_a_path_that_is_the_former_one_again_takes_back_the_change_between() {
+    let (dispatch, seen) = host();
+    for n in 0..256 {
+        dispatch.push(path(n, LinkPath::Direct, through(n)));
+    }
+    for _ in 0..MANY {
+        dispatch.push(path(1000, LinkPath::Direct, through(0)));
+        assert_eq!(waiting(&dispatch), 257);
+        dispatch.push(path(1000, through(0), LinkPath::Direct));
+        assert_eq!(waiting(&dispatch), 256);
+    }
+    drain(&dispatch.shared);
+    assert_eq!(seen.try_iter().count(), 256);
+}
+
+#[test]
+fn paths_of_two_links_to_a_peer_stay_apart() {
+    for end in [left("p1000"), Event::Reconnecting(peer("p1000"))] {
+        let (dispatch, seen) = host();
+        for n in 0..256 {
+            dispatch.push(path(n, LinkPath::Direct, through(n)));
+        }
+        dispatch.push(path(1000, LinkPath::Direct, through(0)));
+        dispatch.push(end.clone());
+        dispatch.push(path(1000, through(0), LinkPath::Direct));
+        drain(&dispatch.shared);
+        let reported: Vec<_> = seen.try_iter().skip(256).collect();
+        let expected = [
+            path(1000, LinkPath::Direct, through(0)),
+            end,
+            path(1000, through(0), LinkPath::Direct),
+        ];
+        assert_eq!(reported, expected);
+    }
+}
+
+#[test]
+fn a_member_and_its_path_do_not_displace_each_other() {
+    let (dispatch, seen) = host();
+    for n in 0..256 {
+        dispatch.push(state(n, n.into()));
+        dispatch.push(path(n, LinkPath::Direct, through(n)));
+    }
+    dispatch.push(path(300, LinkPath::Direct, through(0)));
+    dispatch.push(state(300, 300));
+    assert_eq!(waiting(&dispatch), 514);
+    drain(&dispatch.shared);
+    assert_eq!(seen.try_iter().count(), 514);
+}
+
+#[test]
+fn keeps_the_newest_1024_members_paths_and_locks() {
+    let path = |of, n: u64| path(of, LinkPath::Direct, through(n as u32));
+    for event in [state, lock_lost, path] {
         let (dispatch, seen) = host();
         for n in 0..MANY {
             dispatch.push(event(n, n.into()));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::*;
+use crate::core::path::LinkPath;
 use crate::dispatch::{Delivery, DiscoveryRefused, FoundBy, Incoming, Left, Returned};
 
 // `EVENT_FIELDS`: each kind with the fields that its documentation lists.
@@ -155,6 +156,22 @@ fn reports() -> Vec<(Event, Seen)> {
                 leader: id("c"),
             },
             expected(23, "b", "c", b"", none),
+        ),
+        (
+            Event::PathChanged {
+                peer: id("b"),
+                old: LinkPath::Direct,
+                new: LinkPath::Member(id("c")),
+            },
+            expected(26, "b", "c", b"", [0, 0, 0, 0, 2, 0, 0, 0, 0]),
+        ),
+        (
+            Event::PathChanged {
+                peer: id("b"),
+                old: LinkPath::Leader(id("c")),
+                new: LinkPath::Direct,
+            },
+            expected(26, "b", "", b"", [0, 0, 0, 0, 0, 1, 0, 0, 0]),
         ),
         (
             Event::DataDropped {

@@ -384,6 +384,13 @@ fn numbers(options: &MmnOptions) -> Result<Config, ConfigError> {
     if (options.heartbeat_interval_ms, options.max_connections) == (0, 0) {
         return Err(ConfigError::Zeroed);
     }
+    if options.reserved != 0 {
+        return Err(ConfigError::NotAllowed {
+            field: "reserved",
+            value: options.reserved,
+            allowed: "0 alone",
+        });
+    }
     let numbers = Config {
         reconnect_max: millis!(reconnect_max_ms),
         compression_threshold: bytes(options.compression_threshold),
@@ -411,6 +418,7 @@ fn numbers(options: &MmnOptions) -> Result<Config, ConfigError> {
         auto_reconnect_enabled: options.auto_reconnect != 0,
         reconnect_max_retries: Some(options.reconnect_max_retries).filter(|most| *most != 0),
         centralized_auto_forward: options.centralized_auto_forward != 0,
+        carry_bytes_per_second: options.carry_bytes_per_second,
         windows: Windows {
             startup_grace: millis!(startup_grace_ms),
             sample_interval: millis!(sample_interval_ms),

@@ -94,10 +94,11 @@ fn seeded_field_broken(change: impl FnOnce(&mut Seeded)) -> ConfigError {
 #[test]
 fn the_struct_has_no_hidden_padding() {
     let numbers = size_of::<MmnOptions>() - 11 * size_of::<usize>();
-    assert_eq!(numbers, 46 * size_of::<u32>());
+    assert_eq!(numbers, 48 * size_of::<u32>());
     assert_eq!(std::mem::offset_of!(MmnOptions, on_event), 8);
     let last = size_of::<MmnOptions>() - size_of::<u32>();
-    assert_eq!(std::mem::offset_of!(MmnOptions, election_duration_ms), last);
+    assert_eq!(std::mem::offset_of!(MmnOptions, reserved), last);
+    assert_eq!(MmnOptions::first(), size_of::<MmnOptions>() - 8);
 }
 
 #[test]
@@ -159,6 +160,14 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
         (
             broken(|options| options.queue_bytes = 0),
             "queue_bytes is 0; it must be at least 1",
+        ),
+        (
+            broken(|options| options.carry_bytes_per_second = 1499),
+            "carry_bytes_per_second is 1499; give 1500 or more, or 0 to carry for no other members",
+        ),
+        (
+            broken(|options| options.reserved = 1),
+            "reserved is 1; allowed are 0 alone",
         ),
         (
             broken(|options| options.discovery_mode = 3),
@@ -529,6 +538,7 @@ fn every_field_arrives() {
     let options = MmnOptions {
         member_hold_ms: 1500,
         queue_bytes: 77,
+        carry_bytes_per_second: 1500,
         priority: -4,
         max_peers: 6,
         bind_port: 4433,
@@ -554,6 +564,7 @@ fn every_field_arrives() {
     let expected = Config {
         member_hold: Duration::from_millis(1500),
         queue_bytes: 77,
+        carry_bytes_per_second: 1500,
         priority: -4,
         max_peers: 6,
         bind_port: 4433,
@@ -621,14 +632,16 @@ fn every_field_arrives() {
         };
         assert_eq!(config(&options, pointed), Ok(expected));
     }
-    // A fixed host excludes a static quorum.
+    // A fixed host excludes a static quorum. A member may carry for no others.
     let options = MmnOptions {
         host_mode: MMN_HOST_MODE_GUEST,
+        carry_bytes_per_second: 0,
         ..MmnOptions::default()
     };
     let expected = Config {
         discovery: DiscoveryMode::Off,
         host_mode: HostMode::Guest,
+        carry_bytes_per_second: 0,
         ..Config::default()
     };
     assert_eq!(config(&options, nothing()), Ok(expected));

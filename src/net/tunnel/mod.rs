@@ -1,10 +1,18 @@
-//! Tunnels: links between members without a path to each other. Another member, the leader, carries the
-//! packets of their QUIC connection.
+//! Tunnels: links between members without a path to each other. Another member, the carrier, forwards the packets of
+//! their QUIC connection.
 //!
-//! Each of the two has a link to the leader. The packets of the link between them go as datagrams over the
-//! first member's link to the leader, and over the leader's link to the second. They are packets of an
-//! ordinary link, so the leader can neither read nor forge them. Both ends prove their keys, and see the
-//! congestion of both legs as that of one path. A new leader continues where the last one stopped.
+//! Each of the two has a direct link to the carrier. The packets of the link between them go as datagrams over the
+//! first member's link to the carrier, and over the carrier's link to the second. They are packets of an ordinary
+//! link, so the carrier can neither read nor forge them. Both ends prove their keys, and see the congestion of both
+//! legs as that of one path.
+//!
+//! Any member that is linked to both may carry. Each end chooses the carrier of what it sends, for each of its
+//! routes ([`routes`]), and may change it at any time; the two directions of a link may have different carriers. No
+//! packet that arrives changes a route: only [`Tunnels::set_carrier`] does. An end that answers a new connection
+//! does so through the carrier of its first packet.
+//!
+//! The leader forwards whatever comes. Other members forward a limited number of bytes a second
+//! ([`room_transport::tunnel::shaper`]). A member that cannot forward a packet reports the pair of members.
 //!
 //! quinn knows the other end by a virtual address ([`crate::core::virtual_address`]). The socket ([`super::udp`])
 //! passes packets for such an address to [`Tunnels`], and takes from it the packets that came from there.
@@ -12,7 +20,9 @@
 //! quinn calls the socket while it holds the lock of the sending connection. So nothing that the socket calls
 //! here touches a connection: it fills queues, which tasks empty ([`room_transport::tunnel::leg`]).
 
-use std::collections::{BTreeMap, VecDeque};
+mod routes;
+
+use std::collections::BTreeMap;
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -22,23 +32,33 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quinn::udp::{RecvMeta, Transmit};
-use quinn::{Connection, TransportConfig};
+use quinn::{Connection, ServerConfig, TransportConfig};
 use room_transport::quic::transport_config;
 use room_transport::tunnel::leg::{Counters, Departures, Leg, drive};
 use room_transport::tunnel::packet::{Halves, MAX_PACKET_BYTES, Part, Piece, Way, decode};
-use tokio::sync::watch;
+use room_transport::tunnel::queues::Queues;
+use room_transport::tunnel::shaper::{Rate, Shaper};
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use self::routes::{Form, RouteId, RouteTable};
+use crate::core::bounded::BoundedMap;
 use crate::core::id::Fingerprint;
 use crate::core::path::Path;
-use crate::core::virtual_address::{VirtualId, address_of, id_at, virtual_id};
+use crate::core::virtual_address::{VirtualId, id_at, virtual_id};
 
-/// Packets out of tunnels that wait for the socket's reader, at most; the oldest is dropped.
-const MAX_ARRIVED: usize = 512;
-/// Time for which packets through the last relay are still accepted: they were on their way when another took over.
-const LAST_RELAY_COUNTS_FOR: Duration = Duration::from_secs(2);
+/// Packets out of tunnels that came through one member and wait for the socket's reader, at most; the oldest is dropped.
+const MAX_ARRIVED_OF_ONE: usize = 512;
+/// Packets out of tunnels that wait for the socket's reader, at most; the member with the most loses its oldest.
+const MAX_ARRIVED: usize = 1024;
 /// Packet size of a link through a tunnel: every path carries it, and QUIC needs it.
 const TUNNEL_MTU: u16 = 1200;
+/// Shortest time between two reports about one pair of members.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// Targets of one sender that are reported within [`REPORT_INTERVAL`], at most.
+const MAX_REPORTS_OF_ONE: usize = 16;
+/// Reports that wait for the room, at most; further ones are dropped.
+const MAX_REPORTS: usize = 64;
 
 const MALFORMED: &str = "a malformed datagram of a tunnel";
 const TO_ITSELF: &str = "a packet through a tunnel to its own sender";
@@ -56,36 +76,39 @@ pub(crate) fn tunnel_transport_config() -> TransportConfig {
     transport
 }
 
+/// Settings of this end for a connection through a tunnel that another member has begun. The connection keeps the
+/// address of its route: a packet that arrives over another one is dropped, or belongs to this one as well. So no
+/// packet, not even a repeated one, moves the connection.
+pub(crate) fn tunnel_server_config(config: ServerConfig) -> ServerConfig {
+    let mut config = config;
+    config.migration(false);
+    config
+}
+
 /// The tunnels of a room that end at this node or lead through it.
 #[derive(Debug)]
 pub(crate) struct Tunnels {
     own: VirtualId,
+    /// Bytes a second that this node forwards while it does not lead.
+    carry: u32,
     /// The socket takes this lock while quinn holds that of a connection.
     routes: Mutex<Routes>,
     links: Mutex<BTreeMap<VirtualId, Links>>,
     arrived: Mutex<Arrived>,
+    reports: Mutex<BoundedMap<CannotCarry, (), MAX_REPORTS>>,
+    reported: Notify,
     departures: Arc<Departures>,
     counters: Arc<Counters>,
+    shaper: Arc<Shaper>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Routes {
     legs: BTreeMap<VirtualId, Arc<Leg>>,
-    relay: Option<VirtualId>,
-    /// The previous relay, and when it was replaced.
-    last_relay: Option<(VirtualId, Instant)>,
-    is_relaying: bool,
+    table: RouteTable,
+    leads: bool,
     /// Number of the next packet that this node sends.
     number: u16,
-}
-
-impl Routes {
-    /// Whether packets of others are accepted through that member.
-    fn accepts_through(&self, member: VirtualId) -> bool {
-        let last = self.last_relay.filter(|(last, _)| *last == member);
-        self.relay == Some(member)
-            || last.is_some_and(|(_, ceased)| ceased.elapsed() < LAST_RELAY_COUNTS_FOR)
-    }
 }
 
 /// The links to one member.
@@ -96,13 +119,40 @@ struct Links {
     /// The link that the leg uses; the leg's task ends without one.
     newest: watch::Sender<Option<Connection>>,
     halves: Halves,
+    /// Targets to which this node could not forward the member's packets, and when that was reported.
+    reported: BoundedMap<VirtualId, Instant, MAX_REPORTS_OF_ONE>,
 }
 
 /// Packets out of tunnels, for the socket's reader.
 #[derive(Debug, Default)]
 struct Arrived {
-    packets: VecDeque<(VirtualId, Bytes)>,
+    /// By the member through which they came, so that none displaces the packets that came through others.
+    packets: Queues<VirtualId, (SocketAddr, Bytes), MAX_ARRIVED_OF_ONE, MAX_ARRIVED>,
     reader: Option<Waker>,
+}
+
+/// A pair of members between which this node cannot forward packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CannotCarry {
+    /// The sender of the packets.
+    pub(crate) sender: VirtualId,
+    /// Their target.
+    pub(crate) target: VirtualId,
+}
+
+/// Keeps a route until it is dropped.
+#[derive(Debug)]
+#[must_use = "the route is released when this is dropped"]
+pub(crate) struct RouteHold {
+    tunnels: Arc<Tunnels>,
+    route: RouteId,
+}
+
+impl Drop for RouteHold {
+    fn drop(&mut self) {
+        let mut routes = self.tunnels.routes();
+        routes.table.release(Instant::now(), self.route);
+    }
 }
 
 /// Counts of packets so far, or of parts of them.
@@ -112,20 +162,30 @@ pub(crate) struct TunnelStats {
     pub(crate) forwarded: u64,
     /// Received for this node.
     pub(crate) delivered: u64,
-    /// Dropped on their way out, through or in: no destination, no room, or a missing part.
+    /// Dropped on their way out, through or in: no destination, no room, too old, or a missing part.
     pub(crate) dropped: u64,
 }
 
 impl Tunnels {
-    /// Starts without links. `own` is this node's key.
-    pub(crate) fn new(own: Fingerprint) -> Self {
+    /// Starts without links, not leading. `own` is this node's key; it forwards `carry` bytes a second for others, and
+    /// without limit while it leads. 0: only while it leads.
+    pub(crate) fn new(own: Fingerprint, carry: u32) -> Self {
         Self {
             own: virtual_id(own),
-            routes: Mutex::default(),
+            carry,
+            routes: Mutex::new(Routes {
+                legs: BTreeMap::new(),
+                table: RouteTable::new(Instant::now()),
+                leads: false,
+                number: 0,
+            }),
             links: Mutex::default(),
             arrived: Mutex::default(),
+            reports: Mutex::default(),
+            reported: Notify::new(),
             departures: Arc::default(),
             counters: Arc::default(),
+            shaper: Arc::new(Shaper::new(Rate::BytesPerSecond(carry))),
         }
     }
 
@@ -148,11 +208,13 @@ impl Tunnels {
             link,
             Arc::clone(&self.departures),
             Arc::clone(&self.counters),
+            Arc::clone(&self.shaper),
         ));
         let links = Links {
             connections: vec![connection],
             newest,
             halves: Halves::default(),
+            reported: BoundedMap::default(),
         };
         all.insert(id, links);
         self.routes().legs.insert(id, leg);
@@ -180,9 +242,9 @@ impl Tunnels {
         let gone = all.remove(&id);
         let mut routes = self.routes();
         let leg = routes.legs.remove(&id);
-        let mut dropped = leg.map_or(0, |leg| leg.queues().len() as u64);
+        let mut dropped = leg.map_or(0, |leg| leg.waiting() as u64);
         for leg in routes.legs.values() {
-            dropped += leg.clear(Way::From(id));
+            dropped += leg.clear(id);
         }
         drop(routes);
         drop(all);
@@ -190,22 +252,99 @@ impl Tunnels {
         self.counters.drop_packets(dropped);
     }
 
-    /// Sets the relay: the leader, if it is another member with a direct link. This node's packets go through
-    /// it; without a relay they are dropped. Packets of others are accepted through it, and for a moment
-    /// through the last relay; those through any other member are dropped.
-    pub(crate) fn set_relay(&self, relay: Option<Fingerprint>) {
-        let relay = relay.map(virtual_id);
+    /// The address at which a dial of `target` through `carrier` reaches it. `None` if there is no room for another
+    /// route, or if one of the two is this node. The dial must hold the route soon, or it is removed.
+    pub(crate) fn route(&self, target: Fingerprint, carrier: Fingerprint) -> Option<SocketAddr> {
+        let (target, carrier) = (virtual_id(target), virtual_id(carrier));
+        if target == self.own || carrier == self.own {
+            return None;
+        }
         let mut routes = self.routes();
-        if routes.relay != relay
-            && let Some(last) = std::mem::replace(&mut routes.relay, relay)
-        {
-            routes.last_relay = Some((last, Instant::now()));
+        let route = routes.table.through(Instant::now(), target, carrier)?;
+        Some(route.address())
+    }
+
+    /// The carrier of the route at a virtual address. `None` without such a route, or while it has no carrier.
+    pub(crate) fn carrier_of(&self, address: SocketAddr) -> Option<VirtualId> {
+        self.routes().table.carrier(RouteId::at(address)?)
+    }
+
+    /// Sets the carrier of the route at a virtual address: this node's packets go through it from now on. Without a
+    /// carrier they are dropped and counted. The other end chooses the way of its packets itself.
+    pub(crate) fn set_carrier(&self, address: SocketAddr, carrier: Option<Fingerprint>) {
+        if let Some(route) = RouteId::at(address) {
+            let carrier = carrier.map(virtual_id);
+            self.routes().table.set_carrier(route, carrier);
         }
     }
 
-    /// Sets whether this node forwards the packets of others: while it leads.
-    pub(crate) fn set_relaying(&self, is_relaying: bool) {
-        self.routes().is_relaying = is_relaying;
+    /// Keeps the route at a virtual address. `None` without such a route.
+    pub(crate) fn hold(self: &Arc<Self>, address: SocketAddr) -> Option<RouteHold> {
+        let route = RouteId::at(address)?;
+        self.routes().table.hold(route).then(|| RouteHold {
+            tunnels: Arc::clone(self),
+            route,
+        })
+    }
+
+    /// Sets whether this node leads: then it forwards packets of others without limit.
+    pub(crate) fn set_leading(&self, leads: bool) {
+        let mut routes = self.routes();
+        if std::mem::replace(&mut routes.leads, leads) == leads {
+            return;
+        }
+        self.shaper.set_rate(match leads {
+            true => Rate::Unlimited,
+            false => Rate::BytesPerSecond(self.carry),
+        });
+        if leads || self.carry > 0 {
+            return;
+        }
+        let dropped = routes.legs.values().map(|leg| leg.clear_others()).sum();
+        drop(routes);
+        self.counters.drop_packets(dropped);
+    }
+
+    /// Waits for the next pair of members between which this node was asked to forward a packet and could not. Each pair
+    /// is reported at most once in [`REPORT_INTERVAL`].
+    pub(crate) async fn cannot_carry(&self) -> CannotCarry {
+        loop {
+            let reported = self.reported.notified();
+            tokio::pin!(reported);
+            // From here on no report is missed.
+            reported.as_mut().enable();
+            if let Some(report) = self.next_report() {
+                return report;
+            }
+            reported.await;
+        }
+    }
+
+    fn next_report(&self) -> Option<CannotCarry> {
+        let mut reports = self.reports();
+        let (report, ()) = reports.first_key_value()?;
+        let report = *report;
+        reports.remove(&report);
+        Some(report)
+    }
+
+    fn report(&self, report: CannotCarry) {
+        let now = Instant::now();
+        let mut all = self.links();
+        let Some(links) = all.get_mut(&report.sender) else {
+            return;
+        };
+        let is_new = |at: &Instant| now.saturating_duration_since(*at) < REPORT_INTERVAL;
+        links.reported.retain(|_, at| is_new(at));
+        let was_reported = links.reported.contains_key(&report.target);
+        if was_reported || links.reported.insert(report.target, now).is_err() {
+            return;
+        }
+        drop(all);
+        // Without room the next packet after the interval reports the pair again.
+        if self.reports().insert(report, ()).is_ok() {
+            self.reported.notify_one();
+        }
     }
 
     /// Counts of packets so far.
@@ -241,7 +380,7 @@ impl Tunnels {
         let (way, piece) = decode(datagram).ok_or(MALFORMED)?;
         match way {
             Way::To(target) if target == sender => Err(TO_ITSELF),
-            // The sender takes this node for its relay, and the two are linked: the link
+            // The sender takes this node for a carrier to it, and the two are linked: the link
             // through a tunnel is about to end.
             Way::To(target) if target == self.own => {
                 self.arrive(sender, sender, piece);
@@ -252,10 +391,6 @@ impl Tunnels {
                 Ok(())
             }
             Way::From(origin) if origin == self.own => Err(FORGED_ORIGIN),
-            Way::From(_) if !self.routes().accepts_through(sender) => {
-                self.counters.drop_packets(1);
-                Ok(())
-            }
             Way::From(origin) => {
                 self.arrive(sender, origin, piece);
                 Ok(())
@@ -265,13 +400,22 @@ impl Tunnels {
 
     fn forward(&self, origin: VirtualId, target: VirtualId, piece: Piece) {
         let routes = self.routes();
-        let leg = routes.legs.get(&target).filter(|_| routes.is_relaying);
+        let forwards = routes.leads || self.carry > 0;
+        let leg = routes.legs.get(&target).filter(|_| forwards);
         let dropped = match leg {
             // Without a link to the origin its queues were cleared already.
             Some(leg) if routes.legs.contains_key(&origin) => leg.push(Way::From(origin), piece),
             _ => 1,
         };
+        let cannot = leg.is_none();
+        drop(routes);
         self.counters.drop_packets(dropped);
+        if cannot {
+            self.report(CannotCarry {
+                sender: origin,
+                target,
+            });
+        }
     }
 
     /// Handles a packet for this node, or a part of it, that came from `origin` through a link to `via`.
@@ -285,25 +429,47 @@ impl Tunnels {
         drop(all);
         let mut dropped = u64::from(gave_up);
         if let Some(packet) = packet {
-            let mut arrived = self.arrived();
-            if arrived.packets.len() == MAX_ARRIVED {
-                arrived.packets.pop_front();
-                dropped += 1;
+            let form = Form::of(&packet);
+            let mut routes = self.routes();
+            let found = routes.table.receive(Instant::now(), origin, via, form);
+            drop(routes);
+            match self.give(via, found, &packet) {
+                Some(displaced) => {
+                    self.counters.delivered.fetch_add(1, Ordering::Relaxed);
+                    dropped += displaced;
+                }
+                None => dropped += 1,
             }
-            arrived.packets.push_back((origin, packet));
-            let reader = arrived.reader.take();
-            drop(arrived);
-            if let Some(reader) = reader {
-                reader.wake();
-            }
-            self.counters.delivered.fetch_add(1, Ordering::Relaxed);
         }
         self.counters.drop_packets(dropped);
     }
 
+    /// Queues a packet for the socket's reader, once for each of these routes. Returns how many were dropped for it;
+    /// `None` without a route.
+    fn give(
+        &self,
+        via: VirtualId,
+        found: impl Iterator<Item = RouteId>,
+        packet: &Bytes,
+    ) -> Option<u64> {
+        let mut arrived = self.arrived();
+        let mut displaced = None;
+        for route in found {
+            let arrival = (route.address(), packet.clone());
+            let dropped = arrived.packets.push(via, arrival);
+            displaced = Some(displaced.unwrap_or_default() + dropped);
+        }
+        let reader = displaced.and_then(|_| arrived.reader.take());
+        drop(arrived);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        displaced
+    }
+
     /// Takes a packet from quinn if it is for a virtual address. Packets without room are lost, as on a line.
     pub(super) fn take(&self, transmit: &Transmit<'_>) -> bool {
-        let Some(target) = id_at(transmit.destination) else {
+        let Some(route) = RouteId::at(transmit.destination) else {
             self.departures.notify(transmit.destination);
             return false;
         };
@@ -311,8 +477,8 @@ impl Tunnels {
         let size = transmit.segment_size.unwrap_or(len).max(1);
         let mut dropped = 0;
         let mut routes = self.routes();
-        let relay = routes.relay.filter(|_| target != self.own);
-        let leg = relay.and_then(|relay| routes.legs.get(&relay).cloned());
+        let carrier = routes.table.send(Instant::now(), route);
+        let leg = carrier.and_then(|carrier| routes.legs.get(&carrier).cloned());
         for packet in transmit.contents.chunks(size) {
             let number = routes.number;
             routes.number = number.wrapping_add(1);
@@ -324,7 +490,7 @@ impl Tunnels {
                         number,
                         bytes,
                     };
-                    leg.push(Way::To(target), piece)
+                    leg.push(Way::To(route.target()), piece)
                 }
                 _ => 1,
             };
@@ -345,14 +511,14 @@ impl Tunnels {
         let mut arrived = self.arrived();
         let mut count = 0;
         for (buf, meta) in bufs.iter_mut().zip(meta.iter_mut()) {
-            let Some((origin, packet)) = arrived.packets.pop_front() else {
+            let Some((_, (addr, packet))) = arrived.packets.pop() else {
                 break;
             };
             // quinn's buffers hold any packet; a longer one would be cut, as the system does.
             let len = packet.len().min(buf.len());
             buf[..len].copy_from_slice(&packet[..len]);
             *meta = RecvMeta {
-                addr: address_of(origin),
+                addr,
                 len,
                 stride: len,
                 ecn: None,
@@ -370,9 +536,10 @@ impl Tunnels {
     #[cfg(test)]
     pub(super) fn arrive_for_test(&self, packet: &'static [u8]) {
         let mut arrived = self.arrived();
+        let address = crate::core::virtual_address::address_of([1; 8], 1);
         arrived
             .packets
-            .push_back(([1; 8], Bytes::from_static(packet)));
+            .push([1; 8], (address, Bytes::from_static(packet)));
         if let Some(reader) = arrived.reader.take() {
             reader.wake();
         }
@@ -381,6 +548,10 @@ impl Tunnels {
     fn routes(&self) -> MutexGuard<'_, Routes> {
         // Nothing panics while it holds this lock or one of those below.
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn reports(&self) -> MutexGuard<'_, BoundedMap<CannotCarry, (), MAX_REPORTS>> {
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn links(&self) -> MutexGuard<'_, BTreeMap<VirtualId, Links>> {

@@ -67,6 +67,8 @@ impl Driver {
             LinkEvent::Control(envelope) => {
                 if role == Role::Current {
                     self.sessions.close_retired(&peer);
+                    // Its router may map it to another address while the link lives on.
+                    self.report_address(&peer);
                 }
                 self.look_at_host();
                 self.feed(Input::Message {

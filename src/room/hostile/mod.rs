@@ -1,6 +1,7 @@
 //! Bad input and bad luck against real rooms: strangers, members that break the protocol, two links at once, cut
 //! cables. After each, the honest members must still be linked, and their hosts must have received only what happened.
 
+mod carriers;
 pub(super) mod cut;
 mod deliveries;
 mod dials;
@@ -8,6 +9,7 @@ mod faults;
 mod floods;
 mod hearsay;
 mod killed;
+mod liars;
 mod links;
 mod members;
 mod memory;

@@ -15,6 +15,7 @@ use crate::introductions::Dial;
 use crate::introductions::Reconnect;
 use crate::path::Path;
 use crate::time::{Duration, Time};
+use crate::virtual_address::VirtualId;
 use crate::wire::{Candidate, Envelope, NoPlace, Opaque, Probe, Verdict};
 
 /// Settings of a node.
@@ -73,6 +74,10 @@ pub struct LinkUp {
     pub is_host: bool,
     /// How its packets travel. A member may get another link over a better path.
     pub path: Path,
+    /// The member that carries this node's packets to it.
+    pub carrier: Option<PeerId>,
+    /// Its optional abilities ([`Hello::features`](crate::wire::Hello::features)).
+    pub features: u64,
     /// Election data of this node's Hello.
     pub ours: Opaque,
     /// Election data of the peer's Hello.
@@ -244,6 +249,25 @@ pub enum Input {
         /// The peer.
         peer: PeerId,
     },
+    /// The packets of a direct link arrive from this address: since it came up, or from now on.
+    SeenAt {
+        /// The peer.
+        peer: PeerId,
+        /// The address.
+        address: SocketAddr,
+    },
+    /// The holder of a key that members introduced answered a dial of this address, whatever came of it.
+    Answered {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// A peer's packets to a member that this node does not carry them to were dropped.
+    CannotCarry {
+        /// The peer that sent them.
+        from: PeerId,
+        /// The member.
+        target: VirtualId,
+    },
     /// A dial that this node asked for ended without a link.
     DialFailed {
         /// The peer.
@@ -296,6 +320,13 @@ pub enum Output {
     },
     /// Dial a peer; answer with a link or [`Input::DialFailed`].
     Dial(Dial),
+    /// Send this node's packets on a carried link through this member from now on; `None` if no member carries them.
+    Carrier {
+        /// The peer at the other end.
+        peer: PeerId,
+        /// The member.
+        carrier: Option<PeerId>,
+    },
     /// Dial the addresses that are neither linked nor being dialled, and report whether such dials run
     /// ([`Input::HostDialing`]).
     DialSeeds(Vec<Arc<str>>),

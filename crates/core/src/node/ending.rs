@@ -97,7 +97,12 @@ impl SessionEnd {
 impl Node {
     /// Ends the session with a peer, if there is one, and reports that to the host.
     pub(super) fn end_session(&mut self, now: Time, peer: &PeerId, end: SessionEnd) {
-        self.introductions.forget(peer);
+        match end {
+            // Others have introduced the next incarnation, which is about to link.
+            SessionEnd::Restarted => self.introductions.restarted(now, peer),
+            _ => self.introductions.forget(peer),
+        }
+        self.paths_changed = true;
         let mut end = end;
         let (had_a_part, incarnation, key, is_host) = match self.membership.remove(peer) {
             Some(member) => (

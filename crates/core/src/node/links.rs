@@ -1,9 +1,9 @@
 //! The states of a peer: linked, lost with its place kept, returned, gone.
 
+use super::punching::is_of_one_machine;
 use super::*;
-use crate::introductions::{Source, Ways};
-use crate::path::Carrier;
-use crate::wire::{HostMode, MAX_REASON_BYTES};
+use crate::introductions::Source;
+use crate::wire::{FEATURE_PATHS, HostMode, MAX_REASON_BYTES};
 
 /// A lost member whose place is kept. There are at most `max_connections`.
 #[derive(Debug, Clone)]
@@ -105,6 +105,10 @@ impl Node {
         let mut member = Member::new(link.incarnation, link.key, Vec::new(), now);
         member.is_host = link.is_host;
         member.path = link.path;
+        member.carrier.clone_from(&link.carrier);
+        member.features = link.features;
+        self.is_carried_by(&link);
+        self.paths_changed = true;
         let event = match returning {
             Some(absent) => {
                 member.returns_after(absent.newest_heartbeat);
@@ -122,8 +126,10 @@ impl Node {
             if self.is_star() {
                 self.introductions.forget(&peer);
             } else {
+                let agrees = link.features & FEATURE_PATHS != 0;
                 self.introductions
-                    .linked_by_carrier(now, &peer, link.key, &[]);
+                    .linked_by_carrier(now, &peer, link.key, &[], agrees);
+                self.begin_punching(now, &peer);
             }
             return self.heartbeat(now, &peer, false);
         }
@@ -154,8 +160,15 @@ impl Node {
             return;
         };
         member.path = link.path;
+        member.carrier = None;
+        member.features = link.features;
+        member.punching = Punching::default();
         member.addresses = link.addresses;
         member.addresses.truncate(MAX_PEER_ADDRESSES);
+        if let Some(address) = member.addresses.first() {
+            self.introductions.answered(now, *address);
+        }
+        self.paths_changed = true;
         self.view.voters.insert(
             peer.clone(),
             Voter {
@@ -194,10 +207,13 @@ impl Node {
     fn introduce_to(&mut self, peer: &PeerId, known: Vec<PeerEntry>) {
         let mut list = known;
         if !self.is_star() {
+            let theirs = self.membership.get(peer).map(|member| &member.addresses);
+            let mut addresses = self.addresses_for(theirs.map_or(&[], Vec::as_slice));
+            addresses.truncate(MAX_PEER_ADDRESSES);
             let myself = PeerEntry {
                 id: self.me.clone(),
                 key: self.config.key,
-                addresses: self.config.addresses.clone(),
+                addresses,
             };
             list.insert(0, myself);
         }
@@ -344,6 +360,7 @@ impl Node {
             return;
         }
         let hold_until = now + self.config.member_hold;
+        self.fell_silent(now, peer);
         if let Some(member) = self.membership.get(peer) {
             self.introductions
                 .lost(now, peer, member.key, &member.addresses, hold_until);
@@ -370,6 +387,7 @@ impl Node {
         let Some(member) = self.membership.remove(peer) else {
             return;
         };
+        self.paths_changed = true;
         self.recent_leaders.link_changed(now, peer, false);
         self.room_rules_unlinked(peer);
         self.view.voters.remove(peer);
@@ -458,7 +476,12 @@ impl Node {
         if !self.introduces(from) {
             return;
         }
-        for entry in entries {
+        let is_near = self.is_near(from);
+        for mut entry in entries {
+            // Loopback and link-local addresses mean another machine for each that dials them.
+            entry
+                .addresses
+                .retain(|address| is_near || !is_of_one_machine(*address));
             if entry.id == *from {
                 if let Some(member) = self.membership.get_mut(from) {
                     merge_addresses(&mut member.addresses, &entry.addresses);
@@ -478,15 +501,23 @@ impl Node {
             self.note_kept_out(from, entry);
             return;
         }
+        self.note_reached(from, entry.key);
         if let Some(member) = self.membership.get(&entry.id) {
             if member.key != entry.key {
                 return self.namesake_introduced(now, from, entry);
             }
             let is_carried = !member.path.is_direct();
+            let agrees = member.features & FEATURE_PATHS != 0;
             self.holder_introduced(from, &entry.id);
             if is_carried && !self.is_star() {
-                self.introductions
-                    .linked_by_carrier(now, &entry.id, entry.key, &entry.addresses);
+                self.introductions.linked_by_carrier(
+                    now,
+                    &entry.id,
+                    entry.key,
+                    &entry.addresses,
+                    agrees,
+                );
+                self.introductions.witnessed(from, entry);
             }
             return;
         }
@@ -512,26 +543,17 @@ impl Node {
                 _ => Source::Member,
             };
             self.introductions.introduce(now, &self.me, entry, source);
+            self.introductions.witnessed(from, entry);
         } else {
             self.note_without_place(entry);
         }
     }
 
-    /// The ways to reach peers at present. The leader carries links between members that reach only it.
-    pub(super) fn ways(&self) -> impl Fn(&PeerId) -> Ways + use<> {
-        let leader = self.leader();
-        let leader = leader.filter(|leader| self.membership.direct(leader).is_some());
-        let leader = leader.cloned();
-        let is_guest = self.is_star() && !self.is_host();
-        let lost = self.absent.iter().filter(|(_, absent)| absent.is_host);
-        let host = lost.map(|(id, _)| id.clone()).next();
-        move |peer| Ways {
-            direct: !is_guest || host.as_ref() == Some(peer),
-            carrier: leader
-                .as_ref()
-                .filter(|leader| *leader != peer)
-                .map(|_| Carrier::Member),
-        }
+    /// Whether a member is on this machine or on a link of it, by the address of its own link.
+    fn is_near(&self, peer: &PeerId) -> bool {
+        let member = self.membership.direct(peer);
+        let address = member.and_then(|member| member.addresses.first());
+        address.is_some_and(|address| is_of_one_machine(*address))
     }
 
     /// Whether this node trusts introductions by this member: in a star only the host's.
@@ -546,7 +568,7 @@ impl Node {
     }
 
     /// Whether this node is the fixed host.
-    fn is_host(&self) -> bool {
+    pub(super) fn is_host(&self) -> bool {
         self.config.election.policy.host_mode == HostMode::Host
     }
 

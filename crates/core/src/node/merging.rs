@@ -83,7 +83,7 @@ pub(super) struct Merging {
     /// Members of other rooms that have lost their links with this node because the rooms cannot merge.
     parted: BoundedMap<Fingerprint, Parted, MAX_PARTED>,
     /// Time of the last change of the leader: members may not have reported yet that they follow the new one.
-    leader_changed_at: Option<Time>,
+    pub(super) leader_changed_at: Option<Time>,
     /// Time of the last move of a member to a room that cannot keep this node, with the reason.
     left_behind: Option<(Time, Conflict)>,
 }

@@ -20,6 +20,8 @@ pub(super) enum Timer {
     Heartbeat,
     /// New members are to be introduced to the others.
     News,
+    /// Both ends of a carried link are to dial.
+    Punch,
     /// A peer is to be dialled.
     Dial,
     /// A lost peer's place is no longer kept.
@@ -37,10 +39,11 @@ pub(super) enum Timer {
 }
 
 impl Timer {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Silence,
         Self::Heartbeat,
         Self::News,
+        Self::Punch,
         Self::Dial,
         Self::Absence,
         Self::Ban,
@@ -57,6 +60,7 @@ impl Node {
             Timer::Silence => self.membership.next_deadline(),
             Timer::Heartbeat => (!self.membership.is_empty()).then_some(self.heartbeat_at),
             Timer::News => self.news_at,
+            Timer::Punch => self.punching_deadline(),
             Timer::Dial => self.introductions.next_deadline(),
             Timer::Absence => self.absence_deadline(),
             Timer::Ban => self.bans.next_deadline(),
@@ -84,9 +88,9 @@ impl Node {
             }
             Timer::Heartbeat => {}
             Timer::News => self.send_news(now),
+            Timer::Punch => self.punches_due(now),
             Timer::Dial => {
-                let ways = self.ways();
-                let dials = self.introductions.due(now, ways);
+                let dials = self.dials_due(now);
                 self.outputs.extend(dials.into_iter().map(Output::Dial));
             }
             Timer::Absence => self.end_absences(now),
@@ -108,6 +112,9 @@ impl Node {
         self.heartbeat_at = now + interval + timeout;
         self.heartbeat_all(now, false);
         self.elect(now, Local::HeartbeatSent);
+        self.report_all_observed(now);
+        self.send_changed_addresses(now);
+        self.consider_carriers(now);
         self.yield_if_silent(now);
         self.settle_namesakes(now);
         self.weigh_bans(now);

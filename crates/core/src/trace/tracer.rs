@@ -84,6 +84,9 @@ impl Tracer {
         let what = match input {
             Input::Tick
             | Input::OtherData { .. }
+            | Input::SeenAt { .. }
+            | Input::Answered { .. }
+            | Input::CannotCarry { .. }
             | Input::HostDialing(_)
             | Input::HostSilentSince(_)
             | Input::WallClock(_)
@@ -225,6 +228,7 @@ impl Tracer {
             },
             Output::Persist { number, .. } => What::Persist { number: *number },
             Output::Departed
+            | Output::Carrier { .. }
             | Output::DialSeeds(_)
             | Output::Engine { .. }
             | Output::Dropped { .. }
@@ -279,6 +283,10 @@ impl Tracer {
                 ..plain("unlinked_left")
             },
             Message::RoomRules(_) => plain("room_rules"),
+            Message::Observed { .. } => plain("observed"),
+            Message::Addresses(_) => plain("addresses"),
+            Message::Punch { .. } => plain("punch"),
+            Message::CannotCarry { .. } => plain("cannot_carry"),
             Message::Standing {
                 eligible,
                 successor,
@@ -391,6 +399,7 @@ fn reported(event: &Event) -> Option<What> {
         | Event::DiscoveryRefused(_)
         | Event::HostSilent { .. }
         | Event::HostBack(_)
+        | Event::PathChanged { .. }
         | Event::NoRoomFound(_)
         | Event::Discovered { .. } => return None,
     })

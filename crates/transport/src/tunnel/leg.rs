@@ -1,7 +1,9 @@
-//! Leg of a tunnel: the queues of packets that one link carries for others, and the task that empties them.
+//! Leg of a tunnel: the queues of packets that one link carries, and the task that empties them.
 //!
 //! quinn sends datagrams before streams. So the task keeps at most a few packets in quinn. While the link's
 //! own streams have something to send, it lets them send as much before the next few packets.
+//!
+//! Packets of this process and packets of others wait apart. Those of others wait for the [`Shaper`] as well.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,14 +12,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quinn::Connection;
+use room_core::path::Path;
+use room_core::virtual_address::VirtualId;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 
-use super::packet::{Piece, Way, datagrams};
-use super::queues::Queues;
+use super::packet::{HEADER_BYTES, Piece, Way, datagrams};
+use super::queues::{MAX_QUEUED, MAX_QUEUED_OF_ONE, Queues};
+use super::shaper::{Rate, Shaper, Turn};
 use crate::quic::DATAGRAM_SEND_BUFFER_BYTES;
-use room_core::path::Path;
 
+/// Time after which a packet that still waits in a leg is dropped. What is sent behind a transfer, as heartbeats
+/// are, then waits no longer than that.
+pub const MAX_AGE: Duration = Duration::from_millis(150);
 /// Packets that the task passes to quinn at once; the next batch follows when these have left.
 const BATCH: usize = 8;
 /// Further datagrams that may leave before the next batch, if the link's own datagrams keep
@@ -53,39 +60,129 @@ impl Counters {
     }
 }
 
+/// A packet, or a part of one, that waits.
+#[derive(Debug)]
+struct Waiting {
+    since: Instant,
+    piece: Piece,
+}
+
+type LegQueues = Queues<VirtualId, Waiting, MAX_QUEUED_OF_ONE, MAX_QUEUED>;
+
+/// The packets that wait for one link.
+#[derive(Debug, Default)]
+struct Pieces {
+    /// Of this process, by target.
+    own: LegQueues,
+    /// Of others, by origin.
+    others: LegQueues,
+}
+
+impl Pieces {
+    fn drop_old(&mut self, now: Instant) -> u64 {
+        let is_old = |waiting: &Waiting| now.saturating_duration_since(waiting.since) >= MAX_AGE;
+        self.own.drop_old(is_old) + self.others.drop_old(is_old)
+    }
+}
+
+/// Pieces that the task sends at once.
+#[derive(Debug, Default)]
+struct Batch {
+    pieces: Vec<(Way, Piece)>,
+    /// Whether packets of others wait for their turn.
+    others_wait: bool,
+    /// Dropped because of their age.
+    dropped: u64,
+}
+
 /// The queues of one link.
 #[derive(Debug, Default)]
 pub struct Leg {
-    queues: Mutex<Queues>,
+    pieces: Mutex<Pieces>,
     filled: Notify,
 }
 
 impl Leg {
     /// Queues a piece; returns how many were dropped for it.
     pub fn push(&self, way: Way, piece: Piece) -> u64 {
-        let mut queues = self.queues();
+        let since = Instant::now();
+        let waiting = Waiting { since, piece };
+        let mut pieces = self.pieces();
+        let (queues, member) = match way {
+            Way::To(target) => (&mut pieces.own, target),
+            Way::From(origin) => (&mut pieces.others, origin),
+        };
         let was_empty = queues.is_empty();
-        let dropped = queues.push(way, piece);
-        drop(queues);
+        let dropped = queues.push(member, waiting);
+        drop(pieces);
         if was_empty {
             self.filled.notify_one();
         }
         dropped
     }
 
-    /// Drops what waits of `way`; returns how many pieces.
-    pub fn clear(&self, way: Way) -> u64 {
-        self.queues().clear(way)
+    /// Drops what waits of `origin`; returns how many pieces.
+    pub fn clear(&self, origin: VirtualId) -> u64 {
+        self.pieces().others.clear(origin)
     }
 
-    fn take_batch(&self) -> Vec<(Way, Piece)> {
-        let mut queues = self.queues();
-        std::iter::from_fn(|| queues.pop()).take(BATCH).collect()
+    /// Drops what waits of others; returns how many pieces.
+    pub fn clear_others(&self) -> u64 {
+        self.pieces().others.clear_all()
+    }
+
+    /// The number of pieces that wait.
+    pub fn waiting(&self) -> usize {
+        let pieces = self.pieces();
+        pieces.own.len() + pieces.others.len()
+    }
+
+    /// The next pieces to send: those of this process and, if it is the leg's turn, those of others. `last` is the
+    /// leg's last turn.
+    fn take_batch(&self, shaper: &Shaper, last: &mut Turn) -> Batch {
+        let now = Instant::now();
+        let mut batch = Batch::default();
+        let mut pieces = self.pieces();
+        batch.dropped = pieces.drop_old(now);
+        let Pieces { own, others } = &mut *pieces;
+        let turn = match others.is_empty() {
+            true => None,
+            false => shaper.is_turn(now, *last),
+        };
+        // One of each that waits in a limited turn, so that all pairs of members get the same.
+        let most_of_others = match turn {
+            None => 0,
+            Some(Rate::Unlimited) => BATCH,
+            Some(Rate::BytesPerSecond(_)) => others.queues().min(BATCH),
+        };
+        batch.others_wait = turn.is_none() && !others.is_empty();
+        let (mut of_others, mut bytes) = (0, 0);
+        while batch.pieces.len() < BATCH {
+            let before = batch.pieces.len();
+            if let Some((target, Waiting { piece, .. })) = own.pop() {
+                batch.pieces.push((Way::To(target), piece));
+            }
+            if of_others < most_of_others
+                && let Some((origin, Waiting { piece, .. })) = others.pop()
+            {
+                of_others += 1;
+                bytes += HEADER_BYTES + piece.bytes.len();
+                batch.pieces.push((Way::From(origin), piece));
+            }
+            if batch.pieces.len() == before {
+                break;
+            }
+        }
+        drop(pieces);
+        if bytes > 0 {
+            *last = shaper.charge(now, bytes);
+        }
+        batch
     }
 
     /// Nothing panics while it holds the lock.
-    pub fn queues(&self) -> MutexGuard<'_, Queues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pieces(&self) -> MutexGuard<'_, Pieces> {
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -151,15 +248,19 @@ pub async fn drive(
     mut link: watch::Receiver<Option<Connection>>,
     departures: Arc<Departures>,
     counters: Arc<Counters>,
+    shaper: Arc<Shaper>,
 ) {
     let mut turns = Turns::default();
+    let mut last = shaper.join();
     loop {
-        let batch = leg.take_batch();
+        let batch = leg.take_batch(&shaper, &mut last);
+        counters.drop_packets(batch.dropped);
         let connection = link.borrow_and_update().clone();
-        let (Some(connection), false) = (connection, batch.is_empty()) else {
+        let (Some(connection), false) = (connection, batch.pieces.is_empty()) else {
             turns = Turns::default();
             tokio::select! {
                 () = leg.filled.notified() => {}
+                () = shaper.turn(last), if batch.others_wait => {}
                 changed = link.changed() => if changed.is_err() {
                     return;
                 },
@@ -168,7 +269,7 @@ pub async fn drive(
         };
         let departure = departures.wait_for(connection.remote_address());
         tokio::select! {
-            () = turns.send(&connection, batch, &departure, &counters) => {}
+            () = turns.send(&connection, batch.pieces, &departure, &counters) => {}
             // The rest of the batch would arrive too late.
             changed = link.changed() => if changed.is_err() {
                 return;
@@ -272,4 +373,94 @@ fn turn_of(connection: &Connection, packets: u64) -> Duration {
     let bytes = packets as f64 * f64::from(path.current_mtu);
     let seconds = 1.5 * path.rtt.as_secs_f64() * bytes / path.cwnd.max(1) as f64;
     Duration::from_secs_f64(seconds.min(LONGEST_TURN.as_secs_f64()))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::tunnel::packet::Part;
+
+    fn push(leg: &Leg, way: Way, number: u16) -> u64 {
+        let piece = Piece {
+            part: Part::Whole,
+            number,
+            bytes: Bytes::from_static(&[0; 1200]),
+        };
+        leg.push(way, piece)
+    }
+
+    fn sent(batch: &Batch) -> Vec<(Way, u16)> {
+        let pieces = batch.pieces.iter();
+        pieces.map(|(way, piece)| (*way, piece.number)).collect()
+    }
+
+    const OWN: Way = Way::To([9; 8]);
+
+    #[tokio::test(start_paused = true)]
+    async fn packets_that_have_waited_too_long_are_dropped_from_the_head() {
+        let (leg, shaper) = (Leg::default(), Shaper::new(Rate::Unlimited));
+        let mut last = shaper.join();
+        let of_other = Way::From([1; 8]);
+        for (number, wait_ms) in [(0, 100), (1, 49), (2, 1)] {
+            push(&leg, of_other, number);
+            push(&leg, OWN, number);
+            tokio::time::advance(Duration::from_millis(wait_ms)).await;
+        }
+        let batch = leg.take_batch(&shaper, &mut last);
+        assert_eq!(batch.dropped, 2);
+        assert_eq!(
+            sent(&batch),
+            [(OWN, 1), (of_other, 1), (OWN, 2), (of_other, 2)]
+        );
+        assert!(!batch.others_wait);
+        push(&leg, of_other, 3);
+        tokio::time::advance(MAX_AGE).await;
+        let batch = leg.take_batch(&shaper, &mut last);
+        assert_eq!((batch.dropped, sent(&batch)), (1, vec![]));
+        assert_eq!(leg.waiting(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limited_turn_takes_one_packet_of_each_and_own_packets_do_not_wait() {
+        let shaper = Shaper::new(Rate::BytesPerSecond(24_240));
+        let leg = Leg::default();
+        let mut last = shaper.join();
+        let [a, b] = [1, 2].map(|n| Way::From([n; 8]));
+        for number in 0..3 {
+            for way in [a, a, b, OWN] {
+                push(&leg, way, number);
+            }
+        }
+        let batch = leg.take_batch(&shaper, &mut last);
+        assert_eq!(sent(&batch), [(OWN, 0), (a, 0), (OWN, 1), (b, 0), (OWN, 2)]);
+        // Two packets take a tenth of a second; 10 ms without use before count.
+        let batch = leg.take_batch(&shaper, &mut last);
+        assert!(batch.pieces.is_empty() && batch.others_wait);
+        push(&leg, OWN, 3);
+        assert_eq!(sent(&leg.take_batch(&shaper, &mut last)), [(OWN, 3)]);
+        let start = Instant::now();
+        shaper.turn(last).await;
+        let waited = start.elapsed();
+        assert!((90..=101).contains(&waited.as_millis()), "{waited:?}");
+        let batch = leg.take_batch(&shaper, &mut last);
+        assert_eq!(sent(&batch), [(a, 0), (b, 1)]);
+    }
+
+    #[test]
+    fn packets_of_this_process_and_of_others_are_bounded_apart() {
+        let leg = Leg::default();
+        let of_other = Way::From([1; 8]);
+        let mut dropped = 0;
+        for number in 0..1000 {
+            dropped += push(&leg, of_other, number);
+        }
+        assert_eq!(push(&leg, OWN, 0), 0);
+        assert_eq!(dropped as usize, 1000 - MAX_QUEUED_OF_ONE);
+        assert_eq!(leg.clear([1; 8]) as usize, MAX_QUEUED_OF_ONE);
+        assert_eq!(leg.waiting(), 1);
+        push(&leg, of_other, 0);
+        assert_eq!((leg.clear_others(), leg.waiting()), (1, 1));
+    }
 }

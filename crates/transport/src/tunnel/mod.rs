@@ -1,8 +1,10 @@
-//! Packets of links that another process carries: their form, the queues in which they wait, and the task that sends them.
+//! Packets of links that another process carries: their form, the queues in which they wait, the task that sends them, and the
+//! limit for what is sent on for others.
 
 pub mod leg;
 pub mod packet;
 pub mod queues;
+pub mod shaper;
 
 #[cfg(test)]
 mod tests;

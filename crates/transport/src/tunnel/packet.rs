@@ -24,9 +24,9 @@ const PART_SHIFT: u8 = 1;
 /// Direction of a datagram, with the member that its header names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// From a member to the relay; names the target.
+    /// From a member to its carrier; names the target.
     To(VirtualId),
-    /// From the relay to a member; names the origin.
+    /// From the carrier to a member; names the origin.
     From(VirtualId),
 }
 

@@ -1,34 +1,42 @@
-//! Queues of packets that go out through one link on behalf of others: a short queue per named member, served in turn.
+//! Queues of packets: a short queue per member, served in turn.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::packet::{Piece, Way};
-
-/// Packets, or parts of them, in one queue, at most. The oldest is dropped: the sender's congestion control
-/// then notices the loss a whole queue earlier, and the packets that arrive are new.
+/// Entries in one queue of a leg, at most. The oldest is dropped: the sender's congestion control then notices
+/// the loss a whole queue earlier, and the packets that arrive are new.
 pub const MAX_QUEUED_OF_ONE: usize = 128;
-/// Packets, or parts of them, in all queues of one link, at most (3 MB); the longest queue loses its oldest.
+/// Entries in all queues of one leg, at most (3 MB); the longest queue loses its oldest.
 pub const MAX_QUEUED: usize = 2048;
 
-/// The queues of one link.
-#[derive(Debug, Default)]
-pub struct Queues {
-    queues: BTreeMap<Way, VecDeque<Piece>>,
+/// Queues of at most `OF_ONE` entries each and `IN_ALL` together.
+#[derive(Debug)]
+pub struct Queues<K, T, const OF_ONE: usize, const IN_ALL: usize> {
+    queues: BTreeMap<K, VecDeque<T>>,
     /// The queue served last; the next in order follows.
-    last: Option<Way>,
+    last: Option<K>,
     len: usize,
 }
 
-impl Queues {
-    /// Queues a piece; returns how many were dropped for it.
-    pub fn push(&mut self, way: Way, piece: Piece) -> u64 {
-        let queue = self.queues.entry(way).or_default();
-        queue.push_back(piece);
-        if queue.len() > MAX_QUEUED_OF_ONE {
+impl<K, T, const OF_ONE: usize, const IN_ALL: usize> Default for Queues<K, T, OF_ONE, IN_ALL> {
+    fn default() -> Self {
+        Self {
+            queues: BTreeMap::new(),
+            last: None,
+            len: 0,
+        }
+    }
+}
+
+impl<K: Ord + Copy, T, const OF_ONE: usize, const IN_ALL: usize> Queues<K, T, OF_ONE, IN_ALL> {
+    /// Queues an entry; returns how many were dropped for it.
+    pub fn push(&mut self, key: K, entry: T) -> u64 {
+        let queue = self.queues.entry(key).or_default();
+        queue.push_back(entry);
+        if queue.len() > OF_ONE {
             queue.pop_front();
             return 1;
         }
-        if self.len == MAX_QUEUED {
+        if self.len == IN_ALL {
             let longest = self.queues.values_mut().max_by_key(|queue| queue.len());
             longest.map(VecDeque::pop_front);
             self.queues.retain(|_, queue| !queue.is_empty());
@@ -38,28 +46,47 @@ impl Queues {
         0
     }
 
-    /// The next piece in turn.
-    pub fn pop(&mut self) -> Option<(Way, Piece)> {
+    /// The next entry in turn.
+    pub fn pop(&mut self) -> Option<(K, T)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let after = self.last.map_or(Unbounded, Excluded);
         let next = self.queues.range((after, Unbounded)).next();
-        let (way, _) = next.or_else(|| self.queues.first_key_value())?;
-        let way = *way;
-        let queue = self.queues.get_mut(&way)?;
-        let piece = queue.pop_front()?;
+        let (key, _) = next.or_else(|| self.queues.first_key_value())?;
+        let key = *key;
+        let queue = self.queues.get_mut(&key)?;
+        let entry = queue.pop_front()?;
         if queue.is_empty() {
-            self.queues.remove(&way);
+            self.queues.remove(&key);
         }
         self.len -= 1;
-        self.last = Some(way);
-        Some((way, piece))
+        self.last = Some(key);
+        Some((key, entry))
     }
 
-    /// Drops the queue of `way`; returns its length.
-    pub fn clear(&mut self, way: Way) -> u64 {
-        let dropped = self.queues.remove(&way).map_or(0, |queue| queue.len());
+    /// Drops the first entries of each queue for which `is_old` returns true; returns how many.
+    pub fn drop_old(&mut self, is_old: impl Fn(&T) -> bool) -> u64 {
+        let before = self.len;
+        self.queues.retain(|_, queue| {
+            while queue.front().is_some_and(&is_old) {
+                queue.pop_front();
+                self.len -= 1;
+            }
+            !queue.is_empty()
+        });
+        (before - self.len) as u64
+    }
+
+    /// Drops one queue; returns its length.
+    pub fn clear(&mut self, key: K) -> u64 {
+        let dropped = self.queues.remove(&key).map_or(0, |queue| queue.len());
         self.len -= dropped;
         dropped as u64
+    }
+
+    /// Drops all queues; returns the number of entries.
+    pub fn clear_all(&mut self) -> u64 {
+        self.queues.clear();
+        std::mem::take(&mut self.len) as u64
     }
 
     /// Whether nothing waits.
@@ -67,8 +94,13 @@ impl Queues {
         self.len == 0
     }
 
-    /// The number of pieces that wait.
+    /// The number of entries that wait.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// The number of queues with entries.
+    pub fn queues(&self) -> usize {
+        self.queues.len()
     }
 }

@@ -18,40 +18,47 @@ fn noise(len: usize) -> Vec<u8> {
 
 #[test]
 fn queues_are_bounded_and_served_in_turn() {
-    let way = |n: u16| {
-        let mut id = VirtualId::default();
-        id[..2].copy_from_slice(&n.to_be_bytes());
-        Way::From(id)
-    };
-    let piece = |number| Piece {
-        part: Part::Whole,
-        number,
-        bytes: Bytes::from_static(b"packet"),
-    };
-    let mut queues = Queues::default();
+    let member = |n: u16| n.to_be_bytes();
+    let mut queues = Queues::<[u8; 2], u16, MAX_QUEUED_OF_ONE, MAX_QUEUED>::default();
     let mut dropped = 0;
     for number in 0..1000 {
-        dropped += queues.push(way(1), piece(number));
+        dropped += queues.push(member(1), number);
     }
     assert_eq!((queues.len(), dropped), (MAX_QUEUED_OF_ONE, 1000 - 128));
-    queues.push(way(2), piece(1));
-    queues.push(way(3), piece(1));
+    queues.push(member(2), 1);
+    queues.push(member(3), 1);
+    assert_eq!(queues.queues(), 3);
     let turns: Vec<_> = (0..4).filter_map(|_| queues.pop()).collect();
-    let ways: Vec<_> = turns.iter().map(|(way, _)| *way).collect();
-    assert_eq!(ways, [way(1), way(2), way(3), way(1)]);
-    assert_eq!(turns[0].1.number, 1000 - 128, "the oldest that is left");
-    assert_eq!(queues.clear(way(1)), 126);
+    let members: Vec<_> = turns.iter().map(|(member, _)| *member).collect();
+    assert_eq!(members, [member(1), member(2), member(3), member(1)]);
+    assert_eq!(turns[0].1, 1000 - 128, "the oldest that is left");
+    assert_eq!(queues.clear(member(1)), 126);
     assert!(queues.is_empty() && queues.pop().is_none());
 
     let mut pushed = 0;
     for n in 0..64 {
         for number in 0..100 {
-            pushed += 1 - queues.push(way(n), piece(number));
+            pushed += 1 - queues.push(member(n), number);
         }
     }
     assert_eq!((queues.len(), pushed as usize), (MAX_QUEUED, MAX_QUEUED));
     // The last ones found room, at the expense of the longest queue.
-    assert!(queues.clear(way(63)) > 20);
+    assert!(queues.clear(member(63)) > 20);
+    let waiting = queues.len();
+    assert_eq!(queues.clear_all(), waiting as u64);
+    assert!(queues.is_empty() && queues.queues() == 0);
+}
+
+#[test]
+fn only_the_head_of_a_queue_is_dropped_as_old() {
+    let mut queues = Queues::<char, u16, 8, 16>::default();
+    for (key, entry) in [('a', 1), ('a', 5), ('a', 2), ('b', 9), ('c', 1)] {
+        queues.push(key, entry);
+    }
+    assert_eq!(queues.drop_old(|entry| *entry < 5), 2);
+    assert_eq!((queues.len(), queues.queues()), (3, 2));
+    let left: Vec<_> = std::iter::from_fn(|| queues.pop()).collect();
+    assert_eq!(left, [('a', 5), ('b', 9), ('a', 2)]);
 }
 
 #[test]

@@ -72,6 +72,8 @@ fn asking_with(first: Option<Entry>, is_robbed: bool, is_created_later_by: Revis
             priority: 0,
             is_host: false,
             path: Path::Direct,
+            carrier: None,
+            features: 0,
             ours: side.clone(),
             theirs: side,
         })),

@@ -3,6 +3,7 @@
 //! The network is the simplest that works: every message takes [`DELAY`], and none is lost unless a node is muted.
 //! `tests/sim` has the faults.
 
+mod carriers;
 mod counters;
 mod ends;
 mod entering;
@@ -168,8 +169,16 @@ struct Net {
     dials_work: bool,
     /// Pairs without a path to each other, in both directions.
     walls: BTreeSet<(PeerId, PeerId)>,
-    /// The links that go through the leader.
+    /// The links that members carry.
     carried: BTreeSet<u64>,
+    /// The member that carries the packets of an end of a carried link.
+    carriers: BTreeMap<(PeerId, PeerId), PeerId>,
+    /// Members that drop what they carry from the first to the second.
+    drops: BTreeSet<(PeerId, PeerId, PeerId)>,
+    /// Members that know no carriers but the leader.
+    old: BTreeSet<PeerId>,
+    /// The dials of cores, with their times.
+    dials: Vec<(Time, PeerId, Dial)>,
     config: NodeConfig,
     /// The disk of each name, and the time of a write; `None` is for ever.
     disks: BTreeMap<PeerId, (Incarnation, Opaque)>,
@@ -190,6 +199,10 @@ impl Net {
             dials_work: true,
             walls: BTreeSet::new(),
             carried: BTreeSet::new(),
+            carriers: BTreeMap::new(),
+            drops: BTreeSet::new(),
+            old: BTreeSet::new(),
+            dials: Vec::new(),
             config: NodeConfig::for_tests(),
             disks: BTreeMap::new(),
             write_time: Some(ms(1)),

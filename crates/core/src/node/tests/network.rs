@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::path::Carrier;
+use crate::virtual_address::virtual_id;
+use crate::wire::FEATURE_PATHS;
 
 /// Commands and links.
 impl Net {
@@ -24,6 +26,19 @@ impl Net {
             true => Path::Carried(Carrier::Member),
             false => Path::Direct,
         };
+        for (me, peer) in [(one, other), (other, one)] {
+            let ends = (id(me), id(peer));
+            let carrier = self.carriers_of(&ends.0, &ends.1).into_iter().next();
+            match carrier.filter(|_| !path.is_direct()) {
+                Some(carrier) if !self.carriers.contains_key(&ends) => {
+                    self.carriers.insert(ends, carrier);
+                }
+                Some(_) => {}
+                None => {
+                    self.carriers.remove(&ends);
+                }
+            }
+        }
         if !path.is_direct() {
             self.carried.insert(link);
         }
@@ -42,6 +57,11 @@ impl Net {
                 priority,
                 is_host: its.is_host,
                 path,
+                carrier: self.carriers.get(&(id(me), id(peer))).cloned(),
+                features: match self.old.contains(&id(peer)) {
+                    true => 0,
+                    false => FEATURE_PATHS,
+                },
                 ours: mine.node.side(self.now),
                 theirs: its.node.side(self.now),
             }
@@ -69,16 +89,48 @@ impl Net {
         link.is_some_and(|link| !self.carried.contains(link) || self.is_walled(one, other))
     }
 
-    /// Whether a leader has a path to both.
-    fn is_carried(&self, one: &PeerId, other: &PeerId) -> bool {
-        let mut leaders = self
-            .places
-            .iter()
-            .filter(|(_, place)| place.node.is_leader());
-        leaders.any(|(leader, place)| {
-            let reaches = |end| leader != end && !self.is_walled(leader, end);
-            !place.muted && reaches(one) && reaches(other)
-        })
+    /// Whether a member forwards packets from the first to the second.
+    fn carries(&self, carrier: &PeerId, from: &PeerId, to: &PeerId) -> bool {
+        let Some(place) = self.places.get(carrier) else {
+            return false;
+        };
+        // Packets of a member are on their way when its link with the carrier ends.
+        let reaches = |end: &PeerId| carrier != end && !self.is_walled(carrier, end);
+        let leads_for = |end: &PeerId| {
+            let end = self.places.get(end);
+            end.is_some_and(|end| end.node.leader() == Some(&id_at(carrier)))
+        };
+        let is_known = |end: &PeerId| !self.old.contains(end) || leads_for(end);
+        let forwards = !self.old.contains(carrier) || place.node.is_leader();
+        let drops = (carrier.clone(), from.clone(), to.clone());
+        let works = forwards && !place.muted && !self.drops.contains(&drops);
+        works && reaches(from) && reaches(to) && is_known(to)
+    }
+
+    fn carriers_of(&self, from: &PeerId, to: &PeerId) -> Vec<PeerId> {
+        let all = self.places.keys();
+        let carriers = all.filter(|place| self.carries(place, from, to));
+        let mut carriers: Vec<_> = carriers.cloned().collect();
+        carriers.sort_by_key(|place| !self.places[place].node.is_leader());
+        carriers
+    }
+
+    /// Whether the packets of a carried link arrive.
+    fn is_carried(&mut self, from: &PeerId, to: &PeerId) -> bool {
+        let Some(carrier) = self.carriers.get(&(from.clone(), to.clone())).cloned() else {
+            return false;
+        };
+        if self.carries(&carrier, from, to) {
+            return true;
+        }
+        let is_linked =
+            |one: &PeerId, other: &PeerId| self.ends.contains_key(&(one.clone(), other.clone()));
+        if is_linked(&carrier, from) && !is_linked(&carrier, to) {
+            let target = virtual_id(self.places[to].life.key);
+            let from = id_at(from);
+            let _ = self.feed(&carrier, Input::CannotCarry { from, target });
+        }
+        false
     }
 
     pub(super) fn end_session_of_earlier_incarnation(&mut self, me: &str, peer: &str) {
@@ -203,10 +255,21 @@ impl Net {
                     });
                 }
             }
-            Output::Dial(dial) => self.later(Happening::Dialled {
-                from: name.clone(),
-                dial,
-            }),
+            Output::Carrier { peer, carrier } => {
+                let to = self.other_end(name, &peer).unwrap_or(peer);
+                let ends = (name.clone(), to);
+                match carrier {
+                    Some(carrier) => drop(self.carriers.insert(ends, carrier)),
+                    None => drop(self.carriers.remove(&ends)),
+                }
+            }
+            Output::Dial(dial) => {
+                self.dials.push((now, name.clone(), dial.clone()));
+                self.later(Happening::Dialled {
+                    from: name.clone(),
+                    dial,
+                });
+            }
             Output::Close { peer, why } => {
                 place.closes.push((peer.clone(), why));
                 self.hang_up(name, &peer, why);
@@ -318,7 +381,7 @@ impl Net {
         self.now.since(from)
     }
 
-    pub(super) fn reaches(&self, link: u64, from: &PeerId, to: &PeerId) -> bool {
+    pub(super) fn reaches(&mut self, link: u64, from: &PeerId, to: &PeerId) -> bool {
         let is_up = !self.carried.contains(&link) || self.is_carried(from, to);
         self.is_link(link, from, to) && !self.are_muted(from, to) && is_up
     }
@@ -395,13 +458,24 @@ impl Net {
             peer,
             key,
             addresses,
-            carrier,
+            carriers,
+            ..
         } = dial;
         let mut places = self.places.iter();
         let its = places.find(|(place, its)| id_at(place) == peer && its.life.key == key);
         let peer = its.map_or(peer, |(place, _)| place.clone());
         let has_path = match self.is_walled(from, &peer) {
-            true => carrier.is_some() && self.is_carried(from, &peer),
+            true => {
+                let mut carriers = carriers.iter();
+                let carrier = carriers
+                    .find(|carrier| self.carries(carrier, from, &peer))
+                    .cloned();
+                if let Some(carrier) = &carrier {
+                    let ends = (from.clone(), peer.clone());
+                    self.carriers.insert(ends, carrier.clone());
+                }
+                carrier.is_some()
+            }
             false => !addresses.is_empty(),
         };
         let Some(dialler) = self.places.get(from) else {
@@ -420,6 +494,16 @@ impl Net {
             let dialler = self.node(from.as_str());
             dialler.check_hello(self.now, &theirs, key, false)
         });
+        let (is_direct, address) = match self.places.get(&peer) {
+            Some(target) => (!self.is_walled(from, &peer), Some(target.address)),
+            None => (false, None),
+        };
+        if let Some(address) = address.filter(|_| is_direct && checked.is_some()) {
+            let _ = self.feed(from, Input::Answered { address });
+        }
+        let Some(dialler) = self.places.get(from) else {
+            return;
+        };
         let peer_id = id_at(&peer);
         let is_lost = || dialler.node.absent().any(|lost| *lost == peer_id);
         let failure = match checked {

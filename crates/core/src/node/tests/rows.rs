@@ -44,6 +44,8 @@ impl Lone {
             priority: 0,
             is_host: false,
             path: Path::Direct,
+            carrier: None,
+            features: 0,
             ours: self.node.side(self.now),
             theirs: side,
         })))

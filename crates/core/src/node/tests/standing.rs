@@ -585,6 +585,8 @@ fn m7_changes_between_the_hellos_and_the_link_are_reported() {
         priority: 0,
         is_host: false,
         path: Path::Direct,
+        carrier: None,
+        features: 0,
         ours: ours.clone(),
         theirs: theirs.clone(),
     };

@@ -93,7 +93,7 @@ public class Lobby : MonoBehaviour
         foreach (string member in room.Members)
         {
             int roundTripMs = room.RoundTripMs(member);
-            GUILayout.Label(Describe(member, leader) + (roundTripMs < 0 ? "" : ", " + roundTripMs + " ms"));
+            GUILayout.Label(Describe(member, leader) + (roundTripMs < 0 ? "" : ", " + roundTripMs + " ms, " + PathTo(member)));
         }
         typed = GUILayout.TextField(typed);
         if (GUILayout.Button("Say") && typed.Length > 0)
@@ -106,6 +106,17 @@ public class Lobby : MonoBehaviour
         {
             Leave();
         }
+    }
+
+    // Why a link is slow: its packets may go through another player.
+    private string PathTo(string member)
+    {
+        string carrier = room.CarrierOf(member);
+        if (carrier == null)
+        {
+            return "direct";
+        }
+        return "through " + carrier + (room.PathOf(member) == LinkPath.ThroughLeader ? " (leader)" : "");
     }
 
     private static string Describe(string member, string leader)

@@ -1,0 +1,123 @@
+//! Observed addresses: where members see each other's packets come from. Behind a router a member learns its address on
+//! the internet only from others.
+
+use super::*;
+use crate::attempts::is_global;
+use crate::introductions::is_dialable;
+use crate::wire::{FEATURE_PATHS, MAX_EXCHANGED_ADDRESSES};
+
+/// Minimum time between two changes of an observed address: at its sender, and at its receiver, which ignores earlier
+/// ones.
+const BETWEEN_CHANGES: Duration = Duration::from_secs(60);
+/// Tolerance of the receiver: messages do not travel equally fast.
+const TOLERANCE: Duration = Duration::from_secs(5);
+/// Most observed addresses in an exchange of addresses.
+const MAX_OBSERVED: usize = 4;
+
+impl Node {
+    /// Handles where a peer's packets come from.
+    pub(super) fn seen_at(&mut self, now: Time, peer: &PeerId, address: SocketAddr) {
+        let Some(member) = self.membership.get_mut(peer) else {
+            return;
+        };
+        if !member.path.is_direct() || member.observations.of_peer == Some(address) {
+            return;
+        }
+        let observations = &mut member.observations;
+        let is_first = observations.of_peer.replace(address).is_none();
+        self.introductions.answered(now, address);
+        if is_first {
+            // The others learn it with the news of the member.
+            observations.announced.take(now, address, BETWEEN_CHANGES);
+        } else if is_dialable(address) {
+            member.addresses.retain(|known| *known != address);
+            member.addresses.insert(0, address);
+            member.addresses.truncate(MAX_PEER_ADDRESSES);
+        }
+        self.report_observed(now, peer);
+    }
+
+    /// Reports to the peers where this node sees them, and announces their new addresses, as far as the intervals allow.
+    pub(super) fn report_all_observed(&mut self, now: Time) {
+        for peer in self.membership.ids() {
+            self.report_observed(now, &peer);
+        }
+    }
+
+    fn report_observed(&mut self, now: Time, peer: &PeerId) {
+        let Some(member) = self.membership.get_mut(peer) else {
+            return;
+        };
+        let Some(address) = member.observations.of_peer else {
+            return;
+        };
+        let observations = &mut member.observations;
+        let understands = member.features & FEATURE_PATHS != 0;
+        let reported = &mut observations.reported;
+        let reports = understands && reported.take(now, address, BETWEEN_CHANGES);
+        let announces = observations.announced.take(now, address, BETWEEN_CHANGES);
+        if reports {
+            self.transmit_with(peer, Message::Observed { address }, false);
+        }
+        if announces && !self.is_star() {
+            self.introduce_to_others(now, [peer.clone()]);
+        }
+    }
+
+    /// Handles where a peer sees this node.
+    pub(super) fn observed(&mut self, now: Time, from: &PeerId, address: SocketAddr) {
+        let Some(member) = self.membership.get_mut(from) else {
+            return;
+        };
+        if is_dialable(address) {
+            let of_me = &mut member.observations.of_me;
+            of_me.take(now, address, BETWEEN_CHANGES - TOLERANCE);
+        }
+    }
+
+    /// Where members on the internet see this node: the address that most of them see. `None` if no member sees it at an
+    /// address of the internet.
+    pub fn public_address(&self) -> Option<SocketAddr> {
+        self.public_addresses().first().copied()
+    }
+
+    /// The address of the internet at which most members see this node; several if as many see each of them.
+    pub(super) fn public_addresses(&self) -> Vec<SocketAddr> {
+        let members = self.membership.iter();
+        let seen = members.filter_map(|(_, member)| member.observations.of_me.address);
+        let mut counts = BTreeMap::<SocketAddr, usize>::new();
+        for address in seen.filter(|address| is_global(address.ip())) {
+            *counts.entry(address).or_default() += 1;
+        }
+        let most = counts.values().copied().max();
+        counts.retain(|_, count| Some(*count) == most);
+        counts.into_keys().collect()
+    }
+
+    /// This node's addresses for a peer: where others see it, and the ones of its interfaces that the peer may know. Private
+    /// ones are for peers of the same network: others could not dial them, and they say which networks this player uses.
+    pub(super) fn addresses_for(&self, theirs: &[SocketAddr]) -> Vec<SocketAddr> {
+        let observed = self.public_addresses();
+        let is_near = self.is_in_same_network(&observed, theirs);
+        let own = self.config.addresses.iter().copied();
+        let own = own.filter(|address| is_near || is_global(address.ip()));
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        for address in observed.iter().copied().take(MAX_OBSERVED).chain(own) {
+            if !addresses.contains(&address) && addresses.len() < MAX_EXCHANGED_ADDRESSES {
+                addresses.push(address);
+            }
+        }
+        addresses
+    }
+
+    /// Whether a peer with these addresses is in a network of this node: it has a private address, or the same address
+    /// on the internet.
+    fn is_in_same_network(&self, observed: &[SocketAddr], theirs: &[SocketAddr]) -> bool {
+        let ip = |address: &SocketAddr| address.ip().to_canonical();
+        let is_mine = |their: &SocketAddr| observed.iter().any(|mine| ip(mine) == ip(their));
+        match theirs.first() {
+            Some(first) if !is_global(first.ip()) => true,
+            _ => theirs.iter().any(is_mine),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Knowledge of a node about the paths to one member: where the ends of a direct link see each other, and how far the search
+//! for a direct one is. [`super::node`] acts on it.
+
+use std::net::SocketAddr;
+
+use super::time::{Duration, Time};
+
+/// Addresses that the ends of a link observe of each other.
+#[derive(Debug, Clone, Default)]
+pub struct Observations {
+    /// Where this node sees the peer.
+    pub(super) of_peer: Option<SocketAddr>,
+    /// The address that it reported to the peer.
+    pub(super) reported: Steady,
+    /// The address that it announced to others as the peer's.
+    pub(super) announced: Steady,
+    /// Where the peer sees this node.
+    pub(super) of_me: Steady,
+}
+
+/// An address that changes only now and then.
+#[derive(Debug, Clone, Default)]
+pub struct Steady {
+    pub(super) address: Option<SocketAddr>,
+    /// The last change; the first address is none.
+    changed: Option<Time>,
+}
+
+impl Steady {
+    /// Takes another address, unless the last change is less than `interval` ago. Returns whether it has changed.
+    pub(super) fn take(&mut self, now: Time, address: SocketAddr, interval: Duration) -> bool {
+        let is_early = self.changed.is_some_and(|at| now.since(at) < interval);
+        if self.address == Some(address) || is_early {
+            return false;
+        }
+        if self.address.replace(address).is_some() {
+            self.changed = Some(now);
+        }
+        true
+    }
+}
+
+/// The rounds with one peer whose link is carried.
+#[derive(Debug, Clone, Default)]
+pub struct Punching {
+    /// The addresses that the peer received, and when.
+    pub(super) sent: Option<(Vec<SocketAddr>, Time)>,
+    /// Number of the next round.
+    pub(super) round: u32,
+    /// The time of the next round; `None` before the peer has sent its addresses, and if the peer begins the rounds.
+    pub(super) due: Option<Time>,
+    /// The round that waits for an answer, and its beginning.
+    pub(super) asked: Option<(u32, Time)>,
+    /// The peer's last round.
+    pub(super) answered: Option<Time>,
+    /// The last time at which addresses of the peer began the rounds anew.
+    pub(super) began: Option<Time>,
+}

@@ -1,0 +1,88 @@
+//! Paths of links: carriers, and the addresses from which peers' packets come.
+
+use std::net::SocketAddr;
+
+use super::Driver;
+use crate::core::id::{Fingerprint, PeerId};
+use crate::core::introductions::Dial;
+use crate::core::node::Input;
+use crate::core::path::Path;
+use crate::core::virtual_address::{VirtualId, virtual_id};
+use crate::net::socket::canonical;
+use crate::net::tunnel::CannotCarry;
+
+impl Driver {
+    /// Dials a member for the core.
+    pub(super) fn dial_member(&self, dial: Dial) {
+        let members = self.node.core.membership();
+        let carriers = dial.carriers.iter().filter_map(|id| members.direct(id));
+        let carried = carriers.filter_map(|carrier| self.tunnels.route(dial.key, carrier.key));
+        let carried = carried.collect();
+        tracing::debug!(peer = %dial.peer, addresses = ?dial.addresses, carriers = ?dial.carriers, "dials");
+        self.dialling.dial(dial, carried);
+    }
+
+    /// Sends this node's packets on a carried link another way.
+    pub(super) fn change_carrier(&self, peer: &PeerId, carrier: Option<&PeerId>) {
+        let members = self.node.core.membership();
+        let carrier = carrier.and_then(|id| members.direct(id));
+        if let Some(at) = self.sessions.address_of(peer) {
+            self.tunnels
+                .set_carrier(at, carrier.map(|carrier| carrier.key));
+        }
+    }
+
+    /// Lets another link with a peer go the way of the one before, if it needs a carrier.
+    pub(super) fn keep_carrier(&self, peer: &PeerId) {
+        let member = self.node.core.membership().get(peer);
+        if let Some(carrier) = member.and_then(|member| member.carrier.clone()) {
+            self.change_carrier(peer, Some(&carrier));
+        }
+    }
+
+    /// Notifies the core where a peer's packets come from, if that is new.
+    pub(super) fn report_address(&mut self, peer: &PeerId) {
+        if let Some(at) = self.sessions.moved_to(peer) {
+            let (peer, address) = (peer.clone(), canonical(at));
+            tracing::debug!(%peer, %address, "its packets come from here");
+            self.feed(Input::SeenAt { peer, address });
+        }
+    }
+
+    /// Notifies the core that the holder of a key has answered a dial of an address.
+    pub(super) fn answered(&mut self, key: Fingerprint, at: SocketAddr) {
+        let core = &self.node.core;
+        if Path::to(at).is_direct() && core.knows(self.node.now(), key) {
+            let address = canonical(at);
+            self.feed(Input::Answered { address });
+        }
+    }
+
+    /// Notifies the core that this node does not carry a peer's packets to a member.
+    pub(super) fn cannot_carry(&mut self, report: CannotCarry) {
+        let CannotCarry { sender, target } = report;
+        if let Some(from) = self.holder_of(sender) {
+            self.feed(Input::CannotCarry { from, target });
+        }
+    }
+
+    fn holder_of(&self, id: VirtualId) -> Option<PeerId> {
+        let mut members = self.node.core.membership().iter();
+        let holder = members.find(|(_, member)| virtual_id(member.key) == id);
+        holder.map(|(peer, _)| peer.clone())
+    }
+
+    /// The member that carries this node's packets to a virtual address.
+    pub(super) fn carrier_at(&self, address: SocketAddr) -> Option<PeerId> {
+        self.holder_of(self.tunnels.carrier_of(address)?)
+    }
+
+    /// Sets what this node does for tunnels of others.
+    pub(super) fn route_tunnels(&self) {
+        // A node that leaves no longer follows a leader, and its last messages are on their way.
+        if self.leave_asked {
+            return;
+        }
+        self.tunnels.set_leading(self.node.core.is_leader());
+    }
+}
