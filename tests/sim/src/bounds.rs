@@ -202,7 +202,8 @@ impl Run<'_> {
         self.world.calm_since = Some(self.world.now + ms(400));
         let mended_at = self.world.now;
         let begun = self.world.checker.leaderships_begun();
-        self.within("P9", mended_at, LINKS_BACK, "links are down", Self::is_mesh);
+        let bound = LINKS_BACK + self.until_direct();
+        self.within("P9", mended_at, bound, "links are down", Self::is_mesh);
         if !self.stays_with_the_larger() {
             return;
         }
@@ -569,7 +570,8 @@ impl Run<'_> {
         self.no_other_was_notified(&troubled, "P14");
         self.world.calm_since = Some(self.world.now + ms(400));
         let from = self.world.now;
-        self.within("P9", from, LINKS_BACK, "links are down", Self::is_mesh);
+        let bound = LINKS_BACK + self.until_direct();
+        self.within("P9", from, bound, "links are down", Self::is_mesh);
         let bound = slowest_clock(self.world.settings.election_timeout_max) + self.rtt() * 4;
         let from = self.world.now;
         self.within(

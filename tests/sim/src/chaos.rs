@@ -48,6 +48,7 @@ pub struct Outcome {
     pub hash: u64,
     pub sometimes: Sometimes,
     pub gossip: Counts,
+    pub paths: crate::paths::Counts,
     pub size: usize,
     /// Times that an honest member reported a message dropped for a counter that was too large.
     pub refusals: u64,
@@ -93,6 +94,7 @@ fn play(mut run: Run<'_>) -> (Outcome, Option<Recorder>) {
             sometimes
         },
         gossip: run.world.gossip,
+        paths: run.world.paths.counts,
         trace: run.world.trace,
         size: run.plan.size,
         refusals: run.world.refusals,
@@ -109,6 +111,8 @@ enum Undo {
     Start(usize),
     /// Starts it and lets it connect to these.
     StartAmong(usize, Vec<usize>),
+    /// A carrier forwards again between these.
+    Forward(usize, usize, Vec<usize>),
 }
 
 /// A run under way.
@@ -170,6 +174,15 @@ impl<'a> Run<'a> {
         if let Some((one, other)) = plan.apart {
             world.cut_both(one, other);
         }
+        if let Some(paths) = &plan.paths {
+            world.model_paths();
+            world.paths.old = paths.old.iter().copied().collect();
+            world.paths.unwilling = paths.unwilling.iter().copied().collect();
+            world.paths.planted = paths.planted;
+            for (one, other, opens) in &paths.walls {
+                world.put_up_wall(*one, *other, *opens, false);
+            }
+        }
         Self {
             plan,
             watch,
@@ -184,6 +197,9 @@ impl<'a> Run<'a> {
 
     fn play(&mut self) {
         self.play_faults();
+        if let Some(paths) = &self.plan.paths {
+            return self.paths_end(paths);
+        }
         let profile = Rc::clone(&self.world.profile);
         profile.ends(self);
     }
@@ -260,14 +276,19 @@ impl<'a> Run<'a> {
                 let others: Vec<usize> = running.iter().copied().filter(|x| *x != slot).collect();
                 let drawn = others.choose(&mut self.world.rng);
                 // A host without an answer from one player tries another.
-                let reached = |other: &&usize| !self.plan.is_apart(slot, **other);
+                let reached = |other: &&usize| {
+                    !self.plan.is_apart(slot, **other) && !self.world.is_walled(slot, **other)
+                };
                 let other = drawn.filter(reached).or(others.iter().find(reached));
                 if let Some(other) = other.or(drawn) {
                     self.world.connect(slot, *other);
                 }
             }
             if self.world.calm_since.is_some() {
-                let first = running[0];
+                let first = match self.plan.paths {
+                    None => running[0],
+                    Some(_) => self.world.stranger_of(slot).unwrap_or(slot),
+                };
                 for &other in running.iter().filter(|_| !complete) {
                     // Members whose places have expired after a long separation do not dial each other again.
                     let forgot = self.world.settings.member_hold < UNTIL_HEALED;
@@ -315,6 +336,11 @@ impl<'a> Run<'a> {
                 self.start(slot, None);
                 for other in others {
                     self.world.connect(other, slot);
+                }
+            }
+            Undo::Forward(carrier, from, to) => {
+                for to in to {
+                    self.world.forward_again(carrier, from, to);
                 }
             }
         }
@@ -522,6 +548,36 @@ impl<'a> Run<'a> {
                     self.slander(*liar, victim, *about, *words);
                 }
             }
+            Step::Wall {
+                one,
+                other,
+                opens,
+                ends,
+            } => self.world.put_up_wall(*one, *other, *opens, *ends),
+            Step::NoWall { one, other } => self.world.take_down_wall(*one, *other),
+            Step::DropOneWay {
+                carrier,
+                from,
+                to,
+                for_ms,
+            } => {
+                if let Some(carrier) = self.place_of(*carrier) {
+                    let all = 0..self.world.slots.len();
+                    let to: Vec<usize> = to.map_or(all.collect(), |to| vec![to]);
+                    for to in &to {
+                        self.world.drop_one_way(carrier, *from, *to);
+                    }
+                    self.later(*for_ms, Undo::Forward(carrier, *from, to));
+                }
+            }
+            Step::Rebind { slot, lost } => self.world.rebind(*slot, lost),
+            Step::NameAddresses {
+                liar,
+                victim,
+                about,
+                lie,
+                unused,
+            } => self.name_addresses(*liar, *victim, *about, *lie, *unused),
             Step::LateData { most_ms } => self.world.data_late = ms(*most_ms),
             Step::SlowDisk { most_ms } => self.world.settings.disk = (ms(0), ms(*most_ms)),
             Step::CutOff {
@@ -680,6 +736,15 @@ impl<'a> Run<'a> {
             slot.disk_fails_until = Time::ZERO;
         }
         self.undo.clear();
+        self.world.paths.drops.clear();
+        if self
+            .plan
+            .paths
+            .as_ref()
+            .is_some_and(|paths| paths.walls_end)
+        {
+            self.world.paths.walls.clear();
+        }
         self.world.mend_all();
         if let Some((one, other)) = self.plan.apart {
             self.world.cut_both(one, other);
@@ -739,7 +804,7 @@ impl<'a> Run<'a> {
         if self.world.violation.is_some() {
             return;
         }
-        let bound = self.world.profile.agrees_within(&self.world);
+        let bound = self.world.profile.agrees_within(&self.world) + self.until_direct();
         let from = self.world.calm_since.unwrap_or(self.world.now);
         let mut deadline = from.max(self.world.now) + bound;
         // Messages from before the agreement may still be under way when it is first observed.
@@ -825,7 +890,8 @@ impl Run<'_> {
             .filter_map(|slot| self.world.node(slot).map(Node::max_peers))
             .collect();
         let anyone = self.world.settings.authority == Authority::Anyone;
-        if limits.len() > 1 && anyone && self.plan.apart.is_none() {
+        let is_whole = self.plan.apart.is_none() && self.world.paths.walls.is_empty();
+        if limits.len() > 1 && anyone && is_whole {
             let text = format!("{limits:?} are all in force");
             self.world.violate("limit", text);
         }
@@ -853,7 +919,8 @@ impl Run<'_> {
         voters.iter().any(|leader| {
             let reached = voters
                 .iter()
-                .filter(|voter| !self.plan.is_apart(*leader, **voter));
+                .filter(|voter| !self.plan.is_apart(*leader, **voter))
+                .filter(|voter| !self.are_walled_off(*leader, **voter));
             reached.count() > roster.len() / 2
         })
     }
@@ -867,7 +934,10 @@ impl Run<'_> {
         let all: Vec<usize> = (0..places.len()).filter(is_in).collect();
         all.iter().enumerate().all(|(index, a)| {
             let mut others = all[index + 1..].iter();
-            others.all(|b| self.plan.is_apart(*a, *b) || self.world.is_linked(*a, *b))
+            others.all(|b| {
+                let is_off = self.plan.is_apart(*a, *b) || self.are_walled_off(*a, *b);
+                is_off || self.world.is_linked(*a, *b)
+            })
         })
     }
 

@@ -19,6 +19,7 @@ pub mod liars;
 pub mod links;
 pub mod namesakes;
 pub mod page;
+pub mod paths;
 pub mod plan;
 pub mod profile;
 pub mod record;

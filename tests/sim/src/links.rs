@@ -6,6 +6,7 @@
 mod admission;
 mod closing;
 mod data;
+mod paths;
 mod strays;
 
 use crate::decoded;
@@ -17,9 +18,9 @@ use room_core::election::raft::wire::Side;
 use room_core::id::{Fingerprint, PeerId};
 use room_core::introductions::Dial;
 use room_core::node::{AdmissionRefusal, Input, LinkEnd, LinkUp};
-use room_core::path::Path;
 use room_core::time::{Duration, Time};
 use room_core::trace::What;
+use room_core::virtual_address::VirtualId;
 use room_core::wire::{Candidate, Envelope, Hello, Message, Opaque, PeerEntry, Probe};
 
 use crate::trace::Brief;
@@ -27,6 +28,8 @@ use crate::world::{Happening, Process, World};
 
 pub use admission::{Numbers, Question};
 pub use data::Data;
+pub(crate) use paths::pair;
+pub use paths::{Paths, Planted};
 pub use strays::{Stray, Strays};
 
 /// Timeout of a dial by the core.
@@ -95,6 +98,12 @@ pub struct Link {
     admission: Option<Box<Admission>>,
     /// Counters that the ends sent, of ended sessions and lost links.
     numbers: [(u32, u32); 2],
+    /// Of a carried link, the member that carries each end's packets.
+    carriers: Option<[Option<usize>; 2]>,
+    /// Whether another link has replaced it at that end, which still reads it.
+    retired: [bool; 2],
+    /// Whether no packet passes any more: a router has forgotten the address of an end.
+    dead: bool,
 }
 
 /// A dial that has not ended.
@@ -108,6 +117,12 @@ pub struct Pending {
     link: Option<u64>,
     /// Whether it is refused because the dialler was kicked.
     kicked: bool,
+    /// The member that carries its packets, if one does.
+    over: Option<usize>,
+    /// The dial of the core that it is an attempt of, if that one has several.
+    attempt_of: Option<u64>,
+    /// Whether a wall keeps its packets back.
+    held: bool,
 }
 
 /// A future event of links.
@@ -144,6 +159,27 @@ pub enum Wire {
         link: u64,
         from: usize,
         probe: Probe,
+    },
+    /// An attempt of a dial over a carrier begins.
+    DialOver {
+        dial: u64,
+        over: usize,
+    },
+    /// An attempt that no answer ended is over.
+    AttemptTimeout {
+        dial: u64,
+    },
+    /// A packet for a member arrives at a carrier.
+    AtCarrier {
+        carrier: usize,
+        from: usize,
+        target: VirtualId,
+    },
+    /// A member's packets come from another address.
+    SeenAt {
+        slot: usize,
+        life: u64,
+        other: usize,
     },
     Closed {
         link: u64,
@@ -216,16 +252,21 @@ impl World {
         !self.cuts.is_empty() && self.cuts.contains_key(&(from, to))
     }
 
-    /// Whether both ends hold one link, and both directions work.
+    /// Whether both ends hold one direct link, and both directions work.
     pub fn is_linked(&self, a: usize, b: usize) -> bool {
+        self.shared_link(a, b).is_some_and(|id| {
+            let works = |link: &Link| link.carriers.is_none() && !link.dead;
+            self.links.get(&id).is_some_and(works) && !self.is_cut(a, b) && !self.is_cut(b, a)
+        })
+    }
+
+    /// The link that both ends hold as their session.
+    fn shared_link(&self, a: usize, b: usize) -> Option<u64> {
         let session = |x: usize, y: usize| {
             let process = self.slots[x].process.as_ref()?;
             process.sessions.get(&y).copied()
         };
-        match (session(a, b), session(b, a)) {
-            (Some(one), Some(other)) => one == other && !self.is_cut(a, b) && !self.is_cut(b, a),
-            _ => false,
-        }
+        session(a, b).filter(|one| session(b, a) == Some(*one))
     }
 
     fn delay(&mut self, from: usize, to: usize) -> Duration {
@@ -308,8 +349,7 @@ impl World {
         if last.is_none_or(|(due, _)| *due <= under_way) {
             return;
         }
-        let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
-        let cut = self.is_cut(sender, receiver) || self.is_cut(receiver, sender);
+        let cut = self.is_blocked(id, from) || self.is_blocked(id, 1 - from);
         let acknowledged =
             !cut && (self.is_acknowledged() || (urgent && self.is_trailer_acknowledged()));
         let known = if acknowledged {
@@ -392,6 +432,14 @@ impl World {
             Wire::Stray(stray) => self.stray_arrives(*stray),
             Wire::Data(data) => self.data_arrives(*data),
             Wire::Datagram { link, from, probe } => self.deliver_datagram(link, from, probe),
+            Wire::DialOver { dial, over } => self.dial_over(dial, over),
+            Wire::AttemptTimeout { dial } => self.attempt_failed(dial, true, false),
+            Wire::AtCarrier {
+                carrier,
+                from,
+                target,
+            } => self.arrives_at_carrier(carrier, from, target),
+            Wire::SeenAt { slot, life, other } => self.seen_at(slot, life, other),
             Wire::Closed { link, from, why } => self.closed(link, from, why),
         }
     }
@@ -429,10 +477,18 @@ impl World {
             self.now,
             format_args!("{} dials {}", self.slots[from].id, dial.peer),
         );
-        // Addresses stay with their places, and so do names.
+        if self.paths.are_modelled {
+            return self.dial_on_all_paths(from, dial);
+        }
+        // Addresses stay with their places, and so do names. Without walls a direct link follows a carried one at once: a dial over
+        // carriers alone stands for both.
+        let is_carried = dial.addresses.is_empty() && !dial.carriers.is_empty();
         let mut places = self.slots.iter();
-        let to = places
-            .position(|place| place.id == dial.peer && dial.addresses.contains(&place.address));
+        let to = places.position(|place| {
+            let mut addresses = dial.addresses.iter();
+            let is_there = addresses.any(|known| known.at == place.address);
+            place.id == dial.peer && (is_there || is_carried)
+        });
         let busy = |to: &usize| !self.dials.values().any(|d| d.from == from && d.to == *to);
         match to.filter(busy) {
             Some(to) => self.dial(from, to, Some(dial.key)),
@@ -462,20 +518,25 @@ impl World {
                 expects,
                 link: None,
                 kicked: false,
+                over: None,
+                attempt_of: None,
+                held: false,
             },
         );
-        // TLS and the PAKE take two round trips before the Hello.
-        let trips = [(from, to), (to, from), (from, to), (to, from)];
-        let handshake = trips
-            .into_iter()
-            .fold(Duration::ZERO, |sum, (a, b)| sum + self.delay(a, b));
-        let handshake = handshake + self.retransmissions(false);
-        self.at(
-            self.now + handshake,
-            Happening::Wire(Wire::SayHello { dial }),
-        );
+        self.begin_dial(dial);
+    }
+
+    /// An attempt begins, unless a wall keeps its packets back.
+    fn begin_dial(&mut self, dial: u64) {
+        let Some(pending) = self.dials.get(&dial) else {
+            return;
+        };
+        let (from, to, over, expects) = (pending.from, pending.to, pending.over, pending.expects);
+        if over.is_some() || !self.is_held_by_a_wall(dial) {
+            self.shake_hands(dial, from, to, over);
+        }
         let timeout = match expects {
-            Some(_) if !self.settings.hosts.asked => CORE_DIAL_TIMEOUT,
+            Some(_) if !self.settings.hosts.asked && !self.paths.are_modelled => CORE_DIAL_TIMEOUT,
             _ => HOST_DIAL_TIMEOUT,
         };
         self.at(
@@ -484,13 +545,26 @@ impl World {
         );
     }
 
+    fn shake_hands(&mut self, dial: u64, from: usize, to: usize, over: Option<usize>) {
+        // TLS and the PAKE take two round trips before the Hello.
+        let trips = [(from, to), (to, from), (from, to), (to, from)];
+        let handshake = trips
+            .into_iter()
+            .fold(Duration::ZERO, |sum, (a, b)| sum + self.trip(a, over, b));
+        let handshake = handshake + self.retransmissions(false);
+        self.at(
+            self.now + handshake,
+            Happening::Wire(Wire::SayHello { dial }),
+        );
+    }
+
     fn say_hello(&mut self, dial: u64) {
         let Some(pending) = self.dials.get(&dial) else {
             return;
         };
         let (from, to, life) = (pending.from, pending.to, pending.life);
-        let by_hand = pending.expects.is_none();
-        let blocked = self.is_cut(from, to) || self.is_cut(to, from);
+        let (by_hand, over) = (pending.expects.is_none(), pending.over);
+        let blocked = !self.passes_from(from, over, to) || !self.passes_from(to, over, from);
         if blocked || self.is_paused(from) || self.is_paused(to) || !self.is_life(from, life) {
             return;
         }
@@ -499,7 +573,7 @@ impl World {
         };
         (hello.generation, hello.losses) = self.numbers(from, to);
         let to_life = self.slots[to].life;
-        let at = self.now + self.delay(from, to);
+        let at = self.now + self.trip(from, over, to);
         let arrives = Wire::HelloArrives {
             dial,
             to_life,
@@ -535,7 +609,7 @@ impl World {
         let place = &self.slots[slot];
         let process = place.process.as_ref()?;
         Some(Hello {
-            features: 0,
+            features: self.features(slot),
             peer_id: place.id.clone(),
             incarnation: process.node.incarnation(),
             generation: 0,
@@ -557,8 +631,9 @@ impl World {
             return;
         };
         let (from, to, expects) = (pending.from, pending.to, pending.expects);
-        let from_life = pending.life;
-        let lost = self.is_cut(from, to) || self.is_paused(to) || !self.is_life(to, to_life);
+        let (from_life, over) = (pending.life, pending.over);
+        let lost =
+            !self.passes_from(from, over, to) || self.is_paused(to) || !self.is_life(to, to_life);
         if lost || !self.is_life(from, from_life) {
             return;
         }
@@ -575,14 +650,9 @@ impl World {
             self.refuse(dial, true);
             return;
         }
-        let session = acceptor.sessions.get(&from).copied();
-        if let Some(link) = session.and_then(|link| self.links.get(&link)) {
-            let end = link.end_of(from);
-            let stale = link.ended[end] || link.lives[end] != from_life;
-            if !stale {
-                self.refuse(dial, false);
-                return;
-            }
+        if self.session_stands(to, from, from_life, over) {
+            self.refuse(dial, false);
+            return;
         }
         if self.settings.hosts.asked {
             return self.consider_dialler(dial, hello, key);
@@ -600,14 +670,12 @@ impl World {
             return;
         }
         // Both dial: the smaller id's dial stays.
-        let both_dial = self.own_dial(to, from).is_some();
+        let both_dial = self.own_dial(to, from, over, true).is_some();
         if both_dial && self.slots[to].id < self.slots[from].id {
             self.refuse(dial, false);
             return;
         }
-        if let Some(old) = session {
-            self.end_session(to, from, old, LinkEnd::Replaced);
-        }
+        self.end_stale(to, from, over);
         self.accept(dial, hello, self.now, key);
     }
 
@@ -651,7 +719,7 @@ impl World {
         let Some(pending) = self.dials.get(&dial) else {
             return;
         };
-        let (from, to) = (pending.from, pending.to);
+        let (from, to, over) = (pending.from, pending.to, pending.over);
         let Some(process) = &self.slots[to].process else {
             return;
         };
@@ -689,6 +757,9 @@ impl World {
                 asking: false,
                 admission: Some(Box::new(admission)),
                 numbers,
+                carriers: over.map(|over| [Some(over); 2]),
+                retired: [false, false],
+                dead: false,
             },
         );
         let ack = Item::Ack(Box::new(answer), own_key);
@@ -719,13 +790,11 @@ impl World {
         };
         let local = process.clock.local(self.now);
         let stands = process.node.check_hello(local, &hello, key, false).is_ok();
-        if process.leaving || outlived || !stands {
+        if process.leaving || outlived || !stands || self.is_worse_than_session(id, ACCEPTOR) {
             return self.refuse_link(id, ACCEPTOR);
         }
-        if let Some(old) = process.sessions.get(&from).copied() {
-            self.end_session(to, from, old, LinkEnd::Replaced);
-        }
-        if let Some(own) = self.own_dial(to, from) {
+        self.end_replaced(to, from, self.is_carried(id));
+        if let Some(own) = self.own_dial(to, from, self.link_over(id), false) {
             self.end_dial(own);
         }
         if let Some(link) = self.links.get_mut(&id) {
@@ -779,21 +848,30 @@ impl World {
             peer: self.slots[other].id.clone(),
             incarnation: hello.incarnation,
             key,
-            addresses: vec![self.slots[other].address],
+            addresses: match self.is_carried(id) {
+                true => Vec::new(),
+                false => vec![self.slots[other].address],
+            },
             eligible: hello.eligible,
             priority: hello.priority,
             is_host: self.settings.host == Some(other),
-            path: Path::Direct,
+            path: self.path_of(id),
+            carrier: self
+                .carrier_at(id, end)
+                .map(|slot| self.slots[slot].id.clone()),
+            features: hello.features,
             ours,
             theirs,
         };
         let peer = link.peer.clone();
         self.checker.linked(slot, &peer, life);
+        self.forget_rates(slot, other);
         let _ = self.feed(slot, Input::LinkUp(Box::new(link)));
         if let Some(process) = &mut self.slots[slot].process {
             process.last_linked.insert(peer, other);
             process.numbers.carry(other, key, hello.incarnation, agreed);
         }
+        self.link_is_up(id, slot, other);
     }
 
     /// The acceptor's Hello is back at the dialler.
@@ -831,6 +909,10 @@ impl World {
             self.refuse_link(id, DIALLER);
             return;
         }
+        if self.is_worse_than_session(id, DIALLER) {
+            self.dial_failed(dial, false);
+            return self.refuse_link(id, DIALLER);
+        }
         // As in the library, the acceptor learns that before the dialler's last check.
         self.send(id, DIALLER, Item::Ready, false);
         if outlived {
@@ -841,8 +923,8 @@ impl World {
         let Some(process) = &self.slots[from].process else {
             return;
         };
-        if let Some(old) = process.sessions.get(&to).copied() {
-            self.end_session(from, to, old, LinkEnd::Replaced);
+        if process.sessions.contains_key(&to) {
+            self.end_replaced(from, to, self.is_carried(id));
         }
         if let Some(link) = self.links.get_mut(&id) {
             link.up[DIALLER] = true;
@@ -875,17 +957,21 @@ impl World {
         }
     }
 
-    /// The dial from `from` to `to` that has not ended.
-    fn own_dial(&self, from: usize, to: usize) -> Option<u64> {
+    /// The dial from `from` to `to`, on as good a path, that has not ended. With `arrives` not one that a wall holds.
+    fn own_dial(&self, from: usize, to: usize, over: Option<usize>, arrives: bool) -> Option<u64> {
         let mut dials = self.dials.iter();
-        let own = dials.find(|(_, dial)| dial.from == from && dial.to == to);
+        let own = dials.find(|(_, dial)| {
+            let is_on_such_a_path = dial.over.is_some() == over.is_some();
+            dial.from == from && dial.to == to && is_on_such_a_path && !(arrives && dial.held)
+        });
         own.map(|(dial, _)| *dial)
     }
 
     fn refuse(&mut self, dial: u64, permanent: bool) {
-        let ends = self.dials.get(&dial).map(|dial| (dial.to, dial.from));
-        let (from, to) = ends.unwrap_or_default();
-        let at = self.now + self.delay(from, to);
+        let ends = self.dials.get(&dial);
+        let ends = ends.map(|dial| (dial.to, dial.over, dial.from));
+        let (from, over, to) = ends.unwrap_or_default();
+        let at = self.now + self.trip(from, over, to);
         self.at(at, Happening::Wire(Wire::DialRefused { dial, permanent }));
     }
 
@@ -895,8 +981,12 @@ impl World {
         };
         let (from, to, life) = (pending.from, pending.to, pending.life);
         let (by_core, kicked) = (pending.expects.is_some(), pending.kicked);
-        if let Some(link) = pending.link {
+        let (link, attempt_of) = (pending.link, pending.attempt_of);
+        if let Some(link) = link {
             self.refuse_link(link, DIALLER);
+        }
+        if let Some(whole) = attempt_of {
+            return self.attempt_refused(dial, whole, permanent);
         }
         if self.is_life(from, life) && by_core {
             let peer = self.slots[to].id.clone();
@@ -911,6 +1001,9 @@ impl World {
         let Some(pending) = self.dials.remove(&dial) else {
             return;
         };
+        if let Some(whole) = pending.attempt_of {
+            return self.attempt_succeeded(whole);
+        }
         if pending.expects.is_some() || !self.is_life(pending.from, pending.life) {
             return;
         }
@@ -929,6 +1022,9 @@ impl World {
         let Some((link, end)) = self.session_with(slot, to) else {
             return;
         };
+        if self.paths.are_modelled && !self.may_be_sent(slot, link, &envelope.message) {
+            return;
+        }
         if !self.passes(link, end, &envelope) {
             self.send(link, end, Item::Message(Box::new(envelope)), urgent);
         }
@@ -948,7 +1044,7 @@ impl World {
 
     /// The link of a process with the member of that id. A namesake's link is there before the one that it replaces ends: the
     /// older one is meant.
-    fn session_with(&self, slot: usize, peer: &PeerId) -> Option<(u64, usize)> {
+    pub(crate) fn session_with(&self, slot: usize, peer: &PeerId) -> Option<(u64, usize)> {
         let process = self.slots[slot].process.as_ref()?;
         let id = if self.checker.namesakes.contains(peer) {
             let its = process.sessions.iter();
@@ -964,11 +1060,13 @@ impl World {
         let Some([one, other]) = self.links.get(&id).map(|link| link.slots) else {
             return;
         };
+        let over = self.carrier_at(id, from);
         let delay = if from == DIALLER {
-            self.delay(one, other)
+            self.trip(one, over, other)
         } else {
-            self.delay(other, one)
+            self.trip(other, over, one)
         };
+        self.sent_to_carrier(id, from);
         if self.stream_loss > 0.0 {
             self.probe_the_missing(id, from, delay, urgent);
         }
@@ -991,7 +1089,7 @@ impl World {
             };
             let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
             let waits = link.asking && from == ACCEPTOR;
-            if waits || self.is_cut(sender, receiver) || self.is_paused(receiver) {
+            if waits || self.is_blocked(id, from) || self.is_paused(receiver) {
                 return;
             }
             let now = self.now;
@@ -1025,9 +1123,19 @@ impl World {
                         ),
                     );
                     self.copy_of(id, from, &envelope);
-                    let input = Input::Message {
-                        from: peer,
-                        envelope: *envelope,
+                    let is_retired = self.is_retired(id, 1 - from);
+                    if !is_retired {
+                        self.end_retired(receiver, sender);
+                    }
+                    // A heartbeat on a carried link has no part in elections.
+                    let is_overtaken =
+                        is_retired && matches!(envelope.message, Message::Heartbeat(_));
+                    let input = match is_overtaken {
+                        true => Input::OtherData { peer },
+                        false => Input::Message {
+                            from: peer,
+                            envelope: *envelope,
+                        },
                     };
                     let _ = self.feed(receiver, input);
                 }
@@ -1047,16 +1155,16 @@ impl World {
             .links
             .iter()
             .flat_map(|(id, link)| [(*id, DIALLER, link), (*id, ACCEPTOR, link)])
-            .filter(|(_, from, link)| {
+            .filter(|(id, from, link)| {
                 let front = link.pipes[*from].items.front();
                 front.is_some_and(|(at, _)| *at <= self.now)
-                    && !self.is_cut(link.slots[*from], link.slots[1 - from])
+                    && !self.is_blocked(*id, *from)
                     && !self.is_paused(link.slots[1 - from])
             })
             .map(|(id, from, link)| (id, from, link.slots[from], link.slots[1 - from]))
             .collect();
         for (id, from, sender, receiver) in stuck {
-            let at = self.now + self.delay(sender, receiver);
+            let at = self.now + self.trip(sender, self.carrier_at(id, from), receiver);
             if let Some(link) = self.links.get_mut(&id) {
                 let pipe = &mut link.pipes[from];
                 for (due, _) in &mut pipe.items {
@@ -1084,7 +1192,9 @@ impl World {
         for _ in 0..copies {
             if !self.rng.random_bool(self.datagram_loss) {
                 // Datagrams overtake each other.
-                let at = self.now + self.delay(slot, other) + self.delay(slot, other);
+                let over = self.carrier_at(link, from);
+                let at = self.now + self.trip(slot, over, other) + self.trip(slot, over, other);
+                self.sent_to_carrier(link, from);
                 self.at(at, Happening::Wire(Wire::Datagram { link, from, probe }));
             }
         }
@@ -1098,7 +1208,7 @@ impl World {
         let open = link.up[1 - from] && !link.ended[1 - from];
         if open
             && self.is_life(receiver, link.lives[1 - from])
-            && !self.is_cut(sender, receiver)
+            && !self.is_blocked(id, from)
             && !self.is_paused(receiver)
         {
             let from = self.slots[sender].id.clone();
@@ -1108,6 +1218,14 @@ impl World {
             );
             let _ = self.feed(receiver, Input::Datagram { from, probe });
         }
+    }
+}
+
+impl World {
+    /// The place at the other end of a link.
+    pub(crate) fn other_end(&self, id: u64, slot: usize) -> Option<usize> {
+        let link = self.links.get(&id)?;
+        Some(link.slots[1 - link.end_of(slot)])
     }
 }
 

@@ -17,6 +17,7 @@ use crate::clock::{Clock, MAX_DEVIATION_PPM};
 use crate::harm::Slander;
 use crate::held;
 use crate::liars::{Far, Words};
+use crate::paths::{AddressLie, PathsPlan};
 use crate::profile::StrategyPlan;
 use crate::statics;
 use crate::wider::widen;
@@ -142,6 +143,33 @@ pub enum Step {
         about: usize,
         words: Slander,
     },
+    /// Two places lose their direct path. With `ends` a direct link between them ends silently; with `opens` both ends may open
+    /// one when they dial at the same time.
+    Wall {
+        one: usize,
+        other: usize,
+        opens: bool,
+        ends: bool,
+    },
+    /// Two places have a direct path again.
+    NoWall { one: usize, other: usize },
+    /// A carrier silently drops the packets from one place to another, or to all.
+    DropOneWay {
+        carrier: Who,
+        from: usize,
+        to: Option<usize>,
+        for_ms: u64,
+    },
+    /// A place gets another address; its links with some places end silently.
+    Rebind { slot: usize, lost: Vec<usize> },
+    /// A liar names addresses, of its own or of others.
+    NameAddresses {
+        liar: usize,
+        victim: usize,
+        about: usize,
+        lie: AddressLie,
+        unused: u8,
+    },
 }
 
 /// The trial of a settled room; each has its bound.
@@ -253,6 +281,9 @@ pub struct Plan {
     /// Rooms begin in the term after this.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub first_term: u64,
+    /// The walls of its room and the members that carry, if some pairs lack a direct path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<PathsPlan>,
     /// Disabled guards; only in experiments, and not in a plan's text.
     #[serde(skip)]
     pub guards: Guards,
@@ -501,6 +532,7 @@ impl Draw {
             hosts_wait: false,
             hosts: Hosts::default(),
             first_term: 0,
+            paths: None,
             guards: Guards::ALL,
         }
     }

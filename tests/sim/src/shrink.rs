@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::checks::Violation;
+use crate::paths::PathsPlan;
 use crate::plan::{Phase, Plan, Step};
 use crate::profile::StrategyPlan;
 
@@ -53,6 +54,7 @@ impl Search<'_> {
         found |= self.simpler(|plan| plan.other_recovery.clear());
         found |= self.simpler(|plan| plan.hosts_wait = false);
         found |= self.simpler(|plan| plan.apart = None);
+        found |= self.simpler_paths();
         found |= self.simpler(|plan| plan.wall_clocks.clear());
         found |= self.simpler(|plan| plan.first_term = 0);
         found |= self.simpler(|plan| plan.hosts.talk = false);
@@ -65,6 +67,32 @@ impl Search<'_> {
         found |= self.simpler(|plan| plan.rules.highest_term = false);
         found |= self.simpler(|plan| plan.rules.leader_only = false);
         found
+    }
+
+    /// Leaves out one wall after another, and what is special of members.
+    fn simpler_paths(&mut self) -> bool {
+        let mut found = false;
+        let walls = self
+            .best
+            .paths
+            .as_ref()
+            .map_or(0, |paths| paths.walls.len());
+        for wall in (0..walls).rev() {
+            found |= self.paths(|paths| {
+                paths.walls.remove(wall);
+            });
+        }
+        found |= self.paths(|paths| paths.old.clear());
+        found |= self.paths(|paths| paths.unwilling.clear());
+        found
+    }
+
+    fn paths(&mut self, change: impl FnOnce(&mut PathsPlan)) -> bool {
+        self.simpler(|plan| {
+            if let Some(paths) = &mut plan.paths {
+                change(paths);
+            }
+        })
     }
 
     /// Leaves out halves of the steps, then quarters, down to single ones.

@@ -214,7 +214,7 @@ impl Stability {
             .collect();
         let sees = |a: usize, b: usize| {
             let node = world.node(a);
-            node.is_some_and(|node| node.membership().get(&world.slots[b].id).is_some())
+            node.is_some_and(|node| node.membership().elector(&world.slots[b].id).is_some())
         };
         let strangers = voters
             .iter()

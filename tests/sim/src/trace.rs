@@ -127,8 +127,13 @@ impl fmt::Display for Brief<'_, Envelope> {
         }
         match &self.0.message {
             Message::PeerList(entries) => {
-                let names: Vec<_> = entries.iter().map(|entry| entry.id.as_str()).collect();
-                write!(f, "PeerList {}", names.join(" "))
+                write!(f, "PeerList")?;
+                for entry in entries {
+                    let addresses = entry.addresses.iter().map(ToString::to_string);
+                    let addresses: Vec<_> = addresses.collect();
+                    write!(f, " {}@{}", entry.id, addresses.join(","))?;
+                }
+                Ok(())
             }
             message @ Message::Heartbeat(heartbeat) => {
                 write!(f, "beat {} ", heartbeat.seq)?;

@@ -6,6 +6,7 @@ mod disk;
 mod first;
 mod flood;
 mod gossip;
+mod paths;
 mod raft;
 mod room_end;
 mod roster;
@@ -41,7 +42,7 @@ use crate::clock::{Clock, slowest_clock};
 use crate::fingerprint::EventHash;
 use crate::gossip::Counts;
 use crate::harm::Slandered;
-use crate::links::{Link, Numbers, Pending, Question, Strays, TRAILERS, Wire};
+use crate::links::{Link, Numbers, Paths, Pending, Question, Strays, TRAILERS, Wire};
 use crate::plan::Hosts;
 use crate::profile::{self, Profile};
 use crate::record::{CLOCK_US, Recorder};
@@ -51,6 +52,7 @@ pub use disk::File;
 use flood::{flood, places};
 use roster::{Report, Tenure};
 
+pub(crate) use paths::UNUSED;
 pub use roster::Strike;
 pub use seeded::SeededPlaces;
 
@@ -283,6 +285,8 @@ pub struct World {
     pub datagram_copies: f64,
     /// Control messages that leave their streams, and the arrival of the last of them.
     pub strays: Strays,
+    /// Walls, carriers and addresses.
+    pub paths: Paths,
     pub(crate) last_stray_at: Time,
     /// Largest lateness of a host's message after the control stream, and the last arrival.
     pub data_late: Duration,
@@ -356,6 +360,7 @@ impl World {
             datagram_loss: 0.0,
             datagram_copies: 0.0,
             strays: Strays::default(),
+            paths: Paths::default(),
             last_stray_at: Time::ZERO,
             data_late: Duration::ZERO,
             last_data_at: Time::ZERO,
@@ -622,7 +627,7 @@ impl World {
                 .as_ref()
                 .map(|file| file.state.clone()),
             key,
-            addresses: vec![self.slots[slot].address],
+            addresses: vec![self.own_address(slot)],
         }
     }
 
@@ -919,6 +924,7 @@ impl World {
         let profile = Rc::clone(&self.profile);
         profile.check(self, slot, &*before.of_strategy, &outputs, &result);
         let mut answers = Vec::new();
+        self.paths.depth += 1;
         for output in outputs {
             match output {
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
@@ -928,6 +934,8 @@ impl World {
         for (ticket, verdict) in answers {
             self.join_answered(slot, ticket, &verdict);
         }
+        self.paths.depth -= 1;
+        self.check_paths(slot);
         self.schedule_wake(slot);
         result
     }
@@ -952,6 +960,7 @@ impl World {
             }
             Output::Datagram { to, probe } => self.send_datagram(slot, &to, probe),
             Output::Dial(dial) => self.dial_for_core(slot, &dial),
+            Output::Carrier { peer, carrier } => self.change_carrier(slot, &peer, carrier.as_ref()),
             Output::DialSeeds(seeds) => self.dial_seeds(slot, &seeds),
             Output::Engine { .. } => unreachable!("no strategy here asks an external store"),
             Output::Close { peer, why } => self.close(slot, &peer, why),
@@ -970,6 +979,7 @@ impl World {
                     Event::JoinRequest { request, .. } => self.host_is_asked(slot, request),
                     other => {
                         place.events.push((self.now, other.clone()));
+                        self.note_path(slot, &other);
                         self.note_session(slot, &other);
                     }
                 }

@@ -520,6 +520,8 @@ fn links_to(record: &Record, lone: bool, hold_binds: bool) -> Input {
         priority: 0,
         is_host: false,
         path: Path::Direct,
+        carrier: None,
+        features: 0,
         ours: side(Record::default(), lone),
         theirs: side(record.clone(), false),
     }))

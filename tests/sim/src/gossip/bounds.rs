@@ -137,7 +137,8 @@ impl Run<'_> {
         let from = self.world.calm_since.unwrap_or(self.world.now);
         let from = from.max(self.world.now);
         self.run_until(from);
-        self.within("links", from, LINKS_BACK, "views are not equal", |run| {
+        let bound = LINKS_BACK + self.until_direct();
+        self.within("links", from, bound, "views are not equal", |run| {
             run.views_are_equal()
         });
     }

@@ -94,12 +94,12 @@ impl World {
         let Some(pending) = self.dials.get(&dial) else {
             return;
         };
-        let (from, to) = (pending.from, pending.to);
+        let (from, to, over) = (pending.from, pending.to, pending.over);
         if let Err((permanent, kicked)) = self.stands(to, hello, key, true) {
             return self.refuse_because(dial, permanent, kicked);
         }
         // Both dial: the smaller id's dial stays.
-        let both_dial = self.own_dial(to, from).is_some();
+        let both_dial = self.own_dial(to, from, over, true).is_some();
         if both_dial && self.slots[to].id < self.slots[from].id {
             return self.refuse(dial, false);
         }
@@ -235,8 +235,10 @@ impl World {
             return;
         };
         let end = link.end_of(slot);
+        let other = link.slots[1 - end];
         link.ended[end] = true;
         self.send_close(id, end, LinkEnd::Closed);
+        self.end_retired(slot, other);
         self.sweep(id);
     }
 
@@ -247,7 +249,7 @@ impl World {
             entry: PeerEntry {
                 id: self.slots[other].id.clone(),
                 key: question.key,
-                addresses: vec![self.slots[other].address],
+                addresses: self.addresses_seen(slot, other, question.dial),
             },
             incarnation: question.hello.incarnation,
             payload: Vec::new(),
@@ -312,31 +314,22 @@ impl World {
             return;
         };
         let (from, to, from_life) = (pending.from, pending.to, pending.life);
+        let over = pending.over;
         let leaves = self.slots[to]
             .process
             .as_ref()
             .is_none_or(|process| process.leaving);
         // The place is its own until here; an event meanwhile may still forbid the link.
-        if leaves || self.is_cut(to, from) {
+        if leaves || !self.passes_from(to, over, from) {
             return self.refuse(dial, false);
         }
         if let Err((permanent, kicked)) = self.stands(to, &hello, key, false) {
             return self.refuse_because(dial, permanent, kicked);
         }
-        let session = self.slots[to]
-            .process
-            .as_ref()
-            .and_then(|process| process.sessions.get(&from).copied());
-        if let Some(old) = session {
-            let stale = self.links.get(&old).is_none_or(|link| {
-                let end = link.end_of(from);
-                link.ended[end] || link.lives[end] != from_life
-            });
-            if !stale {
-                return self.refuse(dial, false);
-            }
-            self.end_session(to, from, old, LinkEnd::Replaced);
+        if self.session_stands(to, from, from_life, over) {
+            return self.refuse(dial, false);
         }
+        self.end_stale(to, from, over);
         self.accept(dial, &hello, arrived, key);
     }
 

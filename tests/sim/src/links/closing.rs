@@ -19,6 +19,9 @@ impl World {
             format_args!("{} closes {peer}: {why:?}", self.slots[slot].id),
         );
         self.closes.push((slot, peer.clone(), why));
+        if why == LinkEnd::Silent {
+            self.note_one_way_loss(slot, peer);
+        }
         let Some((id, end)) = self.session_with(slot, peer) else {
             return;
         };
@@ -42,6 +45,9 @@ impl World {
             link.was_over_at_end[end] = is_over;
         }
         self.stops_sending(id, end);
+        if let Some(other) = self.links.get(&id).map(|link| link.slots[1 - end]) {
+            self.end_retired(slot, other);
+        }
         match why {
             // The removed member closes the link, once it has read the reason.
             LinkEnd::Kicked => self.send_close_after(LINGER, id, end, given),
@@ -53,10 +59,7 @@ impl World {
     /// An end that has closed its connection sends nothing again (RFC 9000, section 10.2): a packet that a cut took is lost. A
     /// packet in the buffer of a stopped process has arrived.
     fn stops_sending(&mut self, id: u64, end: usize) {
-        let Some(link) = self.links.get(&id) else {
-            return;
-        };
-        if !self.is_cut(link.slots[end], link.slots[1 - end]) {
+        if !self.is_blocked(id, end) {
             return;
         }
         self.drop_items(id, end);
@@ -81,7 +84,8 @@ impl World {
             return;
         };
         let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
-        let at = self.now + wait + self.delay(sender, receiver);
+        let over = self.carrier_at(id, from);
+        let at = self.now + wait + self.trip(sender, over, receiver);
         self.at(
             at,
             Happening::Wire(Wire::Closed {
@@ -97,7 +101,7 @@ impl World {
             return;
         };
         let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
-        if self.is_cut(sender, receiver) {
+        if self.is_blocked(id, from) {
             return; // The peer will notice the silence.
         }
         if self.is_paused(receiver) {
@@ -113,6 +117,9 @@ impl World {
             return;
         }
         let up = link.up[1 - from] && !link.ended[1 - from];
+        if up && link.retired[1 - from] {
+            return self.retired_closed(id, 1 - from);
+        }
         let was_over = link.was_over_at_end[from];
         if up && self.is_life(receiver, link.lives[1 - from]) {
             let events = self.slots[receiver].events.len();
@@ -146,6 +153,7 @@ impl World {
         if let Some(process) = &mut self.slots[slot].process {
             process.sessions.retain(|_, session| *session != id);
         }
+        self.end_retired(slot, other);
         let _ = self.feed(slot, Input::LinkDown { peer, why });
         self.sweep(id);
     }

@@ -138,7 +138,7 @@ impl World {
         if !self.is_life(to, data.lives[1]) {
             return;
         }
-        let blocked = self.is_cut(from, to) || self.is_paused(to);
+        let blocked = !self.reaches(from, to) || self.is_paused(to);
         let link = self.slots[to].process.as_ref();
         let link = link.and_then(|process| process.sessions.get(&from));
         let life = link.and_then(|link| {
@@ -243,10 +243,8 @@ impl World {
         };
         for (other, at) in std::mem::take(&mut process.probed) {
             let acknowledged = self.now.since(at) >= self.max_rtt()
-                && !self.is_cut(slot, other)
-                && !self.is_cut(other, slot)
                 && !self.is_paused(other)
-                && self.is_linked(slot, other)
+                && self.are_joined(slot, other)
                 && !self.rng.random_bool(self.datagram_loss);
             if acknowledged {
                 self.sometimes.peers_alive_beside_messages += 1;

@@ -71,7 +71,7 @@ impl World {
     }
 
     fn stray(&mut self, link: u64, from: usize, envelope: Envelope, why: Why) {
-        if why != Why::Passed && needs_its_order(&envelope.message) {
+        if self.is_carried(link) || why != Why::Passed && needs_its_order(&envelope.message) {
             return;
         }
         let Some(ends) = self.links.get(&link) else {
@@ -102,13 +102,13 @@ impl World {
             envelope,
             why,
         } = stray;
-        let lost = !self.is_life(to, to_life) || self.is_cut(from, to) || self.is_paused(to);
+        let lost = !self.is_life(to, to_life) || self.is_paused(to);
         let process = self.slots[to].process.as_ref();
         let present = process.and_then(|process| process.sessions.get(&from).copied());
         let Some(present) = present.filter(|_| !lost) else {
             return;
         };
-        if why == Why::Left && present == link {
+        if why == Why::Left && present == link || self.is_blocked_from(present, from) {
             return;
         }
         let counts = &mut self.sometimes;

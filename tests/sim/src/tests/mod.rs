@@ -17,6 +17,7 @@ mod hosts;
 mod laboratory;
 mod liars;
 mod namesakes;
+mod paths;
 mod rooms;
 mod rows;
 mod runner;

@@ -42,6 +42,8 @@ impl World {
             priority: 0,
             is_host: false,
             path: Path::Direct,
+            carrier: None,
+            features: 0,
             ours,
             theirs: Opaque::of(&Side {
                 since: 0,

@@ -36,8 +36,9 @@ impl World {
             campaign: rules.campaign(),
             won: rules.won(),
             eligible: if opened {
-                let ids = membership.iter().map(|(id, _)| id);
-                ids.filter(may_vote).collect()
+                let electors = membership.iter();
+                let electors = electors.filter(|(_, member)| member.path.counts_in_elections());
+                electors.map(|(id, _)| id).filter(may_vote).collect()
             } else {
                 Vec::new()
             },

@@ -1,0 +1,298 @@
+//! Checks of paths after every input: what hosts are shown, what travels where, and how much.
+
+use std::net::{IpAddr, SocketAddr};
+
+use room_core::attempts::MAX_UNANSWERED_IF_CONFIRMED;
+use room_core::node::{Event, Left, Returned};
+use room_core::path::LinkPath;
+use room_core::time::Duration;
+use room_core::wire::{MAX_EXCHANGED_ADDRESSES, Message, Strategy};
+
+use super::World;
+use crate::links::Planted;
+
+/// First two bytes of unused addresses.
+pub(crate) const UNUSED: [u8; 2] = [198, 51];
+/// Most dials of one process at an unused address within [`FORGOTTEN_AFTER`], ten minutes by the fastest clock, where a
+/// liar is one of two members that see another one, so that the address counts as confirmed.
+const MOST_DIALS: usize = MAX_UNANSWERED_IF_CONFIRMED as usize;
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(570);
+
+impl World {
+    /// An event of the core about a peer, as far as its path matters.
+    pub(super) fn note_path(&mut self, slot: usize, event: &Event) {
+        if !self.paths.are_modelled || self.paths.is_old(slot) {
+            return;
+        }
+        let me = self.slots[slot].id.clone();
+        match event {
+            Event::Joined(peer)
+            | Event::Reconnecting(peer)
+            | Event::Returned(Returned { peer, .. })
+            | Event::Left(Left { peer, .. }) => {
+                self.paths.shown.remove(&(slot, peer.clone()));
+                let other = self
+                    .slot_of(peer)
+                    .filter(|other| !self.paths.is_old(*other));
+                if let Event::Reconnecting(_) = event {
+                    self.paths.losses.extend(other.map(|other| (slot, other)));
+                }
+            }
+            Event::PathChanged { peer, old, new } => {
+                let is_linked = self.node(slot);
+                let is_linked = is_linked.is_some_and(|node| node.membership().get(peer).is_some());
+                let last = self.paths.shown.insert((slot, peer.clone()), new.clone());
+                if !is_linked || old == new || last.as_ref() != Some(old) {
+                    let text = format!("{me} was shown {last:?} to {peer}, and then {event:?}");
+                    self.violate("paths", text);
+                }
+                self.paths.counts.paths_changed += 1;
+                // Of two leaders that a member shows in turn, one may carry.
+                let moves = old.carrier() != new.carrier();
+                *self.paths.changes.entry((slot, peer.clone())).or_default() += u32::from(moves);
+            }
+            _ => {}
+        }
+    }
+
+    /// The paths that a node shows are those of the network, and its host knows them. No carrier is gone.
+    pub(super) fn check_paths(&mut self, slot: usize) {
+        if !self.paths.are_modelled || self.paths.depth > 0 {
+            return;
+        }
+        let mut found = None;
+        let mut first_shown = Vec::new();
+        let Some(process) = &self.slots[slot].process else {
+            return;
+        };
+        let node = &process.node;
+        let me = &self.slots[slot].id;
+        let is_raft = self.settings.strategy == Strategy::Raft;
+        if let Some(leader) = node.leader().filter(|leader| !is_raft && *leader != me)
+            && node.membership().get(leader).is_some()
+            && node.membership().elector(leader).is_none()
+            && !node.is_over()
+        {
+            found = Some(format!("{me} shows {leader}, whose link is carried"));
+        }
+        for (peer, member) in node.membership().iter() {
+            if self.paths.is_old(slot) {
+                break;
+            }
+            let Some((id, end)) = self.session_with(slot, peer) else {
+                continue;
+            };
+            if member.path.is_direct() == self.is_carried(id) {
+                let is_direct = member.path.is_direct();
+                found = Some(format!("{me} takes the link with {peer} for {is_direct}"));
+            }
+            let carrier = member.carrier.as_ref().filter(|_| !member.path.is_direct());
+            if let Some(carrier) = carrier
+                && node.membership().direct(carrier).is_none()
+            {
+                found = Some(format!(
+                    "{me} sends to {peer} through {carrier}, who is gone"
+                ));
+            }
+            let Some(shown) = node.path_to(peer) else {
+                continue;
+            };
+            let network = match (self.is_carried(id), self.carrier_at(id, end)) {
+                (false, _) => Some(LinkPath::Direct),
+                (true, None) => None,
+                (true, Some(carrier)) => {
+                    let carrier = self.slots[carrier].id.clone();
+                    Some(match node.leader() == Some(&carrier) {
+                        true => LinkPath::Leader(carrier),
+                        false => LinkPath::Member(carrier),
+                    })
+                }
+            };
+            if network.as_ref().is_some_and(|network| *network != shown) {
+                found = Some(format!(
+                    "{me} shows {shown:?} to {peer}, and it is {network:?}"
+                ));
+            }
+            match self.paths.shown.get(&(slot, peer.clone())) {
+                None => first_shown.push((peer.clone(), shown)),
+                Some(known) if *known != shown => {
+                    found = Some(format!(
+                        "{me} shows {shown:?} to {peer}, and its host knows {known:?}"
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        for (peer, shown) in first_shown {
+            self.paths.shown.insert((slot, peer), shown);
+        }
+        if let Some(text) = found {
+            self.violate("paths", text);
+        }
+    }
+
+    /// Whether a message goes onto its link; checks that it may: what travels over carried links, what members of the version
+    /// before receive, and how often the messages about paths are sent.
+    pub(crate) fn may_be_sent(&mut self, slot: usize, link: u64, message: &Message) -> bool {
+        let Some(to) = self.other_end(link, slot) else {
+            return true;
+        };
+        let kind = match message {
+            Message::Observed { .. } => "Observed",
+            Message::Addresses(_) => "Addresses",
+            Message::Punch { .. } => "Punch",
+            Message::CannotCarry { .. } => "CannotCarry",
+            _ => "",
+        };
+        let planted = self.paths.planted;
+        if (planted == Some(Planted::NeverPunches) && kind == "Punch")
+            || (self.paths.is_old(slot) && !kind.is_empty())
+        {
+            return false;
+        }
+        if self.liars.contains(&slot) {
+            return true;
+        }
+        let is_carried = self.is_carried(link);
+        let (me, other) = (self.slots[slot].id.clone(), self.slots[to].id.clone());
+        let may_travel = match message {
+            Message::Heartbeat(heartbeat) => !is_carried || heartbeat.pulse == Default::default(),
+            Message::Leave { .. } | Message::LeaveAck | Message::Disconnected { .. } => true,
+            Message::Addresses(_) | Message::Punch { .. } => is_carried,
+            _ => !is_carried,
+        };
+        if !may_travel {
+            let text = format!("{me} sends {message:?} to {other}, carried: {is_carried}");
+            self.violate("paths", text);
+        }
+        if !kind.is_empty() && self.paths.is_old(to) {
+            let text = format!("{me} sends {message:?} to {other}, who does not know it");
+            self.violate("features", text);
+        }
+        if let Message::Addresses(addresses) = message
+            && addresses.len() > MAX_EXCHANGED_ADDRESSES
+        {
+            let text = format!("{me} sends {} addresses", addresses.len());
+            self.violate("rates", text);
+        }
+        self.check_rate(slot, to, kind);
+        true
+    }
+
+    /// Messages of one kind from one node to one peer, on one link.
+    fn check_rate(&mut self, slot: usize, to: usize, kind: &'static str) {
+        let (most, within_ms) = match kind {
+            // A minute by the fastest clock. One change is reported at once.
+            "Observed" => (2, 57_000),
+            "Addresses" => (1, 950),
+            // A new beginning may follow a round at once.
+            "Punch" => (2, 1_400),
+            // One report in a second for each member that it does not carry to.
+            "CannotCarry" => (self.slots.len() + 4, 950),
+            _ => return,
+        };
+        let now = self.now;
+        let within = Duration::from_millis(within_ms);
+        let times = self.paths.sent.entry((slot, to, kind)).or_default();
+        times.retain(|at| now.since(*at) < within);
+        times.push_back(now);
+        let count = times.len();
+        if count > most {
+            let (me, other) = (&self.slots[slot].id, &self.slots[to].id);
+            let text = format!("{me} sends {other} {count} of {kind} within {within:?}");
+            self.violate("rates", text);
+        }
+    }
+
+    /// A link of a pair is new: the rates begin anew.
+    pub(crate) fn forget_rates(&mut self, slot: usize, to: usize) {
+        let sent = &mut self.paths.sent;
+        sent.retain(|(from, other, _), _| (*from, *other) != (slot, to));
+    }
+
+    /// A node dials an address. Some that liars name are unused.
+    pub(crate) fn note_dialled(&mut self, slot: usize, address: SocketAddr) {
+        let ip = address.ip();
+        let is_unused = matches!(ip, IpAddr::V4(ip) if ip.octets()[..2] == UNUSED);
+        if !is_unused || self.liars.contains(&slot) {
+            return;
+        }
+        self.paths.counts.victims_dialled += 1;
+        let (now, life) = (self.now, self.slots[slot].life);
+        let times = self.paths.dialled.entry((slot, life, ip)).or_default();
+        times.retain(|at| now.since(*at) < FORGOTTEN_AFTER);
+        times.push_back(now);
+        let count = times.len();
+        if count > MOST_DIALS {
+            let me = &self.slots[slot].id;
+            let text = format!("{me} dials {ip} {count} times within ten minutes");
+            self.violate("victims", text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use room_core::time::Duration;
+
+    use super::*;
+    use crate::trace::Trace;
+    use crate::world::Settings;
+
+    /// Two members with a direct link.
+    fn room() -> World {
+        let mut world = World::new(1, 2, Settings::default(), Trace::off());
+        world.model_paths();
+        for slot in 0..2 {
+            world.start(slot);
+        }
+        world.connect(0, 1);
+        world.run_for(Duration::from_secs(5));
+        assert_eq!(found(&world), None);
+        world
+    }
+
+    fn found(world: &World) -> Option<&'static str> {
+        world.violation.as_ref().map(|found| found.property)
+    }
+
+    #[test]
+    fn too_many_dials_at_an_unused_address_within_ten_minutes_is_seen() {
+        let mut world = room();
+        for dials in 1..=21 {
+            let port = 1_000 + dials;
+            world.note_dialled(0, SocketAddr::from(([UNUSED[0], UNUSED[1], 1, 1], port)));
+            world.run_for(Duration::from_secs(20));
+            assert_eq!(found(&world), (dials == 21).then_some("victims"));
+        }
+    }
+
+    #[test]
+    fn messages_about_paths_in_quick_succession_are_seen() {
+        let mut world = room();
+        let link = *world.links.keys().next().expect("they are linked");
+        let address = world.slots[1].address;
+        world.forget_rates(0, 1);
+        for count in 1..=3 {
+            assert!(world.may_be_sent(0, link, &Message::Observed { address }));
+            assert_eq!(found(&world), (count == 3).then_some("rates"));
+        }
+    }
+
+    #[test]
+    fn a_list_of_addresses_on_a_direct_link_is_seen() {
+        let mut world = room();
+        let link = *world.links.keys().next().expect("they are linked");
+        world.may_be_sent(0, link, &Message::Addresses(Vec::new()));
+        assert_eq!(found(&world), Some("paths"));
+    }
+
+    #[test]
+    fn a_change_of_a_path_that_the_host_did_not_know_is_seen() {
+        let mut world = room();
+        let peer = world.slots[1].id.clone();
+        let (old, new) = (LinkPath::Leader(peer.clone()), LinkPath::Direct);
+        world.note_path(0, &Event::PathChanged { peer, old, new });
+        assert_eq!(found(&world), Some("paths"));
+    }
+}
