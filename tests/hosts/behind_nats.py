@@ -21,6 +21,14 @@ def members_behind_symmetric_nats_connect_through_the_leader():
     nat.ends_as_listed("symmetric + symmetric")
 
 
+def a_member_carries_where_the_leader_is_behind_a_symmetric_nat():
+    nat.ends_as_listed("symmetric + symmetric", leader="b")
+
+
+def a_rebinding_of_the_leader_ends_in_a_direct_link_again():
+    nat.ends_as_listed("rebinding of b, port-restricted", leader="b", watch_seconds=15.0)
+
+
 def nats_that_change_ports_alike_for_all_let_members_connect_directly():
     nat.ends_as_listed("remap + remap")
 

@@ -38,23 +38,36 @@ fn c() {
         Command::new(&program).args(["--rounds", "100", "shutdown"]),
         &["shutdown"],
     );
-    survives(
-        Command::new(program).args(["reload", "unregister", "restart", "reentry", "ending"]),
-        &["reload", "unregister", "restart", "reentry", "ending"],
-    );
+    let tests = [
+        "reload",
+        "unregister",
+        "restart",
+        "reentry",
+        "paths",
+        "ending",
+    ];
+    survives(Command::new(program).args(tests), &tests);
 }
 
 #[test]
 fn cpp() {
     let program = compile_cpp("bindings/cpp/tests/survive.cpp", "survive_cpp", &[]);
     let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["reload", "rooms", "hold", "closed", "destroyed", "version"]);
+    tests.extend([
+        "reload",
+        "rooms",
+        "paths",
+        "hold",
+        "closed",
+        "destroyed",
+        "version",
+    ]);
     tests.extend(["exceptions", "fork", "seeded", "etcd", "poll"]);
     survives(Command::new(program).args(&tests), &tests);
 }
 
 const CSHARP: [&str; 1] = ["bindings/csharp/tests/Survive.cs"];
-const CSHARP_TESTS: [&str; 13] = [
+const CSHARP_TESTS: [&str; 14] = [
     "unregister",
     "shutdown",
     "restart",
@@ -64,6 +77,7 @@ const CSHARP_TESTS: [&str; 13] = [
     "messages",
     "dials",
     "rooms",
+    "paths",
     "seeded",
     "etcd",
     "poll",
@@ -119,6 +133,7 @@ fn python() {
     tests.extend([
         "exceptions",
         "rooms",
+        "paths",
         "late",
         "ranges",
         "poll",

@@ -16,11 +16,17 @@ _sessions = itertools.count(1)
 
 
 class Bench:
-    """`with Bench(network, "ann", "bob") as bench:`; the others dial the first host, which is the centre of a star."""
+    """`with Bench(network, "ann", "bob") as bench:`; the others dial the first host, which is the centre of a star. The room of
+    a `leader` is a mesh that this member has created.
+    """
 
-    def __init__(self, network, *names, environment=None, star=False):
+    def __init__(self, network, *names, environment=None, star=False, leader=None):
         self.network = network
-        self.roles = ["host", *(["guest"] * len(names))] if star else [None] * len(names)
+        self.roles = [None] * len(names)
+        if star:
+            self.roles = ["host", *(["guest"] * len(names))]
+        elif leader:
+            self.roles = ["create" if name == leader else "join" for name in names]
         self.names = names
         self.environment = {**os.environ, "MMN_LIBRARY": LIBRARY, **(environment or {})}
         self.hosts = {}

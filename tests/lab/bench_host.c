@@ -3,7 +3,7 @@
  *
  *   MMN_LIBRARY=... bench_host ID SESSION [ROLE]
  *
- * With a ROLE, which is "host" or "guest", the room is a star.
+ * With the ROLE "host" or "guest" the room is a star; with "create" or "join" it is a mesh, led by the one that created it.
  *
  * Takes lines on standard input; when it ends, so does this program, without leaving the room first.
  *   connect ADDRESS
@@ -230,20 +230,26 @@ static void start_stream(const char *text)
     pthread_detach(sender);
 }
 
-static void enter_star(void *library, const char *session, const char *role)
+static void enter(void *library, const char *session, const char *role)
 {
+    int creates = strcmp(role, "create") == 0;
     __typeof__(&mmn_default_options) defaults;
-    __typeof__(&mmn_open) enter;
+    __typeof__(&mmn_open) open;
     *(void **)&defaults = dlsym(library, "mmn_default_options");
-    *(void **)&enter = dlsym(library, "mmn_open");
+    *(void **)&open = dlsym(library, "mmn_open");
     MmnOptions options = {.struct_size = sizeof options};
     must(defaults(&options), "mmn_default_options");
     options.is_default = 1;
     options.send_queue_capacity = 128;
     options.incoming_queue_capacity = 256;
-    options.topology = MMN_TOPOLOGY_STAR;
-    options.host_mode = strcmp(role, "host") == 0 ? MMN_HOST_MODE_HOST : MMN_HOST_MODE_GUEST;
-    must(enter(own_id, session, &options, &room), "mmn_open");
+    if (creates || strcmp(role, "join") == 0) {
+        options.discovery_mode = MMN_DISCOVERY_OFF;
+        options.entry = creates ? MMN_ENTRY_CREATE : MMN_ENTRY_JOIN;
+    } else {
+        options.topology = MMN_TOPOLOGY_STAR;
+        options.host_mode = strcmp(role, "host") == 0 ? MMN_HOST_MODE_HOST : MMN_HOST_MODE_GUEST;
+    }
+    must(open(own_id, session, &options, &room), "mmn_open");
 }
 
 int main(int argc, char **argv)
@@ -265,7 +271,7 @@ int main(int argc, char **argv)
     struct network_config config = QUIET_CONFIG;
     config.send_queue_capacity = 128;
     config.incoming_queue_capacity = 256;
-    if (argc == 4) enter_star(library, argv[2], argv[3]);
+    if (argc == 4) enter(library, argv[2], argv[3]);
     else must(net.InitializeNetworkWithConfig(own_id, argv[2], &config), "InitializeNetworkWithConfig");
     if (default_room) room = default_room();
     must(net.RegisterReceiveCallback(on_receive), "RegisterReceiveCallback");

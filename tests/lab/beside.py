@@ -1,7 +1,7 @@
 """Small messages beside bulk: the effect of a transfer on a game.
 
-`beside.py [--seconds N] [--one-lane] [--environment KEY=VALUE] [--queue BYTES]` prints the figures of `docs/lab.md` for one
-library (MMN_LIBRARY). With --one-lane SendToPeer sends everything, the bulk too.
+`beside.py [--seconds N] [--one-lane] [--environment KEY=VALUE] [--queue BYTES] [--leader NAME]` prints the figures of
+`docs/lab.md` for one library (MMN_LIBRARY). With --one-lane SendToPeer sends everything, the bulk too.
 """
 
 import argparse
@@ -32,6 +32,11 @@ def quantiles(stream):
     return f"p50 {stream['p50']:6.1f}  p99 {stream['p99']:7.1f}  p99.9 {stream['p999']:7.1f} ms"
 
 
+def megabits(stream):
+    """A second."""
+    return stream["bytes"] * 8 / stream["seconds"] / 1e6
+
+
 @contextlib.contextmanager
 def room_over(environment, **line):
     """A room of two over that line, both ways: the network and the hosts. The line has these settings from the start."""
@@ -45,8 +50,8 @@ def play(ann, bob, ways, seconds):
     """60 messages a second each way, of each kind; returns the counts of the reliable ones, by receiver."""
     count = PLAY_HZ * seconds
     for stream in ways.keys() - {BULK}:
-        sender, receiver = (bob, "ann") if stream == BACK else (ann, "bob")
-        sender.send(stream, receiver, hz=PLAY_HZ, size=PLAY_BYTES, count=count, options=ways[stream])
+        sender, receiver = (bob, ann) if stream == BACK else (ann, bob)
+        sender.send(stream, receiver.host.name, hz=PLAY_HZ, size=PLAY_BYTES, count=count, options=ways[stream])
     return {PLAY: count}, {BACK: count}
 
 
@@ -100,6 +105,29 @@ def transfer_on_a_clean_line(environment=None, queue=LINE_QUEUE_BYTES, ways=APAR
         return bits_per_second, (cuts[49], cuts[98]), streams, dropped
 
 
+def play_beside_a_transfer_over_a_carrier(leader="r", seconds=20, environment=None):
+    """The game's messages between a and b beside a transfer from a to b: first over a direct link, then with r as the carrier
+    while a and b cannot reach each other. Returns the streams of "direct" and of "carried".
+
+    Both ways take 20 ms: the direct line does, and each of the two lines over r takes 10 ms. All lines have the same rate and the
+    same queue, so the first line of a is the bottleneck of both ways, as at home. Thus only the carrier makes a difference: its
+    queues, the second encryption, and a congestion controller for each of the two lines below that of the link.
+    """
+    measured = {}
+    for path in ("direct", "carried"):
+        with Network("r", "a", "b") as network:
+            network.set("*", "*", delay_ms=10, rate_kbit=20_000, queue_bytes=100_000)
+            network.both("a", "b", delay_ms=20, cut=int(path == "carried"))
+            with Bench(network, "r", "a", "b", environment=environment, leader=leader) as bench:
+                a, b = bench.host("a"), bench.host("b")
+                a.send(BULK, "b", size=CHUNK_BYTES, count=1_000_000, options=APART[BULK])
+                forth, back = play(a, b, APART, seconds)
+                a.sent(PLAY, seconds + 60)
+                b.sent(BACK, seconds + 60)
+                measured[path] = {**wait_for(b, forth), **wait_for(a, back)}
+    return measured
+
+
 def print_streams(streams):
     names = {PLAY: "reliable", LOOSE: "unreliable", SEQUENCED: "sequenced", BACK: "other way"}
     for stream, name in names.items():
@@ -113,6 +141,7 @@ def main():
     parser.add_argument("--loss", type=float, default=0.02)
     parser.add_argument("--one-lane", action="store_true")
     parser.add_argument("--queue", type=int, default=LINE_QUEUE_BYTES)
+    parser.add_argument("--leader", choices=["r", "b"], default="r", help="of the room with a carrier, which is r")
     parser.add_argument("--environment", action="append", default=[])
     arguments = parser.parse_args()
     environment = dict(one.split("=", 1) for one in arguments.environment)
@@ -120,13 +149,16 @@ def main():
     streams = play_beside_bulk_on_a_lossy_line(arguments.seconds, environment, arguments.loss, ways)
     print(f"25 ms, {arguments.loss:.0%} loss each way; 60/s of 64 B each way beside 2 Mbit/s, {arguments.seconds} s")
     print_streams(streams)
-    print(f"  bulk          {streams[BULK]['bytes'] * 8 / streams[BULK]['seconds'] / 1e6:.2f} Mbit/s")
+    print(f"  bulk          {megabits(streams[BULK]):.2f} Mbit/s")
     print(f"  transfer alone {transfer_on_a_lossy_line(environment=environment, loss=arguments.loss) / 1e6:.1f} Mbit/s", flush=True)
     rate, (p50, p99), streams, dropped = transfer_on_a_clean_line(environment, arguments.queue, ways)
     print(f"50 Mbit/s, 15 ms, queue {arguments.queue} bytes; a transfer of 50 MB")
     print(f"  transfer      {rate / 1e6:.1f} Mbit/s, {rate / LINE_BITS_PER_SECOND:.0%} of the line; {dropped} frames dropped")
     print(f"  plain UDP     p50 {p50:.1f}  p99 {p99:.1f} ms")
     print_streams(streams)
+    for path, streams in play_beside_a_transfer_over_a_carrier(arguments.leader, environment=environment).items():
+        print(f"20 Mbit/s, 20 ms, {path}; a transfer of {megabits(streams[BULK]):.1f} Mbit/s")
+        print_streams(streams)
 
 
 if __name__ == "__main__":

@@ -187,6 +187,25 @@ class Host(Node):
         """Destinations of packets that belong to no machine of this internet."""
         return {address: count for address, count in self.sent().items() if address not in self.internet.addresses()}
 
+    def foreign_addresses(self):
+        """Destinations of packets that belong to machines in private networks behind another address of the internet: machines
+        with one address may be in one network.
+        """
+        private = [node for node in self.internet.nodes.values() if isinstance(node.upstream, Router)]
+        foreign = {node.address for node in private if outermost(node) is not outermost(self)}
+        return {address: count for address, count in self.sent().items() if address in foreign}
+
+    def forge(self, source, port, receiver):
+        """From now on, every twentieth packet of this machine's socket to `receiver` has that source."""
+        every_twentieth = f"ip daddr {receiver} udp sport {self.port} numgen inc mod 20 0"
+        forge = f"{every_twentieth} counter ip saddr set {source} udp sport set {port}"
+        self.nft("table ip forged {", *_chain("postrouting", "filter hook postrouting priority srcnat + 10", [forge]), "}")
+
+    def forged(self):
+        """Number of packets with a forged source."""
+        _, _, counted = self.run("nft", "list", "table", "ip", "forged").partition("counter packets ")
+        return int(counted.split()[0])
+
     def socket(self, ipv6=False):
         """A UDP socket of this machine, on its port, for this process. Only the thread that makes it enters the namespace."""
         made = []
@@ -203,6 +222,13 @@ class Host(Node):
         assert made, f"{self.name}: setns failed"
         made[0].bind((address, self.port))
         return made[0]
+
+
+def outermost(node):
+    """The router with a machine's address of the internet, or the machine itself."""
+    while isinstance(node.upstream, Router):
+        node = node.upstream
+    return node
 
 
 class Router(Node):
@@ -244,6 +270,18 @@ class Router(Node):
         if isinstance(self.upstream, Router):
             self.upstream.serve(self.address, port + self.offset)
 
+    def wall(self, *addresses):
+        """Drops all that machines behind this router send to these addresses, until the next call."""
+        drop = [f"ip daddr {{ {', '.join(addresses)} }} drop"] if addresses else []
+        # Whether the table exists or not.
+        self.nft(
+            "table ip wall { }",
+            "delete table ip wall",
+            "table ip wall {",
+            *_chain("forward", "filter hook forward priority filter - 1", drop),
+            "}",
+        )
+
     def rebind(self):
         """All mappings get other ports, as after a restart of the router or of its line."""
         self.offset = REBOUND
@@ -252,7 +290,8 @@ class Router(Node):
         self.run("conntrack", "-F")
 
     def apply(self):
-        self.nft("flush ruleset", *self.rules())
+        # Beside a wall.
+        self.nft("table ip nat { }", "delete table ip nat", "table ip6 firewall { }", "delete table ip6 firewall", *self.rules())
 
     def rules(self):
         """A mapping kept in `mapped` (or static) is what makes the first three kinds independent of the destination; the filter

@@ -1,10 +1,12 @@
-"""A member for `nat.py`: `nat_member.py NAME PORT ENTRY`. MMN_LIBRARY names the library.
+"""A member for `nat.py`: `nat_member.py NAME PORT ENTRY PER_SECOND OPTIONS`; OPTIONS is JSON, for `NetworkOptions`. MMN_LIBRARY
+names the library, and MMN_BINDINGS the folder of its Python package, if that is not the one of this source tree.
 
 Reads commands, a JSON list a line: ["connect", ADDRESS], ["quiet", YES], ["report"], ["quit"]. Prints what happens, a JSON object
 a line, with the time of a clock that all processes of the machine share.
 """
 
 import json
+import os
 import queue
 import struct
 import sys
@@ -12,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bindings/python"))
+sys.path.insert(0, os.environ.get("MMN_BINDINGS") or str(Path(__file__).resolve().parents[2] / "bindings/python"))
 import meta_mystia_network as mmn  # noqa: E402
 
 SESSION = "a room across the internet"
@@ -20,15 +22,18 @@ ENTRIES = {"create": mmn.ENTRY_CREATE, "join": mmn.ENTRY_JOIN}
 INTERVAL_SECONDS = 0.02
 NUMBERED = mmn.MIN_MESSAGE_TYPE
 NUMBER_AND_TIME = struct.Struct("<Qd")
+PATH_CHANGED = getattr(mmn, "PathChanged", ())
+"""Libraries without this event are asked for the path again and again."""
 
 
 class Member:
-    """Sends every peer 50 numbered, reliable messages a second, and checks what it receives."""
+    """Sends every peer that many numbered, reliable messages a second, and checks what it receives."""
 
-    def __init__(self, name, port, entry):
+    def __init__(self, name, port, entry, per_second, options):
         options = mmn.NetworkOptions(
-            bind_port=port, entry=ENTRIES[entry], discovery_mode=mmn.DISCOVERY_OFF, mdns_port=0
+            bind_port=port, entry=ENTRIES[entry], discovery_mode=mmn.DISCOVERY_OFF, mdns_port=0, **options
         )
+        self.per_second = per_second
         self.peers, self.paths = {}, {}
         self.is_quiet = False
         self.room = mmn.Room(name, SESSION, options=options, on_event=self.on_event)
@@ -38,13 +43,17 @@ class Member:
             self.peers[event.sender].receive(*NUMBER_AND_TIME.unpack(event.data))
         elif isinstance(event, mmn.PeerJoined):
             self.peers.setdefault(event.peer, Peer())
+            self.look_at(event.peer)
             report("joined", event.peer, address=self.room.address(event.peer))
         elif isinstance(event, mmn.PeerLeft):
             report("left", event.peer, reason=event.reason)
         elif isinstance(event, mmn.PeerReconnecting):
             report("reconnecting", event.peer)
         elif isinstance(event, mmn.PeerReturned):
+            self.look_at(event.peer)
             report("returned", event.peer, undelivered=event.undelivered, missed=event.missed)
+        elif isinstance(event, PATH_CHANGED):
+            self.look_at(event.peer)
         elif isinstance(event, mmn.LeaderChanged):
             report("leader", event.leader or "")
         elif isinstance(event, mmn.ConnectionResult):
@@ -60,6 +69,7 @@ class Member:
 
         threading.Thread(target=read, daemon=True).start()
         report("ready")
+        due = time.monotonic()
         while True:
             while not commands.empty():
                 what, *arguments = commands.get()
@@ -67,10 +77,13 @@ class Member:
                     return self.room.close()
                 getattr(self, what)(*arguments)
             self.room.poll()
-            for peer in self.room.peers:
-                self.look_at(peer)
-            if not self.is_quiet:
-                self.send()
+            if not PATH_CHANGED:
+                for peer in self.room.peers:
+                    self.look_at(peer)
+            while due <= time.monotonic():
+                if not self.is_quiet:
+                    self.send()
+                due += 1 / self.per_second
             time.sleep(INTERVAL_SECONDS)
 
     def connect(self, address):
@@ -81,16 +94,21 @@ class Member:
         self.is_quiet = yes
 
     def report(self):
-        report("report", peers={name: vars(peer) for name, peer in self.peers.items()}, leader=self.room.leader)
+        self.room.poll()
+        peers = {name: vars(peer) for name, peer in self.peers.items()}
+        report("report", peers=peers, leader=self.room.leader, paths={name: self.path(name) for name in self.room.peers})
 
     def look_at(self, peer):
-        try:
-            path = mmn.LinkPath(self.room.stats(peer).path).name.lower().replace("_", " ")
-        except mmn.NetworkError:
-            return
-        if self.paths.get(peer) != path:
+        path = self.path(peer)
+        if path not in (None, self.paths.get(peer)):
             self.paths[peer] = path
             report("path", peer, path=path)
+
+    def path(self, peer):
+        try:
+            return "direct" if self.room.stats(peer).path == mmn.PATH_DIRECT else "carried"
+        except mmn.NetworkError:
+            return None
 
     def send(self):
         for name in self.room.members:
@@ -124,4 +142,5 @@ def report(event, peer="", **more):
 
 
 if __name__ == "__main__":
-    Member(sys.argv[1], int(sys.argv[2]), sys.argv[3]).play()
+    name, port, entry, per_second, options = sys.argv[1:]
+    Member(name, int(port), entry, int(per_second), json.loads(options)).play()

@@ -522,6 +522,8 @@ static int reject(void) MESSAGE(more.mmn_reject_join(any_room(), any_request(), 
     X(mmn_peer_index, 4, index_of_peer())                                                                      \
     X(mmn_peer_id, 4, text(more.mmn_peer_id(any_room(), below(8)), 64))                                        \
     X(mmn_peer_address, 4, text(more.mmn_peer_address(any_room(), any_peer()), 128))                           \
+    X(mmn_peer_path, 4, at_least(more.mmn_peer_path(any_room(), any_peer()), -5))                              \
+    X(mmn_peer_carrier, 4, text(more.mmn_peer_carrier(any_room(), any_peer()), 64))                            \
     X(mmn_peer_fingerprint, 4, text(more.mmn_peer_fingerprint(any_room(), any_peer()), 64))                    \
     X(mmn_peer_rtt_ms, 4, at_least(more.mmn_peer_rtt_ms(any_room(), any_peer()), -1))                          \
     X(mmn_peer_status, 4, at_least(more.mmn_peer_status(any_room(), any_peer()), -1))                          \
@@ -529,6 +531,7 @@ static int reject(void) MESSAGE(more.mmn_reject_join(any_room(), any_request(), 
     X(mmn_room_stats, 4, room_stats())                                                                         \
     X(mmn_local_address, 4, text(more.mmn_local_address(any_room()), 128))                                     \
     X(mmn_local_addresses, 4, text(more.mmn_local_addresses(any_room()), 65536))                               \
+    X(mmn_public_address, 4, text(more.mmn_public_address(any_room()), 128))                                   \
     X(mmn_local_id, 4, text(more.mmn_local_id(any_room()), 64))                                                \
     X(mmn_session_id, 4, text(more.mmn_session_id(any_room()), 128))                                           \
     X(mmn_local_fingerprint, 4, text(more.mmn_local_fingerprint(any_room()), 64))                              \

@@ -242,6 +242,7 @@ static void is_no_room(MmnRoom room)
     ANSWERS(-1, net.mmn_member_state(room, "a"));
     ANSWERS(-1, net.mmn_peer_count(room));
     ANSWERS(0, net.mmn_peer_index(room, "a"));
+    ANSWERS(-1, net.mmn_peer_path(room, "a"));
     ANSWERS(-1, net.mmn_peer_rtt_ms(room, "a"));
     ANSWERS(-1, net.mmn_peer_stats(room, "a", &stats));
     ANSWERS(-1, net.mmn_peer_status(room, "a"));
@@ -273,6 +274,7 @@ static void is_no_room(MmnRoom room)
     MUST(!net.mmn_local_address(room) && !net.mmn_local_addresses(room) && !net.mmn_local_id(room) && !net.mmn_session_id(room));
     MUST(!net.mmn_peers(room) && !net.mmn_members(room) && !net.mmn_leader(room) && !net.mmn_local_fingerprint(room));
     MUST(!net.mmn_peer_address(room, "a") && !net.mmn_peer_fingerprint(room, "a") && !net.mmn_peer_id(room, 1));
+    MUST(!net.mmn_peer_carrier(room, "a") && !net.mmn_public_address(room));
 }
 
 static void answers_as_before_initialization(void)
