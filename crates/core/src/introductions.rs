@@ -31,6 +31,8 @@ const DIALS_PER_SECOND: u64 = 16;
 const DIRECT_AGAIN_CAP: Duration = Duration::from_secs(30);
 /// Most peers that wait to be dialled.
 const MAX_CANDIDATES: usize = 1024;
+/// One round in this many is for confirmed addresses whose dials are used up, too.
+const EXTRA_ROUND: u32 = 4;
 /// Most IP addresses of one peer that are dialled.
 const MAX_IPS: usize = 4;
 /// Most members whose word about the address of one peer counts.
@@ -117,6 +119,8 @@ struct Candidate {
     dialing: bool,
     /// Number of dials so far.
     dials: usize,
+    /// Whether both ends dial in this round even if earlier dials have used up the limit.
+    is_extra_round: bool,
     /// Set for a lost member.
     lost: Option<Lost>,
     /// Set while the peer's link is carried and it is dialled for a direct one.
@@ -175,7 +179,8 @@ impl Candidate {
             let has_answered = attempts.has_answered(ports[0]);
             let is_lost = self.lost.is_some() && has_answered;
             let may_dial = |address: &SocketAddr| {
-                let has_tries_left = attempts.has_tries_left(*address, is_confirmed);
+                let has_tries_left = attempts.has_tries_left(*address, is_confirmed)
+                    || (is_confirmed && self.is_extra_round);
                 // Dials under other names do not hold back one that both ends have agreed on.
                 is_lost || (has_tries_left && (is_confirmed || is_rested(*address)))
             };
@@ -375,6 +380,7 @@ impl Introductions {
             give_up_at: now + GIVE_UP_AFTER,
             dialing: false,
             dials: 0,
+            is_extra_round: false,
             lost: None,
             direct_again: None,
         };
@@ -447,12 +453,14 @@ impl Introductions {
         candidate.flat_map(|known| known.all_addresses().copied())
     }
 
-    /// Dials a peer with a carried link at that time: both ends have agreed on it.
-    pub fn dial_for_direct(&mut self, at: Time, peer: &PeerId) {
+    /// Dials a peer with a carried link at that time: both ends have agreed on this round. In every fourth one both dial a
+    /// confirmed address even if they have used up their dials, or one would dial while the other waits.
+    pub fn dial_for_direct(&mut self, at: Time, peer: &PeerId, round: u32) {
         if let Some(candidate) = self.candidates.get_mut(peer)
             && candidate.direct_again == Some(Again::Agreed)
         {
             candidate.dial_at = Some(at);
+            candidate.is_extra_round = round.is_multiple_of(EXTRA_ROUND);
         }
     }
 

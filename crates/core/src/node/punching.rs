@@ -143,7 +143,7 @@ impl Node {
             // The peer's first packet has travelled about as long as its answer; this node's first one finds the peer's
             // router open.
             if asked.is_some_and(|(_, at)| now.since(at) < ANSWERED_WITHIN) {
-                self.introductions.dial_for_direct(now, from);
+                self.introductions.dial_for_direct(now, from, round);
             }
         } else {
             let last = punching.answered;
@@ -153,7 +153,7 @@ impl Node {
             punching.answered = Some(now);
             let is_answer = true;
             self.transmit(from, Message::Punch { round, is_answer });
-            self.introductions.dial_for_direct(now, from);
+            self.introductions.dial_for_direct(now, from, round);
         }
     }
 }
