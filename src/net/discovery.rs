@@ -33,9 +33,9 @@ use super::progress::Progress;
 use super::socket::Bound;
 use super::tries::ClosedFor;
 use crate::config::DiscoveryMode;
+use crate::core::address::is_dialable;
 use crate::core::id::PeerId;
 use crate::core::id::SessionId;
-use crate::core::introductions::is_dialable;
 use crate::error::Code;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use finds::check as check_finds;

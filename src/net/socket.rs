@@ -337,7 +337,7 @@ fn source_of_default_route() -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::introductions::is_dialable;
+    use crate::core::address::is_dialable;
 
     fn ip(text: &str) -> IpAddr {
         text.parse().expect("an address")

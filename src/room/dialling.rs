@@ -8,8 +8,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
+use crate::core::address::is_dialable;
 use crate::core::id::{Fingerprint, PeerId};
-use crate::core::introductions::{Dial, is_dialable};
+use crate::core::introductions::Dial;
 use crate::core::node::{Input, Node};
 use crate::core::path::Path;
 use crate::dispatch::ConnectionResult;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use super::address::ip_of;
 use super::bounded::BoundedMap;
 use super::time::{Duration, Time};
 
@@ -106,30 +107,5 @@ impl Attempts {
             .or_default_over(ip_of(address), |_, host| host.last);
         host.last = now;
         host
-    }
-}
-
-fn ip_of(address: SocketAddr) -> IpAddr {
-    address.ip().to_canonical()
-}
-
-/// Whether an address is one of the internet: not private, of a carrier's network, of this machine or of its link.
-pub fn is_global(ip: IpAddr) -> bool {
-    match ip.to_canonical() {
-        IpAddr::V4(v4) => {
-            let [a, b, ..] = v4.octets();
-            let is_of_a_carrier = a == 100 && (64..128).contains(&b); // RFC 6598
-            !(v4.is_private()
-                || v4.is_loopback()
-                || v4.is_link_local()
-                || v4.is_unspecified()
-                || is_of_a_carrier)
-        }
-        IpAddr::V6(v6) => {
-            !(v6.is_loopback()
-                || v6.is_unspecified()
-                || v6.is_unique_local()
-                || v6.is_unicast_link_local())
-        }
     }
 }

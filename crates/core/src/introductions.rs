@@ -10,11 +10,11 @@ use std::net::{IpAddr, SocketAddr};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::address::{ip_of, is_dialable};
 use super::attempts::Attempts;
 use super::bounded::BoundedMap;
 use super::id::{Fingerprint, PeerId};
 use super::time::{Duration, Time};
-use super::virtual_address::is_virtual;
 use super::wire::{MAX_EXCHANGED_ADDRESSES, MAX_PEER_ADDRESSES, PeerEntry};
 
 pub use super::attempts::REDIAL_INTERVAL;
@@ -152,12 +152,12 @@ impl Candidate {
     fn is_confirmed(&self, ip: IpAddr) -> bool {
         let count = |ip: IpAddr| {
             let witnesses = self.witnesses.values();
-            witnesses.filter(|at| at.ip().to_canonical() == ip).count()
+            witnesses.filter(|at| ip_of(**at) == ip).count()
         };
         let its = count(ip);
         let mut others = self.witnesses.values();
-        let is_usual = others.all(|at| count(at.ip().to_canonical()) <= its);
-        let states = self.stated.iter().any(|at| at.ip().to_canonical() == ip);
+        let is_usual = others.all(|at| count(ip_of(*at)) <= its);
+        let states = self.stated.iter().any(|at| ip_of(*at) == ip);
         is_usual && its >= if states { 1 } else { 2 }
     }
 
@@ -165,7 +165,7 @@ impl Candidate {
     fn addresses_due(&self, now: Time, attempts: &Attempts) -> Vec<DialAddress> {
         let mut ports = Vec::<(IpAddr, Vec<SocketAddr>)>::new();
         for address in self.all_addresses() {
-            let ip = address.ip().to_canonical();
+            let ip = ip_of(*address);
             match ports.iter().position(|(known, _)| *known == ip) {
                 Some(at) if !ports[at].1.contains(address) => ports[at].1.push(*address),
                 None if ports.len() < MAX_IPS => ports.push((ip, vec![*address])),
@@ -658,20 +658,6 @@ fn refill_interval() -> Duration {
     Duration::from_micros(1_000_000 / DIALS_PER_SECOND)
 }
 
-/// Whether `address` can belong to one peer: no port 0, no unspecified, multicast, broadcast or virtual address, and no
-/// link-local IPv6 address without its zone. Zones belong to one machine and are not sent.
-pub fn is_dialable(address: SocketAddr) -> bool {
-    let ip = address.ip().to_canonical();
-    let lacks_zone = matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0);
-    let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
-    address.port() != 0
-        && !ip.is_unspecified()
-        && !ip.is_multicast()
-        && !broadcast
-        && !lacks_zone
-        && !is_virtual(address)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -861,34 +847,6 @@ mod tests {
 
     fn address(text: &str) -> SocketAddr {
         text.parse().expect("an address")
-    }
-
-    #[test]
-    fn only_one_peer_can_be_dialled() {
-        for good in [
-            "192.0.2.1:1",
-            "127.0.0.1:1",
-            "[2001:db8::1]:65535",
-            "[::1]:1",
-            "[fe80::1%3]:1",
-        ] {
-            assert!(is_dialable(address(good)), "{good}");
-        }
-        for bad in [
-            "192.0.2.1:0",
-            "0.0.0.0:1",
-            "[::]:1",
-            "224.0.0.251:1",
-            "[ff02::1]:1",
-            "255.255.255.255:1",
-            "[::ffff:255.255.255.255]:1",
-            "[::ffff:224.0.0.251]:1",
-            "[::ffff:0.0.0.0]:1",
-            "[fd1e:4209:ecea:3eef::7]:1",
-            "[fe80::1]:1",
-        ] {
-            assert!(!is_dialable(address(bad)), "{bad}");
-        }
     }
 
     #[test]

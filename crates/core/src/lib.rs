@@ -6,6 +6,7 @@
 /// Prefix of the targets of this crate's log records.
 pub const LOG_TARGET: &str = env!("CARGO_CRATE_NAME");
 
+pub mod address;
 pub mod attempts;
 pub mod bounded;
 pub mod election;

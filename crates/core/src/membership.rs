@@ -9,7 +9,7 @@ use super::path::{LinkPath, Path};
 use super::path_search::{Observations, Punching};
 use super::time::{Duration, Time};
 use super::virtual_address::VirtualId;
-use super::wire::{Echo, Heartbeat, Opaque};
+use super::wire::{Echo, FEATURE_PATHS, Heartbeat, Opaque};
 
 /// Most members that one member is known to reach.
 const MAX_REACHED: usize = 1024;
@@ -136,6 +136,11 @@ impl Member {
     /// Whether a sign of life arrived after `at`.
     pub fn had_sign_of_life_after(&self, at: Time) -> bool {
         self.last_sign_of_life > at
+    }
+
+    /// Whether it understands the messages about paths, and accepts packets that any member carries.
+    pub(super) fn knows_paths(&self) -> bool {
+        self.features & FEATURE_PATHS != 0
     }
 
     /// Notes an authenticated sign of life.

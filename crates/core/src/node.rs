@@ -22,7 +22,7 @@ mod timers;
 mod unlinked;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use super::election::bound::WallClock;
 use super::election::record::{Record, Stamp};

@@ -9,7 +9,6 @@ use crate::bounded::BoundedMap;
 use crate::introductions::{Dial, Ways};
 use crate::path::LinkPath;
 use crate::virtual_address::{VirtualId, virtual_id};
-use crate::wire::FEATURE_PATHS;
 
 /// Most carriers of one dial.
 const MAX_CARRIERS: usize = 3;
@@ -122,8 +121,7 @@ impl Node {
                     let has_settled = since.is_none_or(|at| now.since(at) >= LEADS_FOR);
                     // A peer that knows no other carriers takes packets from the leader alone.
                     let is_better = leader.is_some_and(|leader| {
-                        (leader.carries_to(target) && has_settled)
-                            || member.features & FEATURE_PATHS == 0
+                        (leader.carries_to(target) && has_settled) || !member.knows_paths()
                     });
                     match is_better {
                         true => Some(best),
@@ -213,7 +211,7 @@ impl Node {
     /// Reports to a peer that this node does not carry its packets to a member.
     pub(super) fn report_not_carried(&mut self, from: &PeerId, target: VirtualId) {
         let member = self.membership.direct(from);
-        if member.is_some_and(|member| member.features & FEATURE_PATHS != 0) {
+        if member.is_some_and(Member::knows_paths) {
             self.transmit(from, Message::CannotCarry { target });
         }
     }
@@ -233,6 +231,6 @@ impl Node {
 impl Member {
     /// Whether it forwards packets to that member, as far as known.
     fn carries_to(&self, target: VirtualId) -> bool {
-        self.features & FEATURE_PATHS != 0 && self.reaches.contains_key(&target)
+        self.knows_paths() && self.reaches.contains_key(&target)
     }
 }

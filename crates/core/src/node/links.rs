@@ -1,9 +1,9 @@
 //! The states of a peer: linked, lost with its place kept, returned, gone.
 
-use super::punching::is_of_one_machine;
 use super::*;
+use crate::address::is_of_one_machine;
 use crate::introductions::Source;
-use crate::wire::{FEATURE_PATHS, HostMode, MAX_REASON_BYTES};
+use crate::wire::{HostMode, MAX_REASON_BYTES};
 
 /// A lost member whose place is kept. There are at most `max_connections`.
 #[derive(Debug, Clone)]
@@ -107,6 +107,7 @@ impl Node {
         member.path = link.path;
         member.carrier.clone_from(&link.carrier);
         member.features = link.features;
+        let agrees = member.knows_paths();
         self.is_carried_by(&link);
         self.paths_changed = true;
         let event = match returning {
@@ -126,7 +127,6 @@ impl Node {
             if self.is_star() {
                 self.introductions.forget(&peer);
             } else {
-                let agrees = link.features & FEATURE_PATHS != 0;
                 self.introductions
                     .linked_by_carrier(now, &peer, link.key, &[], agrees);
                 self.begin_punching(now, &peer);
@@ -507,7 +507,7 @@ impl Node {
                 return self.namesake_introduced(now, from, entry);
             }
             let is_carried = !member.path.is_direct();
-            let agrees = member.features & FEATURE_PATHS != 0;
+            let agrees = member.knows_paths();
             self.holder_introduced(from, &entry.id);
             if is_carried && !self.is_star() {
                 self.introductions.linked_by_carrier(

@@ -2,9 +2,8 @@
 //! the internet only from others.
 
 use super::*;
-use crate::attempts::is_global;
-use crate::introductions::is_dialable;
-use crate::wire::{FEATURE_PATHS, MAX_EXCHANGED_ADDRESSES};
+use crate::address::{is_dialable, is_global};
+use crate::wire::MAX_EXCHANGED_ADDRESSES;
 
 /// Minimum time between two changes of an observed address: at its sender, and at its receiver, which ignores earlier
 /// ones.
@@ -51,8 +50,8 @@ impl Node {
         let Some(address) = member.observations.of_peer else {
             return;
         };
+        let understands = member.knows_paths();
         let observations = &mut member.observations;
-        let understands = member.features & FEATURE_PATHS != 0;
         let reported = &mut observations.reported;
         let reports = understands && reported.take(now, address, BETWEEN_CHANGES);
         let announces = observations.announced.take(now, address, BETWEEN_CHANGES);

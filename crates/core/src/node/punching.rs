@@ -7,7 +7,8 @@
 //! for each address that never answered.
 
 use super::*;
-use crate::wire::{FEATURE_PATHS, MAX_EXCHANGED_ADDRESSES};
+use crate::address::is_of_one_machine;
+use crate::wire::MAX_EXCHANGED_ADDRESSES;
 
 /// The waits before the first rounds; further ones follow after the last wait, again and again.
 const WAITS: [Duration; 5] = [
@@ -35,8 +36,7 @@ impl Node {
 
     fn punches_with(&self, peer: &PeerId) -> bool {
         let member = self.membership.get(peer);
-        let is_able =
-            |member: &Member| !member.path.is_direct() && member.features & FEATURE_PATHS != 0;
+        let is_able = |member: &Member| !member.path.is_direct() && member.knows_paths();
         !self.is_star() && member.is_some_and(is_able)
     }
 
@@ -155,13 +155,5 @@ impl Node {
             self.transmit(from, Message::Punch { round, is_answer });
             self.introductions.dial_for_direct(now, from, round);
         }
-    }
-}
-
-/// Whether an address means another machine for each that dials it.
-pub(super) fn is_of_one_machine(address: SocketAddr) -> bool {
-    match address.ip().to_canonical() {
-        IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local(),
     }
 }
