@@ -125,6 +125,8 @@ pub enum Event {
         /// The path from now on.
         new: LinkPath,
     },
+    /// This node has entered a relay, or is not in it any more, or could not enter it.
+    Relay(RelayReport),
     /// A message arrived.
     Message(Incoming),
     /// A broadcast that may skip members has skipped this one: its queue was full.
@@ -188,9 +190,21 @@ impl Event {
             | Self::LockResult { .. }
             | Self::LockLost { .. }
             | Self::NoRoomFound(_)
+            | Self::Relay(_)
             | Self::Discovered { .. } => None,
         }
     }
+}
+
+/// The state of the link to a relay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelayReport {
+    /// The relay's address as the host gave it.
+    pub relay: Arc<str>,
+    /// Number of the reason in the C ABI; 0 while this node is in the relay.
+    pub code: i32,
+    /// Where the relay sees this node, while it is in it.
+    pub observed: Option<SocketAddr>,
 }
 
 /// The return of a lost peer, with the reliable messages of that time that will not arrive. The room counts each of
@@ -294,6 +308,8 @@ pub enum FoundBy {
     LocalNetwork = 1,
     /// A seed in the options.
     Seed = 2,
+    /// A relay in the options.
+    Relay = 3,
 }
 
 /// The refusal of a dial that this node started by itself.

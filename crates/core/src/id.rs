@@ -166,6 +166,23 @@ impl Incarnation {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Fingerprint(pub [u8; 32]);
 
+impl Fingerprint {
+    /// Number of hexadecimal digits of a fingerprint.
+    pub const DIGITS: usize = 64;
+
+    /// Reads the form in which a fingerprint is shown, in either case. `None` if `text` is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() != Self::DIGITS || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        let mut key = [0; Self::DIGITS / 2];
+        for (byte, at) in key.iter_mut().zip((0..Self::DIGITS).step_by(2)) {
+            *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
+        }
+        Some(Self(key))
+    }
+}
+
 /// The form used in rosters, and by hosts for comparison: 64 hexadecimal digits.
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -224,6 +241,19 @@ mod tests {
         }
         assert!(SessionId::new(&"s".repeat(128)).is_ok());
         assert!(SessionId::new(&"s".repeat(129)).is_err());
+    }
+
+    #[test]
+    fn a_fingerprint_is_64_hexadecimal_digits() {
+        let text = "0123456789abcdef".repeat(4);
+        let key = Fingerprint::parse(&text).expect("a fingerprint");
+        assert_eq!(key.to_string(), text);
+        assert_eq!(Fingerprint::parse(&text.to_uppercase()), Some(key));
+        for none in ["", &text[1..], &format!("{text}0"), &text.replace('0', "g")] {
+            assert_eq!(Fingerprint::parse(none), None);
+        }
+        // As long, and not ASCII.
+        assert_eq!(Fingerprint::parse(&"é".repeat(32)), None);
     }
 
     #[test]

@@ -10,10 +10,11 @@ use std::net::{IpAddr, SocketAddr};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::address::{ip_of, is_dialable};
+use super::address::{ip_of, is_dialable, is_global};
 use super::attempts::Attempts;
 use super::bounded::BoundedMap;
 use super::id::{Fingerprint, PeerId};
+use super::path::{Carrier, CarrierKind};
 use super::time::{Duration, Time};
 use super::wire::{MAX_EXCHANGED_ADDRESSES, MAX_PEER_ADDRESSES, PeerEntry};
 
@@ -29,6 +30,8 @@ const BURST: u32 = 16;
 const DIALS_PER_SECOND: u64 = 16;
 /// Longest wait between the dials of a member whose link is carried. The waits begin with `REDIAL_INTERVAL` and double.
 const DIRECT_AGAIN_CAP: Duration = Duration::from_secs(30);
+/// Time after which the larger id dials a lost peer over a relay.
+const OTHER_END_WAITS: Duration = Duration::from_millis(250);
 /// Most peers that wait to be dialled.
 const MAX_CANDIDATES: usize = 1024;
 /// One round in this many is for confirmed addresses whose dials are used up, too.
@@ -68,8 +71,12 @@ pub struct Dial {
     pub key: Fingerprint,
     /// Its addresses, the likeliest first.
     pub addresses: Vec<DialAddress>,
-    /// The members to dial it through if no address works, the best first.
-    pub carriers: Vec<PeerId>,
+    /// The carriers to dial it through if no address works, the best first.
+    pub carriers: Vec<Carrier>,
+    /// Whether the relays among the carriers are dialled at once, besides the addresses: the peer was lost, or no member
+    /// has answered at an address that others on the internet may reach, or not. Otherwise they are dialled with the
+    /// members, if no address answers soon.
+    pub relays_at_once: bool,
     /// Whether both ends dial at the same time, and again in the next round: the dial ends before that.
     pub is_round: bool,
 }
@@ -88,8 +95,8 @@ pub struct DialAddress {
 pub struct Ways {
     /// At its addresses.
     pub direct: bool,
-    /// Over a link that one of these members carries, the best first.
-    pub carriers: Vec<PeerId>,
+    /// Over a link that one of these carries, the best first.
+    pub carriers: Vec<Carrier>,
 }
 
 /// Source of an introduction.
@@ -115,6 +122,11 @@ struct Candidate {
     witnesses: BoundedMap<PeerId, SocketAddr, MAX_WITNESSES>,
     /// `None` waits for both ends to agree on a moment.
     dial_at: Option<Time>,
+    /// The time of the last dial.
+    dialled_at: Option<Time>,
+    /// The next dial over relays alone, of a member whose link another member carries, and the wait before the one after
+    /// that.
+    over_relays: Option<(Time, Duration)>,
     give_up_at: Time,
     dialing: bool,
     /// Number of dials so far.
@@ -138,7 +150,11 @@ enum Again {
 
 impl Candidate {
     fn is_due(&self, now: Time) -> bool {
-        !self.dialing && self.dial_at.is_some_and(|at| now >= at)
+        !self.dialing && (self.dial_at.is_some_and(|at| now >= at) || self.relays_due(now))
+    }
+
+    fn relays_due(&self, now: Time) -> bool {
+        self.over_relays.is_some_and(|(at, _)| now >= at)
     }
 
     /// Its addresses, the likeliest first.
@@ -246,6 +262,11 @@ impl Introductions {
         }
     }
 
+    /// From now on peers without addresses are reached by a carrier.
+    pub fn take_without_addresses(&mut self) {
+        self.without_addresses = true;
+    }
+
     /// Handles an introduction of a peer that is not linked here.
     pub fn introduce(&mut self, now: Time, me: &PeerId, entry: &PeerEntry, source: Source) {
         let known = self.candidates.get(&entry.id);
@@ -296,13 +317,14 @@ impl Introductions {
     }
 
     /// Handles the loss of a linked peer: both ends dial it, until `give_up_at`. A peer with a direct link has answered at
-    /// the first address.
+    /// the first address; one that was reached by a carrier `may_lack` addresses.
     pub fn lost(
         &mut self,
         now: Time,
         peer: &PeerId,
         key: Fingerprint,
         addresses: &[SocketAddr],
+        may_lack: bool,
         give_up_at: Time,
     ) {
         if let Some(address) = addresses.first() {
@@ -312,7 +334,7 @@ impl Introductions {
         let before = self.candidates.remove(peer);
         // A member whose link was carried has only these addresses, if any.
         let before = before.filter(|before| before.key == key && before.direct_again.is_some());
-        let may_lack = self.without_addresses || before.is_some();
+        let may_lack = may_lack || self.without_addresses || before.is_some();
         let (stated, witnesses, known) = before.map_or_else(Default::default, |before| {
             (before.stated, before.witnesses, before.addresses)
         });
@@ -377,6 +399,8 @@ impl Introductions {
             stated: Vec::new(),
             witnesses: BoundedMap::default(),
             dial_at: Some(dial_at),
+            dialled_at: None,
+            over_relays: None,
             give_up_at: now + GIVE_UP_AFTER,
             dialing: false,
             dials: 0,
@@ -420,6 +444,66 @@ impl Introductions {
                 candidate.lost = None;
             }
         }
+    }
+
+    /// Dials a peer without a link soon, once: a relay can carry packets to it now. The smaller id dials at once, the larger
+    /// one a little later if the peer was lost, and otherwise after the usual wait.
+    pub fn reachable(&mut self, now: Time, me: &PeerId, peer: &PeerId, key: Fingerprint) {
+        let initial = self.reconnect.initial;
+        let candidate = self.candidates.get_mut(peer);
+        let Some(candidate) = candidate.filter(|known| known.key == key) else {
+            return;
+        };
+        if candidate.direct_again.is_some() {
+            return;
+        }
+        let wait = match candidate.lost {
+            _ if me < peer => Duration::ZERO,
+            Some(_) => OTHER_END_WAITS,
+            None => REDIAL_INTERVAL,
+        };
+        // A relay cannot make this node dial as often as it likes.
+        let rested_at = candidate.dialled_at.map(|at| at + REDIAL_INTERVAL);
+        let dial_at = (now + wait).max(rested_at.unwrap_or(now));
+        if candidate.dial_at.is_none_or(|at| dial_at < at) {
+            candidate.dial_at = Some(dial_at);
+            if let Some(lost) = &mut candidate.lost
+                && lost.dials == 0
+            {
+                // The usual first dial follows.
+                lost.wait = initial / 2;
+            }
+        }
+    }
+
+    /// Handles a better link with a peer whose link was carried: the dial that brought it, if this node's did, is over.
+    pub fn taken_over(&mut self, peer: &PeerId) {
+        if let Some(candidate) = self.candidates.get_mut(peer) {
+            candidate.dialing = false;
+        }
+    }
+
+    /// Dials a peer whose link another member carries over relays, too, with waits that double; with `goes` false no more.
+    pub fn dial_over_relays(&mut self, now: Time, me: &PeerId, peer: &PeerId, goes: bool) {
+        let Some(candidate) = self.candidates.get_mut(peer) else {
+            return;
+        };
+        let wait = match me < peer {
+            true => Duration::ZERO,
+            false => REDIAL_INTERVAL,
+        };
+        let rested_at = candidate.dialled_at.map(|at| at + REDIAL_INTERVAL);
+        let at = (now + wait).max(rested_at.unwrap_or(now));
+        candidate.over_relays = goes.then_some((at, REDIAL_INTERVAL));
+    }
+
+    /// Peers that wait to be dialled and have no link.
+    pub fn unlinked(&self) -> Vec<(PeerId, Fingerprint)> {
+        let candidates = self.candidates.iter();
+        let unlinked = candidates.filter(|(_, candidate)| candidate.direct_again.is_none());
+        unlinked
+            .map(|(peer, candidate)| (peer.clone(), candidate.key))
+            .collect()
     }
 
     /// Handles the addresses that a peer with a carried link states itself, best first. Returns whether they are new.
@@ -547,10 +631,14 @@ impl Introductions {
             .candidates
             .values()
             .filter(|candidate| !candidate.dialing)
-            .filter_map(|candidate| match candidate.direct_again {
-                Some(_) => candidate.dial_at,
-                None => candidate.dial_at.map(|at| at.min(candidate.give_up_at)),
+            .flat_map(|candidate| {
+                let direct = match candidate.direct_again {
+                    Some(_) => candidate.dial_at,
+                    None => candidate.dial_at.map(|at| at.min(candidate.give_up_at)),
+                };
+                [direct, candidate.over_relays.map(|(at, _)| at)]
             })
+            .flatten()
             .min()?;
         Some(if self.tokens == 0 {
             next.max(self.refilled_at + refill_interval())
@@ -594,17 +682,31 @@ impl Introductions {
             else {
                 continue;
             };
+            let is_due = candidate.dial_at.is_some_and(|at| now >= at);
             if candidate.direct_again.is_some() {
-                carriers.clear();
+                let relays_due = candidate.relays_due(now);
+                carriers.retain(|carrier| relays_due && carrier.kind() == CarrierKind::Relay);
+                let wait = candidate.over_relays.map(|(_, wait)| wait);
+                // It goes on when the peer is present at a relay again.
+                let wait = wait.filter(|_| !relays_due || !carriers.is_empty());
+                candidate.over_relays = match wait {
+                    Some(wait) if relays_due => {
+                        Some((now + wait, (wait * 2).min(DIRECT_AGAIN_CAP)))
+                    }
+                    Some(_) => candidate.over_relays,
+                    None => None,
+                };
             }
-            let addresses = match direct {
+            let addresses = match direct && is_due {
                 true => candidate.addresses_due(now, &self.attempts),
                 false => Vec::new(),
             };
             // An address at which a member has answered needs no carrier: it is dialled as soon as it has rested.
             let rested_at = candidate.rested_at(&self.attempts).filter(|_| direct);
-            if addresses.is_empty() && (carriers.is_empty() || rested_at.is_some()) {
+            let must_wait = rested_at.is_some() && candidate.direct_again.is_none();
+            if addresses.is_empty() && (carriers.is_empty() || must_wait) {
                 candidate.dial_at = match candidate.direct_again {
+                    _ if !is_due => candidate.dial_at,
                     Some(Again::Agreed) => None,
                     _ => Some(
                         rested_at
@@ -623,16 +725,20 @@ impl Introductions {
             }
             candidate.dials += 1;
             candidate.dialing = true;
+            candidate.dialled_at = Some(now);
             candidate.dial_at = match candidate.direct_again {
+                _ if !is_due => candidate.dial_at,
                 Some(Again::Agreed) => None,
                 _ => Some(now + REDIAL_INTERVAL),
             };
+            let answers_soon = |at: &DialAddress| at.has_answered || !is_global(at.at.ip());
             dials.push(Dial {
                 peer: peer.clone(),
                 key: candidate.key,
+                relays_at_once: candidate.lost.is_some() || !addresses.iter().any(answers_soon),
                 addresses,
                 carriers,
-                is_round: candidate.direct_again == Some(Again::Agreed),
+                is_round: is_due && candidate.direct_again == Some(Again::Agreed),
             });
         }
         dials
@@ -826,7 +932,7 @@ mod tests {
         let mut dialled = Vec::new();
         for ms in (0..120_000).step_by(10) {
             for dial in introductions.due(at(ms), direct) {
-                assert_eq!(dial.carriers, [] as [PeerId; 0]);
+                assert_eq!(dial.carriers, [] as [Carrier; 0]);
                 assert!(!introductions.dial_failed(at(ms), &dial.peer, false));
                 dialled.push(ms);
             }
@@ -927,6 +1033,7 @@ mod tests {
             &id("b"),
             Fingerprint([1; 32]),
             &address,
+            false,
             at(until_ms),
         );
         let mut dials = Vec::new();

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use super::bounded::BoundedMap;
 use super::id::{Fingerprint, Incarnation, PeerId};
-use super::path::{LinkPath, Path};
-use super::path_search::{Observations, Punching};
+use super::path::{Carrier, LinkPath, Path};
+use super::path_search::{Observations, Punching, TakeOver};
 use super::time::{Duration, Time};
 use super::virtual_address::VirtualId;
 use super::wire::{Echo, FEATURE_PATHS, Heartbeat, Opaque};
@@ -18,6 +18,9 @@ const MAX_OPEN_HEARTBEATS: usize = 16;
 /// Probes to a silent peer before it counts as lost. One lost packet loses a probe or its answer: at 5 % loss three
 /// probes miss a living peer once in a thousand silences, six once in a million.
 const PROBES: u32 = 6;
+/// Time for which a member is not lost, and no member campaigns because of it, after the relay that carried its link has fallen:
+/// longer than the restart of a relay.
+pub const RELAY_GRACE: Duration = Duration::from_secs(4);
 /// Minimum time between the first probe and the loss.
 const MIN_PROBE_LEAD: Duration = Duration::from_millis(100);
 
@@ -69,18 +72,22 @@ pub struct Member {
     pub is_host: bool,
     /// How its packets travel.
     pub path: Path,
-    /// The member that carries this node's packets to it, while its link is carried.
-    pub carrier: Option<PeerId>,
+    /// The carrier of this node's packets to it, while its link is carried.
+    pub carrier: Option<Carrier>,
     /// Its path as the host knows it.
     pub shown_path: Option<LinkPath>,
     /// Its optional abilities.
     pub features: u64,
-    /// The members that it introduced, and so has links with.
-    pub(super) reaches: BoundedMap<VirtualId, (), MAX_REACHED>,
+    /// The members that it introduced, and so has links with, and whether these are direct.
+    pub(super) reaches: BoundedMap<VirtualId, bool, MAX_REACHED>,
     /// Where the ends of its direct link see each other.
     pub(super) observations: Observations,
     /// The search for a direct path, while its link is carried.
     pub(super) punching: Punching,
+    /// Set while it has a direct link that took over from one over a relay.
+    pub(super) took_over: Option<TakeOver>,
+    /// Until then it is not lost: the relay that carried its link has fallen, and it has given no sign of life since.
+    held_until: Option<Time>,
     /// Whether another peer wants its id, and it has given no sign of life since it was probed for that.
     pub failed_probe: bool,
     /// Its round-trip time.
@@ -119,6 +126,8 @@ impl Member {
             reaches: BoundedMap::default(),
             observations: Observations::default(),
             punching: Punching::default(),
+            took_over: None,
+            held_until: None,
             failed_probe: false,
             rtt: RttEstimator::default(),
             host_silent: Duration::ZERO,
@@ -143,11 +152,24 @@ impl Member {
         self.features & FEATURE_PATHS != 0
     }
 
-    /// Notes an authenticated sign of life.
-    pub fn mark_alive(&mut self, now: Time) {
+    /// Notes an authenticated sign of life. Returns whether it ends a [hold](Self::hold).
+    pub fn mark_alive(&mut self, now: Time) -> bool {
         self.last_sign_of_life = self.last_sign_of_life.max(now);
         self.probes_sent = 0;
         self.failed_probe = false;
+        // Packets that were on their way when the relay fell prove no other way to the member.
+        self.carrier.is_some() && self.held_until.take().is_some()
+    }
+
+    /// Handles the fall of the relay that carries its link: its silence does not count for a while. One that has given no
+    /// sign of life since an earlier fall gets no more time.
+    pub(super) fn hold(&mut self, now: Time) {
+        self.held_until.get_or_insert(now + RELAY_GRACE);
+    }
+
+    /// The time until which it is held, if it is.
+    pub(super) fn held_until(&self, now: Time) -> Option<Time> {
+        self.held_until.filter(|until| now < *until)
     }
 
     /// Whether the member keeps its id from a process with that key and incarnation. An older incarnation with the same
@@ -221,7 +243,9 @@ impl Member {
     }
 
     fn lost_at(&self, timeout: Duration) -> Time {
-        self.last_sign_of_life + timeout
+        let silent_at = self.last_sign_of_life + timeout;
+        self.held_until
+            .map_or(silent_at, |until| silent_at.max(until))
     }
 
     /// The time of the next probe. The six probes are a little over a round trip apart, so that even the last can be

@@ -17,6 +17,7 @@ mod merging;
 mod observed;
 mod punching;
 mod relay;
+mod relays;
 mod room_rules;
 mod timers;
 mod unlinked;
@@ -53,6 +54,7 @@ pub use relay::{OriginIncarnation, Speaker};
 pub use super::event::{EndReason, Event, LeaderChange, Left, LeftReason, Returned};
 pub use contract::{
     AdmissionRefusal, Command, CommandError, Input, LinkEnd, LinkUp, NodeConfig, Output,
+    RelayChange,
 };
 pub use host::HOST_SILENT_AFTER;
 
@@ -77,6 +79,8 @@ pub struct Node {
     lagging: [View; 2],
     introductions: Introductions,
     carrying: carriers::Refusals,
+    relays: relays::Relays,
+    pauses: punching::Pauses,
     /// Whether a link, the leader, or what is known of carriers has changed since the paths were last considered.
     paths_changed: bool,
     joins: Joins,
@@ -166,6 +170,8 @@ impl Node {
             lagging: Default::default(),
             introductions,
             carrying: carriers::Refusals::default(),
+            relays: relays::Relays::default(),
+            pauses: punching::Pauses::default(),
             paths_changed: false,
             joins: Joins::default(),
             merging: merging::Merging::default(),
@@ -324,6 +330,13 @@ impl Node {
     /// The record that this node follows.
     pub fn record(&self) -> &Record {
         self.election.leadership().record
+    }
+
+    /// Members whose silence does not count at present: the relay that carried their links has fallen.
+    #[cfg(any(test, feature = "laboratory"))]
+    pub fn held(&self, now: Time) -> impl Iterator<Item = &PeerId> {
+        let held = self.view.held.keys();
+        held.filter(move |id| self.view.held_until(now, id).is_some())
     }
 
     /// The number of the next heartbeat, taken for one that the laboratory forges in this node's name.
@@ -489,6 +502,7 @@ impl Node {
             Input::SeenAt { peer, address } => self.seen_at(now, &peer, address),
             Input::Answered { address } => self.introductions.answered(now, address),
             Input::CannotCarry { from, target } => self.report_not_carried(&from, target),
+            Input::Relay { relay, change } => self.relay_changed(now, relay, change),
             Input::DialFailed { peer, permanent } => {
                 self.dial_failed(now, &peer, permanent);
             }
@@ -510,7 +524,9 @@ impl Node {
         debug_assert!({
             let members = self.membership.iter();
             let voters = members.filter(|(_, member)| member.path.counts_in_elections());
-            self.view.voters.keys().eq(voters.map(|(id, _)| id))
+            let voters = voters.map(|(id, _)| id);
+            let mut held = self.view.held.keys();
+            self.view.voters.keys().eq(voters) && held.all(|id| self.view.voters.contains_key(id))
         });
         self.take_turns(now);
         self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
@@ -621,9 +637,8 @@ impl Node {
         {
             return;
         }
-        member.mark_alive(now);
         let path = member.path;
-        self.binding_confirmed(from);
+        self.mark_alive(now, from);
         if !may_travel(&envelope.message, path) {
             return;
         }
@@ -716,8 +731,13 @@ impl Node {
     }
 
     fn mark_alive(&mut self, now: Time, peer: &PeerId) {
-        if let Some(member) = self.membership.get_mut(peer) {
-            member.mark_alive(now);
+        if let Some(member) = self.membership.get_mut(peer)
+            && member.mark_alive(now)
+        {
+            // It is as alive as after a heartbeat, which follows.
+            let until = now + self.config.election.heartbeat_timeout;
+            self.view.held.insert(peer.clone(), until);
+            self.elect(now, Local::Tick);
         }
         self.binding_confirmed(peer);
     }
@@ -912,6 +932,7 @@ fn may_travel(message: &Message, path: Path) -> bool {
         )
 }
 
+/// The introduction of a member. One that is reached over a relay has no address that others can dial.
 fn entry_of((id, member): (&PeerId, &Member)) -> PeerEntry {
     PeerEntry {
         id: id.clone(),

@@ -18,6 +18,32 @@ pub struct Observations {
     pub(super) of_me: Steady,
 }
 
+/// Direct links with a member that did not last, one after the other.
+#[derive(Debug, Clone)]
+pub struct Flapping {
+    /// Number of them.
+    pub(super) count: usize,
+    /// Until then no direct path is looked for.
+    pub(super) until: Time,
+    /// The addresses with which the last of them was found; `None` if it was found otherwise.
+    pub(super) ends: Option<Ends>,
+}
+
+/// The addresses of both ends of a carried link, as they have exchanged them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ends {
+    pub(super) mine: Vec<SocketAddr>,
+    pub(super) theirs: Vec<SocketAddr>,
+}
+
+/// A direct link that took over from one over a relay.
+#[derive(Debug, Clone)]
+pub struct TakeOver {
+    pub(super) at: Time,
+    /// The addresses with which it was found; `None` if it was found otherwise.
+    pub(super) ends: Option<Ends>,
+}
+
 /// An address that changes only now and then.
 #[derive(Debug, Clone, Default)]
 pub struct Steady {
@@ -45,6 +71,8 @@ impl Steady {
 pub struct Punching {
     /// The addresses that the peer received, and when.
     pub(super) sent: Option<(Vec<SocketAddr>, Time)>,
+    /// The addresses that the peer sent last.
+    pub(super) stated: Option<Vec<SocketAddr>>,
     /// Number of the next round.
     pub(super) round: u32,
     /// The time of the next round; `None` before the peer has sent its addresses, and if the peer begins the rounds.
@@ -55,4 +83,15 @@ pub struct Punching {
     pub(super) answered: Option<Time>,
     /// The last time at which addresses of the peer began the rounds anew.
     pub(super) began: Option<Time>,
+}
+
+impl Punching {
+    /// The addresses of both ends, once each has the other's.
+    pub(super) fn ends(&self) -> Option<Ends> {
+        let (mine, _) = self.sent.as_ref()?;
+        Some(Ends {
+            mine: mine.clone(),
+            theirs: self.stated.clone()?,
+        })
+    }
 }

@@ -12,8 +12,6 @@ use super::id::{Fingerprint, IdError, PeerId};
 
 /// Most voters of a [`Roster`].
 pub const MAX_ROSTER_VOTERS: usize = 64;
-/// Hexadecimal digits of a key's fingerprint.
-const FINGERPRINT_DIGITS: usize = 64;
 
 /// The set of voters that count for a majority.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -255,26 +253,17 @@ pub enum RosterError {
 fn parse_line(line: &str, number: usize) -> Result<(PeerId, Option<Fingerprint>), RosterError> {
     // No id is long enough to end with a blank and a fingerprint.
     let (id, key) = match line.rsplit_once(char::is_whitespace) {
-        Some((id, digits)) if is_fingerprint(digits) => (id.trim_end(), parse_fingerprint(digits)),
-        _ => (line, None),
+        Some((id, digits)) => match Fingerprint::parse(digits) {
+            Some(key) => (id.trim_end(), Some(key)),
+            None => (line, None),
+        },
+        None => (line, None),
     };
     let id = PeerId::new(id).map_err(|source| RosterError::Id {
         line: number,
         source,
     })?;
     Ok((id, key))
-}
-
-fn is_fingerprint(text: &str) -> bool {
-    text.len() == FINGERPRINT_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-fn parse_fingerprint(digits: &str) -> Option<Fingerprint> {
-    let mut key = [0; FINGERPRINT_DIGITS / 2];
-    for (byte, at) in key.iter_mut().zip((0..digits.len()).step_by(2)) {
-        *byte = u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()?;
-    }
-    Some(Fingerprint(key))
 }
 
 #[cfg(test)]

@@ -1,14 +1,26 @@
 //! Virtual addresses: addresses of members that packets of this node reach through a tunnel.
 //!
-//! A virtual address names a member by its key, and in its port a route: one of this process's ways to that member. It is
-//! valid only inside the process that uses it. It is never dialled on the real socket and never part of a peer list.
+//! A virtual address names a member by its key, in its prefix whether members or relays carry the packets, and in its port a
+//! route: one of this process's ways to that member. It is valid only inside the process that uses it. It is never dialled on
+//! the real socket and never part of a peer list.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use super::id::Fingerprint;
 
-/// First half of every virtual address: a prefix of the unique local range (RFC 4193), drawn at random once.
-const PREFIX: [u8; 8] = [0xfd, 0x1e, 0x42, 0x09, 0xec, 0xea, 0x3e, 0xef];
+/// The kinds of processes that forward the packets of a link between two members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CarrierKind {
+    /// A relay, which is no member of the room.
+    Relay,
+    /// A member of the room to which both ends have a direct link.
+    Member,
+}
+
+/// First half of the virtual addresses behind members: a prefix of the unique local range (RFC 4193), drawn at random once.
+const BEHIND_MEMBERS: [u8; 8] = [0xfd, 0x1e, 0x42, 0x09, 0xec, 0xea, 0x3e, 0xef];
+/// First half of the virtual addresses behind relays.
+const BEHIND_RELAYS: [u8; 8] = [0xfd, 0x1e, 0x42, 0x09, 0xec, 0xea, 0x3e, 0xf0];
 /// Bytes of a key's fingerprint that a virtual address carries.
 pub const VIRTUAL_ID_BYTES: usize = 8;
 
@@ -26,31 +38,47 @@ pub fn virtual_id(key: Fingerprint) -> VirtualId {
 }
 
 /// The virtual address of the holder of `key` over that route. Routes are numbered from 1; 0 is no port.
-pub fn virtual_address(key: Fingerprint, route: u16) -> SocketAddr {
-    address_of(virtual_id(key), route)
+pub fn virtual_address(carrier: CarrierKind, key: Fingerprint, route: u16) -> SocketAddr {
+    address_of(carrier, virtual_id(key), route)
 }
 
-/// The virtual address that carries `id` and that route.
-pub fn address_of(id: VirtualId, route: u16) -> SocketAddr {
+/// The virtual address that holds `id` and that route.
+pub fn address_of(carrier: CarrierKind, id: VirtualId, route: u16) -> SocketAddr {
+    let prefix = match carrier {
+        CarrierKind::Member => BEHIND_MEMBERS,
+        CarrierKind::Relay => BEHIND_RELAYS,
+    };
     let mut octets = [0; 16];
-    octets[..PREFIX.len()].copy_from_slice(&PREFIX);
-    octets[PREFIX.len()..].copy_from_slice(&id);
+    octets[..prefix.len()].copy_from_slice(&prefix);
+    octets[prefix.len()..].copy_from_slice(&id);
     SocketAddr::from((Ipv6Addr::from(octets), route))
 }
 
 /// The id in `address` if it is a virtual one; the port does not matter.
 pub fn id_at(address: SocketAddr) -> Option<VirtualId> {
-    let IpAddr::V6(ip) = address.ip() else {
-        return None;
-    };
-    let octets = ip.octets();
-    let id = octets.strip_prefix(&PREFIX)?;
-    VirtualId::try_from(id).ok()
+    parts(address).map(|(_, id)| id)
+}
+
+/// The kind of carriers of packets to `address` if it is a virtual one.
+pub fn carried_by(address: SocketAddr) -> Option<CarrierKind> {
+    parts(address).map(|(carrier, _)| carrier)
 }
 
 /// Whether `address` is a virtual one.
 pub fn is_virtual(address: SocketAddr) -> bool {
-    id_at(address).is_some()
+    parts(address).is_some()
+}
+
+fn parts(address: SocketAddr) -> Option<(CarrierKind, VirtualId)> {
+    let IpAddr::V6(ip) = address.ip() else {
+        return None;
+    };
+    let octets = ip.octets();
+    let (carrier, id) = match octets.strip_prefix(&BEHIND_MEMBERS) {
+        Some(id) => (CarrierKind::Member, id),
+        None => (CarrierKind::Relay, octets.strip_prefix(&BEHIND_RELAYS)?),
+    };
+    Some((carrier, VirtualId::try_from(id).ok()?))
 }
 
 #[cfg(test)]
@@ -60,6 +88,7 @@ mod tests {
     #[test]
     fn a_virtual_address_follows_from_the_key_and_is_recognised() {
         let mut key = Fingerprint([7; 32]);
+        let virtual_address = |key, route| virtual_address(CarrierKind::Member, key, route);
         let address = virtual_address(key, 1);
         assert_eq!(
             address,
@@ -69,7 +98,12 @@ mod tests {
         );
         assert!(is_virtual(address));
         assert_eq!(id_at(address), Some(virtual_id(key)));
-        assert_eq!(address_of(virtual_id(key), 1), address);
+        assert_eq!(address_of(CarrierKind::Member, virtual_id(key), 1), address);
+        let relayed = address_of(CarrierKind::Relay, virtual_id(key), 1);
+        assert_ne!(relayed, address);
+        assert_eq!(id_at(relayed), id_at(address));
+        assert_eq!(carried_by(relayed), Some(CarrierKind::Relay));
+        assert_eq!(carried_by(address), Some(CarrierKind::Member));
         let other_route = virtual_address(key, 4711);
         assert_eq!(other_route, SocketAddr::new(address.ip(), 4711));
         assert_eq!(id_at(other_route), Some(virtual_id(key)));

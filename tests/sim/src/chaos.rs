@@ -49,6 +49,8 @@ pub struct Outcome {
     pub sometimes: Sometimes,
     pub gossip: Counts,
     pub paths: crate::paths::Counts,
+    /// Counts of events of relays.
+    pub relays: crate::paths::RelayCounts,
     pub size: usize,
     /// Times that an honest member reported a message dropped for a counter that was too large.
     pub refusals: u64,
@@ -94,6 +96,7 @@ fn play(mut run: Run<'_>) -> (Outcome, Option<Recorder>) {
             sometimes
         },
         gossip: run.world.gossip,
+        relays: run.world.paths.relays.counts,
         paths: run.world.paths.counts,
         trace: run.world.trace,
         size: run.plan.size,
@@ -111,6 +114,12 @@ enum Undo {
     Start(usize),
     /// Starts it and lets it connect to these.
     StartAmong(usize, Vec<usize>),
+    /// A relay is back.
+    RelayReturns(u8),
+    /// It forwards again between these.
+    RelayForwards(u8, usize, Vec<usize>),
+    /// It no longer hides this place.
+    RelayShows(u8, usize),
     /// A carrier forwards again between these.
     Forward(usize, usize, Vec<usize>),
 }
@@ -179,6 +188,8 @@ impl<'a> Run<'a> {
             world.paths.old = paths.old.iter().copied().collect();
             world.paths.unwilling = paths.unwilling.iter().copied().collect();
             world.paths.planted = paths.planted;
+            world.set_relays(&paths.relays);
+            world.paths.relayed_only = paths.relayed_only.iter().copied().collect();
             for (one, other, opens) in &paths.walls {
                 world.put_up_wall(*one, *other, *opens, false);
             }
@@ -338,6 +349,13 @@ impl<'a> Run<'a> {
                     self.world.connect(other, slot);
                 }
             }
+            Undo::RelayReturns(relay) => self.world.relay_returns(relay),
+            Undo::RelayForwards(relay, from, to) => {
+                for to in to {
+                    self.world.relay_forwards(relay, from, to);
+                }
+            }
+            Undo::RelayShows(relay, slot) => self.world.relay_hides(relay, slot, false),
             Undo::Forward(carrier, from, to) => {
                 for to in to {
                     self.world.forward_again(carrier, from, to);
@@ -570,6 +588,38 @@ impl<'a> Run<'a> {
                     self.later(*for_ms, Undo::Forward(carrier, *from, to));
                 }
             }
+            Step::RelayFalls { relay, for_ms } => {
+                self.world.relay_falls(*relay);
+                self.later(*for_ms, Undo::RelayReturns(*relay));
+            }
+            Step::RelayDrops {
+                relay,
+                from,
+                to,
+                for_ms,
+            } => {
+                let all = 0..self.world.slots.len();
+                let to: Vec<usize> = to.map_or(all.collect(), |to| vec![to]);
+                for to in &to {
+                    self.world.relay_drops(*relay, *from, *to);
+                }
+                self.later(*for_ms, Undo::RelayForwards(*relay, *from, to));
+            }
+            Step::RelayHides {
+                relay,
+                slot,
+                for_ms,
+            } => {
+                self.world.relay_hides(*relay, *slot, true);
+                self.later(*for_ms, Undo::RelayShows(*relay, *slot));
+            }
+            Step::RelayLies {
+                relay,
+                victim,
+                about,
+                lie,
+                unused,
+            } => self.relay_lies(*relay, *victim, *about, *lie, *unused),
             Step::Rebind { slot, lost } => self.world.rebind(*slot, lost),
             Step::NameAddresses {
                 liar,
@@ -737,13 +787,16 @@ impl<'a> Run<'a> {
         }
         self.undo.clear();
         self.world.paths.drops.clear();
+        self.world.mend_relays();
         if self
             .plan
             .paths
             .as_ref()
             .is_some_and(|paths| paths.walls_end)
         {
-            self.world.paths.walls.clear();
+            let hidden = &self.world.paths.relayed_only;
+            let walls = &mut self.world.paths.walls;
+            walls.retain(|(a, b), _| hidden.contains(a) || hidden.contains(b));
         }
         self.world.mend_all();
         if let Some((one, other)) = self.plan.apart {
@@ -936,7 +989,7 @@ impl Run<'_> {
             let mut others = all[index + 1..].iter();
             others.all(|b| {
                 let is_off = self.plan.is_apart(*a, *b) || self.are_walled_off(*a, *b);
-                is_off || self.world.is_linked(*a, *b)
+                is_off || self.world.count_for_each_other(*a, *b)
             })
         })
     }

@@ -75,7 +75,8 @@ impl Run<'_> {
             let node = self.world.node(*slot);
             let links = node.map_or(0, |node| node.membership().len());
             let mut others = full.iter().filter(|other| *other != slot);
-            links + 1 == full.len() && others.all(|other| self.world.is_linked(*slot, *other))
+            links + 1 == full.len()
+                && others.all(|other| self.world.count_for_each_other(*slot, *other))
         });
         if is_one_room { full } else { Vec::new() }
     }
@@ -99,7 +100,7 @@ impl Run<'_> {
         }
         let is_linked = |slot: usize| {
             let mut others = running.iter().filter(|other| **other != slot);
-            others.any(|other| world.is_linked(slot, *other))
+            others.any(|other| world.count_for_each_other(slot, *other))
         };
         let mut may_lead = self.voters();
         may_lead.retain(|slot| running.contains(slot));

@@ -7,7 +7,9 @@ mod admission;
 mod closing;
 mod data;
 mod paths;
+mod relays;
 mod strays;
+mod via;
 
 use crate::decoded;
 use std::collections::VecDeque;
@@ -18,6 +20,7 @@ use room_core::election::raft::wire::Side;
 use room_core::id::{Fingerprint, PeerId};
 use room_core::introductions::Dial;
 use room_core::node::{AdmissionRefusal, Input, LinkEnd, LinkUp};
+use room_core::path::Path;
 use room_core::time::{Duration, Time};
 use room_core::trace::What;
 use room_core::virtual_address::VirtualId;
@@ -30,7 +33,11 @@ pub use admission::{Numbers, Question};
 pub use data::Data;
 pub(crate) use paths::pair;
 pub use paths::{Paths, Planted};
+
+pub use relays::ToRelay;
 pub use strays::{Stray, Strays};
+pub(crate) use via::Via;
+use via::{Carried, path_over};
 
 /// Timeout of a dial by the core.
 const CORE_DIAL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -98,8 +105,8 @@ pub struct Link {
     admission: Option<Box<Admission>>,
     /// Counters that the ends sent, of ended sessions and lost links.
     numbers: [(u32, u32); 2],
-    /// Of a carried link, the member that carries each end's packets.
-    carriers: Option<[Option<usize>; 2]>,
+    /// Of a carried link, what carries each end's packets.
+    carriers: Option<Carried>,
     /// Whether another link has replaced it at that end, which still reads it.
     retired: [bool; 2],
     /// Whether no packet passes any more: a router has forgotten the address of an end.
@@ -117,8 +124,8 @@ pub struct Pending {
     link: Option<u64>,
     /// Whether it is refused because the dialler was kicked.
     kicked: bool,
-    /// The member that carries its packets, if one does.
-    over: Option<usize>,
+    /// The carrier of its packets, if there is one.
+    over: Option<Via>,
     /// The dial of the core that it is an attempt of, if that one has several.
     attempt_of: Option<u64>,
     /// Whether a wall keeps its packets back.
@@ -163,7 +170,7 @@ pub enum Wire {
     /// An attempt of a dial over a carrier begins.
     DialOver {
         dial: u64,
-        over: usize,
+        over: Via,
     },
     /// An attempt that no answer ended is over.
     AttemptTimeout {
@@ -175,6 +182,8 @@ pub enum Wire {
         from: usize,
         target: VirtualId,
     },
+    /// A member's packets to and from a relay.
+    Relay(ToRelay),
     /// A member's packets come from another address.
     SeenAt {
         slot: usize,
@@ -439,6 +448,7 @@ impl World {
                 from,
                 target,
             } => self.arrives_at_carrier(carrier, from, target),
+            Wire::Relay(event) => self.relay_event(event),
             Wire::SeenAt { slot, life, other } => self.seen_at(slot, life, other),
             Wire::Closed { link, from, why } => self.closed(link, from, why),
         }
@@ -545,7 +555,7 @@ impl World {
         );
     }
 
-    fn shake_hands(&mut self, dial: u64, from: usize, to: usize, over: Option<usize>) {
+    fn shake_hands(&mut self, dial: u64, from: usize, to: usize, over: Option<Via>) {
         // TLS and the PAKE take two round trips before the Hello.
         let trips = [(from, to), (to, from), (from, to), (to, from)];
         let handshake = trips
@@ -670,7 +680,7 @@ impl World {
             return;
         }
         // Both dial: the smaller id's dial stays.
-        let both_dial = self.own_dial(to, from, over, true).is_some();
+        let both_dial = self.own_dial(to, from, path_over(over), true).is_some();
         if both_dial && self.slots[to].id < self.slots[from].id {
             self.refuse(dial, false);
             return;
@@ -757,7 +767,7 @@ impl World {
                 asking: false,
                 admission: Some(Box::new(admission)),
                 numbers,
-                carriers: over.map(|over| [Some(over); 2]),
+                carriers: over.map(Carried::over),
                 retired: [false, false],
                 dead: false,
             },
@@ -793,8 +803,9 @@ impl World {
         if process.leaving || outlived || !stands || self.is_worse_than_session(id, ACCEPTOR) {
             return self.refuse_link(id, ACCEPTOR);
         }
-        self.end_replaced(to, from, self.is_carried(id));
-        if let Some(own) = self.own_dial(to, from, self.link_over(id), false) {
+        let path = self.link_path(id);
+        self.end_replaced(to, from, path);
+        if let Some(own) = self.own_dial(to, from, path, false) {
             self.end_dial(own);
         }
         if let Some(link) = self.links.get_mut(&id) {
@@ -843,7 +854,7 @@ impl World {
             ),
         );
         let mine = self.numbers(slot, other);
-        let agreed = (mine.0.max(hello.generation), mine.1.max(hello.losses));
+        let agreed = mine.max((hello.generation, hello.losses));
         let link = LinkUp {
             peer: self.slots[other].id.clone(),
             incarnation: hello.incarnation,
@@ -856,9 +867,7 @@ impl World {
             priority: hello.priority,
             is_host: self.settings.host == Some(other),
             path: self.path_of(id),
-            carrier: self
-                .carrier_at(id, end)
-                .map(|slot| self.slots[slot].id.clone()),
+            carrier: self.carrier_at(id, end).map(|via| self.carrier_of(via)),
             features: hello.features,
             ours,
             theirs,
@@ -924,7 +933,7 @@ impl World {
             return;
         };
         if process.sessions.contains_key(&to) {
-            self.end_replaced(from, to, self.is_carried(id));
+            self.end_replaced(from, to, self.link_path(id));
         }
         if let Some(link) = self.links.get_mut(&id) {
             link.up[DIALLER] = true;
@@ -958,10 +967,10 @@ impl World {
     }
 
     /// The dial from `from` to `to`, on as good a path, that has not ended. With `arrives` not one that a wall holds.
-    fn own_dial(&self, from: usize, to: usize, over: Option<usize>, arrives: bool) -> Option<u64> {
+    fn own_dial(&self, from: usize, to: usize, path: Path, arrives: bool) -> Option<u64> {
         let mut dials = self.dials.iter();
         let own = dials.find(|(_, dial)| {
-            let is_on_such_a_path = dial.over.is_some() == over.is_some();
+            let is_on_such_a_path = path_over(dial.over) == path;
             dial.from == from && dial.to == to && is_on_such_a_path && !(arrives && dial.held)
         });
         own.map(|(dial, _)| *dial)
@@ -1128,8 +1137,9 @@ impl World {
                         self.end_retired(receiver, sender);
                     }
                     // A heartbeat on a carried link has no part in elections.
-                    let is_overtaken =
-                        is_retired && matches!(envelope.message, Message::Heartbeat(_));
+                    let is_overtaken = is_retired
+                        && !self.link_path(id).counts_in_elections()
+                        && matches!(envelope.message, Message::Heartbeat(_));
                     let input = match is_overtaken {
                         true => Input::OtherData { peer },
                         false => Input::Message {

@@ -17,7 +17,7 @@ use crate::clock::{Clock, MAX_DEVIATION_PPM};
 use crate::harm::Slander;
 use crate::held;
 use crate::liars::{Far, Words};
-use crate::paths::{AddressLie, PathsPlan};
+use crate::paths::{AddressLie, PathsPlan, RelayLie};
 use crate::profile::StrategyPlan;
 use crate::statics;
 use crate::wider::widen;
@@ -162,6 +162,25 @@ pub enum Step {
     },
     /// A place gets another address; its links with some places end silently.
     Rebind { slot: usize, lost: Vec<usize> },
+    /// A relay falls, and is back later.
+    RelayFalls { relay: u8, for_ms: u64 },
+    /// A relay silently drops the packets from one place to another, or to all.
+    RelayDrops {
+        relay: u8,
+        from: usize,
+        to: Option<usize>,
+        for_ms: u64,
+    },
+    /// A relay hides the presence of a place.
+    RelayHides { relay: u8, slot: usize, for_ms: u64 },
+    /// A relay makes a false report.
+    RelayLies {
+        relay: u8,
+        victim: usize,
+        about: usize,
+        lie: RelayLie,
+        unused: u8,
+    },
     /// A liar names addresses, of its own or of others.
     NameAddresses {
         liar: usize,

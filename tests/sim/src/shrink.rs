@@ -84,6 +84,17 @@ impl Search<'_> {
         }
         found |= self.paths(|paths| paths.old.clear());
         found |= self.paths(|paths| paths.unwilling.clear());
+        found |= self.paths(|paths| paths.relayed_only.clear());
+        let users = self
+            .best
+            .paths
+            .as_ref()
+            .map_or(0, |paths| paths.relays.len());
+        for user in (0..users).rev() {
+            found |= self.paths(|paths| {
+                paths.relays.remove(user);
+            });
+        }
         found
     }
 

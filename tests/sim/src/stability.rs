@@ -297,7 +297,7 @@ fn link_works(world: &World, a: usize, b: usize, fresh: Duration) -> bool {
             .last_arrival(from, to)
             .is_some_and(|at| world.now.since(at) < fresh)
     };
-    world.is_linked(a, b) && receives(a, b) && receives(b, a)
+    world.count_for_each_other(a, b) && receives(a, b) && receives(b, a)
 }
 
 fn follows(world: &World, slot: usize, leader: usize, id: &PeerId, fresh: Duration) -> bool {

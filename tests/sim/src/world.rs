@@ -571,6 +571,7 @@ impl World {
             // Its outputs and messages at its start, before any input.
             let _ = self.feed(slot, Input::HostDialing(false));
         }
+        self.enter_relays(slot);
         self.learn_first_term(slot);
         self.schedule_wake(slot);
     }
@@ -628,6 +629,7 @@ impl World {
                 .map(|file| file.state.clone()),
             key,
             addresses: vec![self.own_address(slot)],
+            relayed_only: self.paths.relayed_only.contains(&slot),
         }
     }
 
@@ -729,6 +731,7 @@ impl World {
         self.questions.retain(|(asks, _), _| *asks != slot);
         self.leading.remove(&slot);
         self.forget_ends_of(slot);
+        self.leave_relays(slot);
     }
 
     /// Stops a process for a while: it receives nothing.
@@ -960,7 +963,9 @@ impl World {
             }
             Output::Datagram { to, probe } => self.send_datagram(slot, &to, probe),
             Output::Dial(dial) => self.dial_for_core(slot, &dial),
-            Output::Carrier { peer, carrier } => self.change_carrier(slot, &peer, carrier.as_ref()),
+            Output::Carrier { peer, carrier } => {
+                self.change_carrier(slot, &peer, carrier.as_ref());
+            }
             Output::DialSeeds(seeds) => self.dial_seeds(slot, &seeds),
             Output::Engine { .. } => unreachable!("no strategy here asks an external store"),
             Output::Close { peer, why } => self.close(slot, &peer, why),
@@ -1088,7 +1093,7 @@ impl World {
         let mut rivals = BTreeMap::new();
         for (index, a) in leaders.iter().enumerate() {
             for b in &leaders[index + 1..] {
-                if self.is_linked(*a, *b) {
+                if self.count_for_each_other(*a, *b) {
                     let pair = (*a, *b);
                     let since = self.rivals.get(&pair).copied().unwrap_or(self.now);
                     rivals.insert(pair, since.max(calm_since));

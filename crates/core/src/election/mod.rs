@@ -68,6 +68,13 @@ pub struct View {
     pub dialing: bool,
     /// The ids and the keys that the room has banned.
     pub banned: Banned,
+    /// Connected peers that cannot give signs of life at present, and until when: the relay that carried their links has
+    /// fallen. Their silence is no reason to campaign or to resign.
+    pub held: BTreeMap<PeerId, Time>,
+    /// Number of members that this node reaches over a relay alone.
+    pub relayed: u32,
+    /// Number of members that each peer reaches so, if any, as far as known here.
+    pub relayed_of: BTreeMap<PeerId, u32>,
 }
 
 /// Ids and keys that a room has banned: each alone keeps a peer out.
@@ -98,6 +105,11 @@ impl View {
     /// The connected peers that may vote, self excluded.
     pub fn eligible(&self) -> impl Iterator<Item = (&PeerId, &Voter)> {
         self.voters.iter().filter(|(_, voter)| voter.eligible)
+    }
+
+    /// The time until which the silence of a peer is no reason to act, if it is after `now`.
+    pub fn held_until(&self, now: Time, peer: &PeerId) -> Option<Time> {
+        self.held.get(peer).copied().filter(|until| now < *until)
     }
 
     /// Whether no other eligible peer is connected.
@@ -221,6 +233,11 @@ pub enum Local {
     SetClock(WallClock),
     /// A heartbeat went to every peer. The strategy repeats its unanswered messages with it.
     HeartbeatSent,
+    /// A better link with a peer has taken the place of another: messages that were on their way may be lost.
+    Relinked {
+        /// The peer.
+        peer: PeerId,
+    },
     /// A peer may lead again; it is so in the view already.
     PeerEligible {
         /// The peer.

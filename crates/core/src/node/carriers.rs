@@ -7,7 +7,7 @@
 use super::*;
 use crate::bounded::BoundedMap;
 use crate::introductions::{Dial, Ways};
-use crate::path::LinkPath;
+use crate::path::{Carrier, LinkPath, RelayNumber};
 use crate::virtual_address::{VirtualId, virtual_id};
 
 /// Most carriers of one dial.
@@ -23,19 +23,19 @@ const MAX_NOTES: usize = 512;
 
 /// Members that do not carry packets to a member, and until when they are not asked again.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(BoundedMap<(PeerId, VirtualId), Time, MAX_NOTES>);
+pub(super) struct Refusals(BoundedMap<(Carrier, VirtualId), Time, MAX_NOTES>);
 
 impl Refusals {
-    fn note(&mut self, carrier: &PeerId, target: VirtualId, until: Time) {
+    fn note(&mut self, carrier: &Carrier, target: VirtualId, until: Time) {
         let key = (carrier.clone(), target);
         self.0.insert_over(key, until, |_, until| *until);
     }
 
-    fn forget(&mut self, carrier: &PeerId, target: VirtualId) {
+    pub(super) fn forget(&mut self, carrier: &Carrier, target: VirtualId) {
         self.0.remove(&(carrier.clone(), target));
     }
 
-    fn refuses(&self, now: Time, carrier: &PeerId, target: VirtualId) -> bool {
+    fn refuses(&self, now: Time, carrier: &Carrier, target: VirtualId) -> bool {
         let until = self.0.get(&(carrier.clone(), target));
         until.is_some_and(|until| now < *until)
     }
@@ -59,15 +59,37 @@ impl Node {
     fn ways(&self, now: Time, peer: &PeerId, key: Fingerprint) -> Ways {
         let is_guest = self.is_star() && !self.is_host();
         let is_lost_host = || self.absent.get(peer).is_some_and(|absent| absent.is_host);
+        let carriers = self.carriers_to(now, peer, key);
+        // A direct link that does not last is no better than a carried one.
+        let is_paused = self.pauses.until(key).is_some_and(|at| now < at) && !carriers.is_empty();
         Ways {
-            direct: !is_guest || is_lost_host(),
-            carriers: self.carriers_to(now, peer, key),
+            direct: !self.config.relayed_only && !is_paused && (!is_guest || is_lost_host()),
+            carriers,
         }
     }
 
-    /// The members that may carry packets to the holder of a key, the best first.
-    fn carriers_to(&self, now: Time, peer: &PeerId, key: Fingerprint) -> Vec<PeerId> {
+    /// The carriers that may take packets to the holder of a key, the best first: relays before members, except in a star, where the
+    /// host carries. A relay that fell silent comes last: without another carrier it is better than none.
+    fn carriers_to(&self, now: Time, peer: &PeerId, key: Fingerprint) -> Vec<Carrier> {
         let target = virtual_id(key);
+        let relays = self.relays_to(key).map(Carrier::Relay);
+        let (silent, relays): (Vec<_>, Vec<_>) =
+            relays.partition(|relay| self.carrying.refuses(now, relay, target));
+        let members = self.members_to(now, peer, target);
+        let members = members.into_iter().map(Carrier::Member);
+        match self.is_star() {
+            true => members.chain(relays).chain(silent).collect(),
+            false => relays.into_iter().chain(members).chain(silent).collect(),
+        }
+    }
+
+    /// The relays that may carry packets to the holder of a key. In a star the guests are hidden there: each relay may.
+    pub(super) fn relays_to(&self, key: Fingerprint) -> impl Iterator<Item = RelayNumber> {
+        self.relays.to(key, self.is_star())
+    }
+
+    /// The members that may carry packets to another one, the best first.
+    fn members_to(&self, now: Time, peer: &PeerId, target: VirtualId) -> Vec<PeerId> {
         let leader = self.leader();
         let may_carry = |id: &PeerId, member: &Member| {
             // A leader that does not reach the peer reports so, or is one that knows no other carriers.
@@ -75,7 +97,9 @@ impl Node {
             is_able
                 && id != peer
                 && member.path.is_direct()
-                && !self.carrying.refuses(now, id, target)
+                && !self
+                    .carrying
+                    .refuses(now, &Carrier::Member(id.clone()), target)
         };
         let members = self.membership.iter();
         let mut able: Vec<_> = members
@@ -107,16 +131,21 @@ impl Node {
         let mut moved = Vec::new();
         for (peer, member) in self.membership.iter().filter(|(_, m)| !m.path.is_direct()) {
             let target = virtual_id(member.key);
-            let best = self.carriers_to(now, peer, member.key).into_iter().next();
-            let works = |carrier: &PeerId| {
-                let direct = self.membership.direct(carrier);
-                direct.is_some() && !self.carrying.refuses(now, carrier, target)
+            // A link keeps its kind of carriers: a better one is another link.
+            let mut best = self.carriers_to(now, peer, member.key).into_iter();
+            let best = best.find(|best| Path::Carried(best.kind()) == member.path);
+            let works = |carrier: &Carrier| {
+                let is_linked = match carrier {
+                    Carrier::Relay(relay) => self.relays_to(member.key).any(|to| to == *relay),
+                    Carrier::Member(carrier) => self.membership.direct(carrier).is_some(),
+                };
+                is_linked && !self.carrying.refuses(now, carrier, target)
             };
             let present = member.carrier.as_ref().filter(|carrier| works(carrier));
             let chosen = match (present, best) {
                 (Some(present), Some(best)) if *present != best => {
-                    let leader = self.membership.get(&best);
-                    let leader = leader.filter(|_| self.leader() == Some(&best));
+                    let leader = best.member().filter(|best| self.leader() == Some(best));
+                    let leader = leader.and_then(|leader| self.membership.get(leader));
                     let since = self.merging.leader_changed_at;
                     let has_settled = since.is_none_or(|at| now.since(at) >= LEADS_FOR);
                     // A peer that knows no other carriers takes packets from the leader alone.
@@ -137,10 +166,15 @@ impl Node {
         }
         for (peer, carrier) in moved {
             if let Some(member) = self.membership.get_mut(&peer) {
-                member.carrier.clone_from(&carrier);
+                let before = std::mem::replace(&mut member.carrier, carrier.clone());
+                if before.is_none() {
+                    // Its answer is a sign of life, long before its next heartbeat.
+                    self.ping(&peer);
+                }
             }
             self.outputs.push_back(Output::Carrier { peer, carrier });
         }
+        self.count_relayed();
         self.report_paths();
     }
 
@@ -155,9 +189,12 @@ impl Node {
             (None, Some(shown)) => return Some(shown.clone()),
             (None, None) => return None,
         };
-        Some(match self.leader() == Some(&carrier) {
-            true => LinkPath::Leader(carrier),
-            false => LinkPath::Member(carrier),
+        Some(match carrier {
+            Carrier::Relay(relay) => LinkPath::Relay(relay),
+            Carrier::Member(carrier) if self.leader() == Some(&carrier) => {
+                LinkPath::Leader(carrier)
+            }
+            Carrier::Member(carrier) => LinkPath::Member(carrier),
         })
     }
 
@@ -179,17 +216,40 @@ impl Node {
     }
 
     /// Notes that a member introduced another one, and so has a link with it.
-    pub(super) fn note_reached(&mut self, by: &PeerId, key: Fingerprint) {
+    pub(super) fn note_reached(&mut self, by: &PeerId, key: Fingerprint, is_direct: bool) {
         let Some(member) = self.membership.get_mut(by) else {
             return;
         };
         let target = virtual_id(key);
-        if member.reaches.contains_key(&target) {
+        if member.reaches.get(&target) == Some(&is_direct) {
             return;
         }
         // A member that reaches more is not asked to carry to the others.
-        let _ = member.reaches.insert(target, ());
+        let _ = member.reaches.insert(target, is_direct);
         self.paths_changed = true;
+    }
+
+    /// Counts the links over carriers of each member: of equal priority, members with fewer of them campaign first.
+    /// Introductions without addresses show them.
+    fn count_relayed(&mut self) {
+        if self.relays.are_none() || self.is_star() {
+            return;
+        }
+        let members = self.membership.iter();
+        let ids: Vec<_> = members.map(|(_, member)| virtual_id(member.key)).collect();
+        let mut mine = 0;
+        let mut others = BTreeMap::new();
+        for (peer, member) in self.membership.iter() {
+            let is_mine = !member.path.is_direct();
+            mine += u32::from(is_mine);
+            let its = ids
+                .iter()
+                .filter(|id| member.reaches.get(*id) == Some(&false));
+            let its = u32::try_from(its.count()).unwrap_or(u32::MAX);
+            others.insert(peer.clone(), its.saturating_add(u32::from(is_mine)));
+        }
+        self.view.relayed = mine;
+        self.view.relayed_of = others;
     }
 
     /// Handles a carrier's report that it does not carry packets to a member.
@@ -197,7 +257,8 @@ impl Node {
         if let Some(member) = self.membership.get_mut(by) {
             member.reaches.remove(&target);
         }
-        self.carrying.note(by, target, now + REFUSED_FOR);
+        let by = Carrier::Member(by.clone());
+        self.carrying.note(&by, target, now + REFUSED_FOR);
         self.paths_changed = true;
     }
 

@@ -13,7 +13,7 @@ use crate::event::{Event, LeftReason};
 use crate::id::{Fingerprint, Incarnation, PeerId};
 use crate::introductions::Dial;
 use crate::introductions::Reconnect;
-use crate::path::Path;
+use crate::path::{Carrier, Path, RelayNumber};
 use crate::time::{Duration, Time};
 use crate::virtual_address::VirtualId;
 use crate::wire::{Candidate, Envelope, NoPlace, Opaque, Probe, Verdict};
@@ -53,6 +53,8 @@ pub struct NodeConfig {
     pub key: Fingerprint,
     /// This node's addresses for other members; at most four.
     pub addresses: Vec<SocketAddr>,
+    /// Whether this node is reached over relays alone: no member learns an address of it, and it dials none.
+    pub relayed_only: bool,
 }
 
 /// A link whose ends have exchanged Hellos.
@@ -64,7 +66,7 @@ pub struct LinkUp {
     pub incarnation: Incarnation,
     /// The key that it showed.
     pub key: Fingerprint,
-    /// The addresses at which it was seen.
+    /// The addresses at which it was seen; none over a carrier.
     pub addresses: Vec<SocketAddr>,
     /// Whether it may vote and lead.
     pub eligible: bool,
@@ -74,8 +76,8 @@ pub struct LinkUp {
     pub is_host: bool,
     /// How its packets travel. A member may get another link over a better path.
     pub path: Path,
-    /// The member that carries this node's packets to it.
-    pub carrier: Option<PeerId>,
+    /// The carrier of this node's packets to it.
+    pub carrier: Option<Carrier>,
     /// Its optional abilities ([`Hello::features`](crate::wire::Hello::features)).
     pub features: u64,
     /// Election data of this node's Hello.
@@ -107,6 +109,25 @@ pub enum LinkEnd {
     /// The ends are members of two rooms that cannot merge, and neither moves. They may link again after a leader of
     /// either room has changed.
     OtherRoom,
+}
+
+/// A report of a relay, or a change of the link with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelayChange {
+    /// The link with the relay is up, and this node has entered its room there. [`RelayChange::Present`] follows for each
+    /// process there, whatever was known before. Repeated after [`RelayChange::Down`] only.
+    Up {
+        /// Where the relay sees this node.
+        observed: SocketAddr,
+    },
+    /// The relay sees this node at another address.
+    Observed(SocketAddr),
+    /// The holder of this key is in the same room at the relay, as the relay states. Nothing proves that it is a member.
+    Present(Fingerprint),
+    /// It is there no more.
+    Gone(Fingerprint),
+    /// The relay is silent, refuses this node, or has closed the link.
+    Down,
 }
 
 /// A command of the host.
@@ -268,6 +289,13 @@ pub enum Input {
         /// The member.
         target: VirtualId,
     },
+    /// A relay of this member has come up, has gone, or reports something.
+    Relay {
+        /// The relay.
+        relay: RelayNumber,
+        /// The change.
+        change: RelayChange,
+    },
     /// A dial that this node asked for ended without a link.
     DialFailed {
         /// The peer.
@@ -320,12 +348,12 @@ pub enum Output {
     },
     /// Dial a peer; answer with a link or [`Input::DialFailed`].
     Dial(Dial),
-    /// Send this node's packets on a carried link through this member from now on; `None` if no member carries them.
+    /// Send this node's packets on a carried link through this carrier from now on; `None` if there is none.
     Carrier {
         /// The peer at the other end.
         peer: PeerId,
-        /// The member.
-        carrier: Option<PeerId>,
+        /// The carrier, of the same kind as before.
+        carrier: Option<Carrier>,
     },
     /// Dial the addresses that are neither linked nor being dialled, and report whether such dials run
     /// ([`Input::HostDialing`]).
@@ -493,6 +521,7 @@ impl NodeConfig {
             saved: None,
             key: Fingerprint([0; 32]),
             addresses: Vec::new(),
+            relayed_only: false,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::bounded::BoundedMap;
+use crate::virtual_address::{VirtualId, virtual_id};
 use crate::wire::{
     Candidate, MAX_JOIN_PAYLOAD_BYTES, MAX_REASON_BYTES, NoPlace, Undecided, Verdict,
 };
@@ -569,7 +570,7 @@ impl Node {
         let holder = self.id_holder(&entry.id).map(|(key, _)| key);
         let is_bound = holder.is_some_and(|key| key != entry.key);
         if self.introduces(from) && !is_bound {
-            self.introduced_by(now, from, entry);
+            self.introduced_by(now, from, entry, !entry.addresses.is_empty());
         }
     }
 
@@ -754,13 +755,27 @@ impl Node {
     /// Whether the holder of `key` has proven that it knows the room: to this node, as a member, linked or lost; or to
     /// a member that vouches for it.
     pub fn knows(&self, now: Time, key: Fingerprint) -> bool {
-        self.membership.iter().any(|(_, member)| member.key == key)
-            || self.absent.values().any(|absent| absent.key == key)
-            || self
-                .joins
-                .vouched
-                .values()
-                .any(|(of, until)| *of == key && now < *until)
+        self.known_keys(now).any(|known| known == key)
+    }
+
+    /// [`Node::knows`] for the holder of a key with that virtual id.
+    pub fn knows_id(&self, now: Time, id: VirtualId) -> bool {
+        self.known_keys(now).any(|known| virtual_id(known) == id)
+    }
+
+    fn known_keys(&self, now: Time) -> impl Iterator<Item = Fingerprint> {
+        let members = self.membership.iter().map(|(_, member)| member.key);
+        let absent = self.absent.values().map(|absent| absent.key);
+        let vouched = self.joins.vouched.values();
+        let vouched = vouched.filter(move |(_, until)| now < *until);
+        members.chain(absent).chain(vouched.map(|(key, _)| *key))
+    }
+
+    /// The peer that members introduced with that key.
+    pub(super) fn vouched_holder(&self, now: Time, key: Fingerprint) -> Option<PeerId> {
+        let mut vouched = self.joins.vouched.iter();
+        let holder = vouched.find(|(_, (of, until))| *of == key && now < *until);
+        holder.map(|(peer, _)| peer.clone())
     }
 
     pub(super) fn is_vouched(&self, peer: &PeerId, key: Fingerprint) -> bool {

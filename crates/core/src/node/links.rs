@@ -3,6 +3,7 @@
 use super::*;
 use crate::address::is_of_one_machine;
 use crate::introductions::Source;
+use crate::path_search::TakeOver;
 use crate::wire::{HostMode, MAX_REASON_BYTES};
 
 /// A lost member whose place is kept. There are at most `max_connections`.
@@ -78,8 +79,8 @@ impl Node {
     }
 
     pub(super) fn link_up(&mut self, now: Time, link: LinkUp) {
-        if self.enters_elections(&link) {
-            return self.enter_view(now, link);
+        if self.takes_over(&link) {
+            return self.take_better_path(now, link);
         }
         let peer = link.peer.clone();
         if self.ended {
@@ -104,12 +105,6 @@ impl Node {
         let namesake = self.introductions.namesake_of(&peer, link.key);
         let mut member = Member::new(link.incarnation, link.key, Vec::new(), now);
         member.is_host = link.is_host;
-        member.path = link.path;
-        member.carrier.clone_from(&link.carrier);
-        member.features = link.features;
-        let agrees = member.knows_paths();
-        self.is_carried_by(&link);
-        self.paths_changed = true;
         let event = match returning {
             Some(absent) => {
                 member.returns_after(absent.newest_heartbeat);
@@ -118,57 +113,83 @@ impl Node {
             None => Event::Joined(peer.clone()),
         };
         self.membership.insert(peer.clone(), member);
+        self.set_path(now, &link);
         self.event(event);
         if let (Some(namesake), Some(leader)) = (namesake, self.leader().cloned()) {
             // The leader may have the other one as a member: then this one yields to it.
             self.namesake_introduced(now, &leader, &namesake);
         }
-        if !link.path.counts_in_elections() {
-            if self.is_star() {
-                self.introductions.forget(&peer);
-            } else {
-                self.introductions
-                    .linked_by_carrier(now, &peer, link.key, &[], agrees);
-                self.begin_punching(now, &peer);
-            }
-            return self.heartbeat(now, &peer, false);
+        self.begin_punching(now, &peer);
+        match link.path.counts_in_elections() {
+            true => self.enter_view(now, link),
+            false => self.heartbeat(now, &peer, false),
         }
-        self.enter_view(now, link);
     }
 
-    /// Whether a member that took no part in elections is linked by a better path now, over which it does.
-    fn enters_elections(&self, link: &LinkUp) -> bool {
+    /// Whether a link is a better one with a linked member.
+    fn takes_over(&self, link: &LinkUp) -> bool {
         let member = self.membership.get(&link.peer);
         member.is_some_and(|member| {
-            !member.path.counts_in_elections()
-                && link.path.counts_in_elections()
+            link.path < member.path
                 && (member.key, member.incarnation) == (link.key, link.incarnation)
         })
+    }
+
+    /// Handles a better link with a member. Elections notice nothing if it takes part in them already.
+    fn take_better_path(&mut self, now: Time, link: LinkUp) {
+        let was_in_view = self.view.voters.contains_key(&link.peer);
+        let before = self.membership.get(&link.peer);
+        let ends = before.and_then(|member| member.punching.ends());
+        self.set_path(now, &link);
+        if let Some(member) = self.membership.get_mut(&link.peer) {
+            member.took_over = was_in_view.then_some(TakeOver { at: now, ends });
+        }
+        let peer = link.peer.clone();
+        self.begin_punching(now, &peer);
+        if was_in_view {
+            self.exchange(now, &peer);
+            self.standing(now, &peer, link.eligible, link.priority, None);
+            self.elect(now, Local::Relinked { peer: peer.clone() });
+            return self.heartbeat(now, &peer, false);
+        }
+        if link.path.counts_in_elections() {
+            self.enter_view(now, link);
+        }
+    }
+
+    /// Notes how the packets of a member's new link travel.
+    fn set_path(&mut self, now: Time, link: &LinkUp) {
+        let searches = self.searches_direct_paths();
+        self.is_carried_by(link);
+        self.paths_changed = true;
+        let Some(member) = self.membership.get_mut(&link.peer) else {
+            return;
+        };
+        member.path = link.path;
+        member.carrier.clone_from(&link.carrier);
+        member.features = link.features;
+        member.punching = Punching::default();
+        let agrees = member.knows_paths();
+        if link.path.is_direct() {
+            member.addresses.clone_from(&link.addresses);
+            member.addresses.truncate(MAX_PEER_ADDRESSES);
+            self.introductions.forget(&link.peer);
+            if let Some(address) = link.addresses.first() {
+                self.introductions.answered(now, *address);
+            }
+        } else if searches {
+            self.introductions
+                .linked_by_carrier(now, &link.peer, link.key, &[], agrees);
+            self.introductions.taken_over(&link.peer);
+            self.consider_relays_to(now, &link.peer);
+        } else {
+            self.introductions.forget(&link.peer);
+        }
     }
 
     /// Adds a member to the election; both ends exchange their rules and introductions.
     fn enter_view(&mut self, now: Time, link: LinkUp) {
         let peer = link.peer;
-        self.introductions.forget(&peer);
-        let known: Vec<_> = self
-            .membership
-            .iter()
-            .filter(|(id, _)| **id != peer)
-            .map(entry_of)
-            .collect();
-        let Some(member) = self.membership.get_mut(&peer) else {
-            return;
-        };
-        member.path = link.path;
-        member.carrier = None;
-        member.features = link.features;
-        member.punching = Punching::default();
-        member.addresses = link.addresses;
-        member.addresses.truncate(MAX_PEER_ADDRESSES);
-        if let Some(address) = member.addresses.first() {
-            self.introductions.answered(now, *address);
-        }
-        self.paths_changed = true;
         self.view.voters.insert(
             peer.clone(),
             Voter {
@@ -181,12 +202,7 @@ impl Node {
                 rtt: None,
             },
         );
-        // First: a peer that may enter again is on the list that follows.
-        self.send_room_rules_if_any(now, &peer);
-        self.introduce_to(&peer, known);
-        self.introduce_to_others(now, [peer.clone()]);
-        // It may have changed since the Hello.
-        self.send_standing_to(&peer);
+        self.exchange(now, &peer);
         let violation = self.try_elect(
             now,
             ElectionInput::PeerUp {
@@ -203,12 +219,30 @@ impl Node {
         }
     }
 
+    /// Sends a member the rules and introductions over a new link. What was under way on a former link may be lost.
+    fn exchange(&mut self, now: Time, peer: &PeerId) {
+        let known: Vec<_> = self
+            .membership
+            .iter()
+            .filter(|(id, _)| *id != peer)
+            .map(entry_of)
+            .collect();
+        // First: a peer that may enter again is on the list that follows.
+        self.send_room_rules_if_any(now, peer);
+        self.introduce_to(peer, known);
+        self.introduce_to_others(now, [peer.clone()]);
+        // It may have changed since the Hello.
+        self.send_standing_to(peer);
+    }
+
     /// Introduces the other members to a member.
     fn introduce_to(&mut self, peer: &PeerId, known: Vec<PeerEntry>) {
         let mut list = known;
         if !self.is_star() {
-            let theirs = self.membership.get(peer).map(|member| &member.addresses);
-            let mut addresses = self.addresses_for(theirs.map_or(&[], Vec::as_slice));
+            // Over a carrier the search for a direct path exchanges addresses.
+            let direct = self.membership.direct(peer);
+            let mut addresses =
+                direct.map_or(Vec::new(), |member| self.addresses_for(&member.addresses));
             addresses.truncate(MAX_PEER_ADDRESSES);
             let myself = PeerEntry {
                 id: self.me.clone(),
@@ -361,9 +395,14 @@ impl Node {
         }
         let hold_until = now + self.config.member_hold;
         self.fell_silent(now, peer);
+        self.note_lost_path(now, peer);
         if let Some(member) = self.membership.get(peer) {
+            let key = member.key;
+            let may_lack = !member.path.is_direct();
+            let addresses = &member.addresses;
             self.introductions
-                .lost(now, peer, member.key, &member.addresses, hold_until);
+                .lost(now, peer, key, addresses, may_lack, hold_until);
+            self.dial_over_relays(now, peer, key);
             self.event(Event::Reconnecting(peer.clone()));
         }
         self.keep_place(now, peer, gone, (hold_until, false));
@@ -391,6 +430,7 @@ impl Node {
         self.recent_leaders.link_changed(now, peer, false);
         self.room_rules_unlinked(peer);
         self.view.voters.remove(peer);
+        self.view.held.remove(peer);
         self.absent.insert(
             peer.clone(),
             Absent {
@@ -478,22 +518,30 @@ impl Node {
         }
         let is_near = self.is_near(from);
         for mut entry in entries {
+            let is_direct = !entry.addresses.is_empty();
             // Loopback and link-local addresses mean another machine for each that dials them.
             entry
                 .addresses
                 .retain(|address| is_near || !is_of_one_machine(*address));
             if entry.id == *from {
-                if let Some(member) = self.membership.get_mut(from) {
+                let member = self.membership.get_mut(from);
+                if let Some(member) = member.filter(|member| member.path.is_direct()) {
                     merge_addresses(&mut member.addresses, &entry.addresses);
                 }
             } else {
-                self.introduced_by(now, from, &entry);
+                self.introduced_by(now, from, &entry, is_direct);
             }
         }
     }
 
-    /// Handles a member's introduction of a peer.
-    pub(super) fn introduced_by(&mut self, now: Time, from: &PeerId, entry: &PeerEntry) {
+    /// Handles a member's introduction of a peer, with which it has a direct link or another one.
+    pub(super) fn introduced_by(
+        &mut self,
+        now: Time,
+        from: &PeerId,
+        entry: &PeerEntry,
+        is_direct: bool,
+    ) {
         if entry.id == self.me || entry.key == self.config.key {
             return;
         }
@@ -501,7 +549,7 @@ impl Node {
             self.note_kept_out(from, entry);
             return;
         }
-        self.note_reached(from, entry.key);
+        self.note_reached(from, entry.key, is_direct);
         if let Some(member) = self.membership.get(&entry.id) {
             if member.key != entry.key {
                 return self.namesake_introduced(now, from, entry);
@@ -509,7 +557,7 @@ impl Node {
             let is_carried = !member.path.is_direct();
             let agrees = member.knows_paths();
             self.holder_introduced(from, &entry.id);
-            if is_carried && !self.is_star() {
+            if is_carried && self.searches_direct_paths() {
                 self.introductions.linked_by_carrier(
                     now,
                     &entry.id,
@@ -560,6 +608,11 @@ impl Node {
     pub(super) fn introduces(&self, from: &PeerId) -> bool {
         let member = self.membership.elector(from);
         member.is_some_and(|member| member.is_host || !self.is_star())
+    }
+
+    /// Whether this node looks for direct paths to members whose links are carried.
+    pub(super) fn searches_direct_paths(&self) -> bool {
+        !self.is_star() && !self.config.relayed_only
     }
 
     /// Whether guests link only to the fixed host.

@@ -135,7 +135,8 @@ impl Node {
         });
         self.merging.namesakes = known;
         for (from, namesake) in free {
-            self.introduced_by(now, &from, &namesake.entry);
+            let is_direct = !namesake.entry.addresses.is_empty();
+            self.introduced_by(now, &from, &namesake.entry, is_direct);
         }
         let leader = self.leader().cloned();
         self.merging.making_way.clear();
@@ -235,7 +236,7 @@ impl Node {
         }
         for (from, entries) in std::mem::take(&mut self.merging.kept_out) {
             for entry in entries.values() {
-                self.introduced_by(now, &from, entry);
+                self.introduced_by(now, &from, entry, !entry.addresses.is_empty());
             }
         }
     }

@@ -68,7 +68,7 @@ impl Node {
         let Some(member) = self.membership.get_mut(from) else {
             return;
         };
-        if is_dialable(address) {
+        if member.path.is_direct() && is_dialable(address) {
             let of_me = &mut member.observations.of_me;
             of_me.take(now, address, BETWEEN_CHANGES - TOLERANCE);
         }
@@ -84,6 +84,7 @@ impl Node {
     pub(super) fn public_addresses(&self) -> Vec<SocketAddr> {
         let members = self.membership.iter();
         let seen = members.filter_map(|(_, member)| member.observations.of_me.address);
+        let seen = seen.chain(self.relays.observed());
         let mut counts = BTreeMap::<SocketAddr, usize>::new();
         for address in seen.filter(|address| is_global(address.ip())) {
             *counts.entry(address).or_default() += 1;
@@ -96,6 +97,9 @@ impl Node {
     /// This node's addresses for a peer: where others see it, and the ones of its interfaces that the peer may know. Private
     /// ones are for peers of the same network: others could not dial them, and they say which networks this player uses.
     pub(super) fn addresses_for(&self, theirs: &[SocketAddr]) -> Vec<SocketAddr> {
+        if self.config.relayed_only {
+            return Vec::new();
+        }
         let observed = self.public_addresses();
         let is_near = self.is_in_same_network(&observed, theirs);
         let own = self.config.addresses.iter().copied();

@@ -8,6 +8,8 @@
 
 use super::*;
 use crate::address::is_of_one_machine;
+use crate::bounded::BoundedMap;
+use crate::path_search::{Ends, Flapping, TakeOver};
 use crate::wire::MAX_EXCHANGED_ADDRESSES;
 
 /// The waits before the first rounds; further ones follow after the last wait, again and again.
@@ -26,7 +28,68 @@ const BETWEEN_ROUNDS: Duration = Duration::from_millis(1500);
 /// Longest wait for the answer to a [`Message::Punch`].
 const ANSWERED_WITHIN: Duration = Duration::from_secs(3);
 
+/// A direct link that took over from one over a relay and is lost sooner than this did not last.
+const LASTS: Duration = Duration::from_secs(60);
+/// The waits after the first, second and third direct link that did not last, and after each further one.
+const PAUSES: [Duration; 3] = [
+    Duration::from_secs(30),
+    Duration::from_secs(120),
+    Duration::from_secs(600),
+];
+/// Most members whose direct links did not last that a node remembers.
+const MAX_FLAPPING: usize = 256;
+
+/// Members whose direct links did not last. Each change between a relay and a direct path may cost an election; a link over
+/// the relay costs none.
+#[derive(Debug, Default)]
+pub(super) struct Pauses(BoundedMap<Fingerprint, Flapping, MAX_FLAPPING>);
+
+impl Pauses {
+    /// The time from which a direct path to the holder of a key is looked for.
+    pub(super) fn until(&self, key: Fingerprint) -> Option<Time> {
+        self.0.get(&key).map(|flapping| flapping.until)
+    }
+
+    /// Handles the loss of a direct link that had taken over.
+    fn lost(&mut self, now: Time, key: Fingerprint, took_over: TakeOver) {
+        if now.since(took_over.at) >= LASTS {
+            self.0.remove(&key);
+            return;
+        }
+        let before = self.0.get(&key).map_or(0, |flapping| flapping.count);
+        let flapping = Flapping {
+            count: before + 1,
+            until: now + PAUSES[before.min(PAUSES.len() - 1)],
+            ends: took_over.ends,
+        };
+        self.0
+            .insert_over(key, flapping, |_, flapping| flapping.until);
+    }
+
+    /// Ends a pause if an address of either end has changed since: that is why the link did not last. Returns whether it
+    /// has ended one.
+    fn end_if_moved(&mut self, now: Time, key: Fingerprint, ends: &Ends) -> bool {
+        let Some(flapping) = self.0.get_mut(&key).filter(|one| now < one.until) else {
+            return false;
+        };
+        let has_moved = flapping.ends.as_ref().is_some_and(|before| before != ends);
+        if has_moved {
+            flapping.until = now;
+        }
+        has_moved
+    }
+}
+
 impl Node {
+    /// Handles the loss of a member's link: if it was direct and did not last, the next search for one waits.
+    pub(super) fn note_lost_path(&mut self, now: Time, peer: &PeerId) {
+        let member = self.membership.direct(peer);
+        let took_over = member.and_then(|member| Some((member.key, member.took_over.clone()?)));
+        if let Some((key, took_over)) = took_over {
+            self.pauses.lost(now, key, took_over);
+        }
+    }
+
     /// Begins to look for a direct path to a peer whose link is carried.
     pub(super) fn begin_punching(&mut self, now: Time, peer: &PeerId) {
         if self.punches_with(peer) {
@@ -37,7 +100,7 @@ impl Node {
     fn punches_with(&self, peer: &PeerId) -> bool {
         let member = self.membership.get(peer);
         let is_able = |member: &Member| !member.path.is_direct() && member.knows_paths();
-        !self.is_star() && member.is_some_and(is_able)
+        self.searches_direct_paths() && member.is_some_and(is_able)
     }
 
     /// Sends this node's addresses to the ends of carried links, if they have changed.
@@ -63,6 +126,21 @@ impl Node {
         if is_due {
             member.punching.sent = Some((addresses.clone(), now));
             self.transmit_with(peer, Message::Addresses(addresses), false);
+            self.end_pause_if_moved(now, peer);
+        }
+    }
+
+    /// Begins the rounds with a peer anew if an address of either end has changed since their last direct link.
+    fn end_pause_if_moved(&mut self, now: Time, peer: &PeerId) {
+        let Some(member) = self.membership.get_mut(peer) else {
+            return;
+        };
+        let ends = member.punching.ends();
+        if ends.is_some_and(|ends| self.pauses.end_if_moved(now, member.key, &ends))
+            && self.me < *peer
+        {
+            member.punching.round = 0;
+            member.punching.due = Some(now + WAITS[0]);
         }
     }
 
@@ -90,6 +168,7 @@ impl Node {
             return;
         };
         let punching = &mut member.punching;
+        punching.stated = Some(addresses);
         let is_early = punching
             .began
             .is_some_and(|at| now.since(at) < BETWEEN_NEW_BEGINNINGS);
@@ -98,8 +177,10 @@ impl Node {
         if begins && (is_new || is_first) && !is_early {
             punching.began = Some(now);
             punching.round = 0;
-            punching.due = Some(now + WAITS[0]);
+            let paused_until = self.pauses.until(member.key).unwrap_or(now);
+            punching.due = Some((now + WAITS[0]).max(paused_until));
         }
+        self.end_pause_if_moved(now, from);
         // They may show that both are in one network.
         self.send_addresses(now, from);
     }
@@ -137,6 +218,9 @@ impl Node {
         let Some(member) = self.membership.get_mut(from) else {
             return;
         };
+        if self.pauses.until(member.key).is_some_and(|at| now < at) {
+            return;
+        }
         let punching = &mut member.punching;
         if is_answer {
             let asked = punching.asked.take_if(|(asked, _)| *asked == round);

@@ -111,6 +111,7 @@ impl Node {
         };
         self.heartbeat_at = now + interval + timeout;
         self.heartbeat_all(now, false);
+        self.view.held.retain(|_, until| now < *until);
         self.elect(now, Local::HeartbeatSent);
         self.report_all_observed(now);
         self.send_changed_addresses(now);

@@ -87,6 +87,7 @@ impl Tracer {
             | Input::SeenAt { .. }
             | Input::Answered { .. }
             | Input::CannotCarry { .. }
+            | Input::Relay { .. }
             | Input::HostDialing(_)
             | Input::HostSilentSince(_)
             | Input::WallClock(_)
@@ -400,6 +401,7 @@ fn reported(event: &Event) -> Option<What> {
         | Event::HostSilent { .. }
         | Event::HostBack(_)
         | Event::PathChanged { .. }
+        | Event::Relay(_)
         | Event::NoRoomFound(_)
         | Event::Discovered { .. } => return None,
     })

@@ -121,7 +121,9 @@ impl Run<'_> {
             let others = places
                 .iter()
                 .filter(|b| a != *b && !self.are_apart(*a, **b));
-            let linked = others.clone().all(|b| self.world.is_linked(*a, *b));
+            let linked = others
+                .clone()
+                .all(|b| self.world.count_for_each_other(*a, *b));
             let node = self.world.node(*a);
             linked && node.is_some_and(|node| node.membership().len() == others.count())
         })

@@ -8,7 +8,7 @@ use room_core::node::{AdmissionRefusal, Command, Event, Input, LeftReason, LinkE
 use room_core::time::{Duration, Time};
 use room_core::wire::{Candidate, Hello, PeerEntry, Verdict};
 
-use super::{ACCEPTOR, DIALLER, Wire};
+use super::{ACCEPTOR, DIALLER, Wire, path_over};
 use crate::world::{Happening, World};
 
 /// Longest time that a host takes to decide on a newcomer: during faults, and without.
@@ -99,7 +99,7 @@ impl World {
             return self.refuse_because(dial, permanent, kicked);
         }
         // Both dial: the smaller id's dial stays.
-        let both_dial = self.own_dial(to, from, over, true).is_some();
+        let both_dial = self.own_dial(to, from, path_over(over), true).is_some();
         if both_dial && self.slots[to].id < self.slots[from].id {
             return self.refuse(dial, false);
         }
@@ -346,8 +346,7 @@ impl World {
         };
         let process = self.slots[link.slots[end]].process.as_ref();
         let least = process.map_or((0, 0), |process| process.numbers.with(key));
-        let (generation, losses) = link.numbers[end];
-        let agreed = (generation.max(theirs.generation), losses.max(theirs.losses));
+        let agreed = link.numbers[end].max((theirs.generation, theirs.losses));
         agreed < least
     }
 

@@ -12,11 +12,13 @@ use rand::Rng;
 use room_core::id::{Fingerprint, PeerId};
 use room_core::introductions::Dial;
 use room_core::node::{Input, LinkEnd, Node};
-use room_core::path::{Carrier, LinkPath, Path};
+use room_core::path::{Carrier, CarrierKind, LinkPath, Path, RelayNumber};
 use room_core::time::{Duration, Time};
 use room_core::virtual_address::{VirtualId, virtual_id};
 use room_core::wire::FEATURE_PATHS;
 
+use super::relays::Relays;
+use super::via::{Via, path_over};
 use super::{DIALLER, HOST_DIAL_TIMEOUT, Link, Pending, Wire};
 use crate::paths::Counts;
 use crate::world::{Happening, World};
@@ -44,6 +46,12 @@ pub enum Planted {
     IgnoresFeatures,
     /// Members do not dial lost members over carriers.
     NeverDialsOverCarriers,
+    /// The cores do not learn that a relay has fallen before it is back.
+    NeverNoticesFalls,
+    /// The cores do not learn of what is behind a relay.
+    NoPresence,
+    /// When a relay falls, those behind it are gone before.
+    GoneBeforeFalls,
 }
 
 /// A pair of places without a direct path.
@@ -79,6 +87,8 @@ pub struct Paths {
     pub(crate) unwilling: BTreeSet<usize>,
     /// Number of faults by which a carrier silently drops the packets from one place to another: carrier, from, to.
     pub(crate) drops: BTreeMap<(usize, usize, usize), u32>,
+    /// Places of members that are reached over relays alone.
+    pub(crate) relayed_only: BTreeSet<usize>,
     /// A bug to put in.
     pub planted: Option<Planted>,
     dials: BTreeMap<u64, CoreDial>,
@@ -96,6 +106,7 @@ pub struct Paths {
     /// Dials of each process at unused addresses.
     pub(crate) dialled: BTreeMap<(usize, u64, IpAddr), VecDeque<Time>>,
     pub(crate) counts: Counts,
+    pub(crate) relays: Relays,
     /// Number of changes of the path of each peer that each host learned, since this was last cleared.
     pub(crate) changes: BTreeMap<(usize, PeerId), u32>,
     /// Links that hosts learned to be lost, by place and peer's place, since this was last cleared.
@@ -185,7 +196,8 @@ impl World {
 
     /// Whether neither of two places reaches the other directly, unless they have a link.
     pub(crate) fn is_walled(&self, a: usize, b: usize) -> bool {
-        self.paths.walls.contains_key(&pair(a, b))
+        let hidden = &self.paths.relayed_only;
+        self.paths.walls.contains_key(&pair(a, b)) || hidden.contains(&a) || hidden.contains(&b)
     }
 
     fn kill_direct_links(&mut self, a: usize, b: usize) {
@@ -215,6 +227,7 @@ impl World {
         self.paths
             .knocks
             .retain(|(a, b), _| *a != slot && *b != slot);
+        self.is_observed_anew(slot);
         for other in (0..self.slots.len()).filter(|other| *other != slot) {
             if lost.contains(&other) {
                 self.kill_direct_links(slot, other);
@@ -315,9 +328,14 @@ impl World {
     }
 
     /// Whether packets pass from one place to another, over a carrier if one is given.
-    pub(super) fn passes_from(&self, from: usize, over: Option<usize>, to: usize) -> bool {
-        let Some(carrier) = over else {
-            return !self.is_cut(from, to);
+    pub(super) fn passes_from(&self, from: usize, over: Option<Via>, to: usize) -> bool {
+        let carrier = match over {
+            None => return !self.is_cut(from, to),
+            // A partition ends the paths over relays, too.
+            Some(Via::Relay(relay)) => {
+                return !self.is_cut(from, to) && self.paths.relays.forwards(relay, from, to);
+            }
+            Some(Via::Place(carrier)) => carrier,
         };
         let runs = self.slots[carrier].process.is_some() && !self.is_paused(carrier);
         runs && self.is_hop(from, carrier)
@@ -328,23 +346,26 @@ impl World {
     }
 
     /// One trip of a packet.
-    pub(super) fn trip(&mut self, from: usize, over: Option<usize>, to: usize) -> Duration {
+    pub(super) fn trip(&mut self, from: usize, over: Option<Via>, to: usize) -> Duration {
         match over {
             None => self.delay(from, to),
-            Some(carrier) => self.delay(from, carrier) + self.delay(carrier, to),
+            // It is near.
+            Some(Via::Relay(_)) => self.delay(from, to),
+            Some(Via::Place(carrier)) => self.delay(from, carrier) + self.delay(carrier, to),
         }
     }
 
-    /// The member that carries an end's packets on a link, if it is carried and the end has one.
-    pub(crate) fn carrier_at(&self, id: u64, end: usize) -> Option<usize> {
+    /// The carrier of an end's packets on a link, if it is carried and the end has a carrier.
+    pub(crate) fn carrier_at(&self, id: u64, end: usize) -> Option<Via> {
         let link = self.links.get(&id)?;
         let carriers = link.carriers?;
         let slot = link.slots[end];
         if !self.paths.is_old(slot) {
-            return carriers[end];
+            return carriers.of_ends[end];
         }
         let leader = self.node(slot)?.leader()?;
-        self.slot_of(leader).filter(|leader| *leader != slot)
+        let leader = self.slot_of(leader).filter(|leader| *leader != slot);
+        leader.map(Via::Place)
     }
 
     pub(super) fn is_blocked(&self, id: u64, from: usize) -> bool {
@@ -379,14 +400,26 @@ impl World {
     }
 
     pub(crate) fn is_carried(&self, id: u64) -> bool {
-        self.link_over(id).is_some()
+        !self.link_path(id).is_direct()
     }
 
-    /// Some carrier of a link, if it is carried.
-    pub(super) fn link_over(&self, id: u64) -> Option<usize> {
-        let link = self.links.get(&id)?;
-        let carriers = link.carriers?;
-        Some(carriers[0].or(carriers[1]).unwrap_or(usize::MAX))
+    /// The path of a link.
+    pub(crate) fn link_path(&self, id: u64) -> Path {
+        let link = self.links.get(&id);
+        link.map_or(Path::Direct, Link::path)
+    }
+
+    /// Whether the link that two places share counts in elections, and works both ways.
+    pub fn count_for_each_other(&self, a: usize, b: usize) -> bool {
+        let link = self.shared_link(a, b);
+        link.is_some_and(|id| self.link_path(id).counts_in_elections()) && self.are_joined(a, b)
+    }
+
+    /// Whether the link that a place holds with another counts in elections.
+    pub(crate) fn counts_for(&self, slot: usize, other: usize) -> bool {
+        let process = self.slots[slot].process.as_ref();
+        let id = process.and_then(|process| process.sessions.get(&other));
+        id.is_some_and(|id| self.link_path(*id).counts_in_elections())
     }
 
     /// Whether the link that a place holds with another is direct.
@@ -408,38 +441,62 @@ impl World {
     /// The path of a link as the core receives it.
     pub(super) fn path_of(&self, id: u64) -> Path {
         let is_taken_for_direct = self.paths.planted == Some(Planted::CountsCarriedLinks);
-        match self.is_carried(id) && !is_taken_for_direct {
-            true => Path::Carried(Carrier::Member),
-            false => Path::Direct,
+        match is_taken_for_direct {
+            true => Path::Direct,
+            false => self.link_path(id),
         }
     }
 
-    /// The core of a place sends its packets through another member.
-    pub(crate) fn change_carrier(&mut self, slot: usize, peer: &PeerId, carrier: Option<&PeerId>) {
+    /// A carrier as the core names it.
+    pub(crate) fn carrier_of(&self, via: Via) -> Carrier {
+        match via {
+            Via::Relay(relay) => Carrier::Relay(RelayNumber(relay)),
+            Via::Place(place) => Carrier::Member(self.slots[place].id.clone()),
+        }
+    }
+
+    /// The carrier that the core of a place names, if the place reaches it.
+    fn via(&self, slot: usize, carrier: &Carrier) -> Option<Via> {
+        match carrier {
+            Carrier::Relay(relay) => Some(Via::Relay(relay.0)),
+            Carrier::Member(member) => {
+                let place = self.slot_of(member)?;
+                self.is_session_direct(slot, place)
+                    .then_some(Via::Place(place))
+            }
+        }
+    }
+
+    /// The core of a place sends its packets over another carrier.
+    pub(crate) fn change_carrier(&mut self, slot: usize, peer: &PeerId, carrier: Option<&Carrier>) {
         if self.paths.is_old(slot) || self.paths.planted == Some(Planted::KeepsDeadCarriers) {
             return;
         }
         let Some((id, end)) = self.session_with(slot, peer) else {
             return;
         };
-        let carrier = carrier.and_then(|id| self.slot_of(id));
-        let carrier = carrier.filter(|carrier| self.is_session_direct(slot, *carrier));
+        let via = carrier.and_then(|carrier| self.via(slot, carrier));
         let Some(link) = self.links.get_mut(&id) else {
             return;
         };
         let Some(carriers) = &mut link.carriers else {
             return;
         };
-        carriers[end] = carrier;
+        if via.is_some_and(|via| via.kind() != carriers.kind) {
+            let text = format!("{} moves to {peer} to {carrier:?}", self.slots[slot].id);
+            return self.violate("paths", text);
+        }
+        let is_relay = carriers.kind == CarrierKind::Relay;
+        carriers.of_ends[end] = via;
         self.paths.counts.carriers_changed += 1;
+        self.paths.relays.counts.moves += u64::from(is_relay && via.is_some());
         let is_after_a_report = carrier.is_some() && self.paths.was_reported(slot, self.now);
         self.paths.counts.carriers_changed_after_reports += u64::from(is_after_a_report);
         self.trace.add(
             self.now,
             format_args!(
                 "{} sends to {peer} through {:?}",
-                self.slots[slot].id,
-                carrier.map(|carrier| &self.slots[carrier].id)
+                self.slots[slot].id, carrier
             ),
         );
         self.unblock();
@@ -447,7 +504,7 @@ impl World {
 
     /// A packet is on its way to the carrier of a link's end.
     pub(super) fn sent_to_carrier(&mut self, id: u64, end: usize) {
-        let Some(carrier) = self.carrier_at(id, end) else {
+        let Some(Via::Place(carrier)) = self.carrier_at(id, end) else {
             return;
         };
         let Some(link) = self.links.get(&id) else {
@@ -520,6 +577,10 @@ impl World {
         self.made += 1;
         let whole = self.made;
         let life = self.slots[from].life;
+        if self.paths.relayed_only.contains(&from) && !dial.addresses.is_empty() {
+            let text = format!("{} dials {:?}", self.slots[from].id, dial.addresses);
+            self.violate("hidden", text);
+        }
         let mut targets = Vec::new();
         let mut is_silent = false;
         for address in &dial.addresses {
@@ -540,11 +601,12 @@ impl World {
         };
         let never = self.paths.planted == Some(Planted::NeverDialsOverCarriers);
         let carriers = dial.carriers.iter().filter(|_| !never);
-        let carriers = carriers.filter_map(|id| self.slot_of(id));
-        let carriers: Vec<usize> = carriers
-            .filter(|carrier| self.is_session_direct(from, *carrier))
-            .filter(|carrier| !self.paths.is_old(from) || self.shows_leader(from, *carrier))
-            .collect();
+        let carriers = carriers.filter_map(|carrier| self.via(from, carrier));
+        let is_used = |via: &Via| match via {
+            Via::Relay(_) => true,
+            Via::Place(carrier) => !self.paths.is_old(from) || self.shows_leader(from, *carrier),
+        };
+        let carriers: Vec<Via> = carriers.filter(is_used).collect();
         let direct_left = targets.len() + usize::from(is_silent);
         self.paths.dials.insert(
             whole,
@@ -566,6 +628,10 @@ impl World {
             self.at(at, Happening::Wire(over));
         }
         for (index, over) in (0_u32..).zip(carriers) {
+            let first = match over.kind() {
+                CarrierKind::Relay if dial.relays_at_once => Duration::ZERO,
+                _ => first,
+            };
             let at = self.now + first + CARRIER_STAGGER * index;
             self.at(at, Happening::Wire(Wire::DialOver { dial: whole, over }));
         }
@@ -579,7 +645,7 @@ impl World {
         dials.any(|dial| dial.from == from && dial.to == to && dial.over.is_none())
     }
 
-    fn attempt(&mut self, whole: u64, to: usize, over: Option<usize>) {
+    fn attempt(&mut self, whole: u64, to: usize, over: Option<Via>) {
         let Some(core_dial) = self.paths.dials.get(&whole) else {
             return;
         };
@@ -600,7 +666,7 @@ impl World {
         self.begin_dial(dial);
     }
 
-    pub(super) fn dial_over(&mut self, whole: u64, over: usize) {
+    pub(super) fn dial_over(&mut self, whole: u64, over: Via) {
         let Some(core_dial) = self.paths.dials.get(&whole) else {
             return;
         };
@@ -609,7 +675,9 @@ impl World {
             self.paths.dials.remove(&whole);
             return;
         }
-        self.send_to_carrier(from, over, virtual_id(key));
+        if let Via::Place(carrier) = over {
+            self.send_to_carrier(from, carrier, virtual_id(key));
+        }
         let has_key = |place: &crate::world::Slot| {
             let process = place.process.as_ref();
             process.is_some_and(|process| process.key == key)
@@ -629,7 +697,12 @@ impl World {
             return false;
         };
         let (from, to) = (pending.from, pending.to);
-        let Some(wall) = self.paths.walls.get(&pair(from, to)).copied() else {
+        // A member that is reached over relays alone ignores what comes directly.
+        let never = Wall { opens: false };
+        let hidden = &self.paths.relayed_only;
+        let is_hidden = hidden.contains(&from) || hidden.contains(&to);
+        let wall = self.paths.walls.get(&pair(from, to)).copied();
+        let Some(wall) = is_hidden.then_some(never).or(wall) else {
             return false;
         };
         let opens_within = OPENS_WITHIN + self.max_rtt() * 2;
@@ -726,59 +799,73 @@ impl World {
         slot: usize,
         other: usize,
         other_life: u64,
-        over: Option<usize>,
+        over: Option<Via>,
     ) -> bool {
         let process = self.slots[slot].process.as_ref();
         let id = process.and_then(|process| process.sessions.get(&other).copied());
-        id.is_some_and(|id| self.stands_against(id, other, other_life, over.is_some()))
+        id.is_some_and(|id| self.stands_against(id, other, other_life, path_over(over)))
     }
 
-    fn stands_against(&self, id: u64, other: usize, other_life: u64, is_carried: bool) -> bool {
+    fn stands_against(&self, id: u64, other: usize, other_life: u64, path: Path) -> bool {
         let Some(link) = self.links.get(&id) else {
             return false;
         };
         let end = link.end_of(other);
         let is_stale = link.ended[end] || link.lives[end] != other_life;
-        let is_worse = link.carriers.is_some() && !is_carried;
+        let is_worse = link.path() > path;
         !is_stale && !is_worse
     }
 
-    /// Whether a link is carried, and the session of that end has a direct one that the other end has not ended.
+    /// Whether the session of that end of a link has a better one that the other end has not ended.
     pub(super) fn is_worse_than_session(&self, id: u64, end: usize) -> bool {
         let Some(link) = self.links.get(&id) else {
             return true;
         };
         let (slot, other, life) = (link.slots[end], link.slots[1 - end], link.lives[1 - end]);
-        let is_direct = self.is_session_direct(slot, other);
-        link.carriers.is_some() && is_direct && self.session_stands(slot, other, life, None)
+        let process = self.slots[slot].process.as_ref();
+        let present = process.and_then(|process| process.sessions.get(&other).copied());
+        present.is_some_and(|present| {
+            let path = self.link_path(present);
+            path < link.path() && self.stands_against(present, other, life, path)
+        })
     }
 
     /// The acceptor ends a session of which the other end has lost the link.
-    pub(super) fn end_stale(&mut self, slot: usize, other: usize, over: Option<usize>) {
+    pub(super) fn end_stale(&mut self, slot: usize, other: usize, over: Option<Via>) {
         let process = self.slots[slot].process.as_ref();
         let old = process.and_then(|process| process.sessions.get(&other).copied());
         if let Some(old) = old
-            && !self.is_overtaken_by(old, other, over.is_some())
+            && !self.is_overtaken_by(old, other, path_over(over))
         {
             self.end_session(slot, other, old, LinkEnd::Replaced);
         }
     }
 
-    fn is_overtaken_by(&self, old: u64, other: usize, is_carried: bool) -> bool {
+    fn is_overtaken_by(&self, old: u64, other: usize, path: Path) -> bool {
         let life = self.slots[other].life;
-        self.is_carried(old) && !is_carried && self.stands_against(old, other, life, true)
+        let before = self.link_path(old);
+        path < before && self.stands_against(old, other, life, before)
     }
 
     /// A new link takes the place of a session's present one: a better one takes over, and another one ends the session first.
-    pub(super) fn end_replaced(&mut self, slot: usize, other: usize, is_carried: bool) {
+    pub(super) fn end_replaced(&mut self, slot: usize, other: usize, path: Path) {
         let process = self.slots[slot].process.as_ref();
         let Some(old) = process.and_then(|process| process.sessions.get(&other).copied()) else {
             return;
         };
-        if !self.is_overtaken_by(old, other, is_carried) {
+        if !self.is_overtaken_by(old, other, path) {
             return self.end_session(slot, other, old, LinkEnd::Replaced);
         }
-        self.paths.counts.links_taken_over += 1;
+        let before = self.link_path(old);
+        let counts = &mut self.paths.relays.counts;
+        match (before, path) {
+            (Path::Carried(CarrierKind::Member), Path::Direct) => {
+                self.paths.counts.links_taken_over += 1;
+            }
+            (Path::Carried(CarrierKind::Member), _) => counts.taken_over_from_members += 1,
+            (Path::Carried(CarrierKind::Relay), _) => counts.taken_over_by_direct_links += 1,
+            (Path::Direct, _) => {}
+        }
         if let Some(link) = self.links.get_mut(&old) {
             let end = link.end_of(slot);
             link.retired[end] = true;
@@ -828,10 +915,12 @@ impl World {
             return;
         };
         let ways = [(end, slot, other), (1 - end, other, slot)];
-        let is_dropped = ways.into_iter().any(|(end, from, to)| {
-            let carrier = self.carrier_at(id, end);
-            carrier.is_some_and(|carrier| self.paths.drops.contains_key(&(carrier, from, to)))
-        });
+        let is_dropped = ways
+            .into_iter()
+            .any(|(end, from, to)| match self.carrier_at(id, end) {
+                Some(Via::Place(carrier)) => self.paths.drops.contains_key(&(carrier, from, to)),
+                _ => false,
+            });
         self.paths.counts.links_lost_one_way += u64::from(is_dropped);
     }
 
@@ -845,13 +934,14 @@ impl World {
         if is_present != Some(&id) {
             return;
         }
-        match self.is_carried(id) {
-            true => {
+        match self.link_path(id) {
+            Path::Carried(CarrierKind::Relay) => self.paths.relays.counts.links += 1,
+            Path::Carried(CarrierKind::Member) => {
                 let counts = &mut self.paths.counts;
                 counts.links_carried += 1;
                 counts.old_members_carried += u64::from(self.paths.old.contains(&slot));
             }
-            false => {
+            Path::Direct => {
                 let life = self.slots[slot].life;
                 self.seen_at(slot, life, other);
                 // It may carry packets.

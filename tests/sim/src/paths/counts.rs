@@ -1,14 +1,14 @@
 //! Counts of events in rooms with walls, summed over all runs.
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// See the module's text.
+    ($(#[$what:meta])* $counts:ident: $($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        $(#[$what])*
         #[derive(Debug, Clone, Default)]
-        pub struct Counts {
+        pub struct $counts {
             $($(#[$doc])* pub $name: u64,)*
         }
 
-        impl Counts {
+        impl $counts {
             /// Every counter with its name.
             pub fn table(&self) -> Vec<(&'static str, u64)> {
                 vec![$((stringify!($name), self.$name),)*]
@@ -23,6 +23,8 @@ macro_rules! counters {
 }
 
 counters! {
+    /// Of rooms with walls.
+    Counts:
     /// A member took a link that another one carries.
     links_carried,
     /// A direct link took the place of a carried one, at one end.
@@ -51,4 +53,37 @@ counters! {
     rooms_settled_with_carriers,
     /// A room settled without walls that had had some.
     rooms_settled_without_walls,
+}
+
+counters! {
+    /// Of rooms with relays.
+    RelayCounts:
+    /// A member entered a relay.
+    entries,
+    /// A relay fell.
+    falls,
+    /// A relay began to drop the packets from one place to another.
+    drops,
+    /// A relay made a false report, or hid a member.
+    lies,
+    /// A member took a link over a relay.
+    links,
+    /// A link over a relay took the place of one that a member carries, at one end.
+    taken_over_from_members,
+    /// A direct link took the place of one over a relay, at one end.
+    taken_over_by_direct_links,
+    /// An end of a link chose another relay.
+    moves,
+    /// A node held members after the fall of a relay.
+    members_held,
+    /// A driver dialled a key that the room did not know.
+    strangers_dialled,
+    /// A room settled in which relays link a pair.
+    rooms_settled_over_relays,
+    /// A room settled in which all pairs count for each other, some of them over relays.
+    rooms_joined_over_relays,
+    /// A relay fell and was back within the grace, and no host noticed: of the three strategies.
+    restarts_unnoticed_by_raft,
+    restarts_unnoticed_by_gossip,
+    restarts_unnoticed_by_seeded,
 }

@@ -40,7 +40,7 @@ impl Run<'_> {
 
     /// Whether two places have no direct link because of a wall.
     pub(crate) fn are_walled_off(&self, a: usize, b: usize) -> bool {
-        self.world.is_walled(a, b) && !self.world.is_linked(a, b)
+        self.world.is_walled(a, b) && !self.world.count_for_each_other(a, b)
     }
 
     pub(crate) fn paths_end(&mut self, plan: &PathsPlan) {
@@ -52,12 +52,27 @@ impl Run<'_> {
             return;
         }
         // Members of the version before may take long for a direct link.
-        let is_whole = self.world.paths.walls.is_empty() && self.is_mesh() && plan.old.is_empty();
+        let has_walls = !self.world.paths.walls.is_empty() || !plan.relayed_only.is_empty();
+        let is_whole = !has_walls && self.is_mesh() && plan.old.is_empty();
         let running = self.world.running();
         let has_carried = running.iter().any(|a| {
             let mut others = running.iter().filter(|b| *b != a);
             others.any(|b| self.world.are_joined(*a, *b) && !self.world.is_linked(*a, *b))
         });
+        let is_relayed = running.iter().any(|a| {
+            let mut others = running.iter().filter(|b| *b != a);
+            others.any(|b| self.world.are_relayed(*a, *b))
+        });
+        let is_joined = running.iter().all(|a| {
+            let mut others = running.iter().filter(|b| *b != a);
+            others.all(|b| self.world.count_for_each_other(*a, *b))
+        });
+        let counts = &mut self.world.paths.relays.counts;
+        counts.rooms_settled_over_relays += u64::from(is_relayed);
+        counts.rooms_joined_over_relays += u64::from(is_relayed && is_joined);
+        if is_relayed && is_joined && plan.old.is_empty() {
+            self.relays_restart();
+        }
         let counts = &mut self.world.paths.counts;
         counts.rooms_settled_with_carriers += u64::from(has_carried);
         counts.rooms_settled_without_walls += u64::from(is_whole && !plan.walls.is_empty());
@@ -67,6 +82,7 @@ impl Run<'_> {
             profile.ends(self);
         } else if self.world.settings.strategy == Strategy::Raft
             && self.is_one_wall()
+            && self.is_mesh()
             && plan.old.is_empty()
         {
             self.settle();
@@ -181,18 +197,29 @@ impl World {
                     others.any(|other| self.is_linked(slot, *other))
                 };
                 let are_observed = is_observed(a) && is_observed(b);
-                let can_punch = are_new && carrier.is_some() && are_observed;
+                let relay = self.paths.relays.of_both(a, b);
+                let hidden = &self.paths.relayed_only;
+                let is_hidden = hidden.contains(&a) || hidden.contains(&b);
+                let can_punch = are_new && carrier.is_some() && are_observed && !is_hidden;
                 let opens = wall.is_some_and(|wall| wall.opens) && can_punch;
                 let names = || (&self.slots[a].id, &self.slots[b].id);
-                if ((wall.is_none() && is_known && are_new && are_observed) || opens)
+                let is_open = wall.is_none() && !is_hidden;
+                if ((is_open && is_known && are_new && are_observed) || opens)
                     && !self.is_linked(a, b)
                 {
                     let text = format!("{:?} have no direct link, {wall:?}", names());
-                    let within = match opens {
+                    // After direct links that did not last, the relay's one stays for ten minutes.
+                    let within = match opens || relay.is_some() {
                         true => OPENS_WITHIN,
                         false => LINKED_WITHIN,
                     };
                     return Some((text, within));
+                }
+                if let Some(relay) = relay
+                    && !self.count_for_each_other(a, b)
+                {
+                    let text = format!("{:?} have no link, and relay {relay} carries", names());
+                    return Some((text, LINKED_WITHIN));
                 }
                 if let Some(carrier) = carrier
                     && !self.are_joined(a, b)

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use room_core::id::{Fingerprint, PeerId};
+use room_core::node::RelayChange;
 use room_core::virtual_address::virtual_id;
 use room_core::wire::{Envelope, Message, PeerEntry};
 
@@ -47,7 +48,51 @@ pub(super) const LIES: [AddressLie; 8] = [
 /// Members made up in one lie.
 const MADE_UP: u8 = 12;
 
+/// A lie of a relay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RelayLie {
+    /// The holder of an unknown key is present.
+    MadeUp,
+    /// Another member is present.
+    Present,
+    /// It is gone.
+    Gone,
+    /// The victim is seen at an unused address.
+    Observed,
+}
+
+/// All kinds.
+pub(super) const RELAY_LIES: [RelayLie; 4] = [
+    RelayLie::MadeUp,
+    RelayLie::Present,
+    RelayLie::Gone,
+    RelayLie::Observed,
+];
+
 impl Run<'_> {
+    pub(crate) fn relay_lies(
+        &mut self,
+        relay: u8,
+        victim: usize,
+        about: usize,
+        lie: RelayLie,
+        unused: u8,
+    ) {
+        let its = self.world.slots[about]
+            .key
+            .unwrap_or(Fingerprint([0xcc; 32]));
+        let change = match lie {
+            RelayLie::MadeUp => RelayChange::Present(Fingerprint([0xee; 32])),
+            RelayLie::Present => RelayChange::Present(its),
+            RelayLie::Gone => RelayChange::Gone(its),
+            RelayLie::Observed => {
+                let ip = [UNUSED[0], UNUSED[1], 101, unused];
+                RelayChange::Observed(SocketAddr::from((ip, 5_000)))
+            }
+        };
+        self.world.relay_reports(relay, victim, change);
+    }
+
     pub(crate) fn name_addresses(
         &mut self,
         liar: usize,

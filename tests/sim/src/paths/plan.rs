@@ -5,14 +5,17 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::lies::LIES;
+use super::lies::{LIES, RELAY_LIES};
 use crate::gossip;
 use crate::links::Planted;
 use crate::plan::{Plan, Step, Who};
+use crate::profile::StrategyPlan;
 use crate::seeded;
 
 /// Separates these draws from the plan's, which come from the same seed.
 const OF_ITS_OWN: u64 = 0xca44_1e44_c0de_0021;
+/// Separates the draws of relays.
+const OF_RELAYS: u64 = 0x4e1a_75ff_c0de_0039;
 
 /// The paths of a room.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -25,6 +28,12 @@ pub struct PathsPlan {
     /// Places of members that carry only while they lead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unwilling: Vec<usize>,
+    /// The relays that places enter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relays: Vec<(u8, usize)>,
+    /// Places of members that are reached over relays alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relayed_only: Vec<usize>,
     /// Whether all walls come down when the faults end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub walls_end: bool,
@@ -51,6 +60,17 @@ pub fn draw(seed: u64) -> Plan {
     if draw.chance(0.3) {
         draw.liar();
     }
+    draw.plan.steps.sort_by_key(|(at, _)| *at);
+    draw.plan
+}
+
+/// The plan of a seed, with relays.
+pub fn draw_with_relays(seed: u64) -> Plan {
+    let rng = ChaCha8Rng::seed_from_u64(seed ^ OF_RELAYS);
+    let plan = draw(seed);
+    let mut draw = Draw { rng, plan };
+    draw.relays();
+    draw.relay_faults();
     draw.plan.steps.sort_by_key(|(at, _)| *at);
     draw.plan
 }
@@ -102,6 +122,94 @@ impl Draw {
             paths.unwilling = (0..size).filter(|_| self.chance(0.4)).collect();
         }
         self.plan.paths = Some(paths);
+    }
+
+    fn relays(&mut self) {
+        let size = self.plan.size;
+        let share = self.pick(&[0.5, 0.8, 1.0, 1.0]);
+        let count = self.pick(&[1, 1, 2]);
+        // In half of the rooms relays are the only way for many.
+        let more_walls = self.pick(&[0.0, 0.0, 0.5, 1.0]);
+        let some_are_hidden = self.chance(0.25);
+        let mut relays = Vec::new();
+        let mut walls = Vec::new();
+        let mut hidden = Vec::new();
+        for slot in 0..size {
+            for relay in 0..count {
+                if self.chance(share) {
+                    relays.push((relay, slot));
+                }
+            }
+            if some_are_hidden && self.chance(0.4) {
+                hidden.push(slot);
+            }
+            for other in 0..slot {
+                let opens = self.chance(0.4);
+                if self.chance(more_walls) {
+                    walls.push((other, slot, opens));
+                }
+            }
+        }
+        // Short windows end before a member notices that a relay has fallen.
+        if let StrategyPlan::Gossip(rules) = &mut self.plan.strategy
+            && self.rng.random_bool(0.5)
+        {
+            rules.alive_ms = 2_500;
+            rules.grace_ms = 3_000;
+        }
+        if let StrategyPlan::Seeded(rules) = &mut self.plan.strategy
+            && self.rng.random_bool(0.5)
+        {
+            rules.timeout_ms = 7_000;
+            rules.ttl_ms = 14_000;
+        }
+        let Some(paths) = &mut self.plan.paths else {
+            return;
+        };
+        let is_old = |slot: &usize| paths.old.contains(slot);
+        relays.retain(|(_, slot)| !is_old(slot));
+        hidden.retain(|slot| !is_old(slot) && relays.iter().any(|(_, user)| user == slot));
+        for (one, other, opens) in walls {
+            let is_known = |(a, b, _): &(usize, usize, bool)| (*a, *b) == (one, other);
+            if !paths.walls.iter().any(is_known) {
+                paths.walls.push((one, other, opens));
+            }
+        }
+        paths.relays = relays;
+        paths.relayed_only = hidden;
+    }
+
+    fn relay_faults(&mut self) {
+        for _ in 0..self.between(1, 8) {
+            let at = self.time();
+            let relay = self.pick(&[0, 0, 1]);
+            let (slot, other) = (self.slot(), self.slot());
+            let step = match self.between(0, 9) {
+                0..=3 => Step::RelayFalls {
+                    relay,
+                    for_ms: self.between(50, 8_000),
+                },
+                4 | 5 => Step::RelayDrops {
+                    relay,
+                    from: slot,
+                    to: self.chance(0.7).then_some(other),
+                    for_ms: self.between(500, 12_000),
+                },
+                6 => Step::RelayHides {
+                    relay,
+                    slot,
+                    for_ms: self.between(500, 20_000),
+                },
+                _ => Step::RelayLies {
+                    relay,
+                    victim: slot,
+                    about: other,
+                    lie: self.pick(&RELAY_LIES),
+                    unused: self.pick(&[1, 1, 2]),
+                },
+            };
+            self.plan.steps.push((at, step));
+        }
     }
 
     fn faults(&mut self) {
@@ -209,8 +317,9 @@ mod tests {
     #[test]
     fn a_plan_with_walls_is_read_as_it_was_written() {
         for seed in 0..200 {
-            let plan = draw(seed);
-            assert_eq!(Plan::parse(&plan.to_line()), Ok(plan));
+            for plan in [draw(seed), draw_with_relays(seed)] {
+                assert_eq!(Plan::parse(&plan.to_line()), Ok(plan));
+            }
         }
     }
 }

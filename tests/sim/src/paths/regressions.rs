@@ -13,3 +13,6 @@ pub const SEEDS: &[u64] = &[
     214, // A lost member was not dialled directly: what it had stated counted as hearsay.
     799,
 ];
+
+/// Seeds of rooms with relays.
+pub const RELAY_SEEDS: &[u64] = &[];

@@ -18,6 +18,7 @@ mod laboratory;
 mod liars;
 mod namesakes;
 mod paths;
+mod relays;
 mod rooms;
 mod rows;
 mod runner;

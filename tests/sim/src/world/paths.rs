@@ -4,12 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 
 use room_core::attempts::MAX_UNANSWERED_IF_CONFIRMED;
 use room_core::node::{Event, Left, Returned};
-use room_core::path::LinkPath;
+use room_core::path::{Carrier, LinkPath, RelayNumber};
 use room_core::time::Duration;
-use room_core::wire::{MAX_EXCHANGED_ADDRESSES, Message, Strategy};
+use room_core::wire::{MAX_EXCHANGED_ADDRESSES, Message, PeerEntry, Strategy};
 
 use super::World;
-use crate::links::Planted;
+use crate::links::{Planted, Via};
 
 /// First two bytes of unused addresses.
 pub(crate) const UNUSED: [u8; 2] = [198, 51];
@@ -42,13 +42,15 @@ impl World {
                 let is_linked = self.node(slot);
                 let is_linked = is_linked.is_some_and(|node| node.membership().get(peer).is_some());
                 let last = self.paths.shown.insert((slot, peer.clone()), new.clone());
-                if !is_linked || old == new || last.as_ref() != Some(old) {
+                // Of two links in one moment the host learns the path of the first by the change alone.
+                let is_new = last.is_none() && self.paths.depth > 1;
+                if !is_linked || old == new || (last.as_ref() != Some(old) && !is_new) {
                     let text = format!("{me} was shown {last:?} to {peer}, and then {event:?}");
                     self.violate("paths", text);
                 }
                 self.paths.counts.paths_changed += 1;
                 // Of two leaders that a member shows in turn, one may carry.
-                let moves = old.carrier() != new.carrier();
+                let moves = old.carrier() != new.carrier() || old.carrier().is_none();
                 *self.paths.changes.entry((slot, peer.clone())).or_default() += u32::from(moves);
             }
             _ => {}
@@ -82,11 +84,21 @@ impl World {
             let Some((id, end)) = self.session_with(slot, peer) else {
                 continue;
             };
-            if member.path.is_direct() == self.is_carried(id) {
-                let is_direct = member.path.is_direct();
-                found = Some(format!("{me} takes the link with {peer} for {is_direct}"));
+            let path = self.link_path(id);
+            if member.path != path {
+                let taken = member.path;
+                found = Some(format!(
+                    "{me} takes the link with {peer} for {taken:?}: {path:?}"
+                ));
             }
-            let carrier = member.carrier.as_ref().filter(|_| !member.path.is_direct());
+            if let Some(Carrier::Relay(relay)) = &member.carrier
+                && !process.leaving
+                && !self.paths.relays.is_up_at(slot, relay.0)
+            {
+                found = Some(format!("{me} sends to {peer} over {relay}, which is down"));
+            }
+            let carrier = member.carrier.as_ref().and_then(Carrier::member);
+            let carrier = carrier.filter(|_| !member.path.is_direct());
             if let Some(carrier) = carrier
                 && node.membership().direct(carrier).is_none()
             {
@@ -97,10 +109,11 @@ impl World {
             let Some(shown) = node.path_to(peer) else {
                 continue;
             };
-            let network = match (self.is_carried(id), self.carrier_at(id, end)) {
-                (false, _) => Some(LinkPath::Direct),
-                (true, None) => None,
-                (true, Some(carrier)) => {
+            let network = match (path.is_direct(), self.carrier_at(id, end)) {
+                (true, _) => Some(LinkPath::Direct),
+                (false, None) => None,
+                (false, Some(Via::Relay(relay))) => Some(LinkPath::Relay(RelayNumber(relay))),
+                (false, Some(Via::Place(carrier))) => {
                     let carrier = self.slots[carrier].id.clone();
                     Some(match node.leader() == Some(&carrier) {
                         true => LinkPath::Leader(carrier),
@@ -153,17 +166,25 @@ impl World {
         if self.liars.contains(&slot) {
             return true;
         }
-        let is_carried = self.is_carried(link);
+        let path = self.link_path(link);
+        let is_carried = !path.is_direct();
+        let counts = path.counts_in_elections();
         let (me, other) = (self.slots[slot].id.clone(), self.slots[to].id.clone());
         let may_travel = match message {
-            Message::Heartbeat(heartbeat) => !is_carried || heartbeat.pulse == Default::default(),
+            Message::Heartbeat(heartbeat) => counts || heartbeat.pulse == Default::default(),
             Message::Leave { .. } | Message::LeaveAck | Message::Disconnected { .. } => true,
             Message::Addresses(_) | Message::Punch { .. } => is_carried,
-            _ => !is_carried,
+            Message::Observed { .. } => !is_carried,
+            Message::PeerList(entries) => counts && self.may_be_listed(slot, is_carried, entries),
+            _ => counts,
         };
         if !may_travel {
             let text = format!("{me} sends {message:?} to {other}, carried: {is_carried}");
             self.violate("paths", text);
+        }
+        if self.names_hidden(slot, message) {
+            let text = format!("{me} sends {message:?} to {other}");
+            self.violate("hidden", text);
         }
         if !kind.is_empty() && self.paths.is_old(to) {
             let text = format!("{me} sends {message:?} to {other}, who does not know it");
@@ -177,6 +198,51 @@ impl World {
         }
         self.check_rate(slot, to, kind);
         true
+    }
+
+    /// Whether a message names an address of a member that is reached over relays alone, which no other one knows.
+    fn names_hidden(&self, slot: usize, message: &Message) -> bool {
+        let named: Vec<SocketAddr> = match message {
+            Message::PeerList(entries) => {
+                let addresses = entries.iter().flat_map(|entry| &entry.addresses);
+                addresses.copied().collect()
+            }
+            Message::Addresses(addresses) => addresses.clone(),
+            Message::Observed { address } => vec![*address],
+            Message::JoinRequest { candidate, .. } => candidate.entry.addresses.clone(),
+            Message::Admitted { entry, .. } => entry.addresses.clone(),
+            _ => Vec::new(),
+        };
+        let is_hidden = |address: &SocketAddr| {
+            let mut hidden = self.paths.relayed_only.iter();
+            hidden.any(|slot| {
+                let seen = self.slots[*slot].address;
+                *address == seen || *address == self.own_address(*slot)
+            })
+        };
+        // Lies about others are hearsay that honest members pass on.
+        let has_liars = !self.liars.is_empty();
+        let dials =
+            self.paths.relayed_only.contains(&slot) && matches!(message, Message::Punch { .. });
+        dials || (!has_liars && named.iter().any(is_hidden))
+    }
+
+    /// Whether a list names addresses only of members with a direct link, and its sender's own only on one.
+    fn may_be_listed(&self, slot: usize, is_carried: bool, entries: &[PeerEntry]) -> bool {
+        let me = &self.slots[slot].id;
+        let Some(node) = self.node(slot) else {
+            return true;
+        };
+        entries.iter().all(|entry| {
+            let is_hidden = match entry.id == *me {
+                true => is_carried,
+                false => {
+                    let member = node.membership().get(&entry.id);
+                    member.is_some_and(|member| !member.path.is_direct())
+                }
+            };
+            entry.addresses.is_empty() || !is_hidden
+        })
     }
 
     /// Messages of one kind from one node to one peer, on one link.

@@ -262,8 +262,8 @@ impl World {
             _ => return,
         };
         let (from, now) = (self.slot_of(from), self.now);
-        // A voter without a direct path does not count.
-        let from = from.filter(|from| self.is_session_direct(slot, *from));
+        // A voter whose link a member carries does not count.
+        let from = from.filter(|from| self.counts_for(slot, *from));
         if let (Some(from), Some(process)) = (from, &mut self.slots[slot].process) {
             process.tenure.contacts.insert(from, now);
         }

@@ -83,7 +83,7 @@ impl World {
                 .is_some_and(|node| node.followed_token() == token)
         };
         let mut linked = self.running();
-        linked.retain(|slot| *slot == leader || self.is_linked(*slot, leader));
+        linked.retain(|slot| *slot == leader || self.count_for_each_other(*slot, leader));
         linked.iter().all(follows).then_some(leader)
     }
 

@@ -167,6 +167,7 @@ impl Etcd {
             | Local::PeerDown { .. }
             | Local::SetClock(_)
             | Local::HeartbeatSent
+            | Local::Relinked { .. }
             | Local::PeerEligible { .. }
             | Local::PeerIneligible { .. } => {}
         }

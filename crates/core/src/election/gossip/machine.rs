@@ -156,6 +156,8 @@ pub struct Machine<Id> {
     /// Whether a declaration arrived in this window, or this peer leads.
     leader_exists: bool,
     yields_until: Option<Time>,
+    /// Since when a follower's window stands still.
+    stands_since: Option<Time>,
     /// Remaining declarations of others that may cut this window of a leader short.
     answers: u32,
     acts: VecDeque<Act>,
@@ -179,6 +181,7 @@ impl<Id: Ord + Clone> Machine<Id> {
             leads: false,
             leader_exists: false,
             yields_until: None,
+            stands_since: None,
             answers: MAX_RESULTS,
             acts: VecDeque::new(),
         }
@@ -241,6 +244,7 @@ impl<Id: Ord + Clone> Machine<Id> {
     pub fn next_deadline(&self) -> Option<Time> {
         let phase = match self.phase {
             Phase::Startup { sample_at, .. } => sample_at,
+            Phase::Following { .. } if self.stands_still() => return self.yields_until,
             Phase::Electing { until } | Phase::Leading { until } | Phase::Following { until } => {
                 until
             }
@@ -284,9 +288,28 @@ impl<Id: Ord + Clone> Machine<Id> {
                 self.answers = MAX_RESULTS;
                 self.turn(now);
             }
-            Phase::Following { until } if now >= until => self.turn(now),
+            Phase::Following { until } if now >= until && !self.stands_still() => self.turn(now),
             _ => {}
         }
+    }
+
+    /// Lets a follower's window stand still, or go on: no declaration of the leader can arrive for a while.
+    pub fn stand_still(&mut self, now: Time, stands: bool) {
+        match (self.stands_since, stands) {
+            (None, true) => self.stands_since = Some(now),
+            (Some(since), false) => {
+                self.stands_since = None;
+                if let Phase::Following { until } = &mut self.phase {
+                    *until = *until + now.since(since);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a follower's window stands still.
+    pub fn stands_still(&self) -> bool {
+        self.stands_since.is_some()
     }
 
     /// A peer of the present membership proposed itself. `leaderless` is whether this peer knows no living leader.

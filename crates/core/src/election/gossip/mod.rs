@@ -177,6 +177,13 @@ impl<Id: Ord + Clone> Peer<Id> {
         self.machine.tick(now, members.count());
     }
 
+    /// Whether declarations of its leader cannot arrive at present: a follower's window stands still meanwhile.
+    pub fn holds_leader(&mut self, now: Time, is_held: impl Fn(&Id) -> bool) {
+        let declarer = self.declarer.as_ref();
+        let stands = !self.is_leader() && declarer.is_some_and(|(declarer, _)| is_held(declarer));
+        self.machine.stand_still(now, stands);
+    }
+
     /// A message has arrived. It is dropped if its sender is no member, or if a message of its sender that is as new or
     /// newer came before. Returns whether it was accepted.
     ///
@@ -228,6 +235,7 @@ impl<Id: Ord + Clone> Peer<Id> {
     pub fn is_leaderless(&self, now: Time, members: &impl Members<Id>) -> bool {
         let believed = self.machine.windows().alive_threshold * 3 / 4;
         match &self.declarer {
+            Some(_) if self.machine.stands_still() => false,
             Some((declarer, received_at)) => {
                 !members.is_linked(declarer) || now.since(*received_at) >= believed
             }

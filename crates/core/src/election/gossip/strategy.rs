@@ -139,12 +139,7 @@ impl Gossip {
         input: InputOf<Self>,
     ) -> Result<LeaderReason, ElectionError> {
         match input {
-            ElectionInput::PeerUp { peer, .. } => {
-                if self.leads() && !self.peer.machine().is_stopped() {
-                    let declaration = self.peer.message(Claim::Declaration);
-                    self.send(&peer, &declaration);
-                }
-            }
+            ElectionInput::PeerUp { peer, .. } => self.declare_to(&peer),
             ElectionInput::Message { from, message } => {
                 return Ok(self.claimed(now, view, &from, message));
             }
@@ -202,10 +197,19 @@ impl Gossip {
                 reason = LeaderReason::Left;
             }
             Local::Leave => self.peer.stop(),
+            Local::Relinked { peer } => self.declare_to(&peer),
             // No counter here can be exhausted by another member.
             Local::PeerEligible { .. } | Local::HeartbeatSent | Local::SetClock(_) => {}
         }
         Ok(reason)
+    }
+
+    /// Declares itself to a peer with a new link, if it leads.
+    fn declare_to(&mut self, peer: &PeerId) {
+        if self.leads() && !self.peer.machine().is_stopped() {
+            let declaration = self.peer.message(Claim::Declaration);
+            self.send(peer, &declaration);
+        }
     }
 
     /// A peer follows `leader`. If that leader has the id of another member here, only one side can stay: the side of
@@ -309,6 +313,8 @@ impl Election for Gossip {
         input: InputOf<Self>,
     ) -> Result<(), ElectionError> {
         let reason = self.apply(now, view, input)?;
+        let is_held = |id: &PeerId| view.held_until(now, id).is_some();
+        self.peer.holds_leader(now, is_held);
         self.settle(view, reason);
         Ok(())
     }

@@ -255,6 +255,11 @@ impl Raft {
                 self.lease_until = now;
                 self.election_at = now + self.up_to(SUCCESSION_GRACE);
             }
+            // The timer did not run while the leader was held. The slots of the voters (G13) begin now.
+            DownReason::Silent if self.holds_leader => {
+                let slot = self.draw_timeout(view) - self.election_timeout_min();
+                self.election_at = now + slot;
+            }
             // The timer has run since the last heartbeat (G1).
             DownReason::Silent => {}
         }

@@ -112,6 +112,8 @@ pub struct Raft {
     grace_until: Time,
     has_followed: bool,
     electors: Electors,
+    /// Whether the leader that is shown is held ([`View::held`]) since an earlier input.
+    holds_leader: bool,
     /// Whether this node has let a preferred peer try its election since a leader was heard (G13).
     yielded: bool,
     /// Whether no peer was ever linked.
@@ -201,6 +203,7 @@ impl Raft {
             grace_until: now + grace,
             has_followed: false,
             electors: Electors::None,
+            holds_leader: false,
             yielded: false,
             lone: true,
             held: Held::default(),
@@ -484,7 +487,7 @@ impl Raft {
             },
             _ => Pulse::Follows {
                 record,
-                live: self.is_safe() && self.has_direct_leader(now),
+                live: self.is_safe() && self.has_direct_leader(now, view),
             },
         }
     }
@@ -590,6 +593,8 @@ impl Raft {
             Local::SetEligible(eligible) => self.set_eligible(now, view, eligible),
             Local::SetPriority(priority) => self.config.priority = priority,
             Local::SetClock(clock) => self.clock = clock,
+            // Everything else is repeated until it is answered.
+            Local::Relinked { peer } => self.assigning.is_due_to(&peer),
             Local::PeerEligible { peer } => {
                 self.is_back(now, view, &peer);
                 self.voter_linked(now, view, &peer);
@@ -616,6 +621,8 @@ impl Raft {
         }
         self.end_request(now);
         self.note_leader(now);
+        let shown = self.role.shown();
+        self.holds_leader = shown.is_some_and(|leader| view.held_until(now, leader).is_some());
         self.check_role();
     }
 

@@ -147,6 +147,10 @@ impl Raft {
         if now < window.until {
             return;
         }
+        // A voter that a fallen relay keeps from answering may well follow. With a static quorum `leads_until` holds.
+        let held = view.held.keys();
+        let held = held.filter(|voter| view.held_until(now, voter).is_some());
+        window.answered.extend(held.cloned());
         let mut next = window.next(now, length, view);
         if now > window.until + LATE && !window.is_second {
             next.is_second = true;

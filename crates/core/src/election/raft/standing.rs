@@ -22,7 +22,8 @@ impl Raft {
             });
         }
         let direct = self.direct()?;
-        let rest = (direct.at + self.config.heartbeat_timeout).since(now);
+        let rest = self.believed_until(now, view, direct).since(now);
+        let rest = rest.min(self.config.heartbeat_timeout);
         let voter = view.voters.get(&direct.leader)?;
         let weight = if self.is_unconfirmed(direct) {
             0
@@ -45,10 +46,17 @@ impl Raft {
     }
 
     /// Whether its leader's heartbeats arrive here, and under the present record if that is an assignment.
-    pub(super) fn has_direct_leader(&self, now: Time) -> bool {
+    pub(super) fn has_direct_leader(&self, now: Time, view: &View) -> bool {
         self.direct().is_some_and(|direct| {
-            now < direct.at + self.config.heartbeat_timeout && !self.is_unconfirmed(direct)
+            now < self.believed_until(now, view, direct) && !self.is_unconfirmed(direct)
         })
+    }
+
+    /// The time until which this node vouches for its leader without another heartbeat.
+    fn believed_until(&self, now: Time, view: &View, direct: &DirectLeader) -> Time {
+        let until = direct.at + self.config.heartbeat_timeout;
+        let held_until = view.held_until(now, &direct.leader);
+        held_until.map_or(until, |held| held.max(until))
     }
 
     /// Whether the leader was named after it was last heard (C4.6). It may have died before, and others would wait for
@@ -69,10 +77,9 @@ impl Raft {
         let fresh = view
             .eligible()
             .filter(|(id, _)| {
-                leader
-                    .acks
-                    .get(*id)
-                    .is_some_and(|at| now < *at + self.config.heartbeat_timeout)
+                let is_held = view.held_until(now, id).is_some();
+                let is_fresh = |at: &Time| is_held || now < *at + self.config.heartbeat_timeout;
+                leader.acks.get(*id).is_some_and(is_fresh)
             })
             .count();
         u32::try_from(fresh + 1).unwrap_or(u32::MAX)

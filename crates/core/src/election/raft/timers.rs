@@ -1,5 +1,7 @@
 //! Timers: when a node campaigns, and when it repeats a request.
 
+use std::cmp::Reverse;
+
 use rand::Rng;
 
 use super::following::Following;
@@ -134,8 +136,8 @@ impl Raft {
         min + slot * self.rank(view).min(slots - 1) + self.up_to(slot / 2)
     }
 
-    /// The number of voters that go before this one when the present leader is lost: higher priorities, then larger
-    /// ids.
+    /// The number of voters that go before this one when the present leader is lost: higher priorities, then fewer links
+    /// over relays, then larger ids.
     pub(super) fn rank(&self, view: &View) -> u32 {
         let leader = self.role.shown();
         let before = view
@@ -147,9 +149,10 @@ impl Raft {
 
     /// Whether `peer` is preferred to this node.
     pub(super) fn is_preferred(&self, view: &View, peer: &PeerId) -> bool {
-        view.voters
-            .get(peer)
-            .is_some_and(|voter| (voter.priority, peer) > (self.config.priority, &self.me))
+        view.voters.get(peer).is_some_and(|voter| {
+            let mine = (self.config.priority, Reverse(view.relayed), &self.me);
+            (voter.priority, relayed_of(view, peer), peer) > mine
+        })
     }
 
     pub(super) fn up_to(&mut self, limit: Duration) -> Duration {
@@ -166,4 +169,9 @@ impl Raft {
         };
         self.config.eligible && (knows || !self.config.guards.restart_grace())
     }
+}
+
+/// The number of members that a peer reaches over a relay alone: the fewer, the better its rank.
+pub(super) fn relayed_of(view: &View, peer: &PeerId) -> Reverse<u32> {
+    Reverse(view.relayed_of.get(peer).copied().unwrap_or_default())
 }

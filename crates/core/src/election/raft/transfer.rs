@@ -2,6 +2,7 @@
 
 use super::following::Following;
 use super::round_trips::slowest_rtt;
+use super::timers::relayed_of;
 use super::{AssignOutcome, ElectionError, ElectionOutput, Raft, Role, SUCCESSION_GRACE, View};
 use crate::election::policy::Authority;
 use crate::election::raft::wire::ElectionMessage;
@@ -231,7 +232,7 @@ impl Raft {
     pub(super) fn best_ranked(&self, view: &View) -> Option<PeerId> {
         view.eligible()
             .filter(|(id, _)| self.heeds(id) && self.remembers_its_votes(view, id))
-            .max_by(|(a, x), (b, y)| (x.priority, a).cmp(&(y.priority, b)))
+            .max_by_key(|(id, voter)| (voter.priority, relayed_of(view, id), *id))
             .map(|(id, _)| id.clone())
     }
 

@@ -389,7 +389,10 @@ impl Seeded {
                 return Err(ElectionError::NotSupported { strategy: "seeded" });
             }
             // The voters are fixed, and repeated requests have timers of their own.
-            Local::HeartbeatSent | Local::PeerEligible { .. } | Local::PeerIneligible { .. } => {}
+            Local::HeartbeatSent
+            | Local::Relinked { .. }
+            | Local::PeerEligible { .. }
+            | Local::PeerIneligible { .. } => {}
         }
         Ok(())
     }

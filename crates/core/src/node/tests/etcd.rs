@@ -3,6 +3,7 @@
 use super::*;
 use crate::election::engine::{Answer, Entry, Request, Revision};
 use crate::election::etcd::{EtcdRules, LeaderToken};
+use crate::path::RelayNumber;
 use crate::wire::{RoomPolicy, Strategy};
 
 const TTL: Duration = Duration::from_secs(3);
@@ -238,4 +239,47 @@ fn a_leaders_message_that_is_ahead_of_etcd_waits_for_it() {
     assert!(node.accept_leader_message(NOW, &peer, &stamped));
     let speaker = node.accept_relay(NOW, &peer, &stamped, Duration::ZERO);
     assert_eq!(speaker, Some(Speaker::Leader));
+}
+
+/// The store elects, so a relay that falls causes no election; the members that it links are held all the same.
+#[test]
+fn a_relay_that_falls_loses_no_member_and_no_leader_for_four_seconds() {
+    let mut asking = asking_as(Some(entry("peer", 12)), true);
+    let (peer, its) = (id("peer"), life(2, 3));
+    let side = asking.node.side(NOW);
+    let relay = RelayNumber(0);
+    let observed = "203.0.113.9:7".parse().expect("valid");
+    for change in [RelayChange::Up { observed }, RelayChange::Present(its.key)] {
+        asking.feed(NOW, Input::Relay { relay, change });
+    }
+    asking.feed(
+        NOW,
+        Input::LinkUp(Box::new(LinkUp {
+            peer: peer.clone(),
+            incarnation: its.incarnation,
+            key: its.key,
+            addresses: Vec::new(),
+            eligible: true,
+            priority: 0,
+            is_host: false,
+            path: Path::Carried(CarrierKind::Relay),
+            carrier: Some(Carrier::Relay(relay)),
+            features: 0,
+            ours: side.clone(),
+            theirs: side,
+        })),
+    );
+    asking.feed(NOW, Input::Command(Command::SetEligible(false)));
+    let shown = asking.shown.clone();
+    assert_eq!(asking.node.leader(), Some(&peer));
+    let change = RelayChange::Down;
+    asking.feed(NOW + ms(500), Input::Relay { relay, change });
+    let linked = |asking: &Asking| asking.node.membership().get(&peer).is_some();
+    let is_held_at = |asking: &mut Asking, after| {
+        asking.feed(NOW + after, Input::Tick);
+        linked(asking)
+    };
+    assert!(is_held_at(&mut asking, ms(4_499)));
+    assert_eq!((asking.node.leader(), &asking.shown), (Some(&peer), &shown));
+    assert!(!is_held_at(&mut asking, ms(4_500)));
 }

@@ -11,6 +11,7 @@ mod entry;
 mod etcd;
 mod forged;
 mod gossip;
+mod grace;
 mod hearsay;
 mod host;
 mod life;
@@ -20,6 +21,7 @@ mod newcomers;
 mod paths;
 mod random_merges;
 mod reasons;
+mod relays;
 mod room_rules;
 mod rows;
 mod set_back;
@@ -37,9 +39,11 @@ use crate::election::raft::Raft;
 use crate::election::raft::saved::Saved;
 use crate::election::raft::wire::{Beat, ElectionMessage, Pulse, Side, Stamped};
 use crate::introductions::Dial;
+use crate::path::{Carrier, CarrierKind, MAX_RELAYS};
 use crate::quorum::Quorum;
 use crate::wire::{Candidate, NoPlace, Undecided, Verdict};
 use forged::{Forged, elects};
+use relays::TestRelay;
 
 /// The answer of a room with a limit of `limit` peers per member.
 fn full(limit: u32) -> Verdict {
@@ -169,14 +173,17 @@ struct Net {
     dials_work: bool,
     /// Pairs without a path to each other, in both directions.
     walls: BTreeSet<(PeerId, PeerId)>,
-    /// The links that members carry.
-    carried: BTreeSet<u64>,
-    /// The member that carries the packets of an end of a carried link.
-    carriers: BTreeMap<(PeerId, PeerId), PeerId>,
+    /// The carried links, and by what.
+    carried: BTreeMap<u64, CarrierKind>,
+    /// The carrier of the packets from the first to the second on a link that this kind carries.
+    carriers: BTreeMap<(PeerId, PeerId, CarrierKind), Carrier>,
+    relays: [TestRelay; MAX_RELAYS],
     /// Members that drop what they carry from the first to the second.
     drops: BTreeSet<(PeerId, PeerId, PeerId)>,
     /// Members that know no carriers but the leader.
     old: BTreeSet<PeerId>,
+    /// Addresses in lists of members.
+    listed: BTreeSet<SocketAddr>,
     /// The dials of cores, with their times.
     dials: Vec<(Time, PeerId, Dial)>,
     config: NodeConfig,
@@ -198,10 +205,12 @@ impl Net {
             arrivals: BTreeMap::new(),
             dials_work: true,
             walls: BTreeSet::new(),
-            carried: BTreeSet::new(),
+            carried: BTreeMap::new(),
             carriers: BTreeMap::new(),
+            relays: Default::default(),
             drops: BTreeSet::new(),
             old: BTreeSet::new(),
+            listed: BTreeSet::new(),
             dials: Vec::new(),
             config: NodeConfig::for_tests(),
             disks: BTreeMap::new(),

@@ -1,7 +1,7 @@
 //! The virtual network: links, the messages on them, and time.
 
 use super::*;
-use crate::path::Carrier;
+use crate::path::RelayNumber;
 use crate::virtual_address::virtual_id;
 use crate::wire::FEATURE_PATHS;
 
@@ -22,25 +22,18 @@ impl Net {
         }
         self.counted += 1;
         let link = self.counted;
-        let path = match self.is_walled(&id(one), &id(other)) {
-            true => Path::Carried(Carrier::Member),
-            false => Path::Direct,
-        };
-        for (me, peer) in [(one, other), (other, one)] {
-            let ends = (id(me), id(peer));
-            let carrier = self.carriers_of(&ends.0, &ends.1).into_iter().next();
-            match carrier.filter(|_| !path.is_direct()) {
-                Some(carrier) if !self.carriers.contains_key(&ends) => {
-                    self.carriers.insert(ends, carrier);
-                }
-                Some(_) => {}
-                None => {
-                    self.carriers.remove(&ends);
+        let path = self.best_path(&id(one), &id(other));
+        if let Path::Carried(kind) = path {
+            for (me, peer) in [(one, other), (other, one)] {
+                let (from, to) = (id(me), id(peer));
+                let mut carriers = self.carriers_of(&from, &to).into_iter();
+                let carrier = carriers.find(|carrier| carrier.kind() == kind);
+                let before = self.carriers.entry((from, to, kind));
+                if let Some(carrier) = carrier {
+                    before.or_insert(carrier);
                 }
             }
-        }
-        if !path.is_direct() {
-            self.carried.insert(link);
+            self.carried.insert(link, kind);
         }
         let ups = [(one, other), (other, one)].map(|(me, peer)| {
             let (mine, its) = (self.place(me), self.place(peer));
@@ -57,7 +50,10 @@ impl Net {
                 priority,
                 is_host: its.is_host,
                 path,
-                carrier: self.carriers.get(&(id(me), id(peer))).cloned(),
+                carrier: match path {
+                    Path::Direct => None,
+                    Path::Carried(kind) => self.carriers.get(&(id(me), id(peer), kind)).cloned(),
+                },
                 features: match self.old.contains(&id(peer)) {
                     true => 0,
                     false => FEATURE_PATHS,
@@ -86,7 +82,24 @@ impl Net {
     pub(super) fn is_linked_well(&self, one: &PeerId, other: &PeerId) -> bool {
         let link = self.ends.get(&(one.clone(), other.clone()));
         let link = link.filter(|link| self.ends.get(&(other.clone(), one.clone())) == Some(link));
-        link.is_some_and(|link| !self.carried.contains(link) || self.is_walled(one, other))
+        link.is_some_and(|link| self.path_of(*link) <= self.best_path(one, other))
+    }
+
+    fn path_of(&self, link: u64) -> Path {
+        let kind = self.carried.get(&link);
+        kind.map_or(Path::Direct, |kind| Path::Carried(*kind))
+    }
+
+    /// The best path of two members; over a member if there is no other.
+    fn best_path(&self, one: &PeerId, other: &PeerId) -> Path {
+        if !self.is_walled(one, other) {
+            return Path::Direct;
+        }
+        let both = |relay: &TestRelay| relay.forwards(one, other) && relay.forwards(other, one);
+        match self.relays.iter().any(both) {
+            true => Path::Carried(CarrierKind::Relay),
+            false => Path::Carried(CarrierKind::Member),
+        }
     }
 
     /// Whether a member forwards packets from the first to the second.
@@ -107,22 +120,38 @@ impl Net {
         works && reaches(from) && reaches(to) && is_known(to)
     }
 
-    fn carriers_of(&self, from: &PeerId, to: &PeerId) -> Vec<PeerId> {
+    fn carriers_of(&self, from: &PeerId, to: &PeerId) -> Vec<Carrier> {
+        let relays = (0..).zip(&self.relays);
+        let relays = relays.filter(|(_, relay)| relay.forwards(from, to));
+        let relays = relays.map(|(number, _)| Carrier::Relay(RelayNumber(number)));
         let all = self.places.keys();
-        let carriers = all.filter(|place| self.carries(place, from, to));
-        let mut carriers: Vec<_> = carriers.cloned().collect();
-        carriers.sort_by_key(|place| !self.places[place].node.is_leader());
-        carriers
+        let members = all.filter(|place| self.carries(place, from, to));
+        let mut members: Vec<_> = members.cloned().collect();
+        members.sort_by_key(|place| !self.places[place].node.is_leader());
+        relays
+            .chain(members.into_iter().map(Carrier::Member))
+            .collect()
+    }
+
+    /// Whether a carrier forwards packets from the first to the second.
+    fn forwards(&self, carrier: &Carrier, from: &PeerId, to: &PeerId) -> bool {
+        match carrier {
+            Carrier::Relay(number) => self.relays[usize::from(number.0)].forwards(from, to),
+            Carrier::Member(member) => self.carries(member, from, to),
+        }
     }
 
     /// Whether the packets of a carried link arrive.
-    fn is_carried(&mut self, from: &PeerId, to: &PeerId) -> bool {
-        let Some(carrier) = self.carriers.get(&(from.clone(), to.clone())).cloned() else {
+    fn is_carried(&mut self, from: &PeerId, to: &PeerId, kind: CarrierKind) -> bool {
+        let Some(carrier) = self.carriers.get(&(from.clone(), to.clone(), kind)) else {
             return false;
         };
-        if self.carries(&carrier, from, to) {
+        if self.forwards(carrier, from, to) {
             return true;
         }
+        let Some(carrier) = carrier.member().cloned() else {
+            return false;
+        };
         let is_linked =
             |one: &PeerId, other: &PeerId| self.ends.contains_key(&(one.clone(), other.clone()));
         if is_linked(&carrier, from) && !is_linked(&carrier, to) {
@@ -225,6 +254,10 @@ impl Net {
                 }
             }
             Output::Transmit { to, envelope, .. } => {
+                if let Message::PeerList(entries) = &envelope.message {
+                    let listed = entries.iter().flat_map(|entry| &entry.addresses);
+                    self.listed.extend(listed.copied());
+                }
                 if !matches!(
                     envelope.message,
                     Message::Heartbeat(_) | Message::PeerList(_)
@@ -257,10 +290,17 @@ impl Net {
             }
             Output::Carrier { peer, carrier } => {
                 let to = self.other_end(name, &peer).unwrap_or(peer);
-                let ends = (name.clone(), to);
+                let link = self.ends.get(&(name.clone(), to.clone()));
+                let Some(Path::Carried(kind)) = link.map(|link| self.path_of(*link)) else {
+                    return;
+                };
+                let key = (name.clone(), to, kind);
                 match carrier {
-                    Some(carrier) => drop(self.carriers.insert(ends, carrier)),
-                    None => drop(self.carriers.remove(&ends)),
+                    Some(carrier) => {
+                        assert_eq!(carrier.kind(), kind, "a link keeps its kind of carriers");
+                        self.carriers.insert(key, carrier);
+                    }
+                    None => drop(self.carriers.remove(&key)),
                 }
             }
             Output::Dial(dial) => {
@@ -382,7 +422,10 @@ impl Net {
     }
 
     pub(super) fn reaches(&mut self, link: u64, from: &PeerId, to: &PeerId) -> bool {
-        let is_up = !self.carried.contains(&link) || self.is_carried(from, to);
+        let is_up = match self.path_of(link) {
+            Path::Direct => true,
+            Path::Carried(kind) => self.is_carried(from, to, kind),
+        };
         self.is_link(link, from, to) && !self.are_muted(from, to) && is_up
     }
 
@@ -467,12 +510,13 @@ impl Net {
         let has_path = match self.is_walled(from, &peer) {
             true => {
                 let mut carriers = carriers.iter();
-                let carrier = carriers
-                    .find(|carrier| self.carries(carrier, from, &peer))
-                    .cloned();
-                if let Some(carrier) = &carrier {
-                    let ends = (from.clone(), peer.clone());
-                    self.carriers.insert(ends, carrier.clone());
+                let carrier = carriers.find(|carrier| self.forwards(carrier, from, &peer));
+                if let Some(carrier) = carrier {
+                    // The other end answers the way that the first packet came.
+                    for (one, other) in [(from, &peer), (&peer, from)] {
+                        let key = (one.clone(), other.clone(), carrier.kind());
+                        self.carriers.insert(key, carrier.clone());
+                    }
                 }
                 carrier.is_some()
             }

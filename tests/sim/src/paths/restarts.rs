@@ -1,0 +1,89 @@
+//! A relay falls and is back within the grace, in a room that is calm: no member is lost, and none is elected.
+
+use room_core::time::Duration;
+use room_core::wire::Strategy;
+
+use crate::chaos::{Run, ms};
+use crate::world::World;
+
+/// Longest time from the fall of a relay to its return: members notice the fall within 0.8 s, and enter again within half a second.
+const LONGEST_MS: u64 = 3_900;
+/// Time until everything that an election takes is over.
+const ELECTED_WITHIN: Duration = Duration::from_secs(15);
+/// Time within which a member that the outage silences is lost, if it is.
+const LOST_WITHIN: Duration = Duration::from_secs(3);
+/// Shortest timeouts for which this holds: shorter ones are over before a member notices the fall of a relay.
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1_300);
+
+impl Run<'_> {
+    /// Restarts each relay, if the room's timeouts allow it.
+    pub(super) fn relays_restart(&mut self) {
+        let Some(leader) = self.world.agreed().filter(|_| self.restarts_go_unnoticed()) else {
+            return;
+        };
+        for relay in self.world.paths.relays.numbers() {
+            let began = self.world.now;
+            self.world.paths.losses.clear();
+            self.world.relay_falls(relay);
+            let for_ms = self.draw_ms(LONGEST_MS);
+            self.run_until(began + ms(for_ms));
+            self.world.relay_returns(relay);
+            self.run_until(self.world.now + LOST_WITHIN);
+            let lost = self.world.paths.losses.first().copied();
+            self.run_until(self.world.now + ELECTED_WITHIN);
+            if self.world.violation.is_some() {
+                return;
+            }
+            let slots = self.world.slots.iter();
+            let elects = slots.filter(|slot| {
+                let last = slot.reported.last();
+                slot.process.is_some() && last.is_some_and(|(at, _)| *at > began)
+            });
+            let elects: Vec<_> = elects.map(|slot| slot.id.clone()).collect();
+            if !elects.is_empty() || self.world.agreed() != Some(leader) {
+                let text =
+                    format!("{elects:?} noticed that relay {relay} was away for {for_ms} ms");
+                return self.world.violate("restarts", text);
+            }
+            if let Some((slot, other)) = lost {
+                let text = format!(
+                    "{} lost {} when relay {relay} was away for {for_ms} ms",
+                    self.world.slots[slot].id, self.world.slots[other].id
+                );
+                return self.world.violate("restarts", text);
+            }
+            let counts = &mut self.world.paths.relays.counts;
+            match self.world.settings.strategy {
+                Strategy::Raft => counts.restarts_unnoticed_by_raft += 1,
+                Strategy::Gossip { .. } => counts.restarts_unnoticed_by_gossip += 1,
+                _ => counts.restarts_unnoticed_by_seeded += 1,
+            }
+        }
+    }
+
+    /// Whether the timeouts of the strategy are longer than a member needs to notice the fall of a relay; a leader that only answers
+    /// keep in office resigns as without a relay.
+    fn restarts_go_unnoticed(&self) -> bool {
+        let settings = &self.world.settings;
+        let is_slow = settings.heartbeat_timeout >= SHORTEST_TIMEOUT + self.world.max_rtt();
+        is_slow
+            && match settings.strategy {
+                Strategy::Raft => settings.roster.is_none(),
+                Strategy::Gossip { .. } => settings.windows.alive_threshold >= ms(2_500),
+                Strategy::Seeded(rules) => rules.intervals.heartbeat_timeout_ms >= 7_000,
+                Strategy::Etcd(_) => false,
+            }
+    }
+
+    fn draw_ms(&mut self, most: u64) -> u64 {
+        let drawn = self.world.between(ms(50), ms(most));
+        u64::try_from(drawn.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+impl World {
+    /// Whether two places are linked over a relay.
+    pub(super) fn are_relayed(&self, a: usize, b: usize) -> bool {
+        self.count_for_each_other(a, b) && !self.is_linked(a, b)
+    }
+}
