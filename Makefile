@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 LIBDIR ?= lib
 INSTALL = scripts/install.py --prefix '$(PREFIX)' --libdir '$(LIBDIR)' --destdir '$(DESTDIR)' $(if $(LIBRARY),--library '$(LIBRARY)')
 
-.PHONY: help build install uninstall dist server demo check test test-all test-dist test-windows asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures header clean
+.PHONY: help build install uninstall dist server demo demo-internet check test test-all relay relay-load relay-soak test-dist test-windows asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -24,6 +24,15 @@ uninstall: ## removes what `make install` put there (the same PREFIX, LIBDIR, DE
 
 dist: tools ## what is shipped: the library for Windows and Linux, and all packages, in target/dist (a quarter of an hour)
 	@scripts/dist.py
+
+relay: ## mmn-relay, a static program for this machine, with its service and its container, in target/relay (RELAY=linux-arm64: for another)
+	@scripts/dist.py --relay $(RELAY)
+
+relay-load: ## what a relay costs: 64 rooms of 4 in play, beside direct links in the same run (RELAY_SECONDS=20, RELAY_ROOMS=64, RELAY_HZ=20)
+	@scripts/isolated.py cargo test --release -p mmn_relay --test relay load:: -- --ignored --nocapture
+
+relay-soak: ## hostile members at a relay for ten minutes (RELAY_SOAK_SECONDS=600), then with AddressSanitizer; its memory must not grow
+	@scripts/relay_soak.sh
 
 test-dist: tools ## what `make dist` has built: hosts for x64 and ARM in one room, the packages installed into empty projects
 	@scripts/install-tools.sh coreclr arm64 cmake pkg-config
@@ -41,6 +50,11 @@ server: ## the library with the etcd strategy, for dedicated servers, in target/
 
 demo: tools build ## one room of three hosts in three languages; the leader is killed (STRATEGY=gossip, seeded)
 	@python3 scripts/demo.py --strategy $(STRATEGY)
+
+demo-internet: tools build ## two players in homes behind routers meet by a code, over a relay; then it is killed; needs root
+	@scripts/install-tools.sh --only nft conntrack
+	cargo build --release -p mmn_relay
+	@scripts/demo_internet.py
 
 check: ## a first answer: formatting, lints, the core, the library, rooms over loopback, one host in C; installs nothing
 	@scripts/check.sh
@@ -88,11 +102,13 @@ sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1
 lab: build ## rooms over lines with delay, loss and limits, and across NATs, between network namespaces; needs root (docs/lab.md; LAB="names of tests")
 	@scripts/install-tools.sh --only nft conntrack
 	cargo build --release -p network_lab
+	cargo build --release -p mmn_relay
 	@tests/lab/run.py $(LAB)
 
 lab-long: build ## the same, every disturbance 20 times, half an hour of loss (LAB_TIMES=20, LAB_MINUTES=30)
 	@scripts/install-tools.sh --only nft conntrack
 	cargo build --release -p network_lab
+	cargo build --release -p mmn_relay
 	@tests/lab/run.py --long $(LAB)
 
 mutants: ## puts bugs into the election core, one at a time, and shows what notices them (docs/mutants.md; MUTANTS="--shard 0/4")

@@ -4,11 +4,13 @@
     target/dist/win-x64/      meta_mystia_network.dll, its import libraries for MSVC and MinGW
     target/dist/linux-x64/    libmeta_mystia_network.so for glibc 2.17 and newer
     target/dist/linux-arm64/  the same for ARM
+    target/dist/linux-*/relay/  mmn-relay, a static program, with its service and its container
     target/dist/packages/     installable packages: see docs/packages.md
     target/dist/SHA256SUMS
 
 Each folder has both headers, the files for CMake and pkg-config, and the licences. Arguments name platforms; without any,
-all three are built, and then the packages. Missing tools are installed (as root, with apt; into target/tools) or named.
+all three are built, and then the packages. With --relay, only the relay is built, into target/relay/ (`make relay`). Missing
+tools are installed (as root, with apt; into target/tools) or named.
 
 The standard library of a platform comes from rustup (`rustup target add ...`) if it has it; else from the source in Debian's
 package rust-web-src, with Debian's compiler.
@@ -45,14 +47,15 @@ class Platform:
     rid: str  # .NET's name
     triple: str  # Rust's name
     library: str
+    relay_triple: str | None  # of the relay, where it is shipped
 
 
 PLATFORMS = {
     platform.rid: platform
     for platform in [
-        Platform("win-x64", "x86_64-pc-windows-gnu", f"{NAME}.dll"),
-        Platform("linux-x64", "x86_64-unknown-linux-gnu", f"lib{NAME}.so"),
-        Platform("linux-arm64", "aarch64-unknown-linux-gnu", f"lib{NAME}.so"),
+        Platform("win-x64", "x86_64-pc-windows-gnu", f"{NAME}.dll", None),
+        Platform("linux-x64", "x86_64-unknown-linux-gnu", f"lib{NAME}.so", "x86_64-unknown-linux-musl"),
+        Platform("linux-arm64", "aarch64-unknown-linux-gnu", f"lib{NAME}.so", "aarch64-unknown-linux-musl"),
     ]
 }
 
@@ -61,8 +64,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("platforms", nargs="*", metavar="PLATFORM", help=f"of {', '.join(PLATFORMS)}")
     parser.add_argument("--output", type=Path, default=ROOT / "target" / "dist")
+    parser.add_argument("--relay", action="store_true", help="only mmn-relay, without a PLATFORM for this machine")
     arguments = parser.parse_args()
     try:
+        if arguments.relay:
+            make_relay(arguments.platforms)
+            return 0
         unknown = [rid for rid in arguments.platforms if rid not in PLATFORMS]
         if unknown:
             raise Failed(f"{unknown[0]!r} is none of {', '.join(PLATFORMS)} (macOS is built from source: cargo build --release)")
@@ -74,6 +81,8 @@ def main():
         for platform in chosen:
             started = time.monotonic()
             folder = lay_out(platform, build(platform), notices, output)
+            if platform.relay_triple:
+                lay_out_relay(build_relay(platform), folder / "relay")
             print(f"{platform.rid}: {sizes(folder)}, {time.monotonic() - started:.0f} s")
         if not arguments.platforms:
             build_packages(output)
@@ -93,17 +102,18 @@ def install_tools(platforms, with_packages):
     systems = {platform.rid.split("-")[0] for platform in platforms}
     if "win" in systems:
         wanted += ["mingw", "lld-link"]
-    if not all(has_standard_library(platform) for platform in platforms):
+    triples = [triple for platform in platforms for triple in (platform.triple, platform.relay_triple) if triple]
+    if not all(map(has_standard_library, triples)):
         wanted += ["rust-src"]
     script = ROOT / "scripts" / "install-tools.sh"
     # Packages also need the hosts' tools: Mono's compiler.
     run([script, *wanted, "python-packages"] if with_packages else [script, "--only", *wanted])
 
 
-def has_standard_library(platform):
+def has_standard_library(triple):
     """Whether the Rust that builds everything else can also build for it."""
     found = subprocess.run(
-        ["rustc", "--print", "target-libdir", "--target", platform.triple], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        ["rustc", "--print", "target-libdir", "--target", triple], cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
     return found.returncode == 0 and any(Path(found.stdout.strip()).glob("libstd-*.rlib"))
 
@@ -130,10 +140,16 @@ def output_of(command):
 
 def build(platform):
     """Compiles the library; returns the folder of cargo's output."""
+    target = platform.triple if "windows" in platform.triple else f"{platform.triple}.{GLIBC[0]}.{GLIBC[1]}"
+    # Without the other crate types: rustc applies LTO only if there is no rlib among them.
+    return compile_for(platform, platform.triple, target, ["--lib", "--crate-type", "cdylib"])
+
+
+def compile_for(platform, triple, target, what):
     environment = dict(os.environ)
     cargo, options = "cargo", []
     sources = {Path(environment.get("CARGO_HOME") or Path.home() / ".cargo") / "registry" / "src": "crates", ROOT: NAME}
-    if not has_standard_library(platform):
+    if not has_standard_library(triple):
         # Debian's compiler, beside rustup's: by full names, and with the unstable option of its version.
         cargo = "/usr/bin/cargo"
         environment.update(RUSTC="/usr/bin/rustc", RUSTC_BOOTSTRAP="1")
@@ -141,23 +157,67 @@ def build(platform):
         sources[Path(output_of(["/usr/bin/rustc", "--print", "sysroot"]).strip()) / "lib/rustlib/src/rust"] = "rust"
     # Messages of panics contain paths of sources, which must not reveal the build machine.
     environment["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(f"--remap-path-prefix={path}={name}" for path, name in sources.items())
-    if "windows" in platform.triple:
-        target = platform.triple
-    else:
-        target = f"{platform.triple}.{GLIBC[0]}.{GLIBC[1]}"
+    if "windows" not in triple:
         zig = TOOLS / "zig" / "bin"
         environment["PATH"] = f"{zig}{os.pathsep}{environment['PATH']}"
         environment["CARGO_ZIGBUILD_ZIG_PATH"] = str(zig / "python-zig")
         environment["CARGO"] = cargo
         cargo = zig / "cargo-zigbuild"
     folder = ROOT / "target" / "cross" / platform.rid
-    # Without the other crate types: rustc applies LTO only if there is no rlib among them.
-    run(
-        [cargo, "rustc", "--lib", "--crate-type", "cdylib", "--profile", "dist"]
-        + ["--target", target, "--target-dir", folder, *options],
-        env=environment,
-    )
-    return folder / platform.triple / "dist"
+    run([cargo, "rustc", *what, "--profile", "dist", "--target", target, "--target-dir", folder, *options], env=environment)
+    return folder / triple / "dist"
+
+
+# ---------------------------------------------------------------- the relay
+
+
+def make_relay(rids):
+    """Builds the relay alone, without the licences of its crates, into target/relay."""
+    machine = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}.get(os.uname().machine)
+    platform = PLATFORMS.get(rids[0] if rids else machine)
+    if len(rids) > 1 or not platform or not platform.relay_triple:
+        raise Failed("the relay is built for linux-x64 or linux-arm64; elsewhere: cargo build --release -p mmn_relay")
+    wanted = ["zig"] if has_standard_library(platform.relay_triple) else ["zig", "rust-src"]
+    run([ROOT / "scripts" / "install-tools.sh", "--only", *wanted])
+    folder = ROOT / "target" / "relay"
+    put_relay(build_relay(platform), folder)
+    print(f"{folder / 'mmn-relay'}: {(folder / 'mmn-relay').stat().st_size / 1e6:.1f} MB, static")
+
+
+def build_relay(platform):
+    """Compiles the relay; returns the program."""
+    what = ["--package", "mmn_relay", "--bin", "mmn-relay"]
+    program = compile_for(platform, platform.relay_triple, platform.relay_triple, what) / "mmn-relay"
+    check_static(program)
+    return program
+
+
+def put_relay(program, folder):
+    """The program with what starts it, in a folder of its own."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    shutil.copy(program, folder)
+    for path in sorted((ROOT / "packaging" / "relay").iterdir()):
+        shutil.copyfile(path, folder / path.name)
+    shutil.copyfile(ROOT / "crates" / "relay" / "README.md", folder / "README.md")
+
+
+def lay_out_relay(program, folder):
+    put_relay(program, folder)
+    for path in ROOT.glob("LICENSE-*"):
+        shutil.copyfile(path, folder / path.name)
+    notices = third_party_licences(ROOT / "crates" / "relay" / "Cargo.toml", "RELAY-THIRD-PARTY-LICENSES.txt")
+    (folder / "THIRD-PARTY-LICENSES.txt").write_text(notices, "utf-8")
+
+
+def check_static(program):
+    """Fails if the program loads anything, the dynamic linker included."""
+    headers = output_of(["readelf", "--dynamic", "--program-headers", "--wide", program])
+    if "NEEDED" in headers or "INTERP" in headers:
+        raise Failed(f"{program} is not static")
+
+
+# ---------------------------------------------------------------- the library's folder
 
 
 def lay_out(platform, built, notices, output):
@@ -236,15 +296,15 @@ def check_glibc(library):
         raise Failed(f"{library} needs glibc {'.'.join(map(str, newest))}; the limit is {'.'.join(map(str, GLIBC))}")
 
 
-def third_party_licences():
-    """The licences of the crates linked into the library, on every platform."""
+def third_party_licences(manifest=ROOT / "Cargo.toml", name="THIRD-PARTY-LICENSES.txt"):
+    """The licences of the crates linked into what the manifest describes, on every platform."""
     about = ROOT / "packaging" / "licences"
-    kept = ROOT / "target" / "cross" / "THIRD-PARTY-LICENSES.txt"
-    sources = [*about.iterdir(), ROOT / "Cargo.lock", ROOT / "Cargo.toml"]
+    kept = ROOT / "target" / "cross" / name
+    sources = [*about.iterdir(), ROOT / "Cargo.lock", manifest]
     if kept.exists() and kept.stat().st_mtime > max(source.stat().st_mtime for source in sources):
         return kept.read_text("utf-8")
     text = run(
-        [TOOLS / "bin" / "cargo-about", "generate", "-c", about / "about.toml", about / "about.hbs"],
+        [TOOLS / "bin" / "cargo-about", "generate", "-m", manifest, "-c", about / "about.toml", about / "about.hbs"],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 # Most of the following commands run without a network.
 cargo fetch --locked --target "$(rustc -vV | sed -n 's/^host: //p')"
 cargo build --release
+cargo build --release -p mmn_relay
 
 failed=0
 reports=()
@@ -29,8 +30,8 @@ fi
 # With the etcd strategy in all unoptimized builds, so that they are built once; without it in the library that hosts
 # load. Rooms over loopback mostly wait.
 # shellcheck disable=SC2086 # two words
-run --package meta_mystia_network --package room_transport --features meta_mystia_network/etcd,meta_mystia_network/hosts \
-    --lib --test etcd --test e2e --test rooms --test reopen --test lifecycle --test events --test header --test abi_exports --test ships \
+run --package meta_mystia_network --package room_transport --package mmn_relay \
+    --features meta_mystia_network/etcd,meta_mystia_network/hosts --lib --bins --test relay --test etcd --test e2e --test rooms --test reopen --test lifecycle --test events --test header --test abi_exports --test ships \
     --test one_responder --test ffi_before_init --test ffi_options --test ffi_peers --test wiped --test gossip_example --test room_example --example simulate \
     $threads$(($(nproc) * 2))
 # Optimized, because these are computations over many seeds. Only the core has tests of each guard's switch, too.
@@ -44,8 +45,8 @@ fi
 # Rooms across NATs need root and nftables in namespaces, which some containers do not have.
 without=
 if ! tests/lab/nat.py --check; then
-    echo "make test: leaves out the tests of hosts::behind_nats, which this machine cannot run" >&2
-    without="$skip behind_nats"
+    echo "make test: leaves out the tests of hosts::behind_nats and hosts::over_a_relay, which this machine cannot run" >&2
+    without="$skip behind_nats --skip over_a_relay"
 fi
 # shellcheck disable=SC2086 # several words
 run --features etcd,hosts --test hosts $threads$at_a_time $without

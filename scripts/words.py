@@ -22,6 +22,7 @@ DOCUMENTS = [
     "docs/*.md",
     "bindings/*/README.md",
     "examples/*/README.md",
+    "crates/*/README.md",
     "include/meta_mystia_network.h",
 ]
 # Rows of scenarios.md name tests, and rows of other projects' suites. The old host's files are frozen.

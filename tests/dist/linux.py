@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""The libraries for Linux in target/dist: a room of hosts for x64 and for ARM, the latter under qemu (`make test-dist`).
+"""The programs for Linux in target/dist: a room of hosts for x64 and for ARM, the latter under qemu (`make test-dist`), and the
+relay of both.
 
 The C sample loads each. A member for ARM leads and is killed; the others follow a new leader, and messages go both ways. Exits
-with 0 only if all of that happened.
+with 0 only if all of that happened, and the relays started and ended as asked.
 """
 
 import argparse
 import os
+import re
 import signal
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -33,6 +36,27 @@ def lobby(shipped, rid, folder):
     return ([] if rid == "linux-x64" else QEMU) + [str(program)], environment
 
 
+def check_relay(shipped, rid, folder):
+    """Starts a platform's relay twice with one key file, and ends it as a system does."""
+    program = ([] if rid == "linux-x64" else QEMU[:1]) + [str(shipped / rid / "relay" / "mmn-relay")]
+    lines = []
+    for _ in range(2):
+        relay = subprocess.Popen(
+            [*program, "--listen", "127.0.0.1:0", "--key-file", folder / f"key-{rid}"], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            lines.append(relay.stdout.readline().split())
+            relay.terminate()
+            if relay.wait(LIMIT) != 0:
+                raise DemoFailed(f"the relay for {rid} ended with {relay.returncode}")
+        finally:
+            relay.kill()
+            relay.wait()
+    (_, first), (_, second) = (line if len(line) == 2 else ["", f"no line but {line}"] for line in lines)
+    if first != second or not re.fullmatch("key=[0-9a-f]{64}", first):
+        raise DemoFailed(f"the relay for {rid} showed {first}, then {second}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--shipped", type=Path, default=ROOT / "target/dist")
@@ -45,6 +69,9 @@ def main():
                 raise DemoFailed(f"{shipped / rid} is missing; `make dist` builds it")
         screen.note(isolate())
         with tempfile.TemporaryDirectory() as folder:
+            for rid in COMPILERS:
+                check_relay(shipped, rid, Path(folder))
+            screen.note("the relays for x64 and ARM started, kept their keys and ended", good=True)
             x64, arm64 = (lobby(shipped, rid, Path(folder)) for rid in COMPILERS)
             with Room({"x64": x64, "arm": arm64, "other-arm": arm64}, screen) as room:
                 room.start(LIMIT)

@@ -40,6 +40,8 @@ pub mod abi {
     pub const SESSION_MISMATCH: i32 = -10;
     /// No common protocol version.
     pub const VERSION_MISMATCH: i32 = -12;
+    /// The other end has as many links or members as it may have.
+    pub const MAX_CONNECTIONS_REACHED: i32 = -13;
     /// The other end does not know the secret.
     pub const AUTHENTICATION_FAILED: i32 = -17;
     /// No answer in time.

@@ -6,7 +6,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use quinn::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Connection, NoneTokenStore, ServerConfig, TransportConfig};
+use quinn::{
+    ClientConfig, Connection, EndpointConfig, NoneTokenStore, ServerConfig, TransportConfig,
+};
+use quinn_proto::HashedConnectionIdGenerator;
+use ring::hmac;
 use ring::rand::SecureRandom;
 use room_core::id::Fingerprint;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -192,6 +196,21 @@ pub fn client_config_with_alpn(
         .transport_config(transport)
         .token_store(Arc::new(NoneTokenStore));
     Ok(config)
+}
+
+/// QUIC's settings for the endpoint of `private`, such that after a restart with the same key the process answers packets of
+/// earlier connections with a stateless reset (RFC 9000, section 10.3): the other ends then give them up at once.
+pub fn restartable_endpoint_config(private: &PrivateKey) -> EndpointConfig {
+    let secret = hmac::Key::new(hmac::HMAC_SHA256, private.as_slice());
+    let reset = hmac::sign(&secret, b"mmn stateless reset");
+    let ids = hmac::sign(&secret, b"mmn connection ids");
+    let mut config =
+        EndpointConfig::new(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, reset.as_ref())));
+    // quinn answers only to ids that this key has made.
+    let key = ids.as_ref().first_chunk().copied().unwrap_or_default();
+    let key = u64::from_le_bytes(key);
+    config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(key)));
+    config
 }
 
 /// The key that the other end of `connection` has proved to hold.

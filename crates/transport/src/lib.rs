@@ -4,11 +4,14 @@
 //! ([`identity`]), the same use of QUIC ([`quic`], [`congestion`], [`timers`]) and the same packets and queues ([`tunnel`]) as a
 //! room, and nothing of membership or elections.
 
+pub mod base32;
 pub mod closing;
 pub mod congestion;
 pub mod identity;
 pub mod quic;
+pub mod rendezvous;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod timers;
+pub mod token;
 pub mod tunnel;

@@ -3,7 +3,8 @@
 //! quinn sends datagrams before streams. So the task keeps at most a few packets in quinn. While the link's
 //! own streams have something to send, it lets them send as much before the next few packets.
 //!
-//! Packets of this process and packets of others wait apart. Those of others wait for the [`Shaper`] as well.
+//! Packets of this process and packets of others wait apart. Those of others wait for the [`Shaper`] as well, and for the
+//! leg's own [`Pace`].
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,11 +16,11 @@ use quinn::Connection;
 use room_core::path::Path;
 use room_core::virtual_address::VirtualId;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::packet::{HEADER_BYTES, Piece, Way, datagrams};
 use super::queues::{MAX_QUEUED, MAX_QUEUED_OF_ONE, Queues};
-use super::shaper::{Rate, Shaper, Turn};
+use super::shaper::{Pace, Rate, Shaper, Turn};
 use crate::quic::DATAGRAM_SEND_BUFFER_BYTES;
 
 /// Time after which a packet that still waits in a leg is dropped. What is sent behind a transfer, as heartbeats
@@ -41,6 +42,8 @@ const LONGEST_TURN: Duration = Duration::from_millis(50);
 /// Longest reliance on the notice that the link has sent something. The notice may be missing for a link
 /// whose peer has moved to another address.
 const RECHECK: Duration = Duration::from_millis(50);
+/// Memory for a waiting piece beside its bytes, approximately.
+const PIECE_OVERHEAD_BYTES: usize = 128;
 
 /// Counters of packets by outcome.
 #[derive(Debug, Default)]
@@ -60,22 +63,72 @@ impl Counters {
     }
 }
 
+/// Limit for what waits in several queues together.
+#[derive(Debug)]
+pub struct Backlog {
+    bytes: AtomicUsize,
+    most: usize,
+}
+
+impl Backlog {
+    /// At most that many bytes.
+    pub fn new(most: usize) -> Self {
+        Self {
+            bytes: AtomicUsize::new(0),
+            most,
+        }
+    }
+
+    /// Reserves room for `piece`, until what is returned is dropped; `None` if there is none left.
+    pub fn hold(self: &Arc<Self>, piece: &Piece) -> Option<Held> {
+        let bytes = PIECE_OVERHEAD_BYTES + piece.bytes.len();
+        let fits = |waiting: usize| (waiting + bytes <= self.most).then_some(waiting + bytes);
+        let relaxed = Ordering::Relaxed;
+        self.bytes.fetch_update(relaxed, relaxed, fits).ok()?;
+        Some(Held {
+            backlog: Arc::clone(self),
+            bytes,
+        })
+    }
+
+    /// The number of bytes that wait.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// A part of a [`Backlog`].
+#[derive(Debug)]
+pub struct Held {
+    backlog: Arc<Backlog>,
+    bytes: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.backlog.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 /// A packet, or a part of one, that waits.
 #[derive(Debug)]
 struct Waiting {
     since: Instant,
     piece: Piece,
+    _held: Option<Held>,
 }
 
 type LegQueues = Queues<VirtualId, Waiting, MAX_QUEUED_OF_ONE, MAX_QUEUED>;
 
 /// The packets that wait for one link.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Pieces {
     /// Of this process, by target.
     own: LegQueues,
     /// Of others, by origin.
     others: LegQueues,
+    /// Of those of others.
+    pace: Pace,
 }
 
 impl Pieces {
@@ -89,24 +142,75 @@ impl Pieces {
 #[derive(Debug, Default)]
 struct Batch {
     pieces: Vec<(Way, Piece)>,
-    /// Whether packets of others wait for their turn.
-    others_wait: bool,
+    /// The event that packets of others wait for.
+    others_wait: Option<Wait>,
     /// Dropped because of their age.
     dropped: u64,
 }
 
+/// An event that packets of others wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// The leg's turn.
+    Turn,
+    /// The leg's own rate, which allows more from then on.
+    Until(Instant),
+}
+
+/// Use of a link's streams beside its packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Streams {
+    /// They get turns between the packets.
+    Share,
+    /// A few short frames, which leave between two batches.
+    Frames,
+}
+
 /// The queues of one link.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Leg {
     pieces: Mutex<Pieces>,
     filled: Notify,
+    streams: Streams,
+}
+
+impl Default for Leg {
+    /// For a link with streams of its own, whose packets of others are limited by the [`Shaper`] alone.
+    fn default() -> Self {
+        Self::with(Rate::Unlimited, Streams::Share)
+    }
 }
 
 impl Leg {
+    /// For a link whose streams carry next to nothing; it sends on for others at most at that rate.
+    pub fn of_a_relay(rate: Rate) -> Self {
+        Self::with(rate, Streams::Frames)
+    }
+
+    fn with(rate: Rate, streams: Streams) -> Self {
+        Self {
+            pieces: Mutex::new(Pieces {
+                own: LegQueues::default(),
+                others: LegQueues::default(),
+                pace: Pace::new(rate),
+            }),
+            filled: Notify::new(),
+            streams,
+        }
+    }
+
     /// Queues a piece; returns how many were dropped for it.
     pub fn push(&self, way: Way, piece: Piece) -> u64 {
-        let since = Instant::now();
-        let waiting = Waiting { since, piece };
+        self.push_held(way, piece, None)
+    }
+
+    /// [`Leg::push`], with the piece's part of a [`Backlog`].
+    pub fn push_held(&self, way: Way, piece: Piece, held: Option<Held>) -> u64 {
+        let waiting = Waiting {
+            since: Instant::now(),
+            piece,
+            _held: held,
+        };
         let mut pieces = self.pieces();
         let (queues, member) = match way {
             Way::To(target) => (&mut pieces.own, target),
@@ -131,6 +235,12 @@ impl Leg {
         self.pieces().others.clear_all()
     }
 
+    /// Drops what has waited too long; returns how many pieces. The task does so whenever it takes pieces, which it cannot
+    /// while the link takes none.
+    pub fn drop_old(&self) -> u64 {
+        self.pieces().drop_old(Instant::now())
+    }
+
     /// The number of pieces that wait.
     pub fn waiting(&self) -> usize {
         let pieces = self.pieces();
@@ -144,18 +254,21 @@ impl Leg {
         let mut batch = Batch::default();
         let mut pieces = self.pieces();
         batch.dropped = pieces.drop_old(now);
-        let Pieces { own, others } = &mut *pieces;
+        let Pieces { own, others, pace } = &mut *pieces;
         let turn = match others.is_empty() {
             true => None,
-            false => shaper.is_turn(now, *last),
+            false => match pace.waits_until(now) {
+                None => shaper.is_turn(now, *last).ok_or(Wait::Turn).into(),
+                Some(at) => Some(Err(Wait::Until(at))),
+            },
         };
+        batch.others_wait = turn.and_then(Result::err);
         // One of each that waits in a limited turn, so that all pairs of members get the same.
-        let most_of_others = match turn {
+        let most_of_others = match turn.and_then(Result::ok) {
             None => 0,
-            Some(Rate::Unlimited) => BATCH,
-            Some(Rate::BytesPerSecond(_)) => others.queues().min(BATCH),
+            Some(Rate::Unlimited) if !pace.is_limited() => BATCH,
+            Some(_) => others.queues().min(BATCH),
         };
-        batch.others_wait = turn.is_none() && !others.is_empty();
         let (mut of_others, mut bytes) = (0, 0);
         while batch.pieces.len() < BATCH {
             let before = batch.pieces.len();
@@ -173,8 +286,8 @@ impl Leg {
                 break;
             }
         }
-        drop(pieces);
         if bytes > 0 {
+            pace.charge(now, bytes);
             *last = shaper.charge(now, bytes);
         }
         batch
@@ -260,7 +373,7 @@ pub async fn drive(
             turns = Turns::default();
             tokio::select! {
                 () = leg.filled.notified() => {}
-                () = shaper.turn(last), if batch.others_wait => {}
+                () = wait(batch.others_wait, &shaper, last), if batch.others_wait.is_some() => {}
                 changed = link.changed() => if changed.is_err() {
                     return;
                 },
@@ -269,12 +382,20 @@ pub async fn drive(
         };
         let departure = departures.wait_for(connection.remote_address());
         tokio::select! {
-            () = turns.send(&connection, batch.pieces, &departure, &counters) => {}
+            () = turns.send(&connection, batch.pieces, leg.streams, &departure, &counters) => {}
             // The rest of the batch would arrive too late.
             changed = link.changed() => if changed.is_err() {
                 return;
             },
         }
+    }
+}
+
+async fn wait(wait: Option<Wait>, shaper: &Shaper, last: Turn) {
+    match wait {
+        Some(Wait::Turn) => shaper.turn(last).await,
+        Some(Wait::Until(at)) => sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -292,6 +413,7 @@ impl Turns {
         &mut self,
         connection: &Connection,
         batch: Vec<(Way, Piece)>,
+        streams: Streams,
         departure: &Departure,
         counters: &Counters,
     ) {
@@ -326,8 +448,10 @@ impl Turns {
             }
             departure.next(Instant::now() + RECHECK).await;
         }
-        self.yield_to_streams(connection, before.frame_tx.stream, sent, departure)
-            .await;
+        if streams == Streams::Share {
+            self.yield_to_streams(connection, before.frame_tx.stream, sent, departure)
+                .await;
+        }
     }
 
     /// Lets the streams send as many packets as the batch, if they have data.
@@ -414,7 +538,7 @@ mod tests {
             sent(&batch),
             [(OWN, 1), (of_other, 1), (OWN, 2), (of_other, 2)]
         );
-        assert!(!batch.others_wait);
+        assert_eq!(batch.others_wait, None);
         push(&leg, of_other, 3);
         tokio::time::advance(MAX_AGE).await;
         let batch = leg.take_batch(&shaper, &mut last);
@@ -437,7 +561,8 @@ mod tests {
         assert_eq!(sent(&batch), [(OWN, 0), (a, 0), (OWN, 1), (b, 0), (OWN, 2)]);
         // Two packets take a tenth of a second; 10 ms without use before count.
         let batch = leg.take_batch(&shaper, &mut last);
-        assert!(batch.pieces.is_empty() && batch.others_wait);
+        assert!(batch.pieces.is_empty());
+        assert_eq!(batch.others_wait, Some(Wait::Turn));
         push(&leg, OWN, 3);
         assert_eq!(sent(&leg.take_batch(&shaper, &mut last)), [(OWN, 3)]);
         let start = Instant::now();
@@ -446,6 +571,57 @@ mod tests {
         assert!((90..=101).contains(&waited.as_millis()), "{waited:?}");
         let batch = leg.take_batch(&shaper, &mut last);
         assert_eq!(sent(&batch), [(a, 0), (b, 1)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leg_with_a_rate_keeps_to_it_beside_one_without() {
+        let shaper = Shaper::new(Rate::Unlimited);
+        let (slow, fast) = (
+            Leg::of_a_relay(Rate::BytesPerSecond(24_240)),
+            Leg::of_a_relay(Rate::Unlimited),
+        );
+        let (mut last_slow, mut last_fast) = (shaper.join(), shaper.join());
+        for leg in [&slow, &fast] {
+            push(leg, Way::From([1; 8]), 0);
+            push(leg, Way::From([1; 8]), 1);
+        }
+        let of_other = |number| vec![(Way::From([1; 8]), number)];
+        assert_eq!(sent(&slow.take_batch(&shaper, &mut last_slow)), of_other(0));
+        let both = [of_other(0), of_other(1)].concat();
+        assert_eq!(sent(&fast.take_batch(&shaper, &mut last_fast)), both);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let batch = slow.take_batch(&shaper, &mut last_slow);
+        assert!(batch.pieces.is_empty());
+        let Some(Wait::Until(at)) = batch.others_wait else {
+            panic!("{:?}", batch.others_wait);
+        };
+        // A packet takes 50 ms.
+        let waits = at - Instant::now();
+        assert!((48..=50).contains(&waits.as_millis()), "{waits:?}");
+        push(&fast, Way::From([1; 8]), 2);
+        assert_eq!(sent(&fast.take_batch(&shaper, &mut last_fast)), of_other(2));
+        tokio::time::advance(waits).await;
+        assert_eq!(sent(&slow.take_batch(&shaper, &mut last_slow)), of_other(1));
+    }
+
+    #[test]
+    fn a_backlog_is_bounded_and_free_again_once_its_pieces_are_gone() {
+        let piece = |bytes: &'static [u8]| Piece {
+            part: Part::Whole,
+            number: 0,
+            bytes: Bytes::from_static(bytes),
+        };
+        let backlog = Arc::new(Backlog::new(2 * (PIECE_OVERHEAD_BYTES + 1000)));
+        let leg = Leg::default();
+        for number in 0..2 {
+            let held = backlog.hold(&piece(&[0; 1000]));
+            assert!(held.is_some(), "{number}");
+            leg.push_held(Way::From([1; 8]), piece(&[0; 1000]), held);
+        }
+        assert!(backlog.hold(&piece(&[0])).is_none());
+        leg.clear_others();
+        assert_eq!(backlog.bytes(), 0);
+        assert!(backlog.hold(&piece(&[0; 1000])).is_some());
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! The limit delays packets and drops none: they wait in the queues of their legs. The legs take turns: the one whose last
 //! turn is longest ago is next.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -20,6 +20,42 @@ pub enum Rate {
     Unlimited,
     /// At most this many a second, in all.
     BytesPerSecond(u32),
+}
+
+/// When a rate allows the next packets.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    rate: Rate,
+    free_at: Instant,
+}
+
+impl Pace {
+    /// Starts with that rate, and free.
+    pub fn new(rate: Rate) -> Self {
+        Self {
+            rate,
+            free_at: Instant::now(),
+        }
+    }
+
+    /// From when on the rate allows more; `None` if it does now.
+    pub fn waits_until(&self, now: Instant) -> Option<Instant> {
+        (now < self.free_at).then_some(self.free_at)
+    }
+
+    /// Counts bytes that were sent.
+    pub fn charge(&mut self, now: Instant, bytes: usize) {
+        if let Rate::BytesPerSecond(rate @ 1..) = self.rate {
+            let takes = Duration::from_secs_f64(bytes as f64 / f64::from(rate));
+            let unused = now.checked_sub(CREDIT).unwrap_or(now);
+            self.free_at = self.free_at.max(unused) + takes;
+        }
+    }
+
+    /// Whether there is a limit.
+    pub fn is_limited(&self) -> bool {
+        self.rate != Rate::Unlimited
+    }
 }
 
 /// Number of a leg's last turn. A lower number is served first.
@@ -38,27 +74,33 @@ enum Next {
 #[derive(Debug)]
 pub struct Shaper {
     state: Mutex<State>,
-    changed: Notify,
 }
 
 #[derive(Debug)]
 struct State {
-    rate: Rate,
-    /// When the rate allows the next turn.
-    free_at: Instant,
-    /// Last turns of the legs that wait.
-    waiting: BTreeSet<Turn>,
+    pace: Pace,
+    /// Last turns of the legs that wait, each with what wakes it. Only the first is woken, so that a turn costs the same
+    /// however many legs wait.
+    waiting: BTreeMap<Turn, Arc<Notify>>,
     turns: u64,
 }
 
 impl State {
     fn next(&self, now: Instant, last: Turn) -> Next {
-        match self.rate {
+        let is_first = |first: (&Turn, _)| *first.0 >= last;
+        match self.pace.rate {
             Rate::Unlimited => Next::Now,
             Rate::BytesPerSecond(0) => Next::AfterOthers,
-            _ if self.waiting.first().is_some_and(|first| *first < last) => Next::AfterOthers,
-            _ if now < self.free_at => Next::At(self.free_at),
-            Rate::BytesPerSecond(_) => Next::Now,
+            Rate::BytesPerSecond(_) if !self.waiting.first_key_value().is_none_or(is_first) => {
+                Next::AfterOthers
+            }
+            Rate::BytesPerSecond(_) => self.pace.waits_until(now).map_or(Next::Now, Next::At),
+        }
+    }
+
+    fn wake_first(&self) {
+        if let Some((_, first)) = self.waiting.first_key_value() {
+            first.notify_one();
         }
     }
 
@@ -73,25 +115,20 @@ impl Shaper {
     pub fn new(rate: Rate) -> Self {
         Self {
             state: Mutex::new(State {
-                rate,
-                free_at: Instant::now(),
-                waiting: BTreeSet::new(),
+                pace: Pace::new(rate),
+                waiting: BTreeMap::new(),
                 turns: 0,
             }),
-            changed: Notify::new(),
         }
     }
 
     /// Sets the rate.
     pub fn set_rate(&self, rate: Rate) {
         let mut state = self.state();
-        if state.rate == rate {
-            return;
+        if state.pace.rate != rate {
+            state.pace = Pace::new(rate);
+            state.wake_first();
         }
-        state.rate = rate;
-        state.free_at = Instant::now();
-        drop(state);
-        self.changed.notify_waiters();
     }
 
     /// A number for a new leg, which is served after the others.
@@ -102,39 +139,29 @@ impl Shaper {
     /// The rate, if a leg whose last turn was `last` has its turn now. [`Shaper::charge`] must follow before anything else.
     pub fn is_turn(&self, now: Instant, last: Turn) -> Option<Rate> {
         let state = self.state();
-        (state.next(now, last) == Next::Now).then_some(state.rate)
+        (state.next(now, last) == Next::Now).then_some(state.pace.rate)
     }
 
     /// Counts what a leg sends in its turn, and ends the turn. Returns the number of that turn.
     pub fn charge(&self, now: Instant, bytes: usize) -> Turn {
         let mut state = self.state();
-        if let Rate::BytesPerSecond(rate @ 1..) = state.rate {
-            let takes = Duration::from_secs_f64(bytes as f64 / f64::from(rate));
-            let unused = now.checked_sub(CREDIT).unwrap_or(now);
-            state.free_at = state.free_at.max(unused) + takes;
-        }
-        let turn = state.number();
-        drop(state);
-        self.changed.notify_waiters();
-        turn
+        state.pace.charge(now, bytes);
+        state.wake_first();
+        state.number()
     }
 
     /// Waits for the turn of a leg whose last turn was `last`.
     pub async fn turn(&self, last: Turn) {
-        let _waiting = Waiting::start(self, last);
+        let waiting = Waiting::start(self, last);
         loop {
-            let changed = self.changed.notified();
-            tokio::pin!(changed);
-            // From here on no change is missed.
-            changed.as_mut().enable();
             let next = self.state().next(Instant::now(), last);
             match next {
                 Next::Now => return,
                 Next::At(at) => tokio::select! {
-                    () = changed => {}
+                    () = waiting.woken.notified() => {}
                     () = sleep_until(at) => {}
                 },
-                Next::AfterOthers => changed.await,
+                Next::AfterOthers => waiting.woken.notified().await,
             }
         }
     }
@@ -149,19 +176,26 @@ impl Shaper {
 struct Waiting<'a> {
     shaper: &'a Shaper,
     last: Turn,
+    woken: Arc<Notify>,
 }
 
 impl<'a> Waiting<'a> {
     fn start(shaper: &'a Shaper, last: Turn) -> Self {
-        shaper.state().waiting.insert(last);
-        Self { shaper, last }
+        let woken = Arc::<Notify>::default();
+        shaper.state().waiting.insert(last, Arc::clone(&woken));
+        Self {
+            shaper,
+            last,
+            woken,
+        }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.shaper.state().waiting.remove(&self.last);
-        self.shaper.changed.notify_waiters();
+        let mut state = self.shaper.state();
+        state.waiting.remove(&self.last);
+        state.wake_first();
     }
 }
 

@@ -6,20 +6,23 @@ using UnityEngine;
 
 /// <summary>
 /// Put it on an empty object and press Play: the room's members, its leader, and a chat. In one local network players connect by
-/// themselves; elsewhere one types the address that another one's window shows.
+/// themselves. Elsewhere they meet at a relay: the player who hosts the game reads the room's code out to the others. Without a
+/// relay one types the address that another one's window shows.
 /// </summary>
 public class Lobby : MonoBehaviour
 {
     private const ushort Chat = Room.FirstUserType;
     private const int ShownLines = 12;
 
-    public string session = "our secret tea party"; // the same for all players
+    public string session = "our secret tea party"; // the same for all players; with a relay, the room's code
+    public string relay = ""; // the address of a relay, for players at home; the same for all
     public string player = ""; // different for each; empty is the name of this machine
     public string dial = ""; // the address of any other player
 
     private readonly List<string> lines = new List<string>();
     private Room room;
     private string typed = "";
+    private string atRelay = ""; // whether this member is at the relay, or why not
     private bool ended;
 
     private void Start()
@@ -68,7 +71,7 @@ public class Lobby : MonoBehaviour
 
     private void ShowEntrance()
     {
-        GUILayout.Label("Room");
+        GUILayout.Label(relay.Length == 0 ? "Room" : "The code of the room to join");
         session = GUILayout.TextField(session);
         GUILayout.Label("Your id, unique in the room");
         player = GUILayout.TextField(player);
@@ -76,7 +79,14 @@ public class Lobby : MonoBehaviour
         dial = GUILayout.TextField(dial);
         if (GUILayout.Button("Host a game"))
         {
-            Try(() => Enter(RoomEntry.Create));
+            Try(() =>
+            {
+                if (relay.Length > 0)
+                {
+                    session = Room.CreateCode();
+                }
+                Enter(RoomEntry.Create);
+            });
         }
         if (GUILayout.Button("Join a game"))
         {
@@ -87,7 +97,7 @@ public class Lobby : MonoBehaviour
     private void ShowRoom()
     {
         string leader = room.Leader;
-        GUILayout.Label("Others join you at " + room.LocalAddress);
+        GUILayout.Label(relay.Length == 0 ? "Others join you at " + room.LocalAddress : "The room's code: " + room.SessionId + atRelay);
         GUILayout.Label("Leader: " + (leader ?? "none yet"));
         GUILayout.Label(Describe(room.PeerId, leader) + " (you)");
         foreach (string member in room.Members)
@@ -108,15 +118,16 @@ public class Lobby : MonoBehaviour
         }
     }
 
-    // Why a link is slow: its packets may go through another player.
+    // Why a link is slow: its packets may go over a relay or through another player.
     private string PathTo(string member)
     {
+        LinkPath? path = room.PathOf(member);
         string carrier = room.CarrierOf(member);
-        if (carrier == null)
+        if (path == LinkPath.ThroughRelay)
         {
-            return "direct";
+            return "over the relay";
         }
-        return "through " + carrier + (room.PathOf(member) == LinkPath.ThroughLeader ? " (leader)" : "");
+        return carrier == null ? "direct" : "through " + carrier + (path == LinkPath.ThroughLeader ? " (leader)" : "");
     }
 
     private static string Describe(string member, string leader)
@@ -129,10 +140,16 @@ public class Lobby : MonoBehaviour
         RoomOptions options = new RoomOptions(); // poll mode
         options.Settings.Entry = entry; // a player that joins and finds no room does not create one
         options.Settings.DiscoveryMode = DiscoveryMode.Connect;
+        if (relay.Length > 0)
+        {
+            options.Relays = new[] { relay };
+        }
         room = Room.Join(player, session, options);
         ended = false;
+        atRelay = ", on the way to the relay";
         room.HandlerFailed += exception => Debug.LogException(exception);
         room.Changed += OnChanged;
+        room.RelayChanged += change => atRelay = change.Success ? "" : ": " + Encoding.UTF8.GetString(change.Data);
         room.OnType(Chat, message => Show(message.From + ": " + Encoding.UTF8.GetString(message.Data)));
         if (dial.Length > 0)
         {
