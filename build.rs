@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order: first the library, then the names of the published one.
-const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 19] = [
     "version",
     "codes",
     "values",
@@ -21,6 +21,7 @@ const SOURCES: [&str; 18] = [
     "errors",
     "peers",
     "identity",
+    "room_code",
     "members",
     "leader",
     "gossip",

@@ -6,6 +6,11 @@
 //   mcs -langversion:7 -out:Lobby.exe csharp-sample/*.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Lobby.exe --id alice --session tea
 //   LD_LIBRARY_PATH=target/release mono Lobby.exe --id bob --session tea --connect ADDRESS_OF_ALICE
+//
+// Players at home meet at a relay (docs/internet.md). The first one passes no session, and the lobby prints a new code:
+//
+//   LD_LIBRARY_PATH=target/release mono Lobby.exe --id alice --relays relay.example.org
+//   LD_LIBRARY_PATH=target/release mono Lobby.exe --id bob --relays relay.example.org --session CODE_OF_ALICE
 
 using System;
 using System.Collections.Concurrent;
@@ -29,6 +34,7 @@ internal sealed class Lobby
     private const int FrameMs = 16, StepMs = 100, BeatMs = 1000, LeaveMs = 3000;
     private const string Usage =
         "usage: Lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
+        + "             [--relays RELAY,...], and then --session CODE, or none for a new code\n"
         + "             [--strategy raft|gossip|seeded] [--alive-ms N]\n"
         + "             [--voters ID,... --seeds ADDR,... --port N --state DIRECTORY]\n"
         + "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield,\n"
@@ -57,7 +63,7 @@ internal sealed class Lobby
                 Console.Error.WriteLine(Usage);
                 return 2;
             }
-            using (Room room = Room.Join(id, session, options))
+            using (Room room = Room.Join(id, session ?? Room.CreateCode(), options))
             {
                 new Lobby(room).Run();
             }
@@ -91,6 +97,10 @@ internal sealed class Lobby
     private void Run()
     {
         Say("listening on " + room.LocalAddress);
+        if (options.Relays != null)
+        {
+            Say("the room's code is " + room.SessionId);
+        }
         if (connect != null)
         {
             room.Connect(connect);
@@ -184,6 +194,10 @@ internal sealed class Lobby
             string outcome = result.Success ? "ok" : "error " + result.Code + " " + Room.Describe(result.Code);
             Say("dialled " + result.Address + ": " + outcome);
         }
+        else if (e is RelayChanged relay)
+        {
+            Say("relay " + relay.Relay + ": " + (relay.Success ? "entered" : Encoding.UTF8.GetString(relay.Data)));
+        }
         else if (e is RoomEnded end)
         {
             ended = "the room is over for me: " + end.Reason.Describe();
@@ -233,12 +247,13 @@ internal sealed class Lobby
 
     private string PathTo(string name)
     {
+        LinkPath? path = room.PathOf(name);
         string carrier = room.CarrierOf(name);
-        if (carrier == null)
+        if (path == LinkPath.ThroughRelay)
         {
-            return "direct";
+            return "over a relay";
         }
-        return "through " + carrier + (room.PathOf(name) == LinkPath.ThroughLeader ? " (leader)" : "");
+        return carrier == null ? "direct" : "through " + carrier + (path == LinkPath.ThroughLeader ? " (leader)" : "");
     }
 
     private void ReadInput()
@@ -314,6 +329,7 @@ internal sealed class Lobby
         {
             ["--id"] = value => id = value,
             ["--session"] = value => session = value,
+            ["--relays"] = value => options.Relays = value.Split(','),
             ["--connect"] = value => connect = value,
             ["--seconds"] = value => seconds = double.Parse(value, CultureInfo.InvariantCulture),
             ["--strategy"] = value => options.Settings.Strategy = (ElectionStrategy)Enum.Parse(typeof(ElectionStrategy), value, true),
@@ -348,7 +364,7 @@ internal sealed class Lobby
             seeded.IsSeed = options.Settings.BindPort > 0 ? 1u : 0u;
             options.Seeded = seeded;
         }
-        return id != null && session != null;
+        return id != null && (session != null || options.Relays != null);
     }
 
     // Gossip, in one local network: all members start at about the same time, and receive the others' messages at once.

@@ -338,6 +338,16 @@
 #define MMN_TOPOLOGY_STAR 1
 
 /**
+ * paths: this member uses every path, the best first: direct, over a relay, through a member.
+ */
+#define MMN_PATHS_ALL 0
+
+/**
+ * paths: this member uses relays alone, so that no other member learns its address.
+ */
+#define MMN_PATHS_RELAYED 1
+
+/**
  * entry: this member looks for others, and leads when it finds none.
  */
 #define MMN_ENTRY_ANY 0
@@ -473,6 +483,16 @@
  * Length of an identity key that mmn_generate_identity_key makes, in bytes.
  */
 #define MMN_IDENTITY_KEY_BYTES 48
+
+/**
+ * Length of a room code that mmn_generate_room_code makes, in bytes, with its NUL.
+ */
+#define MMN_ROOM_CODE_BYTES 15
+
+/**
+ * Most lines in MmnOptions.relays.
+ */
+#define MMN_MAX_RELAYS 2
 
 /**
  * Most addresses in MmnSeededOptions.seeds.
@@ -663,6 +683,15 @@
 #define MMN_EVENT_PATH_CHANGED 26
 
 /**
+ * MmnEvent.kind: this member has entered a relay of MmnOptions.relays, or is not in it. While it is
+ * not, the library goes on trying, and links that need no relay stay. It reports a failure once,
+ * until the reason changes or it succeeds. It also reports that a relay sees this member at another
+ * address. Up to 64 of these events wait for a host that takes no events; beyond that it receives
+ * the newest of each relay.
+ */
+#define MMN_EVENT_RELAY 27
+
+/**
  * MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
  */
 #define MMN_FOUND_IN_LOCAL_NETWORK 1
@@ -671,6 +700,11 @@
  * MMN_EVENT_DISCOVERY_REFUSED: the member is one of the seeds in the options.
  */
 #define MMN_FOUND_AS_SEED 2
+
+/**
+ * MMN_EVENT_DISCOVERY_REFUSED: the member is present at a relay in the options.
+ */
+#define MMN_FOUND_AT_RELAY 3
 
 /**
  * mmn_member_state, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
@@ -852,6 +886,12 @@
 #define MMN_PATH_THROUGH_MEMBER 2
 
 /**
+ * mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: over a relay, encrypted from end to end.
+ * A relay is no member: mmn_peer_carrier is NULL.
+ */
+#define MMN_PATH_THROUGH_RELAY 3
+
+/**
  * A room of this process: a number that is never 0 for an open room, below 2^53. A closed room's
  * number is not used again, so calls with it are MMN_NOT_INITIALIZED, as are calls with any other
  * number that names no open room of this process. In a forked child no number of the parent names
@@ -922,7 +962,8 @@ typedef uint64_t MmnRoom;
  *                                                   change builds on.
  *                              reason               one of MMN_LEADER_...
  * MMN_EVENT_JOIN_REQUEST       peer                 the newcomer.
- *                              other (address)      the newcomer's address; "" if it is unknown.
+ *                              other (address)      the newcomer's address; "" if it is unknown, as
+ *                                                   over a relay.
  *                              data (payload)       the newcomer's join payload.
  *                              request              the number that the answer names.
  * MMN_EVENT_DISCOVERED         other (address)      the member's address, for mmn_connect.
@@ -968,7 +1009,8 @@ typedef uint64_t MmnRoom;
  * MMN_EVENT_BAN_DROPPED        peer                 the banned id.
  *                              other (leader)       the leader.
  * MMN_EVENT_DISCOVERY_REFUSED  peer                 the member that answered; "" if it is unknown.
- *                              other (address)      the member's address.
+ *                              other (address)      the member's address; for one at a relay that
+ *                                                   of the relay, as in MmnOptions.relays.
  *                              found_by             one of MMN_FOUND_...
  *                              code                 MMN_DUPLICATE_PEER_ID, MMN_REJECTED,
  *                                                   MMN_POLICY_MISMATCH,
@@ -986,9 +1028,26 @@ typedef uint64_t MmnRoom;
  * MMN_EVENT_NO_ROOM_FOUND      count (waited_ms)    time without a room, in milliseconds.
  * MMN_EVENT_PATH_CHANGED       peer                 the peer at the other end.
  *                              other (carrier)      the member that carries the packets from now
- *                                                   on; "" if none does.
+ *                                                   on; "" if none does, as on a direct path and
+ *                                                   over a relay.
  *                              reason (path)        the path from now on, one of MMN_PATH_...
  *                              code (previous)      the path before, one of MMN_PATH_...
+ * MMN_EVENT_RELAY              other (relay)        the relay's address as given in
+ *                                                   MmnOptions.relays.
+ *                              success              1 when this member is in the relay.
+ *                              code                 MMN_OK, MMN_CONNECTION_FAILED (the relay is
+ *                                                   unreachable, or the link to it is lost),
+ *                                                   MMN_TIMEOUT (no answer: the relay is off, or
+ *                                                   the network blocks UDP), MMN_NAME_NOT_RESOLVED,
+ *                                                   MMN_AUTHENTICATION_FAILED (another token, or
+ *                                                   another key than the given one),
+ *                                                   MMN_MAX_CONNECTIONS_REACHED (the relay is
+ *                                                   full), MMN_RATE_LIMITED or
+ *                                                   MMN_VERSION_MISMATCH.
+ *                              data                 UTF-8. With success, the address at which the
+ *                                                   relay sees this member, as mmn_public_address
+ *                                                   returns it; else a sentence for the player,
+ *                                                   with a remedy.
  */
 
 /**
@@ -1555,9 +1614,31 @@ typedef struct MmnOptions {
    */
   uint32_t carry_bytes_per_second;
   /**
-   * 0.
+   * Paths that this member uses: MMN_PATHS_ALL or MMN_PATHS_RELAYED [MMN_PATHS_ALL]. With
+   * MMN_PATHS_RELAYED no other member learns this one's address; the relays do. It then dials no
+   * address and answers no dial, mmn_connect is MMN_NOT_SUPPORTED, and everything goes through a
+   * relay, which adds to the round trip. It needs relays, and excludes discovery_mode and
+   * MMN_STRATEGY_SEEDED.
    */
-  uint32_t reserved;
+  uint32_t paths;
+  /**
+   * The relays where members of this room meet: 1 or 2, one per line, in order of preference. A
+   * line is the address of a relay, `host:port`, `[ipv6]:port` or either without the port, which
+   * is 7843 then. Behind it may follow, after spaces, `key=` with the fingerprint that the relay
+   * shows (64 hexadecimal digits), so that no other process passes for the relay, and `token=`
+   * with its token (26 characters), if it asks for one. Spaces around a line and empty lines are
+   * ignored. The same for all members: members without a common relay do not meet there.
+   *
+   * With relays, the session id is a room code of mmn_generate_room_code, in any form that
+   * mmn_normalize_room_code reads; all these forms are the same room. Any other session id is
+   * MMN_INVALID_ARGUMENT. This member links to every relay that it can reach, and
+   * MMN_EVENT_RELAY reports each. It finds the others of its room there, without any
+   * mmn_connect, and a relay carries what finds no direct path. Relays exclude MMN_STRATEGY_ETCD.
+   *
+   * NULL contacts none, and the session id is any text, compared byte by byte: one that looks
+   * like a room code, too [NULL].
+   */
+  const char *relays;
 } MmnOptions;
 
 /**
@@ -1729,8 +1810,8 @@ typedef struct MmnPeerStats {
   uint32_t reconnects;
   /**
    * Path of the messages to the peer, as mmn_peer_path returns it: MMN_PATH_DIRECT,
-   * MMN_PATH_THROUGH_LEADER or MMN_PATH_THROUGH_MEMBER. MMN_PATH_DIRECT while the link is
-   * lost.
+   * MMN_PATH_THROUGH_LEADER, MMN_PATH_THROUGH_MEMBER or MMN_PATH_THROUGH_RELAY. MMN_PATH_DIRECT
+   * while the link is lost.
    */
   uint32_t path;
   /**
@@ -1876,7 +1957,9 @@ int32_t mmn_default_options(struct MmnOptions *options);
  *
  * `peer_id` names this member: 1 to 64 bytes of UTF-8, without control characters, bidirectional
  * overrides (U+202A to U+202E, U+2066 to U+2069), or white space at either end. `session_id` names
- * the room: 1 to 128 bytes under the same rules. All members of a room pass the same session id.
+ * the room: 1 to 128 bytes under the same rules; with
+ * MmnOptions.relays it is a room code, however it is written. All members of a room pass the same
+ * session id.
  * The library reads `options` during the call only; NULL is the defaults of mmn_default_options.
  *
  * The library writes the number of the room to `room` before the first callback of the room runs,
@@ -1988,8 +2071,9 @@ const char *mmn_describe_error(int32_t code);
  * and the data of MMN_EVENT_CONNECTION_RESULT names the number of seconds. A host name that does
  * not resolve is MMN_NAME_NOT_RESOLVED.
  *
- * Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address),
- * MMN_NOT_INITIALIZED or MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address), MMN_NOT_INITIALIZED,
+ * MMN_NOT_SUPPORTED (the room was opened with MMN_PATHS_RELAYED) or MMN_MAX_CONNECTIONS_REACHED
+ * (too many attempts without a result).
  *
  * `addr` is NULL or ends with a NUL.
  */
@@ -2094,9 +2178,9 @@ const char *mmn_members(MmnRoom room);
 const char *mmn_peer_address(MmnRoom room, const char *peer_id);
 
 /**
- * The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER or
- * MMN_PATH_THROUGH_MEMBER. MMN_EVENT_PATH_CHANGED reports each change. MmnPeerStats.path has the
- * same number. mmn_peer_carrier names the member between the two.
+ * The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER,
+ * MMN_PATH_THROUGH_MEMBER or MMN_PATH_THROUGH_RELAY. MMN_EVENT_PATH_CHANGED reports each change.
+ * MmnPeerStats.path has the same number. mmn_peer_carrier names the member between the two.
  *
  * Returns that, or MMN_INVALID_ARGUMENT (`peer_id` is not an id), MMN_NOT_INITIALIZED or
  * MMN_PEER_NOT_FOUND (this node has no link to the peer: the peer is unknown or reconnecting, or
@@ -2111,8 +2195,8 @@ int32_t mmn_peer_path(MmnRoom room, const char *peer_id);
  * another member with MMN_PATH_THROUGH_MEMBER. Each end of the link chooses the member that carries
  * its own packets, so the peer may name another one.
  *
- * NULL when no member carries them: the link is direct, or this node has no link to the peer. NULL
- * also when `peer_id` is not an id, or no room is open; these two set mmn_last_error_code.
+ * NULL when no member carries them: the link is direct or over a relay, or this node has no link to
+ * the peer. NULL also when `peer_id` is not an id, or no room is open; these two set mmn_last_error_code.
  *
  * The string is valid until this thread's next call that returns a string.
  *
@@ -2191,6 +2275,36 @@ const char *mmn_local_fingerprint(MmnRoom room);
  * `peer_id` is NULL or ends with a NUL.
  */
 const char *mmn_peer_fingerprint(MmnRoom room, const char *peer_id);
+
+/**
+ * Writes a new room code to `buffer`, as K7QM-3XP9-TRWF, with a NUL at its end. Works without a room
+ * and without a network. The host that creates a room passes the code to mmn_open as the session
+ * id, with MmnOptions.relays, and shows it to its player, who gives it to others. It is the room's
+ * password: 55 random bits and a check character, with which mmn_normalize_room_code finds typos.
+ *
+ * Returns the number of bytes written, MMN_ROOM_CODE_BYTES; MMN_INVALID_ARGUMENT (`buffer` is NULL,
+ * or `length`, its size in bytes, is below MMN_ROOM_CODE_BYTES); or MMN_INTERNAL_ERROR (the system
+ * has no randomness). On failure nothing is written.
+ *
+ * `buffer` is NULL, or points to `length` writable bytes.
+ */
+int32_t mmn_generate_room_code(char *buffer, int32_t length);
+
+/**
+ * Writes the room code in `text` to `buffer` as mmn_generate_room_code shows codes, with a NUL at
+ * its end. Reads codes as players type and paste them: in either case, with the letter O for 0 and
+ * I or L for 1, with full-width characters, and with any spaces and dashes or none. Use it to check a
+ * code before mmn_open, which reads the session id in this way if MmnOptions.relays is set. Works
+ * without a room.
+ *
+ * Returns the number of bytes written, MMN_ROOM_CODE_BYTES, or MMN_INVALID_ARGUMENT: `text` is no
+ * code (mmn_last_error_message names the wrong character and its position, the length, or that the
+ * check character does not match, which means a typo), `text` or `buffer` is NULL, or `length`,
+ * the size of `buffer` in bytes, is below MMN_ROOM_CODE_BYTES. On failure nothing is written.
+ *
+ * `text` is NULL or ends with a NUL. `buffer` is NULL, or points to `length` writable bytes.
+ */
+int32_t mmn_normalize_room_code(const char *text, char *buffer, int32_t length);
 
 /**
  * Sets whether the library dials lost peers again (not 0, the default) or treats every loss as a
@@ -2843,6 +2957,8 @@ int32_t mmn_set_log(int32_t level, MmnLogCallback callback, void *user_data, Mmn
   X(int32_t, mmn_generate_identity_key, (uint8_t *buffer, int32_t length)) \
   X(const char *, mmn_local_fingerprint, (uint64_t room)) \
   X(const char *, mmn_peer_fingerprint, (uint64_t room, const char *peer_id)) \
+  X(int32_t, mmn_generate_room_code, (char *buffer, int32_t length)) \
+  X(int32_t, mmn_normalize_room_code, (const char *text, char *buffer, int32_t length)) \
   X(int32_t, mmn_set_auto_reconnect, (uint64_t room, uint8_t enabled)) \
   X(uint8_t, mmn_auto_reconnect, (uint64_t room)) \
   X(int32_t, mmn_kick, (uint64_t room, const char *peer_id, uint32_t flags, int32_t code, const uint8_t *data, int32_t length)) \

@@ -1,6 +1,7 @@
 //! The room's settings, which are checked once, on entry.
 
 mod error;
+mod relays;
 mod strategies;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use crate::core::quorum::Quorum;
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy, Topology};
 
 pub use error::ConfigError;
+pub use relays::{Paths, Relay, RelayFault, RelaysError};
 pub use strategies::{
     ETCD_TTL_SECONDS, Etcd, EtcdIdentity, EtcdLogin, EtcdSettings, MAX_ETCD_ADDRESS_BYTES,
     MAX_ETCD_ENDPOINTS, MAX_ETCD_PREFIX_BYTES, MAX_SEEDS,
@@ -138,6 +140,11 @@ pub struct Config {
     /// Bytes a second that this member forwards in all between members without a direct path while it does not lead; 0
     /// forwards nothing then. A leader forwards without a limit.
     pub carry_bytes_per_second: u32,
+    /// Relays, in order of preference, at most [`MAX_RELAYS`](crate::core::path::MAX_RELAYS). With one, the session id is a
+    /// [`RoomCode`](crate::room_code::RoomCode).
+    pub relays: Vec<Relay>,
+    /// Paths that this member uses.
+    pub paths: Paths,
 }
 
 /// Thread that runs the host's callbacks.
@@ -253,6 +260,8 @@ impl Config {
             reconnect_max_retries: None,
             centralized_auto_forward: true,
             carry_bytes_per_second: DEFAULT_CARRY_BYTES_PER_SECOND,
+            relays: Vec::new(),
+            paths: Paths::default(),
         }
     }
 
@@ -277,6 +286,8 @@ impl Config {
     /// - Gossip has neither a static quorum nor a priority, and windows that a clock can count.
     /// - The options of the seeded and the etcd strategy are present with these, and usable.
     /// - A member carries nothing, or at least a full packet a second.
+    /// - There are no more relays than allowed, none with etcd, and links over relays alone need one.
+    ///
     /// # Errors
     /// [`ConfigError`] with the first broken rule.
     pub fn validated(self) -> Result<Self, ConfigError> {
@@ -341,6 +352,7 @@ impl Config {
             return Err(ConfigError::StarWithoutHost);
         }
         self.check_entry()?;
+        self.check_relays()?;
         let carried = self.carry_bytes_per_second;
         if (1..MIN_CARRY_BYTES_PER_SECOND).contains(&carried) {
             return Err(ConfigError::CarriesTooLittle {

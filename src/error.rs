@@ -6,6 +6,7 @@
 mod leadership;
 mod locks;
 mod members;
+mod relays;
 mod state;
 
 use std::ffi::CStr;
@@ -18,6 +19,7 @@ use thiserror::Error;
 use crate::core::election::gossip::WindowError;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::quoted::{PeerNames, Quoted};
+use crate::room_code::RoomCodeError;
 use crate::target::TargetError;
 
 pub use leadership::{PriorityError, TransferError};
@@ -25,6 +27,7 @@ pub use locks::{LockError, ProclaimError};
 pub use members::{
     EligibilityError, JoinError, KickError, MaxPeersError, NoKeyError, NotOpen, UnbanError,
 };
+pub use relays::relay_sentence;
 pub use state::{ChangedMember, StateError};
 
 /// A doc comment, which begins with a blank, as a C string.
@@ -159,6 +162,9 @@ pub enum StartError {
         /// This member.
         peer: PeerId,
     },
+    /// The session id of a room with relays is no room code.
+    #[error("session_id is not a room code, which relays need: {0}")]
+    RoomCode(#[from] RoomCodeError),
     /// The state of a static quorum is unavailable.
     #[error(transparent)]
     State(#[from] StateError),
@@ -204,10 +210,20 @@ impl Coded for StartError {
             Self::IdentityKey { .. }
             | Self::RosterKey { .. }
             | Self::SeedWithoutVote { .. }
+            | Self::RoomCode(_)
             | Self::Store { .. }
             | Self::TracePath { .. } => Code::InvalidArgument,
             Self::State(error) => error.code(),
             Self::Internal { .. } => Code::InternalError,
+        }
+    }
+}
+
+impl Coded for RoomCodeError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NoRandomness => Code::InternalError,
+            _ => Code::InvalidArgument,
         }
     }
 }
@@ -297,6 +313,11 @@ pub enum ConnectError {
         /// The address.
         address: SocketAddr,
     },
+    /// The room's links lead over relays alone.
+    #[error(
+        "paths is 1 (relayed), so this member dials no address; open the room with paths 0 (all), or meet the other member at the relay"
+    )]
+    Relayed,
     /// Too many attempts are still without a result.
     #[error(
         "{limit} connection attempts are still without a result; wait for their ConnectionResult"
@@ -314,6 +335,7 @@ impl Coded for ConnectError {
     fn code(&self) -> Code {
         match self {
             Self::Malformed(_) | Self::OwnAddress { .. } => Code::InvalidArgument,
+            Self::Relayed => Code::NotSupported,
             Self::TooManyPending { .. } => Code::MaxConnectionsReached,
             Self::NotInitialized => Code::NotInitialized,
         }

@@ -29,6 +29,7 @@ mod net;
 mod quoted;
 pub mod registry;
 pub mod room;
+pub mod room_code;
 pub mod simulated;
 pub mod snapshot;
 pub mod target;

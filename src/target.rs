@@ -164,7 +164,7 @@ fn tidy(text: &str) -> Cow<'_, str> {
 }
 
 /// The ASCII character of a full-width form (U+FF01 to U+FF5E) or an ideographic full stop; other characters as they are.
-fn to_half_width(c: char) -> char {
+pub(crate) fn to_half_width(c: char) -> char {
     const OFFSET: u32 = 0xFF01 - 0x21;
     match c {
         '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(c) - OFFSET).unwrap_or(c),
@@ -174,7 +174,7 @@ fn to_half_width(c: char) -> char {
 }
 
 /// Characters without a width, as pasted texts contain them: joiners, direction marks, byte order marks.
-fn is_invisible(c: char) -> bool {
+pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
 }
 

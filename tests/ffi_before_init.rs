@@ -18,13 +18,14 @@ use meta_mystia_network::ffi::logs::*;
 use meta_mystia_network::ffi::members::*;
 use meta_mystia_network::ffi::options::*;
 use meta_mystia_network::ffi::peers::*;
+use meta_mystia_network::ffi::room_code::*;
 use meta_mystia_network::ffi::seeded::*;
 use meta_mystia_network::ffi::send::*;
 use meta_mystia_network::ffi::simulation::*;
 use meta_mystia_network::ffi::stats::*;
 use meta_mystia_network::ffi::values::{
-    MMN_GOSSIP_STRICT_LOWEST, MMN_QUORUM_STATIC, MMN_SEEDED_PROFILE_LAN, MMN_SEEDED_PROFILE_WAN,
-    MMN_STRATEGY_ETCD, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED,
+    MMN_GOSSIP_STRICT_LOWEST, MMN_QUORUM_STATIC, MMN_ROOM_CODE_BYTES, MMN_SEEDED_PROFILE_LAN,
+    MMN_SEEDED_PROFILE_WAN, MMN_STRATEGY_ETCD, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED,
 };
 use meta_mystia_network::ffi::version::*;
 
@@ -110,9 +111,9 @@ impl Answer {
 
 include!(concat!(env!("OUT_DIR"), "/calls.rs"));
 
-/// Functions that need no room: new keys, versions, options, logs, the last error, and the windows of gossip,
+/// Functions that need no room: new keys and codes, versions, options, logs, the last error, and the windows of gossip,
 /// which belong to the process.
-const WITHOUT_A_ROOM: [&str; 25] = [
+const WITHOUT_A_ROOM: [&str; 27] = [
     "mmn_abi_version",
     "mmn_default_etcd_options",
     "mmn_default_options",
@@ -120,9 +121,11 @@ const WITHOUT_A_ROOM: [&str; 25] = [
     "mmn_default_seeded_options",
     "mmn_describe_error",
     "mmn_generate_identity_key",
+    "mmn_generate_room_code",
     "mmn_last_error_code",
     "mmn_last_error_message",
     "mmn_library_version",
+    "mmn_normalize_room_code",
     "mmn_set_log",
     "mmn_set_log_stderr",
     "GetLastErrorCode",
@@ -156,6 +159,140 @@ fn every_other_function_has_its_answer_without_a_room() {
             Answer::Text(text) => assert_eq!(text, None, "{name}"),
         });
         assert_eq!(last().0, -1);
+    });
+}
+
+/// The code in a buffer of 16 bytes, whose last one the library must not write.
+fn code_in(buffer: [u8; 16]) -> String {
+    assert_eq!((buffer[14], buffer[15]), (0, 0xAA), "{buffer:?}");
+    String::from_utf8(buffer[..14].to_vec()).expect("ASCII")
+}
+
+fn generated() -> String {
+    let mut buffer = [0xAA_u8; 16];
+    // SAFETY: the buffer has 16 bytes.
+    let written = unsafe { mmn_generate_room_code(buffer.as_mut_ptr().cast(), 16) };
+    assert_eq!(written, MMN_ROOM_CODE_BYTES);
+    code_in(buffer)
+}
+
+fn normalized(text: &str) -> Result<String, (i32, String)> {
+    let text = [text.as_bytes(), &[0]].concat();
+    let mut buffer = [0xAA_u8; 16];
+    // SAFETY: the text has a NUL, and the buffer 16 bytes.
+    let written =
+        unsafe { mmn_normalize_room_code(text.as_ptr().cast(), buffer.as_mut_ptr().cast(), 16) };
+    match written {
+        MMN_ROOM_CODE_BYTES => Ok(code_in(buffer)),
+        code => {
+            assert_eq!(buffer, [0xAA; 16]);
+            assert_eq!(last().0, code);
+            Err(last())
+        }
+    }
+}
+
+#[test]
+fn a_room_code_is_made_and_read_without_a_room() {
+    on_fresh_thread(|| {
+        let code = generated();
+        assert_ne!(code, generated());
+        let typed = format!(" {} ", code.to_lowercase().replace('-', " "));
+        assert_eq!(normalized(&typed), Ok(code));
+        assert_eq!(last(), (0, String::new()));
+        for (text, sentence) in [
+            (
+                "K7QM-3XU9-TRWF",
+                "text is not a room code: the letter U at position 8 is in no room code; perhaps it is a V",
+            ),
+            (
+                "K7QM-3X/9-TRWF",
+                "text is not a room code: the character '/' at position 8 is in no room code; codes have digits and the letters A to Z without I, L, O and U",
+            ),
+            (
+                "K7QM-3XP9",
+                "text is not a room code: it has 8 letters and digits; a room code has 12",
+            ),
+            (
+                "K7MQ-3XP9-TRWF",
+                "text is not a room code: its characters do not match each other (a typo?); compare it with the room's code",
+            ),
+        ] {
+            assert_eq!(normalized(text), Err((-3, sentence.to_owned())));
+        }
+    });
+}
+
+#[test]
+fn a_room_code_needs_a_buffer_of_15_bytes() {
+    on_fresh_thread(|| {
+        let mut buffer = [0xAA_u8; 15];
+        let place = buffer.as_mut_ptr().cast::<c_char>();
+        let code = c"K7QM-3XP9-TRWF".as_ptr();
+        // SAFETY: the buffer is NULL or has as many bytes as the length, and the code has a NUL.
+        let answers = unsafe {
+            [
+                (mmn_generate_room_code(null_mut(), 15), last()),
+                (mmn_generate_room_code(place, 14), last()),
+                (mmn_generate_room_code(place, -1), last()),
+                (mmn_normalize_room_code(code, null_mut(), 15), last()),
+                (mmn_normalize_room_code(code, place, 14), last()),
+                (mmn_normalize_room_code(null(), place, 15), last()),
+            ]
+        };
+        let sentences = [
+            "buffer is NULL; give 15 writable bytes",
+            "length is 14; a room code has 15 bytes with its NUL",
+            "length is -1; a room code has 15 bytes with its NUL",
+            "buffer is NULL; give 15 writable bytes",
+            "length is 14; a room code has 15 bytes with its NUL",
+            "text is NULL; give a NUL-terminated UTF-8 string",
+        ];
+        for ((answer, last), sentence) in answers.into_iter().zip(sentences) {
+            assert_eq!((answer, last), (-3, (-3, sentence.to_owned())));
+        }
+        assert_eq!(buffer, [0xAA; 15]);
+        // The buffer may be the text's.
+        buffer.copy_from_slice(b"k7qm3xp9trwf \0\0");
+        // SAFETY: the buffer has a NUL and 15 bytes.
+        assert_eq!(unsafe { mmn_normalize_room_code(place, place, 15) }, 15);
+        assert_eq!(&buffer, b"K7QM-3XP9-TRWF\0");
+    });
+}
+
+#[test]
+fn a_room_with_relays_has_a_code() {
+    on_fresh_thread(|| {
+        let mut options = MmnOptions {
+            relays: c"relay.invalid".as_ptr(),
+            ..MmnOptions::default()
+        };
+        let open = |session: &CStr, options: &MmnOptions| {
+            let mut room = 7;
+            // SAFETY: the strings have a NUL, and the struct is as long as its struct_size.
+            let code = unsafe { mmn_open(c"a".as_ptr(), session.as_ptr(), options, &raw mut room) };
+            assert_eq!(room, 7);
+            (code, last().1)
+        };
+        assert_eq!(
+            open(c"tea", &options),
+            (
+                -3,
+                "session_id is not a room code, which relays need: it has 3 letters and digits; a room code has 12"
+                    .to_owned()
+            )
+        );
+        options.relays = c"\n relay.invalid key=x\n".as_ptr();
+        let (code, sentence) = open(c" k7qm 3xp9 trwf ", &options);
+        assert_eq!(code, -3);
+        assert!(
+            sentence.starts_with("relays, line 2: key \"x\" is not a fingerprint"),
+            "{sentence}"
+        );
+        options.relays = null();
+        let (code, sentence) = open(c" k7qm 3xp9 trwf ", &options);
+        assert_eq!(code, -3);
+        assert!(sentence.contains("session_id \" k7qm 3xp9 trwf \" is not allowed"));
     });
 }
 
@@ -481,13 +618,13 @@ fn a_shorter_struct_of_a_program_of_version_100_is_filled_and_read_up_to_its_end
         let mut older = MmnOptions {
             struct_size: VERSION_100 as u32,
             carry_bytes_per_second: 7,
-            reserved: 9,
+            paths: 9,
             ..MmnOptions::default()
         };
         // SAFETY: the struct is longer than its struct_size.
         assert_eq!(unsafe { mmn_default_options(&raw mut older) }, 0);
         assert_eq!(older.struct_size as usize, VERSION_100);
-        assert_eq!((older.carry_bytes_per_second, older.reserved), (7, 9));
+        assert_eq!((older.carry_bytes_per_second, older.paths), (7, 9));
         // The fields behind its end would break a rule.
         older.host_mode = 3;
         let (code, sentence) = open_with(&raw const older);
@@ -495,7 +632,12 @@ fn a_shorter_struct_of_a_program_of_version_100_is_filled_and_read_up_to_its_end
         assert!(sentence.starts_with("host_mode is 3;"), "{sentence}");
         older.struct_size = size_of::<MmnOptions>() as u32;
         let (_, sentence) = open_with(&raw const older);
-        assert!(sentence.starts_with("reserved is 9;"), "{sentence}");
+        let first = "carry_bytes_per_second is 7;";
+        assert!(sentence.starts_with(first), "{sentence}");
+        older.carry_bytes_per_second = 0;
+        older.host_mode = 0;
+        let (_, sentence) = open_with(&raw const older);
+        assert!(sentence.starts_with("paths is 9;"), "{sentence}");
     });
 }
 

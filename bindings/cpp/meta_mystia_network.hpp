@@ -375,7 +375,7 @@ struct JoinRequest {
 
   // The newcomer.
   std::string_view peer;
-  // The newcomer's address; "" if it is unknown.
+  // The newcomer's address; "" if it is unknown, as over a relay.
   std::string_view address;
   // The newcomer's join payload.
   std::string_view payload;
@@ -563,7 +563,7 @@ struct DiscoveryRefused {
 
   // The member that answered; "" if it is unknown.
   std::string_view peer;
-  // The member's address.
+  // The member's address; for one at a relay that of the relay, as in MmnOptions.relays.
   std::string_view address;
   // The way in which the library found a member.
   std::uint16_t found_by;
@@ -651,7 +651,7 @@ struct PathChanged {
 
   // The peer at the other end.
   std::string_view peer;
-  // The member that carries the packets from now on; "" if none does.
+  // The member that carries the packets from now on; "" if none does, as on a direct path and over a relay.
   std::string_view carrier;
   // The path from now on, one of MMN_PATH_...
   std::int32_t path;
@@ -662,6 +662,32 @@ struct PathChanged {
 
   explicit PathChanged(const MmnEvent& event)
       : peer(event.peer), carrier(event.other), path(event.reason), previous(event.code), peer_index(event.peer_index) {}
+};
+
+// This member has entered a relay of MmnOptions.relays, or is not in it. While it is not, the library goes on trying, and
+// links that need no relay stay. It reports a failure once, until the reason changes or it succeeds. It also reports that a
+// relay sees this member at another address. Up to 64 of these events wait for a host that takes no events; beyond that it
+// receives the newest of each relay.
+struct RelayChanged {
+  static constexpr std::uint32_t kind = MMN_EVENT_RELAY;
+
+  // The relay's address as given in MmnOptions.relays.
+  std::string_view relay;
+  // Whether this member is in the relay.
+  bool success;
+  // MMN_OK, MMN_CONNECTION_FAILED (the relay is unreachable, or the link to it is lost), MMN_TIMEOUT (no answer: the relay
+  // is off, or the network blocks UDP), MMN_NAME_NOT_RESOLVED, MMN_AUTHENTICATION_FAILED (another token, or another key than
+  // the given one), MMN_MAX_CONNECTIONS_REACHED (the relay is full), MMN_RATE_LIMITED or MMN_VERSION_MISMATCH.
+  std::int32_t code;
+  // UTF-8. With success, the address at which the relay sees this member, as public_address() returns it; else a sentence
+  // for the player, with a remedy.
+  std::string_view data;
+
+  explicit RelayChanged(const MmnEvent& event)
+      : relay(event.other),
+        success(event.success != 0),
+        code(event.code),
+        data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)) {}
 };
 
 namespace detail {
@@ -695,6 +721,7 @@ void visit_event(const MmnEvent& event, Visitor&& visitor) {
     case MMN_EVENT_HOST_BACK: visitor(HostBack(event)); break;
     case MMN_EVENT_NO_ROOM_FOUND: visitor(NoRoomFound(event)); break;
     case MMN_EVENT_PATH_CHANGED: visitor(PathChanged(event)); break;
+    case MMN_EVENT_RELAY: visitor(RelayChanged(event)); break;
     default: break;
   }
 }
@@ -851,6 +878,24 @@ inline std::string generate_identity_key(const Api& api = Api::linked()) {
   return key;
 }
 
+// A new room code, as K7QM-3XP9-TRWF: the session id of a room with Options::relays. Works without a room and without a
+// network. Show it to the player, who gives it to others.
+inline std::string generate_room_code(const Api& api = Api::linked()) {
+  char code[MMN_ROOM_CODE_BYTES] = {};
+  const std::int32_t length = api.mmn_generate_room_code(code, MMN_ROOM_CODE_BYTES);
+  if (length < 0) detail::refuse(api, length);
+  return code;
+}
+
+// A room code as generate_room_code() shows codes, from what a player typed or pasted. If it is no code, the error's message
+// names what is wrong: which character, the length, or a typo.
+inline std::string normalize_room_code(const std::string& text, const Api& api = Api::linked()) {
+  char code[MMN_ROOM_CODE_BYTES] = {};
+  const std::int32_t length = api.mmn_normalize_room_code(text.c_str(), code, MMN_ROOM_CODE_BYTES);
+  if (length < 0) detail::refuse(api, length);
+  return code;
+}
+
 // The settings of MMN_STRATEGY_SEEDED, with the intervals of a profile.
 struct Seeded {
   explicit Seeded(std::uint32_t profile = MMN_SEEDED_PROFILE_WAN, const Api& api = Api::linked()) {
@@ -897,6 +942,9 @@ struct Options {
   std::string state_directory;  // directory of the state that must survive the process; "" is none
   std::string quorum_roster;    // the voters of a static quorum, one id per line; else ""
   std::string trace_path;       // a file for a trace of the elections; "" is none
+  // The relays where the members of the room meet, one per line, as MmnOptions.relays has them; "" is none. The session id is
+  // then a code of generate_room_code(), however the player writes it.
+  std::string relays;
   std::string identity_key;  // an Ed25519 private key in PKCS#8, which keeps this member's identity; "" makes a new one
   std::optional<Seeded> seeded;  // with MMN_STRATEGY_SEEDED
   std::optional<Etcd> etcd;      // with MMN_STRATEGY_ETCD
@@ -1311,6 +1359,7 @@ class Room {
     settings.state_directory = given(options.state_directory);
     settings.quorum_roster = given(options.quorum_roster);
     settings.trace_path = given(options.trace_path);
+    settings.relays = given(options.relays);
     MmnSeededOptions seeded = {};
     settings.seeded = nullptr;
     if (options.seeded) {
@@ -1437,13 +1486,14 @@ class Room {
   std::string peer_at(std::uint32_t index) const { return string_or_empty(api().mmn_peer_id(number(), index)); }
   // The address at which a member accepts links, for connect(); "" for one that is not in the room.
   std::string address(const std::string& peer) const { return string_or_empty(api().mmn_peer_address(number(), text(peer))); }
-  // The path of the messages to and from a member, one of MMN_PATH_...: directly, or through another member. MMN_PEER_NOT_FOUND
-  // without a link to it.
+  // The path of the messages to and from a member, one of MMN_PATH_...: directly, over a relay, or through another
+  // member. MMN_PEER_NOT_FOUND without a link to it.
   std::int32_t path(const std::string& peer) const {
     const std::int32_t found = api().mmn_peer_path(number(), text(peer));
     return found == MMN_PEER_NOT_FOUND ? found : check(found);
   }
-  // The member that carries this one's packets to a member; "" where the path is direct, and without a link to it.
+  // The member that carries this one's packets to a member; "" where the path is direct or over a relay, and without a
+  // link to it.
   std::string carrier(const std::string& peer) const { return string_or_empty(api().mmn_peer_carrier(number(), text(peer))); }
   // The SHA-256 of a key, in 64 hexadecimal digits: of a member's ("" for one that is not in the room), and of this one's.
   std::string fingerprint(const std::string& peer) const {

@@ -49,6 +49,7 @@ namespace MetaMystia.Network
         private Action<string, PeerStatus> peerStatusChanged;
         private Action<ConnectionResult> connectionResult;
         private Action<PathChanged> pathChanged;
+        private Action<RelayChanged> relayChanged;
         private Action<RoomEvent> happened, changed;
 
         private int wanted;     // kinds with a subscriber so far
@@ -198,6 +199,20 @@ namespace MetaMystia.Network
                 Want(0);
             }
             remove { Subtract(ref pathChanged, value); }
+        }
+
+        /// <summary>
+        /// This member has entered a relay, could not enter it, or is not in it any more. The first report comes soon after the room
+        /// opens, so subscribe in the action that <see cref="Join(string, string, RoomOptions, Action{Room})"/> takes, or poll after it.
+        /// </summary>
+        public event Action<RelayChanged> RelayChanged
+        {
+            add
+            {
+                Combine(ref relayChanged, value);
+                Want(0);
+            }
+            remove { Subtract(ref relayChanged, value); }
         }
 
         // The handler presents the state to new kinds before its next event. If it has run before, the library may have no next event:
@@ -392,6 +407,10 @@ namespace MetaMystia.Network
             else if (e is PathChanged path)
             {
                 Raise(pathChanged, path);
+            }
+            else if (e is RelayChanged relay)
+            {
+                Raise(relayChanged, relay);
             }
             else
             {

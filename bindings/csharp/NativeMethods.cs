@@ -54,6 +54,12 @@ namespace MetaMystia.Network
         /// <summary>Length of an identity key that mmn_generate_identity_key makes, in bytes.</summary>
         public const int IdentityKeyBytes = 48;
 
+        /// <summary>Length of a room code that mmn_generate_room_code makes, in bytes, with its NUL.</summary>
+        public const int RoomCodeBytes = 15;
+
+        /// <summary>Most lines in NetworkOptions.relays.</summary>
+        public const uint MaxRelays = 2;
+
         /// <summary>Most addresses in SeededOptions.seeds.</summary>
         public const uint MaxSeeds = 32;
 
@@ -173,7 +179,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_peer_address(ulong room, byte[] peerId);
 
-        /// <summary>The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER or MMN_PATH_THROUGH_MEMBER. MMN_EVENT_PATH_CHANGED reports each change. PeerStats.path has the same number. mmn_peer_carrier names the member between the two.</summary>
+        /// <summary>The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER, MMN_PATH_THROUGH_MEMBER or MMN_PATH_THROUGH_RELAY. MMN_EVENT_PATH_CHANGED reports each change. PeerStats.path has the same number. mmn_peer_carrier names the member between the two.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_peer_path(ulong room, byte[] peerId);
 
@@ -208,6 +214,14 @@ namespace MetaMystia.Network
         /// <summary>The fingerprint of a peer's key, as mmn_local_fingerprint gives it at that peer. The peer has proved that it holds the key. NULL when the peer is neither connected nor reconnecting, <c>peer_id</c> is not an id, or no room is open; the last two set mmn_last_error_code.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_peer_fingerprint(ulong room, byte[] peerId);
+
+        /// <summary>Writes a new room code to <c>buffer</c>, as K7QM-3XP9-TRWF, with a NUL at its end. Works without a room and without a network. The host that creates a room passes the code to mmn_open as the session id, with NetworkOptions.relays, and shows it to its player, who gives it to others. It is the room's password: 55 random bits and a check character, with which mmn_normalize_room_code finds typos.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_generate_room_code([In, Out] byte[] buffer, int length);
+
+        /// <summary>Writes the room code in <c>text</c> to <c>buffer</c> as mmn_generate_room_code shows codes, with a NUL at its end. Reads codes as players type and paste them: in either case, with the letter O for 0 and I or L for 1, with full-width characters, and with any spaces and dashes or none. Use it to check a code before mmn_open, which reads the session id in this way if NetworkOptions.relays is set. Works without a room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_normalize_room_code(byte[] text, [In, Out] byte[] buffer, int length);
 
         /// <summary>Sets whether the library dials lost peers again (not 0, the default) or treats every loss as a leave (0). With 0, peers that are reconnecting leave at once: MMN_EVENT_LEFT with MMN_LEFT_LOST.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -793,8 +807,10 @@ namespace MetaMystia.Network
         public uint ElectionDurationMs;
         /// <summary>Most bytes a second that this member carries in all between members that have no direct path to each other, while it does not lead: 1500 or more, or 0 to carry for none [131072]. Packets beyond that wait, at most 150 milliseconds, and all pairs of members get the same share. A leader always carries, without this limit.</summary>
         public uint CarryBytesPerSecond;
-        /// <summary>0.</summary>
-        public uint Reserved;
+        /// <summary>Paths that this member uses: MMN_PATHS_ALL or MMN_PATHS_RELAYED [MMN_PATHS_ALL]. With MMN_PATHS_RELAYED no other member learns this one's address; the relays do. It then dials no address and answers no dial, mmn_connect is MMN_NOT_SUPPORTED, and everything goes through a relay, which adds to the round trip. It needs relays, and excludes discovery_mode and MMN_STRATEGY_SEEDED.</summary>
+        public RoomPaths Paths;
+        /// <summary>The relays where members of this room meet: 1 or 2, one per line, in order of preference. A line is the address of a relay, <c>host:port</c>, <c>[ipv6]:port</c> or either without the port, which is 7843 then. Behind it may follow, after spaces, <c>key=</c> with the fingerprint that the relay shows (64 hexadecimal digits), so that no other process passes for the relay, and <c>token=</c> with its token (26 characters), if it asks for one. Spaces around a line and empty lines are ignored. The same for all members: members without a common relay do not meet there.</summary>
+        public IntPtr Relays;
     }
 
     /// <summary>The windows of MMN_STRATEGY_GOSSIP, in milliseconds, all above 0. All members of a room should use the same values.</summary>
@@ -921,7 +937,7 @@ namespace MetaMystia.Network
         public uint PathMtu;
         /// <summary>Number of times that the link was lost and came back.</summary>
         public uint Reconnects;
-        /// <summary>Path of the messages to the peer, as mmn_peer_path returns it: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER or MMN_PATH_THROUGH_MEMBER. MMN_PATH_DIRECT while the link is lost.</summary>
+        /// <summary>Path of the messages to the peer, as mmn_peer_path returns it: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER, MMN_PATH_THROUGH_MEMBER or MMN_PATH_THROUGH_RELAY. MMN_PATH_DIRECT while the link is lost.</summary>
         public LinkPath Path;
         /// <summary>0.</summary>
         public uint Reserved;
@@ -1050,6 +1066,8 @@ namespace MetaMystia.Network
         NoRoomFound = 25,
         /// <summary>NetworkEvent.kind: the messages to and from <c>peer</c> take another path from now on. The change loses and reorders no reliable message. mmn_peer_path returns the path of a peer that has just joined or returned. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest of each peer.</summary>
         PathChanged = 26,
+        /// <summary>NetworkEvent.kind: this member has entered a relay of NetworkOptions.relays, or is not in it. While it is not, the library goes on trying, and links that need no relay stay. It reports a failure once, until the reason changes or it succeeds. It also reports that a relay sees this member at another address. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest of each relay.</summary>
+        Relay = 27,
     }
 
     /// <summary>The reason for which a member is gone. New numbers come from newer libraries.</summary>
@@ -1127,6 +1145,8 @@ namespace MetaMystia.Network
         InLocalNetwork = 1,
         /// <summary>MMN_EVENT_DISCOVERY_REFUSED: the member is one of the seeds in the options.</summary>
         AsSeed = 2,
+        /// <summary>MMN_EVENT_DISCOVERY_REFUSED: the member is present at a relay in the options.</summary>
+        AtRelay = 3,
     }
 
     /// <summary>The state of a member of a seeded cluster. New numbers come from newer libraries.</summary>
@@ -1172,6 +1192,8 @@ namespace MetaMystia.Network
         ThroughLeader = 1,
         /// <summary>mmn_peer_path, PeerStats.path, MMN_EVENT_PATH_CHANGED: through a member that does not lead, as MMN_PATH_THROUGH_LEADER. mmn_peer_carrier names the member.</summary>
         ThroughMember = 2,
+        /// <summary>mmn_peer_path, PeerStats.path, MMN_EVENT_PATH_CHANGED: over a relay, encrypted from end to end. A relay is no member: mmn_peer_carrier is NULL.</summary>
+        ThroughRelay = 3,
     }
 
     /// <summary>The delivery of a message. New numbers come from newer libraries.</summary>
@@ -1229,6 +1251,15 @@ namespace MetaMystia.Network
         Mesh = 0,
         /// <summary>topology: guests link to the fixed host alone, and to each other through it. Needs host_mode.</summary>
         Star = 1,
+    }
+
+    /// <summary>The paths that a member uses. New numbers come from newer libraries.</summary>
+    public enum RoomPaths : uint
+    {
+        /// <summary>paths: this member uses every path, the best first: direct, over a relay, through a member.</summary>
+        All = 0,
+        /// <summary>paths: this member uses relays alone, so that no other member learns its address.</summary>
+        Relayed = 1,
     }
 
     /// <summary>Discovery of members in the local network. New numbers come from newer libraries.</summary>

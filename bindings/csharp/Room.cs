@@ -76,6 +76,8 @@ namespace MetaMystia.Network
         public string StateDirectory;
         /// <summary>The voters of a static quorum: their ids, each optionally followed by a space and the fingerprint of its key; else null. One text with a voter a line also works: <c>new[] { text }</c>.</summary>
         public IEnumerable<string> QuorumRoster;
+        /// <summary>The relays where the members of the room meet, one or two, each as <c>host:port [key=FINGERPRINT] [token=TOKEN]</c>; null is none. The session id is then a code of <see cref="Room.CreateCode"/>, however the player writes it. One text with a relay a line also works: <c>new[] { text }</c>.</summary>
+        public IEnumerable<string> Relays;
         /// <summary>The settings of <see cref="MetaMystia.Network.ElectionStrategy.Seeded"/>; null with any other strategy.</summary>
         public SeededOptions? Seeded;
         /// <summary>With <see cref="Seeded"/>: the addresses of the seeds, as <see cref="Room.Connect"/> takes them.</summary>
@@ -118,6 +120,7 @@ namespace MetaMystia.Network
                 options.StateDirectory = Pin(pinned, Utf8.ToNative(StateDirectory));
                 options.QuorumRoster = Pin(pinned, Utf8.ToNative(QuorumRoster == null ? null : string.Join("\n", QuorumRoster)));
                 options.TracePath = Pin(pinned, Utf8.ToNative(TracePath));
+                options.Relays = Pin(pinned, Utf8.ToNative(Relays == null ? null : string.Join("\n", Relays)));
                 if (Seeded.HasValue)
                 {
                     SeededOptions seeded = Seeded.Value;
@@ -386,7 +389,7 @@ namespace MetaMystia.Network
             return Utf8.FromNative(NativeMethods.mmn_peer_address(handle, Utf8.ToNative(peerId)));
         }
 
-        /// <summary>The path of the messages to and from a member: directly, or through another one. Null without a link to it.</summary>
+        /// <summary>The path of the messages to and from a member: directly, over a relay, or through another member. Null without a link to it.</summary>
         public LinkPath? PathOf(string peerId)
         {
             int path = NativeMethods.mmn_peer_path(handle, Utf8.ToNative(peerId));
@@ -398,7 +401,7 @@ namespace MetaMystia.Network
             return (LinkPath)path;
         }
 
-        /// <summary>The member that carries this one's packets to a member; null where the path is direct, and without a link to it.</summary>
+        /// <summary>The member that carries this one's packets to a member; null where the path is direct or over a relay, and without a link to it.</summary>
         public string CarrierOf(string peerId)
         {
             return Utf8.FromNative(NativeMethods.mmn_peer_carrier(handle, Utf8.ToNative(peerId)));
@@ -422,6 +425,23 @@ namespace MetaMystia.Network
             byte[] key = new byte[NativeMethods.IdentityKeyBytes];
             Check(NativeFile.First(() => NativeMethods.mmn_generate_identity_key(key, key.Length)));
             return key;
+        }
+
+        /// <summary>A new room code, as K7QM-3XP9-TRWF: the session id of a room with <see cref="RoomOptions.Relays"/>. Works without a room and without a network. Show it to the player, who gives it to others.</summary>
+        public static string CreateCode()
+        {
+            byte[] code = new byte[NativeMethods.RoomCodeBytes];
+            Check(NativeFile.First(() => NativeMethods.mmn_generate_room_code(code, code.Length)));
+            return Utf8.FromNative(code);
+        }
+
+        /// <summary>A room code as <see cref="CreateCode"/> shows codes, from what a player typed or pasted. If it is no code, the exception's message names what is wrong: which character, the length, or a typo.</summary>
+        public static string NormalizeCode(string text)
+        {
+            byte[] native = Utf8.ToNative(text);
+            byte[] code = new byte[NativeMethods.RoomCodeBytes];
+            Check(NativeFile.First(() => NativeMethods.mmn_normalize_room_code(native, code, code.Length)));
+            return Utf8.FromNative(code);
         }
 
         /// <summary>The leader's id; null when there is none.</summary>

@@ -240,7 +240,7 @@ namespace MetaMystia.Network
         /// <summary>The newcomer.</summary>
         public string Peer { get; internal set; }
 
-        /// <summary>The newcomer's address; null if it is unknown.</summary>
+        /// <summary>The newcomer's address; null if it is unknown, as over a relay.</summary>
         public string Address { get; internal set; }
 
         /// <summary>The newcomer's join payload.</summary>
@@ -438,7 +438,7 @@ namespace MetaMystia.Network
         /// <summary>The member that answered; null if it is unknown.</summary>
         public string Peer { get; internal set; }
 
-        /// <summary>The member's address.</summary>
+        /// <summary>The member's address; for one at a relay that of the relay, as in MmnOptions.relays.</summary>
         public string Address { get; internal set; }
 
         /// <summary>The way in which the library found a member.</summary>
@@ -531,7 +531,7 @@ namespace MetaMystia.Network
         /// <summary>The peer at the other end.</summary>
         public string Peer { get; internal set; }
 
-        /// <summary>The member that carries the packets from now on; null if none does.</summary>
+        /// <summary>The member that carries the packets from now on; null if none does, as on a direct path and over a relay.</summary>
         public string Carrier { get; internal set; }
 
         /// <summary>The path from now on, one of <see cref="LinkPath"/>.</summary>
@@ -542,6 +542,27 @@ namespace MetaMystia.Network
 
         /// <summary>Index of the peer, as <see cref="Room.IndexOf"/> returns it; 0 for this node and for a peer that is not in the room.</summary>
         public uint PeerIndex { get; internal set; }
+    }
+
+    /// <summary>This member has entered a relay of MmnOptions.relays, or is not in it. While it is not, the library goes on trying, and links that need no relay stay. It reports a failure once, until the reason changes or it succeeds. It also reports that a relay sees this member at another address. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest of each relay.</summary>
+    public sealed class RelayChanged : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.Relay; }
+        }
+
+        /// <summary>The relay's address as given in MmnOptions.relays.</summary>
+        public string Relay { get; internal set; }
+
+        /// <summary>Whether this member is in the relay.</summary>
+        public bool Success { get; internal set; }
+
+        /// <summary><see cref="ErrorCode.Ok"/>, <see cref="ErrorCode.ConnectionFailed"/> (the relay is unreachable, or the link to it is lost), <see cref="ErrorCode.Timeout"/> (no answer: the relay is off, or the network blocks UDP), <see cref="ErrorCode.NameNotResolved"/>, <see cref="ErrorCode.AuthenticationFailed"/> (another token, or another key than the given one), <see cref="ErrorCode.MaxConnectionsReached"/> (the relay is full), <see cref="ErrorCode.RateLimited"/> or <see cref="ErrorCode.VersionMismatch"/>.</summary>
+        public int Code { get; internal set; }
+
+        /// <summary>UTF-8. With success, the address at which the relay sees this member, as <c>PublicAddress</c> returns it; else a sentence for the player, with a remedy.</summary>
+        public byte[] Data { get; internal set; }
     }
 
     internal static class RoomEvents
@@ -783,6 +804,15 @@ namespace MetaMystia.Network
                         Path = (LinkPath)native.Reason,
                         Previous = (LinkPath)native.Code,
                         PeerIndex = native.PeerIndex,
+                    };
+                case EventKind.Relay:
+                    return new RelayChanged
+                    {
+                        Room = room,
+                        Relay = Utf8.FromNative(native.Other),
+                        Success = native.Success != 0,
+                        Code = native.Code,
+                        Data = native.Bytes(),
                     };
                 default:
                     return new UnknownEvent(native.Kind) { Room = room };

@@ -104,6 +104,7 @@ fn declaration(kind: &Type, name: &str) -> String {
     match kind {
         Type::Scalar(scalar) => format!("{} {name}", scalar.c_name()),
         Type::Text => format!("const char *{name}"),
+        Type::TextBuffer => format!("char *{name}"),
         Type::Bytes => format!("const uint8_t *{name}"),
         Type::UserData => format!("void *{name}"),
         Type::Pointer { to, mutable } => {

@@ -190,6 +190,7 @@ fn function(text: &mut String, found: &Function) -> Result<(), Box<dyn Error>> {
     let parameters = parameters(&found.parameters, |kind| match kind {
         Type::Text | Type::Bytes => "byte[]".to_owned(),
         // Pinned, not copied: the library writes into the array.
+        Type::TextBuffer => "[In, Out] byte[]".to_owned(),
         Type::Pointer { to, .. } if to == "u8" => "[In, Out] byte[]".to_owned(),
         Type::Pointer { to, mutable } => {
             let to =
@@ -371,7 +372,9 @@ fn class(name: &str) -> &str {
 fn in_memory(kind: &Type) -> String {
     match kind {
         Type::Scalar(kind) => scalar(*kind).to_owned(),
-        Type::Text | Type::Bytes | Type::UserData | Type::Pointer { .. } => "IntPtr".to_owned(),
+        Type::Text | Type::TextBuffer | Type::Bytes | Type::UserData | Type::Pointer { .. } => {
+            "IntPtr".to_owned()
+        }
         Type::Named(name) => class(name).to_owned(),
     }
 }

@@ -11,11 +11,13 @@ use super::groups::Group;
 use super::model::{Abi, Constant, Scalar, Type};
 
 /// Names in the bindings that are not those of the constants.
-const CLASSES: [(&str, &str); 5] = [
+const CLASSES: [(&str, &str); 6] = [
     ("JOINED", "PeerJoined"),
     ("RECONNECTING", "PeerReconnecting"),
     ("RETURNED", "PeerReturned"),
     ("LEFT", "PeerLeft"),
+    // Its field has this name.
+    ("RELAY", "RelayChanged"),
     // A state is an enum of this name.
     ("MEMBER_STATE", "MemberStateChanged"),
 ];

@@ -43,7 +43,7 @@ const fn group(
     }
 }
 
-pub(crate) const GROUPS: [Group; 25] = {
+pub(crate) const GROUPS: [Group; 26] = {
     use Form::{Constants, Described, Enum, Numbers};
     [
         group("EVENT", "EventKind", Enum, "kind", "The kind of an event."),
@@ -137,6 +137,13 @@ pub(crate) const GROUPS: [Group; 25] = {
             Enum,
             "topology",
             "The links between members.",
+        ),
+        group(
+            "PATHS",
+            "RoomPaths",
+            Enum,
+            "paths",
+            "The paths that a member uses.",
         ),
         group(
             "DISCOVERY",

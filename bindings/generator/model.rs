@@ -69,6 +69,8 @@ pub(crate) struct Variable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Type {
     Scalar(Scalar),
+    /// `*mut c_char`: memory for a text, whose size in bytes is the next parameter.
+    TextBuffer,
     /// `*const c_char`.
     Text,
     /// `*const u8`.
@@ -293,6 +295,7 @@ fn type_of(kind: &syn::Type) -> Result<Type, Box<dyn Error>> {
             let mutable = pointer.mutability.is_some();
             Ok(match (to.as_str(), mutable) {
                 ("c_char", false) => Type::Text,
+                ("c_char", true) => Type::TextBuffer,
                 ("u8", false) => Type::Bytes,
                 ("c_void", true) => Type::UserData,
                 _ => Type::Pointer { to, mutable },

@@ -261,7 +261,7 @@ fn for_checkers(kind: &Type) -> String {
         Type::Scalar(_) => "int".to_owned(),
         Type::Text => "bytes | None".to_owned(),
         Type::Bytes | Type::UserData => "int | None".to_owned(),
-        Type::Pointer { .. } => "Any".to_owned(),
+        Type::TextBuffer | Type::Pointer { .. } => "Any".to_owned(),
         // A function pointer's type is a variable.
         Type::Named(name) if name.ends_with("Callback") => "Any".to_owned(),
         Type::Named(name) => named(name),
@@ -279,6 +279,7 @@ fn in_memory(kind: &Type) -> Result<String, Box<dyn Error>> {
         Type::Scalar(kind) => scalar(*kind),
         Type::Text => "ctypes.c_char_p".to_owned(),
         Type::Bytes | Type::UserData => "ctypes.c_void_p".to_owned(),
+        Type::TextBuffer => "ctypes.POINTER(ctypes.c_char)".to_owned(),
         Type::Pointer { to, .. } => {
             let to = Scalar::parse(to).map_or_else(|| class(to), scalar);
             format!("ctypes.POINTER({to})")

@@ -74,6 +74,7 @@ fn argument(parameter: &Variable) -> Option<String> {
         (Type::Scalar(_), "msg_type") => "0x0100".into(),
         (Type::Scalar(_), "room") => "mmn_default_room()".into(),
         (Type::Scalar(_), _) => "1".into(),
+        (Type::TextBuffer, _) => "[c_char::default(); 64].as_mut_ptr()".into(),
         (Type::UserData, _) => "null_mut()".into(),
         (Type::Named(callback), _) if callback.ends_with("Callback") => "None".into(),
         (Type::Pointer { to, .. }, "buffer") => format!("[{to}::default(); 64].as_mut_ptr()"),
@@ -138,6 +139,7 @@ fn by_chance(function: &str, place: usize, parameter: &Variable) -> Option<Strin
             _ if kind.signed => method("number"),
             _ => Some("host.number() as u32".into()),
         },
+        (Type::TextBuffer, _) => method("u8_to_fill().cast"),
         (Type::UserData, _) => Some("held()".into()),
         (Type::Named(name), _) => match name.strip_suffix("Callback")? {
             "MmnDrop" => Some("Some(dropped)".into()),

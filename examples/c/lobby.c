@@ -7,6 +7,11 @@
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./lobby --id alice --session tea
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./lobby --id bob --session tea --connect ADDRESS_OF_ALICE
  *
+ * Players at home meet at a relay (docs/internet.md). The first one passes no session, and the lobby prints a new code:
+ *
+ *   MMN_LIBRARY=... ./lobby --id alice --relays relay.example.org
+ *   MMN_LIBRARY=... ./lobby --id bob --relays relay.example.org --session CODE_OF_ALICE
+ *
  * For Windows: x86_64-w64-mingw32-gcc -std=gnu11 -O2 -Iinclude examples/c/lobby.c -o lobby.exe
  */
 #define _GNU_SOURCE
@@ -28,12 +33,14 @@ enum { PLAYER_KEY = 1, POSITION_CHANNEL = 1 }; /* the key is each member's own: 
 #define FUNCTIONS(X)                  \
     X(mmn_default_options)            \
     X(mmn_default_seeded_options)     \
+    X(mmn_generate_room_code)         \
     X(mmn_open)                       \
     X(mmn_close)                      \
     X(mmn_last_error_message)         \
     X(mmn_describe_error)             \
     X(mmn_connect)                    \
     X(mmn_local_address)              \
+    X(mmn_session_id)                 \
     X(mmn_peers)                      \
     X(mmn_peer_rtt_ms)                \
     X(mmn_peer_path)                  \
@@ -57,6 +64,7 @@ static int interactive;
 static uint32_t strategy = MMN_STRATEGY_RAFT, alive_ms;
 /* With MMN_STRATEGY_SEEDED: comma-separated lists; a port, if this member is a seed; a directory. */
 static char *voters, *seeds;
+static char *relays; /* a comma-separated list, too */
 static uint16_t port;
 static const char *state;
 
@@ -132,6 +140,10 @@ static void on_event(void *user_data, const MmnEvent *event)
     case MMN_EVENT_RECONNECTING: say("peer %s is lost and dialled again", peer); break;
     case MMN_EVENT_RETURNED: say("peer %s is back", peer); break;
     case MMN_EVENT_LEFT: say("peer %s left", peer); break;
+    case MMN_EVENT_RELAY:
+        if (event->success) say("relay %s: entered", event->other);
+        else say("relay %s: %.*s", event->other, (int)event->length, text);
+        break;
     case MMN_EVENT_CONNECTION_RESULT:
         if (event->success) say("dialled %s: ok", event->other);
         else say("dialled %s: error %d %s", event->other, (int)event->code, net.mmn_describe_error(event->code));
@@ -169,14 +181,16 @@ static char *next_line(char **rest)
     return line;
 }
 
-/* "direct", or "through " and the member that carries the packets. */
+/* "direct", "over a relay", or "through " and the member that carries the packets. */
 static const char *path_to(const char *name)
 {
     static char text[MMN_MAX_PEER_ID_BYTES + 32];
+    const int32_t path = net.mmn_peer_path(room, name);
     const char *carrier = net.mmn_peer_carrier(room, name);
+    if (path == MMN_PATH_THROUGH_RELAY) return "over a relay";
     if (!carrier) return "direct";
     snprintf(text, sizeof text, "through %s", carrier);
-    if (net.mmn_peer_path(room, name) == MMN_PATH_THROUGH_LEADER) strcat(text, " (leader)");
+    if (path == MMN_PATH_THROUGH_LEADER) strcat(text, " (leader)");
     return text;
 }
 
@@ -250,6 +264,7 @@ static int listen_until(double until)
 static void run(void)
 {
     say("listening on %s", net.mmn_local_address(room));
+    if (relays) say("the room's code is %s", net.mmn_session_id(room));
     if (contact) refused(net.mmn_connect(room, contact));
 
     double start = now_seconds();
@@ -304,6 +319,7 @@ static int parse(int argc, char **argv)
         if (i + 1 == argc) return 0;
         if (strcmp(argv[i], "--id") == 0) own_id = argv[i + 1];
         else if (strcmp(argv[i], "--session") == 0) session = argv[i + 1];
+        else if (strcmp(argv[i], "--relays") == 0) relays = lines(argv[i + 1]);
         else if (strcmp(argv[i], "--connect") == 0) contact = argv[i + 1];
         else if (strcmp(argv[i], "--seconds") == 0) seconds = atof(argv[i + 1]);
         else if (strcmp(argv[i], "--alive-ms") == 0) alive_ms = (uint32_t)atoi(argv[i + 1]);
@@ -317,7 +333,7 @@ static int parse(int argc, char **argv)
         else return 0;
         i++;
     }
-    return own_id && session;
+    return own_id && (session || relays);
 }
 
 static int32_t enter(void)
@@ -328,6 +344,12 @@ static int32_t enter(void)
     options.on_event = on_event;
     options.discovery_mode = MMN_DISCOVERY_CONNECT;
     options.strategy = strategy;
+    options.relays = relays;
+    static char code[MMN_ROOM_CODE_BYTES];
+    if (!session) {
+        if (net.mmn_generate_room_code(code, sizeof code) < 0) return MMN_INTERNAL_ERROR;
+        session = code;
+    }
     /* Gossip, in one local network: all members start at about the same time, and receive the others' messages at once. */
     if (alive_ms > 0) {
         options.startup_grace_ms = alive_ms;
@@ -355,6 +377,7 @@ int main(int argc, char **argv)
 {
     if (!parse(argc, argv)) {
         fprintf(stderr, "usage: lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
+                        "             [--relays RELAY,...], and then --session CODE, or none for a new code\n"
                         "             [--strategy raft|gossip|seeded] [--alive-ms N]\n"
                         "             [--voters ID,... --seeds ADDR,... --port N --state DIRECTORY]\n"
                         "Standard input, on a terminal or with --interactive: text is chat, /leader NAME, /transfer NAME, /yield, /quit.\n");

@@ -7,6 +7,11 @@
  *       -Ltarget/release -lmeta_mystia_network -Wl,-rpath,"$PWD/target/release"
  *   ./lobby --id alice --session tea
  *   ./lobby --id bob --session tea --connect ADDRESS_OF_ALICE
+ *
+ * Players at home meet at a relay (docs/internet.md). The first one passes no session, and the lobby prints a new code:
+ *
+ *   ./lobby --id alice --relays relay.example.org
+ *   ./lobby --id bob --relays relay.example.org --session CODE_OF_ALICE
  */
 
 #include "shared_state.hpp"
@@ -51,7 +56,7 @@ constexpr std::uint8_t position_channel = 1;
 using Positions = std::map<std::string, std::string>;
 
 struct Options {
-  std::string id, session, connect;
+  std::string id, session, relays, connect;
   double seconds = 1e9;
   bool interactive = stdin_is_terminal();
   std::uint32_t strategy = MMN_STRATEGY_RAFT;
@@ -88,9 +93,11 @@ void attempt(const std::string& id, Call call) {
 }
 
 std::string path_to(const mmn::Room& room, const std::string& name) {
+  const std::int32_t path = room.path(name);
   const std::string carrier = room.carrier(name);
+  if (path == MMN_PATH_THROUGH_RELAY) return "over a relay";
   if (carrier.empty()) return "direct";
-  return "through " + carrier + (room.path(name) == MMN_PATH_THROUGH_LEADER ? " (leader)" : "");
+  return "through " + carrier + (path == MMN_PATH_THROUGH_LEADER ? " (leader)" : "");
 }
 
 std::string members(const mmn::Room& room, const std::string& id, const Positions& positions) {
@@ -153,6 +160,9 @@ void happened(const mmn::Room& room, const std::string& id, Positions& positions
         if (message.type == hello) say(id, "from " + std::string(message.from) + ": " + std::string(message.data));
         if (message.type == position) positions[std::string(message.from)] = std::string(message.data);
       },
+      [&](const mmn::RelayChanged& relay) {
+        say(id, "relay " + std::string(relay.relay) + ": " + (relay.success ? "entered" : std::string(relay.data)));
+      },
       [&](const mmn::ConnectionResult& result) {
         say(id, "dialled " + std::string(result.address) + ": " +
                     (result.success ? "ok" : "error " + std::to_string(result.code) + " " + room.describe(result.code)));
@@ -188,6 +198,7 @@ void set_windows(MmnOptions& settings, std::uint32_t alive_ms) {
 void run(mmn::Room& room, const Options& options) {
   const std::string& id = options.id;
   say(id, "listening on " + room.local_address());
+  if (!options.relays.empty()) say(id, "the room's code is " + room.session_id());
   SharedState state(room, id);
   state.on_chat = [&](const std::string& author, const std::string& text) { say(id, "chat " + author + ": " + text); };
   state.on_confirmed = [&](const Command& command) { say(id, "confirmed " + command.verb + " " + command.text); };
@@ -249,6 +260,7 @@ bool parse(int argc, char** argv, Options& options) {
     if (++i == argc) return false;
     if (name == "--id") options.id = argv[i];
     else if (name == "--session") options.session = argv[i];
+    else if (name == "--relays") options.relays = lines(argv[i]);
     else if (name == "--connect") options.connect = argv[i];
     else if (name == "--seconds") options.seconds = std::atof(argv[i]);
     else if (name == "--alive-ms") options.alive_ms = static_cast<std::uint32_t>(std::atoi(argv[i]));
@@ -261,7 +273,7 @@ bool parse(int argc, char** argv, Options& options) {
     else if (name == "--strategy" && argv[i] == std::string_view("raft")) options.strategy = MMN_STRATEGY_RAFT;
     else return false;
   }
-  return !options.id.empty() && !options.session.empty();
+  return !options.id.empty() && !(options.session.empty() && options.relays.empty());
 }
 
 } // namespace
@@ -271,6 +283,7 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, options)) {
     std::fprintf(stderr,
                  "usage: lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
+                 "             [--relays RELAY,...], and then --session CODE, or none for a new code\n"
                  "             [--strategy raft|gossip|seeded] [--alive-ms N]\n"
                  "             [--voters ID,... --seeds ADDR,... --port N --state DIRECTORY]\n"
                  "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield, /quit.\n");
@@ -281,7 +294,8 @@ int main(int argc, char** argv) {
     if (options.alive_ms > 0) set_windows(settings.settings, options.alive_ms);
     settings.settings.strategy = options.strategy;
     if (options.strategy == MMN_STRATEGY_SEEDED) join_cluster(settings, options);
-    mmn::Room room(options.id, options.session, settings);
+    settings.relays = options.relays;
+    mmn::Room room(options.id, options.session.empty() ? mmn::generate_room_code() : options.session, settings);
     run(room, options);
     room.shutdown();
   } catch (const mmn::Error& error) {

@@ -5,6 +5,11 @@ leader.
     python3 examples/python/lobby.py --id alice --session tea
     python3 examples/python/lobby.py --id bob --session tea --connect ADDRESS_OF_ALICE
 
+Players at home meet at a relay (docs/internet.md). The first one passes no session, and the lobby prints a new code:
+
+    python3 examples/python/lobby.py --id alice --relays relay.example.org
+    python3 examples/python/lobby.py --id bob --relays relay.example.org --session CODE_OF_ALICE
+
 The samples in the other languages (csharp-sample, examples/cpp, and, without the shared state, examples/c) accept the same
 arguments and print the same lines. The library is used in poll mode, as a game with frames does.
 """
@@ -37,7 +42,8 @@ def main():
         "/transfer NAME, /yield, /quit."
     )
     parser.add_argument("--id", required=True)
-    parser.add_argument("--session", required=True)
+    parser.add_argument("--session", help="the room; with --relays its code, and a new one by default")
+    parser.add_argument("--relays", metavar="RELAY,...", help="where the members of the room meet")
     parser.add_argument("--connect", metavar="ADDR")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--interactive", action="store_true")
@@ -50,6 +56,8 @@ def main():
     parser.add_argument("--port", type=int, default=0, metavar="N", help="seeded: this member is a seed, at this port")
     parser.add_argument("--state", metavar="DIRECTORY", help="seeded: keeps this member's votes")
     arguments = parser.parse_args()
+    if not (arguments.session or arguments.relays):
+        parser.error("give --session or --relays")
     # Names may be in any script, whatever the locale.
     sys.stdout.reconfigure(encoding="utf-8")
     sys.stderr.reconfigure(encoding="utf-8")
@@ -66,8 +74,10 @@ def main():
             alive = arguments.alive_ms
             options.startup_grace_ms = options.alive_threshold_ms = alive
             options.sample_interval_ms, options.election_duration_ms = max(alive // 5, 1), max(alive // 2, 1)
-        with mmn.Room(arguments.id, arguments.session, options=options) as room:
-            Lobby(room, arguments.id).run(arguments.connect, arguments.seconds, lines)
+        if arguments.relays:
+            options.relays = arguments.relays.split(",")
+        with mmn.Room(arguments.id, arguments.session or mmn.generate_room_code(), options=options) as room:
+            Lobby(room, arguments.id).run(arguments.connect, arguments.seconds, lines, bool(arguments.relays))
     except mmn.NetworkError as error:
         fail(arguments.id, error)
         return 1
@@ -99,9 +109,11 @@ class Lobby:
             on_confirmed=lambda command: say(own_id, f"confirmed {command.verb} {command.text}"),
         )
 
-    def run(self, address, seconds, lines):
+    def run(self, address, seconds, lines, has_code):
         room = self.room
         say(self.id, f"listening on {room.local_address}")
+        if has_code:
+            say(self.id, f"the room's code is {room.session_id}")
         room.on_event(self.happened)
         if address:
             room.connect(address)
@@ -153,6 +165,8 @@ class Lobby:
                 say(self.id, f"from {sender}: {data.decode('utf-8', 'replace')}")
             case mmn.Message(sender, data, kind) if kind == POSITION:
                 self.positions[sender] = data.decode("utf-8", "replace")
+            case mmn.RelayChanged(relay, success, _, data):
+                say(self.id, f"relay {relay}: {'entered' if success else data.decode()}")
             case mmn.ConnectionResult(address, success, code):
                 outcome = "ok" if success else f"error {code} {mmn.describe_error(code)}"
                 say(self.id, f"dialled {address}: {outcome}")
@@ -183,11 +197,12 @@ class Lobby:
         return f"members: {' '.join(parts)}; " + (f"leader: {leader}" if leader else "no leader")
 
     def path_to(self, name):
-        carrier = self.room.carrier(name)
+        path, carrier = self.room.path(name), self.room.carrier(name)
+        if path == mmn.LinkPath.THROUGH_RELAY:
+            return "over a relay"
         if carrier is None:
             return "direct"
-        is_leader = self.room.path(name) == mmn.LinkPath.THROUGH_LEADER
-        return f"through {carrier}" + (" (leader)" if is_leader else "")
+        return f"through {carrier}" + (" (leader)" if path == mmn.LinkPath.THROUGH_LEADER else "")
 
     def attempt(self, call):
         """Prints a refused call: the program and its room continue."""

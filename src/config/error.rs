@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::relays::RelaysError;
 use super::strategies::{
     ETCD_TTL_SECONDS, MAX_ETCD_ADDRESS_BYTES, MAX_ETCD_ENDPOINTS, MAX_ETCD_PREFIX_BYTES, MAX_SEEDS,
 };
@@ -358,6 +359,29 @@ pub enum ConfigError {
         /// The number given.
         carry_bytes_per_second: u32,
     },
+    /// The list of relays is malformed.
+    #[error(transparent)]
+    Relays(#[from] RelaysError),
+    /// Relays for members that servers' addresses connect.
+    #[error(
+        "relays is set, but strategy 3 (etcd) is for servers, which reach each other's addresses; give NULL, or another strategy"
+    )]
+    RelaysWithEtcd,
+    /// No path is left.
+    #[error(
+        "paths is 1 (relayed), but relays is NULL, and without a relay such a member reaches no other; give relays, or paths 0 (all)"
+    )]
+    RelayedWithoutRelays,
+    /// Discovery shows what the paths are to hide.
+    #[error(
+        "paths is 1 (relayed), which hides this member's addresses, but discovery_mode is on and announces them in the local network; give discovery_mode 0, or paths 0 (all)"
+    )]
+    RelayedWithDiscovery,
+    /// Seeds are dialled at their addresses.
+    #[error(
+        "paths is 1 (relayed), but members of strategy 2 (seeded) dial the addresses of the seeds; give paths 0 (all), or another strategy"
+    )]
+    RelayedWithSeeds,
     /// A creator that may not lead.
     #[error(
         "entry is 1 (create), but eligible is 0, and the member that creates a room leads it; give eligible 1, or another entry"

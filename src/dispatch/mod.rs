@@ -33,7 +33,7 @@ use queue::{Call, Offer, Queue};
 
 pub use crate::core::event::{
     ConnectionResult, Delivery, Direction, DiscoveryRefused, EndReason, Event, FoundBy, Incoming,
-    LeaderChange, Left, LeftReason, Returned,
+    LeaderChange, Left, LeftReason, RelayReport, Returned,
 };
 pub use indices::Indices;
 pub use kind::{EventHandler, ReconnectStatus, Report};

@@ -32,6 +32,9 @@ const MAX_STATES: usize = 256;
 /// Limit of undelivered states of members, of changes of paths, and of lost locks; the oldest are dropped.
 const MAX_SUBJECTS: usize = 4 * MAX_STATES;
 
+/// Number of undelivered reports about relays up to which each is reported. Beyond it, only the newest of each relay is.
+const MAX_RELAY_REPORTS: usize = 64;
+
 /// One waiting entry.
 pub(super) enum Entry {
     Event(Event),
@@ -60,6 +63,7 @@ enum Subject {
     Member(PeerId),
     Path(PeerId),
     Lock(Arc<str>),
+    Relay(Arc<str>),
     Announcement(String),
 }
 
@@ -69,6 +73,7 @@ impl Subject {
             Event::MemberState { peer, .. } => Some(Self::Member(peer.clone())),
             Event::PathChanged { peer, .. } => Some(Self::Path(peer.clone())),
             Event::LockLost { name, .. } => Some(Self::Lock(Arc::clone(name))),
+            Event::Relay(report) => Some(Self::Relay(Arc::clone(&report.relay))),
             Event::Discovered { address } => Some(Self::Announcement(address.clone())),
             _ => None,
         }
@@ -96,6 +101,8 @@ impl Bound {
             Event::MemberState { .. } | Event::LockLost { .. } | Event::PathChanged { .. } => {
                 Self::NewestOfEach(MAX_STATES, MAX_SUBJECTS)
             }
+            // A host has two relays at most: it needs no history of them.
+            Event::Relay(_) => Self::NewestOfEach(MAX_RELAY_REPORTS, MAX_RELAY_REPORTS),
             _ => Self::Elsewhere,
         }
     }

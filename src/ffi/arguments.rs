@@ -55,16 +55,8 @@ pub(super) fn checked_peer_id(argument: &str, text: &str) -> Result<PeerId, Fail
     PeerId::new(text).map_err(|error| bad_id(argument, text, &error))
 }
 
-/// The session id at `pointer`.
-///
-/// # Safety
-/// As [`text`].
-pub(super) unsafe fn session_id(
-    argument: &str,
-    pointer: *const c_char,
-) -> Result<SessionId, Failure> {
-    // SAFETY: the caller's promise, passed on.
-    let text = unsafe { text(argument, pointer) }?;
+/// `text` as a session id.
+pub(super) fn checked_session_id(argument: &str, text: &str) -> Result<SessionId, Failure> {
     SessionId::new(text).map_err(|error| bad_id(argument, text, &error))
 }
 
@@ -175,8 +167,7 @@ mod tests {
                 "x".repeat(64)
             )
         );
-        // SAFETY: there is a NUL.
-        assert!(unsafe { session_id("session_id", long.as_ptr().cast()) }.is_ok());
+        assert!(checked_session_id("session_id", &"x".repeat(100)).is_ok());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::ffi::c_char;
 use std::time::Duration;
 
 use self::config::NetworkConfigFFI;
-use super::arguments::{peer_id as peer_id_argument, session_id as session_id_argument};
+use super::arguments::{checked_session_id, peer_id as peer_id_argument, text};
 use super::errors::{mmn_last_error_code, mmn_last_error_message};
 use super::failure::Failure;
 use super::gossip::millis;
@@ -53,7 +53,8 @@ pub unsafe extern "C" fn InitializeNetwork(
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
         // SAFETY: as above.
-        let session = unsafe { session_id_argument("session_id", session_id) }?;
+        let session = unsafe { text("session_id", session_id) }?;
+        let session = checked_session_id("session_id", session)?;
         open(peer, session, || Ok(Config::default()))
     })
 }
@@ -75,7 +76,8 @@ pub unsafe extern "C" fn InitializeNetworkWithConfig(
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
         // SAFETY: as above.
-        let session = unsafe { session_id_argument("session_id", session_id) }?;
+        let session = unsafe { text("session_id", session_id) }?;
+        let session = checked_session_id("session_id", session)?;
         if config.is_null() {
             return Err(Failure::invalid(
                 "config is NULL; give the 44 bytes of a NetworkConfigFFI, or initialize without one for the defaults"

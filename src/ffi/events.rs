@@ -20,7 +20,7 @@ use crate::current_room;
 use crate::dispatch::{
     ConnectionResult, Direction, EndReason, Event, EventHandler, LeaderChange, LeftReason, Report,
 };
-use crate::error::Code;
+use crate::error::{Code, relay_sentence};
 
 /// MmnEvent.kind: `peer` is connected. This event precedes the peer's first message.
 ///
@@ -103,7 +103,7 @@ pub const MMN_EVENT_LEADERSHIP_LOST: u32 = 10;
 /// MmnEvent.kind: `peer` asks to join. The host answers with mmn_accept_join or mmn_reject_join.
 ///
 /// - peer: the newcomer.
-/// - other (address or none): the newcomer's address; "" if it is unknown.
+/// - other (address or none): the newcomer's address; "" if it is unknown, as over a relay.
 /// - data (payload): the newcomer's join payload.
 /// - request: the number that the answer names.
 pub const MMN_EVENT_JOIN_REQUEST: u32 = 11;
@@ -187,7 +187,8 @@ pub const MMN_EVENT_BAN_DROPPED: u32 = 23;
 /// any process can cause, and one to the other codes.
 ///
 /// - peer (or none): the member that answered; "" if it is unknown.
-/// - other (address): the member's address.
+/// - other (address): the member's address; for one at a relay that of the relay, as in
+///   MmnOptions.relays.
 /// - found_by: one of MMN_FOUND_...
 /// - code: MMN_DUPLICATE_PEER_ID, MMN_REJECTED, MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED,
 ///   MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED or MMN_VERSION_MISMATCH.
@@ -221,15 +222,34 @@ pub const MMN_EVENT_NO_ROOM_FOUND: u32 = 25;
 /// receives the newest of each peer.
 ///
 /// - peer: the peer at the other end.
-/// - other (carrier or none): the member that carries the packets from now on; "" if none does.
+/// - other (carrier or none): the member that carries the packets from now on; "" if none does, as on a
+///   direct path and over a relay.
 /// - reason (path): the path from now on, one of MMN_PATH_...
 /// - code (previous): the path before, one of MMN_PATH_...
 pub const MMN_EVENT_PATH_CHANGED: u32 = 26;
+/// MmnEvent.kind: this member has entered a relay of MmnOptions.relays, or is not in it. While it is
+/// not, the library goes on trying, and links that need no relay stay. It reports a failure once,
+/// until the reason changes or it succeeds. It also reports that a relay sees this member at another
+/// address. Up to 64 of these events wait for a host that takes no events; beyond that it receives
+/// the newest of each relay.
+///
+/// - other (relay): the relay's address as given in MmnOptions.relays.
+/// - success: 1 when this member is in the relay.
+/// - code: MMN_OK, MMN_CONNECTION_FAILED (the relay is unreachable, or the link to it is lost),
+///   MMN_TIMEOUT (no answer: the relay is off, or the network blocks UDP),
+///   MMN_NAME_NOT_RESOLVED, MMN_AUTHENTICATION_FAILED (another token, or another key than the
+///   given one), MMN_MAX_CONNECTIONS_REACHED (the relay is full), MMN_RATE_LIMITED or
+///   MMN_VERSION_MISMATCH.
+/// - data: UTF-8. With success, the address at which the relay sees this member, as
+///   mmn_public_address returns it; else a sentence for the player, with a remedy.
+pub const MMN_EVENT_RELAY: u32 = 27;
 
 /// MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
 pub const MMN_FOUND_IN_LOCAL_NETWORK: i32 = 1;
 /// MMN_EVENT_DISCOVERY_REFUSED: the member is one of the seeds in the options.
 pub const MMN_FOUND_AS_SEED: i32 = 2;
+/// MMN_EVENT_DISCOVERY_REFUSED: the member is present at a relay in the options.
+pub const MMN_FOUND_AT_RELAY: i32 = 3;
 
 /// mmn_member_state, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
 pub const MMN_MEMBER_INIT: i32 = 0;
@@ -503,7 +523,7 @@ fn notify(reported: Report<'_>, call: impl FnOnce(*const MmnEvent)) {
     if let Some(other) = &other {
         event.other = other.as_ptr().cast();
     }
-    event.data = data_pointer(data);
+    event.data = data_pointer(&data);
     // The sender checked that the length fits into 31 bits.
     event.length = i32::try_from(data.len()).unwrap_or(i32::MAX);
     call(&raw const event);
@@ -513,19 +533,20 @@ fn notify(reported: Report<'_>, call: impl FnOnce(*const MmnEvent)) {
 fn fill_in<'a>(
     event: &mut MmnEvent,
     reported: &'a Event,
-) -> (Option<&'a PeerId>, Cow<'a, str>, &'a [u8]) {
+) -> (Option<&'a PeerId>, Cow<'a, str>, Cow<'a, [u8]>) {
     let none = Cow::Borrowed("");
+    let no_data = Cow::Borrowed(&[][..]);
     let leadership = |event: &mut MmnEvent, kind, change: &'a LeaderChange| {
         event.kind = kind;
         event.term = change.term;
         event.epoch = change.epoch;
         event.reason = leader_reason(change.reason);
         let old = change.old.as_ref().map_or("", PeerId::as_str);
-        (change.new.as_ref(), old.into(), &[][..])
+        (change.new.as_ref(), old.into(), Cow::Borrowed(&[][..]))
     };
     let about_peer = |event: &mut MmnEvent, kind, peer: &'a PeerId| {
         event.kind = kind;
-        (Some(peer), Cow::Borrowed(""), &[][..])
+        (Some(peer), Cow::Borrowed(""), Cow::Borrowed(&[][..]))
     };
     let ended = |event: &mut MmnEvent, kind, result: &'a ConnectionResult| {
         event.kind = kind;
@@ -533,7 +554,11 @@ fn fill_in<'a>(
         event.code = result.code;
         event.reason = result.reason;
         let target = Cow::Borrowed(result.target.as_str());
-        (result.peer.as_ref(), target, &result.bytes[..])
+        (
+            result.peer.as_ref(),
+            target,
+            Cow::Borrowed(&result.bytes[..]),
+        )
     };
     match reported {
         Event::Joined(peer) => about_peer(event, MMN_EVENT_JOINED, peer),
@@ -548,7 +573,7 @@ fn fill_in<'a>(
             event.reason = left_reason(left.why);
             event.code = left.code;
             event.count = left.undelivered;
-            (Some(&left.peer), none, &left.bytes)
+            (Some(&left.peer), none, left.bytes.as_slice().into())
         }
         Event::Message(message) => {
             event.kind = MMN_EVENT_MESSAGE;
@@ -556,7 +581,11 @@ fn fill_in<'a>(
             event.flags = message.flags;
             event.channel = message.channel;
             event.delivery = message.delivery as u8;
-            (Some(&message.from), none, &message.payload)
+            (
+                Some(&message.from),
+                none,
+                Cow::Borrowed(&message.payload[..]),
+            )
         }
         Event::SlowPeer(peer) => about_peer(event, MMN_EVENT_SLOW_PEER, peer),
         Event::DataDropped {
@@ -605,33 +634,43 @@ fn fill_in<'a>(
             if let LockOutcome::Held { token } = outcome {
                 event.count = *token;
             }
-            (None, name.as_ref().into(), &[])
+            (None, name.as_ref().into(), no_data)
         }
         Event::LockLost { name, token } => {
             event.kind = MMN_EVENT_LOCK_LOST;
             event.count = *token;
-            (None, name.as_ref().into(), &[])
+            (None, name.as_ref().into(), no_data)
         }
         Event::Unlinked { peer, other } => {
             event.kind = MMN_EVENT_UNLINKED_PEER;
-            (Some(peer), other.as_str().into(), &[])
+            (Some(peer), other.as_str().into(), no_data)
         }
         Event::BanDropped { peer, leader } => {
             event.kind = MMN_EVENT_BAN_DROPPED;
-            (Some(peer), leader.as_str().into(), &[])
+            (Some(peer), leader.as_str().into(), no_data)
         }
         Event::PathChanged { peer, old, new } => {
             event.kind = MMN_EVENT_PATH_CHANGED;
             event.reason = path_constant(new).cast_signed();
             event.code = path_constant(old).cast_signed();
             let carrier = new.carrier().map_or("", PeerId::as_str);
-            (Some(peer), carrier.into(), &[])
+            (Some(peer), carrier.into(), no_data)
+        }
+        Event::Relay(report) => {
+            event.kind = MMN_EVENT_RELAY;
+            event.success = (report.code == Code::Ok.value()).into();
+            event.code = report.code;
+            let data = match report.observed {
+                Some(address) => address.to_string().into_bytes().into(),
+                None => relay_sentence(report.code).as_bytes().into(),
+            };
+            (None, report.relay.as_ref().into(), data)
         }
         Event::RoomEnded { why, code, bytes } => {
             event.kind = MMN_EVENT_ROOM_ENDED;
             event.reason = end_reason(*why);
             event.code = *code;
-            (None, none, bytes)
+            (None, none, bytes.as_slice().into())
         }
         Event::JoinRequest {
             request,
@@ -642,12 +681,16 @@ fn fill_in<'a>(
             event.kind = MMN_EVENT_JOIN_REQUEST;
             event.request = *request;
             let address = address.map(|address| address.to_string());
-            (Some(peer), address.unwrap_or_default().into(), payload)
+            (
+                Some(peer),
+                address.unwrap_or_default().into(),
+                payload.as_slice().into(),
+            )
         }
         Event::JoinWithdrawn { request, peer } => {
             event.kind = MMN_EVENT_JOIN_WITHDRAWN;
             event.request = *request;
-            (Some(peer), none, &[])
+            (Some(peer), none, no_data)
         }
         Event::HostSilent { peer, silent } => {
             event.count = u64::try_from(silent.as_millis()).unwrap_or(u64::MAX);
@@ -657,11 +700,11 @@ fn fill_in<'a>(
         Event::NoRoomFound(waited) => {
             event.kind = MMN_EVENT_NO_ROOM_FOUND;
             event.count = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-            (None, none, &[])
+            (None, none, no_data)
         }
         Event::Discovered { address } => {
             event.kind = MMN_EVENT_DISCOVERED;
-            (None, address.as_str().into(), &[])
+            (None, address.as_str().into(), no_data)
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use super::arguments::{peer_id as peer_id_argument, session_id as session_id_argument};
+use super::arguments::{checked_session_id, peer_id as peer_id_argument, text};
 use super::events::handler;
 use super::failure::Failure;
 use super::growing::read;
@@ -11,9 +11,10 @@ use super::guard::{command, guard, not_open};
 use super::module;
 use super::options::{MmnOptions, Pointed, config, supported};
 use crate::default_room;
-use crate::error::CloseError;
+use crate::error::{CloseError, StartError};
 use crate::registry::{self, Handle, OpenRoom};
 use crate::room::Closed;
+use crate::room_code::RoomCode;
 
 /// A room of this process: a number that is never 0 for an open room, below 2^53. A closed room's
 /// number is not used again, so calls with it are MMN_NOT_INITIALIZED, as are calls with any other
@@ -25,7 +26,9 @@ pub type MmnRoom = u64;
 ///
 /// `peer_id` names this member: 1 to 64 bytes of UTF-8, without control characters, bidirectional
 /// overrides (U+202A to U+202E, U+2066 to U+2069), or white space at either end. `session_id` names
-/// the room: 1 to 128 bytes under the same rules. All members of a room pass the same session id.
+/// the room: 1 to 128 bytes under the same rules; with
+/// MmnOptions.relays it is a room code, however it is written. All members of a room pass the same
+/// session id.
 /// The library reads `options` during the call only; NULL is the defaults of mmn_default_options.
 ///
 /// The library writes the number of the room to `room` before the first callback of the room runs,
@@ -58,11 +61,18 @@ pub unsafe extern "C" fn mmn_open(
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
         // SAFETY: as above.
-        let session = unsafe { session_id_argument("session_id", session_id) }?;
+        let session = unsafe { text("session_id", session_id) }?;
         let options = match options.is_null() {
             true => MmnOptions::default(),
             // SAFETY: as above.
             false => unsafe { read("options", options) }?,
+        };
+        let session = match options.relays.is_null() {
+            true => checked_session_id("session_id", session)?,
+            false => {
+                let code = RoomCode::parse(session).map_err(StartError::RoomCode)?;
+                checked_session_id("session_id", code.as_str())?
+            }
         };
         if room.is_null() {
             return Err(Failure::invalid(

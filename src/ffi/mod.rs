@@ -23,6 +23,7 @@ pub mod logs;
 pub mod members;
 pub mod options;
 pub mod peers;
+pub mod room_code;
 pub mod seeded;
 pub mod send;
 pub mod simulation;

@@ -247,8 +247,28 @@ pub struct MmnOptions {
     /// beyond that wait, at most 150 milliseconds, and all pairs of members get the same share. A
     /// leader always carries, without this limit.
     pub carry_bytes_per_second: u32,
-    /// 0.
-    pub reserved: u32,
+    /// Paths that this member uses: MMN_PATHS_ALL or MMN_PATHS_RELAYED [MMN_PATHS_ALL]. With
+    /// MMN_PATHS_RELAYED no other member learns this one's address; the relays do. It then dials no
+    /// address and answers no dial, mmn_connect is MMN_NOT_SUPPORTED, and everything goes through a
+    /// relay, which adds to the round trip. It needs relays, and excludes discovery_mode and
+    /// MMN_STRATEGY_SEEDED.
+    pub paths: u32,
+    /// The relays where members of this room meet: 1 or 2, one per line, in order of preference. A
+    /// line is the address of a relay, `host:port`, `[ipv6]:port` or either without the port, which
+    /// is 7843 then. Behind it may follow, after spaces, `key=` with the fingerprint that the relay
+    /// shows (64 hexadecimal digits), so that no other process passes for the relay, and `token=`
+    /// with its token (26 characters), if it asks for one. Spaces around a line and empty lines are
+    /// ignored. The same for all members: members without a common relay do not meet there.
+    ///
+    /// With relays, the session id is a room code of mmn_generate_room_code, in any form that
+    /// mmn_normalize_room_code reads; all these forms are the same room. Any other session id is
+    /// MMN_INVALID_ARGUMENT. This member links to every relay that it can reach, and
+    /// MMN_EVENT_RELAY reports each. It finds the others of its room there, without any
+    /// mmn_connect, and a relay carries what finds no direct path. Relays exclude MMN_STRATEGY_ETCD.
+    ///
+    /// NULL contacts none, and the session id is any text, compared byte by byte: one that looks
+    /// like a room code, too [NULL].
+    pub relays: *const c_char,
 }
 
 impl Growing for MmnOptions {
@@ -319,7 +339,8 @@ impl Default for MmnOptions {
             alive_threshold_ms: 10_000,
             election_duration_ms: 5000,
             carry_bytes_per_second: DEFAULT_CARRY_BYTES_PER_SECOND,
-            reserved: 0,
+            paths: MMN_PATHS_ALL,
+            relays: ptr::null(),
         }
     }
 }
@@ -385,6 +406,7 @@ pub(crate) fn check(input: &[u8]) {
         (offset_of!(MmnOptions, state_directory), None),
         (offset_of!(MmnOptions, trace_path), None),
         (offset_of!(MmnOptions, quorum_roster), None),
+        (offset_of!(MmnOptions, relays), None),
         (
             offset_of!(MmnOptions, secret),
             Some(offset_of!(MmnOptions, secret_length)),

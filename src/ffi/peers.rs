@@ -27,8 +27,9 @@ use crate::target::parse_pasted_target;
 /// and the data of MMN_EVENT_CONNECTION_RESULT names the number of seconds. A host name that does
 /// not resolve is MMN_NAME_NOT_RESOLVED.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address),
-/// MMN_NOT_INITIALIZED or MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address), MMN_NOT_INITIALIZED,
+/// MMN_NOT_SUPPORTED (the room was opened with MMN_PATHS_RELAYED) or MMN_MAX_CONNECTIONS_REACHED
+/// (too many attempts without a result).
 ///
 /// # Safety
 /// `addr` is NULL or ends with a NUL.
@@ -196,9 +197,9 @@ pub unsafe extern "C" fn mmn_peer_address(room: MmnRoom, peer_id: *const c_char)
     })
 }
 
-/// The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER or
-/// MMN_PATH_THROUGH_MEMBER. MMN_EVENT_PATH_CHANGED reports each change. MmnPeerStats.path has the
-/// same number. mmn_peer_carrier names the member between the two.
+/// The path of the messages to and from a peer: MMN_PATH_DIRECT, MMN_PATH_THROUGH_LEADER,
+/// MMN_PATH_THROUGH_MEMBER or MMN_PATH_THROUGH_RELAY. MMN_EVENT_PATH_CHANGED reports each change.
+/// MmnPeerStats.path has the same number. mmn_peer_carrier names the member between the two.
 ///
 /// Returns that, or MMN_INVALID_ARGUMENT (`peer_id` is not an id), MMN_NOT_INITIALIZED or
 /// MMN_PEER_NOT_FOUND (this node has no link to the peer: the peer is unknown or reconnecting, or
@@ -227,8 +228,8 @@ pub unsafe extern "C" fn mmn_peer_path(room: MmnRoom, peer_id: *const c_char) ->
 /// another member with MMN_PATH_THROUGH_MEMBER. Each end of the link chooses the member that carries
 /// its own packets, so the peer may name another one.
 ///
-/// NULL when no member carries them: the link is direct, or this node has no link to the peer. NULL
-/// also when `peer_id` is not an id, or no room is open; these two set mmn_last_error_code.
+/// NULL when no member carries them: the link is direct or over a relay, or this node has no link to
+/// the peer. NULL also when `peer_id` is not an id, or no room is open; these two set mmn_last_error_code.
 ///
 /// The string is valid until this thread's next call that returns a string.
 ///

@@ -24,6 +24,7 @@ use super::logs::*;
 use super::members::*;
 use super::options::*;
 use super::peers::*;
+use super::room_code::*;
 use super::seeded::*;
 use super::send::*;
 use super::simulation::*;
@@ -41,9 +42,11 @@ const MAX_DATA_BYTES: usize = 300_000;
 const ENDLESS_BYTES: usize = 64 * 1024;
 
 /// Functions whose answer may be a number above 0, and -1 without an error.
-const COUNTS: [&str; 9] = [
+const COUNTS: [&str; 11] = [
     "mmn_poll",
     "mmn_generate_identity_key",
+    "mmn_generate_room_code",
+    "mmn_normalize_room_code",
     "mmn_broadcast",
     "mmn_peer_count",
     "mmn_peer_rtt_ms",

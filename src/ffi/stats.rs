@@ -23,6 +23,9 @@ pub const MMN_PATH_THROUGH_LEADER: u32 = 1;
 /// mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: through a member that does not lead, as
 /// MMN_PATH_THROUGH_LEADER. mmn_peer_carrier names the member.
 pub const MMN_PATH_THROUGH_MEMBER: u32 = 2;
+/// mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: over a relay, encrypted from end to end.
+/// A relay is no member: mmn_peer_carrier is NULL.
+pub const MMN_PATH_THROUGH_RELAY: u32 = 3;
 
 /// Statistics of a peer, from mmn_peer_stats. Counts of bytes, packets and messages start at 0 when
 /// the peer joins, and continue when a lost link comes back.
@@ -66,8 +69,8 @@ pub struct MmnPeerStats {
     /// Number of times that the link was lost and came back.
     pub reconnects: u32,
     /// Path of the messages to the peer, as mmn_peer_path returns it: MMN_PATH_DIRECT,
-    /// MMN_PATH_THROUGH_LEADER or MMN_PATH_THROUGH_MEMBER. MMN_PATH_DIRECT while the link is
-    /// lost.
+    /// MMN_PATH_THROUGH_LEADER, MMN_PATH_THROUGH_MEMBER or MMN_PATH_THROUGH_RELAY. MMN_PATH_DIRECT
+    /// while the link is lost.
     pub path: u32,
     /// 0.
     pub reserved: u32,
@@ -225,6 +228,7 @@ pub(super) fn path_constant(path: &LinkPath) -> u32 {
         LinkPath::Direct => MMN_PATH_DIRECT,
         LinkPath::Leader(_) => MMN_PATH_THROUGH_LEADER,
         LinkPath::Member(_) => MMN_PATH_THROUGH_MEMBER,
+        LinkPath::Relay(_) => MMN_PATH_THROUGH_RELAY,
     }
 }
 

@@ -72,6 +72,11 @@ pub const MMN_TOPOLOGY_MESH: u32 = 0;
 /// topology: guests link to the fixed host alone, and to each other through it. Needs host_mode.
 pub const MMN_TOPOLOGY_STAR: u32 = 1;
 
+/// paths: this member uses every path, the best first: direct, over a relay, through a member.
+pub const MMN_PATHS_ALL: u32 = 0;
+/// paths: this member uses relays alone, so that no other member learns its address.
+pub const MMN_PATHS_RELAYED: u32 = 1;
+
 /// entry: this member looks for others, and leads when it finds none.
 pub const MMN_ENTRY_ANY: u32 = 0;
 /// entry: this member creates the room: it leads at once.
@@ -139,6 +144,10 @@ pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;
 pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
 /// Length of an identity key that mmn_generate_identity_key makes, in bytes.
 pub const MMN_IDENTITY_KEY_BYTES: i32 = 48;
+/// Length of a room code that mmn_generate_room_code makes, in bytes, with its NUL.
+pub const MMN_ROOM_CODE_BYTES: i32 = 15;
+/// Most lines in MmnOptions.relays.
+pub const MMN_MAX_RELAYS: u32 = 2;
 /// Most addresses in MmnSeededOptions.seeds.
 pub const MMN_MAX_SEEDS: u32 = 32;
 /// Most lines in MmnEtcdOptions.endpoints.
@@ -170,6 +179,11 @@ mod tests {
             MMN_IDENTITY_KEY_BYTES as usize,
             crate::room::IDENTITY_KEY_BYTES
         );
+        assert_eq!(
+            MMN_ROOM_CODE_BYTES as usize,
+            crate::room_code::ROOM_CODE_LENGTH + 1
+        );
+        assert_eq!(MMN_MAX_RELAYS as usize, crate::core::path::MAX_RELAYS);
         assert_eq!(MMN_MAX_SEEDS as usize, crate::config::MAX_SEEDS);
         assert_eq!(
             MMN_MAX_ETCD_ENDPOINTS as usize,

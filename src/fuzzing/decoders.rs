@@ -2,6 +2,7 @@
 //! memory than its limits allow.
 
 use bytes::{Bytes, BytesMut};
+use room_transport::rendezvous::{Frame, FromRelay, MAX_FRAME_BYTES, ToRelay, frame_length};
 use room_transport::tunnel::packet::{
     HEADER_BYTES, Halves, Part, TUNNEL_DATAGRAM, datagrams, decode as decode_tunnelled,
 };
@@ -108,6 +109,22 @@ pub fn datagram(bytes: &[u8]) {
             assert!(again.len() - payload.len() <= MAX_DATAGRAM_HEADER_BYTES);
         }
     }
+}
+
+/// A frame between a member and a relay, in either direction.
+pub fn relay_frame(bytes: &[u8]) {
+    fn again<F: Frame + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
+        let Ok(Some(frame)) = F::decode(bytes) else {
+            return;
+        };
+        let encoded = frame.encode();
+        let length = frame_length([encoded[0], encoded[1]]).expect("a length");
+        assert_eq!(length, encoded.len() - 2);
+        assert!(length <= bytes.len() && length <= MAX_FRAME_BYTES);
+        assert_eq!(F::decode(&encoded[2..]), Ok(Some(frame)));
+    }
+    again::<ToRelay>(bytes);
+    again::<FromRelay>(bytes);
 }
 
 /// A lane: its header, then messages, some of them compressed. The first byte sets the size of the pieces in which it

@@ -15,7 +15,7 @@ pub(crate) mod wild;
 pub(crate) use chance::Chance;
 pub use decoders::{
     compression, control_frame, datagram, discovery, hello, hello_ack, ids, lane, relay,
-    state_file, target,
+    relay_frame, state_file, target,
 };
 pub use node::node;
 
@@ -46,6 +46,7 @@ pub const TARGETS: &[Target] = &[
     ("options", options),
     ("compression", compression),
     ("relay", relay),
+    ("relay_frame", relay_frame),
     ("state_file", state_file),
     ("target", target),
 ];

@@ -2,6 +2,7 @@
 //! deadlines advance.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 
 use super::Chance;
 use super::decoders::someone;
@@ -15,9 +16,9 @@ use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{
     Command, Conflict, Event, Input, LeaderChange, Left, LeftReason, LinkEnd, LinkUp, Node,
-    NodeConfig, Output,
+    NodeConfig, Output, RelayChange,
 };
-use crate::core::path::{Carrier, Path};
+use crate::core::path::{Carrier, CarrierKind, Path, RelayNumber};
 use crate::core::quorum::{Quorum, Roster};
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{
@@ -89,6 +90,7 @@ pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
         false => Entry::Any,
     };
     let ask_host = chance.one_in(4);
+    let relayed_only = chance.one_in(4);
     let auto_reconnect = !chance.one_in(4);
     let seeding = Seeding {
         seeds: vec!["127.0.0.1:9".into()],
@@ -102,6 +104,7 @@ pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
         eligible,
         entry,
         ask_host,
+        relayed_only,
         auto_reconnect,
         seeding,
     };
@@ -115,6 +118,7 @@ struct Mine {
     eligible: bool,
     entry: Entry,
     ask_host: bool,
+    relayed_only: bool,
     auto_reconnect: bool,
     seeding: Seeding,
 }
@@ -164,6 +168,7 @@ impl<'a> Run<'a> {
             wall_clock: Duration::from_secs(1_800_000_000),
             key: Fingerprint([0; 32]),
             addresses: Vec::new(),
+            relayed_only: mine.relayed_only,
         };
         let me = PeerId::new("me").expect("valid");
         let incarnation = Incarnation {
@@ -241,7 +246,7 @@ impl<'a> Run<'a> {
         self.wild.tame = self.wild.chance.flip();
         let linked = self.linked.contains(&who.id);
         let peer = who.id.clone();
-        match self.wild.chance.below(24) {
+        match self.wild.chance.below(25) {
             0 | 1 => {
                 self.pass_time();
                 Input::Tick
@@ -302,6 +307,7 @@ impl<'a> Run<'a> {
             },
             9 => Input::HostDialing(self.wild.chance.flip()),
             10 => Input::Command(self.command()),
+            11 => self.relay(who.key),
             _ if linked => {
                 let envelope = self.envelope();
                 Input::Message {
@@ -311,6 +317,20 @@ impl<'a> Run<'a> {
             }
             _ => self.link_up(&who),
         }
+    }
+
+    /// Anything that a relay may do or report, true or not.
+    fn relay(&mut self, key: Fingerprint) -> Input {
+        let address = SocketAddr::from(([203, 0, 113, self.wild.chance.byte()], 7));
+        let change = match self.wild.chance.below(6) {
+            0 | 1 => RelayChange::Up { observed: address },
+            2 => RelayChange::Observed(address),
+            3 => RelayChange::Present(key),
+            4 => RelayChange::Gone(key),
+            _ => RelayChange::Down,
+        };
+        let relay = RelayNumber(self.wild.chance.byte() % 2);
+        Input::Relay { relay, change }
     }
 
     fn envelope(&mut self) -> Envelope {
@@ -336,12 +356,20 @@ impl<'a> Run<'a> {
         let Some(known) = known.cloned() else {
             return Input::Tick;
         };
-        let (path, carrier) = match self.wild.chance.one_in(4) {
-            true => {
-                let mut others = self.linked.iter().filter(|id| **id != known.id);
-                (Path::Carried(Carrier::Member), others.next().cloned())
+        let (path, carrier) = match self.wild.chance.below(6) {
+            0 | 1 => {
+                let relay = RelayNumber(self.wild.chance.byte() % 2);
+                let carrier = self.wild.chance.flip().then_some(Carrier::Relay(relay));
+                (Path::Carried(CarrierKind::Relay), carrier)
             }
-            false => (Path::Direct, None),
+            2 => {
+                let mut others = self.linked.iter().filter(|id| **id != known.id);
+                (
+                    Path::Carried(CarrierKind::Member),
+                    others.next().cloned().map(Carrier::Member),
+                )
+            }
+            _ => (Path::Direct, None),
         };
         self.linked.insert(known.id.clone());
         Input::LinkUp(Box::new(LinkUp {
@@ -462,7 +490,8 @@ impl<'a> Run<'a> {
                     assert_ne!(verdict, Verdict::NotLeader);
                 }
                 Output::Carrier { peer, carrier } => {
-                    assert_ne!(carrier.as_ref(), Some(&peer), "it carries its own packets");
+                    let member = carrier.as_ref().and_then(Carrier::member);
+                    assert_ne!(member, Some(&peer), "it carries its own packets");
                 }
                 Output::Dropped { value, bound, .. } => assert!(value > bound),
                 Output::StaleState { remembered, since } => assert!(remembered >= since),

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use room_transport::rendezvous::{Frame, FromRelay, Locator, MAX_PRESENT, ToRelay};
+
 use super::wild::{Known, Wild, Wire, name_of};
 use super::*;
 use crate::core::election::raft::saved::Saved;
@@ -438,6 +440,31 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
             seeds.extend(crate::ffi::options::etcd_inputs());
         }
         "relay" => seeds = random(400, 12),
+        "relay_frame" => {
+            let key = crate::core::id::Fingerprint([7; 32]);
+            let proofs = [None, Some([3; 32])];
+            let enters = proofs.map(|proof| ToRelay::Enter {
+                locator: Locator(4711),
+                hidden: proof.is_some(),
+                proof,
+            });
+            let to = enters
+                .into_iter()
+                .chain([ToRelay::Block { key }, ToRelay::More]);
+            let addresses = ["192.0.2.1:7", "[2001:db8::1]:7843"].map(str::parse);
+            let from = addresses.into_iter().flatten().flat_map(|address| {
+                let welcome = FromRelay::Welcome {
+                    observed: address,
+                    bytes_per_second: 512 << 10,
+                    present: 300,
+                };
+                [welcome, FromRelay::Observed { address }]
+            });
+            let keys = vec![key; MAX_PRESENT];
+            let from = from.chain([FromRelay::Present { keys }, FromRelay::Gone { key }]);
+            let frames = to.map(|it| it.encode()).chain(from.map(|it| it.encode()));
+            seeds.extend(frames.map(|frame| frame[2..].to_vec()));
+        }
         "discovery" => seeds = random(600, 12),
         "node" => seeds = random(1500, 32),
         "abi" => {

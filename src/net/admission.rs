@@ -134,6 +134,14 @@ impl AdmissionError {
         }
     }
 
+    /// Whether the other end sent what no member sends.
+    pub(crate) fn is_malformed(&self) -> bool {
+        matches!(
+            self,
+            Self::Malformed { .. } | Self::JoinPayloadTooLong { .. }
+        )
+    }
+
     /// Whether the other end confirmed with a wrong key.
     pub(crate) fn is_failed_confirmation(&self) -> bool {
         matches!(self, Self::SessionMismatch | Self::AuthenticationFailed)

@@ -1,74 +1,39 @@
-//! Setup of links: dialling, accepting, and the admission on both sides.
+//! Setup of links: dialling, the dialler's side of an admission, and what both sides ask the room ([`super::accept`] is the
+//! other side).
 //!
 //! These tasks handle the wire. The room decides whether a peer is welcome; it answers from one thread, so
 //! two admissions never decide on the same place.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use quinn::{
-    Connection, ConnectionError, Endpoint, Incoming, RecvStream, SendStream, TransportConfig,
-};
+use quinn::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, TransportConfig};
 use room_transport::closing::{DialError, close_code};
-use room_transport::identity::{
-    Identity, SERVER_NAME, client_config, peer_fingerprint, server_config,
-};
-use room_transport::quic::IDLE_TIMEOUT;
-use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use room_transport::identity::{Identity, SERVER_NAME, client_config, peer_fingerprint};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
-use super::admission::{
-    AdmissionError, RoomProof, accept_stranger, close_after_flush, dial_stranger, read_hello,
-    read_hello_ack, write_hello, write_hello_ack,
-};
+use super::admission::{AdmissionError, RoomProof, dial_stranger, read_hello_ack, write_hello};
 use super::close;
 use super::frame::{ControlFrame, FrameError, put_value, read_frame};
 use super::in_progress::{InProgress, MAX_WAIT};
 use super::limiter::{MAX_FAILURES_OF_ONE, Source, WINDOW};
-use super::lingering::Lingering;
 use super::link::Admitted;
 use super::progress::{Overdue, Progress, Step};
+use super::relay_requests::RelayRequests;
 use super::socket::canonical;
 use super::tries::{ClosedFor, Tries, Try};
-use super::tunnel::{Tunnels, tunnel_server_config};
-use super::unanswered::{BRIEF_DIAL, LoneDial, Unanswered};
+use super::tunnel::Tunnels;
+use super::unanswered::{LoneDial, Unanswered};
 use crate::core::id::{Fingerprint, PeerId};
-use crate::core::path::Path;
-use crate::core::virtual_address::{id_at, virtual_id};
+use crate::core::path::{Path, RelayNumber};
+use crate::core::virtual_address::VirtualId;
 use crate::core::wire::{Hello, HelloAck, Opaque};
 use crate::error::Code;
 
-/// Links in admission at a time; further ones wait unaccepted.
-pub(crate) const MAX_ADMISSIONS: usize = 16;
-/// Places that links from one address may take; the others stay open to other addresses.
-pub(crate) const MAX_ADMISSIONS_OF_ONE: usize = 12;
-/// Places that links may take from addresses with too many wrong guesses. Past TLS only known keys may continue.
-const MAX_ADMISSIONS_OF_CLOSED: usize = 4;
-/// Places that links through one carrier may take, whatever their origins: it can make these up.
-const MAX_ADMISSIONS_OF_CARRIER: usize = 4;
-/// Places that links through all carriers together may take; the others stay open to direct links.
-const MAX_CARRIED_ADMISSIONS: usize = 12;
-/// Links from one address that wait for a place; further ones are ignored.
-const MAX_WAITING_OF_ONE: usize = 256;
-/// Links through one carrier that wait for a place; further ones are ignored.
-const MAX_WAITING_OF_CARRIER: usize = 64;
-/// With fewer free places than this, a dialler must first prove that packets reach its address (RFC 9000
-/// section 8.1.2), so that forged addresses cannot take the last places.
-const PLACES_FOR_ALL: usize = MAX_ADMISSIONS / 2;
-/// Time that a failed admission keeps its place. Strangers that fail quickly cost at most
-/// `MAX_ADMISSIONS` handshakes in that time.
-const FAILED_ADMISSION_HOLD: Duration = Duration::from_millis(200);
-/// [`FAILED_ADMISSION_HOLD`] for addresses with too many wrong guesses: a member there must not
-/// wait long behind strangers.
-const CLOSED_ADMISSION_HOLD: Duration = Duration::from_millis(50);
-/// QUIC keeps a connection that this end closed for three probe timeouts (RFC 9000 section 10.2), each of up to three round
-/// trips after the first sample (RFC 9002 section 6.2.1).
-const RTTS_OF_A_CLOSE: u32 = 9;
-/// Lower bound of that time: a probe timeout includes the other end's acknowledgement delay.
-const MIN_CLOSE: Duration = Duration::from_secs(1);
 /// Longest encoded [`ControlFrame::Ready`].
 const MAX_READY_BYTES: usize = 8;
 
@@ -91,8 +56,10 @@ pub(crate) struct DialRequest<'a> {
     pub(crate) progress: &'a Progress,
     /// Whether only another member named the address, and none has answered there: it receives a single packet.
     pub(crate) is_hearsay: bool,
-    /// Whether the dial ends if there is no answer within [`BRIEF_DIAL`].
-    pub(crate) is_brief: bool,
+    /// Time within which a process must answer, if it is less than that of the dial.
+    pub(crate) answers_within: Option<Duration>,
+    /// The relay that named the key: nothing shows that its holder knows the room, and a dial is charged to the relay.
+    pub(crate) named_by: Option<RelayNumber>,
     /// Shared by parallel dials of which only one link is needed: once connected, they continue one at a time.
     pub(crate) turn: Option<&'a tokio::sync::Mutex<()>>,
 }
@@ -143,6 +110,13 @@ pub(crate) enum Ask {
         /// Its key.
         key: Fingerprint,
         /// Whether it does.
+        answer: oneshot::Sender<bool>,
+    },
+    /// Asks whether a key with that virtual id is [known](Ask::Known).
+    KnownId {
+        /// The virtual id.
+        id: VirtualId,
+        /// Whether one is.
         answer: oneshot::Sender<bool>,
     },
     /// Asks whether there is already a link as good as the one that a dial of `key` at this address would make.
@@ -237,6 +211,12 @@ pub(crate) struct Connector {
     pub(crate) idle_timeout: Duration,
     /// Transport settings of links through a tunnel.
     pub(crate) tunnel_transport: Arc<TransportConfig>,
+    /// Transport settings of links over a relay that this end accepts.
+    pub(crate) relayed_transport: Arc<TransportConfig>,
+    /// The tasks of the relays.
+    pub(crate) relays: RelayRequests,
+    /// Whether links go over relays alone: no direct one is accepted.
+    pub(crate) is_relayed_only: bool,
     /// The tunnels of the room.
     pub(crate) tunnels: Arc<Tunnels>,
     pub(crate) proof: RoomProof,
@@ -275,17 +255,18 @@ impl Connector {
             by_hand,
             progress,
             is_hearsay,
-            is_brief,
+            answers_within,
+            named_by,
             turn,
         } = request;
         let ip = address.ip();
+        let source = named_by.map_or_else(|| Source::from(ip), Source::Relay);
+        let is_vouched = expected.is_some() && named_by.is_none();
         if expected.is_none() && !Path::to(address).is_direct() {
             return Err(Code::InvalidArgument.into()); // a member behind a carrier is named by its key
         }
-        if expected.is_none()
-            && let Some(closed) = self.tries_out.closed(ip.into())
-        {
-            return Err(no_dials_to(ip, closed));
+        if !is_vouched && let Some(closed) = self.tries_out.closed(source) {
+            return Err(no_dials_to(source, closed));
         }
         let path = Path::to(address);
         let route = self.tunnels.hold(address);
@@ -314,10 +295,10 @@ impl Connector {
         // Dropped before the connection, which then closes unnoticed.
         tokio::pin!(connecting);
         let lone = is_hearsay.then(|| LoneDial::new(&self.unanswered, address));
-        let connected = match is_brief {
-            false => connecting.await,
-            true => {
-                let connected = timeout(BRIEF_DIAL, &mut connecting).await;
+        let connected = match answers_within {
+            None => connecting.await,
+            Some(limit) => {
+                let connected = timeout(limit, &mut connecting).await;
                 connected.map_err(|_| Refused::from(Code::Timeout))?
             }
         };
@@ -336,15 +317,15 @@ impl Connector {
             Some(turn) => Some(turn.lock().await),
             None => None,
         };
-        let guess = if expected.is_some() || self.knows(key).await? {
+        let guess = if is_vouched || self.knows(key).await? {
             None
-        } else if by_hand.is_none() && self.tries_out.has_failed(key) {
+        } else if by_hand.is_none() && named_by.is_none() && self.tries_out.has_failed(key) {
             // Discovered again under another name. A second attempt is refused, so that forged names for the
             // members of another room cannot use up the attempts of their address.
             return Err(Code::ConnectionFailed.into());
         } else {
-            let begun = self.tries_out.begin(ip.into(), key).await;
-            Some(begun.map_err(|closed| no_dials_to(ip, closed))?)
+            let begun = self.tries_out.begin(source, key).await;
+            Some(begun.map_err(|closed| no_dials_to(source, closed))?)
         };
         // One dial at a time decides about a peer: the second finds the link of the first.
         let lock = self.dials.of(key);
@@ -460,213 +441,14 @@ impl Connector {
         }
     }
 
-    /// Accepts until the endpoint is closed.
-    pub(crate) async fn accept_all(self: Arc<Self>) {
-        let waiting_room = Arc::new(WaitingRoom::new());
-        // quinn bounds the number of pending connections.
-        while let Some(incoming) = self.endpoint.accept().await {
-            let gate = Arc::clone(&self);
-            let waiting_room = Arc::clone(&waiting_room);
-            tokio::spawn(async move { gate.accept_in_turn(incoming, &waiting_room).await });
-        }
-    }
-
-    /// Waits for a place and runs the admission. A stranger has the handshake timeout for both together: an
-    /// honest one has given up by then, and the next in line can use its place. A dialler that has proved
-    /// that it knows the room gets more time.
-    async fn accept_in_turn(&self, incoming: Incoming, waiting_room: &WaitingRoom) {
-        let progress = Progress::new(self.handshake_timeout);
-        let attempt = self.in_progress.begin(incoming.remote_address());
-        let Some(from) = self.source_of(incoming.remote_address()) else {
-            return incoming.ignore();
-        };
-        let closed = || self.tries_in.closed(from).is_some();
-        let few_are_free = waiting_room.places.available_permits() < PLACES_FOR_ALL;
-        let many_linger = waiting_room.lingering.are_many();
-        if (few_are_free || many_linger || closed()) && incoming.may_retry() {
-            // Fails only where a retry is not allowed.
-            let _ = incoming.retry();
-            return;
-        }
-        let Some(of_address) = waiting_room.of(from) else {
-            // The dialler retries until its own timeout.
-            return incoming.ignore();
-        };
-        let places = async {
-            let mine = of_address.acquire().await.ok()?;
-            // Earlier links may have failed meanwhile.
-            let of_closed = match closed() {
-                true => Some(waiting_room.of_closed.acquire().await.ok()?),
-                false => None,
-            };
-            let of_carried = match from {
-                Source::Carrier(_) => Some(waiting_room.of_carried.acquire().await.ok()?),
-                Source::V4(_) | Source::V6Prefix(_) => None,
-            };
-            // The connection of a failed admission lingers without a place. It may begin only if it may linger.
-            let may_linger = waiting_room.lingering.begin(from).await?;
-            let place = waiting_room.places.acquire().await.ok()?;
-            let places = (mine, of_closed, of_carried, place);
-            Some((may_linger, places))
-        };
-        let Ok(Some((may_linger, _places))) = progress.within(places).await else {
-            return incoming.ignore();
-        };
-        let address = incoming.remote_address();
-        let route = self.tunnels.hold(address);
-        if !Path::to(address).is_direct() && route.is_none() {
-            return incoming.ignore(); // others that came through its carrier have displaced the route
-        }
-        let began = Instant::now();
-        // An admission that times out closes its connection when it is dropped.
-        let admission = progress
-            .within(self.accept(incoming, from, &progress))
-            .await;
-        drop((attempt, route));
-        if let Err(lingers) = admission.unwrap_or(Err(self.idle_timeout)) {
-            tokio::spawn(async move {
-                sleep(lingers).await;
-                drop(may_linger);
-            });
-            let hold = match closed() {
-                true => CLOSED_ADMISSION_HOLD,
-                false => FAILED_ADMISSION_HOLD,
-            };
-            sleep_until(began + hold).await;
-        }
-    }
-
-    /// Runs the admission of an incoming connection, and adds the link to the room.
-    ///
-    /// # Errors
-    /// The time that the connection lingers.
-    async fn accept(
-        &self,
-        incoming: Incoming,
-        source: Source,
-        progress: &Progress,
-    ) -> Result<(), Duration> {
-        let from = incoming.remote_address();
-        let accepted = match Path::to(from) {
-            Path::Direct => incoming.accept(),
-            Path::Carried(_) => match server_config(&self.identity, self.transport_to(from)) {
-                Ok(config) => incoming.accept_with(Arc::new(tunnel_server_config(config))),
-                Err(error) => {
-                    log_internal(&error);
-                    return Err(Duration::ZERO);
-                }
-            },
-        };
-        let connecting = accepted.map_err(|_| Duration::ZERO)?;
-        let idle_timeout = match Path::to(from) {
-            Path::Direct => self.idle_timeout,
-            Path::Carried(_) => IDLE_TIMEOUT,
-        };
-        let connection = connecting.await.map_err(|_| idle_timeout)?;
-        let guard = CloseOnDrop::new(&connection);
-        match self.accept_exchange(&connection, source, progress).await {
-            Ok(()) => {
-                guard.disarm();
-                return Ok(());
-            }
-            Err(Refusal::Admission(error)) => {
-                tracing::debug!(%from, %error, "a link was not admitted");
-                let reason = error.close_reason();
-                connection.close(close_code(error.code()), reason.as_bytes());
-            }
-            Err(Refusal::Ours(Refused { code, .. }) | Refusal::Theirs(Refused { code, .. })) => {
-                tracing::debug!(%from, ?code, "a link was not admitted");
-                connection.close(close_code(code.value()), b"");
-            }
-        }
-        Err((connection.rtt() * RTTS_OF_A_CLOSE).max(MIN_CLOSE))
-    }
-
-    fn transport_to(&self, address: SocketAddr) -> Arc<TransportConfig> {
+    pub(super) fn transport_to(&self, address: SocketAddr) -> Arc<TransportConfig> {
         Arc::clone(match Path::to(address) {
             Path::Direct => &self.transport,
             Path::Carried(_) => &self.tunnel_transport,
         })
     }
 
-    async fn accept_exchange(
-        &self,
-        connection: &Connection,
-        from: Source,
-        progress: &Progress,
-    ) -> Result<(), Refusal> {
-        let key = peer_fingerprint(connection).ok_or(Refusal::from(Code::ConnectionFailed))?;
-        let is_other = |named| named != virtual_id(key);
-        if id_at(connection.remote_address()).is_some_and(is_other) {
-            return Err(Code::ConnectionFailed.into()); // the carrier has made up the origin
-        }
-        let known = self.knows(key).await?;
-        if !known && let Some(closed) = self.tries_in.closed(from) {
-            let seconds = closed.seconds();
-            return Err(AdmissionError::TooManyGuesses { seconds }.into());
-        }
-        let (mut send, mut recv) = accept_stranger(connection, &self.proof, async || match known {
-            true => Ok(None),
-            false => match self.tries_in.begin(from, key).await {
-                Ok(begun) => Ok(Some(begun)),
-                Err(closed) => {
-                    let seconds = closed.seconds();
-                    Err(AdmissionError::TooManyGuesses { seconds })
-                }
-            },
-        })
-        .await?;
-        // The peer has proved that it knows the room, and may be slow.
-        progress.reached(Step::Proved);
-        let theirs = read_hello(&mut recv).await?;
-        progress.reached(Step::Greeted);
-        let hello = theirs.clone();
-        let (ack, reservation) = self
-            .ask(|answer| Ask::Admit {
-                hello,
-                key,
-                from: connection.remote_address(),
-                connection: connection.clone(),
-                answer,
-            })
-            .await?;
-        write_hello_ack(&mut send, &ack).await?;
-        let Some(reservation) = reservation else {
-            close_after_flush(connection, send, ack.code).await;
-            return Err(Refusal::Theirs(remote_code(ack.code).into()));
-        };
-        // The time of the room's answer does not count.
-        progress.reached(Step::Greeted);
-        write_ready(&mut send).await?;
-        read_ready(&mut recv).await?;
-        self.attach(Attach {
-            link: Admitted {
-                connection: connection.clone(),
-                send,
-                recv,
-            },
-            theirs,
-            key,
-            our_side: ack.hello.side,
-            our_generation: ack.hello.generation,
-            our_losses: ack.hello.losses,
-            dialled: false,
-            by_hand: None,
-            reservation,
-        })
-        .await?;
-        Ok(())
-    }
-
-    /// To whom an incoming link is charged: its address, or the carrier that brought it. `None` without its route.
-    fn source_of(&self, address: SocketAddr) -> Option<Source> {
-        match Path::to(address) {
-            Path::Direct => Some(address.ip().into()),
-            Path::Carried(_) => self.tunnels.carrier_of(address).map(Source::Carrier),
-        }
-    }
-
-    async fn knows(&self, key: Fingerprint) -> Result<bool, Code> {
+    pub(super) async fn knows(&self, key: Fingerprint) -> Result<bool, Code> {
         self.ask(|answer| Ask::Known { key, answer }).await
     }
 
@@ -697,12 +479,15 @@ impl Connector {
         }
     }
 
-    async fn attach(&self, attach: Attach) -> Result<(), Code> {
+    pub(super) async fn attach(&self, attach: Attach) -> Result<(), Code> {
         self.ask(|answer| Ask::Attach(Box::new(attach), answer))
             .await?
     }
 
-    async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Code> {
+    pub(super) async fn ask<T>(
+        &self,
+        question: impl FnOnce(oneshot::Sender<T>) -> Ask,
+    ) -> Result<T, Code> {
         let (answer, answered) = oneshot::channel();
         let closing = |()| Code::ConnectionFailed; // the room is closing
         self.asks
@@ -714,7 +499,7 @@ impl Connector {
 }
 
 /// Cause of a failed admission.
-enum Refusal {
+pub(super) enum Refusal {
     /// The exchange failed.
     Admission(AdmissionError),
     /// The other end refused.
@@ -741,7 +526,7 @@ impl From<FrameError> for Refusal {
     }
 }
 
-async fn write_ready(send: &mut SendStream) -> Result<(), Refusal> {
+pub(super) async fn write_ready(send: &mut SendStream) -> Result<(), Refusal> {
     let mut buffer = BytesMut::new();
     put_value(&mut buffer, &ControlFrame::Ready).map_err(|error| log_internal(&error))?;
     let written = send.write_all(&buffer).await;
@@ -749,7 +534,7 @@ async fn write_ready(send: &mut SendStream) -> Result<(), Refusal> {
     Ok(())
 }
 
-async fn read_ready(recv: &mut RecvStream) -> Result<(), Refusal> {
+pub(super) async fn read_ready(recv: &mut RecvStream) -> Result<(), Refusal> {
     let frame = read_frame(recv, MAX_READY_BYTES).await?;
     match postcard::take_from_bytes(&frame) {
         Ok((ControlFrame::Ready, [])) => Ok(()),
@@ -758,18 +543,18 @@ async fn read_ready(recv: &mut RecvStream) -> Result<(), Refusal> {
 }
 
 /// Closes a connection whose admission is abandoned.
-struct CloseOnDrop<'a> {
+pub(super) struct CloseOnDrop<'a> {
     connection: Option<&'a Connection>,
 }
 
 impl<'a> CloseOnDrop<'a> {
-    fn new(connection: &'a Connection) -> Self {
+    pub(super) fn new(connection: &'a Connection) -> Self {
         Self {
             connection: Some(connection),
         }
     }
 
-    fn disarm(mut self) {
+    pub(super) fn disarm(mut self) {
         self.connection = None;
     }
 }
@@ -799,48 +584,6 @@ impl DialLocks {
         let lock = Arc::default();
         locks.insert(key, Arc::downgrade(&lock));
         lock
-    }
-}
-
-/// Shared state of all admissions of an endpoint.
-struct WaitingRoom {
-    /// Served in order of arrival; each address has a queue of its own before it.
-    places: Semaphore,
-    /// Places shared by the addresses with too many wrong guesses.
-    of_closed: Semaphore,
-    /// Places shared by the links through carriers.
-    of_carried: Semaphore,
-    lingering: Lingering,
-    lines: Mutex<BTreeMap<Source, Weak<Semaphore>>>,
-}
-
-impl WaitingRoom {
-    fn new() -> Self {
-        Self {
-            places: Semaphore::new(MAX_ADMISSIONS),
-            of_closed: Semaphore::new(MAX_ADMISSIONS_OF_CLOSED),
-            of_carried: Semaphore::new(MAX_CARRIED_ADMISSIONS),
-            lingering: Lingering::default(),
-            lines: Mutex::default(),
-        }
-    }
-
-    /// The queue of an address or a carrier; `None` if it is full. quinn bounds the number of queues.
-    fn of(&self, source: Source) -> Option<Arc<Semaphore>> {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.retain(|_, line| line.strong_count() > 0);
-        let (most, most_waiting) = match source {
-            Source::V4(_) | Source::V6Prefix(_) => (MAX_ADMISSIONS_OF_ONE, MAX_WAITING_OF_ONE),
-            Source::Carrier(_) => (MAX_ADMISSIONS_OF_CARRIER, MAX_WAITING_OF_CARRIER),
-        };
-        if let Some(line) = lines.get(&source).and_then(Weak::upgrade) {
-            // Each waiting or admitted link holds a reference, and so does this one.
-            let in_line = Arc::strong_count(&line) - 1;
-            return (in_line < most_waiting).then_some(line);
-        }
-        let line = Arc::new(Semaphore::new(most));
-        lines.insert(source, Arc::downgrade(&line));
-        Some(line)
     }
 }
 
@@ -903,11 +646,10 @@ fn with_sentence(address: SocketAddr, refused: Refused) -> Refused {
 }
 
 /// Why an address is not dialled.
-fn no_dials_to(ip: IpAddr, closed: ClosedFor) -> Refused {
-    let address = ip.to_canonical();
+fn no_dials_to(source: Source, closed: ClosedFor) -> Refused {
     let seconds = closed.seconds();
     let why = format!(
-        "asked too often: {address} is not dialled for another {seconds} s, because {MAX_FAILURES_OF_ONE} dials to it \
+        "asked too often: {source} is not dialled for another {seconds} s, because {MAX_FAILURES_OF_ONE} dials to it \
          within a minute ended as wrong guesses of the room's name or secret do; try again then"
     );
     Refused::because(Code::RateLimited, why)
@@ -930,7 +672,7 @@ fn takes_no_attempts(address: SocketAddr, reason: &[u8]) -> Refused {
 
 /// Maps a code of the other end to the code of a failed link. Only this node knows whether a link exists
 /// already: if the other end claimed it, the host would take the dial for a success.
-fn remote_code(value: i32) -> Code {
+pub(super) fn remote_code(value: i32) -> Code {
     match Code::from_value(value) {
         None | Some(Code::Ok | Code::AlreadyConnected) => Code::ConnectionFailed,
         Some(code) => code,
@@ -963,42 +705,7 @@ fn stranger_failure_code(value: i32) -> Code {
     }
 }
 
-fn log_internal(error: &dyn std::fmt::Display) -> Code {
+pub(super) fn log_internal(error: &dyn std::fmt::Display) -> Code {
     tracing::error!(%error, "a link could not be set up");
     Code::InternalError
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_more_than_its_share_waits_of_one_address() {
-        let room = WaitingRoom::new();
-        let [guesser, other] = [1, 2].map(|host| Source::from(IpAddr::from([192, 0, 2, host])));
-        let in_line: Vec<_> = (0..MAX_WAITING_OF_ONE)
-            .map(|_| room.of(guesser).expect("its line has room"))
-            .collect();
-        assert!(room.of(guesser).is_none());
-        assert!(room.of(other).is_some());
-        drop(in_line);
-        assert!(room.of(guesser).is_some());
-        // An address without links leaves no entry behind.
-        let lines = room.lines.lock().expect("not poisoned");
-        assert_eq!(lines.len(), 1);
-    }
-
-    #[test]
-    fn a_carrier_has_few_places_and_leaves_those_of_another_carrier_free() {
-        let room = WaitingRoom::new();
-        let [liar, other] = [[1; 8], [2; 8]].map(Source::Carrier);
-        let in_line: Vec<_> = (0..MAX_WAITING_OF_CARRIER)
-            .map(|_| room.of(liar).expect("its line has room"))
-            .collect();
-        assert!(room.of(liar).is_none());
-        let other = room.of(other).expect("a line of its own");
-        for line in [&in_line[0], &other] {
-            assert_eq!(line.available_permits(), MAX_ADMISSIONS_OF_CARRIER);
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Discovery: members of one room discover each other in the local network, by multicast DNS (RFC 6762, RFC 6763).
 //!
 //! An announcement holds the address where this member accepts links, and 16 bits of a keyed hash of the
-//! room's name, by which members recognise their room. Anyone in the network can read and forge
+//! room's name (of a room with a code: of its locator), by which members recognise their room. Anyone in the network can read and forge
 //! announcements. Membership is decided at the admission of the link, as for every other link.
 //!
 //! The rooms of a process share the [`responder`] of their port. The crate `mdns-sd` runs a thread for each; [`ending`] waits
@@ -22,9 +22,10 @@ use std::time::Duration;
 use hmac::{Hmac, Mac};
 use mdns_sd::{IfKind, ResolvedService, ScopedIp, ServiceInfo};
 use ring::rand::{SecureRandom, SystemRandom};
+use room_transport::rendezvous::Locator;
 use sha2::Sha256;
 use thiserror::Error;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
@@ -52,7 +53,7 @@ const VERSION_KEY: &str = "v";
 const VERSION: &str = "7";
 /// The TXT key of the room's tag.
 const TAG_KEY: &str = "t";
-/// Message of the tag's HMAC, whose key is the room's name.
+/// Message of the tag's HMAC, whose key is the [`RoomKey`].
 const TAG_TEXT: &[u8] = b"mmn mdns";
 
 /// Reason why there is no discovery. The room works without it.
@@ -70,9 +71,9 @@ pub(crate) enum DiscoveryError {
 }
 
 /// Settings of discovery.
-pub(crate) struct DiscoveryConfig<'a> {
-    /// The room.
-    pub(crate) session: &'a SessionId,
+pub(crate) struct DiscoveryConfig {
+    /// The key of the room's tag.
+    pub(crate) room: RoomKey,
     /// Addresses that accept links.
     pub(crate) bound: Bound,
     /// The UDP port of the multicast group.
@@ -85,6 +86,14 @@ pub(crate) struct DiscoveryConfig<'a> {
     pub(crate) found: mpsc::Sender<Found>,
     /// Set once an announcement was sent.
     pub(crate) announced: Arc<AtomicBool>,
+}
+
+/// The key of a room's tag.
+pub(crate) enum RoomKey {
+    /// The room's name.
+    Session(SessionId),
+    /// The locator of a room with a code, once it is derived: each guess at the code then costs that much, too.
+    Locator(watch::Receiver<Option<Locator>>),
 }
 
 /// A report of discovery.
@@ -104,30 +113,36 @@ pub(crate) struct Discovery {
 impl Discovery {
     /// Announces and browses, in a task of the current runtime and through the responder of the port.
     ///
-    /// Without an interface that can multicast, nothing is announced or found until there is one.
+    /// Without an interface that can multicast, nothing is announced or found until there is one. A room with a code begins
+    /// when its locator is derived.
     ///
     /// # Errors
     /// [`DiscoveryError`]; nothing is left running then.
     pub(crate) fn start(
-        config: DiscoveryConfig<'_>,
+        config: DiscoveryConfig,
         gate: Arc<Connector>,
     ) -> Result<Self, DiscoveryError> {
-        let instance = random_name()?;
-        let tag = tag(config.session);
-        let service = announcement(&instance, &tag, config.bound)?;
-        let own_name = service.get_fullname().to_owned();
-        let subscription = Subscription::begin(config.mdns_port, service, config.announces, &tag)?;
-        let (stop, stopped) = oneshot::channel();
-        let runner = Runner {
-            gate,
-            bound: config.bound,
-            mode: config.mode,
-            found: config.found,
-            announced: config.announced,
-            finds: Finds::new(own_name),
-            dials: JoinSet::new(),
+        let (stop, mut stopped) = oneshot::channel();
+        let task = match &config.room {
+            RoomKey::Session(session) => {
+                let tag = tag(session.as_str().as_bytes());
+                let (runner, subscription) = Runner::begin(config, gate, &tag)?;
+                tokio::spawn(runner.run(subscription, stopped))
+            }
+            RoomKey::Locator(locator) => {
+                let mut locator = locator.clone();
+                tokio::spawn(async move {
+                    let derived = tokio::select! {
+                        _ = &mut stopped => return None,
+                        derived = locator.wait_for(Option::is_some) => (*derived.ok()?)?,
+                    };
+                    let Locator(number) = derived;
+                    let begun = Runner::begin(config, gate, &tag(&number.to_be_bytes()));
+                    let (runner, subscription) = begun.inspect_err(no_discovery).ok()?;
+                    runner.run(subscription, stopped).await
+                })
+            }
         };
-        let task = tokio::spawn(runner.run(subscription, stopped));
         Ok(Self { stop, task })
     }
 
@@ -137,6 +152,11 @@ impl Discovery {
         let _ = self.stop.send(());
         self.task.await.ok().flatten()
     }
+}
+
+/// Logs why a room is without discovery.
+pub(crate) fn no_discovery(error: &DiscoveryError) {
+    tracing::warn!(%error, "no discovery in the local network");
 }
 
 /// State of the discovery task.
@@ -151,6 +171,28 @@ struct Runner {
 }
 
 impl Runner {
+    /// Announces and browses, with the room's `tag`.
+    fn begin(
+        config: DiscoveryConfig,
+        gate: Arc<Connector>,
+        tag: &str,
+    ) -> Result<(Self, Subscription), DiscoveryError> {
+        let instance = random_name()?;
+        let service = announcement(&instance, tag, config.bound)?;
+        let own_name = service.get_fullname().to_owned();
+        let subscription = Subscription::begin(config.mdns_port, service, config.announces, tag)?;
+        let runner = Self {
+            gate,
+            bound: config.bound,
+            mode: config.mode,
+            found: config.found,
+            announced: config.announced,
+            finds: Finds::new(own_name),
+            dials: JoinSet::new(),
+        };
+        Ok((runner, subscription))
+    }
+
     /// Follows the responder until the room closes.
     async fn run(
         mut self,
@@ -271,7 +313,8 @@ impl Runner {
                             by_hand: None,
                             progress: &progress,
                             is_hearsay: false,
-                            is_brief: false,
+                            answers_within: None,
+                            named_by: None,
                             turn: None,
                         };
                         let result = tokio::select! {
@@ -344,11 +387,11 @@ pub(crate) fn announcement(
     Ok(service)
 }
 
-/// The tag by which members of one room recognise each other. It reveals next to nothing about the room's
-/// name, and nothing about its secret.
-pub(crate) fn tag(session: &SessionId) -> String {
+/// The tag by which members of one room recognise each other; `key` is the [`RoomKey`] as bytes. It reveals next to nothing
+/// about the room's name, and nothing about its secret.
+pub(crate) fn tag(key: &[u8]) -> String {
     // HMAC takes keys of any length.
-    let Ok(mac) = Hmac::<Sha256>::new_from_slice(session.as_str().as_bytes()) else {
+    let Ok(mac) = Hmac::<Sha256>::new_from_slice(key) else {
         return String::new();
     };
     let hash = mac.chain_update(TAG_TEXT).finalize().into_bytes();
@@ -376,10 +419,9 @@ mod tests {
 
     #[test]
     fn the_tag_is_16_bits_of_the_keyed_hash_of_the_rooms_name() {
-        let session = |name: &str| SessionId::new(name).expect("valid");
         // echo -n "mmn mdns" | openssl dgst -sha256 -hmac tea
-        assert_eq!(tag(&session("tea")), "db87");
-        assert_ne!(tag(&session("tea")), tag(&session("coffee")));
+        assert_eq!(tag(b"tea"), "db87");
+        assert_ne!(tag(b"tea"), tag(b"coffee"));
     }
 
     #[test]

@@ -11,7 +11,10 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
+use super::pace::Pace;
+use crate::core::bounded::BoundedMap;
 use crate::core::id::Fingerprint;
+use crate::core::path::{MAX_RELAYS, RelayNumber};
 use crate::core::virtual_address::VirtualId;
 
 /// Failures of one address within [`WINDOW`] after which strangers there get no further attempt.
@@ -30,11 +33,14 @@ const MAX_REMEMBERED: usize = 256;
 /// All tunnels through one carrier count as one: only the carrier vouches for the process behind a tunnel, and it may
 /// invent names. A carrier that guesses has the attempts of one address. It can close only tunnels through itself,
 /// and these only to strangers; members that the leader has named need no attempt.
+///
+/// All strangers behind one relay count as one, too. They have a [`Pace`] of their own, and their failures close no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
     V4(Ipv4Addr),
     V6Prefix([u16; 4]),
     Carrier(VirtualId),
+    Relay(RelayNumber),
 }
 
 impl fmt::Display for Source {
@@ -45,6 +51,7 @@ impl fmt::Display for Source {
                 let prefix = Ipv6Addr::new(*a, *b, *c, *d, 0, 0, 0, 0);
                 write!(f, "{prefix}/64")
             }
+            Self::Relay(relay) => relay.fmt(f),
             Self::Carrier(id) => {
                 f.write_str("carrier ")?;
                 id.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -108,6 +115,8 @@ pub(crate) struct Limiter {
     /// Addresses that had an attempt while strangers were slowed down, oldest first.
     turns: VecDeque<Source>,
     next_paced: Option<Instant>,
+    /// The attempts of strangers behind relays.
+    relayed: BoundedMap<RelayNumber, Pace, MAX_RELAYS>,
     /// When the excess of failures in all was last reported: their number hovers about the limit while guesses go on.
     excess_reported_at: Option<Instant>,
     asked: u64,
@@ -128,6 +137,13 @@ impl Limiter {
         let Some(source) = self.waiting.get(&ticket).copied() else {
             return Answer::Wait(None);
         };
+        if let Source::Relay(relay) = source {
+            self.waiting.remove(&ticket);
+            return match self.pace(relay).map(|pace| pace.begin(now)) {
+                Some(Ok(())) | None => Answer::Go,
+                Some(Err(until)) => Answer::Closed(until),
+            };
+        }
         if let Some(until) = self.closed(source) {
             self.waiting.remove(&ticket);
             return Answer::Closed(until);
@@ -173,6 +189,10 @@ impl Limiter {
         key: Fingerprint,
         failed: bool,
     ) -> Option<Consequence> {
+        if let Source::Relay(relay) = source {
+            self.pace(relay)?.end(now, failed);
+            return None;
+        }
         if let Some(held) = self.held.get_mut(&source) {
             *held -= 1;
             if *held == 0 {
@@ -203,7 +223,10 @@ impl Limiter {
     /// Until when strangers at `source` get no attempt.
     pub(crate) fn closed_until(&mut self, now: Instant, source: Source) -> Option<Instant> {
         self.forget_before(now);
-        self.closed(source)
+        match source {
+            Source::Relay(relay) => self.relayed.get(&relay)?.closed_until(now),
+            _ => self.closed(source),
+        }
     }
 
     /// Until when there are too many failures in all.
@@ -217,6 +240,14 @@ impl Limiter {
     pub(crate) fn has_failed(&mut self, now: Instant, key: Fingerprint) -> bool {
         self.forget_before(now);
         self.failures.iter().any(|failure| failure.key == key)
+    }
+
+    /// `None` for a relay that the options cannot name.
+    fn pace(&mut self, relay: RelayNumber) -> Option<&mut Pace> {
+        if !self.relayed.contains_key(&relay) {
+            self.relayed.insert(relay, Pace::default()).ok()?;
+        }
+        self.relayed.get_mut(&relay)
     }
 
     fn of(&self, source: Source) -> impl DoubleEndedIterator<Item = &Failure> {
@@ -244,7 +275,7 @@ impl Limiter {
         let turn = |source: &Source| self.turns.iter().position(|served| served == source);
         self.waiting
             .iter()
-            .filter(|(_, source)| self.has_a_try(**source))
+            .filter(|(_, source)| !matches!(source, Source::Relay(_)) && self.has_a_try(**source))
             .min_by_key(|(ticket, source)| (turn(source), **ticket))
             .map(|(ticket, _)| *ticket)
     }
@@ -330,6 +361,27 @@ mod tests {
     }
 
     #[test]
+    fn strangers_behind_a_relay_close_no_address_and_slow_down_no_other_stranger() {
+        let mut world = World::new();
+        let [relay, other] = [0, 1].map(|number| Source::Relay(RelayNumber(number)));
+        for second in 0..3600 {
+            let ms = second * 1000;
+            while world.begin(ms, relay) == Answer::Go {
+                assert_eq!(world.end(ms, relay, true), None);
+            }
+            let now = world.at(ms);
+            assert!(world.limiter.closed_until(now, relay).is_some());
+            assert_eq!(world.limiter.closed_until(now, other), None);
+            assert_eq!(world.limiter.slow_until(now), None);
+        }
+        let now = 3_600_000;
+        for free in [other, ip("192.0.2.1"), Source::Carrier([1; 8])] {
+            assert_eq!(world.begin(now, free), Answer::Go, "{free}");
+        }
+        assert!(world.limiter.failures.is_empty());
+    }
+
+    #[test]
     fn a_source_is_shown_as_an_address_or_a_carrier() {
         for (source, shown) in [
             (ip("::ffff:192.0.2.1"), "192.0.2.1"),
@@ -338,6 +390,7 @@ mod tests {
                 Source::Carrier([1, 2, 3, 4, 5, 6, 7, 0xab]),
                 "carrier 01020304050607ab",
             ),
+            (Source::Relay(RelayNumber(1)), "relay 1"),
         ] {
             assert_eq!(source.to_string(), shown);
         }

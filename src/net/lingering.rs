@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::limiter::Source;
+use super::queue::Queue;
 
 /// Lingering connections, at most. Further dials wait for one to end.
 pub(crate) const MAX_LINGERING: usize = 256;
@@ -20,38 +21,65 @@ const MAX_LINGERING_OF_ONE: usize = 192;
 /// Lingering connections that came through one carrier, at most. A member can make up their origins, and that must
 /// not even cost other dials the proof of their address.
 const MAX_LINGERING_OF_CARRIER: usize = 32;
+/// Lingering connections behind one relay, at most, of strangers and of known keys; they take no slot of others.
+const MAX_LINGERING_OF_RELAY: usize = 32;
+/// Lingering connections of one stranger behind a relay, at most.
+const MAX_LINGERING_OF_STRANGER: usize = 2;
 /// With fewer free slots than this, a dialler must first prove that packets reach its address.
 const FOR_ALL: usize = MAX_LINGERING / 2;
 
 /// Slots for lingering connections.
 pub(super) struct Lingering {
     all: Arc<Semaphore>,
-    of_one: Mutex<BTreeMap<Source, Weak<Semaphore>>>,
+    of: Mutex<BTreeMap<Owner, Weak<Semaphore>>>,
+}
+
+/// Owner of slots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    /// A source; behind a relay its strangers, or its known keys.
+    Source(Source, bool),
+    /// A stranger behind a relay.
+    Stranger(Queue),
 }
 
 impl Default for Lingering {
     fn default() -> Self {
         Self {
             all: Arc::new(Semaphore::new(MAX_LINGERING)),
-            of_one: Mutex::default(),
+            of: Mutex::default(),
         }
     }
 }
 
 /// One connection may linger until this is dropped.
 pub(super) struct MayLinger {
-    _of_one: OwnedSemaphorePermit,
-    _of_all: OwnedSemaphorePermit,
+    _own: OwnedSemaphorePermit,
+    _further: Option<OwnedSemaphorePermit>,
 }
 
 impl Lingering {
-    /// Waits until one more connection from there may linger. `None` only if the semaphores were
+    /// Waits until one more connection of that queue may linger. `None` only if the semaphores were
     /// closed, which does not happen.
-    pub(super) async fn begin(&self, from: Source) -> Option<MayLinger> {
-        let of_one = self.of(from);
+    pub(super) async fn begin(&self, queue: Queue) -> Option<MayLinger> {
+        let (source, is_stranger) = queue.shared();
+        let of_source = self.slots_of(Owner::Source(source, is_stranger));
+        // A link that waits for its own slots takes none of the others.
+        let (own, further) = match source {
+            Source::Relay(_) if is_stranger => {
+                (self.slots_of(Owner::Stranger(queue)), Some(of_source))
+            }
+            Source::Relay(_) => (of_source, None),
+            _ => (of_source, Some(Arc::clone(&self.all))),
+        };
+        let own = own.acquire_owned().await.ok()?;
+        let further = match further {
+            Some(further) => Some(further.acquire_owned().await.ok()?),
+            None => None,
+        };
         Some(MayLinger {
-            _of_one: of_one.acquire_owned().await.ok()?,
-            _of_all: Arc::clone(&self.all).acquire_owned().await.ok()?,
+            _own: own,
+            _further: further,
         })
     }
 
@@ -60,19 +88,21 @@ impl Lingering {
         self.all.available_permits() < FOR_ALL
     }
 
-    /// The semaphore of an address. quinn bounds how many wait, and the permits how many linger.
-    fn of(&self, source: Source) -> Arc<Semaphore> {
-        let mut of_one = self.of_one.lock().unwrap_or_else(PoisonError::into_inner);
-        of_one.retain(|_, permits| permits.strong_count() > 0);
-        if let Some(permits) = of_one.get(&source).and_then(Weak::upgrade) {
+    /// The semaphore of an owner. quinn bounds how many wait, and the permits how many linger.
+    fn slots_of(&self, owner: Owner) -> Arc<Semaphore> {
+        let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        of.retain(|_, permits| permits.strong_count() > 0);
+        if let Some(permits) = of.get(&owner).and_then(Weak::upgrade) {
             return permits;
         }
-        let most = match source {
-            Source::Carrier(_) => MAX_LINGERING_OF_CARRIER,
-            Source::V4(_) | Source::V6Prefix(_) => MAX_LINGERING_OF_ONE,
+        let most = match owner {
+            Owner::Stranger(_) => MAX_LINGERING_OF_STRANGER,
+            Owner::Source(Source::Carrier(_), _) => MAX_LINGERING_OF_CARRIER,
+            Owner::Source(Source::Relay(_), _) => MAX_LINGERING_OF_RELAY,
+            Owner::Source(Source::V4(_) | Source::V6Prefix(_), _) => MAX_LINGERING_OF_ONE,
         };
         let permits = Arc::new(Semaphore::new(most));
-        of_one.insert(source, Arc::downgrade(&permits));
+        of.insert(owner, Arc::downgrade(&permits));
         permits
     }
 }
@@ -80,12 +110,20 @@ impl Lingering {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::path::RelayNumber;
 
-    fn host(number: u8) -> Source {
-        Source::V4([192, 0, 2, number].into())
+    fn queue(source: Source) -> Queue {
+        Queue {
+            source,
+            stranger: None,
+        }
     }
 
-    async fn at_once(lingering: &Lingering, from: Source) -> Option<MayLinger> {
+    fn host(number: u8) -> Queue {
+        queue(Source::V4([192, 0, 2, number].into()))
+    }
+
+    async fn at_once(lingering: &Lingering, from: Queue) -> Option<MayLinger> {
         tokio::select! {
             biased;
             begun = lingering.begin(from) => begun,
@@ -96,7 +134,7 @@ mod tests {
     #[tokio::test]
     async fn one_carrier_costs_no_dial_the_proof_of_its_address() {
         let lingering = Lingering::default();
-        let [liar, other] = [[1; 8], [2; 8]].map(Source::Carrier);
+        let [liar, other] = [[1; 8], [2; 8]].map(|id| queue(Source::Carrier(id)));
         let mut held = Vec::new();
         while let Some(one) = at_once(&lingering, liar).await {
             held.push(one);
@@ -104,6 +142,28 @@ mod tests {
         assert_eq!(held.len(), MAX_LINGERING_OF_CARRIER);
         assert!(!lingering.are_many());
         assert!(at_once(&lingering, other).await.is_some());
+    }
+
+    #[tokio::test]
+    async fn strangers_behind_a_relay_take_no_slots_of_others_and_one_of_them_few() {
+        let lingering = Lingering::default();
+        let relay = Source::Relay(RelayNumber(0));
+        let stranger = |id: u8| Queue {
+            source: relay,
+            stranger: Some([id; 8]),
+        };
+        let mut held = Vec::new();
+        for id in 0..u8::MAX {
+            while let Some(one) = at_once(&lingering, stranger(id)).await {
+                held.push(one);
+            }
+            let most = usize::from(id + 1) * MAX_LINGERING_OF_STRANGER;
+            assert_eq!(held.len(), most.min(MAX_LINGERING_OF_RELAY));
+        }
+        assert!(at_once(&lingering, queue(relay)).await.is_some());
+        assert_eq!(lingering.all.available_permits(), MAX_LINGERING);
+        held.clear();
+        assert!(at_once(&lingering, stranger(1)).await.is_some());
     }
 
     #[tokio::test]
@@ -128,6 +188,6 @@ mod tests {
         held.clear();
         assert!(!lingering.are_many());
         assert!(at_once(&lingering, host(1)).await.is_some());
-        assert_eq!(lingering.of_one.lock().expect("not poisoned").len(), 1);
+        assert_eq!(lingering.of.lock().expect("not poisoned").len(), 1);
     }
 }

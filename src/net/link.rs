@@ -16,9 +16,10 @@ use super::frame::ControlFrame;
 use super::intake::Asker;
 use super::lane;
 use super::received::Received;
-use super::tunnel::{RouteHold, Tunnels};
-use crate::core::id::{Fingerprint, PeerId};
+use super::tunnel::{RouteHold, Tunnels, Via};
+use crate::core::id::PeerId;
 use crate::core::path::Path;
+use crate::core::virtual_address::virtual_id;
 use crate::core::wire::{PROBE_DATAGRAM, Probe};
 
 /// An admitted connection with its control stream.
@@ -61,7 +62,7 @@ enum Tunnelling {
 /// Lets tunnels use this link until it is dropped.
 struct Leg {
     connection: Connection,
-    key: Fingerprint,
+    via: Via,
     tunnels: Arc<Tunnels>,
 }
 
@@ -71,11 +72,11 @@ impl Tunnelling {
         if !Path::to(address).is_direct() {
             return tunnels.hold(address).map(Self::Carried);
         }
-        let key = peer_fingerprint(connection)?;
-        tunnels.link_up(key, connection.clone());
+        let via = Via::Member(virtual_id(peer_fingerprint(connection)?));
+        tunnels.link_up(via, connection.clone());
         Some(Self::Leg(Leg {
             connection: connection.clone(),
-            key,
+            via,
             tunnels: Arc::clone(tunnels),
         }))
     }
@@ -83,7 +84,7 @@ impl Tunnelling {
 
 impl Drop for Leg {
     fn drop(&mut self) {
-        self.tunnels.link_down(self.key, &self.connection);
+        self.tunnels.link_down(self.via, &self.connection);
     }
 }
 

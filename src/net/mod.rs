@@ -1,5 +1,6 @@
 //! Links: the endpoint, admission, streams and queues.
 
+pub(crate) mod accept;
 pub(crate) mod admission;
 pub(crate) mod budget;
 pub(crate) mod close;
@@ -19,10 +20,14 @@ pub(crate) mod lingering;
 pub(crate) mod link;
 pub(crate) mod names;
 pub(crate) mod outbox;
+mod pace;
 pub(crate) mod progress;
+mod queue;
 pub(crate) mod rebinding;
 pub(crate) mod received;
 mod relay;
+pub(crate) mod relay_requests;
+pub(crate) mod rendezvous;
 pub(crate) mod simulation;
 pub(crate) mod socket;
 pub(crate) mod tries;

@@ -697,7 +697,11 @@ mod tests {
             jitter: Duration::ZERO,
             loss_permille: 0,
         });
-        let member = virtual_address(Fingerprint([1; 32]), 1);
+        let member = virtual_address(
+            crate::core::path::CarrierKind::Member,
+            Fingerprint([1; 32]),
+            1,
+        );
         for destination in [member, SocketAddr::new(member.ip(), 4711)] {
             udp.try_send(&packet(destination, b"packet"))
                 .expect("taken");

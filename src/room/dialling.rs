@@ -12,13 +12,15 @@ use crate::core::address::is_dialable;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::Dial;
 use crate::core::node::{Input, Node};
-use crate::core::path::Path;
+use crate::core::path::{CarrierKind, Path, RelayNumber};
+use crate::core::virtual_address::carried_by;
 use crate::dispatch::ConnectionResult;
 use crate::error::Code;
 use crate::net::dial::{Connector, DialRequest, HostDial, Refused};
 use crate::net::names::{LookupError, Names};
 use crate::net::progress::{Progress, Step};
 use crate::net::socket::{self, Bound};
+use crate::net::unanswered::BRIEF_DIAL;
 use crate::target::{Host, Target, parse_pasted_target};
 
 /// Time between two dials of one member at different addresses.
@@ -74,13 +76,13 @@ impl Dialling {
     /// Starts without dials. Each result goes to `done`.
     pub(super) fn new(
         gate: Arc<Connector>,
-        names: Names,
+        names: Arc<Names>,
         bound: Bound,
         done: mpsc::UnboundedSender<DialDone>,
     ) -> Self {
         Self {
             gate,
-            names: Arc::new(names),
+            names,
             bound,
             done,
             begun: 0,
@@ -105,6 +107,32 @@ impl Dialling {
         self.running.insert(number);
         let run = self.dial_target(target, Some(number));
         self.spawn(run, move |result| DialDone::Host(number, text, result));
+    }
+
+    /// Dials a stranger that a relay presents, at its virtual address there.
+    pub(super) fn dial_stranger(
+        &self,
+        relay: RelayNumber,
+        key: Fingerprint,
+        address: SocketAddr,
+        answers_within: Duration,
+    ) {
+        let gate = Arc::clone(&self.gate);
+        let run = async move {
+            let progress = Progress::new(gate.handshake_timeout);
+            let request = DialRequest {
+                address,
+                expected: Some(key),
+                by_hand: None,
+                progress: &progress,
+                is_hearsay: false,
+                answers_within: Some(answers_within),
+                named_by: Some(relay),
+                turn: None,
+            };
+            gate.dial(request).await
+        };
+        self.spawn(run, move |result| DialDone::Stranger(relay, key, result));
     }
 
     /// Runs a dial. Each dial ends exactly once, even one that panics.
@@ -218,6 +246,8 @@ pub(super) enum DialDone {
     Core(PeerId, Result<PeerId, Refused>),
     /// A dial that the host asked for.
     Host(HostDial, String, Result<PeerId, Refused>),
+    /// A dial of a stranger that a relay presents.
+    Stranger(RelayNumber, Fingerprint, Result<PeerId, Refused>),
     /// A dial of a seed.
     Seed(Arc<str>, Result<PeerId, Refused>),
 }
@@ -268,8 +298,8 @@ pub(super) fn connection_result(
     }
 }
 
-/// Dials a member at all of its addresses, staggered by [`DIAL_STAGGER`], and over its carriers, if there are any. The
-/// first link wins.
+/// Dials a member at all of its addresses, staggered by [`DIAL_STAGGER`], and over its carriers, if there are any: over
+/// relays at once, since a direct link takes over later, and over members after a moment. The first link wins.
 async fn dial_member(
     gate: &Arc<Connector>,
     dial: Dial,
@@ -287,8 +317,12 @@ async fn dial_member(
         0 => Duration::ZERO,
         _ => CARRIED_AFTER.min(gate.handshake_timeout / 2),
     };
-    let carried_waits = (0_u32..).map(|at| first + CARRIER_STAGGER * at);
-    let dials = addresses.zip(waits).chain(carried.zip(carried_waits));
+    let (relays, members): (Vec<_>, Vec<_>) =
+        carried.partition(|(at, _)| carried_by(*at) == Some(CarrierKind::Relay));
+    let carried_waits = |first| (0_u32..).map(move |at| first + CARRIER_STAGGER * at);
+    let carried = relays.into_iter().zip(carried_waits(Duration::ZERO));
+    let carried = carried.chain(members.into_iter().zip(carried_waits(first)));
+    let dials = addresses.zip(waits).chain(carried);
     for ((address, is_hearsay), wait) in dials {
         let gate = Arc::clone(gate);
         attempts.spawn(async move {
@@ -301,7 +335,8 @@ async fn dial_member(
                 by_hand: None,
                 progress: &progress,
                 is_hearsay,
-                is_brief: is_hearsay || (is_round && is_direct),
+                answers_within: (is_hearsay || (is_round && is_direct)).then_some(BRIEF_DIAL),
+                named_by: None,
                 turn: None,
             };
             (is_direct, gate.dial(request).await)
@@ -391,7 +426,8 @@ async fn dial_any(
                 by_hand: number,
                 progress: &progress,
                 is_hearsay: false,
-                is_brief: false,
+                answers_within: None,
+                named_by: None,
                 turn: Some(&turn),
             };
             tokio::select! {

@@ -3,6 +3,7 @@
 
 mod links;
 mod paths;
+mod relays;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use super::sessions::{Attached, Count, Sessions};
 use super::shared::{Disconnection, HostCommand, Shared};
 use super::state_file::StateWriter;
 use super::store::Store;
+use super::strangers::Strangers;
 use super::timers::{Timer, TimerTable};
 use super::unconfirmed::Unconfirmed;
 use super::view::{log, log_result, snapshot};
@@ -39,7 +41,7 @@ use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{
     AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
 };
-use crate::core::path::Path;
+use crate::core::path::{CarrierKind, Path};
 use crate::core::wire::{FEATURE_PATHS, Hello, HostMode, Opaque, Verdict};
 use crate::error::Code;
 use crate::net::close;
@@ -47,6 +49,7 @@ use crate::net::dial::{Ask, Attach, Connector, Refused, Reservation};
 use crate::net::discovery::{Discovery, Found};
 use crate::net::events::{LinkEvent, LinkId};
 use crate::net::frame::ControlFrame;
+use crate::net::rendezvous::News;
 use crate::net::tunnel::Tunnels;
 
 /// Refusal from a guest of a star to peers that dial it.
@@ -84,6 +87,7 @@ pub(super) struct Driver {
     pub(super) kick_reasons: KickReasons,
     pub(super) refusals: Refusals,
     pub(super) dialling: Dialling,
+    pub(super) strangers: Strangers,
     pub(super) broadcasts: Broadcasts,
     pub(super) unconfirmed: Unconfirmed,
     pub(super) timers: TimerTable,
@@ -119,6 +123,8 @@ pub(super) struct Queues {
     /// Peers to disconnect, after they have taken their queued messages.
     pub(super) disconnects: mpsc::UnboundedReceiver<Disconnection>,
     pub(super) discovered: mpsc::Receiver<Found>,
+    /// Reports of the tasks that hold the links to relays.
+    pub(super) relays: mpsc::Receiver<News>,
     /// Numbers of the states that are safe on disk.
     pub(super) persisted: mpsc::UnboundedReceiver<u64>,
     /// Answers of the external store: one per request, except for watches.
@@ -160,10 +166,8 @@ impl Driver {
                 self.feed(Input::Engine { call, answer });
             }
             Some(found) = queues.discovered.recv() => self.found(found),
+            Some(news) = queues.relays.recv() => self.relay_reports(news),
             report = self.tunnels.cannot_carry() => self.cannot_carry(report),
-            pair = self.tunnels.cannot_carry() => {
-                tracing::debug!(?pair, "cannot carry the packets of a pair of members");
-            }
             () = sleep_until(deadline) => {
                 // Measured by the clock that also counts while the machine sleeps.
                 let planned = deadline.saturating_duration_since(timer_began);
@@ -193,6 +197,7 @@ impl Driver {
                 }
                 Timer::Origin => self.broadcasts.next_deadline(),
                 Timer::Leadership => self.unconfirmed.next_deadline(),
+                Timer::Stranger => self.strangers.next_deadline(),
             };
             self.timers.set(timer, deadline);
         }
@@ -220,6 +225,7 @@ impl Driver {
                 }
                 // The next step begins with it.
                 Timer::Origin | Timer::Leadership => {}
+                Timer::Stranger => self.dial_strangers(),
             }
         }
     }
@@ -445,6 +451,7 @@ impl Driver {
                 self.shared.dispatch.push(Event::ConnectionResult(result));
                 self.shared.connects_running.fetch_sub(1, Ordering::Relaxed);
             }
+            DialDone::Stranger(relay, key, result) => self.stranger_dialled(relay, key, result),
             DialDone::Seed(seed, result) => {
                 if let Err(refused) = &result {
                     self.refused(FoundBy::Seed, seed.to_string(), refused.clone());
@@ -546,6 +553,9 @@ impl Driver {
             Ask::Known { key, answer } => {
                 let _ = answer.send(self.node.core.knows(self.node.now(), key));
             }
+            Ask::KnownId { id, answer } => {
+                let _ = answer.send(self.node.core.knows_id(self.node.now(), id));
+            }
             Ask::Reached { key, at, answer } => {
                 let _ = answer.send(self.sessions.is_linked(key, Path::to(at)));
             }
@@ -560,7 +570,15 @@ impl Driver {
 
     fn consider(&mut self, applicant: Applicant) {
         let is_host = applicant.hello.policy.host_mode == HostMode::Host;
-        if self.shared.config.is_star_guest() && !is_host && Path::to(applicant.from).is_direct() {
+        // A guest has links with other guests only over carriers, and only if the host has introduced them.
+        let is_introduced = match Path::to(applicant.from) {
+            Path::Direct => false,
+            Path::Carried(CarrierKind::Member) => true,
+            Path::Carried(CarrierKind::Relay) => {
+                self.node.core.knows(self.node.now(), applicant.key)
+            }
+        };
+        if self.shared.config.is_star_guest() && !is_host && !is_introduced {
             let refused = Refused {
                 bytes: Bytes::from_static(DIAL_THE_HOST.as_bytes()),
                 ..Code::NotLeader.into()
@@ -786,6 +804,8 @@ impl Driver {
             if by_hand {
                 self.feed(Input::Command(Command::Pardon(key)));
             }
+            let carrier = self.carrier_at(at);
+            self.came_over(carrier.as_ref(), key);
             self.feed(Input::LinkUp(Box::new(LinkUp {
                 peer: peer.clone(),
                 incarnation: theirs.incarnation,
@@ -795,7 +815,7 @@ impl Driver {
                 priority: theirs.priority,
                 is_host: theirs.policy.host_mode == HostMode::Host,
                 path: Path::to(at),
-                carrier: self.carrier_at(at),
+                carrier,
                 features: theirs.features,
                 ours: our_side,
                 theirs: theirs.side,

@@ -21,6 +21,7 @@ mod sessions;
 mod shared;
 mod state_file;
 mod store;
+mod strangers;
 mod timers;
 mod trace;
 mod unconfirmed;
@@ -37,7 +38,7 @@ use room_transport::identity;
 use tokio::sync::{mpsc, watch};
 
 use crate::clock::Moment;
-use crate::config::{Config, EtcdSettings};
+use crate::config::{Config, EtcdSettings, Paths};
 use crate::core::election::ElectionError;
 use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::id::{Fingerprint, PeerId, SessionId};
@@ -52,6 +53,7 @@ use crate::glance::{self, Glance};
 use crate::net::names;
 use crate::net::outbox::{OutboxLimits, Outboxes, SenderRole};
 use crate::net::socket::Bound;
+use crate::room_code::RoomCode;
 use crate::simulated::{SimulatedNetwork, SimulationError};
 use crate::snapshot::Snapshot;
 use crate::target::Target;
@@ -165,6 +167,14 @@ impl Room {
             impl FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError> + Send + 'static,
         >,
     ) -> Result<Self, StartError> {
+        let room_code = match config.relays.is_empty() {
+            true => None,
+            false => Some(RoomCode::parse(session_id.as_str())?),
+        };
+        let session_id = match &room_code {
+            Some(code) => SessionId::new(code.as_str()).map_err(StartError::internal)?,
+            None => session_id,
+        };
         let (commands, command_queue) = mpsc::unbounded_channel();
         let outboxes = Outboxes::new(OutboxLimits {
             messages: config.send_queue_capacity,
@@ -178,6 +188,7 @@ impl Room {
             centralized: Arc::new(relay::Centralized::new(config.centralized_auto_forward)),
             peer_id,
             session_id,
+            room_code,
             config,
             published: ArcSwap::default(),
             glance,
@@ -286,6 +297,9 @@ impl Room {
     /// # Errors
     /// [`ConnectError`]; no event follows then.
     pub fn connect(&self, text: &str, target: Target) -> Result<(), ConnectError> {
+        if self.shared.config.paths == Paths::Relayed {
+            return Err(ConnectError::Relayed);
+        }
         if let Some(address) = target.socket_addr()
             && self.bound.is_own(address)
         {

@@ -9,8 +9,9 @@ use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
 use room_transport::identity::{Identity, server_config};
 use room_transport::quic::{accepted_idle_timeout, accepting_transport_config, transport_config};
+use room_transport::rendezvous::Locator;
 use room_transport::timers::Timers;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::Closed;
@@ -27,11 +28,12 @@ use super::sessions::Sessions;
 use super::shared::{HostCommand, Shared};
 use super::state_file::{StateFile, StateWriter, new_incarnation, take_member};
 use super::store::{Answers, Store};
+use super::strangers::Strangers;
 use super::timers::TimerTable;
 use super::trace::Trace;
 use super::unconfirmed::Unconfirmed;
 use crate::clock::Moment;
-use crate::config::{Config, DiscoveryMode, EtcdSettings, ManualOverrideRecovery};
+use crate::config::{Config, DiscoveryMode, EtcdSettings, ManualOverrideRecovery, Paths};
 use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::guards::Guards;
 use crate::core::election::{ElectionConfig, Recovery};
@@ -45,21 +47,26 @@ use crate::error::StartError;
 use crate::fork;
 use crate::net::admission::RoomProof;
 use crate::net::dial::{Connector, DialLocks};
-use crate::net::discovery::{Discovery, DiscoveryConfig, Found};
+use crate::net::discovery::{Discovery, DiscoveryConfig, Found, RoomKey, no_discovery};
 use crate::net::events::{EVENT_QUEUE, LinkContext};
 use crate::net::in_progress::InProgress;
 use crate::net::names::{self, Lookup, Names};
 use crate::net::rebinding::{self, rebind_what_fails};
+use crate::net::relay_requests::RelayRequests;
+use crate::net::rendezvous::{self, Entrance};
 use crate::net::socket::{self, Bound};
 use crate::net::tries::{Direction, Tries};
-use crate::net::tunnel::{Tunnels, tunnel_transport_config};
+use crate::net::tunnel::{Tunnels, relayed_transport_config, tunnel_transport_config};
 use crate::net::udp::UdpRuntime;
 use crate::net::unanswered::{Unanswered, lone_transport_config};
+use crate::room_code::RoomCode;
 
 /// Questions of admissions that may wait.
 const ASK_QUEUE: usize = 64;
 /// Reports of discovery that may wait for the network thread.
 const FOUND_QUEUE: usize = 64;
+/// Reports of relays that may wait for the network thread.
+const RELAY_QUEUE: usize = 64;
 
 /// Result of opening a room.
 pub(super) struct Opened {
@@ -231,6 +238,8 @@ where
     let store = store.transpose()?;
 
     let key = identity.fingerprint();
+    let names = Arc::new(Names::new(outside.lookup));
+    let (relays, relay_requests) = RelayRequests::of(config.relays.len());
     let (asks_in, asks) = mpsc::channel(ASK_QUEUE);
     let gate = Arc::new(Connector {
         endpoint,
@@ -245,6 +254,9 @@ where
         unanswered,
         idle_timeout,
         tunnel_transport: Arc::new(tunnel_transport_config()),
+        relayed_transport: Arc::new(relayed_transport_config(idle_timeout)),
+        is_relayed_only: config.paths == Paths::Relayed,
+        relays,
         tunnels: Arc::clone(&tunnels),
         asks: asks_in,
         handshake_timeout: config.handshake_timeout,
@@ -254,8 +266,21 @@ where
         tries_out: Tries::new(Direction::Out),
     });
     tokio::spawn(Arc::clone(&gate).accept_all());
+    let (relay_news, relay_reports) = mpsc::channel(RELAY_QUEUE);
+    let locator = shared.room_code.clone().map(derive_locator);
+    if let Some(locator) = &locator {
+        let entrance = Entrance {
+            gate: Arc::clone(&gate),
+            names: Arc::clone(&names),
+            bound,
+            hidden: config.is_star_guest(),
+            seed: draw()?,
+            news: relay_news,
+        };
+        rendezvous::start(&config.relays, locator.clone(), entrance, relay_requests);
+    }
     let (found, discovered) = mpsc::channel(FOUND_QUEUE);
-    let discovery = start_discovery(&shared, bound, &gate, found);
+    let discovery = start_discovery(&shared, bound, &gate, found, locator);
     let (events, link_events) = mpsc::channel(EVENT_QUEUE);
     let link_context = LinkContext {
         outboxes: Arc::clone(&shared.outboxes),
@@ -282,12 +307,8 @@ where
         attaching: Vec::new(),
         kick_reasons: KickReasons::default(),
         refusals: Refusals::default(),
-        dialling: Dialling::new(
-            Arc::clone(&gate),
-            Names::new(outside.lookup),
-            bound,
-            dial_done,
-        ),
+        dialling: Dialling::new(Arc::clone(&gate), names, bound, dial_done),
+        strangers: Strangers::default(),
         broadcasts: Broadcasts::new(centralized, Arc::clone(&shared.outboxes)),
         unconfirmed: Unconfirmed::default(),
         timers: TimerTable::default(),
@@ -299,6 +320,7 @@ where
             dials,
             disconnects,
             discovered,
+            relays: relay_reports,
             persisted,
             answers,
         },
@@ -356,6 +378,7 @@ fn node_config(
         saved,
         key: identity.fingerprint(),
         addresses: bound.addresses(),
+        relayed_only: config.paths == Paths::Relayed,
     }
 }
 
@@ -412,19 +435,30 @@ fn member_hold(config: &Config) -> Duration {
     config.member_hold.max(removed_after)
 }
 
+/// Derives the locator of a code on another thread. The receiver's value is `None` until then.
+fn derive_locator(code: RoomCode) -> watch::Receiver<Option<Locator>> {
+    let (derived, locator) = watch::channel(None);
+    tokio::task::spawn_blocking(move || derived.send_replace(Some(code.locator())));
+    locator
+}
+
 /// Starts discovery as configured. A room works without it.
 fn start_discovery(
     shared: &Shared,
     bound: Bound,
     gate: &Arc<Connector>,
     found: mpsc::Sender<Found>,
+    locator: Option<watch::Receiver<Option<Locator>>>,
 ) -> Option<Discovery> {
     let mdns_port = shared.config.mdns_port?;
     if shared.config.discovery == DiscoveryMode::Off {
         return None;
     }
     let config = DiscoveryConfig {
-        session: &shared.session_id,
+        room: match locator {
+            Some(locator) => RoomKey::Locator(locator),
+            None => RoomKey::Session(shared.session_id.clone()),
+        },
         bound,
         mdns_port,
         mode: shared.config.discovery,
@@ -433,6 +467,6 @@ fn start_discovery(
         announced: Arc::clone(&shared.announced),
     };
     Discovery::start(config, Arc::clone(gate))
-        .inspect_err(|error| tracing::warn!(%error, "no discovery in the local network"))
+        .inspect_err(no_discovery)
         .ok()
 }

@@ -125,12 +125,13 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// The count that both ends use after the other end's Hello `theirs`.
+    /// The count that both ends use after the other end's Hello `theirs`: the larger one. Losses of an earlier session do not
+    /// count in a later one, or one end would take the next link for a sign that it missed a loss.
     pub(super) fn with(self, theirs: &Hello) -> Self {
-        Self {
-            generation: self.generation.max(theirs.generation),
-            losses: self.losses.max(theirs.losses),
-        }
+        self.max(Self {
+            generation: theirs.generation,
+            losses: theirs.losses,
+        })
     }
 }
 

@@ -16,6 +16,7 @@ use crate::dispatch::{Dispatch, EndReason, Event, Left, LeftReason};
 use crate::glance::Glance;
 use crate::net::outbox::Outboxes;
 use crate::net::simulation::Simulation;
+use crate::room_code::RoomCode;
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 use crate::target::Target;
 
@@ -23,6 +24,8 @@ use crate::target::Target;
 pub(super) struct Shared {
     pub(super) peer_id: PeerId,
     pub(super) session_id: SessionId,
+    /// The session id, in a room with relays.
+    pub(super) room_code: Option<RoomCode>,
     pub(super) config: Config,
     pub(super) published: ArcSwap<Snapshot>,
     /// The values of the cheapest queries, if this is the room of the process.

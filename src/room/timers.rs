@@ -24,16 +24,19 @@ pub(super) enum Timer {
     Origin,
     /// The limit for a message that waits until the external store confirms its sender as leader.
     Leadership,
+    /// The next dial of a stranger that a relay presents.
+    Stranger,
 }
 
 impl Timer {
     /// Every timer, each at its own index.
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::Core,
         Self::Departure,
         Self::HostPoll,
         Self::Origin,
         Self::Leadership,
+        Self::Stranger,
     ];
 }
 

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::live_node::LiveNode;
-use crate::core::event::{ConnectionResult, Event};
+use crate::core::event::{ConnectionResult, Event, RelayReport};
 use crate::core::id::{Fingerprint, PeerId};
+use crate::core::path::LinkPath;
 use crate::error::Code;
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 
@@ -145,9 +146,24 @@ pub(super) fn log(event: &Event) {
                 "a member that was found and this one refuse each other"
             );
         }
-        Event::PathChanged { peer, new, .. } => match new.carrier() {
-            Some(carrier) => tracing::info!(%peer, %carrier, "reached through another member"),
-            None => tracing::info!(%peer, "reached directly"),
+        Event::PathChanged { peer, new, .. } => match new {
+            LinkPath::Direct => tracing::info!(%peer, "reached directly"),
+            LinkPath::Relay(relay) => tracing::info!(%peer, %relay, "reached over a relay"),
+            LinkPath::Leader(carrier) | LinkPath::Member(carrier) => {
+                tracing::info!(%peer, %carrier, "reached through another member");
+            }
+        },
+        Event::Relay(RelayReport {
+            relay,
+            code,
+            observed,
+        }) => match observed {
+            // Logs of players are passed on, and this address is their home.
+            Some(_) => tracing::info!(%relay, "entered a relay"),
+            None => {
+                let code = Code::from_value(*code).map_or("", Code::name);
+                tracing::warn!(%relay, code, "not in a relay");
+            }
         },
         Event::HostSilent { peer, silent } => {
             tracing::info!(%peer, ?silent, "its host takes no events");

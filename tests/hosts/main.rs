@@ -19,6 +19,7 @@ mod gossip;
 mod migration;
 mod names;
 mod old_host;
+mod over_a_relay;
 mod packages_c;
 mod packages_csharp;
 mod packages_python;

@@ -44,6 +44,7 @@ fn c() {
         "restart",
         "reentry",
         "paths",
+        "codes",
         "ending",
     ];
     survives(Command::new(program).args(tests), &tests);
@@ -57,6 +58,7 @@ fn cpp() {
         "reload",
         "rooms",
         "paths",
+        "codes",
         "hold",
         "closed",
         "destroyed",
@@ -67,7 +69,7 @@ fn cpp() {
 }
 
 const CSHARP: [&str; 1] = ["bindings/csharp/tests/Survive.cs"];
-const CSHARP_TESTS: [&str; 14] = [
+const CSHARP_TESTS: [&str; 15] = [
     "unregister",
     "shutdown",
     "restart",
@@ -78,6 +80,7 @@ const CSHARP_TESTS: [&str; 14] = [
     "dials",
     "rooms",
     "paths",
+    "codes",
     "seeded",
     "etcd",
     "poll",
@@ -134,6 +137,7 @@ fn python() {
         "exceptions",
         "rooms",
         "paths",
+        "codes",
         "late",
         "ranges",
         "poll",

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <meta_mystia_network.h>
 
+#include <ctype.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -609,6 +610,35 @@ static void test_paths(void)
     dlclose(library);
 }
 
+/* ------------------------------------------------------------------ codes, and a room that is to meet others at a relay */
+
+static void test_codes(void)
+{
+    void *library = load();
+    char code[MMN_ROOM_CODE_BYTES], typed[2 * MMN_ROOM_CODE_BYTES], again[MMN_ROOM_CODE_BYTES];
+    MUST(net.mmn_generate_room_code(code, sizeof code) == MMN_ROOM_CODE_BYTES && strlen(code) == sizeof code - 1);
+    MUST(net.mmn_generate_room_code(again, sizeof again) == MMN_ROOM_CODE_BYTES && strcmp(code, again) != 0);
+    snprintf(typed, sizeof typed, " %.4s %.4s\t%.4s\n", code, code + 5, code + 10);
+    for (char *letter = typed; *letter; letter++) *letter = (char)tolower(*letter);
+    MUST(net.mmn_normalize_room_code(typed, again, sizeof again) == MMN_ROOM_CODE_BYTES && strcmp(code, again) == 0);
+    MUST(net.mmn_normalize_room_code("Ｋ７ＱＭ—3xp9 trwf", again, sizeof again) > 0 && strcmp(again, "K7QM-3XP9-TRWF") == 0);
+    MUST(net.mmn_normalize_room_code("K7QM-3XP9-TRWG", again, sizeof again) == MMN_INVALID_ARGUMENT);
+    MmnOptions options = {.struct_size = sizeof options};
+    MUST(net.mmn_default_options(&options) == MMN_OK && !options.relays && options.paths == MMN_PATHS_ALL);
+    options.bind_address = "127.0.0.1";
+    options.relays = "127.0.0.1:9\n[::1]:9 token=000g40r40m30e209185gr38e1w";
+    options.paths = MMN_PATHS_RELAYED;
+    MmnRoom room;
+    MUST(net.mmn_open("ann", "tea", &options, &room) == MMN_INVALID_ARGUMENT);
+    MUST(net.mmn_open("ann", typed, &options, &room) == MMN_OK);
+    MUST(strcmp(net.mmn_session_id(room), code) == 0);
+    MUST(net.mmn_connect(room, "127.0.0.1:9") == MMN_NOT_SUPPORTED);
+    MUST(net.mmn_close(room) == MMN_OK);
+    options.relays = NULL;
+    MUST(net.mmn_open("ann", code, &options, &room) == MMN_INVALID_ARGUMENT);
+    dlclose(library);
+}
+
 /* ------------------------------------------------------------------ ending: a thread's last destructors */
 
 static pthread_key_t ending_key;
@@ -722,6 +752,7 @@ int main(int argc, char **argv)
     RUN("restart", TEST_SECONDS, test_restart())
     RUN("reentry", TEST_SECONDS, test_reentry())
     RUN("paths", TEST_SECONDS, test_paths())
+    RUN("codes", TEST_SECONDS, test_codes())
     RUN("ending", TEST_SECONDS, test_ending())
     return 0;
 }

@@ -11,6 +11,7 @@
 #include <meta_mystia_network.hpp>
 
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -513,6 +514,30 @@ void test_rooms() {
   for (const auto& [name, of_room] : kinds) {
     MUST(std::count(of_room.begin(), of_room.end(), MMN_EVENT_JOINED) == (name == "alone" ? 0 : 1));
   }
+}
+
+// Codes, and a room that is to meet others at a relay.
+void test_codes() {
+  mmn::Library library(library_path);
+  const mmn::Api& api = library.api();
+  const std::string code = mmn::generate_room_code(api);
+  MUST(code.size() == MMN_ROOM_CODE_BYTES - 1 && code[4] == '-' && code[9] == '-' && code != mmn::generate_room_code(api));
+  std::string typed = " " + code + "\n";
+  for (char& letter : typed) letter = letter == '-' ? ' ' : static_cast<char>(std::tolower(letter));
+  MUST(mmn::normalize_room_code(typed, api) == code);
+  MUST(mmn::normalize_room_code("Ｋ７ＱＭ—3xp9 trwf", api) == "K7QM-3XP9-TRWF");
+  MUST(code_of([&] { mmn::normalize_room_code("K7QM-3XP9-TRWG", api); }) == mmn::invalid_argument);
+  mmn::Options options(api);
+  options.bind_address = "127.0.0.1";
+  options.relays = "127.0.0.1:9\n[::1]:9 token=000g40r40m30e209185gr38e1w";
+  options.settings.paths = MMN_PATHS_RELAYED;
+  MUST(code_of([&] { mmn::Room(api, "ann", "tea", options); }) == mmn::invalid_argument);
+  mmn::Room room(api, "ann", typed, options);
+  MUST(room.session_id() == code);
+  MUST(code_of([&] { room.connect("127.0.0.1:9"); }) == mmn::not_supported);
+  room.shutdown();
+  options.relays.clear();
+  MUST(code_of([&] { mmn::Room(api, "ann", code, options); }) == mmn::invalid_argument);
 }
 
 // The guests of a star reach each other through its host.
@@ -1045,6 +1070,7 @@ int main(int argc, char** argv) {
   run("reentry", test_reentry);
   run("rooms", test_rooms);
   run("paths", test_paths);
+  run("codes", test_codes);
   run("hold", test_hold);
   run("closed", test_closed);
   run("destroyed", test_destroyed);

@@ -63,6 +63,7 @@ internal static class Survive
             Run(names, "dials", Dials);
             Run(names, "rooms", Rooms);
             Run(names, "paths", Paths);
+            Run(names, "codes", Codes);
             Run(names, "seeded", Seeded);
             Run(names, "etcd", ByEtcd);
             if (names.Contains("poll"))
@@ -1027,6 +1028,31 @@ internal static class Survive
             ann.Poll();
             Must(changes.Count == 0, "a path has not changed");
         }
+    }
+
+    // Codes, and a room that is to meet others at a relay.
+    private static void Codes()
+    {
+        string code = Room.CreateCode();
+        Must(code.Length == NativeMethods.RoomCodeBytes - 1 && code[4] == '-' && code[9] == '-' && code != Room.CreateCode(), "a code: " + code);
+        string typed = " " + code.ToLowerInvariant().Replace("-", "  ") + "\n";
+        Must(Room.NormalizeCode(typed) == code, "another code than " + code);
+        Must(Room.NormalizeCode("Ｋ７ＱＭ—3xp9 trwf") == "K7QM-3XP9-TRWF", "a code in full width");
+        Must(CodeOf(() => Room.NormalizeCode("K7QM-3XP9-TRWG")) == ErrorCode.InvalidArgument, "a typo");
+        Must(CodeOf(() => Room.NormalizeCode(null)) == ErrorCode.InvalidArgument, "no code");
+        RoomOptions options = new RoomOptions();
+        options.BindAddress = "127.0.0.1";
+        options.Relays = new[] { "127.0.0.1:9", "[::1]:9 token=000g40r40m30e209185gr38e1w" };
+        options.Settings.Paths = RoomPaths.Relayed;
+        Must(CodeOf(() => Room.Join("ann", "tea", options)) == ErrorCode.InvalidArgument, "a session id that is no code");
+        using (Room room = Room.Join("ann", typed, options))
+        {
+            room.RelayChanged += relay => { };
+            Must(room.SessionId == code, "another session: " + room.SessionId);
+            Must(CodeOf(() => room.Connect("127.0.0.1:9")) == ErrorCode.NotSupported, "a dial that shows the address");
+        }
+        options.Relays = null;
+        Must(CodeOf(() => Room.Join("ann", code, options)) == ErrorCode.InvalidArgument, "relayed paths without a relay");
     }
 
     // Every kind of call on a room that is disposed of, while another one is open.

@@ -50,7 +50,9 @@ __all__ = [
     "describe_left_reason",
     "describe_member_state",
     "generate_identity_key",
+    "generate_room_code",
     "load_library",
+    "normalize_room_code",
     "set_log",
     "set_log_stderr",
 ]
@@ -288,6 +290,17 @@ TOPOLOGY_MESH = Topology.MESH
 TOPOLOGY_STAR = Topology.STAR
 
 
+class RoomPaths(_Number):
+    """The paths that a member uses."""
+
+    ALL = 0
+    RELAYED = 1
+
+
+PATHS_ALL = RoomPaths.ALL
+PATHS_RELAYED = RoomPaths.RELAYED
+
+
 class RoomEntry(_Number):
     """The entry of a member into its room."""
 
@@ -370,6 +383,9 @@ MAX_SECRET_BYTES = 1024
 
 IDENTITY_KEY_BYTES = 48
 
+ROOM_CODE_BYTES = 15
+
+MAX_RELAYS = 2
 MAX_SEEDS = 32
 MAX_ETCD_ENDPOINTS = 16
 MAX_PROCLAIMED_BYTES = 4096
@@ -406,6 +422,7 @@ class EventKind(_Number):
     HOST_BACK = 20
     NO_ROOM_FOUND = 25
     PATH_CHANGED = 26
+    RELAY = 27
 
 
 EVENT_JOINED = EventKind.JOINED
@@ -434,6 +451,7 @@ EVENT_HOST_SILENT = EventKind.HOST_SILENT
 EVENT_HOST_BACK = EventKind.HOST_BACK
 EVENT_NO_ROOM_FOUND = EventKind.NO_ROOM_FOUND
 EVENT_PATH_CHANGED = EventKind.PATH_CHANGED
+EVENT_RELAY = EventKind.RELAY
 
 
 class FoundBy(_Number):
@@ -441,10 +459,12 @@ class FoundBy(_Number):
 
     IN_LOCAL_NETWORK = 1
     AS_SEED = 2
+    AT_RELAY = 3
 
 
 FOUND_IN_LOCAL_NETWORK = FoundBy.IN_LOCAL_NETWORK
 FOUND_AS_SEED = FoundBy.AS_SEED
+FOUND_AT_RELAY = FoundBy.AT_RELAY
 
 
 class MemberState(_Number):
@@ -550,11 +570,13 @@ class LinkPath(_Number):
     DIRECT = 0
     THROUGH_LEADER = 1
     THROUGH_MEMBER = 2
+    THROUGH_RELAY = 3
 
 
 PATH_DIRECT = LinkPath.DIRECT
 PATH_THROUGH_LEADER = LinkPath.THROUGH_LEADER
 PATH_THROUGH_MEMBER = LinkPath.THROUGH_MEMBER
+PATH_THROUGH_RELAY = LinkPath.THROUGH_RELAY
 
 RECONNECT_RETRYING = 0
 RECONNECT_RETURNED = 1
@@ -651,7 +673,8 @@ class _MmnOptions(ctypes.Structure):
     alive_threshold_ms: int
     election_duration_ms: int
     carry_bytes_per_second: int
-    reserved: int
+    paths: int
+    relays: bytes | None
 
 
 class _MmnGossipWindows(ctypes.Structure):
@@ -844,7 +867,8 @@ _MmnOptions._fields_ = [
     ("alive_threshold_ms", ctypes.c_uint32),
     ("election_duration_ms", ctypes.c_uint32),
     ("carry_bytes_per_second", ctypes.c_uint32),
-    ("reserved", ctypes.c_uint32),
+    ("paths", ctypes.c_uint32),
+    ("relays", ctypes.c_char_p),
 ]
 _MmnGossipWindows._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -976,6 +1000,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_generate_identity_key": (ctypes.c_int32, (ctypes.POINTER(ctypes.c_uint8), ctypes.c_int32)),
     "mmn_local_fingerprint": (_TEXT, (ctypes.c_uint64,)),
     "mmn_peer_fingerprint": (_TEXT, (ctypes.c_uint64, _TEXT)),
+    "mmn_generate_room_code": (ctypes.c_int32, (ctypes.POINTER(ctypes.c_char), ctypes.c_int32)),
+    "mmn_normalize_room_code": (ctypes.c_int32, (_TEXT, ctypes.POINTER(ctypes.c_char), ctypes.c_int32)),
     "mmn_set_auto_reconnect": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint8)),
     "mmn_auto_reconnect": (ctypes.c_uint8, (ctypes.c_uint64,)),
     "mmn_kick": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_uint32, ctypes.c_int32, _BYTES, ctypes.c_int32)),
@@ -1249,7 +1275,7 @@ class JoinRequest(Event):
     peer: str
     """The newcomer."""
     address: str | None
-    """The newcomer's address; None if it is unknown."""
+    """The newcomer's address; None if it is unknown, as over a relay."""
     payload: bytes
     """The newcomer's join payload."""
     request: int
@@ -1407,7 +1433,7 @@ class DiscoveryRefused(Event):
     peer: str | None
     """The member that answered; None if it is unknown."""
     address: str
-    """The member's address."""
+    """The member's address; for one at a relay that of the relay, as in MmnOptions.relays."""
     found_by: FoundBy
     """The way in which the library found a member."""
     code: Code
@@ -1479,13 +1505,34 @@ class PathChanged(Event):
     peer: str
     """The peer at the other end."""
     carrier: str | None
-    """The member that carries the packets from now on; None if none does."""
+    """The member that carries the packets from now on; None if none does, as on a direct path and over a relay."""
     path: LinkPath
     """The path from now on, one of LinkPath."""
     previous: LinkPath
     """The path before, one of LinkPath."""
     peer_index: int = 0
     """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RelayChanged(Event):
+    """This member has entered a relay of MmnOptions.relays, or is not in it. While it is not, the library goes on trying,
+    and links that need no relay stay. It reports a failure once, until the reason changes or it succeeds. It also reports
+    that a relay sees this member at another address. Up to 64 of these events wait for a host that takes no events; beyond
+    that it receives the newest of each relay."""
+
+    kind = EventKind.RELAY
+    relay: str
+    """The relay's address as given in MmnOptions.relays."""
+    success: bool
+    """Whether this member is in the relay."""
+    code: Code
+    """Code.OK, Code.CONNECTION_FAILED (the relay is unreachable, or the link to it is lost), Code.TIMEOUT (no answer: the
+    relay is off, or the network blocks UDP), Code.NAME_NOT_RESOLVED, Code.AUTHENTICATION_FAILED (another token, or another
+    key than the given one), Code.MAX_CONNECTIONS_REACHED (the relay is full), Code.RATE_LIMITED or Code.VERSION_MISMATCH."""
+    data: bytes
+    """UTF-8. With success, the address at which the relay sees this member, as public_address() returns it; else a sentence
+    for the player, with a remedy."""
 
 
 # Kind: what makes the event from the library's struct.
@@ -1516,6 +1563,7 @@ _MAKERS: dict[int, Callable[[Any], Event]] = {
     20: lambda e: HostBack(_text_of(e.peer), e.peer_index),
     25: lambda e: NoRoomFound(e.count),
     26: lambda e: PathChanged(_text_of(e.peer), _text_of(e.other) or None, LinkPath(e.reason), LinkPath(e.code), e.peer_index),
+    27: lambda e: RelayChanged(_text_of(e.other), e.success != 0, Code(e.code), ctypes.string_at(e.data, e.length)),
 }
 
 __all__ += [
@@ -1560,8 +1608,10 @@ __all__ += [
     "PeerReturned",
     "PeerStatus",
     "QuorumPolicy",
+    "RelayChanged",
     "RoomEnded",
     "RoomEntry",
+    "RoomPaths",
     "SeededProfile",
     "SetLeaderAuthority",
     "SetLeaderResult",
@@ -1721,7 +1771,7 @@ class _Fields:
 class NetworkOptions(_Fields, _MmnOptions):
     """`MmnOptions`: all settings, each a keyword. Starts with the library's defaults, but in poll mode: handlers run in
     Room.poll(). Text, paths and bytes are set as such: `NetworkOptions(bind_address="127.0.0.1", secret=b"...", max_connections=3)`.
-    The voters of a static quorum are a str with one per line, or a list of str. `seeded` is SeededOptions, for STRATEGY_SEEDED,
+    The voters of a static quorum and the relays are a str with one per line, or a list of str. `seeded` is SeededOptions, for STRATEGY_SEEDED,
     and `etcd` is EtcdOptions, for STRATEGY_ETCD.
     """
 
@@ -1736,6 +1786,7 @@ class NetworkOptions(_Fields, _MmnOptions):
         state_directory: str | os.PathLike[str] | None = None,
         trace_path: str | os.PathLike[str] | None = None,
         quorum_roster: str | Iterable[str] | None = None,
+        relays: str | Iterable[str] | None = None,
         seeded: SeededOptions | None = None,
         etcd: EtcdOptions | None = None,
         dispatch_mode: int = DISPATCH_POLL,
@@ -1749,6 +1800,7 @@ class NetworkOptions(_Fields, _MmnOptions):
             state_directory=state_directory,
             trace_path=trace_path,
             quorum_roster=quorum_roster,
+            relays=relays,
             seeded=seeded,
             etcd=etcd,
             dispatch_mode=dispatch_mode,
@@ -1896,6 +1948,22 @@ def generate_identity_key() -> bytes:
     key = (ctypes.c_uint8 * IDENTITY_KEY_BYTES)()
     _checked(load_library().mmn_generate_identity_key(key, len(key)))
     return bytes(key)
+
+
+def generate_room_code() -> str:
+    """A new room code, as K7QM-3XP9-TRWF: the session id of a room with NetworkOptions.relays. Works without a room and without
+    a network. Show it to the player, who gives it to others."""
+    code = ctypes.create_string_buffer(ROOM_CODE_BYTES)
+    _checked(load_library().mmn_generate_room_code(code, len(code)))
+    return code.value.decode("ascii")
+
+
+def normalize_room_code(text: str) -> str:
+    """A room code as generate_room_code() shows codes, from what a player typed or pasted. If it is no code, the message of the
+    NetworkError names what is wrong: which character, the length, or a typo."""
+    code = ctypes.create_string_buffer(ROOM_CODE_BYTES)
+    _checked(load_library().mmn_normalize_room_code(_text("text", text), code, len(code)))
+    return code.value.decode("ascii")
 
 
 def describe_leader_reason(reason: int) -> str:

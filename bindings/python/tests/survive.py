@@ -467,6 +467,24 @@ def held_in_a_queue(session):
         must(code_of(one.poll) == mmn.NOT_INITIALIZED and len(came) == count, "a message after close()")
 
 
+def test_codes(_):
+    """Codes, and a room that is to meet others at a relay."""
+    code = mmn.generate_room_code()
+    must(len(code) == mmn.ROOM_CODE_BYTES - 1 and code[4] == code[9] == "-" and code != mmn.generate_room_code(), f"a code: {code}")
+    typed = f" {code.lower().replace('-', '  ')}\n"
+    must(mmn.normalize_room_code(typed) == code, f"another code than {code}")
+    must(mmn.normalize_room_code("Ｋ７ＱＭ—3xp9 trwf") == "K7QM-3XP9-TRWF", "a code in full width")
+    must(code_of(lambda: mmn.normalize_room_code("K7QM-3XP9-TRWG")) == mmn.INVALID_ARGUMENT, "a typo")
+    relays = ["127.0.0.1:9", "[::1]:9 token=000g40r40m30e209185gr38e1w"]
+    options = mmn.NetworkOptions(bind_address="127.0.0.1", relays=relays, paths=mmn.PATHS_RELAYED)
+    must(code_of(lambda: mmn.Room("ann", "tea", options)) == mmn.INVALID_ARGUMENT, "a session id that is no code")
+    with mmn.Room("ann", typed, options) as room:
+        must(room.session_id == code, f"another session: {room.session_id}")
+        must(code_of(lambda: room.connect("127.0.0.1:9")) == mmn.NOT_SUPPORTED, "a dial that shows the address")
+    options.relays = None
+    must(code_of(lambda: mmn.Room("ann", code, options)) == mmn.INVALID_ARGUMENT, "relayed paths without a relay")
+
+
 def test_ranges(_):
     """Arguments that ctypes would wrap or misunderstand are refused, with their name, their value and the limit."""
     options = mmn.NetworkOptions
@@ -692,6 +710,7 @@ TESTS = {
     "exceptions": test_exceptions,
     "rooms": test_rooms,
     "paths": test_paths,
+    "codes": test_codes,
     "late": test_late,
     "ranges": test_ranges,
     "poll": test_poll,

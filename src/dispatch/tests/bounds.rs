@@ -3,6 +3,7 @@
 use super::*;
 use crate::core::election::seeded::MemberState;
 use crate::core::path::LinkPath;
+use crate::dispatch::RelayReport;
 
 const MANY: u32 = 20_000;
 
@@ -194,6 +195,29 @@ fn keeps_the_newest_1024_members_paths_and_locks() {
         assert_eq!(reported.len(), 1024);
         assert_eq!(reported[1023], event(MANY - 1, (MANY - 1).into()));
     }
+}
+
+#[test]
+fn beyond_64_reports_of_relays_the_newest_of_each_waits() {
+    let report = |relay: &str, code| {
+        Event::Relay(RelayReport {
+            relay: relay.into(),
+            code,
+            observed: None,
+        })
+    };
+    let (dispatch, seen) = host();
+    dispatch.push(report("b", -19));
+    for _ in 0..MANY {
+        dispatch.push(report("a", 0));
+        dispatch.push(report("a", -4));
+        assert!(waiting(&dispatch) <= 64);
+    }
+    dispatch.push(report("b", 0));
+    drain(&dispatch.shared);
+    let reported: Vec<_> = seen.try_iter().collect();
+    assert_eq!(reported.len(), 64);
+    assert_eq!(reported[62..], [report("a", -4), report("b", 0)]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::core::path::LinkPath;
-use crate::dispatch::{Delivery, DiscoveryRefused, FoundBy, Incoming, Left, Returned};
+use crate::dispatch::{Delivery, DiscoveryRefused, FoundBy, Incoming, Left, RelayReport, Returned};
 
 // `EVENT_FIELDS`: each kind with the fields that its documentation lists.
 include!(concat!(env!("OUT_DIR"), "/event_fields.rs"));
@@ -172,6 +172,34 @@ fn reports() -> Vec<(Event, Seen)> {
                 new: LinkPath::Direct,
             },
             expected(26, "b", "", b"", [0, 0, 0, 0, 0, 1, 0, 0, 0]),
+        ),
+        (
+            Event::Relay(RelayReport {
+                relay: "relay.example".into(),
+                code: 0,
+                observed: Some("203.0.113.7:4433".parse().expect("an address")),
+            }),
+            expected(
+                27,
+                "",
+                "relay.example",
+                b"203.0.113.7:4433",
+                [0, 0, 0, 0, 0, 0, 0, 0, 1],
+            ),
+        ),
+        (
+            Event::Relay(RelayReport {
+                relay: "relay.example:7844".into(),
+                code: -17,
+                observed: None,
+            }),
+            expected(
+                27,
+                "",
+                "relay.example:7844",
+                b"the relay asks for another token, or has another key than the given one; compare both with the relay's",
+                [0, 0, 0, 0, 0, -17, 0, 0, 0],
+            ),
         ),
         (
             Event::DataDropped {
@@ -438,6 +466,7 @@ fn a_refusal_carries_how_the_member_was_found() {
     for (found_by, number) in [
         (FoundBy::LocalNetwork, MMN_FOUND_IN_LOCAL_NETWORK),
         (FoundBy::Seed, MMN_FOUND_AS_SEED),
+        (FoundBy::Relay, MMN_FOUND_AT_RELAY),
     ] {
         let refused = Event::DiscoveryRefused(DiscoveryRefused {
             found_by,

@@ -9,7 +9,7 @@ use super::MmnOptions;
 use crate::config::{
     Config, ConfigError, DiscoveryMode, DispatchMode, Etcd as ConfiguredEtcd, EtcdIdentity,
     EtcdLogin, EtcdSettings, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, ManualOverrideRecovery,
-    Secret,
+    Paths, Relay, Secret,
 };
 use crate::core::election::Entry;
 use crate::core::election::etcd::EtcdConfig;
@@ -39,6 +39,7 @@ pub(in crate::ffi) struct Pointed {
     pub(super) quorum_roster: Option<String>,
     pub(super) seeded: Option<Seeded>,
     pub(super) etcd: Option<Etcd>,
+    pub(super) relays: Option<String>,
 }
 
 /// A [`MmnSeededOptions`], with the target of its pointer.
@@ -117,6 +118,11 @@ impl Pointed {
                 true => None,
                 // SAFETY: as above.
                 false => Some(unsafe { etcd(options.etcd) }?),
+            },
+            relays: match options.relays.is_null() {
+                true => None,
+                // SAFETY: as above.
+                false => Some(unsafe { text("relays", options.relays) }?.to_owned()),
             },
         })
     }
@@ -288,6 +294,17 @@ pub(in crate::ffi) fn config(
             });
         }
     };
+    let paths = choice(
+        "paths",
+        options.paths,
+        &[
+            (MMN_PATHS_ALL, Paths::All),
+            (MMN_PATHS_RELAYED, Paths::Relayed),
+        ],
+        "0 (all) and 1 (relayed)",
+    )?;
+    let relays = pointed.relays.as_deref().map(Relay::parse_list);
+    let relays = relays.transpose()?.unwrap_or_default();
     let seeded = pointed.seeded.as_ref();
     if seeded.is_some() && options.strategy != MMN_STRATEGY_SEEDED {
         return Err(ConfigError::SeededWithoutStrategy);
@@ -339,6 +356,8 @@ pub(in crate::ffi) fn config(
         entry,
         yield_after: (options.yield_after_ms > 0)
             .then(|| Duration::from_millis(options.yield_after_ms.into())),
+        relays,
+        paths,
         ..numbers
     }
     .validated()
@@ -383,13 +402,6 @@ fn numbers(options: &MmnOptions) -> Result<Config, ConfigError> {
     )?;
     if (options.heartbeat_interval_ms, options.max_connections) == (0, 0) {
         return Err(ConfigError::Zeroed);
-    }
-    if options.reserved != 0 {
-        return Err(ConfigError::NotAllowed {
-            field: "reserved",
-            value: options.reserved,
-            allowed: "0 alone",
-        });
     }
     let numbers = Config {
         reconnect_max: millis!(reconnect_max_ms),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::settings::Seeded;
 use super::*;
-use crate::config::{Config, ConfigError, DiscoveryMode, DispatchMode, Secret};
+use crate::config::{Config, ConfigError, DiscoveryMode, DispatchMode, Paths, Relay, Secret};
 use crate::core::election::seeded::{Intervals, SeededRules, Seeding};
 use crate::core::quorum::Quorum;
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
@@ -23,7 +23,19 @@ fn nothing() -> Pointed {
         quorum_roster: None,
         seeded: None,
         etcd: None,
+        relays: None,
     }
+}
+
+/// The error of a room with these relays.
+fn relays_broken(relays: &str, change: impl FnOnce(&mut MmnOptions, &mut Pointed)) -> ConfigError {
+    let mut options = MmnOptions::default();
+    let mut pointed = Pointed {
+        relays: Some(relays.into()),
+        ..nothing()
+    };
+    change(&mut options, &mut pointed);
+    config(&options, pointed).expect_err("a broken rule")
 }
 
 fn roster(text: &str) -> Pointed {
@@ -93,12 +105,13 @@ fn seeded_field_broken(change: impl FnOnce(&mut Seeded)) -> ConfigError {
 
 #[test]
 fn the_struct_has_no_hidden_padding() {
-    let numbers = size_of::<MmnOptions>() - 11 * size_of::<usize>();
+    let pointer = size_of::<usize>();
+    let numbers = size_of::<MmnOptions>() - 12 * pointer;
     assert_eq!(numbers, 48 * size_of::<u32>());
     assert_eq!(std::mem::offset_of!(MmnOptions, on_event), 8);
-    let last = size_of::<MmnOptions>() - size_of::<u32>();
-    assert_eq!(std::mem::offset_of!(MmnOptions, reserved), last);
-    assert_eq!(MmnOptions::first(), size_of::<MmnOptions>() - 8);
+    let last = size_of::<MmnOptions>() - pointer;
+    assert_eq!(std::mem::offset_of!(MmnOptions, relays), last);
+    assert_eq!(MmnOptions::first(), last - 8);
 }
 
 #[test]
@@ -166,8 +179,41 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
             "carry_bytes_per_second is 1499; give 1500 or more, or 0 to carry for no other members",
         ),
         (
-            broken(|options| options.reserved = 1),
-            "reserved is 1; allowed are 0 alone",
+            broken(|options| options.paths = 2),
+            "paths is 2; allowed are 0 (all) and 1 (relayed)",
+        ),
+        (
+            broken(|options| options.paths = MMN_PATHS_RELAYED),
+            "paths is 1 (relayed), but relays is NULL, and without a relay such a member reaches no other; give relays, or paths 0 (all)",
+        ),
+        (
+            relays_broken("relay.example", |options, _| {
+                options.paths = MMN_PATHS_RELAYED;
+                options.discovery_mode = MMN_DISCOVERY_REPORT;
+            }),
+            "paths is 1 (relayed), which hides this member's addresses, but discovery_mode is on and announces them in the local network; give discovery_mode 0, or paths 0 (all)",
+        ),
+        (
+            relays_broken("relay.example", |options, pointed| {
+                *options = MmnOptions {
+                    paths: MMN_PATHS_RELAYED,
+                    ..seeded_options()
+                };
+                let relays = pointed.relays.take();
+                *pointed = Pointed {
+                    relays,
+                    ..seeded_pointed()
+                };
+            }),
+            "paths is 1 (relayed), but members of strategy 2 (seeded) dial the addresses of the seeds; give paths 0 (all), or another strategy",
+        ),
+        (
+            relays_broken(" \n", |_, _| {}),
+            "relays names 0 relays; give 1 to 2, one per line, or NULL for none",
+        ),
+        (
+            relays_broken("a\nb token=", |_, _| {}),
+            "relays, line 2: the token cannot be used: it has 0 characters; a token has 26",
         ),
         (
             broken(|options| options.discovery_mode = 3),
@@ -560,6 +606,7 @@ fn every_field_arrives() {
         quorum_roster: Some("c\na\nb\n".into()),
         seeded: None,
         etcd: None,
+        relays: None,
     };
     let expected = Config {
         member_hold: Duration::from_millis(1500),
@@ -632,6 +679,22 @@ fn every_field_arrives() {
         };
         assert_eq!(config(&options, pointed), Ok(expected));
     }
+    // Relays, and links over them alone.
+    let options = MmnOptions {
+        paths: MMN_PATHS_RELAYED,
+        ..MmnOptions::default()
+    };
+    let pointed = Pointed {
+        relays: Some("a\nb:1".into()),
+        ..nothing()
+    };
+    let expected = Config {
+        discovery: DiscoveryMode::Off,
+        relays: Relay::parse_list("a\nb:1").expect("relays"),
+        paths: Paths::Relayed,
+        ..Config::default()
+    };
+    assert_eq!(config(&options, pointed), Ok(expected));
     // A fixed host excludes a static quorum. A member may carry for no others.
     let options = MmnOptions {
         host_mode: MMN_HOST_MODE_GUEST,

@@ -1,15 +1,16 @@
-//! Tunnels: links between members without a path to each other. Another member, the carrier, forwards the packets of
-//! their QUIC connection.
+//! Tunnels: links between members without a path to each other. A carrier forwards the packets of their QUIC connection:
+//! another member, or a relay.
 //!
 //! Each of the two has a direct link to the carrier. The packets of the link between them go as datagrams over the
 //! first member's link to the carrier, and over the carrier's link to the second. They are packets of an ordinary
 //! link, so the carrier can neither read nor forge them. Both ends prove their keys, and see the congestion of both
 //! legs as that of one path.
 //!
-//! Any member that is linked to both may carry. Each end chooses the carrier of what it sends, for each of its
+//! Any member that is linked to both may carry, and any relay where both are present. Each end chooses the carrier of what it sends, for each of its
 //! routes ([`routes`]), and may change it at any time; the two directions of a link may have different carriers. No
 //! packet that arrives changes a route: only [`Tunnels::set_carrier`] does. An end that answers a new connection
-//! does so through the carrier of its first packet.
+//! does so through the carrier of its first packet. A route has carriers of one kind: what a relay delivers never
+//! seems to come through a member, nor the other way round.
 //!
 //! The leader forwards whatever comes. Other members forward a limited number of bytes a second
 //! ([`room_transport::tunnel::shaper`]). A member that cannot forward a packet reports the pair of members.
@@ -32,7 +33,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quinn::udp::{RecvMeta, Transmit};
-use quinn::{Connection, ServerConfig, TransportConfig};
+use quinn::{Connection, IdleTimeout, ServerConfig, TransportConfig};
 use room_transport::quic::transport_config;
 use room_transport::tunnel::leg::{Counters, Departures, Leg, drive};
 use room_transport::tunnel::packet::{Halves, MAX_PACKET_BYTES, Part, Piece, Way, decode};
@@ -41,15 +42,16 @@ use room_transport::tunnel::shaper::{Rate, Shaper};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+pub(crate) use self::routes::Via;
 use self::routes::{Form, RouteId, RouteTable};
 use crate::core::bounded::BoundedMap;
 use crate::core::id::Fingerprint;
-use crate::core::path::Path;
+use crate::core::path::{MAX_RELAYS, Path, RelayNumber};
 use crate::core::virtual_address::{VirtualId, id_at, virtual_id};
 
-/// Packets out of tunnels that came through one member and wait for the socket's reader, at most; the oldest is dropped.
+/// Packets out of tunnels that came through one carrier and wait for the socket's reader, at most; the oldest is dropped.
 const MAX_ARRIVED_OF_ONE: usize = 512;
-/// Packets out of tunnels that wait for the socket's reader, at most; the member with the most loses its oldest.
+/// Packets out of tunnels that wait for the socket's reader, at most; the carrier with the most loses its oldest.
 const MAX_ARRIVED: usize = 1024;
 /// Packet size of a link through a tunnel: every path carries it, and QUIC needs it.
 const TUNNEL_MTU: u16 = 1200;
@@ -76,6 +78,16 @@ pub(crate) fn tunnel_transport_config() -> TransportConfig {
     transport
 }
 
+/// [`tunnel_transport_config`] of the accepting end over a relay. A stranger there may leave a connection behind that only
+/// its idle timeout ends.
+pub(crate) fn relayed_transport_config(idle_timeout: Duration) -> TransportConfig {
+    let mut transport = tunnel_transport_config();
+    transport
+        .max_idle_timeout(IdleTimeout::try_from(idle_timeout).ok())
+        .keep_alive_interval(Some(idle_timeout / 3));
+    transport
+}
+
 /// Settings of this end for a connection through a tunnel that another member has begun. The connection keeps the
 /// address of its route: a packet that arrives over another one is dropped, or belongs to this one as well. So no
 /// packet, not even a repeated one, moves the connection.
@@ -93,8 +105,10 @@ pub(crate) struct Tunnels {
     carry: u32,
     /// The socket takes this lock while quinn holds that of a connection.
     routes: Mutex<Routes>,
-    links: Mutex<BTreeMap<VirtualId, Links>>,
+    links: Mutex<BTreeMap<Via, Links>>,
     arrived: Mutex<Arrived>,
+    /// Whether links, dials or admissions use each relay.
+    relays_in_use: watch::Sender<[bool; MAX_RELAYS]>,
     reports: Mutex<BoundedMap<CannotCarry, (), MAX_REPORTS>>,
     reported: Notify,
     departures: Arc<Departures>,
@@ -104,14 +118,14 @@ pub(crate) struct Tunnels {
 
 #[derive(Debug)]
 struct Routes {
-    legs: BTreeMap<VirtualId, Arc<Leg>>,
+    legs: BTreeMap<Via, Arc<Leg>>,
     table: RouteTable,
     leads: bool,
     /// Number of the next packet that this node sends.
     number: u16,
 }
 
-/// The links to one member.
+/// The links to one carrier.
 #[derive(Debug)]
 struct Links {
     /// Newest last.
@@ -126,8 +140,8 @@ struct Links {
 /// Packets out of tunnels, for the socket's reader.
 #[derive(Debug, Default)]
 struct Arrived {
-    /// By the member through which they came, so that none displaces the packets that came through others.
-    packets: Queues<VirtualId, (SocketAddr, Bytes), MAX_ARRIVED_OF_ONE, MAX_ARRIVED>,
+    /// By the carrier through which they came, so that none displaces the packets that came through others.
+    packets: Queues<Via, (SocketAddr, Bytes), MAX_ARRIVED_OF_ONE, MAX_ARRIVED>,
     reader: Option<Waker>,
 }
 
@@ -152,6 +166,7 @@ impl Drop for RouteHold {
     fn drop(&mut self) {
         let mut routes = self.tunnels.routes();
         routes.table.release(Instant::now(), self.route);
+        self.tunnels.note_relays_in_use(&routes);
     }
 }
 
@@ -181,6 +196,7 @@ impl Tunnels {
             }),
             links: Mutex::default(),
             arrived: Mutex::default(),
+            relays_in_use: watch::Sender::new([false; MAX_RELAYS]),
             reports: Mutex::default(),
             reported: Notify::new(),
             departures: Arc::default(),
@@ -189,11 +205,10 @@ impl Tunnels {
         }
     }
 
-    /// Adds a link to the holder of `key`. It replaces earlier links to that member. Requires a tokio runtime.
-    pub(crate) fn link_up(&self, key: Fingerprint, connection: Connection) {
-        let id = virtual_id(key);
+    /// Adds a link to a carrier. It replaces earlier links to that one. Requires a tokio runtime.
+    pub(crate) fn link_up(&self, via: Via, connection: Connection) {
         let mut all = self.links();
-        if let Some(links) = all.get_mut(&id) {
+        if let Some(links) = all.get_mut(&via) {
             links.connections.push(connection.clone());
             // Dropped after the lock: the last owner of a connection closes it.
             let replaced = links.newest.send_replace(Some(connection));
@@ -216,16 +231,15 @@ impl Tunnels {
             halves: Halves::default(),
             reported: BoundedMap::default(),
         };
-        all.insert(id, links);
-        self.routes().legs.insert(id, leg);
+        all.insert(via, links);
+        self.routes().legs.insert(via, leg);
     }
 
     /// Removes a link. An earlier one takes over, if there still is one. Otherwise everything that waits for
-    /// that member, or comes from it, is dropped.
-    pub(crate) fn link_down(&self, key: Fingerprint, connection: &Connection) {
-        let id = virtual_id(key);
+    /// that carrier, or comes from it, is dropped.
+    pub(crate) fn link_down(&self, via: Via, connection: &Connection) {
         let mut all = self.links();
-        let Some(links) = all.get_mut(&id) else {
+        let Some(links) = all.get_mut(&via) else {
             return;
         };
         let same = |other: &Connection| other.stable_id() == connection.stable_id();
@@ -239,12 +253,14 @@ impl Tunnels {
             drop((removed, replaced));
             return;
         }
-        let gone = all.remove(&id);
+        let gone = all.remove(&via);
         let mut routes = self.routes();
-        let leg = routes.legs.remove(&id);
+        let leg = routes.legs.remove(&via);
         let mut dropped = leg.map_or(0, |leg| leg.waiting() as u64);
-        for leg in routes.legs.values() {
-            dropped += leg.clear(id);
+        if let Via::Member(id) = via {
+            for leg in routes.legs.values() {
+                dropped += leg.clear(id);
+            }
         }
         drop(routes);
         drop(all);
@@ -254,9 +270,9 @@ impl Tunnels {
 
     /// The address at which a dial of `target` through `carrier` reaches it. `None` if there is no room for another
     /// route, or if one of the two is this node. The dial must hold the route soon, or it is removed.
-    pub(crate) fn route(&self, target: Fingerprint, carrier: Fingerprint) -> Option<SocketAddr> {
-        let (target, carrier) = (virtual_id(target), virtual_id(carrier));
-        if target == self.own || carrier == self.own {
+    pub(crate) fn route(&self, target: Fingerprint, carrier: Via) -> Option<SocketAddr> {
+        let target = virtual_id(target);
+        if target == self.own || carrier == Via::Member(self.own) {
             return None;
         }
         let mut routes = self.routes();
@@ -265,23 +281,42 @@ impl Tunnels {
     }
 
     /// The carrier of the route at a virtual address. `None` without such a route, or while it has no carrier.
-    pub(crate) fn carrier_of(&self, address: SocketAddr) -> Option<VirtualId> {
+    pub(crate) fn carrier_of(&self, address: SocketAddr) -> Option<Via> {
         self.routes().table.carrier(RouteId::at(address)?)
     }
 
     /// Sets the carrier of the route at a virtual address: this node's packets go through it from now on. Without a
     /// carrier they are dropped and counted. The other end chooses the way of its packets itself.
-    pub(crate) fn set_carrier(&self, address: SocketAddr, carrier: Option<Fingerprint>) {
+    pub(crate) fn set_carrier(&self, address: SocketAddr, carrier: Option<Via>) {
         if let Some(route) = RouteId::at(address) {
-            let carrier = carrier.map(virtual_id);
-            self.routes().table.set_carrier(route, carrier);
+            let mut routes = self.routes();
+            routes.table.set_carrier(route, carrier);
+            self.note_relays_in_use(&routes);
         }
+    }
+
+    /// Whether links, dials or admissions use each relay.
+    pub(super) fn relays_in_use(&self) -> watch::Receiver<[bool; MAX_RELAYS]> {
+        self.relays_in_use.subscribe()
+    }
+
+    fn note_relays_in_use(&self, routes: &Routes) {
+        let in_use = std::array::from_fn(|number| {
+            let relay = RelayNumber(u8::try_from(number).unwrap_or(u8::MAX));
+            routes.table.is_used(Via::Relay(relay))
+        });
+        self.relays_in_use
+            .send_if_modified(|before| std::mem::replace(before, in_use) != in_use);
     }
 
     /// Keeps the route at a virtual address. `None` without such a route.
     pub(crate) fn hold(self: &Arc<Self>, address: SocketAddr) -> Option<RouteHold> {
         let route = RouteId::at(address)?;
-        self.routes().table.hold(route).then(|| RouteHold {
+        let mut routes = self.routes();
+        let is_held = routes.table.hold(route);
+        self.note_relays_in_use(&routes);
+        drop(routes);
+        is_held.then(|| RouteHold {
             tunnels: Arc::clone(self),
             route,
         })
@@ -331,7 +366,7 @@ impl Tunnels {
     fn report(&self, report: CannotCarry) {
         let now = Instant::now();
         let mut all = self.links();
-        let Some(links) = all.get_mut(&report.sender) else {
+        let Some(links) = all.get_mut(&Via::Member(report.sender)) else {
             return;
         };
         let is_new = |at: &Instant| now.saturating_duration_since(*at) < REPORT_INTERVAL;
@@ -383,7 +418,7 @@ impl Tunnels {
             // The sender takes this node for a carrier to it, and the two are linked: the link
             // through a tunnel is about to end.
             Way::To(target) if target == self.own => {
-                self.arrive(sender, sender, piece);
+                self.arrive(Via::Member(sender), sender, piece);
                 Ok(())
             }
             Way::To(target) => {
@@ -392,19 +427,31 @@ impl Tunnels {
             }
             Way::From(origin) if origin == self.own => Err(FORGED_ORIGIN),
             Way::From(origin) => {
-                self.arrive(sender, origin, piece);
+                self.arrive(Via::Member(sender), origin, piece);
                 Ok(())
             }
+        }
+    }
+
+    /// Handles a datagram from a relay. A relay sends packets from others, and nothing else counts.
+    pub(super) fn received_from_relay(&self, relay: RelayNumber, datagram: Bytes) {
+        match decode(datagram) {
+            Some((Way::From(origin), piece)) if origin != self.own => {
+                self.arrive(Via::Relay(relay), origin, piece);
+            }
+            _ => self.counters.drop_packets(1),
         }
     }
 
     fn forward(&self, origin: VirtualId, target: VirtualId, piece: Piece) {
         let routes = self.routes();
         let forwards = routes.leads || self.carry > 0;
-        let leg = routes.legs.get(&target).filter(|_| forwards);
+        let leg = routes.legs.get(&Via::Member(target)).filter(|_| forwards);
         let dropped = match leg {
             // Without a link to the origin its queues were cleared already.
-            Some(leg) if routes.legs.contains_key(&origin) => leg.push(Way::From(origin), piece),
+            Some(leg) if routes.legs.contains_key(&Via::Member(origin)) => {
+                leg.push(Way::From(origin), piece)
+            }
             _ => 1,
         };
         let cannot = leg.is_none();
@@ -419,7 +466,7 @@ impl Tunnels {
     }
 
     /// Handles a packet for this node, or a part of it, that came from `origin` through a link to `via`.
-    fn arrive(&self, via: VirtualId, origin: VirtualId, piece: Piece) {
+    fn arrive(&self, via: Via, origin: VirtualId, piece: Piece) {
         let mut all = self.links();
         let Some(links) = all.get_mut(&via) else {
             drop(all);
@@ -446,12 +493,7 @@ impl Tunnels {
 
     /// Queues a packet for the socket's reader, once for each of these routes. Returns how many were dropped for it;
     /// `None` without a route.
-    fn give(
-        &self,
-        via: VirtualId,
-        found: impl Iterator<Item = RouteId>,
-        packet: &Bytes,
-    ) -> Option<u64> {
+    fn give(&self, via: Via, found: impl Iterator<Item = RouteId>, packet: &Bytes) -> Option<u64> {
         let mut arrived = self.arrived();
         let mut displaced = None;
         for route in found {
@@ -536,10 +578,14 @@ impl Tunnels {
     #[cfg(test)]
     pub(super) fn arrive_for_test(&self, packet: &'static [u8]) {
         let mut arrived = self.arrived();
-        let address = crate::core::virtual_address::address_of([1; 8], 1);
-        arrived
-            .packets
-            .push([1; 8], (address, Bytes::from_static(packet)));
+        let address = crate::core::virtual_address::address_of(
+            crate::core::path::CarrierKind::Member,
+            [1; 8],
+            1,
+        );
+        let via = Via::Member([1; 8]);
+        let packet = Bytes::from_static(packet);
+        arrived.packets.push(via, (address, packet));
         if let Some(reader) = arrived.reader.take() {
             reader.wake();
         }
@@ -554,7 +600,7 @@ impl Tunnels {
         self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn links(&self) -> MutexGuard<'_, BTreeMap<VirtualId, Links>> {
+    fn links(&self) -> MutexGuard<'_, BTreeMap<Via, Links>> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -10,11 +10,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::core::bounded::BoundedMap;
-use crate::core::virtual_address::{VirtualId, address_of, id_at};
+use crate::core::path::{CarrierKind, RelayNumber};
+use crate::core::virtual_address::{VirtualId, address_of, carried_by, id_at};
 
 /// Routes, at most.
 pub(super) const MAX_ROUTES: usize = 512;
-/// Routes to one target, at most.
+/// Routes to one target over carriers of one kind, at most.
 pub(super) const MAX_ROUTES_OF_ONE: usize = 8;
 /// Routes through one carrier without a holder, at most: a member that forges origins removes only routes that came
 /// through itself.
@@ -24,9 +25,29 @@ pub(super) const UNHELD_FOR: Duration = Duration::from_secs(10);
 /// Shortest time between two searches for routes that nothing uses.
 pub(super) const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A route: the target, and the number of the route in this process.
+/// The link that carries packets of a route: with a relay, or with a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Via {
+    /// With that relay.
+    Relay(RelayNumber),
+    /// With the member of that id.
+    Member(VirtualId),
+}
+
+impl Via {
+    /// Its kind.
+    pub(super) fn kind(self) -> CarrierKind {
+        match self {
+            Self::Relay(_) => CarrierKind::Relay,
+            Self::Member(_) => CarrierKind::Member,
+        }
+    }
+}
+
+/// A route: the kind of its carriers, the target, and the number of the route in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RouteId {
+    kind: CarrierKind,
     target: VirtualId,
     number: u16,
 }
@@ -34,8 +55,9 @@ pub(super) struct RouteId {
 impl RouteId {
     /// The route at a virtual address.
     pub(super) fn at(address: SocketAddr) -> Option<Self> {
-        let target = id_at(address)?;
+        let (kind, target) = (carried_by(address)?, id_at(address)?);
         Some(Self {
+            kind,
             target,
             number: address.port(),
         })
@@ -43,7 +65,7 @@ impl RouteId {
 
     /// Its virtual address.
     pub(super) fn address(self) -> SocketAddr {
-        address_of(self.target, self.number)
+        address_of(self.kind, self.target, self.number)
     }
 
     /// The member to which it leads.
@@ -54,7 +76,7 @@ impl RouteId {
 
 #[derive(Debug, Clone, Copy)]
 struct Route {
-    carrier: Option<VirtualId>,
+    carrier: Option<Via>,
     /// Links, dials and admissions that use it.
     holders: u32,
     used: Instant,
@@ -112,11 +134,11 @@ impl RouteTable {
         &mut self,
         now: Instant,
         target: VirtualId,
-        carrier: VirtualId,
+        carrier: Via,
     ) -> Option<RouteId> {
         self.sweep(now);
         let existing = self
-            .of_target(target)
+            .of_target(carrier.kind(), target)
             .filter(|(_, route)| route.carrier == Some(carrier))
             .max_by_key(|(_, route)| (route.is_held(), route.use_number))
             .map(|(id, _)| *id);
@@ -130,19 +152,22 @@ impl RouteTable {
     }
 
     /// The carrier of a route, if it exists and has one.
-    pub(super) fn carrier(&self, id: RouteId) -> Option<VirtualId> {
+    pub(super) fn carrier(&self, id: RouteId) -> Option<Via> {
         self.routes.get(&id)?.carrier
     }
 
     /// The carrier for a packet that this node sends.
-    pub(super) fn send(&mut self, now: Instant, id: RouteId) -> Option<VirtualId> {
+    pub(super) fn send(&mut self, now: Instant, id: RouteId) -> Option<Via> {
         let carrier = self.carrier(id)?;
         self.touch(now, id);
         Some(carrier)
     }
 
-    /// Sets the carrier of a route.
-    pub(super) fn set_carrier(&mut self, id: RouteId, carrier: Option<VirtualId>) {
+    /// Sets the carrier of a route. A route keeps the kind of its carriers: one of the other kind changes nothing.
+    pub(super) fn set_carrier(&mut self, id: RouteId, carrier: Option<Via>) {
+        if carrier.is_some_and(|carrier| carrier.kind() != id.kind) {
+            return;
+        }
         if let Some(route) = self.routes.get_mut(&id) {
             route.carrier = carrier;
             self.trim(carrier);
@@ -173,23 +198,31 @@ impl RouteTable {
         }
     }
 
+    /// Whether a route with a holder leads through `carrier`.
+    pub(super) fn is_used(&self, carrier: Via) -> bool {
+        let mut routes = self.routes.values();
+        routes.any(|route| route.is_held() && route.carrier == Some(carrier))
+    }
+
     /// The routes under which quinn gets a packet from `origin` that came through `carrier`. There may be several, since
-    /// only quinn knows the connection of a packet; it drops a packet at another address than the connection's.
+    /// only quinn knows the connection of a packet; it drops a packet at another address than the connection's. All of
+    /// them have carriers of that kind.
     ///
-    /// - A packet of an established connection belongs to a route with a holder, whatever carried it: the other end
-    ///   chooses the way of its packets. It changes no route.
+    /// - A packet of an established connection belongs to a route with a holder, whichever of them carried it: the other
+    ///   end chooses the way of its packets. It changes no route.
     /// - A packet of a connection that is being set up belongs to a route through that carrier. If there is none, a
     ///   new one is added, so that the answer goes the way that the packet came.
     pub(super) fn receive(
         &mut self,
         now: Instant,
         origin: VirtualId,
-        carrier: VirtualId,
+        carrier: Via,
         form: Form,
     ) -> impl Iterator<Item = RouteId> + use<> {
         self.sweep(now);
         let mut found = [None; MAX_ROUTES_OF_ONE];
-        let matching = self.of_target(origin).filter(|(_, route)| {
+        let of_origin = self.of_target(carrier.kind(), origin);
+        let matching = of_origin.filter(|(_, route)| {
             route.carrier == Some(carrier) || form == Form::Short && route.is_held()
         });
         for (slot, (id, route)) in found.iter_mut().zip(matching) {
@@ -206,15 +239,16 @@ impl RouteTable {
         found.into_iter().flatten().map(|(.., id)| id)
     }
 
-    fn add(&mut self, now: Instant, target: VirtualId, carrier: VirtualId) -> Option<RouteId> {
-        if self.of_target(target).count() >= MAX_ROUTES_OF_ONE {
-            self.remove_oldest(|id, _| id.target == target)?;
+    fn add(&mut self, now: Instant, target: VirtualId, carrier: Via) -> Option<RouteId> {
+        let kind = carrier.kind();
+        if self.of_target(kind, target).count() >= MAX_ROUTES_OF_ONE {
+            self.remove_oldest(|id, _| (id.kind, id.target) == (kind, target))?;
         }
         if self.routes.len() >= MAX_ROUTES {
             let most = self.carrier_with_most_unheld()?;
             self.remove_oldest(|_, route| route.carrier == most)?;
         }
-        let id = self.next_id(target);
+        let id = self.next_id(kind, target);
         self.uses += 1;
         let route = Route {
             carrier: Some(carrier),
@@ -227,10 +261,11 @@ impl RouteTable {
         Some(id)
     }
 
-    fn next_id(&mut self, target: VirtualId) -> RouteId {
+    fn next_id(&mut self, kind: CarrierKind, target: VirtualId) -> RouteId {
         loop {
             self.last_number = self.last_number.checked_add(1).unwrap_or(1);
             let id = RouteId {
+                kind,
                 target,
                 number: self.last_number,
             };
@@ -250,7 +285,7 @@ impl RouteTable {
     }
 
     /// Removes routes through one carrier beyond their bound.
-    fn trim(&mut self, carrier: Option<VirtualId>) {
+    fn trim(&mut self, carrier: Option<Via>) {
         let unheld = |route: &Route| !route.is_held() && route.carrier == carrier;
         while self.routes.values().filter(|route| unheld(route)).count() > MAX_UNHELD_OF_CARRIER {
             self.remove_oldest(|_, route| route.carrier == carrier);
@@ -269,7 +304,7 @@ impl RouteTable {
     }
 
     /// `None` if all routes have holders.
-    fn carrier_with_most_unheld(&self) -> Option<Option<VirtualId>> {
+    fn carrier_with_most_unheld(&self) -> Option<Option<Via>> {
         let mut counts = BTreeMap::<_, usize>::new();
         for route in self.routes.values().filter(|route| !route.is_held()) {
             *counts.entry(route.carrier).or_default() += 1;
@@ -294,8 +329,16 @@ impl RouteTable {
         self.routes.len()
     }
 
-    fn of_target(&self, target: VirtualId) -> impl Iterator<Item = (&RouteId, &Route)> {
-        let end = |number| RouteId { target, number };
+    fn of_target(
+        &self,
+        kind: CarrierKind,
+        target: VirtualId,
+    ) -> impl Iterator<Item = (&RouteId, &Route)> {
+        let end = |number| RouteId {
+            kind,
+            target,
+            number,
+        };
         self.routes.range(end(0)..=end(u16::MAX))
     }
 }

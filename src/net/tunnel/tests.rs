@@ -15,7 +15,7 @@ use room_transport::tunnel::queues::MAX_QUEUED_OF_ONE;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::core::path::Carrier;
+use crate::core::path::CarrierKind;
 use crate::core::virtual_address::is_virtual;
 use crate::net::rebinding;
 use crate::net::simulation::Simulation;
@@ -25,6 +25,11 @@ use crate::simulated::SimulatedNetwork;
 
 /// The MTU of a path whose system reports none.
 const LEAST_MTU: u16 = 1200;
+
+/// The links with the member that holds a key.
+fn member(key: Fingerprint) -> Via {
+    Via::Member(virtual_id(key))
+}
 
 /// A process with tunnels.
 struct Node {
@@ -85,7 +90,7 @@ impl Node {
     /// Uses a connection as a room does: tunnels lead over it, and its datagrams are read.
     fn uses(&self, connection: &Connection) {
         let key = peer_fingerprint(connection).expect("shown");
-        self.tunnels.link_up(key, connection.clone());
+        self.tunnels.link_up(member(key), connection.clone());
         let connection = connection.clone();
         let tunnels = Arc::clone(&self.tunnels);
         let violations = self.violations.clone();
@@ -120,7 +125,7 @@ impl Node {
 
     /// The address of `to` over `carrier`; its route stays.
     fn route(&self, to: Fingerprint, carrier: &Self) -> SocketAddr {
-        let address = self.tunnels.route(to, carrier.key()).expect("room");
+        let address = self.tunnels.route(to, member(carrier.key())).expect("room");
         self.hold(address);
         address
     }
@@ -155,7 +160,7 @@ impl Node {
             let incoming = to.endpoint.accept().await.expect("open");
             let from = incoming.remote_address();
             assert_eq!(id_at(from), Some(virtual_id(self.key())));
-            assert_eq!(to.tunnels.carrier_of(from), Some(virtual_id(carrier.key())));
+            assert_eq!(to.tunnels.carrier_of(from), Some(member(carrier.key())));
             to.hold(from);
             incoming.accept_with(Arc::new(server)).expect("taken").await
         };
@@ -173,7 +178,8 @@ impl Node {
     /// Sends what it sends on `link` through another carrier.
     fn moves(&self, link: &Connection, carrier: &Self) {
         let address = link.remote_address();
-        self.tunnels.set_carrier(address, Some(carrier.key()));
+        self.tunnels
+            .set_carrier(address, Some(member(carrier.key())));
     }
 
     fn forwarded(&self) -> u64 {
@@ -409,7 +415,7 @@ async fn a_stuck_receiver_slows_no_other() {
             }
         })
     };
-    let stuck = || leader.tunnels.routes().legs[&virtual_id(deaf.key())].waiting();
+    let stuck = || leader.tunnels.routes().legs[&member(deaf.key())].waiting();
     in_time(async {
         while stuck() < MAX_QUEUED_OF_ONE {
             tokio::task::yield_now().await;
@@ -505,7 +511,7 @@ async fn packets_that_no_member_sends_are_violations() {
     }
     let nested = leader.tunnels.received(
         a.key(),
-        Path::Carried(Carrier::Member),
+        Path::Carried(CarrierKind::Member),
         piece(to_b, b"packet"),
     );
     assert_eq!(nested, Err(NESTED));
@@ -513,8 +519,9 @@ async fn packets_that_no_member_sends_are_violations() {
 
     // Over a link the packets are dropped as well.
     let mut at_leader = leader;
-    let [at_a, ..] =
-        [&a].map(|node| node.tunnels.links()[&at_leader.tunnels.own].connections[0].clone());
+    let [at_a, ..] = [&a].map(|node| {
+        node.tunnels.links()[&Via::Member(at_leader.tunnels.own)].connections[0].clone()
+    });
     at_a.send_datagram(piece(to_a, b"packet")).expect("room");
     assert_eq!(in_time(at_leader.violated.recv()).await, Some(TO_ITSELF));
 }
@@ -569,12 +576,12 @@ async fn packets_without_a_target_are_dropped_and_counted() {
     a.tunnels.set_carrier(to_b, None);
     a.send_raw(to_b, &[0; 30], Some(10));
     assert_eq!(a.dropped(), 6);
-    a.tunnels.set_carrier(to_b, Some(stranger));
+    a.tunnels.set_carrier(to_b, Some(member(stranger)));
     a.send_raw(to_b, b"packet", None);
     assert_eq!(a.dropped(), 7);
     assert_eq!(leader.forwarded(), 0);
-    assert_eq!(a.tunnels.route(a.key(), leader.key()), None);
-    assert_eq!(a.tunnels.route(b.key(), a.key()), None);
+    assert_eq!(a.tunnels.route(a.key(), member(leader.key())), None);
+    assert_eq!(a.tunnels.route(b.key(), member(a.key())), None);
 }
 
 /// Two members, and others that are linked to both and carry.
@@ -736,7 +743,7 @@ async fn noise_through_another_member_moves_and_ends_no_link() {
     echoes(&at_b, &at_a).await;
     assert_eq!([at_a.remote_address(), at_b.remote_address()], addresses);
     let carrier = b.tunnels.carrier_of(addresses[1]);
-    assert_eq!(carrier, Some(virtual_id(c.key())));
+    assert_eq!(carrier, Some(member(c.key())));
 }
 
 #[tokio::test]
@@ -776,7 +783,7 @@ async fn a_links_own_packets_repeated_through_another_member_do_not_move_it() {
         assert_eq!([at_a.remote_address(), at_b.remote_address()], addresses);
         assert_ne!(addresses[1], other);
         let carrier = b.tunnels.carrier_of(addresses[1]);
-        assert_eq!(carrier, Some(virtual_id(c.key())));
+        assert_eq!(carrier, Some(member(c.key())));
     };
     tokio::select! {
         () = carry(&c_to_a, &c_to_b, &a) => panic!("a link ended"),
@@ -815,7 +822,7 @@ async fn packets_that_come_through_one_member_displace_none_of_another() {
     let first: Vec<_> = (0..4).filter_map(|_| arrived.packets.pop()).collect();
     assert_ne!(first[0].0, first[1].0, "in turn");
     assert_eq!(first[0].0, first[2].0);
-    assert_eq!(arrived.packets.clear(virtual_id(c.key())), 98);
+    assert_eq!(arrived.packets.clear(member(c.key())), 98);
     drop(arrived);
     assert_eq!(b.dropped(), 10_000 - MAX_ARRIVED_OF_ONE as u64);
 }
@@ -1012,12 +1019,12 @@ async fn an_earlier_link_takes_over_when_the_newest_is_down() {
     let (leader, [a, b]) = star(transport_config).await;
     let (dialled, accepted) = b.link(&leader).await;
     let (at_a, at_b) = a.link_through(&b, &leader).await;
-    leader.tunnels.link_down(b.key(), &accepted);
-    b.tunnels.link_down(leader.key(), &dialled);
+    leader.tunnels.link_down(member(b.key()), &accepted);
+    b.tunnels.link_down(member(leader.key()), &dialled);
     dialled.close(0_u32.into(), b"");
     echoes(&at_a, &at_b).await;
     // A second removal does nothing.
-    leader.tunnels.link_down(b.key(), &accepted);
+    leader.tunnels.link_down(member(b.key()), &accepted);
     echoes(&at_a, &at_b).await;
 }
 
@@ -1040,9 +1047,9 @@ async fn nothing_is_left_of_a_member_that_is_gone() {
             .received(a.key(), Path::Direct, encode(to_b, b"packet"))
             .expect("allowed");
     }
-    leader.tunnels.link_down(a.key(), &from_a);
+    leader.tunnels.link_down(member(a.key()), &from_a);
     assert_eq!(leader.dropped(), 10);
-    leader.tunnels.link_down(b.key(), &from_b);
+    leader.tunnels.link_down(member(b.key()), &from_b);
     assert!(leader.tunnels.routes().legs.is_empty());
     assert!(leader.tunnels.links().is_empty());
 }

@@ -6,29 +6,37 @@ use super::Driver;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::Dial;
 use crate::core::node::Input;
-use crate::core::path::Path;
+use crate::core::path::{Carrier, Path};
 use crate::core::virtual_address::{VirtualId, virtual_id};
 use crate::net::socket::canonical;
-use crate::net::tunnel::CannotCarry;
+use crate::net::tunnel::{CannotCarry, Via};
 
 impl Driver {
     /// Dials a member for the core.
     pub(super) fn dial_member(&self, dial: Dial) {
-        let members = self.node.core.membership();
-        let carriers = dial.carriers.iter().filter_map(|id| members.direct(id));
-        let carried = carriers.filter_map(|carrier| self.tunnels.route(dial.key, carrier.key));
+        let carriers = dial.carriers.iter().filter_map(|carrier| self.via(carrier));
+        let carried = carriers.filter_map(|via| self.tunnels.route(dial.key, via));
         let carried = carried.collect();
         tracing::debug!(peer = %dial.peer, addresses = ?dial.addresses, carriers = ?dial.carriers, "dials");
         self.dialling.dial(dial, carried);
     }
 
     /// Sends this node's packets on a carried link another way.
-    pub(super) fn change_carrier(&self, peer: &PeerId, carrier: Option<&PeerId>) {
-        let members = self.node.core.membership();
-        let carrier = carrier.and_then(|id| members.direct(id));
+    pub(super) fn change_carrier(&self, peer: &PeerId, carrier: Option<&Carrier>) {
+        let via = carrier.and_then(|carrier| self.via(carrier));
         if let Some(at) = self.sessions.address_of(peer) {
-            self.tunnels
-                .set_carrier(at, carrier.map(|carrier| carrier.key));
+            self.tunnels.set_carrier(at, via);
+        }
+    }
+
+    /// The links with a carrier: none with a member that is not linked directly.
+    fn via(&self, carrier: &Carrier) -> Option<Via> {
+        match carrier {
+            Carrier::Relay(relay) => Some(Via::Relay(*relay)),
+            Carrier::Member(id) => {
+                let member = self.node.core.membership().direct(id)?;
+                Some(Via::Member(virtual_id(member.key)))
+            }
         }
     }
 
@@ -72,9 +80,12 @@ impl Driver {
         holder.map(|(peer, _)| peer.clone())
     }
 
-    /// The member that carries this node's packets to a virtual address.
-    pub(super) fn carrier_at(&self, address: SocketAddr) -> Option<PeerId> {
-        self.holder_of(self.tunnels.carrier_of(address)?)
+    /// The carrier of this node's packets to a virtual address.
+    pub(super) fn carrier_at(&self, address: SocketAddr) -> Option<Carrier> {
+        Some(match self.tunnels.carrier_of(address)? {
+            Via::Relay(relay) => Carrier::Relay(relay),
+            Via::Member(id) => Carrier::Member(self.holder_of(id)?),
+        })
     }
 
     /// Sets what this node does for tunnels of others.

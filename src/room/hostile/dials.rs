@@ -8,6 +8,7 @@ use room_transport::closing::close_code;
 
 use super::names::{connect_by_name, open};
 use super::*;
+use crate::config::Relay;
 use crate::dispatch::{Event, FoundBy, kind};
 use crate::net::admission::accept_pake;
 use crate::net::names::Lookup;
@@ -387,6 +388,27 @@ async fn two_members_of_one_name_that_connect_receive_that_the_name_is_taken() {
     targets.sort();
     targets.dedup();
     assert_eq!(targets.len(), reported, "{targets:?}");
+}
+
+#[tokio::test]
+async fn members_with_a_room_code_discover_each_other_by_its_locator() {
+    const CODE: &str = "K7QM-3XP9-TRWF";
+    // No process is there, and nothing is sent to this address beyond this machine.
+    let relays = Relay::parse_list("127.0.0.1:9").expect("a relay");
+    let config = Config {
+        relays,
+        ..on_the_network(25_413)
+    };
+    let (code, typed) = (Host::open_with("a", CODE, config.clone()), "k7qm3xp9trwf");
+    let other = Host::open_with("b", typed, config);
+    assert_eq!(other.room.session_id().as_str(), CODE);
+    for host in [&code, &other] {
+        eventually("a link", || host.room.snapshot().peers.len() == 1).await;
+    }
+    let stranger = Host::open_with("c", CODE, on_the_network(25_413));
+    eventually("an announcement", || stranger.room.is_announced()).await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(stranger.room.snapshot().peers.len(), 0);
 }
 
 #[tokio::test]

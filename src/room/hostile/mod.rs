@@ -15,6 +15,7 @@ mod members;
 mod memory;
 mod names;
 mod offences;
+mod relay_links;
 mod relays;
 mod set_back;
 mod sockets;

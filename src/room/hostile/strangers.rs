@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::core::wire::MAX_JOIN_PAYLOAD_BYTES;
+use crate::net::accept::MAX_ADMISSIONS_OF_ONE;
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
-use crate::net::dial::MAX_ADMISSIONS_OF_ONE;
 use crate::net::frame::write_frame;
 
 /// The code that the dialler of `connection` would get from its close.

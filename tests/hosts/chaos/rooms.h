@@ -173,10 +173,11 @@ union options {
 static const MmnOptions *any_options(union options *all, MmnSeededOptions *seeded, MmnEtcdOptions *etcd)
 {
     static const char *const own_machine[] = {"127.0.0.1", "::1", "0.0.0.0", "::"};
+    static const char *const relays[] = {"127.0.0.1:9", "[::1]:9\nlocalhost:9 token=000g40r40m30e209185gr38e1w", "127.0.0.1:9\n127.0.0.1:9"};
     MmnOptions *options = &all->options;
-    /* All fields behind the pointers. */
+    /* All fields between the pointers. */
     uint32_t *numbers = (uint32_t *)(all->space + offsetof(MmnOptions, secret_length));
-    unsigned count = (sizeof *options - offsetof(MmnOptions, secret_length)) / sizeof *numbers;
+    unsigned count = (offsetof(MmnOptions, relays) - offsetof(MmnOptions, secret_length)) / sizeof *numbers;
     memset(all, 0, sizeof *all);
     options->struct_size = sizeof *options;
     more.mmn_default_options(options);
@@ -224,6 +225,7 @@ static const MmnOptions *any_options(union options *all, MmnSeededOptions *seede
     case 26: options->max_connections = 1 + below(2), options->max_peers = below(3); break;
     case 27: options->heartbeat_interval_ms = 20, options->election_timeout_min_ms = 60, options->election_timeout_max_ms = 120; break;
     case 28: options->hold_messages = below(3); break;
+    case 31: options->relays = one_in(4) ? bad_text() : ANY(relays), options->paths = below(3); break;
     case 29:
     case 30:
         /* Any number in any field, but no discovery of other rooms. */
@@ -370,6 +372,13 @@ static void close_for_good(MmnRoom room)
     atomic_store(&closed_rooms[below(CLOSED)], room);
 }
 
+/* The session ids of rooms with relays: codes, mostly. */
+static const char *any_code(void)
+{
+    static const char *const codes[] = {"K7QM-3XP9-TRWF", " k7qm 3xp9 trwf", "oooooooooooo"};
+    return one_in(8) ? any_session() : ANY(codes);
+}
+
 static int open_with_options(void)
 {
     union options all;
@@ -383,7 +392,7 @@ static int open_with_options(void)
     int *block = !options || one_in(4) ? NULL : user_data();
     if (block) all.options.on_event = on_event, all.options.user_data = block, all.options.drop_fn = on_event_drop;
     MmnRoom room = 0;
-    int32_t answer = more.mmn_open(one_in(16) ? bad_text() : ANY(OWN), any_session(), options, one_in(32) ? NULL : &room);
+    int32_t answer = more.mmn_open(one_in(16) ? bad_text() : ANY(OWN), options && options->relays ? any_code() : any_session(), options, one_in(32) ? NULL : &room);
     if (answer != 0) {
         free(block);
         return code(answer);
@@ -438,6 +447,28 @@ static int identity_key(void)
     for (size_t i = answer < 0 ? 0 : (size_t)answer; i < sizeof key; i++)
         if (key[i] != 0xaa) fail("mmn_generate_identity_key wrote byte %zu of %d", i, (int)length);
     return count_or_code(answer);
+}
+
+static int room_code(void)
+{
+    char code[MMN_ROOM_CODE_BYTES + 1];
+    int32_t length = one_in(2) ? (int32_t)sizeof code : (int32_t)below(sizeof code + 1) - one_in(8), longest = length < 0 ? 0 : length;
+    memset(code, 0x5a, sizeof code);
+    int32_t answer = more.mmn_generate_room_code(one_in(8) ? NULL : code, length);
+    if (answer > longest) fail("mmn_generate_room_code wrote %d bytes to %d", (int)answer, (int)length);
+    for (size_t i = answer < 0 ? 0 : (size_t)answer; i < sizeof code; i++)
+        if (code[i] != 0x5a) fail("mmn_generate_room_code wrote byte %zu of %d", i, (int)length);
+    return count_or_code(answer);
+}
+
+static int normalized_code(void)
+{
+    char code[MMN_ROOM_CODE_BYTES], again[MMN_ROOM_CODE_BYTES];
+    if (one_in(4)) return count_or_code(more.mmn_normalize_room_code(bad_text(), code, sizeof code));
+    if (more.mmn_generate_room_code(code, sizeof code) != sizeof code) fail("no room code");
+    if (more.mmn_normalize_room_code(code, again, sizeof again) != sizeof again || strcmp(code, again) != 0) fail("%s is read as %s", code, again);
+    code[below(4)] ^= 1;
+    return count_or_code(more.mmn_normalize_room_code(code, again, (int32_t)below(sizeof again + 1)));
 }
 
 static int index_of_peer(void)
@@ -511,6 +542,8 @@ static int reject(void) MESSAGE(more.mmn_reject_join(any_room(), any_request(), 
     X(mmn_set_log, 1, take_log())                                                                              \
     X(mmn_set_log_stderr, 1, code(more.mmn_set_log_stderr((int32_t)below(9) - 2)))                             \
     X(mmn_generate_identity_key, 1, identity_key())                                                            \
+    X(mmn_generate_room_code, 1, room_code())                                                                  \
+    X(mmn_normalize_room_code, 2, normalized_code())                                                           \
     X(mmn_default_options, 1, default_options())                                                               \
     X(mmn_default_seeded_options, 1, default_seeded())                                                         \
     X(mmn_default_etcd_options, 1, default_etcd())                                                             \

@@ -64,6 +64,14 @@ fn refused_field(change: impl FnOnce(&mut Etcd)) -> ConfigError {
 }
 
 #[test]
+fn relays_and_etcd_exclude_each_other() {
+    assert_eq!(
+        refused(|_, pointed| pointed.relays = Some("a".into())).to_string(),
+        "relays is set, but strategy 3 (etcd) is for servers, which reach each other's addresses; give NULL, or another strategy"
+    );
+}
+
+#[test]
 fn the_struct_has_no_hidden_padding_either() {
     let pointer = size_of::<*const u8>();
     assert_eq!(size_of::<MmnEtcdOptions>(), 8 + pointer * 8);

@@ -8,6 +8,22 @@ fn id(number: u16) -> VirtualId {
     id
 }
 
+fn member(number: u16) -> Via {
+    Via::Member(id(number))
+}
+
+fn relay(number: u8) -> Via {
+    Via::Relay(RelayNumber(number))
+}
+
+/// A carrier: the first two are relays.
+fn carrier_of(number: u16) -> Via {
+    match u8::try_from(number) {
+        Ok(number @ 0..2) => relay(number),
+        _ => member(number),
+    }
+}
+
 struct World {
     table: RouteTable,
     start: Instant,
@@ -26,12 +42,12 @@ impl World {
 
     fn through(&mut self, target: u16, carrier: u16) -> Option<RouteId> {
         let now = self.start;
-        self.table.through(now, id(target), id(carrier))
+        self.table.through(now, id(target), member(carrier))
     }
 
     fn receive(&mut self, origin: u16, carrier: u16, form: Form) -> Vec<RouteId> {
         let now = self.start;
-        let found = self.table.receive(now, id(origin), id(carrier), form);
+        let found = self.table.receive(now, id(origin), member(carrier), form);
         found.collect()
     }
 
@@ -45,7 +61,7 @@ impl World {
         let (mut of_target, mut of_carrier) = (BTreeMap::new(), BTreeMap::new());
         for (id, route) in routes.iter() {
             assert_ne!(id.number, 0);
-            *of_target.entry(id.target).or_insert(0) += 1;
+            *of_target.entry((id.kind, id.target)).or_insert(0) += 1;
             let unheld = of_carrier.entry(route.carrier).or_insert(0);
             *unheld += usize::from(!route.is_held());
         }
@@ -64,7 +80,7 @@ fn a_route_is_named_by_its_virtual_address() {
     let route = world.through(1, 2).expect("room");
     assert_eq!(RouteId::at(route.address()), Some(route));
     assert_eq!(id_at(route.address()), Some(id(1)));
-    assert_eq!(world.table.carrier(route), Some(id(2)));
+    assert_eq!(world.table.carrier(route), Some(member(2)));
     assert_eq!(RouteId::at("[::1]:1".parse().expect("an address")), None);
 }
 
@@ -75,7 +91,7 @@ fn each_carrier_has_a_route_of_its_own_and_a_second_dial_uses_it() {
     let second = world.through(1, 3).expect("room");
     assert_ne!(first, second);
     assert_eq!(world.through(1, 2), Some(first));
-    world.table.set_carrier(first, Some(id(3)));
+    world.table.set_carrier(first, Some(member(3)));
     assert!(world.table.hold(first));
     assert_eq!(world.through(1, 3), Some(first), "the one with a holder");
     world.table.set_carrier(first, None);
@@ -91,9 +107,37 @@ fn a_packet_of_a_new_connection_adds_a_route_through_its_carrier() {
     let added = world.receive(1, 3, Form::Long);
     assert_eq!(added.len(), 1);
     assert_ne!(added, [held]);
-    assert_eq!(world.table.carrier(added[0]), Some(id(3)));
+    assert_eq!(world.table.carrier(added[0]), Some(member(3)));
     assert_eq!(world.receive(1, 3, Form::Long), added, "once");
     assert_eq!(world.receive(1, 2, Form::Long), [held]);
+}
+
+#[test]
+fn a_relay_and_a_member_reach_no_route_of_the_other_kind() {
+    let mut world = World::new();
+    let now = world.start;
+    let by_member = world.through(1, 2).expect("room");
+    let by_relay = world.table.through(now, id(1), relay(0)).expect("room");
+    assert_ne!(by_member.address(), by_relay.address());
+    assert_eq!(RouteId::at(by_relay.address()), Some(by_relay));
+    assert!(world.table.hold(by_member) && world.table.hold(by_relay));
+    for form in [Form::Short, Form::Long] {
+        let from_relay = world.table.receive(now, id(1), relay(0), form);
+        assert_eq!(from_relay.collect::<Vec<_>>(), [by_relay]);
+        assert_eq!(world.receive(1, 2, form), [by_member]);
+    }
+    // Either relay carries the packets of an established connection; a new one is answered through its own relay.
+    let other = world.table.receive(now, id(1), relay(1), Form::Short);
+    assert_eq!(other.collect::<Vec<_>>(), [by_relay]);
+    let other = world.table.receive(now, id(1), relay(1), Form::Long);
+    assert_ne!(other.collect::<Vec<_>>(), [by_relay]);
+    world.table.set_carrier(by_relay, Some(member(2)));
+    assert_eq!(world.table.carrier(by_relay), Some(relay(0)));
+    world.table.set_carrier(by_member, Some(relay(0)));
+    assert_eq!(world.table.carrier(by_member), Some(member(2)));
+    assert!(world.table.is_used(relay(0)) && !world.table.is_used(relay(1)));
+    world.table.set_carrier(by_relay, None);
+    assert!(!world.table.is_used(relay(0)));
 }
 
 #[test]
@@ -110,7 +154,7 @@ fn a_packet_of_an_established_connection_adds_and_moves_no_route() {
         found.sort_unstable();
         assert_eq!(found, [held, other], "only quinn knows which");
     }
-    assert_eq!(world.table.carrier(held), Some(id(2)));
+    assert_eq!(world.table.carrier(held), Some(member(2)));
     assert_eq!(
         world.receive(1, 5, Form::Short).last(),
         Some(&unheld),
@@ -186,7 +230,7 @@ fn a_route_without_a_holder_ends_ten_seconds_after_its_last_use() {
         [1, 2, 3, 4].map(|target| world.through(target, 9).expect("room"));
     assert!(world.table.hold(held) && world.table.hold(released));
     for seconds in [5, 10] {
-        assert_eq!(world.table.send(world.at(seconds), used), Some(id(9)));
+        assert_eq!(world.table.send(world.at(seconds), used), Some(member(9)));
     }
     world.table.sweep(world.at(9));
     assert!(world.exists(unheld));
@@ -245,14 +289,14 @@ proptest! {
         for step in steps {
             match step {
                 Step::Through(target, carrier) => {
-                    let (target, carrier) = (id(target), id(carrier));
+                    let (target, carrier) = (id(target), carrier_of(carrier));
                     if let Some(route) = world.table.through(now, target, carrier) {
                         prop_assert_eq!(world.table.carrier(route), Some(carrier));
                         known.push(route);
                     }
                 }
                 Step::Receive(origin, carrier, long) => {
-                    let (origin, carrier) = (id(origin), id(carrier));
+                    let (origin, carrier) = (id(origin), carrier_of(carrier));
                     let form = if long { Form::Long } else { Form::Short };
                     for route in world.table.receive(now, origin, carrier, form) {
                         prop_assert_eq!(route.target(), origin);
@@ -276,7 +320,7 @@ proptest! {
                     }
                 }
                 Step::SetCarrier(n, carrier) if !known.is_empty() => {
-                    world.table.set_carrier(known[n % known.len()], carrier.map(id));
+                    world.table.set_carrier(known[n % known.len()], carrier.map(carrier_of));
                 }
                 Step::Wait(seconds) => now += Duration::from_secs(seconds),
                 Step::Hold(_) | Step::Release(_) | Step::SetCarrier(..) => {}

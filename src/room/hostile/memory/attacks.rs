@@ -17,8 +17,8 @@ use crate::core::election::seeded::wire::{
 use crate::core::election::seeded::{Intervals, MemberState, SeededRules, Seeding};
 use crate::core::quorum::{Quorum, Roster};
 use crate::core::wire::Strategy;
+use crate::net::accept::MAX_ADMISSIONS;
 use crate::net::compression::pack;
-use crate::net::dial::MAX_ADMISSIONS;
 use crate::net::frame::{DatagramHeader, DatagramRole, OWN_FLAG, UNORDERED_LANE, datagram};
 use crate::net::lingering::MAX_LINGERING;
 use crate::net::outbox::{SendMode, Unreliable};

@@ -7,7 +7,7 @@ use quinn::ConnectionId;
 use room_transport::identity::server_config;
 use room_transport::quic::transport_config;
 
-use crate::net::dial::MAX_ADMISSIONS;
+use crate::net::accept::MAX_ADMISSIONS;
 use crate::net::lingering::MAX_LINGERING;
 use crate::room::hostile::*;
 

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use tokio::task::JoinSet;
 
+use crate::net::accept::MAX_ADMISSIONS_OF_ONE;
 use crate::net::admission::{accept_pake, accept_without_answer};
-use crate::net::dial::MAX_ADMISSIONS_OF_ONE;
 use crate::net::discovery::{announcement, tag};
 use crate::net::socket::Bound;
 use crate::room::hostile::cut::{cut, heal};
@@ -133,7 +133,7 @@ async fn of_250_announced_ports_five_learn_whether_they_guessed_and_honest_ones_
     let got = Arc::new(Mutex::new(Vec::new()));
     let first = Instant::now();
     let responder = mdns_sd::ServiceDaemon::new_with_port(MDNS_PORT).expect("a responder");
-    let tag = tag(&SessionId::new(SESSION).expect("valid"));
+    let tag = tag(SESSION.as_bytes());
     let mut guessers = JoinSet::new();
     for n in 0..250 {
         let guesser = Attacker::new("guesser", "a guess");
@@ -339,8 +339,7 @@ async fn two_rooms_with_one_tag_on_one_address_do_not_starve_each_other() {
     let (one, other) = (0..)
         .find_map(|n| {
             let name = format!("typo {n}");
-            let session = SessionId::new(&name).expect("valid");
-            let other = seen.insert(tag(&session), name.clone())?;
+            let other = seen.insert(tag(name.as_bytes()), name.clone())?;
             Some((name, other))
         })
         .expect("16 bits collide");

@@ -1,0 +1,158 @@
+//! Silence of a relay that is in use. Pure.
+//!
+//! A relay acknowledges every packet. So a member that receives no acknowledgement sends probes, and takes the relay for
+//! silent after half a second without one, or two round trips after the first probe. Other packets of the relay do not
+//! count: they may come although nothing gets there.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Time between two looks, and after which a quiet relay gets probes.
+const INTERVAL: Duration = Duration::from_millis(250);
+/// Time without an answer after which the relay is silent.
+const FALLEN_AFTER: Duration = Duration::from_millis(500);
+/// Time without an answer after which the link is over.
+const OVER_AFTER: Duration = Duration::from_millis(1500);
+/// A look that comes so late shows a delay of this process: what has arrived meanwhile may not have been read.
+const LATE: Duration = Duration::from_millis(150);
+/// Round trips that an answer to the first probe may take, and those until the link is over.
+const RTTS_TO_FALL: u32 = 2;
+const RTTS_TO_END: u32 = 6;
+
+/// Result of a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// An acknowledgement has arrived since the last look.
+    Answered,
+    /// None has, but for less than [`INTERVAL`].
+    Quiet,
+    /// None has for a while: a probe is due.
+    Probe,
+    /// The relay is silent; a probe is due.
+    Fallen,
+    /// It has been silent for too long.
+    Over,
+}
+
+/// The silence of a link.
+#[derive(Debug)]
+pub(super) struct Silence {
+    /// Acknowledgements received so far.
+    answers: u64,
+    since: Instant,
+    /// Time of the first probe.
+    probed: Option<Instant>,
+    next_look: Instant,
+}
+
+impl Silence {
+    /// Starts with a link that works.
+    pub(super) fn new(now: Instant, answers: u64) -> Self {
+        Self {
+            answers,
+            since: now,
+            probed: None,
+            next_look: now + INTERVAL,
+        }
+    }
+
+    /// Starts with a link that is silent.
+    pub(super) fn of_silent(now: Instant, answers: u64) -> Self {
+        let since = now.checked_sub(FALLEN_AFTER).unwrap_or(now);
+        Self {
+            since,
+            probed: Some(since),
+            ..Self::new(now, answers)
+        }
+    }
+
+    /// Time of the next look.
+    pub(super) fn next_look(&self) -> Instant {
+        self.next_look
+    }
+
+    /// Looks at the number of acknowledgements received so far.
+    pub(super) fn look(&mut self, now: Instant, answers: u64, rtt: Duration) -> Look {
+        let is_late = now >= self.next_look + LATE;
+        self.next_look = now + INTERVAL;
+        if answers != self.answers {
+            *self = Self::new(now, answers);
+            return Look::Answered;
+        }
+        if is_late {
+            self.since += now.saturating_duration_since(self.since) / 2;
+            return Look::Quiet;
+        }
+        let silent = now.saturating_duration_since(self.since);
+        if silent < INTERVAL {
+            return Look::Quiet;
+        }
+        let unanswered = now.saturating_duration_since(*self.probed.get_or_insert(now));
+        if silent >= OVER_AFTER && unanswered >= rtt * RTTS_TO_END {
+            Look::Over
+        } else if silent >= FALLEN_AFTER && unanswered >= INTERVAL.max(rtt * RTTS_TO_FALL) {
+            Look::Fallen
+        } else {
+            Look::Probe
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(40);
+
+    fn at(start: Instant, ms: u64) -> Instant {
+        start + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn a_silent_relay_is_probed_then_fallen_and_then_over() {
+        let start = Instant::now();
+        let mut silence = Silence::new(start, 7);
+        let looks: Vec<_> = (1..=6)
+            .map(|n| silence.look(at(start, n * 250), 7, RTT))
+            .collect();
+        use Look::{Fallen, Over, Probe};
+        assert_eq!(looks, [Probe, Fallen, Fallen, Fallen, Fallen, Over]);
+    }
+
+    #[test]
+    fn an_answer_ends_the_silence_and_a_slow_line_gets_more_time() {
+        let start = Instant::now();
+        let mut silence = Silence::new(start, 0);
+        let slow = Duration::from_millis(600);
+        let mut frames = 0;
+        for n in 1..100 {
+            // Each answer takes a round trip, and the others' packets come twice a second.
+            frames += u64::from(n % 3 == 0);
+            let look = silence.look(at(start, n * 250), frames, slow);
+            assert!(
+                matches!(look, Look::Answered | Look::Quiet | Look::Probe),
+                "{look:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_process_that_slept_does_not_blame_the_relay() {
+        let start = Instant::now();
+        let mut silence = Silence::new(start, 0);
+        assert_eq!(silence.look(at(start, 5000), 0, RTT), Look::Quiet);
+        assert_eq!(silence.look(at(start, 5250), 1, RTT), Look::Answered);
+    }
+
+    #[test]
+    fn a_silent_link_that_answers_is_used_again() {
+        let start = Instant::now();
+        let mut silence = Silence::of_silent(start, 3);
+        assert_eq!(silence.look(at(start, 250), 3, RTT), Look::Fallen);
+        assert_eq!(silence.look(at(start, 500), 4, RTT), Look::Answered);
+        let mut silence = Silence::of_silent(start, 3);
+        let over = (1..=4).find(|n| silence.look(at(start, n * 250), 3, RTT) == Look::Over);
+        assert_eq!(over, Some(4));
+    }
+}
