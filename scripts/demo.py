@@ -246,6 +246,7 @@ class Host:
         self.leader = None  # from the last event
         self.leader_times = {}  # leader: when an event last named it
         self.members = {}  # member: round-trip time in ms, None while it is not measured
+        self.paths = {}  # member: how it is reached, in words
         self.members_leader = None  # from the last list of members
         self.members_at = 0.0
         self.received_at = {}  # member: time of its last message
@@ -253,6 +254,7 @@ class Host:
         self.state = None
         self.confirmed = []  # commands, in order
         self._reader = None
+        self.pass_fds = ()  # descriptors that the command needs
 
     def arguments(self, session, contact):
         """The arguments after the command."""
@@ -265,6 +267,7 @@ class Host:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            pass_fds=self.pass_fds,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -336,12 +339,13 @@ class Host:
         elif match := re.fullmatch(r"confirmed (.*)", text):
             self.confirmed.append(match[1])
         elif match := re.fullmatch(r"members: (.*); (?:no leader|leader: (.+))", text):
-            path = r"(?:, (?:direct|through \S+(?: \(leader\))?))?"
+            path = r"(?:, (direct|over a relay|through [^,()]+(?: \(leader\))?))?"
             found = re.findall(rf"(\S+)\((-|\d+) ms{path}\)(?: at (\d+,\d+))?", match[1])
-            self.members = {name: None if rtt == "-" else int(rtt) for name, rtt, _ in found}
+            self.members = {name: None if rtt == "-" else int(rtt) for name, rtt, _, _ in found}
+            self.paths = {name: path for name, _, path, _ in found if path}
             self.members_leader = match[2]
             self.members_at = now
-            for name, _, place in found:
+            for name, _, _, place in found:
                 if place:
                     self.places.setdefault(name, []).append((now, place))
 

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import queue
+import sys
 import threading
 import time
 
@@ -17,28 +18,31 @@ _sessions = itertools.count(1)
 
 class Bench:
     """`with Bench(network, "ann", "bob") as bench:`; the others dial the first host, which is the centre of a star. The room of
-    a `leader` is a mesh that this member has created.
+    a `leader` is a mesh that this member has created. With the address of a `relay` the members know this address alone.
     """
 
-    def __init__(self, network, *names, environment=None, star=False, leader=None):
+    def __init__(self, network, *names, environment=None, star=False, leader=None, relay=None):
         self.network = network
+        self.relay = relay
         self.roles = [None] * len(names)
         if star:
             self.roles = ["host", *(["guest"] * len(names))]
         elif leader:
             self.roles = ["create" if name == leader else "join" for name in names]
+        elif relay:
+            self.roles = [f"relay={relay}"] * len(names)
         self.names = names
         self.environment = {**os.environ, "MMN_LIBRARY": LIBRARY, **(environment or {})}
         self.hosts = {}
 
     def __enter__(self):
-        session = f"bench-{os.getpid()}-{next(_sessions)}"
+        session = room_code() if self.relay else f"bench-{os.getpid()}-{next(_sessions)}"
         try:
             for name, role in zip(self.names, self.roles):
                 self.hosts[name] = BenchHost(self.network.host(name), session, role, self.environment)
             first, *others = self.hosts.values()
             address = first.wait("ready")["address"]
-            for other in others:
+            for other in others if not self.relay else []:
                 other.send_line(f"connect {address}")
             # Every host was introduced to the last one.
             for host in self.hosts.values():
@@ -54,6 +58,15 @@ class Bench:
 
     def host(self, name):
         return self.hosts[name]
+
+
+def room_code():
+    """A new one, from the library."""
+    sys.path.insert(0, str(ROOT / "bindings/python"))
+    os.environ.setdefault("MMN_LIBRARY", LIBRARY)
+    import meta_mystia_network as mmn
+
+    return mmn.generate_room_code()
 
 
 class BenchHost:

@@ -245,6 +245,9 @@ static void enter(void *library, const char *session, const char *role)
     if (creates || strcmp(role, "join") == 0) {
         options.discovery_mode = MMN_DISCOVERY_OFF;
         options.entry = creates ? MMN_ENTRY_CREATE : MMN_ENTRY_JOIN;
+    } else if (strncmp(role, "relay=", 6) == 0) {
+        options.discovery_mode = MMN_DISCOVERY_OFF;
+        options.relays = role + 6;
     } else {
         options.topology = MMN_TOPOLOGY_STAR;
         options.host_mode = strcmp(role, "host") == 0 ? MMN_HOST_MODE_HOST : MMN_HOST_MODE_GUEST;

@@ -12,6 +12,7 @@ import time
 from bench import Bench
 from calibration import probe
 from network import Network
+from relays import RELAY_PORT, Relay
 
 PLAY_HZ, PLAY_BYTES = 60, 64
 PLAY, BULK, BACK, LOOSE, SEQUENCED = range(5)
@@ -24,6 +25,8 @@ APART = {PLAY: (0, 1, 0, 0, 0), BULK: (0, 2, 0, 0, 0), BACK: (0, 1, 0, 0, 0), LO
 TRANSFER_BYTES = 50_000_000
 CHUNK_BYTES = 16_384
 LINE_BITS_PER_SECOND = 50_000_000
+RELAY_BYTES_PER_SECOND = 512 * 1024
+"""A relay's limit for each member, without options."""
 LINE_QUEUE_BYTES = 187_500
 """Bytes that the line of 50 Mbit/s carries in a round trip of 30 ms, like the queues of many routers."""
 
@@ -128,6 +131,35 @@ def play_beside_a_transfer_over_a_carrier(leader="r", seconds=20, environment=No
     return measured
 
 
+def play_beside_a_transfer_over_a_relay(seconds=20, environment=None):
+    """The game's messages between a and b beside a transfer from a to b as fast as it goes: first over a direct line of 512 KiB/s,
+    then over a relay with its usual limit, which is the same, on lines of 20 Mbit/s. Returns the streams of "direct" and of
+    "relayed". Both ways take 20 ms.
+    """
+    measured = {}
+    for path in ("direct", "relayed"):
+        is_direct = path == "direct"
+        with Network("r", "a", "b") as network:
+            network.set("*", "*", delay_ms=10, rate_kbit=20_000, queue_bytes=100_000)
+            line = {"rate_kbit": RELAY_BYTES_PER_SECOND * 8 // 1000, "queue_bytes": 100_000} if is_direct else {"cut": 1}
+            network.both("a", "b", delay_ms=20, **line)
+            with contextlib.ExitStack() as stack:
+                r = network.host("r")
+                if is_direct:
+                    bench = Bench(network, "a", "b", environment=environment)
+                else:
+                    stack.enter_context(Relay(r))
+                    bench = Bench(network, "a", "b", environment=environment, relay=f"{r.address}:{RELAY_PORT}")
+                stack.enter_context(bench)
+                a, b = bench.host("a"), bench.host("b")
+                a.send(BULK, "b", size=CHUNK_BYTES, count=1_000_000, options=APART[BULK])
+                forth, back = play(a, b, APART, seconds)
+                a.sent(PLAY, seconds + 60)
+                b.sent(BACK, seconds + 60)
+                measured[path] = {**wait_for(b, forth), **wait_for(a, back)}
+    return measured
+
+
 def print_streams(streams):
     names = {PLAY: "reliable", LOOSE: "unreliable", SEQUENCED: "sequenced", BACK: "other way"}
     for stream, name in names.items():
@@ -159,6 +191,12 @@ def main():
     for path, streams in play_beside_a_transfer_over_a_carrier(arguments.leader, environment=environment).items():
         print(f"20 Mbit/s, 20 ms, {path}; a transfer of {megabits(streams[BULK]):.1f} Mbit/s")
         print_streams(streams)
+    over = play_beside_a_transfer_over_a_relay(environment=environment)
+    for path, streams in over.items():
+        print(f"512 KiB/s, 20 ms, {path}; a transfer of {streams[BULK]['bytes'] / streams[BULK]['seconds'] / 1024:.0f} KiB/s")
+        print_streams(streams)
+    ratio = over["relayed"][PLAY]["p99"] / over["direct"][PLAY]["p99"]
+    print(f"p99 of the game's messages over the relay, in times of that on the line: {ratio:.2f}")
 
 
 if __name__ == "__main__":

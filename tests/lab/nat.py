@@ -46,7 +46,7 @@ LYING_SECONDS = 30.0
 MAX_PACKETS_TO_VICTIM = 20
 """From one member: a few rounds of dials to an address that never answers."""
 LEADERS = ["r", "b"]
-OUTCOMES = ["alone", "unlinked", "carried", "direct"]
+OUTCOMES = ["alone", "unlinked", "carried", "relayed", "direct"]
 """The later one is better."""
 
 # How a and b are linked at the end: "direct", "carried" by another member, "unlinked", or "alone" if one has not reached r
@@ -396,8 +396,8 @@ def wall(hosts, stands):
         hosts[one].upstream.wall(*[hosts[other].upstream.address] if stands else [])
 
 
-def cross(hosts, members, disturbances):
-    """The path changes from carried to direct, and again after each end got other mappings, until enough messages came."""
+def cross(hosts, members, disturbances, without="carried"):
+    """The path changes from `without` to direct, and again after each end got other mappings, until enough messages came."""
     a, b = members["a"], members["b"]
 
     def change(text, path):
@@ -415,7 +415,7 @@ def cross(hosts, members, disturbances):
     for name in "ba":
         wall(hosts, True)
         hosts[name].upstream.rebind()
-        change(f"wall, rebind {name}", "carried")
+        change(f"wall, rebind {name}", without)
         wall(hosts, False)
         change("wall falls", "direct")
     deadline = time.monotonic() + CHANGE_SECONDS

@@ -1,5 +1,6 @@
-"""A member for `nat.py`: `nat_member.py NAME PORT ENTRY PER_SECOND OPTIONS`; OPTIONS is JSON, for `NetworkOptions`. MMN_LIBRARY
-names the library, and MMN_BINDINGS the folder of its Python package, if that is not the one of this source tree.
+"""A member for `nat.py` and `relays.py`: `nat_member.py NAME PORT ENTRY PER_SECOND OPTIONS`; OPTIONS is JSON, for
+`NetworkOptions`, and may name the session. MMN_LIBRARY names the library, and MMN_BINDINGS the folder of its Python package, if
+that is not the one of this source tree.
 
 Reads commands, a JSON list a line: ["connect", ADDRESS], ["quiet", YES], ["report"], ["quit"]. Prints what happens, a JSON object
 a line, with the time of a clock that all processes of the machine share.
@@ -18,25 +19,29 @@ sys.path.insert(0, os.environ.get("MMN_BINDINGS") or str(Path(__file__).resolve(
 import meta_mystia_network as mmn  # noqa: E402
 
 SESSION = "a room across the internet"
-ENTRIES = {"create": mmn.ENTRY_CREATE, "join": mmn.ENTRY_JOIN}
+ENTRIES = {"any": mmn.ENTRY_ANY, "create": mmn.ENTRY_CREATE, "join": mmn.ENTRY_JOIN}
 INTERVAL_SECONDS = 0.02
 NUMBERED = mmn.MIN_MESSAGE_TYPE
 NUMBER_AND_TIME = struct.Struct("<Qd")
 PATH_CHANGED = getattr(mmn, "PathChanged", ())
 """Libraries without this event are asked for the path again and again."""
+RELAY_CHANGED = getattr(mmn, "RelayChanged", ())
+DIRECT, RELAYED = mmn.PATH_DIRECT, getattr(mmn, "PATH_THROUGH_RELAY", None)
 
 
 class Member:
     """Sends every peer that many numbered, reliable messages a second, and checks what it receives."""
 
     def __init__(self, name, port, entry, per_second, options):
+        session = options.pop("session", SESSION)
         options = mmn.NetworkOptions(
             bind_port=port, entry=ENTRIES[entry], discovery_mode=mmn.DISCOVERY_OFF, mdns_port=0, **options
         )
         self.per_second = per_second
         self.peers, self.paths = {}, {}
         self.is_quiet = False
-        self.room = mmn.Room(name, SESSION, options=options, on_event=self.on_event)
+        report("opens")
+        self.room = mmn.Room(name, session, options=options, on_event=self.on_event)
 
     def on_event(self, event):
         if isinstance(event, mmn.Message):
@@ -54,6 +59,8 @@ class Member:
             report("returned", event.peer, undelivered=event.undelivered, missed=event.missed)
         elif isinstance(event, PATH_CHANGED):
             self.look_at(event.peer)
+        elif isinstance(event, RELAY_CHANGED):
+            report("relay", code=int(event.code), relay=event.relay, data=event.data.decode())
         elif isinstance(event, mmn.LeaderChanged):
             report("leader", event.leader or "")
         elif isinstance(event, mmn.ConnectionResult):
@@ -106,7 +113,8 @@ class Member:
 
     def path(self, peer):
         try:
-            return "direct" if self.room.stats(peer).path == mmn.PATH_DIRECT else "carried"
+            path = self.room.stats(peer).path
+            return "direct" if path == DIRECT else "relayed" if path == RELAYED else "carried"
         except mmn.NetworkError:
             return None
 

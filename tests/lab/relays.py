@@ -1,0 +1,539 @@
+#!/usr/bin/env python3
+"""Rooms over a relay: `relays.py [NAME...]` plays the scenarios whose name contains one of the arguments, by default all, and prints
+what happened. `docs/lab.md` describes them.
+
+In each, machine `r` runs a relay and no member, and members know nothing but the room's code and the relay's address. The NATs of
+the scenarios with two members are those of `nat.py`: a and b must be linked directly where plain UDP passes, and over the relay
+elsewhere. Exits with 0 when all ended so, with 1 when one did not, and with 3 on a machine that cannot run them.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import itertools
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple, Optional
+
+import internet
+import nat
+from bench import room_code
+from internet import Host, Internet, Nat
+from nat import AFTER_SECONDS, DIRECT_SECONDS, SETTLE_SECONDS, STILL_NOT, WATCH_SECONDS, Process
+from network import CANNOT_RUN, ROOT, CannotRun
+
+RELAY_PORT = 7843
+RESTART_SECONDS = 0.5
+"""From the end of a relay's process to the start of the next one."""
+DEAD_SECONDS = 12.0
+"""Without a relay, where it carries nothing."""
+IDLE_SECONDS = 60.0
+MANY_SECONDS = 30.0
+ROOM = 8
+
+
+class Relay:
+    """A relay's process on a machine. A restarted one has the same key."""
+
+    def __init__(self, host, *options):
+        self.host = host
+        self.options = options
+        self.folder = tempfile.TemporaryDirectory()
+        self.start()
+
+    def start(self):
+        program = os.environ.get("MMN_RELAY", str(ROOT / "target/release/mmn-relay"))
+        key = Path(self.folder.name) / "key"
+        listen = f"[::]:{RELAY_PORT}" if getattr(self.host, "address6", "") else f"0.0.0.0:{RELAY_PORT}"
+        self.process = self.host.start([program, "--listen", listen, "--key-file", key, *self.options])
+        assert self.process.stdout.readline(), "the relay did not start; its message is above"
+        # Its log is not read, but must not fill the pipe.
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self, after=RESTART_SECONDS):
+        self.kill()
+        time.sleep(after)
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+        self.folder.cleanup()
+
+
+class Room:
+    """Members that know the code and the relay alone, or both relays."""
+
+    def __init__(self, *relays, heartbeat_ms=0):
+        self.relays = relays
+        self.code = room_code()
+        self.members = {}
+        self.options = {}
+        if heartbeat_ms:
+            timeouts = {"election_timeout_min_ms": 3 * heartbeat_ms, "election_timeout_max_ms": 6 * heartbeat_ms}
+            self.options = {"heartbeat_interval_ms": heartbeat_ms, **timeouts}
+
+    def open(self, host, per_second=50, family=4, code=None, **options):
+        """Returns the member's process, and when it opened the room."""
+        at = [f"[{relay.host.address6}]" if family == 6 else relay.host.address for relay in self.relays]
+        relays = "\n".join(f"{one}:{RELAY_PORT}" for one in at)
+        options = {"session": code or self.code, "relays": relays, **self.options, **options}
+        member = Process(host, "any", per_second, options)
+        self.members[host.name] = member
+        return member, member.all("opens")[0]["at"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        nat.end(self.members)
+
+    def paths(self):
+        return {(one, other): self.members[one].path(other) for one, other in itertools.permutations(self.members, 2)}
+
+    def wait_for(self, seconds, is_right):
+        """The seconds until `is_right(paths)`, or None if it is not within the time."""
+        began = time.monotonic()
+        while not is_right(self.paths()):
+            if time.monotonic() > began + seconds:
+                return None
+            time.sleep(0.02)
+        return time.monotonic() - began
+
+    def count(self, event):
+        return sum(len(member.all(event)) for member in self.members.values())
+
+    def leaders(self):
+        return {member.report()["leader"] for member in self.members.values()}
+
+    def wait_for_leader(self, seconds):
+        """The leader that all name."""
+        deadline = time.monotonic() + seconds
+        while len(leaders := self.leaders()) > 1 or None in leaders:
+            assert time.monotonic() < deadline, f"no common leader: {leaders}"
+            time.sleep(0.1)
+        return leaders.pop()
+
+
+class Result(NamedTuple):
+    outcome: str
+    linked_after: Optional[float]
+    """From the opening of the second member."""
+    direct_after: Optional[float]
+    """From the link on."""
+    leader_changes: int
+    losses: int
+    sent: int
+    received: int
+    lost: int
+    duplicated: int
+    slowest_ms: int
+    third_addresses: dict
+    foreign_addresses: dict
+    between: int
+    changes: list
+
+
+def wanted(scenario):
+    goal = nat.expectations()[scenario.name].goal
+    return "relayed" if goal == "carried" else goal
+
+
+def play(scenario, watch_seconds=WATCH_SECONDS):
+    """Plays one of nat.py's scenarios over a relay."""
+    with Internet(ipv6=scenario.ipv6) as net:
+        hosts = nat.build(scenario, net)
+        with Relay(hosts["r"]) as relay, Room(relay, heartbeat_ms=scenario.heartbeat_ms) as room:
+            return observe(scenario, watch_seconds, hosts, room)
+
+
+def observe(scenario, watch_seconds, hosts, room):
+    if scenario.then == "cross":
+        nat.wall(hosts, True)
+    a, _ = room.open(hosts["a"], scenario.per_second, scenario.family)
+    a.wait("relay")
+    b, began = room.open(hosts["b"], scenario.per_second, scenario.family)
+    deadline = time.monotonic() + watch_seconds
+    left = lambda: deadline - time.monotonic()
+    is_direct = lambda line: line["path"] == "direct"
+    after = lambda lines, since: max(line["at"] for line in lines) - since if all(lines) else None
+    linked = after([a.wait("joined", "b", left()), b.wait("joined", "a", left())], began)
+    disturbances = []
+    if scenario.then == "cross":
+        nat.cross(hosts, room.members, disturbances, without="relayed")
+        deadline = time.monotonic()
+    direct = after([a.wait("path", "b", left(), is_direct), b.wait("path", "a", left(), is_direct)], began)
+    if scenario.then or direct is not None:
+        time.sleep(DIRECT_SECONDS)
+    if scenario.then not in ("", "cross"):
+        nat.disturb(scenario.then, hosts, room.members, disturbances)
+    direct = direct if direct is None else direct - linked
+    return result(room, hosts, (linked, direct), began, disturbances)
+
+
+def result(room, hosts, times, began, disturbances):
+    members = room.members
+    a, b = members["a"], members["b"]
+    paths = {a.path("b"), b.path("a")}
+    is_alone = not a.all("joined", "b") and not b.all("joined", "a")
+    outcome = "alone" if is_alone else min(paths, key=nat.OUTCOMES.index)
+    tally = settle(members)
+    return Result(
+        outcome,
+        *times,
+        sum(max(0, len(member.all("leader")) - 1) for member in members.values()),
+        max(len(a.all("reconnecting", "b")), len(b.all("reconnecting", "a"))),
+        *tally,
+        nat.by_sender(hosts, Host.third_addresses),
+        nat.by_sender(hosts, Host.foreign_addresses),
+        nat.received_between(members),
+        sorted((at - began, text) for at, text in a.changes("b")[1:] + disturbances),
+    )
+
+
+def settle(members):
+    """Members stop sending; returns (sent, received, lost, duplicated, slowest ms) over links that stand now."""
+    for member in members.values():
+        member.do("quiet", True)
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        reports = {name: member.report() for name, member in members.items()}
+        streams = [
+            (sent["sent"], reports[receiver]["peers"].get(sender))
+            for sender in members
+            for receiver, sent in reports[sender]["peers"].items()
+            if members[sender].path(receiver) != "unlinked" != members[receiver].path(sender)
+        ]
+        missing = sum(sent - (taken["last"] if taken else 0) for sent, taken in streams)
+        if missing == 0 or time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
+    took = [taken for _, taken in streams if taken]
+    return (
+        sum(sent for sent, _ in streams),
+        sum(taken["received"] for taken in took),
+        missing + sum(taken["lost"] for taken in took),
+        sum(taken["duplicated"] for taken in took),
+        max((taken["slowest_ms"] for taken in took), default=0),
+    )
+
+
+def failures(scenario, result):
+    """Sentences on what is not as expected."""
+    found = []
+    if result.outcome != wanted(scenario):
+        found.append(f"{result.outcome}, expected {wanted(scenario)}")
+    if result.lost or result.duplicated:
+        found.append(f"{result.lost} messages lost, {result.duplicated} received twice")
+    if result.third_addresses:
+        found.append(f"packets to other addresses: {result.third_addresses}")
+    if result.foreign_addresses:
+        found.append(f"packets to private addresses of other networks: {result.foreign_addresses}")
+    if result.between < scenario.messages:
+        found.append(f"{result.between} messages between a and b, expected {scenario.messages}")
+    found += [text for _, text in result.changes if text.startswith(STILL_NOT)]
+    return [f"{scenario.name}: {text}" for text in found]
+
+
+HEAD = "scenario".ljust(40) + "  linked  direct  at the end messages  lost twice  slowest  paths"
+
+
+def line(name, result):
+    seconds = lambda value: "-" if value is None else f"{value:.1f} s"
+    return (
+        f"{name:40} {seconds(result.linked_after):>7} {seconds(result.direct_after):>7}  {result.outcome:10} "
+        f"{result.received:8} {result.lost:5} {result.duplicated:5} {result.slowest_ms:5} ms  "
+        + ", ".join(f"{text} {at:.1f}" for at, text in result.changes)
+        + (f"  links lost: {result.losses}" if result.losses else "")
+        + (f"  leader changes: {result.leader_changes}" if result.leader_changes else "")
+    )
+
+
+def play_all(wanted_scenarios, jobs, watch_seconds=WATCH_SECONDS):
+    """Plays scenarios side by side, prints a line for each, and returns the failures."""
+    found, results = [], []
+    print(HEAD, flush=True)
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        runs = [(scenario, pool.submit(play, scenario, watch_seconds)) for scenario in wanted_scenarios]
+        for scenario, run in runs:
+            try:
+                outcome = run.result()
+            except AssertionError as error:
+                found.append(f"{scenario.name}: {error}")
+                continue
+            print(line(scenario.name, outcome), flush=True)
+            results.append(outcome)
+            found += failures(scenario, outcome)
+    most = lambda values: max((value for value in values if value is not None), default=0)
+    linked, direct = most(one.linked_after for one in results), most(one.direct_after for one in results)
+    print(f"at most: linked {linked:.1f} s, then direct {direct:.1f} s, a message {most(one.slowest_ms for one in results)} ms")
+    return found
+
+
+# -- rooms that only a relay connects
+
+
+@contextlib.contextmanager
+def behind_symmetric_nats(count, per_second=20, members=True, **options):
+    """A room of that many members, each behind a symmetric NAT of its own: (net, relay, room, hosts). None is reachable."""
+    with Internet() as net:
+        r = net.host("r")
+        hosts = {}
+        for number in range(count):
+            home = net.router(f"home {number}", Nat("symmetric"))
+            hosts[f"m{number}"] = net.host(f"m{number}", behind=home)
+        with Relay(r) as relay, Room(relay) as room:
+            if members:
+                for host in hosts.values():
+                    room.open(host, per_second, **options)
+                took = room.wait_for(MANY_SECONDS, lambda paths: set(paths.values()) == {"relayed"})
+                assert took is not None, f"not all are linked over the relay: {room.paths()}"
+            yield net, relay, room, hosts
+
+
+def a_restarted_relay_elects_nobody_and_loses_no_message():
+    with behind_symmetric_nats(ROOM) as (_, relay, room, _):
+        leader = room.wait_for_leader(MANY_SECONDS)
+        time.sleep(DIRECT_SECONDS)
+        before = room.count("leader")
+        for _ in range(2):
+            relay.restart()
+            time.sleep(AFTER_SECONDS / 2)
+            took = room.wait_for(MANY_SECONDS, lambda paths: set(paths.values()) == {"relayed"})
+            assert took is not None, f"not all are linked again: {room.paths()}"
+        events = {name: member.all("leader") + member.all("relay") for name, member in room.members.items()}
+        assert room.leaders() == {leader} and room.count("leader") == before, f"another leader: {events}"
+        assert room.count("left") == 0, "a member left"
+        _, received, lost, duplicated, slowest = settle(room.members)
+        print(f"  {ROOM} members, {received} messages, {room.count('reconnecting')} links lost, slowest {slowest} ms")
+        assert (lost, duplicated) == (0, 0), f"{lost} messages lost, {duplicated} received twice"
+
+
+def direct_links_outlive_the_relay():
+    with Internet() as net:
+        r = net.host("r")
+        hosts = [net.host(name, behind=net.router(f"home {name}", Nat("port-restricted"))) for name in "abc"]
+        with Relay(r) as relay, Room(relay) as room:
+            for host in hosts:
+                room.open(host)
+            took = room.wait_for(MANY_SECONDS, lambda paths: set(paths.values()) == {"direct"})
+            assert took is not None, f"not all are linked directly: {room.paths()}"
+            time.sleep(DIRECT_SECONDS)
+            before = room.count("leader")
+            relay.kill()
+            time.sleep(DEAD_SECONDS)
+            assert set(room.paths().values()) == {"direct"}, room.paths()
+            noticed = {name: member.all("reconnecting") + member.all("leader")[1:] for name, member in room.members.items()}
+            assert room.count("reconnecting") == 0 and room.count("leader") == before, f"the death was noticed: {noticed}"
+            *_, lost, duplicated, slowest = settle(room.members)
+            print(f"  the relay is dead for {DEAD_SECONDS:.0f} s; slowest message {slowest} ms")
+            assert (lost, duplicated) == (0, 0)
+            relay.start()
+
+
+def a_second_relay_carries_on_at_once():
+    with Internet() as net:
+        machines = [net.host("r"), net.host("r2")]
+        hosts = [net.host(f"m{number}", behind=net.router(f"home {number}", Nat("symmetric"))) for number in range(4)]
+        with Relay(machines[0]) as first, Relay(machines[1]) as second, Room(first, second) as room:
+            for host in hosts:
+                room.open(host)
+            is_relayed = lambda paths: set(paths.values()) == {"relayed"}
+            assert room.wait_for(MANY_SECONDS, is_relayed) is not None, room.paths()
+            leader = room.wait_for_leader(MANY_SECONDS)
+            time.sleep(DIRECT_SECONDS)
+            before = room.count("leader")
+            # Each of them goes for longer than a room waits for a relay.
+            for relay in (first, second):
+                relay.kill()
+                time.sleep(DEAD_SECONDS)
+                assert is_relayed(room.paths()), room.paths()
+                relay.start()
+                time.sleep(DEAD_SECONDS)
+            assert room.leaders() == {leader} and room.count("leader") == before, "another leader"
+            assert room.count("left") == 0 and room.count("reconnecting") == 0, "a link was lost"
+            *_, lost, duplicated, slowest = settle(room.members)
+            print(f"  each of two relays was dead for {DEAD_SECONDS:.0f} s; slowest message {slowest} ms")
+            assert (lost, duplicated) == (0, 0)
+
+
+def a_member_without_a_relay_enters_by_an_address():
+    """c has an address of its own and knows no relay; a, behind a router, dials it. b knows the relay alone."""
+    with Internet() as net:
+        r, c = net.host("r"), net.host("c")
+        homes = {name: net.host(name, behind=net.router(f"home {name}", Nat("symmetric"))) for name in "ab"}
+        with Relay(r) as relay, Room(relay) as room:
+            for home in homes.values():
+                room.open(home)
+            room.open(c, relays=None)
+            room.members["a"].do("connect", f"{c.address}:{c.port}")
+            goal = lambda paths: all(path == ("direct" if "c" in pair else "relayed") for pair, path in paths.items())
+            assert room.wait_for(MANY_SECONDS, goal) is not None, room.paths()
+            room.wait_for_leader(MANY_SECONDS)
+            time.sleep(DIRECT_SECONDS)
+            *_, lost, duplicated, _ = settle(room.members)
+            assert (lost, duplicated) == (0, 0)
+
+
+def a_hidden_member_sends_packets_to_the_relay_alone():
+    with Internet() as net:
+        r = net.host("r")
+        hosts = {name: net.host(name, behind=net.router(f"home {name}", Nat("full-cone"))) for name in "abc"}
+        with Relay(r) as relay, Room(relay) as room:
+            room.open(hosts["a"], paths=1)
+            for name in "bc":
+                room.open(hosts[name])
+            is_right = lambda paths: all(
+                path == ("relayed" if "a" in pair else "direct") for pair, path in paths.items()
+            )
+            took = room.wait_for(MANY_SECONDS, is_right)
+            assert took is not None, room.paths()
+            time.sleep(AFTER_SECONDS)
+            assert is_right(room.paths()), room.paths()
+            sent = hosts["a"].sent()
+            assert set(sent) == {r.address}, f"packets to {sent}"
+            hidden = hosts["a"].upstream.address
+            for name in "bc":
+                assert hidden not in hosts[name].sent(), "packets to the hidden member's address"
+
+
+def a_typed_code_that_is_another_one_meets_nobody():
+    with Internet() as net:
+        r = net.host("r")
+        hosts = [net.host(name, behind=net.router(f"home {name}", Nat("port-restricted"))) for name in "ab"]
+        with Relay(r) as relay, Room(relay) as room:
+            room.open(hosts[0])
+            room.open(hosts[1], code=room_code())
+            time.sleep(DIRECT_SECONDS)
+            assert room.count("joined") == 0
+            assert all(member.all("relay")[0]["code"] == 0 for member in room.members.values())
+
+
+def a_relay_sends_to_none_but_those_who_asked():
+    with behind_symmetric_nats(3) as (net, relay, room, hosts):
+        homes = {host.upstream.address for host in hosts.values()}
+        relay.restart()
+        time.sleep(AFTER_SECONDS / 2)
+        assert set(relay.host.sent()) == homes, relay.host.sent()
+
+
+def an_idle_member_pays_a_packet_each_way_in_ten_seconds():
+    """Two members linked directly: one with a relay beside, against one without."""
+    with Internet() as net:
+        r = net.host("r")
+        hosts = [net.host(name, behind=net.router(f"home {name}", Nat("full-cone"))) for name in "ab"]
+        with Relay(r) as relay, Room(relay) as room:
+            for host in hosts:
+                room.open(host, per_second=1)
+            took = room.wait_for(MANY_SECONDS, lambda paths: set(paths.values()) == {"direct"})
+            assert took is not None, room.paths()
+            for member in room.members.values():
+                member.do("quiet", True)
+            time.sleep(DIRECT_SECONDS)
+            before = [host.sent()[r.address] for host in hosts] + [sum(r.sent().values())]
+            time.sleep(IDLE_SECONDS)
+            after = [host.sent()[r.address] for host in hosts] + [sum(r.sent().values())]
+            rates = [(end - start) * 10 / IDLE_SECONDS for start, end in zip(before, after)]
+            print(f"  packets in 10 s: a {rates[0]:.1f}, b {rates[1]:.1f}, the relay to both {rates[2]:.1f}")
+            assert rates[0] <= 1.5 and rates[1] <= 1.5 and rates[2] <= 3.0, rates
+
+
+def a_star_over_a_relay():
+    with behind_symmetric_nats(4, members=False) as (_, relay, room, hosts):
+        names = list(hosts)
+        for name in names:
+            room.open(hosts[name], 20, topology=1, host_mode=1 if name == names[0] else 2)
+        pairs = lambda paths: {path for pair, path in paths.items() if names[0] in pair}
+        took = room.wait_for(MANY_SECONDS, lambda paths: pairs(paths) == {"relayed"})
+        assert took is not None, room.paths()
+        time.sleep(DIRECT_SECONDS)
+        *_, lost, duplicated, _ = settle(room.members)
+        assert (lost, duplicated) == (0, 0)
+
+
+def both_families_reach_one_relay():
+    with Internet(ipv6=True) as net:
+        r = net.host("r")
+        hosts = [net.host(name, behind=net.router(f"home {name}", Nat("symmetric"))) for name in "ab"]
+        with Relay(r) as relay, Room(relay) as room:
+            room.open(hosts[0], family=4)
+            room.open(hosts[1], family=6)
+            took = room.wait_for(MANY_SECONDS, lambda paths: "unlinked" not in paths.values())
+            assert took is not None, room.paths()
+
+
+# -- tests of `run.py`
+
+
+def rooms_over_a_relay_end_as_plain_udp_allows():
+    found = play_all(nat.scenarios(), 3 * os.cpu_count())
+    assert not found, "\n".join(found)
+
+
+def ends_as_wanted(name, watch_seconds=8.0):
+    """One scenario, for a test of its own."""
+    (scenario,) = [one for one in nat.scenarios() if one.name == name]
+    outcome = play(scenario, watch_seconds)
+    print(f"{HEAD}\n{line(name, outcome)}")
+    found = failures(scenario, outcome)
+    assert not found, "\n".join(found)
+
+
+TESTS = [
+    a_restarted_relay_elects_nobody_and_loses_no_message,
+    direct_links_outlive_the_relay,
+    a_second_relay_carries_on_at_once,
+    a_member_without_a_relay_enters_by_an_address,
+    a_hidden_member_sends_packets_to_the_relay_alone,
+    a_typed_code_that_is_another_one_meets_nobody,
+    a_relay_sends_to_none_but_those_who_asked,
+    an_idle_member_pays_a_packet_each_way_in_ten_seconds,
+    a_star_over_a_relay,
+    both_families_reach_one_relay,
+    rooms_over_a_relay_end_as_plain_udp_allows,
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--jobs", type=int, default=3 * os.cpu_count(), help="scenarios at a time")
+    parser.add_argument("--seconds", type=float, default=WATCH_SECONDS, help="how long a and b have to connect")
+    arguments = parser.parse_args()
+    named = lambda name: not arguments.names or any(part in name for part in arguments.names)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: os._exit(128 + number))
+    try:
+        internet.check()
+    except CannotRun as reason:
+        print(f"relays: cannot run here: it {reason}", file=sys.stderr)
+        return CANNOT_RUN
+    os.environ.setdefault("MMN_LIBRARY", str(ROOT / "target/release/libmeta_mystia_network.so"))
+    found = []
+    for test in TESTS[:-1]:
+        if named(test.__name__):
+            print(f"--- {test.__name__}", flush=True)
+            try:
+                test()
+            except AssertionError as error:
+                found.append(f"{test.__name__}: {error}")
+    chosen = [scenario for scenario in nat.scenarios() if named(scenario.name)]
+    if chosen:
+        found += play_all(chosen, arguments.jobs, arguments.seconds)
+    print("\n".join(found) or "all as expected")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
