@@ -8,6 +8,7 @@ Exits with 0 when all ended as TABLE lists, with 1 when one did not, and with 3 
 
 import argparse
 import concurrent.futures
+import functools
 import itertools
 import json
 import os
@@ -17,7 +18,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional
 
 from network import CANNOT_RUN, ROOT, CannotRun
 
@@ -187,6 +188,21 @@ def expectations():
     return {name.strip(): Expected(*(cell.strip() for cell in cells)) for name, *cells in rows}
 
 
+class Tally(NamedTuple):
+    """Messages over links that stand at the end, of all members."""
+
+    sent: int
+    received: int
+    lost: int
+    duplicated: int
+    slowest_ms: int
+
+    def faults(self):
+        """A sentence if not every message arrived once."""
+        is_right = (self.lost, self.duplicated) == (0, 0)
+        return [] if is_right else [f"{self.lost} messages lost, {self.duplicated} received twice"]
+
+
 class Result(NamedTuple):
     outcome: str
     linked_after: Optional[float]
@@ -195,11 +211,7 @@ class Result(NamedTuple):
     leader_changes: int
     losses: int
     """How often a and b lost each other."""
-    sent: int
-    received: int
-    lost: int
-    duplicated: int
-    slowest_ms: int
+    tally: Tally
     third_addresses: dict
     foreign_addresses: dict
     between: int
@@ -369,7 +381,8 @@ def observe(scenario, leader, watch_seconds, hosts, members, old):
         time.sleep(DIRECT_SECONDS)
     if scenario.then not in ("", "cross"):
         disturb(scenario.then, hosts, members, disturbances)
-    return result(members, hosts, began, after(linked), after(direct), disturbances)
+    is_alone = not all(member.all("joined", "r") for member in (a, b))
+    return result(members, hosts, began, is_alone, after(linked), after(direct), disturbances)
 
 
 def disturb(then, hosts, members, disturbances):
@@ -429,28 +442,10 @@ def received_between(members):
     return min(members[one].report()["peers"].get(other, {"received": 0})["received"] for one, other in pairs)
 
 
-def result(members, hosts, began, linked_after, direct_after, disturbances):
+def result(members, hosts, began, is_alone, linked_after, direct_after, disturbances):
     a, b = members["a"], members["b"]
-    paths = {a.path("b"), b.path("a")}
-    reached = all(member.all("joined", "r") for member in (a, b))
-    outcome = "alone" if not reached else "unlinked" if "unlinked" in paths else "carried" if "carried" in paths else "direct"
-    for member in members.values():
-        member.do("quiet", True)
-    # Over a link that stands now, all accepted messages must arrive.
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while True:
-        reports = {name: member.report() for name, member in members.items()}
-        streams = [
-            (reports[sender]["peers"][receiver]["sent"], reports[receiver]["peers"].get(sender))
-            for sender in members
-            for receiver in reports[sender]["peers"]
-            if members[sender].path(receiver) != "unlinked" != members[receiver].path(sender)
-        ]
-        missing = sum(sent - (taken["last"] if taken else 0) for sent, taken in streams)
-        if missing == 0 or time.monotonic() > deadline:
-            break
-        time.sleep(0.2)
-    took = [taken for _, taken in streams if taken]
+    outcome = "alone" if is_alone else min(a.path("b"), b.path("a"), key=OUTCOMES.index)
+    tally, reports = settle(members)
     paths = {(name, peer): path for name in members for peer, path in reports[name]["paths"].items()}
     return Result(
         outcome,
@@ -460,11 +455,7 @@ def result(members, hosts, began, linked_after, direct_after, disturbances):
         # Each member reports its first leader.
         sum(max(0, len(member.all("leader")) - 1) for member in members.values()),
         max(len(a.all("reconnecting", "b")), len(b.all("reconnecting", "a"))),
-        sum(sent for sent, _ in streams),
-        sum(taken["received"] for taken in took),
-        missing + sum(taken["lost"] for taken in took),
-        sum(taken["duplicated"] for taken in took),
-        max((taken["slowest_ms"] for taken in took), default=0),
+        tally,
         by_sender(hosts, Host.third_addresses),
         by_sender(hosts, Host.foreign_addresses),
         received_between(members),
@@ -473,36 +464,73 @@ def result(members, hosts, began, linked_after, direct_after, disturbances):
     )
 
 
+def settle(members):
+    """Members stop sending. Over a link that stands now, all accepted messages must arrive. Returns the tally, and the members'
+    reports.
+    """
+    for member in members.values():
+        member.do("quiet", True)
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        reports = {name: member.report() for name, member in members.items()}
+        streams = [
+            (sent["sent"], reports[receiver]["peers"].get(sender))
+            for sender in members
+            for receiver, sent in reports[sender]["peers"].items()
+            if members[sender].path(receiver) != "unlinked" != members[receiver].path(sender)
+        ]
+        missing = sum(sent - (taken["last"] if taken else 0) for sent, taken in streams)
+        if missing == 0 or time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
+    took = [taken for _, taken in streams if taken]
+    tally = Tally(
+        sum(sent for sent, _ in streams),
+        sum(taken["received"] for taken in took),
+        missing + sum(taken["lost"] for taken in took),
+        sum(taken["duplicated"] for taken in took),
+        max((taken["slowest_ms"] for taken in took), default=0),
+    )
+    return tally, reports
+
+
 def by_sender(hosts, addresses):
     return {f"{name} to {address}": count for name, host in hosts.items() for address, count in addresses(host).items()}
 
 
 def failures(scenario, leader, result, old=None):
-    """Sentences on what is not as expected."""
+    """Sentences on faults of the result."""
     row = expectations().get(scenario.name)
     if row is None:
         return [f"{scenario.name}: not in the table"]
-    wanted = [row.goal]
     if old:
         before = row.r if leader == "r" else row.b
         # A member of the version before may keep a and b from the goal, but makes nothing worse.
-        wanted = OUTCOMES[OUTCOMES.index(before) :]
+        found = faults(result, OUTCOMES[OUTCOMES.index(before) :])
+    else:
+        found = faults(result, [row.goal]) + faults_of_this_version(scenario, result)
+    return [f"{title(scenario, old)}, {leader} leads: {text}" for text in found]
+
+
+def faults(result, outcomes):
     found = []
-    if result.outcome not in wanted:
-        found.append(f"{result.outcome}, expected {' or '.join(wanted)}")
-    if result.lost or result.duplicated:
-        found.append(f"{result.lost} messages lost, {result.duplicated} received twice")
+    if result.outcome not in outcomes:
+        found.append(f"{result.outcome}, expected {' or '.join(outcomes)}")
+    found += result.tally.faults()
     if result.third_addresses:
         found.append(f"packets to other addresses: {result.third_addresses}")
     if result.disagreements:
         found.append(f"paths without an event: {', '.join(result.disagreements)}")
-    if not old:
-        if result.foreign_addresses:
-            found.append(f"packets to private addresses of other networks: {result.foreign_addresses}")
-        if result.between < scenario.messages:
-            found.append(f"{result.between} messages between a and b, expected {scenario.messages}")
-        found += [text for _, text in result.changes if text.startswith(STILL_NOT)]
-    return [f"{title(scenario, old)}, {leader} leads: {text}" for text in found]
+    return found
+
+
+def faults_of_this_version(scenario, result):
+    found = []
+    if result.foreign_addresses:
+        found.append(f"packets to private addresses of other networks: {result.foreign_addresses}")
+    if result.between < scenario.messages:
+        found.append(f"{result.between} messages between a and b, expected {scenario.messages}")
+    return found + [text for _, text in result.changes if text.startswith(STILL_NOT)]
 
 
 def title(scenario, old):
@@ -516,7 +544,7 @@ def line(name, leader, result):
     seconds = lambda value: "-" if value is None else f"{value:.1f} s"
     return (
         f"{name:40} {leader:6} {seconds(result.linked_after):>7} {seconds(result.direct_after):>7}  {result.outcome:10} "
-        f"{result.received:8} {result.lost:5} {result.duplicated:5} {result.slowest_ms:5} ms  "
+        f"{result.tally.received:8} {result.tally.lost:5} {result.tally.duplicated:5} {result.tally.slowest_ms:5} ms  "
         + ", ".join(f"{text} {at:.1f}" for at, text in result.changes)
         + (f"  links lost: {result.losses}" if result.losses else "")
         + (f"  leader changes: {result.leader_changes}" if result.leader_changes else "")
@@ -524,25 +552,55 @@ def line(name, leader, result):
     )
 
 
-def play_all(plans, jobs, watch_seconds):
-    """Plays plans, (scenario, leader, old), side by side, prints a line for each, and returns the failures."""
+class Play(NamedTuple):
+    """One scenario, to be played beside others."""
+
+    title: str
+    leader: Optional[str]
+    """The member that must lead; None is any."""
+    run: Callable[[], Result]
+    judge: Callable[[Result], list]
+    """Sentences on faults of the result."""
+
+    def line(self, result):
+        return line(self.title, self.leader or result.leaders[0], result)
+
+
+def play_all(plays, jobs):
+    """Plays side by side, prints a line for each, and returns the failures."""
     found, results = [], []
     print(HEAD, flush=True)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        runs = [(*plan, pool.submit(play, plan[0], plan[1], watch_seconds, plan[2])) for plan in plans]
-        for scenario, leader, old, run in runs:
+        for one, run in [(one, pool.submit(one.run)) for one in plays]:
             try:
                 result = run.result()
             except AssertionError as error:
-                found.append(f"{title(scenario, old)}, {leader} leads: {error}")
+                found.append(f"{one.title}{f', {one.leader} leads' if one.leader else ''}: {error}")
                 continue
-            print(line(title(scenario, old), leader, result), flush=True)
+            print(one.line(result), flush=True)
             results.append(result)
-            found += failures(scenario, leader, result, old)
+            found += one.judge(result)
     most = lambda values: max((value for value in values if value is not None), default=0)
     linked, direct = most(one.linked_after for one in results), most(one.direct_after for one in results)
-    print(f"at most: linked {linked:.1f} s, direct {direct:.1f} s, a message {most(one.slowest_ms for one in results)} ms")
+    print(f"at most: linked {linked:.1f} s, direct {direct:.1f} s, a message {most(one.tally.slowest_ms for one in results)} ms")
     return found
+
+
+def play_alone(one):
+    """One scenario, for a test of its own."""
+    outcome = one.run()
+    print(f"{HEAD}\n{one.line(outcome)}")
+    found = one.judge(outcome)
+    assert not found, "\n".join(found)
+
+
+def plan(scenario, leader, watch_seconds, old=None):
+    return Play(
+        title(scenario, old),
+        leader,
+        functools.partial(play, scenario, leader, watch_seconds, old),
+        functools.partial(failures, scenario, leader, old=old),
+    )
 
 
 # -- the lab itself, with plain UDP
@@ -683,18 +741,19 @@ def all_pairs_are_linked_as_plain_udp_allows(members, kinds):
 
 
 def rooms_across_nats_end_as_the_table_lists():
-    plans = [(scenario, leader, None) for scenario in scenarios() for leader in LEADERS]
-    found = play_all(plans, 3 * os.cpu_count(), WATCH_SECONDS)
+    plays = [plan(scenario, leader, WATCH_SECONDS) for scenario in scenarios() for leader in LEADERS]
+    found = play_all(plays, 3 * os.cpu_count())
     assert not found, "\n".join(found)
 
 
 def ends_as_listed(name, leader="r", watch_seconds=8.0):
     """One scenario, for a test of its own."""
+    play_alone(plan(named(name), leader, watch_seconds))
+
+
+def named(name):
     (scenario,) = [one for one in scenarios() if one.name == name]
-    outcome = play(scenario, leader, watch_seconds)
-    print(f"{HEAD}\n{line(name, leader, outcome)}")
-    found = failures(scenario, leader, outcome)
-    assert not found, "\n".join(found)
+    return scenario
 
 
 TESTS = [
@@ -739,8 +798,8 @@ def main():
         return CANNOT_RUN
     leaders = [arguments.leader] if arguments.leader else LEADERS
     mixes = [Old(arguments.old, members) for members in arguments.old_members or "rab"] if arguments.old else [None]
-    plans = [(scenario, leader, old) for scenario in wanted for leader in leaders for old in mixes]
-    found = play_all(plans, arguments.jobs, arguments.seconds)
+    plays = [plan(scenario, leader, arguments.seconds, old) for scenario in wanted for leader in leaders for old in mixes]
+    found = play_all(plays, arguments.jobs)
     print("\n".join(found) or "all as expected")
     return 1 if found else 0
 

@@ -2,14 +2,14 @@
 """Rooms over a relay: `relays.py [NAME...]` plays the scenarios whose name contains one of the arguments, by default all, and prints
 what happened. `docs/lab.md` describes them.
 
-In each, machine `r` runs a relay and no member, and members know nothing but the room's code and the relay's address. The NATs of
-the scenarios with two members are those of `nat.py`: a and b must be linked directly where plain UDP passes, and over the relay
+In each, machine `r` runs a relay and no member, and members know nothing but the room's code and the relay's address. The scenarios
+with two members have the NATs of `nat.py`: a and b must be linked directly where plain UDP passes, and over the relay
 elsewhere. Exits with 0 when all ended so, with 1 when one did not, and with 3 on a machine that cannot run them.
 """
 
 import argparse
-import concurrent.futures
 import contextlib
+import functools
 import itertools
 import os
 import signal
@@ -18,13 +18,12 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import NamedTuple, Optional
 
 import internet
 import nat
 from bench import room_code
-from internet import Host, Internet, Nat
-from nat import AFTER_SECONDS, DIRECT_SECONDS, SETTLE_SECONDS, STILL_NOT, WATCH_SECONDS, Process
+from internet import Internet, Nat
+from nat import AFTER_SECONDS, DIRECT_SECONDS, WATCH_SECONDS, Play, Process
 from network import CANNOT_RUN, ROOT, CannotRun
 
 RELAY_PORT = 7843
@@ -126,31 +125,7 @@ class Room:
         return leaders.pop()
 
 
-class Result(NamedTuple):
-    outcome: str
-    linked_after: Optional[float]
-    """From the opening of the second member."""
-    direct_after: Optional[float]
-    """From the link on."""
-    leader_changes: int
-    losses: int
-    sent: int
-    received: int
-    lost: int
-    duplicated: int
-    slowest_ms: int
-    third_addresses: dict
-    foreign_addresses: dict
-    between: int
-    changes: list
-
-
-def wanted(scenario):
-    goal = nat.expectations()[scenario.name].goal
-    return "relayed" if goal == "carried" else goal
-
-
-def play(scenario, watch_seconds=WATCH_SECONDS):
+def play(scenario, watch_seconds):
     """Plays one of nat.py's scenarios over a relay."""
     with Internet(ipv6=scenario.ipv6) as net:
         hosts = nat.build(scenario, net)
@@ -167,121 +142,46 @@ def observe(scenario, watch_seconds, hosts, room):
     deadline = time.monotonic() + watch_seconds
     left = lambda: deadline - time.monotonic()
     is_direct = lambda line: line["path"] == "direct"
-    after = lambda lines, since: max(line["at"] for line in lines) - since if all(lines) else None
-    linked = after([a.wait("joined", "b", left()), b.wait("joined", "a", left())], began)
+    after = lambda lines: max(line["at"] for line in lines) - began if all(lines) else None
+    linked = after([a.wait("joined", "b", left()), b.wait("joined", "a", left())])
     disturbances = []
     if scenario.then == "cross":
         nat.cross(hosts, room.members, disturbances, without="relayed")
         deadline = time.monotonic()
-    direct = after([a.wait("path", "b", left(), is_direct), b.wait("path", "a", left(), is_direct)], began)
+    direct = after([a.wait("path", "b", left(), is_direct), b.wait("path", "a", left(), is_direct)])
     if scenario.then or direct is not None:
         time.sleep(DIRECT_SECONDS)
     if scenario.then not in ("", "cross"):
         nat.disturb(scenario.then, hosts, room.members, disturbances)
-    direct = direct if direct is None else direct - linked
-    return result(room, hosts, (linked, direct), began, disturbances)
-
-
-def result(room, hosts, times, began, disturbances):
-    members = room.members
-    a, b = members["a"], members["b"]
-    paths = {a.path("b"), b.path("a")}
     is_alone = not a.all("joined", "b") and not b.all("joined", "a")
-    outcome = "alone" if is_alone else min(paths, key=nat.OUTCOMES.index)
-    tally = settle(members)
-    return Result(
-        outcome,
-        *times,
-        sum(max(0, len(member.all("leader")) - 1) for member in members.values()),
-        max(len(a.all("reconnecting", "b")), len(b.all("reconnecting", "a"))),
-        *tally,
-        nat.by_sender(hosts, Host.third_addresses),
-        nat.by_sender(hosts, Host.foreign_addresses),
-        nat.received_between(members),
-        sorted((at - began, text) for at, text in a.changes("b")[1:] + disturbances),
-    )
+    return nat.result(room.members, hosts, began, is_alone, linked, direct, disturbances)
 
 
-def settle(members):
-    """Members stop sending; returns (sent, received, lost, duplicated, slowest ms) over links that stand now."""
-    for member in members.values():
-        member.do("quiet", True)
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while True:
-        reports = {name: member.report() for name, member in members.items()}
-        streams = [
-            (sent["sent"], reports[receiver]["peers"].get(sender))
-            for sender in members
-            for receiver, sent in reports[sender]["peers"].items()
-            if members[sender].path(receiver) != "unlinked" != members[receiver].path(sender)
-        ]
-        missing = sum(sent - (taken["last"] if taken else 0) for sent, taken in streams)
-        if missing == 0 or time.monotonic() > deadline:
-            break
-        time.sleep(0.2)
-    took = [taken for _, taken in streams if taken]
-    return (
-        sum(sent for sent, _ in streams),
-        sum(taken["received"] for taken in took),
-        missing + sum(taken["lost"] for taken in took),
-        sum(taken["duplicated"] for taken in took),
-        max((taken["slowest_ms"] for taken in took), default=0),
+def plan(scenario, watch_seconds):
+    return Play(
+        scenario.name,
+        None,
+        functools.partial(play, scenario, watch_seconds),
+        functools.partial(failures, scenario),
     )
 
 
 def failures(scenario, result):
-    """Sentences on what is not as expected."""
-    found = []
-    if result.outcome != wanted(scenario):
-        found.append(f"{result.outcome}, expected {wanted(scenario)}")
-    if result.lost or result.duplicated:
-        found.append(f"{result.lost} messages lost, {result.duplicated} received twice")
-    if result.third_addresses:
-        found.append(f"packets to other addresses: {result.third_addresses}")
-    if result.foreign_addresses:
-        found.append(f"packets to private addresses of other networks: {result.foreign_addresses}")
-    if result.between < scenario.messages:
-        found.append(f"{result.between} messages between a and b, expected {scenario.messages}")
-    found += [text for _, text in result.changes if text.startswith(STILL_NOT)]
+    """Sentences on faults of the result."""
+    goal = nat.expectations()[scenario.name].goal
+    wanted = "relayed" if goal == "carried" else goal
+    found = nat.faults(result, [wanted]) + nat.faults_of_this_version(scenario, result)
     return [f"{scenario.name}: {text}" for text in found]
 
 
-HEAD = "scenario".ljust(40) + "  linked  direct  at the end messages  lost twice  slowest  paths"
-
-
-def line(name, result):
-    seconds = lambda value: "-" if value is None else f"{value:.1f} s"
-    return (
-        f"{name:40} {seconds(result.linked_after):>7} {seconds(result.direct_after):>7}  {result.outcome:10} "
-        f"{result.received:8} {result.lost:5} {result.duplicated:5} {result.slowest_ms:5} ms  "
-        + ", ".join(f"{text} {at:.1f}" for at, text in result.changes)
-        + (f"  links lost: {result.losses}" if result.losses else "")
-        + (f"  leader changes: {result.leader_changes}" if result.leader_changes else "")
-    )
-
-
-def play_all(wanted_scenarios, jobs, watch_seconds=WATCH_SECONDS):
-    """Plays scenarios side by side, prints a line for each, and returns the failures."""
-    found, results = [], []
-    print(HEAD, flush=True)
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        runs = [(scenario, pool.submit(play, scenario, watch_seconds)) for scenario in wanted_scenarios]
-        for scenario, run in runs:
-            try:
-                outcome = run.result()
-            except AssertionError as error:
-                found.append(f"{scenario.name}: {error}")
-                continue
-            print(line(scenario.name, outcome), flush=True)
-            results.append(outcome)
-            found += failures(scenario, outcome)
-    most = lambda values: max((value for value in values if value is not None), default=0)
-    linked, direct = most(one.linked_after for one in results), most(one.direct_after for one in results)
-    print(f"at most: linked {linked:.1f} s, then direct {direct:.1f} s, a message {most(one.slowest_ms for one in results)} ms")
-    return found
-
-
 # -- rooms that only a relay connects
+
+
+def all_arrives_once(room):
+    """Members stop sending, and every message over a link that stands must have arrived once; returns the tally."""
+    tally, _ = nat.settle(room.members)
+    assert not tally.faults(), tally.faults()
+    return tally
 
 
 @contextlib.contextmanager
@@ -315,9 +215,8 @@ def a_restarted_relay_elects_nobody_and_loses_no_message():
         events = {name: member.all("leader") + member.all("relay") for name, member in room.members.items()}
         assert room.leaders() == {leader} and room.count("leader") == before, f"another leader: {events}"
         assert room.count("left") == 0, "a member left"
-        _, received, lost, duplicated, slowest = settle(room.members)
-        print(f"  {ROOM} members, {received} messages, {room.count('reconnecting')} links lost, slowest {slowest} ms")
-        assert (lost, duplicated) == (0, 0), f"{lost} messages lost, {duplicated} received twice"
+        tally = all_arrives_once(room)
+        print(f"  {ROOM} members, {tally.received} messages, {room.count('reconnecting')} links lost, slowest {tally.slowest_ms} ms")
 
 
 def direct_links_outlive_the_relay():
@@ -336,9 +235,8 @@ def direct_links_outlive_the_relay():
             assert set(room.paths().values()) == {"direct"}, room.paths()
             noticed = {name: member.all("reconnecting") + member.all("leader")[1:] for name, member in room.members.items()}
             assert room.count("reconnecting") == 0 and room.count("leader") == before, f"the death was noticed: {noticed}"
-            *_, lost, duplicated, slowest = settle(room.members)
-            print(f"  the relay is dead for {DEAD_SECONDS:.0f} s; slowest message {slowest} ms")
-            assert (lost, duplicated) == (0, 0)
+            tally = all_arrives_once(room)
+            print(f"  the relay is dead for {DEAD_SECONDS:.0f} s; slowest message {tally.slowest_ms} ms")
             relay.start()
 
 
@@ -363,9 +261,8 @@ def a_second_relay_carries_on_at_once():
                 time.sleep(DEAD_SECONDS)
             assert room.leaders() == {leader} and room.count("leader") == before, "another leader"
             assert room.count("left") == 0 and room.count("reconnecting") == 0, "a link was lost"
-            *_, lost, duplicated, slowest = settle(room.members)
-            print(f"  each of two relays was dead for {DEAD_SECONDS:.0f} s; slowest message {slowest} ms")
-            assert (lost, duplicated) == (0, 0)
+            tally = all_arrives_once(room)
+            print(f"  each of two relays was dead for {DEAD_SECONDS:.0f} s; slowest message {tally.slowest_ms} ms")
 
 
 def a_member_without_a_relay_enters_by_an_address():
@@ -382,8 +279,7 @@ def a_member_without_a_relay_enters_by_an_address():
             assert room.wait_for(MANY_SECONDS, goal) is not None, room.paths()
             room.wait_for_leader(MANY_SECONDS)
             time.sleep(DIRECT_SECONDS)
-            *_, lost, duplicated, _ = settle(room.members)
-            assert (lost, duplicated) == (0, 0)
+            all_arrives_once(room)
 
 
 def a_hidden_member_sends_packets_to_the_relay_alone():
@@ -458,8 +354,7 @@ def a_star_over_a_relay():
         took = room.wait_for(MANY_SECONDS, lambda paths: pairs(paths) == {"relayed"})
         assert took is not None, room.paths()
         time.sleep(DIRECT_SECONDS)
-        *_, lost, duplicated, _ = settle(room.members)
-        assert (lost, duplicated) == (0, 0)
+        all_arrives_once(room)
 
 
 def both_families_reach_one_relay():
@@ -477,17 +372,13 @@ def both_families_reach_one_relay():
 
 
 def rooms_over_a_relay_end_as_plain_udp_allows():
-    found = play_all(nat.scenarios(), 3 * os.cpu_count())
+    found = nat.play_all([plan(scenario, WATCH_SECONDS) for scenario in nat.scenarios()], 3 * os.cpu_count())
     assert not found, "\n".join(found)
 
 
 def ends_as_wanted(name, watch_seconds=8.0):
     """One scenario, for a test of its own."""
-    (scenario,) = [one for one in nat.scenarios() if one.name == name]
-    outcome = play(scenario, watch_seconds)
-    print(f"{HEAD}\n{line(name, outcome)}")
-    found = failures(scenario, outcome)
-    assert not found, "\n".join(found)
+    nat.play_alone(plan(nat.named(name), watch_seconds))
 
 
 TESTS = [
@@ -530,7 +421,7 @@ def main():
                 found.append(f"{test.__name__}: {error}")
     chosen = [scenario for scenario in nat.scenarios() if named(scenario.name)]
     if chosen:
-        found += play_all(chosen, arguments.jobs, arguments.seconds)
+        found += nat.play_all([plan(scenario, arguments.seconds) for scenario in chosen], arguments.jobs)
     print("\n".join(found) or "all as expected")
     return 1 if found else 0
 
