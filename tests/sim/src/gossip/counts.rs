@@ -1,28 +1,10 @@
 //! Counts of events in rooms that elect by gossip, summed over all runs.
 
-macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// See the module's text.
-        #[derive(Debug, Clone, Default)]
-        pub struct Counts {
-            $($(#[$doc])* pub $name: u64,)*
-        }
-
-        impl Counts {
-            /// Every counter with its name.
-            pub fn table(&self) -> Vec<(&'static str, u64)> {
-                vec![$((stringify!($name), self.$name),)*]
-            }
-
-            /// Adds another run's counts.
-            pub fn add(&mut self, other: &Self) {
-                $(self.$name += other.$name;)*
-            }
-        }
-    };
-}
+use crate::counters::counters;
 
 counters! {
+    /// See the module's text.
+    Counts:
     /// Sent proposals, one for each member.
     proposals,
     /// Sent declarations, one for each member.

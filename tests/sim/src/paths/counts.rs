@@ -1,26 +1,6 @@
 //! Counts of events in rooms with walls, summed over all runs.
 
-macro_rules! counters {
-    ($(#[$what:meta])* $counts:ident: $($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        $(#[$what])*
-        #[derive(Debug, Clone, Default)]
-        pub struct $counts {
-            $($(#[$doc])* pub $name: u64,)*
-        }
-
-        impl $counts {
-            /// Every counter with its name.
-            pub fn table(&self) -> Vec<(&'static str, u64)> {
-                vec![$((stringify!($name), self.$name),)*]
-            }
-
-            /// Adds another run's counts.
-            pub fn add(&mut self, other: &Self) {
-                $(self.$name += other.$name;)*
-            }
-        }
-    };
-}
+use crate::counters::counters;
 
 counters! {
     /// Of rooms with walls.

@@ -5,6 +5,7 @@
 //! - `MMN_SIM_LARGEST`: leaves out larger rooms; one of 100 nodes takes as long as thousands of small ones.
 //! - `MMN_SIM_FAILURES`: number of failing seeds before it gives up; 1 by default.
 
+use std::fmt::Debug;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -78,6 +79,85 @@ pub(super) fn run_all(
     failures.sort();
     let texts: Vec<String> = failures.into_iter().map(|(_, text)| text).collect();
     assert!(texts.is_empty(), "{}", texts.join("\n"));
+}
+
+/// The plan of that number: plans and seeds that failed once come first. `name` names the kind of seed.
+pub(super) fn numbered(
+    order: &Order,
+    (plans, seeds): (&[(&str, &str)], &[u64]),
+    (name, draw): (&str, impl Fn(u64) -> Plan),
+    number: u64,
+) -> Option<(Plan, String)> {
+    let before = plans.len() as u64;
+    if number < before {
+        let (why, line) = plans[number as usize];
+        let plan = Plan::parse(line).expect("a plan that was written down");
+        return Some((plan, format!("the plan \"{why}\"")));
+    }
+    let seed = order.seed_after(seeds, number - before)?;
+    Some((draw(seed), format!("{name} {seed}")))
+}
+
+/// Prints counters, a line each.
+pub(super) fn print_table(table: &[(&str, u64)]) {
+    for (name, count) in table {
+        println!("  {count:10} {}", name.replace('_', " "));
+    }
+}
+
+/// Fails if enough runs happened and one of these counters is 0.
+pub(super) fn assert_all_happened(runs: u64, table: &[(&str, u64)], may_lack: &[&str]) {
+    if runs < ENOUGH_FOR_RARE {
+        return;
+    }
+    let never = table
+        .iter()
+        .filter(|(name, count)| *count == 0 && !may_lack.contains(name));
+    let never: Vec<&str> = never.map(|(name, _)| *name).collect();
+    assert!(never.is_empty(), "never happened: {never:?}");
+}
+
+/// Runs seeds of one kind of rooms, and prints what happened in them.
+pub(super) fn run_seeds<C: Default + Send>(
+    title: &str,
+    next: impl Fn(&Order, u64) -> Option<(Plan, String)> + Sync,
+    add: fn(&mut C, &Outcome),
+    table: fn(&C) -> Vec<(&'static str, u64)>,
+) {
+    let began = Instant::now();
+    let order = Order::from_env();
+    let (mut runs, mut counts) = (0, C::default());
+    run_all(
+        |number| next(&order, number),
+        |outcome, _| {
+            runs += 1;
+            add(&mut counts, outcome);
+        },
+    );
+    let took = began.elapsed().as_secs_f64();
+    println!("{runs} runs {title} in {took:.1} s; what happened in them:");
+    let table = table(&counts);
+    print_table(&table);
+    assert_all_happened(runs, &table, &[]);
+}
+
+/// Prints the run of the seed in an environment variable, if it is set, and fails if it breaks a property.
+pub(super) fn replay(variable: &str, draw: impl Fn(u64) -> Plan) {
+    let Some(seed) = number_from_env(variable) else {
+        return;
+    };
+    let outcome = chaos::run_plan(&draw(seed), Trace::on(), None);
+    for line in outcome.trace.lines() {
+        println!("{line}");
+    }
+    let broken = outcome.violation.map(|violation| violation.to_string());
+    assert_eq!(broken, None);
+}
+
+/// Numbers that differ if two runs do.
+pub(super) fn run_of(plan: &Plan) -> impl PartialEq + Debug + use<> {
+    let outcome = chaos::run_plan(plan, Trace::on(), None);
+    (outcome.trace.hash(), outcome.hash)
 }
 
 /// The failure of a run, if any. Only the first failing one is reduced, which takes its time.

@@ -3,10 +3,8 @@
 
 use std::time::Instant;
 
-use super::runner::{Order, number_from_env, run_all};
-use crate::chaos;
+use super::runner::{Order, replay, run_all, run_of};
 use crate::seeded::{self, regressions};
-use crate::trace::Trace;
 
 #[test]
 fn simulations_of_the_seeded_strategy_keep_the_properties() {
@@ -28,24 +26,12 @@ fn simulations_of_the_seeded_strategy_keep_the_properties() {
 
 #[test]
 fn replay_of_the_seeded_strategy() {
-    let Some(seed) = number_from_env("MMN_SIM_SEEDED_SEED") else {
-        return;
-    };
-    let outcome = chaos::run_plan(&seeded::draw(seed), Trace::on(), None);
-    for line in outcome.trace.lines() {
-        println!("{line}");
-    }
-    let broken = outcome.violation.map(|violation| violation.to_string());
-    assert_eq!(broken, None);
+    replay("MMN_SIM_SEEDED_SEED", seeded::draw);
 }
 
 #[test]
 fn equal_seeds_give_equal_clusters() {
-    let run = |seed| {
-        let outcome = chaos::run_plan(&seeded::draw(seed), Trace::on(), None);
-        (outcome.trace.hash(), outcome.hash)
-    };
-    for seed in 1..=10 {
-        assert_eq!(run(seed), run(seed), "seed {seed}");
+    for plan in (1..=10).map(seeded::draw) {
+        assert_eq!(run_of(&plan), run_of(&plan), "{}", plan.to_line());
     }
 }

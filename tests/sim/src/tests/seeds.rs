@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::runner::{ENOUGH_FOR_RARE, Order, number_from_env, run_all};
+use super::runner::{
+    ENOUGH_FOR_RARE, Order, assert_all_happened, number_from_env, numbered, print_table, run_all,
+};
 use crate::chaos::{self, Outcome};
 use crate::plan::Plan;
 use crate::regressions;
@@ -66,22 +68,8 @@ impl Tally {
             println!("  {runs:8} rooms of {class} nodes, {each:.2} ms each");
         }
         println!("what happened in them:");
-        for (name, count) in self.sometimes.table() {
-            println!("  {count:10} {}", name.replace('_', " "));
-        }
+        print_table(&self.sometimes.table());
     }
-}
-
-/// The plan of that number: the ones that failed once come first.
-fn numbered(order: &Order, number: u64) -> Option<(Plan, String)> {
-    let plans = regressions::PLANS.len() as u64;
-    if number < plans {
-        let (why, line) = regressions::PLANS[number as usize];
-        let plan = Plan::parse(line).expect("a plan that was written down");
-        return Some((plan, format!("the plan \"{why}\"")));
-    }
-    let seed = order.seed_after(regressions::SEEDS, number - plans)?;
-    Some((Plan::draw(seed), format!("seed {seed}")))
 }
 
 #[test]
@@ -89,19 +77,14 @@ fn simulations_keep_the_properties() {
     let began = Instant::now();
     let order = Order::from_env();
     let mut tally = Tally::default();
+    let known = (regressions::PLANS, regressions::SEEDS);
     run_all(
-        |number| numbered(&order, number),
+        |number| numbered(&order, known, ("seed", Plan::draw), number),
         |outcome, took| tally.add(outcome, took),
     );
     tally.print(began.elapsed());
+    assert_all_happened(tally.runs, &tally.sometimes.table(), &MAY_NEVER_HAPPEN);
     if tally.runs >= ENOUGH_FOR_RARE {
-        let table = tally.sometimes.table();
-        let never: Vec<&str> = table
-            .iter()
-            .filter(|(name, count)| *count == 0 && !MAY_NEVER_HAPPEN.contains(name))
-            .map(|(name, _)| *name)
-            .collect();
-        assert!(never.is_empty(), "never happened: {never:?}");
         let (messages, nodes) = (
             tally.sometimes.failover_messages,
             tally.sometimes.failover_nodes,
