@@ -414,17 +414,10 @@ mod tests {
     use super::*;
     use crate::core::path::RelayNumber;
 
-    fn queue(source: Source) -> Queue {
-        Queue {
-            source,
-            stranger: None,
-        }
-    }
-
     #[test]
     fn no_more_than_its_share_waits_of_one_address() {
         let room = WaitingRoom::new();
-        let address = |host| queue(IpAddr::from([192, 0, 2, host]).into());
+        let address = |host| Queue::of(IpAddr::from([192, 0, 2, host]).into());
         let [guesser, other] = [1, 2].map(address);
         let in_line: Vec<_> = (0..MAX_WAITING_OF_ONE)
             .map(|_| room.of(guesser).expect("its line has room"))
@@ -441,7 +434,7 @@ mod tests {
     #[test]
     fn a_carrier_has_few_places_and_leaves_those_of_another_carrier_free() {
         let room = WaitingRoom::new();
-        let [liar, other] = [[1; 8], [2; 8]].map(|id| queue(Source::Carrier(id)));
+        let [liar, other] = [[1; 8], [2; 8]].map(|id| Queue::of(Source::Carrier(id)));
         let in_line: Vec<_> = (0..MAX_WAITING_OF_CARRIER)
             .map(|_| room.of(liar).expect("its line has room"))
             .collect();
@@ -466,7 +459,7 @@ mod tests {
             let waiting = usize::from(id + 1) * MAX_OF_RELAYED_STRANGER;
             assert_eq!(in_line.len(), waiting.min(MAX_WAITING_OF_CARRIER));
         }
-        let known = queue(Source::Relay(RelayNumber(0)));
+        let known = Queue::of(Source::Relay(RelayNumber(0)));
         for free in [known, stranger(1, 1)] {
             let in_line = room.of(free).expect("a line of its own");
             let free = in_line.line.available_permits();

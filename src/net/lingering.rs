@@ -112,15 +112,8 @@ mod tests {
     use super::*;
     use crate::core::path::RelayNumber;
 
-    fn queue(source: Source) -> Queue {
-        Queue {
-            source,
-            stranger: None,
-        }
-    }
-
     fn host(number: u8) -> Queue {
-        queue(Source::V4([192, 0, 2, number].into()))
+        Queue::of(Source::V4([192, 0, 2, number].into()))
     }
 
     async fn at_once(lingering: &Lingering, from: Queue) -> Option<MayLinger> {
@@ -134,7 +127,7 @@ mod tests {
     #[tokio::test]
     async fn one_carrier_costs_no_dial_the_proof_of_its_address() {
         let lingering = Lingering::default();
-        let [liar, other] = [[1; 8], [2; 8]].map(|id| queue(Source::Carrier(id)));
+        let [liar, other] = [[1; 8], [2; 8]].map(|id| Queue::of(Source::Carrier(id)));
         let mut held = Vec::new();
         while let Some(one) = at_once(&lingering, liar).await {
             held.push(one);
@@ -160,7 +153,7 @@ mod tests {
             let most = usize::from(id + 1) * MAX_LINGERING_OF_STRANGER;
             assert_eq!(held.len(), most.min(MAX_LINGERING_OF_RELAY));
         }
-        assert!(at_once(&lingering, queue(relay)).await.is_some());
+        assert!(at_once(&lingering, Queue::of(relay)).await.is_some());
         assert_eq!(lingering.all.available_permits(), MAX_LINGERING);
         held.clear();
         assert!(at_once(&lingering, stranger(1)).await.is_some());

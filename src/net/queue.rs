@@ -13,6 +13,15 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    /// The queue of a source in which links do not wait apart.
+    #[cfg(test)]
+    pub(super) fn of(source: Source) -> Self {
+        Self {
+            source,
+            stranger: None,
+        }
+    }
+
     /// Whether its links come over a relay.
     pub(super) fn is_relayed(self) -> bool {
         matches!(self.source, Source::Relay(_))

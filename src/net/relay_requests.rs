@@ -26,7 +26,7 @@ impl RelayRequests {
     /// Has a relay keep away the holder of a key, which has failed to prove that it knows the room.
     pub(crate) fn block(&self, relay: RelayNumber, key: Fingerprint) {
         if let Some(task) = self.tasks.get(usize::from(relay.0)) {
-            // The next failure repeats what is dropped.
+            // The next failure repeats a dropped request.
             let _ = task.try_send(ToRelay::Block { key });
         }
     }

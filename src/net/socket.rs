@@ -175,16 +175,9 @@ pub(crate) async fn refused(address: SocketAddr) {
     }
 }
 
-/// `address`, with an IPv4-mapped IPv6 address converted to IPv4.
-///
 /// quinn shows IPv4 peers of a dual-stack socket in the mapped form. The other direction needs no conversion:
 /// `quinn::Endpoint::connect_with` maps an IPv4 address itself when its socket is IPv6.
-pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
-    match address.ip().to_canonical() {
-        IpAddr::V4(v4) => SocketAddr::from((v4, address.port())),
-        IpAddr::V6(_) => address,
-    }
-}
+pub(crate) use crate::core::address::canonical;
 
 /// Binds an IPv6 socket; the unspecified address accepts IPv4 as well.
 fn bind_v6(ip: Ipv6Addr, port: u16) -> io::Result<UdpSocket> {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::core::bounded::{BoundedMap, Newest};
 use crate::core::id::{Fingerprint, PeerId};
-use crate::core::path::{MAX_RELAYS, RelayNumber};
+use crate::core::path::{MAX_AT_RELAY, MAX_RELAYS, RelayNumber};
 use crate::error::Code;
 use crate::net::dial::Refused;
 
@@ -24,8 +24,6 @@ const FIRST_WAIT: Duration = Duration::from_secs(4);
 const LONGEST_WAIT: Duration = Duration::from_secs(64);
 /// Time after which a key that the room knows is looked at again: it may be unknown then.
 const LOOKS_AGAIN: Duration = Duration::from_secs(30);
-/// Keys behind one relay, at most.
-const MAX_PRESENT: usize = 64;
 /// Keys that are not dialled any more, at most; the oldest are forgotten.
 const MAX_FAILED: usize = 256;
 
@@ -40,7 +38,7 @@ pub(super) struct Strangers {
 /// The keys behind one relay.
 #[derive(Debug, Default)]
 struct Crowd {
-    present: BoundedMap<Fingerprint, Stranger, MAX_PRESENT>,
+    present: BoundedMap<Fingerprint, Stranger, MAX_AT_RELAY>,
     dialled: Option<Fingerprint>,
     /// Whether the key that came last is next.
     takes_last: bool,
@@ -398,7 +396,7 @@ mod tests {
             }
         }
         let crowds = world.strangers.relays.values();
-        assert!(crowds.map(|crowd| crowd.present.len()).sum::<usize>() <= 2 * MAX_PRESENT);
+        assert!(crowds.map(|crowd| crowd.present.len()).sum::<usize>() <= 2 * MAX_AT_RELAY);
         assert!(world.strangers.failed.iter().count() <= MAX_FAILED);
     }
 }

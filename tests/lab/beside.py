@@ -108,6 +108,15 @@ def transfer_on_a_clean_line(environment=None, queue=LINE_QUEUE_BYTES, ways=APAR
         return bits_per_second, (cuts[49], cuts[98]), streams, dropped
 
 
+def play_beside_a_transfer(a, b, seconds):
+    """The game's messages between a and b beside a transfer from a to b as fast as it goes; the reports by stream."""
+    a.send(BULK, "b", size=CHUNK_BYTES, count=1_000_000, options=APART[BULK])
+    forth, back = play(a, b, APART, seconds)
+    a.sent(PLAY, seconds + 60)
+    b.sent(BACK, seconds + 60)
+    return {**wait_for(b, forth), **wait_for(a, back)}
+
+
 def play_beside_a_transfer_over_a_carrier(leader="r", seconds=20, environment=None):
     """The game's messages between a and b beside a transfer from a to b: first over a direct link, then with r as the carrier
     while a and b cannot reach each other. Returns the streams of "direct" and of "carried".
@@ -122,12 +131,7 @@ def play_beside_a_transfer_over_a_carrier(leader="r", seconds=20, environment=No
             network.set("*", "*", delay_ms=10, rate_kbit=20_000, queue_bytes=100_000)
             network.both("a", "b", delay_ms=20, cut=int(path == "carried"))
             with Bench(network, "r", "a", "b", environment=environment, leader=leader) as bench:
-                a, b = bench.host("a"), bench.host("b")
-                a.send(BULK, "b", size=CHUNK_BYTES, count=1_000_000, options=APART[BULK])
-                forth, back = play(a, b, APART, seconds)
-                a.sent(PLAY, seconds + 60)
-                b.sent(BACK, seconds + 60)
-                measured[path] = {**wait_for(b, forth), **wait_for(a, back)}
+                measured[path] = play_beside_a_transfer(bench.host("a"), bench.host("b"), seconds)
     return measured
 
 
@@ -151,12 +155,7 @@ def play_beside_a_transfer_over_a_relay(seconds=20, environment=None):
                     stack.enter_context(Relay(r))
                     bench = Bench(network, "a", "b", environment=environment, relay=f"{r.address}:{RELAY_PORT}")
                 stack.enter_context(bench)
-                a, b = bench.host("a"), bench.host("b")
-                a.send(BULK, "b", size=CHUNK_BYTES, count=1_000_000, options=APART[BULK])
-                forth, back = play(a, b, APART, seconds)
-                a.sent(PLAY, seconds + 60)
-                b.sent(BACK, seconds + 60)
-                measured[path] = {**wait_for(b, forth), **wait_for(a, back)}
+                measured[path] = play_beside_a_transfer(bench.host("a"), bench.host("b"), seconds)
     return measured
 
 

@@ -4,6 +4,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::virtual_address::is_virtual;
 
+/// `address`, an IPv4-mapped IPv6 address as IPv4.
+pub fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(v4) => SocketAddr::from((v4, address.port())),
+        IpAddr::V6(_) => address,
+    }
+}
+
 /// The IP address of `address`, an IPv4-mapped one as IPv4.
 pub(super) fn ip_of(address: SocketAddr) -> IpAddr {
     address.ip().to_canonical()

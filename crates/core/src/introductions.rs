@@ -1,7 +1,7 @@
 //! Dials to peers: members that others introduced, and members that were lost.
 //!
 //! When two members learn of each other, the smaller id dials; the larger one dials if it has no link after 2 s. Dials
-//! in a large room are spread out, and [`Attempts`] limits those of addresses that only other members named. A lost
+//! in a large room are spread out, and [`Attempts`] limits dials of addresses that only other members named. A lost
 //! member is dialled by both ends, with waits that double. A member whose link is carried is dialled when both ends have
 //! agreed on a moment ([`super::node`]), or with waits that double if it does not know how to.
 

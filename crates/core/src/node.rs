@@ -81,7 +81,7 @@ pub struct Node {
     carrying: carriers::Refusals,
     relays: relays::Relays,
     pauses: punching::Pauses,
-    /// Whether a link, the leader, or what is known of carriers has changed since the paths were last considered.
+    /// Whether a link, the leader, or the knowledge of carriers has changed since the paths were last considered.
     paths_changed: bool,
     joins: Joins,
     merging: merging::Merging,

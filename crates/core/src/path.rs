@@ -10,6 +10,8 @@ pub use super::virtual_address::CarrierKind;
 
 /// Most relays of one member.
 pub const MAX_RELAYS: usize = 2;
+/// Most members of one room at one relay.
+pub const MAX_AT_RELAY: usize = 64;
 
 /// How the packets of a link travel. The better path is the smaller one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

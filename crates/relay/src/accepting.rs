@@ -17,7 +17,7 @@ const MAX_EXPLAINING: usize = 64;
 pub(crate) async fn accept_all(server: Arc<Server>, endpoint: Endpoint) {
     let explaining = Arc::new(Semaphore::new(MAX_EXPLAINING));
     while let Some(incoming) = endpoint.accept().await {
-        // The relay keeps nothing for an address before it has proved that it receives what is sent to it.
+        // The relay keeps nothing for an address before it has proved that it receives packets sent to it.
         if !incoming.remote_address_validated() {
             // The only error is that it has come back with a token, and then it is validated.
             let _ = incoming.retry();

@@ -37,7 +37,7 @@ usage: mmn-relay [FLAG VALUE]...
 BYTES may end in K, M, G or T: 1024 bytes, and so on.
 ";
 
-/// Where to find what is in files, and everything else.
+/// The paths of files, and all other settings.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) settings: Settings,
@@ -53,7 +53,7 @@ pub(crate) enum Asked {
     Version,
 }
 
-/// Fault of the command line, in a sentence that names the flag, its value and what is allowed.
+/// Fault of the command line, in a sentence that names the flag, its value and the allowed values.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(crate) enum Fault {
     #[error("{0:?} is no flag of mmn-relay; see --help")]

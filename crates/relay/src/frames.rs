@@ -50,7 +50,7 @@ impl Frames {
         }
     }
 
-    /// The next frame of a known kind. The first one may not take more than [`MAX_BYTES_BEFORE_ENTER`], with what is before it.
+    /// The next frame of a known kind. The first one may not take more than [`MAX_BYTES_BEFORE_ENTER`], with all bytes before it.
     pub(crate) async fn next(&mut self) -> Result<ToRelay, NoFrame> {
         loop {
             let now = Instant::now();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::{Connection, Incoming, SendStream, VarInt};
+use room_core::address::canonical;
 use room_transport::identity::peer_fingerprint;
 use room_transport::rendezvous::{FromRelay, ToRelay};
 use room_transport::tunnel::leg::{Leg, drive};
@@ -304,10 +305,6 @@ impl Seen {
         }
         Look { has_moved, reports }
     }
-}
-
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 #[cfg(test)]

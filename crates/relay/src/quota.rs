@@ -1,12 +1,12 @@
 //! The monthly quota. Pure.
 //!
-//! A day takes at most four days' share of what is left of the month, and at most half of it. So a flood costs a day and not the
+//! A day takes at most four days' share of the month's rest, and at most half of it. So a flood costs a day and not the
 //! month.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY_SECONDS: u64 = 24 * 3600;
-/// Days' shares of what is left that one day may use.
+/// Days' shares of the rest that one day may use.
 const SHARES: u64 = 4;
 
 /// The quota of a month of UTC, and how much of it is used.
@@ -80,7 +80,7 @@ impl Quota {
         self.left_today == 0
     }
 
-    /// The quota, and what is used of it.
+    /// The quota, and its use so far.
     pub(crate) fn figures(&self) -> (u64, u64) {
         (self.monthly, self.used.bytes)
     }

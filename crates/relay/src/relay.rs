@@ -8,7 +8,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use quinn::{Endpoint, IdleTimeout, ServerConfig, VarInt};
-use ring::hmac;
 use room_core::id::Fingerprint;
 use room_transport::closing::{abi, close_code};
 use room_transport::identity::{
@@ -18,6 +17,7 @@ use room_transport::identity::{
 use room_transport::quic::transport_config;
 use room_transport::rendezvous::RELAY_ALPN;
 use room_transport::timers::Timers;
+use room_transport::token::TokenKey;
 use room_transport::tunnel::shaper::Rate;
 use thiserror::Error;
 use tokio::sync::oneshot;
@@ -55,7 +55,7 @@ pub struct Settings {
     pub total: u32,
     /// Bytes a month, both ways together.
     pub monthly: Option<u64>,
-    /// Keeps what is used of [`Settings::monthly`] across restarts.
+    /// Keeps the use of [`Settings::monthly`] across restarts.
     pub quota_file: Option<PathBuf>,
     /// Links, at most.
     pub max_links: usize,
@@ -108,7 +108,7 @@ pub enum StartError {
     /// The key.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// The file that keeps what is used of the quota.
+    /// The file that keeps the use of the quota.
     #[error("cannot use the file {}: {source}", path.display())]
     QuotaFile {
         /// The file.
@@ -156,9 +156,7 @@ impl Relay {
         let metrics = settings.metrics.map(bind_metrics).transpose()?;
         let quota = quota(settings.monthly, settings.quota_file.as_ref())?;
         let server = Arc::new(Server::new(Limits {
-            token: settings
-                .token
-                .map(|token| hmac::Key::new(hmac::HMAC_SHA256, &token)),
+            token: settings.token.map(|token| TokenKey::new(token.as_slice())),
             rate: rate(settings.rate),
             total: rate(settings.total),
             max_links: settings.max_links,

@@ -1,4 +1,4 @@
-//! Who is present at which locator, whom each member knows of, and whom it has blocked. Pure.
+//! The members of each locator, and for each member the ones that it knows of and has blocked. Pure.
 //!
 //! The frames that a member still has to receive follow from this state: a key that comes and goes before its frame is written
 //! leaves nothing behind. So a member that reads nothing costs a bounded amount of memory.
@@ -9,13 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use room_core::id::Fingerprint;
+use room_core::path::MAX_AT_RELAY;
 use room_core::virtual_address::{VirtualId, virtual_id};
 use room_transport::rendezvous::{FromRelay, Locator, MAX_PRESENT};
 
 use crate::networks::{LinkNumber, Network, Site};
 
-/// Members of one locator, at most.
-pub(crate) const MAX_MEMBERS: usize = 64;
 /// Validity of a block.
 pub(crate) const BLOCK_LIFETIME: Duration = Duration::from_secs(600);
 /// Keys that one member blocks, at most; the oldest block ends early. The same limit applies to the networks.
@@ -58,7 +57,7 @@ pub(crate) struct Entered<L> {
 /// Reason why a member does not enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The locator has [`MAX_MEMBERS`] members, and no network has more of them than the newcomer's.
+    /// The locator has [`MAX_AT_RELAY`] members, and no network has more of them than the newcomer's.
     Full,
     /// Another key with the same virtual id is present.
     SameId,
@@ -208,7 +207,7 @@ impl<L: Link> Rooms<L> {
             return Err(Refused::SameId);
         }
         let yields = match room {
-            Some(room) if older.is_none() && room.len() >= MAX_MEMBERS => {
+            Some(room) if older.is_none() && room.len() >= MAX_AT_RELAY => {
                 Some(yields(room, entry.address).ok_or(Refused::Full)?)
             }
             _ => None,

@@ -8,9 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use quinn::Connection;
-use ring::hmac;
 use room_core::virtual_address::VirtualId;
-use room_transport::rendezvous::TOKEN_LABEL;
+use room_transport::token::TokenKey;
 use room_transport::tunnel::leg::{Backlog, Counters as LegCounters, Departures, Leg};
 use room_transport::tunnel::packet::Way;
 use room_transport::tunnel::shaper::{Rate, Shaper};
@@ -48,7 +47,7 @@ const WRONG_TOKENS: Allowance = Allowance {
 const DROP_OLD_INTERVAL: Duration = Duration::from_millis(50);
 /// How often the traffic is counted against the quota.
 const QUOTA_INTERVAL: Duration = Duration::from_secs(1);
-/// How often what is used of it goes to the disk.
+/// How often its use goes to the disk.
 const KEEP_INTERVAL: Duration = Duration::from_secs(300);
 
 /// A member's link.
@@ -86,7 +85,7 @@ struct State {
 /// Limits and the token of a relay.
 #[derive(Debug)]
 pub(crate) struct Limits {
-    pub(crate) token: Option<hmac::Key>,
+    pub(crate) token: Option<TokenKey>,
     pub(crate) rate: Rate,
     pub(crate) total: Rate,
     pub(crate) max_links: usize,
@@ -104,7 +103,7 @@ pub(crate) struct Server {
     pub(crate) counters: Arc<Counters>,
     pub(crate) leg_counters: Arc<LegCounters>,
     pub(crate) backlog: Arc<Backlog>,
-    token: Option<hmac::Key>,
+    token: Option<TokenKey>,
     log: Option<Level>,
     state: Mutex<State>,
 }
@@ -232,10 +231,7 @@ impl Server {
         let Some(token) = &self.token else {
             return true;
         };
-        let mut material = [0; 32];
-        let exported = connection.export_keying_material(&mut material, TOKEN_LABEL, b"");
-        exported.is_ok()
-            && proof.is_some_and(|proof| hmac::verify(token, &material, &proof).is_ok())
+        proof.is_some_and(|proof| token.is_proved(connection, &proof))
     }
 
     /// An entry from `site` failed for another reason than its token.
@@ -323,7 +319,7 @@ impl Server {
         }
     }
 
-    /// Writes what is used of the quota to the file that keeps it.
+    /// Writes the use of the quota to the file that keeps it.
     pub(crate) fn keep_quota(&self, file: Option<&PathBuf>) {
         let used = self.state().quota.as_ref().map(Quota::used);
         let (Some(used), Some(file)) = (used, file) else {
@@ -331,7 +327,7 @@ impl Server {
         };
         if let Err(error) = files::write_used(file, used) {
             let path = file.display();
-            let line = "cannot keep what is used of the quota in";
+            let line = "cannot keep the use of the quota in";
             self.log(Level::Warn, format_args!("{line} {path}: {error}"));
         }
     }

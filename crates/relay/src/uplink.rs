@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_waits_is_bounded_in_number_and_in_time() {
+    async fn waiting_packets_are_bounded_in_number_and_in_time() {
         let mut uplink = uplink(Rate::BytesPerSecond(1000));
         let start = Instant::now();
         assert!(uplink.take(start, to(0, 0)).is_none() && uplink.next(start).is_some());
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_waits_in_all_uplinks_is_bounded() {
+    async fn waiting_packets_of_all_uplinks_are_bounded() {
         let backlog = Arc::new(Backlog::new(100_000));
         let rate = Rate::BytesPerSecond(1000);
         let mut uplinks = [(); 3].map(|()| Uplink::new(rate, Arc::clone(&backlog)));

@@ -24,15 +24,13 @@ pub const MAX_FRAME_BYTES: usize = 1024;
 pub const MAX_PRESENT: usize = 8;
 /// Number of bits of a locator.
 pub const LOCATOR_BITS: u32 = 25;
-/// Label of the keying material (RFC 8446, section 7.5) that [`ToRelay::Enter`] proves the token with.
-pub const TOKEN_LABEL: &[u8] = b"mmn relay token";
 
 /// The room's number at a relay: [`LOCATOR_BITS`] bits derived from the room's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Locator(pub u32);
 
-/// HMAC-SHA256 of 32 bytes of keying material of the connection, with the relay's token as key. So the token itself does not
-/// travel, and a process between the two cannot use what does.
+/// HMAC-SHA256 of 32 bytes of keying material of the connection, with the relay's token as key
+/// ([`TokenKey`](crate::token::TokenKey)).
 pub type TokenProof = [u8; 32];
 
 /// A frame from a member to a relay.

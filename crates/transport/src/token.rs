@@ -1,13 +1,53 @@
 //! The token of a relay: 16 random bytes, which hosts write as 26 characters of [`base32`].
 
+use quinn::Connection;
+use ring::hmac;
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use crate::base32;
+use crate::rendezvous::TokenProof;
 
 /// Number of bytes of a token.
 pub const TOKEN_BYTES: usize = 16;
 /// Number of characters of a token: 128 bits, and 2 bits that are 0.
 pub const TOKEN_CHARACTERS: usize = 26;
+
+/// Label of the keying material (RFC 8446, section 7.5) that a token is proved with.
+const LABEL: &[u8] = b"mmn relay token";
+/// Bytes of that keying material.
+const MATERIAL_BYTES: usize = 32;
+
+/// A token with which a member proves to a relay that it knows it. So the token itself does not travel, and a process between
+/// the two cannot use what does.
+#[derive(Debug, Clone)]
+pub struct TokenKey(hmac::Key);
+
+impl TokenKey {
+    /// The key of a token.
+    pub fn new(token: &[u8]) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, token))
+    }
+
+    /// The proof for one connection; `None` if its TLS exports no keys.
+    pub fn prove(&self, connection: &Connection) -> Option<TokenProof> {
+        let material = material_of(connection)?;
+        let tag = hmac::sign(&self.0, material.as_slice());
+        TokenProof::try_from(tag.as_ref()).ok()
+    }
+
+    /// Whether the other end of a connection has proved that it knows the token. Takes the same time for each wrong proof.
+    pub fn is_proved(&self, connection: &Connection, proof: &TokenProof) -> bool {
+        let material = material_of(connection);
+        material.is_some_and(|material| hmac::verify(&self.0, material.as_slice(), proof).is_ok())
+    }
+}
+
+fn material_of(connection: &Connection) -> Option<Zeroizing<[u8; MATERIAL_BYTES]>> {
+    let mut material = Zeroizing::new([0; MATERIAL_BYTES]);
+    let exported = connection.export_keying_material(material.as_mut_slice(), LABEL, b"");
+    exported.is_ok().then_some(material)
+}
 
 /// Reason why a text is no token. It does not show the text, which is a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

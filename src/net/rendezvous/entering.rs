@@ -4,24 +4,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hmac::{Hmac, Mac};
 use quinn::{ConnectError, Connection, IdleTimeout, TransportConfig, VarInt};
 use room_transport::closing::{DialError, abi};
 use room_transport::identity::{SERVER_NAME, client_config_with_alpn};
 use room_transport::quic::transport_config;
-use room_transport::rendezvous::{
-    Frame, FromRelay, Locator, RELAY_ALPN, TOKEN_LABEL, ToRelay, TokenProof,
-};
-use sha2::Sha256;
+use room_transport::rendezvous::{Frame, FromRelay, Locator, RELAY_ALPN, ToRelay};
+use room_transport::token::TokenKey;
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use zeroize::Zeroizing;
 
 use super::super::names::LookupError;
 use super::Entrance;
 use super::link::{LinkToRelay, read_frame};
-use crate::config::{Relay, Secret};
+use crate::config::Relay;
 use crate::core::address::is_dialable;
 use crate::core::path::RelayNumber;
 use crate::error::Code;
@@ -38,7 +34,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(30);
 /// Packet size to start with: a packet of a tunnel with its header fits.
 const INITIAL_MTU: u16 = 1252;
-const TOKEN_BYTES: usize = 32;
 
 /// Reason why this member is not in the relay.
 #[derive(Debug, Error)]
@@ -182,7 +177,11 @@ impl Door {
 
     async fn enter_over(&self, connection: &Connection) -> Result<LinkToRelay, NotEntered> {
         let proof = match &self.relay.token {
-            Some(token) => Some(proof_of(token, connection)?),
+            Some(token) => {
+                let proof = TokenKey::new(token.bytes()).prove(connection);
+                let failed = || NotEntered::Internal("TLS exports no keys".to_owned());
+                Some(proof.ok_or_else(failed)?)
+            }
             None => None,
         };
         let enter = ToRelay::Enter {
@@ -208,21 +207,6 @@ impl Door {
             &self.entrance.gate.tunnels,
         ))
     }
-}
-
-fn proof_of(token: &Secret, connection: &Connection) -> Result<TokenProof, NotEntered> {
-    let failed = |what: &str| NotEntered::Internal(what.to_owned());
-    let mut exported = Zeroizing::new([0; TOKEN_BYTES]);
-    connection
-        .export_keying_material(exported.as_mut_slice(), TOKEN_LABEL, b"")
-        .map_err(|_| failed("TLS exports no keys"))?;
-    let mac = Hmac::<Sha256>::new_from_slice(token.bytes());
-    let mac = mac.map_err(|_| failed("the token is no key"))?;
-    Ok(mac
-        .chain_update(exported.as_slice())
-        .finalize()
-        .into_bytes()
-        .into())
 }
 
 /// Transport settings of the link to a relay.

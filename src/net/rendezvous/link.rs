@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use quinn::{Connection, RecvStream, SendStream, VarInt};
-use room_transport::rendezvous::{Frame, FromRelay, MAX_PRESENT as PAGE, ToRelay, frame_length};
+use room_transport::rendezvous::{Frame, FromRelay, MAX_PRESENT, ToRelay, frame_length};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -15,10 +15,8 @@ use super::super::tunnel::{Tunnels, Via};
 use crate::core::bounded::BoundedMap;
 use crate::core::id::Fingerprint;
 use crate::core::node::RelayChange;
-use crate::core::path::RelayNumber;
+use crate::core::path::{MAX_AT_RELAY, RelayNumber};
 
-/// Keys at a relay that are remembered, at most: as many as have room there.
-const MAX_PRESENT: usize = 64;
 /// Frames that wait to be handled, at most; the relay's stream waits then.
 const FRAMES: usize = 8;
 /// Frames that wait to be sent, at most.
@@ -40,7 +38,7 @@ pub(super) struct LinkToRelay {
     observed: SocketAddr,
     /// When it moved last; the first address is no move.
     moved_at: Option<Instant>,
-    present: BoundedMap<Fingerprint, (), MAX_PRESENT>,
+    present: BoundedMap<Fingerprint, (), MAX_AT_RELAY>,
     /// Pages of keys that are still to come.
     pages: usize,
     relay: RelayNumber,
@@ -78,7 +76,7 @@ impl LinkToRelay {
             observed,
             moved_at: None,
             present: BoundedMap::default(),
-            pages: present.min(MAX_PRESENT).div_ceil(PAGE),
+            pages: present.min(MAX_AT_RELAY).div_ceil(MAX_PRESENT),
             relay,
             tunnels: Arc::clone(tunnels),
             _tasks: tasks,
@@ -95,7 +93,7 @@ impl LinkToRelay {
         self.present.keys().copied().collect()
     }
 
-    /// Notes what a frame reports; returns what is new.
+    /// Notes what a frame reports; returns the changes.
     pub(super) fn note(&mut self, frame: FromRelay) -> Vec<RelayChange> {
         match frame {
             // It is the answer to the one frame that was sent before.
@@ -113,7 +111,7 @@ impl LinkToRelay {
             }
             FromRelay::Present { keys } => {
                 // Members that were there before are reached only if they are known to be there.
-                if keys.len() == PAGE && self.pages > 1 {
+                if keys.len() == MAX_PRESENT && self.pages > 1 {
                     self.pages -= 1;
                     self.send(&ToRelay::More);
                 }
@@ -156,7 +154,7 @@ impl Drop for LinkToRelay {
     }
 }
 
-/// Reads one frame; skips those of kinds that are not known. `None` at the end of the stream or after a malformed one.
+/// Reads one frame; skips frames of kinds that are not known. `None` at the end of the stream or after a malformed one.
 pub(super) async fn read_frame(recv: &mut RecvStream) -> Option<FromRelay> {
     loop {
         let mut length = [0; 2];

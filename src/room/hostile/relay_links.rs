@@ -82,6 +82,21 @@ async fn settled(one: &Host, other: &Host) {
     .await;
 }
 
+/// Members that met at a relay and have a direct link.
+async fn directly_linked() -> (TestRelay, Host, Host) {
+    let relay = TestRelay::start(Rules::default());
+    let (config, code) = (entering(&[relay.line()]), code());
+    let a = Host::open_with("a", &code, config.clone());
+    let b = Host::open_with("b", &code, config);
+    settled(&a, &b).await;
+    assert!(a.connect(&b).await.0);
+    eventually("a direct link", || {
+        path(&a, "b") == Some(LinkPath::Direct) && path(&b, "a") == Some(LinkPath::Direct)
+    })
+    .await;
+    (relay, a, b)
+}
+
 /// [`linked`], with one relay.
 async fn relayed(relay: String) -> (Host, Host) {
     let (a, b) = linked(&[relay]).await;
@@ -359,16 +374,7 @@ async fn guests_of_a_star_hide_at_the_relay_and_link_over_it() {
 /// Waits for real time: what a member sends while nothing happens.
 #[tokio::test]
 async fn a_member_whose_links_are_direct_costs_a_relay_next_to_nothing() {
-    let relay = TestRelay::start(Rules::default());
-    let (config, code) = (entering(&[relay.line()]), code());
-    let a = Host::open_with("a", &code, config.clone());
-    let b = Host::open_with("b", &code, config);
-    settled(&a, &b).await;
-    assert!(a.connect(&b).await.0);
-    eventually("a direct link", || {
-        path(&a, "b") == Some(LinkPath::Direct) && path(&b, "a") == Some(LinkPath::Direct)
-    })
-    .await;
+    let (relay, _a, _b) = directly_linked().await;
     // The relayed link is closed, and its packets are gone.
     sleep(Duration::from_secs(3)).await;
     let members = relay.entered();

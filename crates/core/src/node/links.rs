@@ -219,7 +219,7 @@ impl Node {
         }
     }
 
-    /// Sends a member the rules and introductions over a new link. What was under way on a former link may be lost.
+    /// Sends a member the rules and introductions over a new link. Messages under way on a former link may be lost.
     fn exchange(&mut self, now: Time, peer: &PeerId) {
         let known: Vec<_> = self
             .membership

@@ -3,11 +3,8 @@
 use super::*;
 use crate::bounded::BoundedMap;
 use crate::introductions::Source;
-use crate::path::{Carrier, MAX_RELAYS, RelayNumber};
+use crate::path::{Carrier, MAX_AT_RELAY, MAX_RELAYS, RelayNumber};
 use crate::virtual_address::virtual_id;
-
-/// Most processes in the room's place at one relay that this node knows of.
-const MAX_PRESENT: usize = 64;
 
 /// The links with relays.
 #[derive(Debug, Default)]
@@ -18,7 +15,7 @@ struct Relay {
     is_up: bool,
     /// Where it sees this node.
     observed: SocketAddr,
-    present: BoundedMap<Fingerprint, (), MAX_PRESENT>,
+    present: BoundedMap<Fingerprint, (), MAX_AT_RELAY>,
 }
 
 impl Relays {

@@ -237,7 +237,7 @@ fn a_full_locator_takes_the_newest_of_the_site_with_most_members() {
     for number in [1, 65, 67, 68] {
         assert!(lab.rooms.rooms[&ROOM].contains_key(&virtual_id(key(number))));
     }
-    assert_eq!(lab.rooms.members(), MAX_MEMBERS);
+    assert_eq!(lab.rooms.members(), MAX_AT_RELAY);
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn a_block_ends_after_ten_minutes() {
 }
 
 #[test]
-fn what_waits_of_a_blocked_or_lost_member_is_dropped() {
+fn packets_that_wait_of_a_blocked_or_lost_member_are_dropped() {
     let mut lab = Laboratory::new();
     let host = lab.enter(1, v4(1));
     let two = lab.enter(2, v4(2));

@@ -76,7 +76,7 @@ async fn packets_stay_within_a_room_and_name_their_sender_truly() {
 }
 
 #[tokio::test]
-async fn those_present_longest_come_first_and_more_brings_the_others() {
+async fn members_present_longest_come_first_and_more_brings_the_others() {
     let relay = relay();
     let mut others = Vec::new();
     for _ in 0..MAX_PRESENT + 2 {
@@ -119,7 +119,7 @@ async fn hidden_members_are_named_to_none_and_reach_those_whose_keys_they_know()
 }
 
 #[tokio::test]
-async fn what_comes_of_a_blocked_key_does_not_arrive_until_the_member_sends_to_it() {
+async fn packets_of_a_blocked_key_do_not_arrive_until_the_member_sends_to_it() {
     let relay = relay();
     let (one, two) = (Process::start(), Process::start());
     let mut first = one.enter(&relay, 7).await;

@@ -124,7 +124,7 @@ async fn rooms_in_play_beside_direct_links() {
     let times = move |took| direct_in.send(took).unwrap_or_default();
     tasks.spawn(receive(accepted, start, HEADER_BYTES, times));
 
-    // The first seconds are those of the search for the MTU.
+    // The search for the MTU takes the first seconds.
     tokio::time::sleep(Duration::from_secs(3)).await;
     let (mut relayed, mut direct) = (Drain(relayed), Drain(direct));
     relayed.all();

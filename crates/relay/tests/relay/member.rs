@@ -135,8 +135,7 @@ pub(crate) fn code_of(error: &ConnectionError) -> i32 {
 
 pub(crate) fn proof_of(connection: &Connection, token: [u8; 16]) -> TokenProof {
     let mut material = [0; 32];
-    let label = room_transport::rendezvous::TOKEN_LABEL;
-    let exported = connection.export_keying_material(&mut material, label, b"");
+    let exported = connection.export_keying_material(&mut material, b"mmn relay token", b"");
     exported.expect("TLS has keys");
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &token);
     let tag = ring::hmac::sign(&key, &material);

@@ -23,7 +23,7 @@ use super::queues::{MAX_QUEUED, MAX_QUEUED_OF_ONE, Queues};
 use super::shaper::{Pace, Rate, Shaper, Turn};
 use crate::quic::DATAGRAM_SEND_BUFFER_BYTES;
 
-/// Time after which a packet that still waits in a leg is dropped. What is sent behind a transfer, as heartbeats
+/// Time after which a packet that still waits in a leg is dropped. Packets behind a transfer, as heartbeats
 /// are, then waits no longer than that.
 pub const MAX_AGE: Duration = Duration::from_millis(150);
 /// Packets that the task passes to quinn at once; the next batch follows when these have left.
@@ -79,7 +79,7 @@ impl Backlog {
         }
     }
 
-    /// Reserves room for `piece`, until what is returned is dropped; `None` if there is none left.
+    /// Reserves room for `piece`, until the returned value is dropped; `None` if there is none left.
     pub fn hold(self: &Arc<Self>, piece: &Piece) -> Option<Held> {
         let bytes = PIECE_OVERHEAD_BYTES + piece.bytes.len();
         let fits = |waiting: usize| (waiting + bytes <= self.most).then_some(waiting + bytes);
@@ -127,7 +127,7 @@ struct Pieces {
     own: LegQueues,
     /// Of others, by origin.
     others: LegQueues,
-    /// Of those of others.
+    /// The pieces of others.
     pace: Pace,
 }
 
@@ -247,7 +247,7 @@ impl Leg {
         pieces.own.len() + pieces.others.len()
     }
 
-    /// The next pieces to send: those of this process and, if it is the leg's turn, those of others. `last` is the
+    /// The next pieces to send: the ones of this process and, if it is the leg's turn, the ones of others. `last` is the
     /// leg's last turn.
     fn take_batch(&self, shaper: &Shaper, last: &mut Turn) -> Batch {
         let now = Instant::now();

@@ -1,5 +1,5 @@
 //! Packets of links that another process carries: their form, the queues in which they wait, the task that sends them, and the
-//! limit for what is sent on for others.
+//! limit for packets that are sent on for others.
 
 pub mod leg;
 pub mod packet;

@@ -42,16 +42,7 @@ async fn a_relay_that_swaps_repeats_and_misdirects_packets_loses_and_doubles_no_
 
 #[tokio::test]
 async fn a_relay_that_floods_and_lies_costs_a_room_no_link_and_no_memory() {
-    let relay = TestRelay::start(Rules::default());
-    let (config, code) = (entering(&[relay.line()]), code());
-    let a = Host::open_with("a", &code, config.clone());
-    let b = Host::open_with("b", &code, config);
-    settled(&a, &b).await;
-    assert!(a.connect(&b).await.0);
-    eventually("a direct link", || {
-        path(&a, "b") == Some(LinkPath::Direct) && path(&b, "a") == Some(LinkPath::Direct)
-    })
-    .await;
+    let (relay, a, b) = directly_linked().await;
     let events = events_of(&a);
     let b_id = virtual_id(b.room.key());
     let victims = relay.entered();
