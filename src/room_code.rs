@@ -156,7 +156,7 @@ impl fmt::Debug for RoomCode {
     }
 }
 
-/// Whether the character only separates those of a code: blanks, invisible characters, and whatever keyboards, input methods
+/// Whether the character only separates the characters of a code: blanks, invisible characters, and whatever keyboards, input methods
 /// and word processors make of a dash.
 fn separates(character: char) -> bool {
     let is_dash = matches!(

@@ -888,7 +888,7 @@ inline std::string generate_room_code(const Api& api = Api::linked()) {
 }
 
 // A room code as generate_room_code() shows codes, from what a player typed or pasted. If it is no code, the error's message
-// names what is wrong: which character, the length, or a typo.
+// names the fault: which character, the length, or a typo.
 inline std::string normalize_room_code(const std::string& text, const Api& api = Api::linked()) {
   char code[MMN_ROOM_CODE_BYTES] = {};
   const std::int32_t length = api.mmn_normalize_room_code(text.c_str(), code, MMN_ROOM_CODE_BYTES);

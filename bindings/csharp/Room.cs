@@ -435,7 +435,7 @@ namespace MetaMystia.Network
             return Utf8.FromNative(code);
         }
 
-        /// <summary>A room code as <see cref="CreateCode"/> shows codes, from what a player typed or pasted. If it is no code, the exception's message names what is wrong: which character, the length, or a typo.</summary>
+        /// <summary>A room code as <see cref="CreateCode"/> shows codes, from what a player typed or pasted. If it is no code, the exception's message names the fault: which character, the length, or a typo.</summary>
         public static string NormalizeCode(string text)
         {
             byte[] native = Utf8.ToNative(text);

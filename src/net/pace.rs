@@ -1,7 +1,7 @@
 //! Pace of attempts with strangers behind one relay.
 //!
 //! A stranger who knows the room's number at a relay can show any number of keys there. So the attempts of all strangers
-//! behind a relay count together, apart from those of addresses: a failure costs time, and shuts no stranger out for long.
+//! behind a relay count together, apart from the attempts of addresses: a failure costs time, and shuts no stranger out for long.
 //! Pure.
 
 use std::collections::VecDeque;

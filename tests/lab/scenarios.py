@@ -330,8 +330,8 @@ def a_game_goes_on_beside_a_transfer_that_fills_a_clean_line():
 
 
 def a_game_goes_on_beside_a_transfer_over_a_carrier():
-    """The 99th percentiles are at most one and a half times those of a direct link of the same length and rate. Other work of the
-    machine only adds to them, so the better one of two rounds counts.
+    """The 99th percentiles are at most one and a half times the percentiles of a direct link of the same length and rate. Other
+    work of the machine only adds to them, so the better one of two rounds counts.
     """
     p99 = {}
     for _ in range(2):

@@ -1960,7 +1960,7 @@ def generate_room_code() -> str:
 
 def normalize_room_code(text: str) -> str:
     """A room code as generate_room_code() shows codes, from what a player typed or pasted. If it is no code, the message of the
-    NetworkError names what is wrong: which character, the length, or a typo."""
+    NetworkError names the fault: which character, the length, or a typo."""
     code = ctypes.create_string_buffer(ROOM_CODE_BYTES)
     _checked(load_library().mmn_normalize_room_code(_text("text", text), code, len(code)))
     return code.value.decode("ascii")

@@ -870,7 +870,7 @@ async fn the_rate_for_others_does_not_hold_back_a_members_own_packets() {
 }
 
 #[tokio::test]
-async fn what_is_sent_during_a_transfer_waits_only_as_long_as_packets_are_kept() {
+async fn packets_behind_a_transfer_wait_only_as_long_as_packets_are_kept() {
     let ([a, b], [c]) = between(32 * 1024).await;
     let (at_a, at_b) = a.link_through(&b, &c).await;
     let bulk = noise(64 << 20);

@@ -69,7 +69,7 @@ impl Search<'_> {
         found
     }
 
-    /// Leaves out one wall after another, and what is special of members.
+    /// Leaves out one wall after another, and the peculiarities of members.
     fn simpler_paths(&mut self) -> bool {
         let mut found = false;
         let walls = self

@@ -48,7 +48,7 @@ pub enum Planted {
     NeverDialsOverCarriers,
     /// The cores do not learn that a relay has fallen before it is back.
     NeverNoticesFalls,
-    /// The cores do not learn of what is behind a relay.
+    /// The cores do not learn which processes are behind a relay.
     NoPresence,
     /// When a relay falls, those behind it are gone before.
     GoneBeforeFalls,

@@ -275,15 +275,15 @@ impl World {
                 if self.paths.planted == Some(Planted::GoneBeforeFalls) {
                     for other in (0..self.slots.len()).filter(|other| *other != slot) {
                         if let Some(key) = self.key_of(other) {
-                            self.tell(relay, slot, RelayChange::Gone(key));
+                            self.report(relay, slot, RelayChange::Gone(key));
                         }
                     }
                 }
-                self.tell(relay, slot, RelayChange::Down);
+                self.report(relay, slot, RelayChange::Down);
                 self.at_relay(relay, slot, life, What::Enter, Default::default());
             }
             What::Report(change) if is_up => {
-                self.tell(relay, slot, change);
+                self.report(relay, slot, change);
                 if let RelayChange::Present(key) = change {
                     self.consider_stranger(relay, slot, life, key);
                 }
@@ -311,7 +311,7 @@ impl World {
         self.paths.relays.clients.insert((number, slot), life);
         self.paths.relays.counts.entries += 1;
         let observed = self.slots[slot].address;
-        self.tell(number, slot, RelayChange::Up { observed });
+        self.report(number, slot, RelayChange::Up { observed });
         if self.paths.planted == Some(Planted::NoPresence) {
             return;
         }
@@ -353,7 +353,7 @@ impl World {
         process.map(|process| process.key)
     }
 
-    fn tell(&mut self, relay: u8, slot: usize, change: RelayChange) {
+    fn report(&mut self, relay: u8, slot: usize, change: RelayChange) {
         self.trace.add(
             self.now,
             format_args!("{} <- relay {relay} {change:?}", self.slots[slot].id),

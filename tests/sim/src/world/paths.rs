@@ -57,7 +57,7 @@ impl World {
         }
     }
 
-    /// The paths that a node shows are those of the network, and its host knows them. No carrier is gone.
+    /// The paths that a node shows are the network's, and its host knows them. No carrier is gone.
     pub(super) fn check_paths(&mut self, slot: usize) {
         if !self.paths.are_modelled || self.paths.depth > 0 {
             return;
@@ -103,7 +103,7 @@ impl World {
                 && node.membership().direct(carrier).is_none()
             {
                 found = Some(format!(
-                    "{me} sends to {peer} through {carrier}, who is gone"
+                    "{me} sends to {peer} through {carrier}, which is gone"
                 ));
             }
             let Some(shown) = node.path_to(peer) else {
