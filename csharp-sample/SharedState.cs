@@ -19,6 +19,16 @@ internal sealed class Command
     public double SentAt = -1;
 }
 
+/// <summary>A replica that a new leader may continue from.</summary>
+internal sealed class Replica
+{
+    public (long Leadership, long Version) Position;
+    /// <summary>It belongs to a side of the room whose leader did not stay.</summary>
+    public bool Superseded;
+    /// <summary>Null for the new leader's own.</summary>
+    public byte[] Data;
+}
+
 /// <summary>
 /// State that a room shares and that survives its leader: a counter and a chat log. Pass it every event of the room, and call
 /// <see cref="Tick"/> once per frame, after <c>Poll</c>. docs/host-migration.md explains it.
@@ -36,6 +46,7 @@ internal sealed class SharedState
     private const ushort SnapshotType = Room.FirstUserType + 0x12; // leader to all: the state
     private const ushort ReplicaType = Room.FirstUserType + 0x13;  // member to leader: "here is my state; send me yours"
     private const ushort HaveType = Room.FirstUserType + 0x14;     // member to leader: leadership and version of its replica
+    private const ushort SupersededType = Room.FirstUserType + 0x15; // as ReplicaType, from a side of the room whose leader did not stay
 
     private const int ChatLines = 50;
     private const int Authors = 256; // number of authors whose last number is kept; more than a room has members
@@ -57,6 +68,7 @@ internal sealed class SharedState
     private long leadership, version, counter;
     private List<(string Author, string Text)> chat = new List<(string, string)>();
     private List<(string Author, long Number)> numbers = new List<(string, long)>(); // the number of each author's last command
+    private string source; // the leader whose state it is; null before the first one, and once another side's leader has stayed
 
     // This member's state.
     private string leader;
@@ -70,8 +82,7 @@ internal sealed class SharedState
     // State of the leader.
     private double gatherUntil = -1; // negative: the gathering is over
     private HashSet<string> awaited = new HashSet<string>(); // members whose replica is still to come
-    private (long Leadership, long Version) freshest; // of the replicas
-    private byte[] best; // the replica that is the freshest; null: this member's
+    private readonly Dictionary<string, Replica> replicas = new Dictionary<string, Replica>(); // of all members, also this one's
     private bool wanted; // a member asked for the state
     private long held;   // the newest version that another member also has
 
@@ -97,6 +108,10 @@ internal sealed class SharedState
     {
         if (e is LeaderChanged change)
         {
+            if (change.Reason == LeaderReason.Found && change.Leader != source)
+            {
+                source = null;
+            }
             leader = change.Leader;
             leads = synced = false;
             askedAt = gatherUntil = -1;
@@ -108,8 +123,8 @@ internal sealed class SharedState
             held = 0;
             gatherUntil = Now + GatherSeconds;
             awaited = new HashSet<string>(room.Peers);
-            freshest = (leadership, version);
-            best = null;
+            replicas.Clear();
+            replicas[id] = new Replica { Position = (leadership, version), Superseded = source == null };
         }
         else if (e is PeerReconnecting reconnecting)
         {
@@ -171,6 +186,7 @@ internal sealed class SharedState
             if (type == SnapshotType)
             {
                 Adopt(data);
+                source = peer;
                 Renumber();
             }
             else if (type == UpdateType && synced)
@@ -189,16 +205,15 @@ internal sealed class SharedState
             string[] command = Fields(Strict.GetString(data), 3);
             Obey(peer, Number(command[0]), command[1], command[2]);
         }
-        else if (leads && type == ReplicaType)
+        else if (leads && (type == ReplicaType || type == SupersededType))
         {
             wanted = true;
             awaited.Remove(peer);
             string[] head = Fields(Strict.GetString(data).Split('\n')[0], 3);
             var theirs = (Number(head[0]), Number(head[1]));
-            if (gatherUntil >= 0 && theirs.CompareTo(freshest) > 0)
+            if (gatherUntil >= 0)
             {
-                freshest = theirs;
-                best = data;
+                replicas[peer] = new Replica { Position = theirs, Superseded = type == SupersededType, Data = data };
             }
         }
         else if (leads && type == HaveType)
@@ -235,13 +250,19 @@ internal sealed class SharedState
             {
                 return;
             }
-            if (best != null)
+            // A side that did not stay may have counted more leaderships than the one that did.
+            long limit = replicas.Values.Where(replica => !replica.Superseded).Select(replica => replica.Position.Leadership)
+                .DefaultIfEmpty(long.MaxValue).Max();
+            Replica freshest = replicas.Values.Where(replica => replica.Position.Leadership <= limit)
+                .OrderByDescending(replica => replica.Position).First();
+            if (freshest.Data != null)
             {
-                Adopt(best);
+                Adopt(freshest.Data);
             }
-            leadership = freshest.Leadership + 1;
+            leadership = replicas.Values.Max(replica => replica.Position.Leadership) + 1;
             gatherUntil = -1;
-            best = null;
+            replicas.Clear();
+            source = id;
             Renumber();
         }
         if (wanted && Sent(room.SendFromLeader, Encode(), SnapshotType))
@@ -257,7 +278,7 @@ internal sealed class SharedState
         if (!synced && (askedAt < 0 || Now - askedAt >= AskSeconds))
         {
             askedAt = Now;
-            Sent(room.SendToLeader, Encode(), ReplicaType);
+            Sent(room.SendToLeader, Encode(), source == null ? SupersededType : ReplicaType);
         }
         else if (synced && have != reported && Sent(room.SendToLeader, have, HaveType))
         {

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <deque>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -53,6 +54,7 @@ class SharedState {
   void on_event(const mmn::Event& event) {
     event.visit(
         [this](const mmn::LeaderChanged& change) {
+          if (change.reason == MMN_LEADER_FOUND && change.leader != source_) source_.clear();
           leader_ = change.leader;
           leads_ = synced_ = false;
           asked_at_.reset();
@@ -65,8 +67,8 @@ class SharedState {
           gather_until_ = Clock::now() + gather_time;
           const std::vector<std::string> peers = room_.peers();
           awaited_ = std::set<std::string>(peers.begin(), peers.end());
-          best_position_ = {state_.leadership, state_.version};
-          best_.reset();
+          replicas_.clear();
+          replicas_[id_] = {{state_.leadership, state_.version}, source_.empty(), std::nullopt};
         },
         [this](const mmn::PeerReconnecting& lost) {
           lost_.insert(std::string(lost.peer));
@@ -117,6 +119,7 @@ class SharedState {
   static constexpr std::uint16_t snapshot_type = mmn::first_user_type + 0x12; // leader to all: the state
   static constexpr std::uint16_t replica_type = mmn::first_user_type + 0x13;  // member to leader: "here is my state; send me yours"
   static constexpr std::uint16_t have_type = mmn::first_user_type + 0x14;     // member to leader: leadership and version of its replica
+  static constexpr std::uint16_t superseded_type = mmn::first_user_type + 0x15; // as replica_type, from a side of the room whose leader did not stay
 
   static constexpr std::size_t chat_lines = 50;
   static constexpr std::size_t authors = 256; // number of authors whose last number is kept; more than a room has members
@@ -132,6 +135,13 @@ class SharedState {
     std::deque<std::pair<std::string, std::int64_t>> numbers; // author, number of its last command; the author of the last command comes last
   };
 
+  // A replica that a new leader may continue from.
+  struct Replica {
+    Position position;
+    bool superseded = false; // it belongs to a side of the room whose leader did not stay
+    std::optional<std::string> data; // none for the new leader's own
+  };
+
   // ---------------------------------------------------------------- messages
 
   void message(const std::string& peer, std::uint16_t type, std::string_view data) {
@@ -139,6 +149,7 @@ class SharedState {
     if (peer == leader_ && !leads_) {
       if (type == snapshot_type) {
         adopt(data);
+        source_ = peer;
         renumber();
       } else if (type == update_type && synced_) {
         const auto update = fields(data, 5);
@@ -151,15 +162,12 @@ class SharedState {
     } else if (leads_ && type == command_type && synced_) {
       const auto command = fields(data, 3);
       obey(peer, number(command[0]), command[1], command[2]);
-    } else if (leads_ && type == replica_type) {
+    } else if (leads_ && (type == replica_type || type == superseded_type)) {
       wanted_ = true;
       awaited_.erase(peer);
       const auto head = fields(data.substr(0, data.find('\n')), 3);
       const Position position{number(head[0]), number(head[1])};
-      if (gather_until_ && position > best_position_) {
-        best_position_ = position;
-        best_ = std::string(data);
-      }
+      if (gather_until_) replicas_[peer] = {position, type == superseded_type, std::string(data)};
     } else if (leads_ && type == have_type) {
       const auto have = fields(data, 2);
       if (number(have[0]) == state_.leadership) held_ = std::max(held_, number(have[1]));
@@ -179,10 +187,14 @@ class SharedState {
   void lead() {
     if (gather_until_) {
       if (!awaited_.empty() && Clock::now() < *gather_until_) return;
-      if (best_) adopt(*best_);
-      state_.leadership = best_position_.first + 1;
+      const Replica best = freshest();
+      std::int64_t counted = 0;
+      for (const auto& [member, replica] : replicas_) counted = std::max(counted, replica.position.first);
+      if (best.data) adopt(*best.data);
+      state_.leadership = counted + 1;
       gather_until_.reset();
-      best_.reset();
+      replicas_.clear();
+      source_ = id_;
       renumber();
     }
     if (wanted_ && sent([&] { room_.send_from_leader(encode(), snapshot_type); })) {
@@ -191,12 +203,25 @@ class SharedState {
     }
   }
 
+  // A side that did not stay may have counted more leaderships than the one that did.
+  Replica freshest() const {
+    std::optional<std::int64_t> limit;
+    for (const auto& [member, replica] : replicas_) {
+      if (!replica.superseded) limit = std::max(limit.value_or(0), replica.position.first);
+    }
+    Replica best{{-1, 0}, false, std::nullopt};
+    for (const auto& [member, replica] : replicas_) {
+      if ((!limit || replica.position.first <= *limit) && replica.position > best.position) best = replica;
+    }
+    return best;
+  }
+
   void follow() {
     const Position have{state_.leadership, state_.version};
     if (!synced_) {
       if (!asked_at_ || Clock::now() - *asked_at_ >= ask_time) {
         asked_at_ = Clock::now();
-        sent([&] { room_.send_to_leader(encode(), replica_type); });
+        sent([&] { room_.send_to_leader(encode(), source_.empty() ? superseded_type : replica_type); });
       }
     } else if (told_ != have) {
       const std::string text = std::to_string(have.first) + "\t" + std::to_string(have.second);
@@ -344,6 +369,7 @@ class SharedState {
   mmn::Room& room_;
   const std::string id_;
   State state_; // the replica
+  std::string source_; // the leader whose state it is; "" before the first one, and once another side's leader has stayed
 
   // This member's state.
   std::string leader_; // "" when there is none
@@ -357,8 +383,7 @@ class SharedState {
   // State of the leader.
   std::optional<Clock::time_point> gather_until_;
   std::set<std::string> awaited_; // members whose replica is still to come
-  Position best_position_{0, 0};
-  std::optional<std::string> best_; // the freshest replica received; none: this member's
+  std::map<std::string, Replica> replicas_; // of all members, also this one's
   bool wanted_ = false;             // a member asked for the state
   std::int64_t held_ = 0;           // the newest version that another member also has
 };

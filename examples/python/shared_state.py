@@ -9,6 +9,7 @@ them.
 import collections
 import re
 import time
+import typing
 
 import meta_mystia_network as mmn
 
@@ -17,6 +18,7 @@ UPDATE = mmn.FIRST_USER_TYPE + 0x11  # leader to all: version, author, number, v
 SNAPSHOT = mmn.FIRST_USER_TYPE + 0x12  # leader to all: the state
 REPLICA = mmn.FIRST_USER_TYPE + 0x13  # member to leader: "here is my state; send me yours"
 HAVE = mmn.FIRST_USER_TYPE + 0x14  # member to leader: leadership and version of its replica
+SUPERSEDED = mmn.FIRST_USER_TYPE + 0x15  # as REPLICA, from a side of the room whose leader did not stay
 
 CHAT_LINES = 50
 AUTHORS = 256  # number of authors whose last number is kept; more than a room has members
@@ -25,6 +27,14 @@ MAX_TEXT_BYTES = 400
 GATHER_SECONDS = 3.0  # time for which a new leader waits for the replicas of connected members
 ASK_SECONDS = 0.5
 RESEND_SECONDS = 1.0
+
+
+class Replica(typing.NamedTuple):
+    """A replica that a new leader may continue from."""
+
+    position: tuple  # leadership and version
+    superseded: bool  # it belongs to a side of the room whose leader did not stay
+    data: bytes | None  # None for the new leader's own
 
 
 class Command:
@@ -55,6 +65,7 @@ class SharedState:
         self.leadership = self.version = self.counter = 0
         self.chat = collections.deque(maxlen=CHAT_LINES)  # (author, text)
         self.numbers = {}  # author: number of its last command; the author of the last command comes last
+        self.source = None  # the leader whose state it is; None before the first one, and once another side's leader has stayed
         # This member's state.
         self.leader = None
         self.leads = False
@@ -66,7 +77,7 @@ class SharedState:
         # State of the leader.
         self.gathering = None  # end of the gathering; None when it is over
         self.awaited = set()  # members whose replica is still to come
-        self.best = None  # the freshest replica received
+        self.replicas = {}  # of all members, also this one's
         self.wanted = False  # a member asked for the state
         self.held = 0  # the newest version that another member also has
 
@@ -81,6 +92,8 @@ class SharedState:
     def on_event(self, event):
         match event:
             case mmn.LeaderChanged(leader):
+                if event.reason == mmn.LeaderReason.FOUND and leader != self.source:
+                    self.source = None
                 self.leader = leader
                 self.leads = self.synced = False
                 self.asked_at = self.gathering = None
@@ -88,7 +101,7 @@ class SharedState:
                 self.leads, self.synced, self.wanted, self.held = True, False, True, 0
                 self.gathering = time.monotonic() + GATHER_SECONDS
                 self.awaited = set(self.room.peers)
-                self.best = (self.leadership, self.version), None
+                self.replicas = {self.id: Replica((self.leadership, self.version), self.source is None, None)}
             case mmn.PeerReconnecting(peer):
                 self.lost.add(peer)
                 self.awaited.discard(peer)
@@ -123,6 +136,7 @@ class SharedState:
         if peer == self.leader and not self.leads:
             if kind == SNAPSHOT:
                 self._adopt(data)
+                self.source = peer
                 self._renumber()
             elif kind == UPDATE and self.synced:
                 version, author, number, verb, text = fields
@@ -133,12 +147,12 @@ class SharedState:
         elif self.leads:
             if kind == COMMAND and self.synced:
                 self._obey(peer, *fields)
-            elif kind == REPLICA:
+            elif kind in (REPLICA, SUPERSEDED):
                 self.wanted = True
                 self.awaited.discard(peer)
                 leadership, version = map(int, fields[:2])
-                if self.gathering and (leadership, version) > self.best[0]:
-                    self.best = (leadership, version), data
+                if self.gathering:
+                    self.replicas[peer] = Replica((leadership, version), kind == SUPERSEDED, data)
             elif kind == HAVE and int(fields[0]) == self.leadership:
                 self.held = max(self.held, int(fields[1]))
 
@@ -158,10 +172,15 @@ class SharedState:
         if self.gathering is not None:
             if self.awaited and now < self.gathering:
                 return
-            if self.best[1] is not None:
-                self._adopt(self.best[1])
-            self.leadership = self.best[0][0] + 1
-            self.gathering, self.best = None, None
+            replicas = self.replicas.values()
+            # A side that did not stay may have counted more leaderships than the one that did.
+            limit = max((replica.position[0] for replica in replicas if not replica.superseded), default=float("inf"))
+            eligible = (replica for replica in replicas if replica.position[0] <= limit)
+            freshest = max(eligible, key=lambda replica: replica.position)
+            if freshest.data is not None:
+                self._adopt(freshest.data)
+            self.leadership = max(replica.position[0] for replica in replicas) + 1
+            self.gathering, self.replicas, self.source = None, {}, self.id
             self._renumber()
         if self.wanted and self._sent(self.room.send_from_leader, self.encode(), SNAPSHOT):
             self.wanted, self.synced = False, True
@@ -170,7 +189,7 @@ class SharedState:
         if not self.synced:
             if self.asked_at is None or now - self.asked_at >= ASK_SECONDS:
                 self.asked_at = now
-                self._sent(self.room.send_to_leader, self.encode(), REPLICA)
+                self._sent(self.room.send_to_leader, self.encode(), REPLICA if self.source else SUPERSEDED)
         elif self.reported != (self.leadership, self.version):
             if self._sent(self.room.send_to_leader, f"{self.leadership}\t{self.version}", HAVE):
                 self.reported = (self.leadership, self.version)

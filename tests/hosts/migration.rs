@@ -1,8 +1,8 @@
-//! The samples' shared state survives its leaders: `migration.py`, with members in C# and Python.
+//! The samples' shared state survives its leaders: `migration.py`, with members in C# and Python, and `replicas.py`, in C++ too.
 
 use std::process::Command;
 
-use crate::tools::{compile_csharp, library, lobby_sources, root, run};
+use crate::tools::{compile_csharp, library, lobby_sources, output, root, run};
 
 #[track_caller]
 fn shows(story: &str) {
@@ -14,6 +14,17 @@ fn shows(story: &str) {
         .env("MMN_LIBRARY", library()));
     let last = printed.lines().last().unwrap_or_default();
     assert!(last.starts_with(&format!("ok {story} ")), "{printed}");
+}
+
+#[track_caller]
+fn shows_in_all_languages(story: &str) {
+    let printed = run(Command::new("python3")
+        .arg(root().join("tests/hosts/replicas.py"))
+        .arg(story)
+        .arg(output("lobbies"))
+        .env("MMN_LIBRARY", library()));
+    let last = printed.lines().last().unwrap_or_default();
+    assert_eq!(last, format!("ok {story}"), "{printed}");
 }
 
 #[test]
@@ -29,4 +40,9 @@ fn a_leader_that_was_stopped_does_not_overwrite_the_state() {
 #[test]
 fn a_leader_that_was_cut_off_is_refused_when_it_comes_back() {
     shows("a_leader_that_was_cut_off_is_refused_when_it_comes_back");
+}
+
+#[test]
+fn the_side_that_stays_keeps_its_state_when_it_loses_its_leader_at_once() {
+    shows_in_all_languages("the_side_that_stays_keeps_its_state_when_it_loses_its_leader_at_once");
 }
