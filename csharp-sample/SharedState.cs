@@ -362,13 +362,16 @@ internal sealed class SharedState
         synced = !leads;
     }
 
-    // Runs after another state replaced this one: sends the commands that it does not contain (again), without a gap.
+    // Runs after another state replaced this one: sends the commands that it does not contain again, without a gap.
     private void Renumber()
     {
         Settle();
-        foreach (Command command in pending.Where(command => command.Number > LastOf(id)))
+        long applied = LastOf(id), last = applied;
+        foreach (Command command in pending.Where(command => command.Number > applied))
         {
-            command.Number = command.Version = 0;
+            // At once: the update with this command may be the next message.
+            command.Number = ++last;
+            command.Version = 0;
             command.SentAt = -1;
         }
     }

@@ -294,13 +294,16 @@ class SharedState {
     synced_ = !leads_;
   }
 
-  // Runs after another state replaced this one: sends the commands that it does not contain (again), without a gap.
+  // Runs after another state replaced this one: sends the commands that it does not contain again, without a gap.
   void renumber() {
     settle();
-    const std::int64_t last = last_of(id_);
+    const std::int64_t applied = last_of(id_);
+    std::int64_t last = applied;
     for (Command& command : pending_) {
-      if (command.number > 0 && command.number <= last) continue;
-      command.number = command.version = 0;
+      if (command.number <= applied) continue;
+      // At once: the update with this command may be the next message.
+      command.number = ++last;
+      command.version = 0;
       command.sent_at.reset();
     }
   }

@@ -246,12 +246,14 @@ class SharedState:
         self.synced = not self.leads
 
     def _renumber(self):
-        """Runs after another state replaced this one: sends the commands that it does not contain (again), without a gap."""
+        """Runs after another state replaced this one: sends the commands that it does not contain again, without a gap."""
         self._settle()
-        last = self.numbers.get(self.id, 0)
+        last = applied = self.numbers.get(self.id, 0)
         for command in self.pending:
-            if not 0 < command.number <= last:
-                command.number, command.version, command.sent_at = 0, 0, None
+            if command.number > applied:
+                # At once: the update with this command may be the next message.
+                last += 1
+                command.number, command.version, command.sent_at = last, 0, None
 
     def encode(self):
         lines = [f"{self.leadership}\t{self.version}\t{self.counter}"]

@@ -46,3 +46,8 @@ fn a_leader_that_was_cut_off_is_refused_when_it_comes_back() {
 fn the_side_that_stays_keeps_its_state_when_it_loses_its_leader_at_once() {
     shows_in_all_languages("the_side_that_stays_keeps_its_state_when_it_loses_its_leader_at_once");
 }
+
+#[test]
+fn a_command_that_follows_a_snapshot_is_not_sent_under_another_number() {
+    shows_in_all_languages("a_command_that_follows_a_snapshot_is_not_sent_under_another_number");
+}

@@ -6,16 +6,22 @@ library.
 
 import os
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "bindings" / "python")]
 
 import demo
+import meta_mystia_network as mmn
+
+# The messages of the samples.
+COMMAND, UPDATE, SNAPSHOT, REPLICA, SUPERSEDED = (mmn.FIRST_USER_TYPE + number for number in (0x10, 0x11, 0x12, 0x13, 0x15))
 
 TIMEOUT_SECONDS = 40.0
 LANGUAGES = ["csharp", "cpp", "python"]
 LEADERSHIPS = 3  # of the smaller side
+COMMANDS = 20
 SILENT = [sys.executable, str(ROOT / "tests" / "hosts" / "puppet" / "silent_leader.py")]
 
 
@@ -77,6 +83,59 @@ def lack_of_successor(hosts, yielded, leadership):
         if host.leader in (yielded, None) or host.state.position[0] < leadership:
             return f"{host.name} names {host.leader} and has {host.state}, not of leadership {leadership}"
     return None
+
+
+def a_command_that_follows_a_snapshot_is_not_sent_under_another_number(commands):
+    for language in LANGUAGES:
+        session = f"replicas-{os.getpid()}-{language}"
+        with demo.Room({language: commands[language]}, demo.Screen(), session) as room, Leader(session) as leader:
+            (member,) = room.hosts
+            room.wait([], TIMEOUT_SECONDS, lambda: None if leader.room.is_leader else "the room has no leader")
+            member.start(session, leader.room.local_address)
+            for number in range(1, COMMANDS + 1):
+                member.type(f"/add {number}")
+                room.wait([member], TIMEOUT_SECONDS, lambda: None if len(member.confirmed) >= number else f"{number} is open")
+            # A repetition would come within a frame.
+            time.sleep(1)
+            expected = {(number, str(number)) for number in range(1, COMMANDS + 1)}
+            assert set(leader.received) == expected, f"{language} sent {leader.received}"
+            room.leave([member])
+
+
+class Leader:
+    """Leads a room with one other member. It answers each command with a snapshot without it, and at once with its update, so
+    that both arrive in one frame of the member."""
+
+    def __init__(self, session):
+        self.room = mmn.Room("ann", session)
+        self.received = []  # number and text of each command
+        self.numbers = {}
+        self.version = 0
+        self.room.on_event(self.happened)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.room.close()
+
+    def happened(self, event):
+        match event:
+            case mmn.Message(author, data, kind) if kind == COMMAND:
+                number, verb, text = data.decode().split("\t")
+                self.received.append((int(number), text))
+                if int(number) == self.numbers.get(author, 0) + 1:
+                    self.announce()
+                    self.version += 1
+                    self.numbers[author] = int(number)
+                    update = f"{self.version}\t{author}\t{number}\t{verb}\t{text}"
+                    self.room.send_from_leader(update.encode(), UPDATE)
+            case mmn.Message(_, _, kind) if kind in (REPLICA, SUPERSEDED):
+                self.announce()
+
+    def announce(self):
+        lines = [f"1\t{self.version}\t0"] + [f"n\t{author}\t{number}" for author, number in self.numbers.items()]
+        self.room.send_from_leader("\n".join(lines).encode(), SNAPSHOT)
 
 
 def main():
