@@ -40,7 +40,7 @@ use crate::core::election::gossip::Windows;
 use crate::core::election::seeded::wire as seeded;
 use crate::core::election::seeded::{Intervals, SeededRules, Seeding};
 use crate::core::quorum::{Quorum, Roster};
-use crate::core::wire::{PROBE_DATAGRAM, Probe, Strategy};
+use crate::core::wire::{FEATURE_PATHS, PROBE_DATAGRAM, PeerEntry, Probe, Strategy};
 use crate::dispatch::Event;
 use crate::fuzzing::Chance;
 use crate::fuzzing::wild::{Known, Wild};
@@ -158,7 +158,7 @@ impl Role {
         match self {
             Self::Members => 1,
             Self::Leaders | Self::FormerLeaders | Self::Voter => 4,
-            Self::Carriers => 64,
+            Self::Carriers => 250,
         }
     }
 
@@ -450,6 +450,9 @@ async fn a_room_with_wild_members() {
         ended.expect("it ends").expect("no panic");
     }
     println!("after {} s: {deeds:?}", start.elapsed().as_secs());
+    if let Some(carrier) = &carrier {
+        println!("{} packets were carried", carrier.carried());
+    }
     for what in lacking() {
         findings.add(what);
     }

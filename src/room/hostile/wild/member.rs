@@ -128,6 +128,9 @@ impl Attack {
         if wild.chance.flip() {
             hello.listen_port = attacker.process.address().port();
         }
+        if self.carrier.is_some() {
+            hello.features |= FEATURE_PATHS;
+        }
         let common = Common {
             strategy: self.policy.strategy,
             newest: Arc::default(),
@@ -146,11 +149,17 @@ impl Attack {
             }
         }
         self.count(|deeds| deeds.links += u32::try_from(links.len()).expect("three"));
+        let most = self.conduct.max_actions();
         let actions = match wild.chance.flip() {
+            // A new leader takes over no link before it has led for a while.
+            _ if self.carrier.is_some() => most / 2 + wild.chance.below(most / 2),
             true => 1 + wild.chance.below(20),
-            false => 1 + wild.chance.below(self.conduct.max_actions()),
+            false => 1 + wild.chance.below(most),
         };
         wild.others.clone_from(&self.honest);
+        if self.carrier.is_some() {
+            self.offer_to_carry(&wild, &mut links).await;
+        }
         for _ in 0..actions {
             links.retain(|link| link.connection.close_reason().is_none());
             if links.is_empty() || self.is_over() {
@@ -175,6 +184,19 @@ impl Attack {
             }
         }
         self.chance = wild.chance;
+    }
+
+    /// Introduces the honest members to each other: one that introduces another carries their packets.
+    async fn offer_to_carry(&self, wild: &Wild<'_>, links: &mut [WildLink]) {
+        let entries = self.honest.iter().map(|known| PeerEntry {
+            id: known.id.clone(),
+            key: known.key,
+            addresses: Vec::new(),
+        });
+        let message = Message::PeerList(entries.collect());
+        for link in links {
+            let _ = timeout(BRIEFLY, link.send_to_core(wild, message.clone())).await;
+        }
     }
 
     /// Dials and sends its Hello.
