@@ -137,7 +137,11 @@ impl Connector {
         }
         self.block(from, &suspect);
         drop((attempt, route));
-        if let Err(lingers) = admission.unwrap_or(Err(self.idle_timeout)) {
+        let idle_timeout = match Path::to(address) {
+            Path::Carried(CarrierKind::Relay) => self.relayed_idle_timeout,
+            _ => self.idle_timeout,
+        };
+        if let Err(lingers) = admission.unwrap_or(Err(idle_timeout)) {
             tokio::spawn(async move {
                 sleep(lingers).await;
                 drop(may_linger);
@@ -181,7 +185,8 @@ impl Connector {
         };
         let connecting = accepted.map_err(|_| Duration::ZERO)?;
         let idle_timeout = match Path::to(from) {
-            Path::Direct | Path::Carried(CarrierKind::Relay) => self.idle_timeout,
+            Path::Direct => self.idle_timeout,
+            Path::Carried(CarrierKind::Relay) => self.relayed_idle_timeout,
             Path::Carried(CarrierKind::Member) => IDLE_TIMEOUT,
         };
         let connection = connecting.await.map_err(|_| idle_timeout)?;

@@ -207,8 +207,9 @@ pub(crate) struct Connector {
     pub(crate) lone_transport: Arc<TransportConfig>,
     /// The dials of these addresses that have ended.
     pub(crate) unanswered: Arc<Unanswered>,
-    /// Idle timeout of accepted connections.
+    /// Idle timeout of accepted connections, and of those over a relay.
     pub(crate) idle_timeout: Duration,
+    pub(crate) relayed_idle_timeout: Duration,
     /// Transport settings of links through a tunnel.
     pub(crate) tunnel_transport: Arc<TransportConfig>,
     /// Transport settings of links over a relay that this end accepts.

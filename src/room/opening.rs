@@ -53,7 +53,7 @@ use crate::net::in_progress::InProgress;
 use crate::net::names::{self, Lookup, Names};
 use crate::net::rebinding::{self, rebind_what_fails};
 use crate::net::relay_requests::RelayRequests;
-use crate::net::rendezvous::{self, Entrance};
+use crate::net::rendezvous::{self, Entrance, relayed_idle_timeout};
 use crate::net::socket::{self, Bound};
 use crate::net::tries::{Direction, Tries};
 use crate::net::tunnel::{Tunnels, relayed_transport_config, tunnel_transport_config};
@@ -160,6 +160,7 @@ where
     let incarnation = state_file.as_ref().map_or(now, StateFile::incarnation);
     let transport = Arc::new(transport_config());
     let idle_timeout = accepted_idle_timeout(config.heartbeat_timeout());
+    let relayed_idle_timeout = relayed_idle_timeout(idle_timeout);
     let accepting = Arc::new(accepting_transport_config(idle_timeout));
     let server = server_config(&identity, accepting).map_err(StartError::internal)?;
     let udp = socket::bind(config.bind_address, config.bind_port).map_err(|source| {
@@ -253,8 +254,9 @@ where
         lone_transport: Arc::new(lone_transport_config()),
         unanswered,
         idle_timeout,
+        relayed_idle_timeout,
         tunnel_transport: Arc::new(tunnel_transport_config()),
-        relayed_transport: Arc::new(relayed_transport_config(idle_timeout)),
+        relayed_transport: Arc::new(relayed_transport_config(relayed_idle_timeout)),
         is_relayed_only: config.paths == Paths::Relayed,
         relays,
         tunnels: Arc::clone(&tunnels),

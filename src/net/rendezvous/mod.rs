@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep_until};
 
 use self::entering::{Door, NotEntered};
 use self::link::LinkToRelay;
+pub(crate) use self::silence::relayed_idle_timeout;
 use self::silence::{Look, Silence};
 use self::waits::Waits;
 use super::dial::Connector;

@@ -8,10 +8,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::core::membership::RELAY_GRACE;
+
 /// Time between two looks, and after which a quiet relay gets probes.
 const INTERVAL: Duration = Duration::from_millis(250);
 /// Time without an answer after which the relay is silent.
 const FALLEN_AFTER: Duration = Duration::from_millis(500);
+/// Time after which the silence of a relay is noticed, on a line whose round trip is shorter than half of [`INTERVAL`].
+const NOTICED_WITHIN: Duration = FALLEN_AFTER.saturating_add(INTERVAL);
 /// Time without an answer after which the link is over.
 const OVER_AFTER: Duration = Duration::from_millis(1500);
 /// A look that comes so late shows a delay of this process: what has arrived meanwhile may not have been read.
@@ -19,6 +23,22 @@ const LATE: Duration = Duration::from_millis(150);
 /// Round trips that an answer to the first probe may take, and those until the link is over.
 const RTTS_TO_FALL: u32 = 2;
 const RTTS_TO_END: u32 = 6;
+
+/// Minimum idle timeout of connections over a relay that this node accepts. Nothing passes on them while the room waits for a
+/// relay that has fallen.
+const MIN_RELAYED_IDLE_TIMEOUT: Duration = Duration::from_secs(8);
+/// Time that is left for the first packets when the relay returns at the end of the grace: QUIC doubles the waits between its
+/// probes.
+const AFTER_GRACE: Duration = Duration::from_secs(3);
+const _: () = assert!(
+    MIN_RELAYED_IDLE_TIMEOUT.as_millis()
+        >= NOTICED_WITHIN.as_millis() + RELAY_GRACE.as_millis() + AFTER_GRACE.as_millis()
+);
+
+/// Idle timeout of connections over a relay that this node accepts; `idle_timeout` is that of direct ones.
+pub(crate) fn relayed_idle_timeout(idle_timeout: Duration) -> Duration {
+    idle_timeout.max(MIN_RELAYED_IDLE_TIMEOUT)
+}
 
 /// Result of a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
