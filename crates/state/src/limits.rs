@@ -1,0 +1,71 @@
+//! Limits of the state layer.
+
+use room_core::time::Duration;
+
+/// Longest frame, in bytes.
+pub const MAX_FRAME_BYTES: usize = 64 * 1024;
+/// Longest action, in bytes.
+pub const MAX_ACTION_BYTES: usize = 16 * 1024;
+/// Most changes of a property set.
+pub const MAX_CHANGES: usize = 32;
+/// Longest property set: keys, owners and values together, in bytes.
+pub const MAX_CHANGES_BYTES: usize = 32 * 1024;
+/// Longest key of a property, in bytes.
+pub const MAX_KEY_BYTES: usize = 64;
+/// Longest value of a property, in bytes.
+pub const MAX_VALUE_BYTES: usize = 8 * 1024;
+/// Most properties.
+pub const MAX_PROPERTIES: usize = 1024;
+/// Most bytes of all properties together: keys and values.
+pub const MAX_PROPERTY_BYTES: usize = 512 * 1024;
+/// Most properties of one owner.
+pub const MAX_OWNED: usize = 128;
+/// Most open requests of one author.
+pub const MAX_OPEN_REQUESTS: usize = 256;
+/// Most bytes of the open requests of one author.
+pub const MAX_OPEN_BYTES: usize = 256 * 1024;
+/// Most unconfirmed entries, and their bytes, at which a leader takes another request.
+pub const MAX_UNCONFIRMED: u64 = 1024;
+/// See [`MAX_UNCONFIRMED`].
+pub const MAX_UNCONFIRMED_BYTES: usize = 1024 * 1024;
+/// Most authors whose last number is kept.
+pub const MAX_ROWS: usize = 1024;
+/// How long an author's last number is kept after its departure, in milliseconds of the entries' time.
+pub const ROW_LIFETIME_MS: u64 = 600_000;
+/// Most members of a roster.
+pub const MAX_ROSTER: usize = 128;
+/// Most members in the room's tables.
+pub const MAX_MEMBERS: usize = 256;
+/// The openings that a Tip lists, the newest ones.
+pub const MAX_OPENINGS: usize = 32;
+/// Shortest wait for linked members that have not answered an opening, and the round trips that it lasts if that is longer.
+pub const MIN_GATHERING: Duration = Duration::from_millis(300);
+/// See [`MIN_GATHERING`].
+pub const GATHERING_ROUND_TRIPS: u32 = 3;
+/// A member that is silent for so long during an opening is set aside.
+pub const SET_ASIDE_AFTER: Duration = Duration::from_secs(2);
+/// Highest index in tables from another member: no room reaches it, and what follows does not overflow.
+pub const MAX_INDEX: u64 = 1 << 53;
+/// Bytes under way to one member.
+pub const MAX_UNDER_WAY: usize = 256 * 1024;
+
+/// Limits that a room sets itself; all of its members have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Confirmed entries that are kept, at most.
+    pub tail_entries: u32,
+    /// Bytes of confirmed entries that are kept, at most.
+    pub tail_bytes: u32,
+    /// Longest snapshot, in bytes.
+    pub max_snapshot_bytes: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            tail_entries: 4096,
+            tail_bytes: 4 << 20,
+            max_snapshot_bytes: 8 << 20,
+        }
+    }
+}

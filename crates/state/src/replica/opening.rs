@@ -1,0 +1,583 @@
+//! A leader gathers what the members have, takes the newest log and opens its ballot in it.
+
+use super::*;
+use crate::ballot::Place;
+use crate::entry::Contents;
+use crate::laboratory::Rule;
+use crate::limits::{GATHERING_ROUND_TRIPS, MIN_GATHERING, SET_ASIDE_AFTER};
+use staging::Extended;
+
+/// An opening under way.
+#[derive(Debug)]
+pub(super) struct Opening {
+    ballot: Ballot,
+    began: Time,
+    gathered_at: Time,
+    /// When the linked members were asked first, of those without an answer.
+    asked: BTreeMap<MemberId, Time>,
+    answers: BTreeMap<MemberId, Tip>,
+    /// Members that were silent for too long; they count for nothing here.
+    aside: BTreeSet<MemberId>,
+    majority_since: Option<Time>,
+    fetch: Option<Fetch>,
+}
+
+/// The newest log, on its way from its holder.
+#[derive(Debug)]
+struct Fetch {
+    holder: MemberId,
+    target: Place,
+    /// Whether it begins with the first entry that the holder has.
+    is_whole: bool,
+    staging: Staging,
+    heard_at: Time,
+}
+
+/// The history that an opening goes on with, as the answers show it.
+#[derive(Debug)]
+struct Choice {
+    history: History,
+    /// The holder of its newest log, and that log's end.
+    holder: MemberId,
+    last: Place,
+    roster: Roster,
+    is_exclusive: bool,
+}
+
+impl Opening {
+    pub(super) fn ballot(&self) -> &Ballot {
+        &self.ballot
+    }
+
+    pub(super) fn next_deadline(&self, replica: &Replica) -> Time {
+        let again = self.gathered_at + replica.settings.heartbeat_interval;
+        let aside = self.asked.values().map(|asked| *asked + SET_ASIDE_AFTER);
+        let fetch = self
+            .fetch
+            .as_ref()
+            .map(|fetch| fetch.heard_at + SET_ASIDE_AFTER);
+        let dialled = self.began + SET_ASIDE_AFTER;
+        let dialled = (!replica.dialled.is_empty()).then_some(dialled);
+        let majority = self.majority_since.map(|since| since + replica.gathering());
+        let deadlines = aside.chain(fetch).chain(dialled).chain(majority);
+        // A deadline in the past has been taken into account.
+        let next = deadlines
+            .filter(|deadline| *deadline > self.gathered_at)
+            .min();
+        next.map_or(again, |next| next.min(again))
+    }
+}
+
+impl Replica {
+    /// Begins to gather, under a ballot above all that this member has seen.
+    pub(super) fn start_opening(&mut self, now: Time) {
+        let Some(leadership) = &self.leadership else {
+            return;
+        };
+        let number = match self.is_static() {
+            true => leadership.term,
+            false => self.seen_number.saturating_add(1),
+        };
+        let leader = self.me.clone();
+        let ballot = Ballot { number, leader };
+        if self
+            .promised
+            .as_ref()
+            .is_some_and(|promised| *promised > ballot)
+        {
+            return self.step_down();
+        }
+        self.stop_leading();
+        self.promise(&ballot);
+        self.seen_number = self.seen_number.max(number);
+        self.role = Role::Opening(Opening {
+            ballot,
+            began: now,
+            gathered_at: now,
+            asked: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            aside: BTreeSet::new(),
+            majority_since: None,
+            fetch: None,
+        });
+        for peer in self.peers.keys().cloned().collect::<Vec<_>>() {
+            self.gather_from(now, &peer);
+        }
+    }
+
+    fn step_down(&mut self) {
+        let number = self.promised.as_ref().map_or(0, |promised| promised.number);
+        self.outputs.push_back(Output::StepDown { number });
+    }
+
+    /// Asks a member, if this one gathers.
+    pub(super) fn gather_from(&mut self, now: Time, peer: &PeerId) {
+        let (Role::Opening(opening), Some(linked)) = (&mut self.role, self.peers.get(peer)) else {
+            return;
+        };
+        opening.asked.entry(linked.member().clone()).or_insert(now);
+        let ballot = opening.ballot.clone();
+        self.send(peer, Frame::Gather { ballot });
+    }
+
+    /// A member without a link counts no more.
+    pub(super) fn forget_answer(&mut self, member: &MemberId) {
+        if let Role::Opening(opening) = &mut self.role {
+            opening.asked.remove(member);
+            opening.answers.remove(member);
+            let is_holder = |fetch: &mut Fetch| fetch.holder == *member;
+            opening.fetch.take_if(is_holder);
+        }
+    }
+
+    /// Takes an answer; `false` if this member does not gather under the ballot.
+    pub(super) fn take_answer(&mut self, from: &MemberId, tip: &Tip) -> bool {
+        let Role::Opening(opening) = &mut self.role else {
+            return false;
+        };
+        let answers = tip.answers.as_ref() == Some(&opening.ballot);
+        if answers && !opening.aside.contains(from) {
+            opening.asked.remove(from);
+            opening.answers.insert(from.clone(), tip.clone());
+        }
+        answers
+    }
+
+    /// The staging of a log that this member fetches from `from` under its ballot.
+    pub(super) fn fetched_from(
+        &mut self,
+        now: Time,
+        from: &PeerId,
+        ballot: &Ballot,
+    ) -> Option<&mut Staging> {
+        let Role::Opening(opening) = &mut self.role else {
+            return None;
+        };
+        let fetch = opening.fetch.as_mut()?;
+        let is_it = fetch.holder.peer == *from && opening.ballot == *ballot;
+        is_it.then(|| {
+            fetch.heard_at = now;
+            &mut fetch.staging
+        })
+    }
+
+    pub(super) fn take_fetched(
+        &mut self,
+        now: Time,
+        from: &PeerId,
+        ballot: &Ballot,
+        previous: Option<Place>,
+        entries: Vec<Entry>,
+    ) -> Result<(), Violation> {
+        let (log, options) = (std::mem::take(&mut self.log), self.settings.options);
+        let extended = self.fetched_from(now, from, ballot).map(|staging| {
+            let extended = staging.extend(&log, previous.as_ref(), entries, &options);
+            extended.map(|extended| (extended, staging.last(&log)))
+        });
+        self.log = log;
+        // It answers an earlier question.
+        let Some((extended, previous)) = extended.transpose()? else {
+            return Ok(());
+        };
+        if extended == Extended::Added {
+            let ballot = ballot.clone();
+            self.send(from, Frame::Fetch { ballot, previous });
+        }
+        Ok(())
+    }
+
+    pub(super) fn progress_opening(&mut self, now: Time) {
+        self.set_silent_aside(now);
+        self.gather_again(now);
+        let Some(choice) = self.ready_choice(now) else {
+            return;
+        };
+        if !self.has_log_of(&choice) {
+            self.fetch(now, &choice);
+        } else if self.is_as_shown(&choice) {
+            self.open(now, choice);
+        } else {
+            self.fetch_whole(now);
+        }
+    }
+
+    fn set_silent_aside(&mut self, now: Time) {
+        let sets_aside = self.keeps(Rule::SetAside);
+        let Role::Opening(opening) = &mut self.role else {
+            return;
+        };
+        let is_silent = |(_, asked): &(&MemberId, &Time)| now.since(**asked) >= SET_ASIDE_AFTER;
+        let silent: Vec<_> = opening.asked.iter().filter(is_silent).collect();
+        let silent: Vec<_> = silent
+            .into_iter()
+            .map(|(member, _)| member.clone())
+            .collect();
+        for member in silent {
+            opening.asked.remove(&member);
+            opening.aside.insert(member);
+        }
+        let is_stuck = |fetch: &mut Fetch| now.since(fetch.heard_at) >= SET_ASIDE_AFTER;
+        if let Some(fetch) = opening.fetch.take_if(is_stuck) {
+            if sets_aside {
+                opening.answers.remove(&fetch.holder);
+            }
+            opening.aside.insert(fetch.holder);
+        }
+    }
+
+    fn gather_again(&mut self, now: Time) {
+        let interval = self.settings.heartbeat_interval;
+        let Role::Opening(opening) = &mut self.role else {
+            return;
+        };
+        if now.since(opening.gathered_at) < interval {
+            return;
+        }
+        opening.gathered_at = now;
+        let waiting: Vec<_> = opening
+            .asked
+            .keys()
+            .map(|member| member.peer.clone())
+            .collect();
+        for peer in waiting {
+            self.gather_from(now, &peer);
+        }
+    }
+
+    /// How long linked members are waited for after a majority has answered.
+    fn gathering(&self) -> Duration {
+        let round_trips = self.peers.values().map(|peer| peer.round_trip);
+        let longest = round_trips.max().unwrap_or_default();
+        (GATHERING_ROUND_TRIPS * longest).max(MIN_GATHERING)
+    }
+
+    /// The choice, once nothing more is waited for.
+    fn ready_choice(&mut self, now: Time) -> Option<Option<Choice>> {
+        let Role::Opening(opening) = &self.role else {
+            return None;
+        };
+        let choice = self.choice(opening);
+        let has_majority = match &choice {
+            Some(choice) => choice.is_exclusive,
+            None => self.may_open_first(opening),
+        };
+        let everybody = opening.asked.is_empty();
+        let is_dialling = !self.dialled.is_empty() && now.since(opening.began) < SET_ASIDE_AFTER;
+        let several = self.shows_several_histories(opening);
+        let gathering = self.gathering();
+        let Role::Opening(opening) = &mut self.role else {
+            return None;
+        };
+        opening.majority_since = match has_majority {
+            true => opening.majority_since.or(Some(now)),
+            false => None,
+        };
+        let waited = |since: Time| now.since(since) >= gathering;
+        let is_ready = match several {
+            true => everybody && !is_dialling,
+            false => everybody || opening.majority_since.is_some_and(waited),
+        };
+        is_ready.then_some(choice)
+    }
+
+    fn shows_several_histories(&self, opening: &Opening) -> bool {
+        let own = self.log.history();
+        let mut shown = opening.answers.values().filter_map(|tip| tip.history);
+        match own {
+            Some(own) => shown.any(|history| history != own),
+            None => shown
+                .next()
+                .is_some_and(|first| shown.any(|history| history != first)),
+        }
+    }
+
+    /// All answers, this member's own among them.
+    fn tips<'a>(&'a self, opening: &'a Opening, own: &'a Tip) -> BTreeMap<&'a MemberId, &'a Tip> {
+        let answers = opening.answers.iter();
+        answers.chain([(&self.me, own)]).collect()
+    }
+
+    /// Whether a room without any log may begin one.
+    fn may_open_first(&self, opening: &Opening) -> bool {
+        let own = self.tip(&self.me.peer, None);
+        let tips = self.tips(opening, &own);
+        let has_answered =
+            |member: &MemberId| tips.get(member).is_some_and(|tip| !tip.is_recovering);
+        match self.settings.quorum {
+            Quorum::Dynamic => true,
+            Quorum::Static(_) => self.is_majority(&Roster::new(), has_answered),
+        }
+    }
+
+    fn choice(&self, opening: &Opening) -> Option<Choice> {
+        let own = self.tip(&self.me.peer, None);
+        let tips = self.tips(opening, &own);
+        let feasible = tips
+            .iter()
+            .filter(|(member, _)| !opening.aside.contains(*member));
+        let histories: BTreeSet<_> = feasible.filter_map(|(_, tip)| tip.history).collect();
+        let aside = &opening.aside;
+        let ranked = histories
+            .into_iter()
+            .map(|history| self.rank(history, &tips, aside));
+        let by_rank = |one: &(Rank, Choice), other: &(Rank, Choice)| one.0.cmp(&other.0);
+        let by_last = |one: &(Rank, Choice), other: &(Rank, Choice)| one.1.last.cmp(&other.1.last);
+        let ranked: Vec<_> = ranked.collect();
+        let has_majority = ranked.iter().any(|(rank, _)| rank.is_exclusive);
+        let best = match self.is_static() && !has_majority {
+            // It begins a new history, if at all.
+            true => ranked.into_iter().max_by(by_last),
+            false => ranked.into_iter().max_by(by_rank),
+        };
+        best.map(|(_, choice)| choice)
+    }
+
+    /// The order of histories, and the choice of this one.
+    fn rank(
+        &self,
+        history: History,
+        tips: &BTreeMap<&MemberId, &Tip>,
+        aside: &BTreeSet<MemberId>,
+    ) -> (Rank, Choice) {
+        let holds = |tip: &Tip| tip.history == Some(history);
+        let by_ballot = self.keeps(Rule::NewestByBallot);
+        let newness = |tip: &Tip| {
+            let index = tip.last.as_ref().map_or(0, |last| last.index);
+            (if by_ballot { 0 } else { index }, tip.last.clone())
+        };
+        let holders = tips
+            .iter()
+            .filter(|(member, tip)| holds(tip) && !aside.contains(*member));
+        let newest = holders.max_by(|(_, one), (_, other)| newness(one).cmp(&newness(other)));
+        let (holder, newest) = newest.expect("the history comes from one of them");
+        let roster = newest.roster.clone();
+        let counts = |member: &MemberId| match tips.get(member) {
+            // A static voter that never held state answers in any history.
+            Some(tip) => {
+                let is_blank = self.is_static() && tip.history.is_none();
+                (holds(tip) || is_blank) && (!tip.is_recovering || !self.keeps(Rule::Recovery))
+            }
+            None => false,
+        };
+        let is_exclusive = self.is_majority(&roster, counts);
+        let rank = Rank {
+            is_used: tips.values().any(|tip| holds(tip) && tip.is_used),
+            is_exclusive,
+            answered: roster.iter().filter(|member| counts(member)).count(),
+            roster: roster.len(),
+            is_own: self.log.history() == Some(history),
+            history,
+        };
+        let choice = Choice {
+            history,
+            holder: (*holder).clone(),
+            last: newest
+                .last
+                .clone()
+                .expect("a log with a history has an entry"),
+            roster,
+            is_exclusive,
+        };
+        (rank, choice)
+    }
+
+    /// Whether this member has the chosen log, its own or a fetched one.
+    fn has_log_of(&self, choice: &Option<Choice>) -> bool {
+        let (Some(choice), Role::Opening(opening)) = (choice, &self.role) else {
+            return true;
+        };
+        let fetched = opening.fetch.as_ref().is_some_and(|fetch| {
+            fetch.target == choice.last
+                && fetch.staging.last(&self.log).as_ref() == Some(&choice.last)
+        });
+        fetched || self.log.last() == Some(&choice.last)
+    }
+
+    /// Whether the chosen log is what its holder's Tip showed.
+    fn is_as_shown(&self, choice: &Option<Choice>) -> bool {
+        let (Some(choice), Role::Opening(opening)) = (choice, &self.role) else {
+            return true;
+        };
+        match &opening.fetch {
+            Some(fetch) if fetch.target == choice.last && self.log.last() != Some(&choice.last) => {
+                let fetched = fetch.staging.end(&self.log);
+                fetched.history() == Some(choice.history) && *fetched.roster() == choice.roster
+            }
+            _ => true,
+        }
+    }
+
+    /// Fetches the whole log after its beginning turned out to differ from this member's, which happens only if a leader has
+    /// forged one of them. A holder whose whole log differs from its Tip is set aside.
+    fn fetch_whole(&mut self, now: Time) {
+        let Role::Opening(opening) = &mut self.role else {
+            return;
+        };
+        let Some(fetch) = opening.fetch.take() else {
+            return;
+        };
+        if fetch.is_whole {
+            opening.answers.remove(&fetch.holder);
+            opening.aside.insert(fetch.holder);
+        } else {
+            self.begin_fetch(now, fetch.holder, fetch.target, None);
+        }
+    }
+
+    /// Asks the holder of the newest log for what this member lacks of it.
+    fn fetch(&mut self, now: Time, choice: &Option<Choice>) {
+        let (Some(choice), Role::Opening(opening)) = (choice, &mut self.role) else {
+            return;
+        };
+        if opening
+            .fetch
+            .as_ref()
+            .is_some_and(|fetch| fetch.target == choice.last)
+        {
+            return;
+        }
+        let Some(tip) = opening.answers.get(&choice.holder) else {
+            return;
+        };
+        let shared = self.log.common_prefix(tip);
+        let previous = self.log.place(shared);
+        self.begin_fetch(now, choice.holder.clone(), choice.last.clone(), previous);
+    }
+
+    fn begin_fetch(&mut self, now: Time, holder: MemberId, target: Place, previous: Option<Place>) {
+        let Role::Opening(opening) = &mut self.role else {
+            return;
+        };
+        let ballot = opening.ballot.clone();
+        opening.fetch = Some(Fetch {
+            target,
+            is_whole: previous.is_none(),
+            staging: Staging::new(ballot.clone()),
+            heard_at: now,
+            holder: holder.clone(),
+        });
+        self.send(&holder.peer, Frame::Fetch { ballot, previous });
+    }
+
+    /// Opens the ballot, unless a static room has to wait for more voters. The chosen log replaces this member's.
+    fn open(&mut self, now: Time, choice: Option<Choice>) {
+        let Some(terms) = self.terms(choice.as_ref()) else {
+            return;
+        };
+        let Role::Opening(opening) = std::mem::replace(&mut self.role, Role::Following) else {
+            return;
+        };
+        if let Some(fetch) = opening.fetch
+            && choice.as_ref().map(|choice| &choice.last) == Some(&fetch.target)
+            && self.log.last() != Some(&fetch.target)
+        {
+            self.replace_log(fetch.staging.into_log(&self.log));
+        }
+        if Some(terms.history) != self.log.history() {
+            self.forget_confirmations();
+        }
+        self.begin_to_lead(now, opening.ballot, terms);
+    }
+
+    /// The opening's terms; `None` if a static room must wait.
+    fn terms(&mut self, choice: Option<&Choice>) -> Option<Terms> {
+        let history = self.random.history();
+        let Role::Opening(opening) = &self.role else {
+            return None;
+        };
+        let answered: Roster = opening
+            .answers
+            .keys()
+            .cloned()
+            .chain([self.me.clone()])
+            .collect();
+        if self.is_static() {
+            let going_on = match choice {
+                Some(choice) => choice.is_exclusive.then_some(choice.history),
+                None => self.may_open_first(opening).then_some(History::STATIC),
+            };
+            let terms = Terms {
+                history: going_on.unwrap_or(history),
+                is_exclusive: going_on.is_some(),
+                roster: answered,
+            };
+            return (terms.is_exclusive || self.is_all(&terms.roster)).then_some(terms);
+        }
+        let Some(choice) = choice else {
+            let roster = self.eligible_of(answered);
+            return Some(Terms {
+                history,
+                is_exclusive: true,
+                roster,
+            });
+        };
+        if choice.is_exclusive {
+            let (history, roster) = (choice.history, choice.roster.clone());
+            return Some(Terms {
+                history,
+                is_exclusive: true,
+                roster,
+            });
+        }
+        let holds = |member: &MemberId| {
+            let tip = opening.answers.get(member);
+            *member == self.me || tip.is_some_and(|tip| tip.history == Some(choice.history))
+        };
+        let holders = answered.into_iter().filter(holds).collect();
+        let roster = self.eligible_of(holders);
+        Some(Terms {
+            history,
+            is_exclusive: false,
+            roster,
+        })
+    }
+
+    /// The eligible ones of these members, and this member.
+    fn eligible_of(&self, members: Roster) -> Roster {
+        let counts = |member: &MemberId| {
+            let peer = self.peers.get(&member.peer);
+            *member == self.me || peer.is_some_and(|peer| peer.is_eligible)
+        };
+        members.into_iter().filter(counts).collect()
+    }
+
+    /// Whether all static voters are among `answered`.
+    fn is_all(&self, answered: &Roster) -> bool {
+        match &self.settings.quorum {
+            Quorum::Dynamic => false,
+            Quorum::Static(voters) => {
+                let names: BTreeSet<_> = answered.iter().map(|member| &member.peer).collect();
+                voters.iter().all(|voter| names.contains(voter))
+            }
+        }
+    }
+}
+
+/// The order in which an opening prefers histories; the greatest goes on.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    is_used: bool,
+    is_exclusive: bool,
+    answered: usize,
+    roster: usize,
+    is_own: bool,
+    history: History,
+}
+
+/// The fields of an opening.
+#[derive(Debug)]
+pub(super) struct Terms {
+    pub(super) history: History,
+    pub(super) is_exclusive: bool,
+    pub(super) roster: Roster,
+}
+
+impl Terms {
+    pub(super) fn contents(self) -> Contents {
+        Contents::Open {
+            history: self.history,
+            exclusive: self.is_exclusive,
+            roster: self.roster,
+        }
+    }
+}
