@@ -93,8 +93,9 @@ lint: ## formatting and lints, warnings as errors
 	cargo clippy -- -D warnings
 	cargo clippy --lib --no-default-features -- -D warnings
 
-sim: ## 20,000 rooms of each election under faults in virtual time, a hundred nodes the largest
+sim: ## 20,000 rooms of each election under faults in virtual time, a hundred nodes the largest, and 2,000 of each with a state
 	MMN_SIM_SEEDS=20000 cargo test --release -p room_simulator simulations -- --nocapture
+	MMN_SIM_SEEDS=2000 cargo test --release -p state_simulator
 
 sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1800)
 	MMN_SIM_SECONDS=$${MMN_SIM_SECONDS:-1800} cargo test --release -p room_simulator simulations -- --nocapture

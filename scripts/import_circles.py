@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # Each crate, and the folders in it whose modules have an order of their own.
-LEVELS = [("src", ""), ("src", "net"), ("src", "room"), ("crates/core/src", ""), ("crates/transport/src", ""), ("crates/relay/src", "")]
+LEVELS = [("src", ""), ("src", "net"), ("src", "room"), ("crates/core/src", ""), ("crates/state/src", ""), ("crates/state/src", "replica"), ("crates/transport/src", ""), ("crates/relay/src", "")]
 TESTS = re.compile(r"#\[cfg\((?:test|any\(test, feature = \"fuzzing\"\))\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))? )?mod (\w+)( \{|;)")
 USE = re.compile(r"\b(?:pub(?:\([^)]*\))? )?use ((?:crate|super|self)\b[^;]*);")
 PATH = re.compile(r"\b((?:crate|super)(?:::\w+)+)")

@@ -35,7 +35,7 @@ run --package meta_mystia_network --package room_transport --package mmn_relay \
     --test one_responder --test ffi_before_init --test ffi_options --test ffi_peers --test wiped --test gossip_example --test room_example --example simulate \
     $threads$(($(nproc) * 2))
 # Optimized, because these are computations over many seeds. Only the core has tests of each guard's switch, too.
-run --release -p room_simulator -p room_core
+run --release -p room_simulator -p room_core -p state_simulator -p room_state
 # Most of these wait, each in a network of its own. Without root they share one, where their rooms would meet.
 if unshare --net true 2>/dev/null; then
     at_a_time=$(($(nproc) * 3 / 2))

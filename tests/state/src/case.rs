@@ -1,0 +1,85 @@
+//! What a run is given: the room, and what happens in it.
+
+use std::collections::BTreeSet;
+
+use room_state::laboratory::{Rule, Switches};
+
+/// A room and its fate.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Members at the start.
+    pub members: usize,
+    /// Whether the members of the start are the voters of a static room.
+    pub is_static: bool,
+    /// Whether processes die and start anew.
+    pub restarts: bool,
+    /// Entries that a log keeps behind the confirmed ones.
+    pub tail_entries: u32,
+    /// Steps of a run.
+    pub steps: u32,
+    /// Whether the first member sends anything.
+    pub has_liar: bool,
+    /// Broken rules, and small frames.
+    pub switches: Switches,
+}
+
+impl Case {
+    /// A room that grows, shrinks and splits.
+    pub fn dynamic(members: usize) -> Self {
+        Self {
+            members,
+            is_static: false,
+            restarts: true,
+            tail_entries: 4096,
+            steps: 3000,
+            has_liar: false,
+            switches: Switches::default(),
+        }
+    }
+
+    /// A room with a fixed list of voters.
+    pub fn fixed(members: usize) -> Self {
+        Self {
+            is_static: true,
+            ..Self::dynamic(members)
+        }
+    }
+
+    /// This room, whose logs keep next to nothing.
+    pub fn forgetful(self) -> Self {
+        Self {
+            tail_entries: 3,
+            ..self
+        }
+    }
+
+    /// This room, of which one member sends anything.
+    pub fn with_a_liar(self) -> Self {
+        Self {
+            has_liar: true,
+            ..self
+        }
+    }
+
+    /// This room, whose frames hold few entries.
+    pub fn in_pieces(self) -> Self {
+        Self {
+            switches: Switches {
+                entries_of_a_frame: Some(4),
+                ..self.switches.clone()
+            },
+            ..self
+        }
+    }
+
+    /// This room without a rule.
+    pub fn without(self, rule: Rule) -> Self {
+        Self {
+            switches: Switches {
+                broken: BTreeSet::from([rule]),
+                ..self.switches.clone()
+            },
+            ..self
+        }
+    }
+}

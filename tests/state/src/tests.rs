@@ -1,0 +1,119 @@
+//! Rooms that keep their promises, and rooms without a rule that do not.
+
+use room_state::laboratory::Rule;
+
+use crate::case::Case;
+use crate::world::World;
+
+/// Runs of each room; `MMN_SIM_SEEDS` overrides it, `MMN_SIM_FIRST_SEED` where they begin.
+const SEEDS: u64 = 200;
+
+/// Runs of a room without a rule, until one breaks a promise.
+const SEEDS_WITHOUT_A_RULE: u64 = 5000;
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn seeds() -> impl Iterator<Item = u64> {
+    let first = setting("MMN_SIM_FIRST_SEED").unwrap_or(1);
+    first..first + setting("MMN_SIM_SEEDS").unwrap_or(SEEDS)
+}
+
+fn keeps_its_promises(case: &Case) {
+    for seed in seeds() {
+        if let Err(broken) = World::new(case, seed).run() {
+            panic!("MMN_SIM_FIRST_SEED={seed}: {broken}");
+        }
+    }
+}
+
+#[test]
+fn dynamic_rooms_keep_their_promises() {
+    for members in 2..=5 {
+        keeps_its_promises(&Case::dynamic(members));
+    }
+}
+
+#[test]
+fn static_rooms_keep_their_promises() {
+    for members in [1, 3, 5] {
+        keeps_its_promises(&Case::fixed(members));
+    }
+}
+
+#[test]
+fn rooms_that_keep_next_to_no_tail_keep_their_promises() {
+    keeps_its_promises(&Case::dynamic(4).forgetful());
+    keeps_its_promises(&Case::fixed(3).forgetful());
+}
+
+#[test]
+fn rooms_whose_frames_hold_few_entries_keep_their_promises() {
+    for case in [
+        Case::dynamic(3),
+        Case::dynamic(4),
+        Case::fixed(3),
+        Case::fixed(5),
+    ] {
+        keeps_its_promises(&case.in_pieces());
+    }
+    keeps_its_promises(&Case::dynamic(4).in_pieces().forgetful());
+}
+
+#[test]
+fn a_member_that_sends_anything_neither_ends_nor_swells_the_others() {
+    keeps_its_promises(&Case::dynamic(4).with_a_liar());
+    keeps_its_promises(&Case::fixed(3).with_a_liar().in_pieces());
+    keeps_its_promises(&Case::dynamic(3).with_a_liar().in_pieces().forgetful());
+}
+
+#[test]
+fn one_seed_is_one_run() {
+    let run = || {
+        let mut world = World::new(&Case::dynamic(4), 7);
+        let outcome = world.run();
+        (outcome, world.trace)
+    };
+    assert_eq!(run(), run());
+}
+
+/// Each rule is needed: without it, some seed breaks a promise.
+fn breaks_a_promise(case: Case, rule: Rule) {
+    let case = case.without(rule);
+    let mut broken = (1..=SEEDS_WITHOUT_A_RULE).filter_map(|seed| {
+        let broken = World::new(&case, seed).run().err()?;
+        Some((seed, broken))
+    });
+    let found = broken.next();
+    println!("without {rule:?}: {found:?}");
+    assert!(found.is_some(), "no seed notices that {rule:?} is missing");
+}
+
+macro_rules! mutants {
+    ($($name:ident: $rule:ident in $case:expr;)+) => {
+        $(#[test]
+        fn $name() {
+            breaks_a_promise($case, Rule::$rule);
+        })+
+    };
+}
+
+mutants! {
+    m1_promise: Promise in Case::dynamic(4);
+    m2_promise_on_disk: PromiseOnDisk in Case::fixed(3);
+    m3_staging: Staging in Case::dynamic(4).in_pieces();
+    m4_leader_on_roster: LeaderOnRoster in Case::dynamic(4);
+    m5_confirmed_anew: ConfirmedAnew in Case::dynamic(4).in_pieces();
+    m6_recover_to_the_end: RecoverToTheEnd in Case::fixed(3).in_pieces();
+    m7_recovery: Recovery in Case::fixed(3);
+    m8_set_aside: SetAside in Case::dynamic(4);
+    m9_tagged_requests: TaggedRequests in Case::dynamic(4);
+    m10_rows: Rows in Case::dynamic(4);
+    m11_one_change_at_a_time: OneChangeAtATime in Case::dynamic(5);
+    m12_changes_after_opening: ChangesAfterOpening in Case::dynamic(4);
+    m13_newest_by_ballot: NewestByBallot in Case::dynamic(4);
+    m14_count_by_process: CountByProcess in Case::dynamic(4);
+    m15_tagged_answers: TaggedAnswers in Case::dynamic(4);
+    m16_conditions_of_their_history: ConditionsOfTheirHistory in Case::dynamic(4);
+}

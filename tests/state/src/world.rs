@@ -1,0 +1,732 @@
+//! The adversary: members, their links, and what happens to them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use bytes::Bytes;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use room_core::id::{Incarnation, PeerId};
+use room_core::time::{Duration, Time};
+use room_state::ballot::MemberId;
+use room_state::entry::{
+    Expected, Fate, Key, OwnerChange, PropertyChange, Request, Traits, ValueChange,
+};
+use room_state::limits::Options;
+use room_state::replica::{Input, Leadership, Linked, Output, Quorum, Replica, Saved, Settings};
+use room_state::wire::Frame;
+
+use crate::case::Case;
+use crate::ghosts::Ghosts;
+use crate::hostile::LIAR;
+use crate::hosts::Host;
+
+const HEARTBEAT: Duration = Duration::from_millis(100);
+const STUCK_AFTER: Duration = Duration::from_millis(1000);
+const HOLD: Duration = Duration::from_secs(5);
+/// A healed room agrees within this time.
+const SETTLES_WITHIN: Duration = Duration::from_secs(60);
+const ROUND_TRIP: Duration = Duration::from_millis(20);
+/// No number of a ballot is refused here.
+const ANY_NUMBER: u64 = u64::MAX;
+
+/// A member's process, if it runs, and what outlives it.
+pub struct Node {
+    /// The process.
+    pub replica: Option<Replica>,
+    host: Host,
+    saved: Saved,
+    starts: u64,
+    has_led_term: bool,
+}
+
+/// See the module's text.
+pub struct World {
+    case: Case,
+    rng: ChaCha8Rng,
+    now: Time,
+    /// The members.
+    pub nodes: Vec<Node>,
+    /// Frames on their way, by sender and receiver, of pairs with a link.
+    links: BTreeMap<(usize, usize), VecDeque<Frame>>,
+    term: u64,
+    ghosts: Ghosts,
+    /// The events, for the comparison of runs.
+    pub trace: Vec<u64>,
+    next_uid: u64,
+    /// Whether the liar lies.
+    lies: bool,
+    /// Whether it prints each input.
+    pub prints: bool,
+}
+
+/// The name of a member.
+pub fn name(index: usize) -> PeerId {
+    PeerId::new(&format!("m{index}")).expect("a name")
+}
+
+impl World {
+    /// A room before its first step.
+    pub fn new(case: &Case, seed: u64) -> Self {
+        let mut world = Self {
+            case: case.clone(),
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            now: Time::ZERO,
+            nodes: Vec::new(),
+            links: BTreeMap::new(),
+            term: 0,
+            ghosts: Ghosts::default(),
+            trace: Vec::new(),
+            next_uid: 0,
+            lies: case.has_liar,
+            prints: std::env::var_os("MMN_SIM_PRINT").is_some(),
+        };
+        for index in 0..case.members {
+            world.nodes.push(Node {
+                replica: None,
+                host: Host::default(),
+                saved: Saved::default(),
+                starts: 0,
+                has_led_term: false,
+            });
+            world.start(index);
+        }
+        world
+    }
+
+    /// A whole run: the adversary's steps, then peace, in which the room must agree.
+    ///
+    /// # Errors
+    /// The first broken property.
+    pub fn run(&mut self) -> Result<(), String> {
+        for step in 0..self.case.steps {
+            self.step()
+                .map_err(|broken| format!("step {step}: {broken}"))?;
+        }
+        self.settle()
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            quorum: match self.case.is_static {
+                true => Quorum::Static((0..self.case.members).map(name).collect()),
+                false => Quorum::Dynamic,
+            },
+            options: Options {
+                tail_entries: self.case.tail_entries,
+                ..Options::default()
+            },
+            is_eligible: true,
+            heartbeat_interval: HEARTBEAT,
+            stuck_after: STUCK_AFTER,
+            member_hold: HOLD,
+            switches: self.case.switches.clone(),
+        }
+    }
+
+    fn start(&mut self, index: usize) {
+        let settings = self.settings();
+        let node = &mut self.nodes[index];
+        node.starts += 1;
+        let me = MemberId {
+            peer: name(index),
+            incarnation: Incarnation {
+                started_us: node.starts,
+                random: node.starts,
+            },
+        };
+        let seed = self.rng.random();
+        node.replica = Some(Replica::new(me, settings, node.saved.clone(), seed));
+        node.host = Host::new(self.case.tail_entries > self.case.steps);
+        self.ghosts.forget(index);
+    }
+
+    fn is_up(&self, index: usize) -> bool {
+        self.nodes[index].replica.is_some()
+    }
+
+    fn member(&self, index: usize) -> MemberId {
+        let node = &self.nodes[index];
+        MemberId {
+            peer: name(index),
+            incarnation: Incarnation {
+                started_us: node.starts,
+                random: node.starts,
+            },
+        }
+    }
+
+    fn any_node(&mut self) -> usize {
+        self.rng.random_range(0..self.case.members)
+    }
+
+    /// One step of the adversary.
+    fn step(&mut self) -> Result<(), String> {
+        let index = self.any_node();
+        match self.rng.random_range(0..1000) {
+            0..15 => self.name_leader(index)?,
+            15..20 => self.handle(index, Input::Leader(None))?,
+            20..90 => self.submit(index)?,
+            90..130 => self.pass_time()?,
+            130..150 => {
+                let other = self.any_node();
+                self.toggle_link(index, other)?;
+            }
+            150..155 => self.partition()?,
+            155..160 => self.heal()?,
+            160..163 if self.case.restarts => self.crash(index)?,
+            163..168 if self.case.restarts => self.restart(index)?,
+            168..180 if !self.is_up(index) => self.start(index),
+            180..185 => {
+                let member = self.any_former_member();
+                self.handle(index, Input::Gone(member))?;
+            }
+            185..187 if !self.case.is_static => {
+                let (other, eligible) = (self.any_node(), self.rng.random());
+                for node in 0..self.case.members {
+                    self.handle(node, Input::Eligible(name(other), eligible))?;
+                }
+            }
+            187..300 => self.flush(index)?,
+            300..370 => {
+                let most = self.most_events();
+                self.take(index, most)?;
+            }
+            _ => self.deliver_any()?,
+        }
+        Ok(())
+    }
+
+    /// The election names a member, to itself and most others that are linked with it.
+    fn name_leader(&mut self, index: usize) -> Result<(), String> {
+        if !self.is_up(index) || self.nodes[index].has_led_term {
+            return Ok(());
+        }
+        self.term += 1 + self.rng.random_range(0..2);
+        let leadership = Leadership {
+            leader: self.member(index),
+            term: self.term,
+        };
+        self.handle(index, Input::Leader(Some(leadership.clone())))?;
+        for other in 0..self.case.members {
+            if other != index
+                && self.links.contains_key(&(other, index))
+                && self.rng.random_bool(0.85)
+            {
+                self.handle(other, Input::Leader(Some(leadership.clone())))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self, index: usize) -> Result<(), String> {
+        self.next_uid += 1;
+        let uid = self.next_uid;
+        let request = match self.rng.random_bool(0.7) {
+            true => Request::Action {
+                msg_type: 0x100,
+                data: Bytes::copy_from_slice(&uid.to_le_bytes()),
+            },
+            false => Request::Properties(self.changes(index, uid)),
+        };
+        let Some(replica) = &mut self.nodes[index].replica else {
+            return Ok(());
+        };
+        if replica.open_requests() < 8 {
+            let number = replica
+                .submit(request.clone())
+                .map_err(|error| error.to_string())?;
+            let (author, read) = (replica.me().clone(), replica.seen().clone());
+            self.ghosts.note_submitted(author, number, request, read);
+            self.nodes[index].host.note_accepted(number);
+        }
+        Ok(())
+    }
+
+    /// Most hosts take what there is, some take event by event.
+    fn most_events(&mut self) -> usize {
+        match self.rng.random_bool(0.5) {
+            true => usize::MAX,
+            false => self.rng.random_range(1..4),
+        }
+    }
+
+    /// The host of a member takes events.
+    fn take(&mut self, index: usize, most: usize) -> Result<(), String> {
+        let node = &mut self.nodes[index];
+        let Some(replica) = &mut node.replica else {
+            return Ok(());
+        };
+        if self.prints {
+            eprintln!("{} {index}: take {most}", self.now.as_micros() / 1000);
+        }
+        if self.case.has_liar {
+            replica.take(most);
+            return Ok(());
+        }
+        let taken = node.host.take(replica, &self.ghosts, most);
+        self.trace.push(replica.taken());
+        taken.map_err(|broken| format!("host {index}: {broken}"))
+    }
+
+    /// All hosts take everything.
+    fn take_all(&mut self) -> Result<(), String> {
+        (0..self.case.members).try_for_each(|index| self.take(index, usize::MAX))
+    }
+
+    /// Every host has all that its member has.
+    fn check_hosts(&self) -> Result<(), String> {
+        for (index, node) in self.nodes.iter().enumerate() {
+            if let Some(replica) = &node.replica {
+                let finished = node.host.finish(replica, &self.ghosts);
+                finished.map_err(|broken| format!("host {index} at the end: {broken}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes of one or two properties, most of them by compare-and-set.
+    fn changes(&mut self, index: usize, uid: u64) -> Vec<PropertyChange> {
+        let count = self.rng.random_range(1..3);
+        let keys: BTreeSet<_> = (0..count).map(|_| self.rng.random_range(0..4)).collect();
+        let rng = &mut self.rng;
+        let seen = self.nodes[index].replica.as_ref().map(Replica::seen);
+        let change = |key: i32| {
+            let key = Key::new(&format!("k{key}")).expect("a key");
+            let version = seen
+                .and_then(|seen| seen.property(&key))
+                .map_or(0, |property| property.version);
+            PropertyChange {
+                value: match rng.random_range(0..8) {
+                    0 => ValueChange::Remove,
+                    1 => ValueChange::Keep,
+                    _ => ValueChange::Set(Bytes::copy_from_slice(&uid.to_le_bytes())),
+                },
+                owner: match rng.random_range(0..4) {
+                    0 => OwnerChange::To(name(index)),
+                    1 => OwnerChange::Nobody,
+                    _ => OwnerChange::Keep,
+                },
+                traits: Traits {
+                    owner_only: rng.random_bool(0.2),
+                    fate: match rng.random_range(0..3) {
+                        0 => Fate::Dies,
+                        1 => Fate::FallsToLeader,
+                        _ => Fate::LosesOwner,
+                    },
+                },
+                expected: match rng.random_bool(0.7) {
+                    true => Expected::Version(version),
+                    false => Expected::Any,
+                },
+                key,
+            }
+        };
+        keys.into_iter().map(change).collect()
+    }
+
+    fn pass_time(&mut self) -> Result<(), String> {
+        let ms = match self.rng.random_range(0..10) {
+            0 => self.rng.random_range(500..3000),
+            _ => self.rng.random_range(1..120),
+        };
+        self.now = self.now + Duration::from_millis(ms);
+        for index in 0..self.case.members {
+            let due = self.nodes[index]
+                .replica
+                .as_ref()
+                .and_then(Replica::next_deadline);
+            if due.is_some_and(|due| due <= self.now) {
+                self.handle(index, Input::Tick)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn toggle_link(&mut self, one: usize, other: usize) -> Result<(), String> {
+        match self.links.contains_key(&(one, other)) {
+            true => self.cut(one, other),
+            false => self.link(one, other),
+        }
+    }
+
+    fn link(&mut self, one: usize, other: usize) -> Result<(), String> {
+        if one == other
+            || !self.is_up(one)
+            || !self.is_up(other)
+            || self.links.contains_key(&(one, other))
+        {
+            return Ok(());
+        }
+        self.links.insert((one, other), VecDeque::new());
+        self.links.insert((other, one), VecDeque::new());
+        for (end, far) in [(one, other), (other, one)] {
+            let linked = Linked {
+                member: self.member(far),
+                is_eligible: true,
+                round_trip: ROUND_TRIP,
+            };
+            self.handle(end, Input::Linked(linked))?;
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self, one: usize, other: usize) -> Result<(), String> {
+        if self.links.remove(&(one, other)).is_none() {
+            return Ok(());
+        }
+        self.links.remove(&(other, one));
+        self.handle(one, Input::Lost(name(other)))?;
+        self.handle(other, Input::Lost(name(one)))
+    }
+
+    fn cut_all(&mut self, index: usize) -> Result<(), String> {
+        for other in 0..self.case.members {
+            self.cut(index, other)?;
+        }
+        Ok(())
+    }
+
+    fn partition(&mut self) -> Result<(), String> {
+        let side: u32 = self.rng.random();
+        for one in 0..self.case.members {
+            for other in one + 1..self.case.members {
+                match (side >> one & 1) == (side >> other & 1) {
+                    true => self.link(one, other)?,
+                    false => self.cut(one, other)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn heal(&mut self) -> Result<(), String> {
+        for one in 0..self.case.members {
+            for other in one + 1..self.case.members {
+                self.link(one, other)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn crash(&mut self, index: usize) -> Result<(), String> {
+        let counts = |node: &&Node| {
+            node.replica
+                .as_ref()
+                .is_some_and(|replica| !replica.is_recovering())
+        };
+        let whole = self.nodes.iter().filter(counts).count();
+        // A static room promises to survive the loss of a minority's memory at a time.
+        if self.case.is_static && 2 * whole <= self.case.members + 1 {
+            return Ok(());
+        }
+        if !self.is_up(index) {
+            return Ok(());
+        }
+        self.nodes[index].replica = None;
+        self.ghosts.forget(index);
+        for other in 0..self.case.members {
+            if self.links.remove(&(index, other)).is_some() {
+                self.links.remove(&(other, index));
+                self.handle(other, Input::Lost(name(index)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A process dies, and its member starts anew at once; most of its links come back.
+    fn restart(&mut self, index: usize) -> Result<(), String> {
+        let linked = |other: &usize| self.links.contains_key(&(index, *other));
+        let linked: Vec<_> = (0..self.case.members).filter(linked).collect();
+        self.crash(index)?;
+        if self.is_up(index) {
+            return Ok(());
+        }
+        self.start(index);
+        for other in linked {
+            if self.rng.random_bool(0.8) {
+                self.link(index, other)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A process that has ended, or one without a link to some member.
+    fn any_former_member(&mut self) -> MemberId {
+        let index = self.any_node();
+        let mut member = self.member(index);
+        if self.is_up(index) {
+            let former = member.incarnation.started_us.saturating_sub(1);
+            member.incarnation = Incarnation {
+                started_us: former,
+                random: former,
+            };
+        }
+        member
+    }
+
+    fn deliver_any(&mut self) -> Result<(), String> {
+        let waiting = self.links.iter().filter(|(_, frames)| !frames.is_empty());
+        let waiting: Vec<_> = waiting.map(|(ends, _)| *ends).collect();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let (from, to) = waiting[self.rng.random_range(0..waiting.len())];
+        self.deliver(from, to)?;
+        match self.rng.random_bool(0.7) {
+            true => self.flush(to),
+            false => Ok(()),
+        }
+    }
+
+    fn deliver(&mut self, from: usize, to: usize) -> Result<(), String> {
+        let takes = |replica: &Replica| replica.takes_requests_of(&name(from));
+        let takes_requests = self.nodes[to].replica.as_ref().is_some_and(takes);
+        let Some(frames) = self.links.get_mut(&(from, to)) else {
+            return Ok(());
+        };
+        // Requests travel on a stream of their own, which waits.
+        let is_ready = |frame: &Frame| takes_requests || !matches!(frame, Frame::Submit { .. });
+        let Some(frame) = frames
+            .iter()
+            .position(is_ready)
+            .and_then(|at| frames.remove(at))
+        else {
+            return Ok(());
+        };
+        if self.lies && from == LIAR {
+            return self.deliver_distorted(to, frame);
+        }
+        let encoded = frame.encode();
+        let frame = Frame::decode(&encoded).map_err(|error| format!("{frame:?}: {error}"))?;
+        let from = name(from);
+        let largest_number = ANY_NUMBER;
+        self.handle(
+            to,
+            Input::Frame {
+                from,
+                frame,
+                largest_number,
+            },
+        )
+    }
+
+    /// Delivers frames of the liar: one of them ends its link, if it breaks the protocol.
+    fn deliver_distorted(&mut self, to: usize, frame: Frame) -> Result<(), String> {
+        for _ in 0..self.rng.random_range(1..4) {
+            let Some(frame) = self.distort(frame.clone()) else {
+                continue;
+            };
+            let input = Input::Frame {
+                from: name(LIAR),
+                frame,
+                largest_number: self.term + 1000,
+            };
+            let now = self.now;
+            let Some(replica) = &mut self.nodes[to].replica else {
+                return Ok(());
+            };
+            if replica.handle(now, input).is_err() {
+                return self.cut(LIAR, to);
+            }
+            self.carry_out(to)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn rng(&mut self) -> &mut ChaCha8Rng {
+        &mut self.rng
+    }
+
+    fn flush(&mut self, index: usize) -> Result<(), String> {
+        // The ghosts see the confirmed entries before the log forgets them.
+        self.handle(index, Input::Tick)?;
+        let now = self.now;
+        if let Some(replica) = &mut self.nodes[index].replica {
+            replica.flush(now);
+        }
+        self.carry_out(index)
+    }
+
+    fn handle(&mut self, index: usize, input: Input) -> Result<(), String> {
+        let now = self.now;
+        let Some(replica) = &mut self.nodes[index].replica else {
+            return Ok(());
+        };
+        let shown = format!("{input:?}");
+        if self.prints {
+            eprintln!("{} {index}: {shown}", now.as_micros() / 1000);
+        }
+        if let Err(violation) = replica.handle(now, input) {
+            // The others take what the liar's process did not mean.
+            return match self.lies && index == LIAR {
+                true => self.cut_all(LIAR),
+                false => Err(format!("{violation} at {index} after {shown}")),
+            };
+        }
+        if !self.case.has_liar {
+            self.ghosts.look(index, replica)?;
+        }
+        self.carry_out(index)
+    }
+
+    fn carry_out(&mut self, index: usize) -> Result<(), String> {
+        let mut steps_down = false;
+        let Some(replica) = &mut self.nodes[index].replica else {
+            return Ok(());
+        };
+        match self.case.has_liar {
+            true => Ghosts::check_bounds(index, replica)?,
+            false => self.ghosts.look(index, replica)?,
+        }
+        let state = [index as u64, replica.index(), replica.confirmed()];
+        self.trace.extend(state);
+        let outputs: Vec<_> = std::iter::from_fn(|| replica.poll_output()).collect();
+        for output in outputs {
+            match output {
+                Output::Send { to, frame } => {
+                    let to = (0..self.case.members)
+                        .find(|at| name(*at) == to)
+                        .expect("a member");
+                    if let Some(frames) = self.links.get_mut(&(index, to)) {
+                        frames.push_back(frame);
+                    }
+                }
+                Output::Persist(saved) => self.nodes[index].saved = saved,
+                Output::StepDown { .. } => steps_down = true,
+            }
+        }
+        match steps_down {
+            true => self.handle(index, Input::Leader(None)),
+            false => Ok(()),
+        }
+    }
+
+    /// Everything works again: all members run and are linked, and the election names one for good.
+    fn settle(&mut self) -> Result<(), String> {
+        if std::mem::take(&mut self.lies) {
+            // A member that keeps to the protocol takes its place.
+            self.crash(LIAR)?;
+        }
+        for index in 0..self.case.members {
+            if !self.is_up(index) {
+                self.start(index);
+            }
+            for node in 0..self.case.members {
+                self.handle(node, Input::Eligible(name(index), true))?;
+            }
+        }
+        self.heal()?;
+        self.elect_for_good()?;
+        let until = self.now + SETTLES_WITHIN;
+        while self.now < until {
+            self.deliver_all()?;
+            self.take_all()?;
+            if self.disagreement().is_none() {
+                return match self.case.has_liar {
+                    true => Ok(()),
+                    false => self.check_hosts(),
+                };
+            }
+            self.now = self.now + Duration::from_millis(50);
+            for index in 0..self.case.members {
+                self.handle(index, Input::Tick)?;
+            }
+        }
+        Err(format!(
+            "{:?} after the healing: {}",
+            SETTLES_WITHIN,
+            self.disagreement().unwrap_or_default()
+        ))
+    }
+
+    fn elect_for_good(&mut self) -> Result<(), String> {
+        let is_whole = |index: &usize| {
+            let replica = self.nodes[*index].replica.as_ref();
+            replica.is_some_and(|replica| !replica.is_recovering())
+        };
+        let whole: Vec<_> = (0..self.case.members).filter(is_whole).collect();
+        let leader = whole[self.rng.random_range(0..whole.len())];
+        // The terms of an election end all older ones.
+        let promised = self
+            .nodes
+            .iter()
+            .filter_map(|node| node.saved.promised.as_ref());
+        self.term = promised
+            .map(|ballot| ballot.number)
+            .max()
+            .unwrap_or(0)
+            .max(self.term)
+            + 1;
+        let leadership = Leadership {
+            leader: self.member(leader),
+            term: self.term,
+        };
+        for index in 0..self.case.members {
+            self.handle(index, Input::Leader(Some(leadership.clone())))?;
+        }
+        Ok(())
+    }
+
+    fn deliver_all(&mut self) -> Result<(), String> {
+        for _ in 0..10_000 {
+            for index in 0..self.case.members {
+                self.flush(index)?;
+            }
+            let waiting = self.links.iter().filter(|(_, frames)| !frames.is_empty());
+            let waiting: Vec<_> = waiting.map(|(ends, _)| *ends).collect();
+            if waiting.is_empty() {
+                return Ok(());
+            }
+            for (from, to) in waiting {
+                self.deliver(from, to)?;
+            }
+        }
+        Err("frames never end".to_owned())
+    }
+
+    /// The members' logs, if they differ.
+    fn disagreement(&self) -> Option<String> {
+        let replicas: Vec<_> = self
+            .nodes
+            .iter()
+            .filter_map(|node| node.replica.as_ref())
+            .collect();
+        let shown = |replica: &Replica| {
+            format!(
+                "{} has {:?} to {:?}, confirmed {}, {} open, roster {:?}",
+                replica.me().peer,
+                replica.history(),
+                replica.tables().last(),
+                replica.confirmed(),
+                replica.open_requests(),
+                replica
+                    .roster()
+                    .iter()
+                    .map(|member| (&member.peer, member.incarnation.random))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let first = replicas[0];
+        // Members that a liar fed may keep forged entries, under the same places.
+        let all_equal = replicas.iter().all(|replica| match self.case.has_liar {
+            true => replica.tables().last() == first.tables().last(),
+            false => replica.tables() == first.tables(),
+        });
+        let all_confirmed = replicas
+            .iter()
+            .all(|replica| replica.confirmed() == replica.index());
+        let is_done = |replica: &&Replica| replica.open_requests() == 0 || self.case.has_liar;
+        let all_done = replicas.iter().all(is_done);
+        let all_count = self.case.is_static || first.roster().len() == self.case.members;
+        match all_equal && all_confirmed && all_done && all_count {
+            true => None,
+            false => Some(
+                replicas
+                    .into_iter()
+                    .map(shown)
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            ),
+        }
+    }
+}
