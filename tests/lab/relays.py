@@ -184,21 +184,26 @@ def all_arrives_once(room):
     return tally
 
 
-@contextlib.contextmanager
 def behind_symmetric_nats(count, per_second=20, members=True, **options):
-    """A room of that many members, each behind a symmetric NAT of its own: (net, relay, room, hosts). None is reachable."""
+    """A room whose members do not reach each other directly. See behind_nats."""
+    return behind_nats("symmetric", count, "relayed", per_second, members, **options)
+
+
+@contextlib.contextmanager
+def behind_nats(kind, count, path, per_second=20, members=True, **options):
+    """A room of that many members, each behind a NAT of its own, whose links have that path: (net, relay, room, hosts)."""
     with Internet() as net:
         r = net.host("r")
         hosts = {}
         for number in range(count):
-            home = net.router(f"home {number}", Nat("symmetric"))
+            home = net.router(f"home {number}", Nat(kind))
             hosts[f"m{number}"] = net.host(f"m{number}", behind=home)
         with Relay(r) as relay, Room(relay) as room:
             if members:
                 for host in hosts.values():
                     room.open(host, per_second, **options)
-                took = room.wait_for(MANY_SECONDS, lambda paths: set(paths.values()) == {"relayed"})
-                assert took is not None, f"not all are linked over the relay: {room.paths()}"
+                took = room.wait_for(MANY_SECONDS, lambda paths: set(paths.values()) == {path})
+                assert took is not None, f"not all links are {path}: {room.paths()}"
             yield net, relay, room, hosts
 
 
@@ -220,24 +225,17 @@ def a_restarted_relay_elects_nobody_and_loses_no_message():
 
 
 def direct_links_outlive_the_relay():
-    with Internet() as net:
-        r = net.host("r")
-        hosts = [net.host(name, behind=net.router(f"home {name}", Nat("port-restricted"))) for name in "abc"]
-        with Relay(r) as relay, Room(relay) as room:
-            for host in hosts:
-                room.open(host)
-            took = room.wait_for(MANY_SECONDS, lambda paths: set(paths.values()) == {"direct"})
-            assert took is not None, f"not all are linked directly: {room.paths()}"
-            time.sleep(DIRECT_SECONDS)
-            before = room.count("leader")
-            relay.kill()
-            time.sleep(DEAD_SECONDS)
-            assert set(room.paths().values()) == {"direct"}, room.paths()
-            noticed = {name: member.all("reconnecting") + member.all("leader")[1:] for name, member in room.members.items()}
-            assert room.count("reconnecting") == 0 and room.count("leader") == before, f"the death was noticed: {noticed}"
-            tally = all_arrives_once(room)
-            print(f"  the relay is dead for {DEAD_SECONDS:.0f} s; slowest message {tally.slowest_ms} ms")
-            relay.start()
+    with behind_nats("port-restricted", 3, "direct") as (_, relay, room, _):
+        time.sleep(DIRECT_SECONDS)
+        before = room.count("leader")
+        relay.kill()
+        time.sleep(DEAD_SECONDS)
+        assert set(room.paths().values()) == {"direct"}, room.paths()
+        noticed = {name: member.all("reconnecting") + member.all("leader")[1:] for name, member in room.members.items()}
+        assert room.count("reconnecting") == 0 and room.count("leader") == before, f"the death was noticed: {noticed}"
+        tally = all_arrives_once(room)
+        print(f"  the relay is dead for {DEAD_SECONDS:.0f} s; slowest message {tally.slowest_ms} ms")
+        relay.start()
 
 
 def a_second_relay_carries_on_at_once():
@@ -325,24 +323,17 @@ def a_relay_sends_to_none_but_those_who_asked():
 
 
 def an_idle_member_pays_a_packet_each_way_in_ten_seconds():
-    """Two members linked directly: one with a relay beside, against one without."""
-    with Internet() as net:
-        r = net.host("r")
-        hosts = [net.host(name, behind=net.router(f"home {name}", Nat("full-cone"))) for name in "ab"]
-        with Relay(r) as relay, Room(relay) as room:
-            for host in hosts:
-                room.open(host, per_second=1)
-            took = room.wait_for(MANY_SECONDS, lambda paths: set(paths.values()) == {"direct"})
-            assert took is not None, room.paths()
-            for member in room.members.values():
-                member.do("quiet", True)
-            time.sleep(DIRECT_SECONDS)
-            before = [host.sent()[r.address] for host in hosts] + [sum(r.sent().values())]
-            time.sleep(IDLE_SECONDS)
-            after = [host.sent()[r.address] for host in hosts] + [sum(r.sent().values())]
-            rates = [(end - start) * 10 / IDLE_SECONDS for start, end in zip(before, after)]
-            print(f"  packets in 10 s: a {rates[0]:.1f}, b {rates[1]:.1f}, the relay to both {rates[2]:.1f}")
-            assert rates[0] <= 1.5 and rates[1] <= 1.5 and rates[2] <= 3.0, rates
+    """Two members linked directly, with a relay beside."""
+    with behind_nats("full-cone", 2, "direct", per_second=1) as (_, relay, room, hosts):
+        for member in room.members.values():
+            member.do("quiet", True)
+        time.sleep(DIRECT_SECONDS)
+        sent = lambda: [host.sent()[relay.host.address] for host in hosts.values()] + [sum(relay.host.sent().values())]
+        before = sent()
+        time.sleep(IDLE_SECONDS)
+        rates = [(end - start) * 10 / IDLE_SECONDS for start, end in zip(before, sent())]
+        print(f"  packets in 10 s: the members {rates[0]:.1f} and {rates[1]:.1f}, the relay to both {rates[2]:.1f}")
+        assert rates[0] <= 1.5 and rates[1] <= 1.5 and rates[2] <= 3.0, rates
 
 
 def a_star_over_a_relay():
