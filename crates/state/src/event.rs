@@ -6,7 +6,7 @@ use crate::ballot::{History, MemberId};
 use crate::entry::Key;
 use crate::tables::{Presence, Property, Refusal};
 
-/// An event for a member's host. Indexes are those of entries, from 1; times are those of entries, in milliseconds since
+/// An event for a member's host. Indexes count entries, from 1; times are the entries' times, in milliseconds since
 /// the history's first entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StateEvent {
@@ -59,7 +59,7 @@ pub enum StateEvent {
         /// The number of RolledBack events before this one.
         rolled_back: usize,
     },
-    /// The history that goes on lacks an action that the host has received. Those of lower indexes come first.
+    /// The history that goes on lacks an action that the host has received. Actions of lower indexes come first.
     RolledBack {
         /// The index that it had.
         index: u64,

@@ -16,6 +16,8 @@ mod staging;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use room_core::id::PeerId;
 use room_core::time::{Duration, Time};
 
@@ -66,7 +68,7 @@ pub struct Replica {
     saved: Saved,
     /// The largest number of a ballot that this member has seen.
     seen_number: u64,
-    random: Random,
+    rng: ChaCha8Rng,
     outputs: VecDeque<Output>,
 }
 
@@ -88,21 +90,6 @@ enum Recovery {
     Whole,
     /// It counts for no majority until it has adopted everything up to the end that its first leader named, if one has.
     Until(Option<u64>),
-}
-
-/// A sequence of numbers that its seed determines (SplitMix64).
-#[derive(Debug)]
-struct Random(u64);
-
-impl Random {
-    fn history(&mut self) -> History {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        // 0 would be no history to a host, 1 is that of static rooms.
-        History(2 + (z ^ (z >> 31)) % (History::END - 2))
-    }
 }
 
 impl Replica {
@@ -134,7 +121,7 @@ impl Replica {
             requests: OwnRequests::default(),
             delivery: Delivery::default(),
             saved,
-            random: Random(seed),
+            rng: ChaCha8Rng::seed_from_u64(seed),
             outputs: VecDeque::new(),
         }
     }
@@ -327,15 +314,17 @@ impl Replica {
             .is_some_and(|leadership| leadership.leader == *member)
     }
 
+    /// Whether this member follows the linked peer of that name.
+    fn follows_peer(&self, peer: &PeerId) -> bool {
+        let peer = self.peers.get(peer);
+        peer.is_some_and(|peer| self.follows(peer.member()))
+    }
+
     fn tip(&self, to: &PeerId, answers: Option<Ballot>) -> Tip {
         let end = self.log.end();
-        let follows = self
-            .peers
-            .get(to)
-            .is_some_and(|peer| self.follows(peer.member()));
         Tip {
             answers,
-            follows,
+            follows: self.follows_peer(to),
             history: end.history(),
             last: end.last().cloned(),
             is_used: end.is_used(),

@@ -85,7 +85,7 @@ impl Ghosts {
     /// Checks a member after an event.
     ///
     /// # Errors
-    /// What it shows and must not be.
+    /// The broken promise.
     pub fn look(&mut self, index: usize, replica: &Replica) -> Result<(), String> {
         Self::check_bounds(index, replica)?;
         let Some(history) = replica.history() else {
@@ -180,7 +180,7 @@ impl Ghosts {
         Ok(())
     }
 
-    /// Notes the entries that a new history begins with; those before the tail are those of the history that it left.
+    /// Notes the entries that a new history begins with; entries before the tail belong to the history that it left.
     fn begin(
         &mut self,
         history: History,

@@ -159,7 +159,7 @@ impl Host {
         }
     }
 
-    /// S7: its actions are those of its history.
+    /// S7: its actions are its history's.
     fn check_actions(&self, truth: &Truth<'_>) -> Result<(), String> {
         let expected = truth.actions_to(truth.taken);
         let own: Vec<_> = self

@@ -95,15 +95,7 @@ impl Replica {
         }
         self.stop_leading();
         self.requests.send_again();
-        if self
-            .peers
-            .get(&leadership.leader.peer)
-            .is_some_and(|peer| *peer.member() == leadership.leader)
-        {
-            let leader = leadership.leader.peer;
-            let tip = self.tip(&leader, None);
-            self.send(&leader, Frame::Tip(tip));
-        }
+        self.show_tip(&leadership.leader.peer);
     }
 
     pub(super) fn stop_leading(&mut self) {
@@ -205,21 +197,16 @@ impl Replica {
         if self.adopted.as_ref() == Some(&frame.ballot) {
             return self.append_entries(from, frame);
         }
-        let mut staging = self
-            .staging
-            .take()
-            .filter(|staging| *staging.ballot() == frame.ballot);
-        let staged = staging.get_or_insert_with(|| Staging::new(frame.ballot.clone()));
+        let mut staging = self.take_staging(frame.ballot);
         let (previous, options) = (frame.previous.as_ref(), &self.settings.options);
-        let extended = staged.extend(&self.log, previous, frame.entries, options)?;
-        self.staging = staging;
+        let extended = staging.extend(&self.log, previous, frame.entries, options)?;
+        let is_complete = staging.opened_history().is_some() || !self.keeps(Rule::Staging);
+        self.staging = Some(staging);
         if extended == Extended::Lacks {
             self.show_tip(from);
             return Ok(());
         }
         self.have_due = true;
-        let opened = self.staging.as_ref().and_then(Staging::opened_history);
-        let is_complete = opened.is_some() || !self.keeps(Rule::Staging);
         if is_complete {
             self.adopt(from, frame.confirmed);
         }
@@ -275,7 +262,7 @@ impl Replica {
         self.requests.send_again();
     }
 
-    /// Another log takes the place of this member's. All logs of a history have what is confirmed in it.
+    /// Another log takes the place of this member's. All logs of a history have its confirmed entries.
     pub(super) fn replace_log(&mut self, log: Log) {
         let is_other = log.history() != self.log.history();
         let options = &self.settings.options;
@@ -285,8 +272,6 @@ impl Replica {
         self.confirmed = self.confirmed.min(self.log.index());
         if is_other {
             self.forget_confirmations();
-        }
-        if is_other {
             self.refuse_conditions();
         }
     }
@@ -365,20 +350,17 @@ impl Replica {
             // It answers an earlier question.
             return Ok(());
         }
-        if self
-            .peers
-            .get(from)
-            .is_some_and(|peer| *peer.member() != ballot.leader)
-        {
+        if *from != ballot.leader.peer || !self.is_linked(&ballot.leader) {
             return Err(Violation::ForeignBallot);
         }
         let is_known = self.adopted.as_ref() == Some(&ballot) && piece.index <= self.log.index();
         if is_known || !self.accepts(from, &ballot) {
             return Ok(());
         }
-        let staging = self.staging_of(ballot);
+        let mut staging = self.take_staging(ballot);
         staging.add_piece(piece)?;
         let is_complete = staging.opened_history().is_some();
+        self.staging = Some(staging);
         self.have_due = true;
         if is_complete {
             self.adopt(from, 0);
@@ -386,22 +368,16 @@ impl Replica {
         Ok(())
     }
 
-    fn staging_of(&mut self, ballot: Ballot) -> &mut Staging {
-        let staging = self
-            .staging
-            .take()
-            .filter(|staging| *staging.ballot() == ballot);
-        self.staging
-            .insert(staging.unwrap_or_else(|| Staging::new(ballot)))
+    /// The log of the ballot as far as it has arrived. One whose next frame breaks the protocol is gone.
+    fn take_staging(&mut self, ballot: Ballot) -> Staging {
+        let staging = self.staging.take();
+        let staging = staging.filter(|staging| *staging.ballot() == ballot);
+        staging.unwrap_or_else(|| Staging::new(ballot))
     }
 
     /// Shows the leader what this member has, if it follows that leader.
     fn show_tip(&mut self, from: &PeerId) {
-        let follows = self
-            .peers
-            .get(from)
-            .is_some_and(|peer| self.follows(peer.member()));
-        if follows {
+        if self.follows_peer(from) {
             let tip = self.tip(from, None);
             self.send(from, Frame::Tip(tip));
         }

@@ -11,6 +11,8 @@ use staging::Extended;
 #[derive(Debug)]
 pub(super) struct Opening {
     ballot: Ballot,
+    /// The history that it begins, if none goes on.
+    new_history: History,
     began: Time,
     gathered_at: Time,
     /// When the linked members were asked first, of those without an answer.
@@ -90,8 +92,11 @@ impl Replica {
         self.stop_leading();
         self.promise(&ballot);
         self.seen_number = self.seen_number.max(number);
+        // 0 would be no history to a host, 1 is that of static rooms.
+        let new_history = History(self.rng.random_range(2..History::END));
         self.role = Role::Opening(Opening {
             ballot,
+            new_history,
             began: now,
             gathered_at: now,
             asked: BTreeMap::new(),
@@ -206,16 +211,14 @@ impl Replica {
         let Role::Opening(opening) = &mut self.role else {
             return;
         };
-        let is_silent = |(_, asked): &(&MemberId, &Time)| now.since(**asked) >= SET_ASIDE_AFTER;
-        let silent: Vec<_> = opening.asked.iter().filter(is_silent).collect();
-        let silent: Vec<_> = silent
-            .into_iter()
-            .map(|(member, _)| member.clone())
-            .collect();
-        for member in silent {
-            opening.asked.remove(&member);
-            opening.aside.insert(member);
-        }
+        let aside = &mut opening.aside;
+        opening.asked.retain(|member, asked| {
+            let is_silent = now.since(*asked) >= SET_ASIDE_AFTER;
+            if is_silent {
+                aside.insert(member.clone());
+            }
+            !is_silent
+        });
         let is_stuck = |fetch: &mut Fetch| now.since(fetch.heard_at) >= SET_ASIDE_AFTER;
         if let Some(fetch) = opening.fetch.take_if(is_stuck) {
             if sets_aside {
@@ -480,11 +483,11 @@ impl Replica {
     }
 
     /// The opening's terms; `None` if a static room must wait.
-    fn terms(&mut self, choice: Option<&Choice>) -> Option<Terms> {
-        let history = self.random.history();
+    fn terms(&self, choice: Option<&Choice>) -> Option<Terms> {
         let Role::Opening(opening) = &self.role else {
             return None;
         };
+        let history = opening.new_history;
         let answered: Roster = opening
             .answers
             .keys()

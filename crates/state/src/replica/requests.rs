@@ -1,4 +1,4 @@
-//! Requests: what this member's host asks for, on its way into the log; and, at a leader, those of all members.
+//! Requests of this member's host on their way into the log; and, at a leader, the requests of all members.
 
 use std::ops::RangeInclusive;
 

@@ -67,7 +67,7 @@ fn options(tail_entries: u32, tail_bytes: u32) -> Options {
     }
 }
 
-/// The indexes of what is displaced when a log of another history takes the place of `old`, which the host has received.
+/// The indexes of the displaced actions when a log of another history takes the place of `old`, which the host has received.
 fn displaced(old: &Log, options: &Options) -> (Displaced, Vec<u64>) {
     let mut displaced = Displaced::default();
     displaced.note_replaced(old.end(), old, &log([open(2, 8)]), options);
