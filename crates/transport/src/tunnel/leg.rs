@@ -3,7 +3,7 @@
 //! quinn sends datagrams before streams. So the task keeps at most a few packets in quinn. While the link's
 //! own streams have something to send, it lets them send as much before the next few packets.
 //!
-//! Packets of this process and packets of others wait apart. Those of others wait for the [`Shaper`] as well, and for the
+//! Packets of this process and packets of others wait apart. The others' packets wait for the [`Shaper`] as well, and for the
 //! leg's own [`Pace`].
 
 use std::collections::BTreeMap;
