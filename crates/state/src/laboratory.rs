@@ -40,6 +40,8 @@ pub enum Rule {
     ChooseByRoster,
     /// Answers under another ballot count for nothing.
     TaggedAnswers,
+    /// A leader that leaves orders no request behind its departure.
+    LeaverOrdersNothing,
 }
 
 /// Changes of the laboratory.

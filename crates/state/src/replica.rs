@@ -8,6 +8,7 @@ mod contract;
 mod delivery;
 mod following;
 mod leading;
+mod leaving;
 mod members;
 mod opening;
 mod peers;
@@ -34,6 +35,7 @@ pub use contract::{
 };
 use delivery::Delivery;
 use leading::Leading;
+use leaving::Leaving;
 use opening::Opening;
 use peers::Peer;
 use requests::OwnRequests;
@@ -55,6 +57,8 @@ pub struct Replica {
     staging: Option<Staging>,
     role: Role,
     leadership: Option<Leadership>,
+    /// Set once this member leaves the room.
+    leaving: Option<Leaving>,
     /// The linked members.
     peers: BTreeMap<PeerId, Peer>,
     /// Peers that are being dialled.
@@ -114,6 +118,7 @@ impl Replica {
             staging: None,
             role: Role::Following,
             leadership: None,
+            leaving: None,
             peers: BTreeMap::new(),
             dialled: BTreeSet::new(),
             have_due: false,
@@ -138,6 +143,7 @@ impl Replica {
             Input::Dialled(peers) => self.dialled = peers,
             Input::Eligible(peer, is_eligible) => self.set_eligible(&peer, is_eligible),
             Input::Leader(leadership) => self.follow(now, leadership),
+            Input::Leave { successor } => self.leave(now, successor),
             Input::Frame {
                 from,
                 frame,
@@ -146,6 +152,7 @@ impl Replica {
             Input::Tick => {}
         }
         self.progress(now);
+        self.end_leaving(now);
         Ok(())
     }
 
@@ -174,7 +181,8 @@ impl Replica {
             Role::Leading(leading) => leading.next_deadline(self),
         };
         let tables = self.peers.values().filter_map(Peer::next_tables);
-        of_role.into_iter().chain(tables).min()
+        let leaving = self.leaving.as_ref().and_then(Leaving::next_deadline);
+        of_role.into_iter().chain(tables).chain(leaving).min()
     }
 
     /// The settings.

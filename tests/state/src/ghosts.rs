@@ -316,8 +316,13 @@ impl Ghosts {
 }
 
 impl Confirmed {
-    /// S4: each author's numbers rise. S11: no key has an owner that has left.
+    /// S4: each author's numbers rise. S11: no key has an owner that has left. No leader orders a request behind its own
+    /// departure.
     fn push(&mut self, entry: Entry, by: Option<Ballot>) -> Result<(), String> {
+        let is_request = matches!(entry.contents, Contents::Request { .. });
+        if is_request && !self.tables.is_here(&entry.ballot.leader) {
+            return Err(format!("{:?} has left, and orders {entry:?}", entry.ballot));
+        }
         if let Contents::Request { author, number, .. } = &entry.contents {
             let last = self.numbers.insert(author.clone(), *number);
             if last.is_some_and(|last| last >= *number) {

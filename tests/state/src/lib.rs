@@ -10,4 +10,6 @@ pub mod hosts;
 pub mod world;
 
 #[cfg(test)]
+mod leaving;
+#[cfg(test)]
 mod tests;

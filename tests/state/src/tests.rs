@@ -116,4 +116,5 @@ mutants! {
     m14_count_by_process: CountByProcess in Case::dynamic(4);
     m15_tagged_answers: TaggedAnswers in Case::dynamic(4);
     m16_conditions_of_their_history: ConditionsOfTheirHistory in Case::dynamic(4);
+    m17_leaver_orders_nothing: LeaverOrdersNothing in Case::dynamic(4);
 }

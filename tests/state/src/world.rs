@@ -36,7 +36,7 @@ pub struct Node {
     host: Host,
     saved: Saved,
     starts: u64,
-    has_led_term: bool,
+    is_leaving: bool,
 }
 
 /// See the module's text.
@@ -86,7 +86,7 @@ impl World {
                 host: Host::default(),
                 saved: Saved::default(),
                 starts: 0,
-                has_led_term: false,
+                is_leaving: false,
             });
             world.start(index);
         }
@@ -127,6 +127,7 @@ impl World {
         let settings = self.settings();
         let node = &mut self.nodes[index];
         node.starts += 1;
+        node.is_leaving = false;
         let me = MemberId {
             peer: name(index),
             incarnation: Incarnation {
@@ -140,7 +141,7 @@ impl World {
         self.ghosts.forget(index);
     }
 
-    fn is_up(&self, index: usize) -> bool {
+    pub(crate) fn is_up(&self, index: usize) -> bool {
         self.nodes[index].replica.is_some()
     }
 
@@ -166,7 +167,7 @@ impl World {
             0..15 => self.name_leader(index)?,
             15..20 => self.handle(index, Input::Leader(None))?,
             20..90 => self.submit(index)?,
-            90..130 => self.pass_time()?,
+            90..130 => self.pass_some_time()?,
             130..150 => {
                 let other = self.any_node();
                 self.toggle_link(index, other)?;
@@ -186,7 +187,11 @@ impl World {
                     self.handle(node, Input::Eligible(name(other), eligible))?;
                 }
             }
-            187..300 => self.flush(index)?,
+            187..190 if self.case.restarts => {
+                let successor = self.any_node();
+                self.leave(index, successor)?;
+            }
+            190..300 => self.flush(index)?,
             300..370 => {
                 let most = self.most_events();
                 self.take(index, most)?;
@@ -198,7 +203,7 @@ impl World {
 
     /// The election names a member, to itself and most others that are linked with it.
     fn name_leader(&mut self, index: usize) -> Result<(), String> {
-        if !self.is_up(index) || self.nodes[index].has_led_term {
+        if !self.is_up(index) {
             return Ok(());
         }
         self.term += 1 + self.rng.random_range(0..2);
@@ -218,7 +223,7 @@ impl World {
         Ok(())
     }
 
-    fn submit(&mut self, index: usize) -> Result<(), String> {
+    pub(crate) fn submit(&mut self, index: usize) -> Result<(), String> {
         self.next_uid += 1;
         let uid = self.next_uid;
         let request = match self.rng.random_bool(0.7) {
@@ -324,12 +329,17 @@ impl World {
         keys.into_iter().map(change).collect()
     }
 
-    fn pass_time(&mut self) -> Result<(), String> {
+    fn pass_some_time(&mut self) -> Result<(), String> {
         let ms = match self.rng.random_range(0..10) {
             0 => self.rng.random_range(500..3000),
             _ => self.rng.random_range(1..120),
         };
-        self.now = self.now + Duration::from_millis(ms);
+        self.pass_time(Duration::from_millis(ms))
+    }
+
+    /// Time passes; what is due happens.
+    pub(crate) fn pass_time(&mut self, time: Duration) -> Result<(), String> {
+        self.now = self.now + time;
         for index in 0..self.case.members {
             let due = self.nodes[index]
                 .replica
@@ -399,7 +409,7 @@ impl World {
         Ok(())
     }
 
-    fn heal(&mut self) -> Result<(), String> {
+    pub(crate) fn heal(&mut self) -> Result<(), String> {
         for one in 0..self.case.members {
             for other in one + 1..self.case.members {
                 self.link(one, other)?;
@@ -408,18 +418,28 @@ impl World {
         Ok(())
     }
 
-    fn crash(&mut self, index: usize) -> Result<(), String> {
+    /// Whether the room survives the loss of another member's memory: a static one, that of a minority at a time.
+    fn may_lose_one(&self) -> bool {
         let counts = |node: &&Node| {
-            node.replica
-                .as_ref()
-                .is_some_and(|replica| !replica.is_recovering())
+            let replica = node.replica.as_ref();
+            replica.is_some_and(|replica| !replica.is_recovering()) && !node.is_leaving
         };
         let whole = self.nodes.iter().filter(counts).count();
-        // A static room promises to survive the loss of a minority's memory at a time.
-        if self.case.is_static && 2 * whole <= self.case.members + 1 {
+        !self.case.is_static || 2 * whole > self.case.members + 1
+    }
+
+    /// A member begins to leave; its process ends when it may.
+    pub(crate) fn leave(&mut self, index: usize, successor: usize) -> Result<(), String> {
+        if !self.is_up(index) || !self.may_lose_one() {
             return Ok(());
         }
-        if !self.is_up(index) {
+        self.nodes[index].is_leaving = true;
+        let successor = (successor != index).then(|| name(successor));
+        self.handle(index, Input::Leave { successor })
+    }
+
+    fn crash(&mut self, index: usize) -> Result<(), String> {
+        if !self.is_up(index) || !(self.nodes[index].is_leaving || self.may_lose_one()) {
             return Ok(());
         }
         self.nodes[index].replica = None;
@@ -428,6 +448,18 @@ impl World {
             if self.links.remove(&(index, other)).is_some() {
                 self.links.remove(&(other, index));
                 self.handle(other, Input::Lost(name(index)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A member has left: the others learn of that.
+    fn end(&mut self, index: usize) -> Result<(), String> {
+        let member = self.member(index);
+        self.crash(index)?;
+        for other in 0..self.case.members {
+            if self.rng.random_bool(0.8) {
+                self.handle(other, Input::Gone(member.clone()))?;
             }
         }
         Ok(())
@@ -570,7 +602,7 @@ impl World {
     }
 
     fn carry_out(&mut self, index: usize) -> Result<(), String> {
-        let mut steps_down = false;
+        let (mut steps_down, mut ends) = (false, false);
         let Some(replica) = &mut self.nodes[index].replica else {
             return Ok(());
         };
@@ -593,7 +625,11 @@ impl World {
                 }
                 Output::Persist(saved) => self.nodes[index].saved = saved,
                 Output::StepDown { .. } => steps_down = true,
+                Output::MayEnd => ends = true,
             }
+        }
+        if ends {
+            return self.end(index);
         }
         match steps_down {
             true => self.handle(index, Input::Leader(None)),
@@ -608,6 +644,9 @@ impl World {
             self.crash(LIAR)?;
         }
         for index in 0..self.case.members {
+            if self.nodes[index].is_leaving {
+                self.crash(index)?;
+            }
             if !self.is_up(index) {
                 self.start(index);
             }
@@ -646,6 +685,11 @@ impl World {
         };
         let whole: Vec<_> = (0..self.case.members).filter(is_whole).collect();
         let leader = whole[self.rng.random_range(0..whole.len())];
+        self.elect(leader)
+    }
+
+    /// All members follow this one from now on.
+    pub(crate) fn elect(&mut self, leader: usize) -> Result<(), String> {
         // The terms of an election end all older ones.
         let promised = self
             .nodes
@@ -667,7 +711,7 @@ impl World {
         Ok(())
     }
 
-    fn deliver_all(&mut self) -> Result<(), String> {
+    pub(crate) fn deliver_all(&mut self) -> Result<(), String> {
         for _ in 0..10_000 {
             for index in 0..self.case.members {
                 self.flush(index)?;

@@ -84,6 +84,11 @@ pub enum Input {
     Eligible(PeerId, bool),
     /// The election names another leader, or none.
     Leader(Option<Leadership>),
+    /// This member leaves the room for good; [`Output::MayEnd`] follows.
+    Leave {
+        /// The member that the election names next, if that is known.
+        successor: Option<PeerId>,
+    },
     /// A linked peer has sent a frame.
     Frame {
         /// The peer.
@@ -114,6 +119,8 @@ pub enum Output {
         /// The number.
         number: u64,
     },
+    /// The process of this member, which leaves, may end: the room needs nothing more of it. Sent once.
+    MayEnd,
 }
 
 /// Reason why a host's request is not taken; nothing has changed.

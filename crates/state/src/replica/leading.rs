@@ -41,10 +41,11 @@ impl Leading {
     }
 
     pub(super) fn next_deadline(&self, replica: &Replica) -> Option<Time> {
-        let waits = replica.confirmed < replica.log.index() && !replica.is_static();
+        let waits = replica.confirmed < replica.log.index() && replica.opens_again();
         let stuck = waits.then(|| self.progressed_at + replica.settings.stuck_after);
         let held = self.held.values().min().copied();
         let wanted = replica.peers.values().filter_map(Peer::next_opening);
+        let wanted = wanted.filter(|_| !replica.is_leaving());
         stuck.into_iter().chain(held).chain(wanted).min()
     }
 
@@ -128,7 +129,7 @@ impl Replica {
             }
             self.end_holds(now);
             let before = (self.log.index(), self.confirmed);
-            if !self.change_members(now) {
+            if !self.change_members(now) && self.takes_requests() {
                 self.take_waiting_requests(now);
             }
             self.advance(now);
@@ -289,7 +290,7 @@ impl Replica {
     /// Opens again, in place, because of what members have shown. One member cannot do that all the time.
     fn open_if_wanted(&mut self, now: Time) {
         let wants = |peer: &Peer| peer.next_opening().is_some_and(|at| now >= at);
-        if !self.peers.values().any(wants) {
+        if self.is_leaving() || !self.peers.values().any(wants) {
             return;
         }
         for peer in self.peers.values_mut().filter(|peer| peer.wants_opening) {
@@ -298,11 +299,16 @@ impl Replica {
         self.start_opening(now);
     }
 
+    /// Whether this leader opens again when it confirms nothing: a dynamic one that stays.
+    fn opens_again(&self) -> bool {
+        !self.is_static() && !self.is_leaving()
+    }
+
     /// A dynamic leader that confirms nothing opens again, and goes on without the lost members.
     fn open_if_stuck(&mut self, now: Time) {
         let stuck_after = self.settings.stuck_after;
         if let Role::Leading(leading) = &self.role
-            && !self.is_static()
+            && self.opens_again()
             && self.confirmed < self.log.index()
             && now.since(leading.progressed_at) >= stuck_after
         {

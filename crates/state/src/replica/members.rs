@@ -65,6 +65,9 @@ impl Replica {
 
     /// A departure, or a member that has adopted the log and is not here yet.
     fn next_presence(&mut self) -> Option<(MemberId, bool, bool)> {
+        if self.is_leaving() {
+            return self.own_departure();
+        }
         let end = self.log.end();
         let Role::Leading(leading) = &mut self.role else {
             return None;
@@ -86,24 +89,13 @@ impl Replica {
 
     /// The next change of the roster, if the last one is confirmed.
     fn next_count(&self) -> Option<(MemberId, bool, bool)> {
-        let Role::Leading(leading) = &self.role else {
-            return None;
-        };
-        let settled = match (
-            self.keeps(Rule::ChangesAfterOpening),
-            self.keeps(Rule::OneChangeAtATime),
-        ) {
-            (true, true) => leading.roster_index,
-            (true, false) => leading.open_index,
-            (false, _) => 0,
-        };
-        if self.is_static() || self.confirmed < settled {
+        if !self.may_change_roster() {
             return None;
         }
         let roster = self.roster();
-        let lost = roster.iter().find(|member| !self.may_count(member));
-        let (member, counts) = match lost {
+        let (member, counts) = match self.ceases_to_count() {
             Some(member) => (member.clone(), false),
+            None if self.is_leaving() => return None,
             None if roster.len() >= MAX_ROSTER => return None,
             None => (self.newly_counting()?, true),
         };
@@ -114,10 +106,43 @@ impl Replica {
         Some((member, here, counts))
     }
 
+    /// Whether the last change of the roster is confirmed.
+    pub(super) fn may_change_roster(&self) -> bool {
+        let Role::Leading(leading) = &self.role else {
+            return false;
+        };
+        let settled = match (
+            self.keeps(Rule::ChangesAfterOpening),
+            self.keeps(Rule::OneChangeAtATime),
+        ) {
+            (true, true) => leading.roster_index,
+            (true, false) => leading.open_index,
+            (false, _) => 0,
+        };
+        !self.is_static() && self.confirmed >= settled
+    }
+
+    /// The member that leaves the roster of a dynamic room next; this one, if it leaves the room, after the others.
+    pub(super) fn ceases_to_count(&self) -> Option<&MemberId> {
+        if self.is_static() {
+            return None;
+        }
+        let ceases = |member: &&MemberId| !self.may_count(member);
+        let roster = self.roster();
+        let other = roster
+            .iter()
+            .filter(|member| **member != self.me)
+            .find(ceases);
+        other.or_else(|| roster.get(&self.me).filter(ceases))
+    }
+
     /// Whether a member of the roster is still one: this member, or a linked one.
     fn may_count(&self, member: &MemberId) -> bool {
         match self.peers.get(&member.peer) {
-            _ if *member == self.me => self.settings.is_eligible || self.roster().len() == 1,
+            _ if *member == self.me => {
+                let stays = self.settings.is_eligible && !self.is_leaving();
+                stays || self.roster().len() == 1
+            }
             Some(peer) => peer.member() == member && peer.is_eligible,
             None => false,
         }

@@ -73,7 +73,7 @@ impl Opening {
 impl Replica {
     /// Begins to gather, under a ballot above all that this member has seen.
     pub(super) fn start_opening(&mut self, now: Time) {
-        let Some(leadership) = &self.leadership else {
+        let Some(leadership) = self.leadership.as_ref().filter(|_| !self.is_leaving()) else {
             return;
         };
         let number = match self.is_static() {

@@ -1,0 +1,85 @@
+//! Leaders that leave a room.
+
+use room_core::time::Duration;
+use room_state::replica::Replica;
+
+use crate::case::Case;
+use crate::world::{World, name};
+
+/// A room with a confirmed request, which the first member leads.
+fn led(case: &Case) -> World {
+    let mut world = World::new(case, 1);
+    act(&mut world, World::heal);
+    act(&mut world, |world| world.elect(0));
+    act(&mut world, World::deliver_all);
+    act(&mut world, |world| world.submit(1));
+    act(&mut world, World::deliver_all);
+    for index in 0..world.nodes.len() {
+        let replica = replica(&world, index);
+        assert_eq!(replica.confirmed(), replica.index(), "{index}");
+    }
+    world
+}
+
+fn act(world: &mut World, act: impl FnOnce(&mut World) -> Result<(), String>) {
+    act(world).expect("no property is broken");
+}
+
+fn replica(world: &World, index: usize) -> &Replica {
+    world.nodes[index].replica.as_ref().expect("it runs")
+}
+
+fn pass(world: &mut World, ms: u64) {
+    act(world, |world| world.pass_time(Duration::from_millis(ms)));
+}
+
+/// The first member leaves in order, and the second one leads on.
+fn hands_over(case: &Case) -> World {
+    let mut world = led(case);
+    let history = replica(&world, 0).history();
+    act(&mut world, |world| world.leave(0, 1));
+    assert!(world.is_up(0), "it waits for the others");
+    act(&mut world, World::deliver_all);
+    assert!(!world.is_up(0), "the others have its departure");
+    act(&mut world, |world| world.elect(1));
+    act(&mut world, World::deliver_all);
+    let next = replica(&world, 1);
+    assert_eq!(next.history(), history);
+    assert!(next.tables().is_exclusive(), "no fork");
+    assert_eq!(next.confirmed(), next.index());
+    assert!(
+        next.tables().members().all(|member| member.peer != name(0)),
+        "the leader has left"
+    );
+    world
+}
+
+#[test]
+fn the_last_two_members_part_without_a_fork() {
+    let world = hands_over(&Case::dynamic(2));
+    assert_eq!(replica(&world, 1).roster().len(), 1);
+}
+
+#[test]
+fn the_history_of_a_room_goes_on_without_its_leader() {
+    for case in [Case::dynamic(3), Case::dynamic(5), Case::fixed(3)] {
+        hands_over(&case);
+    }
+}
+
+#[test]
+fn a_leader_leaves_after_half_a_second_if_the_others_are_mute() {
+    let mut world = led(&Case::dynamic(3));
+    act(&mut world, |world| world.leave(0, 1));
+    pass(&mut world, 499);
+    assert!(world.is_up(0));
+    pass(&mut world, 1);
+    assert!(!world.is_up(0));
+}
+
+#[test]
+fn a_member_that_does_not_lead_leaves_at_once() {
+    let mut world = led(&Case::dynamic(3));
+    act(&mut world, |world| world.leave(1, 0));
+    assert!(!world.is_up(1));
+}
