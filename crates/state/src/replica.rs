@@ -57,6 +57,8 @@ pub struct Replica {
     staging: Option<Staging>,
     role: Role,
     leadership: Option<Leadership>,
+    /// The history that this process began without any log.
+    began: Option<History>,
     /// Set once this member leaves the room.
     leaving: Option<Leaving>,
     /// The linked members.
@@ -118,6 +120,7 @@ impl Replica {
             staging: None,
             role: Role::Following,
             leadership: None,
+            began: None,
             leaving: None,
             peers: BTreeMap::new(),
             dialled: BTreeSet::new(),

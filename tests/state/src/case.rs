@@ -11,6 +11,8 @@ pub struct Case {
     pub members: usize,
     /// Whether the members of the start are the voters of a static room.
     pub is_static: bool,
+    /// Whether the first member is the room's fixed host.
+    pub is_hosted: bool,
     /// Whether processes die and start anew.
     pub restarts: bool,
     /// Entries that a log keeps behind the confirmed ones.
@@ -29,6 +31,7 @@ impl Case {
         Self {
             members,
             is_static: false,
+            is_hosted: false,
             restarts: true,
             tail_entries: 4096,
             steps: 3000,
@@ -41,6 +44,14 @@ impl Case {
     pub fn fixed(members: usize) -> Self {
         Self {
             is_static: true,
+            ..Self::dynamic(members)
+        }
+    }
+
+    /// A room with a fixed host.
+    pub fn hosted(members: usize) -> Self {
+        Self {
+            is_hosted: true,
             ..Self::dynamic(members)
         }
     }

@@ -10,6 +10,6 @@ pub mod hosts;
 pub mod world;
 
 #[cfg(test)]
-mod leaving;
+mod stories;
 #[cfg(test)]
 mod tests;

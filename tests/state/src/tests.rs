@@ -43,6 +43,14 @@ fn static_rooms_keep_their_promises() {
 }
 
 #[test]
+fn rooms_with_a_fixed_host_keep_their_promises() {
+    for members in 2..=4 {
+        keeps_its_promises(&Case::hosted(members));
+    }
+    keeps_its_promises(&Case::hosted(3).in_pieces().forgetful());
+}
+
+#[test]
 fn rooms_that_keep_next_to_no_tail_keep_their_promises() {
     keeps_its_promises(&Case::dynamic(4).forgetful());
     keeps_its_promises(&Case::fixed(3).forgetful());

@@ -26,6 +26,8 @@ const HOLD: Duration = Duration::from_secs(5);
 /// A healed room agrees within this time.
 const SETTLES_WITHIN: Duration = Duration::from_secs(60);
 const ROUND_TRIP: Duration = Duration::from_millis(20);
+/// The fixed host of a room that has one: it alone leads, and the others have links with it alone.
+const HOST: usize = 0;
 /// No number of a ballot is refused here.
 const ANY_NUMBER: u64 = u64::MAX;
 
@@ -105,7 +107,7 @@ impl World {
         self.settle()
     }
 
-    fn settings(&self) -> Settings {
+    fn settings(&self, index: usize) -> Settings {
         Settings {
             quorum: match self.case.is_static {
                 true => Quorum::Static((0..self.case.members).map(name).collect()),
@@ -116,6 +118,7 @@ impl World {
                 ..Options::default()
             },
             is_eligible: true,
+            is_fixed_host: self.case.is_hosted && index == HOST,
             heartbeat_interval: HEARTBEAT,
             stuck_after: STUCK_AFTER,
             member_hold: HOLD,
@@ -123,8 +126,8 @@ impl World {
         }
     }
 
-    fn start(&mut self, index: usize) {
-        let settings = self.settings();
+    pub(crate) fn start(&mut self, index: usize) {
+        let settings = self.settings(index);
         let node = &mut self.nodes[index];
         node.starts += 1;
         node.is_leaving = false;
@@ -181,7 +184,7 @@ impl World {
                 let member = self.any_former_member();
                 self.handle(index, Input::Gone(member))?;
             }
-            185..187 if !self.case.is_static => {
+            185..187 if !self.case.is_static && !self.case.is_hosted => {
                 let (other, eligible) = (self.any_node(), self.rng.random());
                 for node in 0..self.case.members {
                     self.handle(node, Input::Eligible(name(other), eligible))?;
@@ -203,7 +206,7 @@ impl World {
 
     /// The election names a member, to itself and most others that are linked with it.
     fn name_leader(&mut self, index: usize) -> Result<(), String> {
-        if !self.is_up(index) {
+        if !self.is_up(index) || (self.case.is_hosted && index != HOST) {
             return Ok(());
         }
         self.term += 1 + self.rng.random_range(0..2);
@@ -359,8 +362,10 @@ impl World {
         }
     }
 
-    fn link(&mut self, one: usize, other: usize) -> Result<(), String> {
+    pub(crate) fn link(&mut self, one: usize, other: usize) -> Result<(), String> {
+        let is_of_guests = self.case.is_hosted && one != HOST && other != HOST;
         if one == other
+            || is_of_guests
             || !self.is_up(one)
             || !self.is_up(other)
             || self.links.contains_key(&(one, other))
@@ -430,7 +435,8 @@ impl World {
 
     /// A member begins to leave; its process ends when it may.
     pub(crate) fn leave(&mut self, index: usize, successor: usize) -> Result<(), String> {
-        if !self.is_up(index) || !self.may_lose_one() {
+        let ends_the_room = self.case.is_hosted && index == HOST;
+        if !self.is_up(index) || !self.may_lose_one() || ends_the_room {
             return Ok(());
         }
         self.nodes[index].is_leaving = true;
@@ -438,7 +444,7 @@ impl World {
         self.handle(index, Input::Leave { successor })
     }
 
-    fn crash(&mut self, index: usize) -> Result<(), String> {
+    pub(crate) fn crash(&mut self, index: usize) -> Result<(), String> {
         if !self.is_up(index) || !(self.nodes[index].is_leaving || self.may_lose_one()) {
             return Ok(());
         }
@@ -684,7 +690,10 @@ impl World {
             replica.is_some_and(|replica| !replica.is_recovering())
         };
         let whole: Vec<_> = (0..self.case.members).filter(is_whole).collect();
-        let leader = whole[self.rng.random_range(0..whole.len())];
+        let leader = match self.case.is_hosted {
+            true => HOST,
+            false => whole[self.rng.random_range(0..whole.len())],
+        };
         self.elect(leader)
     }
 

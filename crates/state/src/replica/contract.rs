@@ -20,11 +20,14 @@ pub struct Settings {
     pub options: Options,
     /// Whether this member may lead, and counts.
     pub is_eligible: bool,
+    /// Whether the room has a fixed host, and this member is it.
+    pub is_fixed_host: bool,
     /// Interval between two gatherings of members that do not answer.
     pub heartbeat_interval: Duration,
     /// A dynamic leader that confirms nothing for so long, although an entry waits, opens again.
     pub stuck_after: Duration,
-    /// How long a new leader waits for members without a link before they have left.
+    /// How long a new leader waits for members without a link before they have left, and a restarted fixed host for the
+    /// guests of its former process.
     pub member_hold: Duration,
     /// Test switches; all off in what ships.
     #[cfg(feature = "laboratory")]

@@ -61,7 +61,10 @@ impl Opening {
         let dialled = self.began + SET_ASIDE_AFTER;
         let dialled = (!replica.dialled.is_empty()).then_some(dialled);
         let majority = self.majority_since.map(|since| since + replica.gathering());
+        let guests = self.began + replica.settings.member_hold;
+        let guests = replica.settings.is_fixed_host.then_some(guests);
         let deadlines = aside.chain(fetch).chain(dialled).chain(majority);
+        let deadlines = deadlines.chain(guests);
         // A deadline in the past has been taken into account.
         let next = deadlines
             .filter(|deadline| *deadline > self.gathered_at)
@@ -265,6 +268,7 @@ impl Replica {
             None => self.may_open_first(opening),
         };
         let everybody = opening.asked.is_empty();
+        let awaits_guests = self.awaits_former_guests(now, opening, choice.as_ref());
         let is_dialling = !self.dialled.is_empty() && now.since(opening.began) < SET_ASIDE_AFTER;
         let several = self.shows_several_histories(opening);
         let gathering = self.gathering();
@@ -280,7 +284,22 @@ impl Replica {
             true => everybody && !is_dialling,
             false => everybody || opening.majority_since.is_some_and(waited),
         };
-        is_ready.then_some(choice)
+        (is_ready && !awaits_guests).then_some(choice)
+    }
+
+    /// Whether a restarted fixed host waits for the other members of a history of its former process: with a majority of
+    /// them it goes on without a fork.
+    fn awaits_former_guests(&self, now: Time, opening: &Opening, choice: Option<&Choice>) -> bool {
+        let Some(choice) = choice.filter(|choice| !choice.is_exclusive) else {
+            return false;
+        };
+        let is_me = |member: &&MemberId| member.peer == self.me.peer;
+        let is_of_former_process = choice.roster.iter().filter(is_me).any(|me| *me != self.me);
+        let mut guests = choice.roster.iter().filter(|member| !is_me(member));
+        self.settings.is_fixed_host
+            && is_of_former_process
+            && guests.any(|guest| !opening.answers.contains_key(guest))
+            && now.since(opening.began) < self.settings.member_hold
     }
 
     fn shows_several_histories(&self, opening: &Opening) -> bool {
@@ -365,6 +384,7 @@ impl Replica {
         let is_exclusive = self.is_majority(&roster, counts);
         let rank = Rank {
             is_used: tips.values().any(|tip| holds(tip) && tip.is_used),
+            is_older: !self.settings.is_fixed_host || self.began != Some(history),
             is_exclusive,
             answered: roster.iter().filter(|member| counts(member)).count(),
             roster: roster.len(),
@@ -476,6 +496,9 @@ impl Replica {
         {
             self.replace_log(fetch.staging.into_log(&self.log));
         }
+        if choice.is_none() {
+            self.began = Some(terms.history);
+        }
         if Some(terms.history) != self.log.history() {
             self.forget_confirmations();
         }
@@ -560,6 +583,8 @@ impl Replica {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     is_used: bool,
+    /// Whether a restarted fixed host has not begun it, while it did not know of another.
+    is_older: bool,
     is_exclusive: bool,
     answered: usize,
     roster: usize,

@@ -1,37 +1,8 @@
 //! Leaders that leave a room.
 
-use room_core::time::Duration;
-use room_state::replica::Replica;
-
+use super::{act, led, pass, replica};
 use crate::case::Case;
 use crate::world::{World, name};
-
-/// A room with a confirmed request, which the first member leads.
-fn led(case: &Case) -> World {
-    let mut world = World::new(case, 1);
-    act(&mut world, World::heal);
-    act(&mut world, |world| world.elect(0));
-    act(&mut world, World::deliver_all);
-    act(&mut world, |world| world.submit(1));
-    act(&mut world, World::deliver_all);
-    for index in 0..world.nodes.len() {
-        let replica = replica(&world, index);
-        assert_eq!(replica.confirmed(), replica.index(), "{index}");
-    }
-    world
-}
-
-fn act(world: &mut World, act: impl FnOnce(&mut World) -> Result<(), String>) {
-    act(world).expect("no property is broken");
-}
-
-fn replica(world: &World, index: usize) -> &Replica {
-    world.nodes[index].replica.as_ref().expect("it runs")
-}
-
-fn pass(world: &mut World, ms: u64) {
-    act(world, |world| world.pass_time(Duration::from_millis(ms)));
-}
 
 /// The first member leaves in order, and the second one leads on.
 fn hands_over(case: &Case) -> World {
