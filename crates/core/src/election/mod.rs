@@ -192,7 +192,8 @@ impl<M, P, S> From<Local> for ElectionInput<M, P, S> {
 pub enum Local {
     /// Time has passed.
     Tick,
-    /// A peer is gone; it is out of the view already.
+    /// A peer is gone; it is out of the view already. It may not have been in it: a member without a part in elections
+    /// has left, or its process has ended.
     PeerDown {
         /// The peer.
         peer: PeerId,
@@ -237,6 +238,13 @@ pub enum Local {
     Relinked {
         /// The peer.
         peer: PeerId,
+    },
+    /// A peer is linked over a path that has no part in elections. Its former processes have ended.
+    PeerReached {
+        /// The peer.
+        peer: PeerId,
+        /// Its incarnation.
+        incarnation: Incarnation,
     },
     /// A peer may lead again; it is so in the view already.
     PeerEligible {

@@ -104,9 +104,9 @@ impl Node {
         }
         self.paths_changed = true;
         let mut end = end;
-        let (had_a_part, incarnation, key, is_host) = match self.membership.remove(peer) {
+        let (path, incarnation, key, is_host) = match self.membership.remove(peer) {
             Some(member) => (
-                member.path.counts_in_elections(),
+                Some(member.path),
                 member.incarnation,
                 member.key,
                 member.is_host,
@@ -117,7 +117,7 @@ impl Node {
                     {
                         end = SessionEnd::RoomOver;
                     }
-                    (false, absent.incarnation, absent.key, absent.is_host)
+                    (None, absent.incarnation, absent.key, absent.is_host)
                 }
                 None => return,
             },
@@ -137,8 +137,8 @@ impl Node {
             bytes,
             ..Left::new(peer.clone(), why)
         }));
-        if had_a_part {
-            self.report_peer_down(now, peer, incarnation, gone);
+        if let Some(path) = path {
+            self.report_peer_down(now, peer, (incarnation, path), gone);
         }
         if ends {
             self.empty_room(now);

@@ -122,7 +122,17 @@ impl Node {
         self.begin_punching(now, &peer);
         match link.path.counts_in_elections() {
             true => self.enter_view(now, link),
-            false => self.heartbeat(now, &peer, false),
+            false => {
+                let incarnation = link.incarnation;
+                self.elect(
+                    now,
+                    Local::PeerReached {
+                        peer: peer.clone(),
+                        incarnation,
+                    },
+                );
+                self.heartbeat(now, &peer, false);
+            }
         }
     }
 
@@ -443,9 +453,7 @@ impl Node {
                 ended,
             },
         );
-        if member.path.counts_in_elections() {
-            self.report_peer_down(now, peer, member.incarnation, gone);
-        }
+        self.report_peer_down(now, peer, (member.incarnation, member.path), gone);
         if self.absent.len() > self.config.max_connections {
             // Not the host, with which the room would end.
             let oldest = self
@@ -458,13 +466,18 @@ impl Node {
         }
     }
 
+    /// Reports the end of a link to the strategy: of one that has no part in elections only if the process has ended, so
+    /// that the strategy takes up no leader that others name and this node knows to be gone.
     pub(super) fn report_peer_down(
         &mut self,
         now: Time,
         peer: &PeerId,
-        incarnation: Incarnation,
+        (incarnation, path): (Incarnation, Path),
         why: DownReason,
     ) {
+        if !path.counts_in_elections() && why == DownReason::Silent {
+            return;
+        }
         self.elect(
             now,
             Local::PeerDown {

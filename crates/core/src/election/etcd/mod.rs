@@ -168,6 +168,7 @@ impl Etcd {
             | Local::SetClock(_)
             | Local::HeartbeatSent
             | Local::Relinked { .. }
+            | Local::PeerReached { .. }
             | Local::PeerEligible { .. }
             | Local::PeerIneligible { .. } => {}
         }

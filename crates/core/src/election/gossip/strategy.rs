@@ -199,7 +199,10 @@ impl Gossip {
             Local::Leave => self.peer.stop(),
             Local::Relinked { peer } => self.declare_to(&peer),
             // No counter here can be exhausted by another member.
-            Local::PeerEligible { .. } | Local::HeartbeatSent | Local::SetClock(_) => {}
+            Local::PeerReached { .. }
+            | Local::PeerEligible { .. }
+            | Local::HeartbeatSent
+            | Local::SetClock(_) => {}
         }
         Ok(reason)
     }

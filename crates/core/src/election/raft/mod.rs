@@ -595,6 +595,9 @@ impl Raft {
             Local::SetClock(clock) => self.clock = clock,
             // Everything else is repeated until it is answered.
             Local::Relinked { peer } => self.assigning.is_due_to(&peer),
+            Local::PeerReached { peer, incarnation } => {
+                self.departures.is_back(now, &peer, Some(incarnation));
+            }
             Local::PeerEligible { peer } => {
                 self.is_back(now, view, &peer);
                 self.voter_linked(now, view, &peer);

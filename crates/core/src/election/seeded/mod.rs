@@ -391,6 +391,7 @@ impl Seeded {
             // The voters are fixed, and repeated requests have timers of their own.
             Local::HeartbeatSent
             | Local::Relinked { .. }
+            | Local::PeerReached { .. }
             | Local::PeerEligible { .. }
             | Local::PeerIneligible { .. } => {}
         }

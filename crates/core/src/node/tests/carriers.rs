@@ -424,3 +424,46 @@ fn a_liar_does_not_use_up_the_dials_of_an_address_that_its_owner_states() {
     });
     assert!(to_real.count() > MAX_UNANSWERED as usize);
 }
+
+#[test]
+fn a_leader_is_gone_for_a_member_that_only_others_reach_it_for_as_soon_as_it_leaves() {
+    let walls = [("a", "c")];
+    let mut net = room(&["a", "b", "c"], &walls);
+    assert!(net.leads("a") && through(&net, "c", "a").is_some());
+    let vouches = |happening: &Happening| {
+        let is_beat = |envelope: &Envelope| matches!(envelope.message, Message::Heartbeat(_));
+        matches!(happening, Happening::Message { from, to, envelope, .. }
+            if (from, to) == (&id("b"), &id("c")) && is_beat(envelope))
+    };
+    net.wait("b vouches", |net| net.queue.values().any(vouches));
+    let late = net.queue.values().find(|happening| vouches(happening));
+    let Some(Happening::Message { envelope, .. }) = late else {
+        unreachable!("just seen");
+    };
+    let envelope = Envelope::clone(envelope);
+    net.order("a", Command::Leave);
+    let left = |net: &Net| {
+        let mut events = net.events("c").into_iter();
+        events.any(|event| matches!(event, Event::Left(left) if left.peer == id("a")))
+    };
+    net.wait("a's leave notice arrives", left);
+    assert_ne!(net.node("c").leader(), Some(&id("a")));
+    // What b has sent before it learned that.
+    let from = id("b");
+    let _ = net.feed(&id("c"), Input::Message { from, envelope });
+    assert_ne!(net.node("c").leader(), Some(&id("a")));
+}
+
+#[test]
+fn a_member_that_comes_back_and_leads_is_shown_where_only_others_reach_it() {
+    let walls = [("a", "c")];
+    let mut net = room(&["a", "b", "c"], &walls);
+    net.order("a", Command::Leave);
+    net.wait("its successor leads", |net| net.leads("b"));
+    net.start("a");
+    net.enter("a", "b");
+    net.wait("all are linked", |net| is_settled_but(net, &walls));
+    net.order("b", Command::TransferLeadership(id("a")));
+    let took = net.wait("c shows it", |net| net.node("c").leader() == Some(&id("a")));
+    assert!(took < ms(3000), "{took:?}");
+}
