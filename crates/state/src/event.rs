@@ -47,14 +47,17 @@ pub enum StateEvent {
         /// The author of the property set; `None` otherwise.
         author: Option<MemberId>,
     },
-    /// The host begins anew, in the initial state, and receives the actions above `index`. Properties and members do not
-    /// begin anew: only their differences follow.
+    /// The host begins anew, in the state that `data` describes, and receives the actions above `index`. Properties and
+    /// members do not begin anew: only their differences follow.
     Reset {
         /// The index that the state jumps to.
         index: u64,
+        /// The snapshot of another host; `None` is the initial state.
+        snapshot: Option<Bytes>,
         /// Why.
         reason: ResetReason,
-        /// Whether actions up to `index` are missing: the member's tail has dropped them, and there is no snapshot.
+        /// Whether actions up to `index` are missing: the member's tail has dropped them, and no member has provided
+        /// a snapshot.
         is_incomplete: bool,
         /// The number of RolledBack events before this one.
         rolled_back: usize,
@@ -71,6 +74,14 @@ pub enum StateEvent {
         data: Bytes,
         /// Its number, if this member is the author.
         request: Option<u64>,
+    },
+    /// A member's host needs a snapshot: the state of this host, exactly as the events before this one have made it. The
+    /// host may provide it later; see [`Replica::provide_snapshot`](crate::replica::Replica::provide_snapshot).
+    SnapshotWanted {
+        /// The number with which the host provides it.
+        request: u64,
+        /// The index of the last entry that the host has received.
+        index: u64,
     },
     /// A leader's opening is confirmed, or the state jumped behind it, or its leader goes on after a loss. Without a
     /// leader: it is lost, and no member orders.

@@ -42,6 +42,10 @@ pub enum Rule {
     TaggedAnswers,
     /// A leader that leaves orders no request behind its departure.
     LeaverOrdersNothing,
+    /// A snapshot belongs to the history of the log.
+    SnapshotOfTheHistory,
+    /// The entries that the tail drops beside a snapshot are kept.
+    EntriesBesideSnapshot,
 }
 
 /// Changes of the laboratory.
@@ -52,4 +56,6 @@ pub struct Switches {
     pub broken: BTreeSet<Rule>,
     /// Most entries of a frame; otherwise their bytes limit them.
     pub entries_of_a_frame: Option<usize>,
+    /// Most bytes of a snapshot's part.
+    pub bytes_of_a_part: Option<usize>,
 }

@@ -49,6 +49,21 @@ pub const MAX_INDEX: u64 = 1 << 53;
 /// Bytes under way to one member.
 pub const MAX_UNDER_WAY: usize = 256 * 1024;
 
+/// Bytes of a snapshot in one frame.
+pub const PART_BYTES: usize = 60 * 1024;
+/// Parts of a snapshot under way to one member.
+pub const MAX_PARTS_UNDER_WAY: usize = 4;
+/// A member that has sent no part of a snapshot for so long is not waited for: the next one is asked.
+pub const ASK_NEXT_AFTER: Duration = Duration::from_secs(2);
+/// A snapshot whose parts stop for so long is given up, at both ends.
+pub const PARTS_STALL_AFTER: Duration = Duration::from_secs(10);
+/// Shortest time between two snapshots that a host is asked for.
+pub const BETWEEN_SNAPSHOTS: Duration = Duration::from_secs(2);
+/// How long a host may take to provide a snapshot, and how long a copy is kept for those that receive it.
+pub const SNAPSHOT_LIFETIME: Duration = Duration::from_secs(120);
+/// How often a member asks the same ones again, after the entries beside a snapshot became too many or a link was lost.
+pub const MAX_SNAPSHOT_RESTARTS: u32 = 3;
+
 /// Limits that a room sets itself; all of its members have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {

@@ -115,16 +115,33 @@ impl Log {
         self.end = self.state_at(index);
     }
 
-    /// Drops the oldest entries beyond the limits, but none above `confirmed`.
-    pub(crate) fn trim(&mut self, confirmed: u64, options: &Options) {
+    /// Drops the oldest entries beyond the limits, but none above `confirmed`, and returns them.
+    pub(crate) fn trim(&mut self, confirmed: u64, options: &Options) -> Vec<Entry> {
         let (entries, bytes) = (options.tail_entries as usize, options.tail_bytes as usize);
+        let mut dropped = Vec::new();
         while self.base_index() < confirmed
             && (self.tail.len() > entries || self.tail_bytes > bytes)
-            && let Some(entry) = self.tail.pop_front()
         {
-            self.tail_bytes -= entry.bytes();
-            self.base.apply(&entry);
+            dropped.extend(self.drop_first());
         }
+        dropped
+    }
+
+    /// Drops the entries up to `index`, as far as the tail has them.
+    pub(crate) fn drop_to(&mut self, index: u64) {
+        while self.base_index() < index && self.drop_first().is_some() {}
+    }
+
+    fn drop_first(&mut self) -> Option<Entry> {
+        let entry = self.tail.pop_front()?;
+        self.tail_bytes -= entry.bytes();
+        self.base.apply(&entry);
+        Some(entry)
+    }
+
+    /// An upper estimate of the memory, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.base.bytes() + self.end.bytes() + self.tail_bytes
     }
 
     /// The number of entries in the tail, and their bytes.

@@ -13,6 +13,7 @@ mod members;
 mod opening;
 mod peers;
 mod requests;
+mod snapshots;
 mod staging;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,13 +26,14 @@ use room_core::time::{Duration, Time};
 use crate::ballot::{Ballot, History, MemberId};
 use crate::entry::{Entry, Roster};
 use crate::laboratory::Rule;
-use crate::limits::Options;
+use crate::limits::{Options, PART_BYTES};
 use crate::log::Log;
 use crate::tables::Tables;
 use crate::wire::{Frame, Tip};
 
 pub use contract::{
-    Input, Leadership, Linked, Output, Quorum, Saved, Settings, SubmitError, Violation,
+    Input, Leadership, Linked, Output, Quorum, Saved, Settings, SnapshotError, SubmitError,
+    Violation,
 };
 use delivery::Delivery;
 use leading::Leading;
@@ -39,6 +41,7 @@ use leaving::Leaving;
 use opening::Opening;
 use peers::Peer;
 use requests::OwnRequests;
+use snapshots::Snapshots;
 use staging::Staging;
 
 /// One member's part in the replicated log; see the module's text.
@@ -70,6 +73,7 @@ pub struct Replica {
     recovery: Recovery,
     requests: OwnRequests,
     delivery: Delivery,
+    snapshots: Snapshots,
     /// The state on disk.
     saved: Saved,
     /// The largest number of a ballot that this member has seen.
@@ -128,6 +132,7 @@ impl Replica {
             recovery,
             requests: OwnRequests::default(),
             delivery: Delivery::default(),
+            snapshots: Snapshots::default(),
             saved,
             rng: ChaCha8Rng::seed_from_u64(seed),
             outputs: VecDeque::new(),
@@ -167,7 +172,8 @@ impl Replica {
         self.send_have();
         if self.staging.is_none() && !matches!(self.role, Role::Opening(_)) {
             // Staged entries follow one of these.
-            self.log.trim(self.confirmed, &self.settings.options);
+            let dropped = self.log.trim(self.confirmed, &self.settings.options);
+            self.keep_beside(dropped);
         }
     }
 
@@ -185,7 +191,9 @@ impl Replica {
         };
         let tables = self.peers.values().filter_map(Peer::next_tables);
         let leaving = self.leaving.as_ref().and_then(Leaving::next_deadline);
-        of_role.into_iter().chain(tables).chain(leaving).min()
+        let snapshots = self.snapshots.next_deadline();
+        let others = tables.chain(leaving).chain(snapshots);
+        of_role.into_iter().chain(others).min()
     }
 
     /// The settings.
@@ -269,7 +277,7 @@ impl Replica {
         let staged = self.staging.as_ref().map_or(0, Staging::bytes);
         let waiting: usize = self.peers.values().map(Peer::bytes).sum();
         let tables = self.log.base().bytes() + self.log.end().bytes();
-        let own = self.requests.bytes() + self.delivery.bytes();
+        let own = self.requests.bytes() + self.delivery.bytes() + self.snapshots.bytes();
         tables + self.log.tail_size().1 + staged + waiting + own
     }
 
@@ -284,6 +292,8 @@ impl Replica {
                 break;
             }
         }
+        self.seek_snapshot(now);
+        self.offer_snapshot(now);
     }
 
     fn send(&mut self, to: &PeerId, frame: Frame) {
@@ -367,6 +377,21 @@ impl Replica {
             .switches
             .entries_of_a_frame
             .unwrap_or(usize::MAX)
+    }
+
+    /// Most bytes of a snapshot's part.
+    #[cfg(feature = "laboratory")]
+    pub(crate) fn bytes_of_a_part(&self) -> usize {
+        self.settings()
+            .switches
+            .bytes_of_a_part
+            .unwrap_or(PART_BYTES)
+    }
+
+    /// Most bytes of a snapshot's part.
+    #[cfg(not(feature = "laboratory"))]
+    pub(crate) const fn bytes_of_a_part(&self) -> usize {
+        PART_BYTES
     }
 
     /// Most entries of a frame: their bytes limit them.

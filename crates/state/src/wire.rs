@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::ballot::{Ballot, History, Place};
 use crate::entry::{Entry, Request, Roster};
-use crate::limits::{MAX_FRAME_BYTES, MAX_INDEX, MAX_OPENINGS, MAX_ROSTER};
+use crate::limits::{MAX_FRAME_BYTES, MAX_INDEX, MAX_OPENINGS, MAX_ROSTER, PART_BYTES};
 
 /// The end of a member's log, for a leader that gathers or feeds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,6 +127,40 @@ pub enum Frame {
         /// The entries that follow it.
         entries: Vec<Entry>,
     },
+    /// A member's host needs a snapshot.
+    Want {
+        /// The history of the member's log.
+        history: History,
+        /// The lowest index at which a snapshot helps.
+        from: u64,
+    },
+    /// A piece of a snapshot, for a member that wants one.
+    Part {
+        /// The history that the snapshot belongs to.
+        history: History,
+        /// The piece; its index is that of the last entry in the snapshot.
+        piece: Piece,
+    },
+    /// The answer to [`Frame::Part`]: only then do further parts follow.
+    PartArrived {
+        /// The history of the snapshot.
+        history: History,
+        /// Its index.
+        index: u64,
+        /// Bytes of the snapshot that have arrived.
+        received: u32,
+    },
+}
+
+/// The stream that carries a frame. Frames of different lanes arrive in any order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Lane {
+    /// The log, and all that is not in another lane; above user messages.
+    Log,
+    /// Requests: they wait while the leader has no room for them.
+    Requests,
+    /// Parts of snapshots; below user messages.
+    Parts,
 }
 
 /// Reason why bytes are no frame.
@@ -172,6 +206,15 @@ impl Frame {
         bytes.unwrap_or_default()
     }
 
+    /// The stream that carries it.
+    pub fn lane(&self) -> Lane {
+        match self {
+            Self::Submit { .. } => Lane::Requests,
+            Self::Part { .. } => Lane::Parts,
+            _ => Lane::Log,
+        }
+    }
+
     /// The largest number of the ballots that the sender vouches for; entries have none above it.
     pub(crate) fn largest_number(&self) -> Option<u64> {
         let ballot = match self {
@@ -184,7 +227,10 @@ impl Frame {
             | Self::Staged { .. }
             | Self::Submit { .. }
             | Self::Fetch { .. }
-            | Self::Entries { .. } => return None,
+            | Self::Entries { .. }
+            | Self::Want { .. }
+            | Self::Part { .. }
+            | Self::PartArrived { .. } => return None,
         };
         Some(ballot.number)
     }
@@ -212,6 +258,7 @@ impl Frame {
             Self::Submit { requests, .. } if !are_valid(requests) => {
                 Some("order or length of requests")
             }
+            Self::Part { piece, .. } if !piece.is_part() => Some("bounds of a part"),
             _ => None,
         }
     }
@@ -224,6 +271,17 @@ fn are_valid(requests: &[Numbered]) -> bool {
     rise && requests
         .iter()
         .all(|numbered| numbered.number > 0 && numbered.request.check().is_ok())
+}
+
+impl Piece {
+    /// Whether it can belong to a snapshot: only an empty snapshot has an empty piece.
+    fn is_part(&self) -> bool {
+        let (total, offset) = (self.total as usize, self.offset as usize);
+        offset + self.bytes.len() <= total
+            && (total == 0 || !self.bytes.is_empty())
+            && self.bytes.len() <= PART_BYTES
+            && self.index <= MAX_INDEX
+    }
 }
 
 impl Tip {

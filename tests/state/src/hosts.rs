@@ -198,6 +198,7 @@ impl Host {
                 reason,
                 is_incomplete,
                 rolled_back,
+                ..
             } => {
                 self.check_reset(*reason, *is_incomplete, *rolled_back, truth)?;
                 self.is_incomplete = *is_incomplete;
@@ -206,6 +207,8 @@ impl Host {
                 self.rolled_back.clear();
                 Ok(())
             }
+            // This host stays silent.
+            StateEvent::SnapshotWanted { .. } => Ok(()),
             StateEvent::RolledBack { index, data, .. } => {
                 let data = data.to_vec();
                 self.note_rolled_back(

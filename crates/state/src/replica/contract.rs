@@ -108,7 +108,7 @@ pub enum Input {
 /// An output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Send a frame to a linked peer. Frames to one peer arrive in order.
+    /// Send a frame to a linked peer. Frames to one peer in one [`Lane`](crate::wire::Lane) arrive in order.
     Send {
         /// The peer.
         to: PeerId,
@@ -144,6 +144,25 @@ pub enum SubmitError {
     },
 }
 
+/// Reason why a host's snapshot is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum SnapshotError {
+    /// No request has this number, or it is over.
+    #[error("no member waits for this snapshot")]
+    UnknownRequest,
+    /// It is too long. The request goes on.
+    #[error("the snapshot has {length} bytes; at most {most} are allowed")]
+    TooLong {
+        /// Its length, in bytes.
+        length: usize,
+        /// The room's limit.
+        most: usize,
+    },
+    /// It belongs to another history than the log does now.
+    #[error("the history has changed since the request")]
+    HistoryChanged,
+}
+
 /// A peer broke the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Violation {
@@ -170,6 +189,9 @@ pub enum Violation {
     /// A Have beyond the leader's log.
     #[error("a Have of an entry that does not exist")]
     Have,
+    /// A snapshot beyond the room's limit.
+    #[error("a snapshot of {0} bytes, beyond the room's limit")]
+    Snapshot(usize),
     /// Requests beyond what an author may have open.
     #[error("too many requests")]
     Requests,

@@ -25,6 +25,8 @@ pub(super) struct Delivery {
     displaced: Displaced,
     /// Whether the last Opened had a leader.
     is_led: bool,
+    /// Whether the host has all actions up to the last entry that it has received, one by one or in a snapshot.
+    is_whole: bool,
 }
 
 impl Delivery {
@@ -41,9 +43,12 @@ impl Delivery {
         self.displaced.note_replaced(&self.seen, old, new, options);
     }
 
-    /// Whether the next entry of the log follows what the host has received.
-    fn leads_on(&self, log: &Log) -> bool {
-        self.seen.last().is_some_and(|last| log.reaches(Some(last)))
+    pub(super) fn displaced_bytes(&self) -> usize {
+        self.displaced.bytes()
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 }
 
@@ -74,7 +79,7 @@ impl Replica {
 
     /// Gives the host one entry, or what else has become due; `false` if there is nothing.
     fn give_next(&mut self, events: &mut Vec<StateEvent>) -> bool {
-        if self.give_verdicts(events) {
+        if self.give_verdicts(events) || self.give_snapshot_request(events) {
             return true;
         }
         // After a change of history no entry is known to be confirmed for a while.
@@ -83,12 +88,24 @@ impl Replica {
         }
         // A leader may have taken back what it claimed to be confirmed.
         let confirmed = self.confirmed.min(self.log.index());
-        match self.delivery.leads_on(&self.log) {
+        match self.leads_on() {
             true if self.taken() < confirmed => self.give_entry(events),
-            false if self.is_opening_confirmed() => self.land(events),
+            false if self.is_opening_confirmed() => return self.land(events),
             _ => return self.give_leader(events),
         }
         true
+    }
+
+    /// Whether the next entry of the log, or of those kept beside a snapshot, follows what the host has received.
+    pub(super) fn leads_on(&self) -> bool {
+        let last = self.delivery.seen.last();
+        last.is_some() && (self.log.reaches(last) || self.snapshots.reaches(last))
+    }
+
+    /// The entry at `index`, if the tail has it or it is kept beside a snapshot.
+    fn kept_entry(&self, index: u64) -> Option<&Entry> {
+        let kept = || self.snapshots.beside()?.entry(index);
+        self.log.entry(index).or_else(kept)
     }
 
     /// Whether the last opening of the log is confirmed, and all that precedes it.
@@ -99,7 +116,7 @@ impl Replica {
 
     fn give_entry(&mut self, events: &mut Vec<StateEvent>) {
         let index = self.taken() + 1;
-        let Some(entry) = self.log.entry(index).cloned() else {
+        let Some(entry) = self.kept_entry(index).cloned() else {
             return;
         };
         let effects = self.delivery.seen.apply(&entry);

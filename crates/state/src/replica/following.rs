@@ -70,6 +70,16 @@ impl Replica {
             } => {
                 self.take_fetched(now, from, &ballot, previous, entries)?;
             }
+            Frame::Want {
+                history,
+                from: index,
+            } => self.take_want(now, from, history, index),
+            Frame::Part { history, piece } => self.take_part(now, from, history, &piece)?,
+            Frame::PartArrived {
+                history,
+                index,
+                received,
+            } => self.take_part_arrived(now, from, (history, index), received),
         }
         Ok(())
     }
@@ -268,6 +278,7 @@ impl Replica {
         let options = &self.settings.options;
         self.delivery.note_replaced(&self.log, &log, options);
         self.log = log;
+        self.snapshots.note_replaced(&self.log);
         // A leader that forges its log may have named more than there is.
         self.confirmed = self.confirmed.min(self.log.index());
         if is_other {

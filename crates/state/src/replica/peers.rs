@@ -176,6 +176,7 @@ impl Replica {
     pub(super) fn lose(&mut self, peer: &PeerId) {
         if let Some(lost) = self.peers.remove(peer) {
             self.forget_answer(lost.member());
+            self.snapshots.lose(peer);
         }
     }
 

@@ -26,8 +26,9 @@ enum Base {
     Tables(Box<Tables>),
 }
 
+/// What has arrived in pieces.
 #[derive(Debug)]
-struct Incoming {
+pub(super) struct Incoming {
     index: u64,
     total: usize,
     bytes: Vec<u8>,
@@ -64,7 +65,7 @@ impl Staging {
             Base::Own(_) => 0,
             Base::Tables(tables) => tables.bytes(),
         };
-        let pieces = self.pieces.as_ref().map_or(0, |pieces| pieces.bytes.len());
+        let pieces = self.pieces.as_ref().map_or(0, Incoming::capacity);
         self.bytes + tables + pieces
     }
 
@@ -139,22 +140,15 @@ impl Staging {
 
     /// Adds a piece of tables; the entries that follow them come later.
     pub(super) fn add_piece(&mut self, piece: &Piece) -> Result<(), Violation> {
-        let (total, offset) = (piece.total as usize, piece.offset as usize);
-        if total > MAX_TABLES_BYTES {
+        if piece.total as usize > MAX_TABLES_BYTES {
             return Err(Violation::Limits);
         }
-        if offset == 0 {
-            let bytes = Vec::new();
-            let index = piece.index;
-            self.pieces = Some(Incoming {
-                index,
-                total,
-                bytes,
-            });
+        if piece.offset == 0 {
+            self.pieces = Some(Incoming::new(piece));
         }
         let incoming = self.pieces.as_mut().ok_or(Violation::Order)?;
         incoming.add(piece)?;
-        if incoming.bytes.len() == total {
+        if incoming.is_whole() {
             let tables = incoming.decode()?;
             self.pieces = None;
             self.entries.clear();
@@ -213,7 +207,37 @@ impl Staging {
 }
 
 impl Incoming {
-    fn add(&mut self, piece: &Piece) -> Result<(), Violation> {
+    /// Nothing yet of what this piece belongs to.
+    pub(super) fn new(piece: &Piece) -> Self {
+        Self {
+            index: piece.index,
+            total: piece.total as usize,
+            bytes: Vec::with_capacity(piece.total as usize),
+        }
+    }
+
+    pub(super) fn index(&self) -> u64 {
+        self.index
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.bytes.len() == self.total
+    }
+
+    /// The memory that it takes, in bytes.
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    pub(super) fn add(&mut self, piece: &Piece) -> Result<(), Violation> {
         let follows = self.bytes.len() == piece.offset as usize
             && (self.index, self.total) == (piece.index, piece.total as usize)
             && piece.bytes.len() <= self.total - self.bytes.len();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::event::ResetReason;
+use crate::replica::snapshots::Sought;
 
 /// Where a jump ends.
 struct Landing {
@@ -16,45 +17,74 @@ struct Landing {
 }
 
 impl Replica {
-    /// Lets the state jump: as far as the host needs no action that it has not received.
-    pub(super) fn land(&mut self, events: &mut Vec<StateEvent>) {
-        let landing = self.landing();
+    /// Lets the state jump: as far as the host needs no action that it has not received; `false` if it waits for a
+    /// snapshot.
+    pub(super) fn land(&mut self, events: &mut Vec<StateEvent>) -> bool {
+        let snapshot = match self.lacks_actions() {
+            true => match self.take_snapshot() {
+                Sought::Waits => return false,
+                Sought::Nowhere => None,
+                Sought::Here(snapshot) => Some(snapshot),
+            },
+            false => None,
+        };
+        let start = self.start_of_landing(snapshot.is_some());
+        let (dropped, row) = (start.actions(), start.last_number(&self.me).unwrap_or(0));
+        let landing = self.landing(
+            start,
+            snapshot.as_ref().map_or(0, |snapshot| snapshot.index),
+        );
         let (reset, rolled_back) = (landing.reset, landing.rolled_back.len());
         let index = landing.tables.index();
-        let is_incomplete = self.log.base().actions() > 0;
+        let is_incomplete = dropped > 0 && snapshot.is_none();
+        let stands_for_actions = dropped > 0 || snapshot.is_some();
         events.extend(landing.rolled_back);
         if let Some(reason) = reset {
             events.push(StateEvent::Reset {
                 index,
+                snapshot: snapshot.map(|snapshot| snapshot.data),
                 reason,
                 is_incomplete,
                 rolled_back,
             });
+            self.delivery.is_whole = !is_incomplete;
         }
         let seen = std::mem::replace(&mut self.delivery.seen, landing.tables);
         events.extend(differences(&seen, &self.delivery.seen));
         self.delivery.history = self.log.history();
         let reset_at = match reset {
-            Some(_) if is_incomplete => index,
+            Some(_) if stands_for_actions => index,
             Some(_) => 0,
             None => self.delivery.displaced.reset_at(),
         };
         self.delivery.displaced = Displaced::none_since(reset_at);
         events.push(self.opened());
         events.extend(landing.results);
-        let row = self.log.base().last_number(&self.me).unwrap_or(0);
         let past = self.requests.take_up_to(row);
         events.extend(past.into_iter().map(without_entry));
+        true
     }
 
-    fn landing(&mut self) -> Landing {
+    /// Whether the host must receive an action that the tail lacks.
+    pub(in crate::replica) fn lacks_actions(&self) -> bool {
+        let shared = self.log.shared_with(&self.delivery.seen);
+        self.log.base().actions() > 0 && self.last_received(shared).is_none()
+    }
+
+    /// The state from which the entries lead on: the tail's, and with a snapshot those kept beside it.
+    fn start_of_landing(&self, has_snapshot: bool) -> Tables {
+        let beside = self.snapshots.beside().filter(|_| has_snapshot);
+        beside.unwrap_or(&self.log).base().clone()
+    }
+
+    /// A landing that begins with `tables`; a snapshot, if there is one, has the actions up to its index.
+    fn landing(&mut self, mut tables: Tables, snapshot: u64) -> Landing {
         let shared = self.log.shared_with(&self.delivery.seen);
         let rolled_back = self.rolled_back(shared);
         let (from, reset) = match self.last_received(shared) {
             Some(received) => (received, None),
-            None => (0, Some(self.reset_reason(shared))),
+            None => (snapshot, Some(self.reset_reason(shared))),
         };
-        let mut tables = self.log.base().clone();
         let mut results = Vec::new();
         while let Some(entry) = self.next_before(tables.index(), from) {
             let effects = tables.apply(&entry);
@@ -79,7 +109,9 @@ impl Replica {
     /// The entry after `index` that the host passes without having to receive it: a confirmed one, up to the entry
     /// `received`, or behind that one an entry that is no action.
     fn next_before(&self, index: u64, received: u64) -> Option<Entry> {
-        let entry = self.log.entry(index + 1).filter(|_| index < self.confirmed);
+        let entry = self
+            .kept_entry(index + 1)
+            .filter(|_| index < self.confirmed);
         let passes = |entry: &&Entry| index < received || Action::of(entry).is_none();
         entry.filter(passes).cloned()
     }

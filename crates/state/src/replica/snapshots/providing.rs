@@ -1,0 +1,288 @@
+//! A member whose host provides a snapshot for others.
+
+use bytes::Bytes;
+
+use super::*;
+use crate::event::StateEvent;
+use crate::wire::Piece;
+
+/// The members that ask for a snapshot, and the copy that they receive.
+#[derive(Debug, Default)]
+pub(super) struct Providing {
+    askers: BTreeMap<PeerId, Asker>,
+    /// Whether the host may be asked now.
+    is_due: bool,
+    /// When the host may be asked again; `None` if it was never asked.
+    next_request: Option<Time>,
+    last_request: u64,
+    requested: Option<Requested>,
+    copy: Option<Copied>,
+}
+
+/// A linked member that waits for a snapshot, or receives one.
+#[derive(Debug)]
+struct Asker {
+    history: History,
+    /// The lowest index that helps.
+    from: u64,
+    has_begun: bool,
+    sent: usize,
+    arrived: usize,
+    /// When it is given up.
+    until: Time,
+}
+
+/// A snapshot that the host was asked for.
+#[derive(Debug)]
+struct Requested {
+    number: u64,
+    history: History,
+    index: u64,
+    /// When it is given up; `None` until the time is known.
+    until: Option<Time>,
+}
+
+/// A snapshot of this member's host.
+#[derive(Debug)]
+struct Copied {
+    history: History,
+    index: u64,
+    data: Bytes,
+    until: Time,
+}
+
+impl Copied {
+    fn helps(&self, asker: &Asker) -> bool {
+        asker.history == self.history && asker.from <= self.index
+    }
+}
+
+impl Providing {
+    pub(super) fn bytes(&self) -> usize {
+        self.copy.as_ref().map_or(0, |copy| copy.data.len())
+    }
+
+    pub(super) fn forget(&mut self, peer: &PeerId) {
+        self.askers.remove(peer);
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        let copy = self.copy.as_ref().map(|copy| copy.until);
+        let requested = self.requested.as_ref();
+        let requested = requested.map(|requested| requested.until.unwrap_or(Time::ZERO));
+        let askers = self.askers.values().map(|asker| asker.until).min();
+        let waits = !self.is_due && self.may_request();
+        let request = waits.then(|| self.next_request.unwrap_or(Time::ZERO));
+        copy.into_iter()
+            .chain(requested)
+            .chain(askers)
+            .chain(request)
+            .min()
+    }
+
+    /// Whether the host should be asked: members wait, and no copy for their history is in use or on its way.
+    fn may_request(&self) -> bool {
+        let is_on_its_way = |asker: &Asker| {
+            let requested = self.requested.as_ref();
+            requested.is_some_and(|requested| requested.history == asker.history)
+        };
+        self.copy.is_none() && self.askers.values().any(|asker| !is_on_its_way(asker))
+    }
+
+    /// Drops what is over.
+    fn expire(&mut self, now: Time, history: Option<History>) {
+        self.askers
+            .retain(|_, asker| now < asker.until && Some(asker.history) == history);
+        if let Some(requested) = &mut self.requested {
+            if requested.until.is_none() {
+                self.next_request = Some(now + BETWEEN_SNAPSHOTS);
+            }
+            let until = *requested.until.get_or_insert(now + SNAPSHOT_LIFETIME);
+            if now >= until {
+                self.requested = None;
+            }
+        }
+        let askers = &mut self.askers;
+        if let Some(copy) = &self.copy
+            && now >= copy.until
+        {
+            askers.retain(|_, asker| !copy.helps(asker));
+        }
+        self.copy
+            .take_if(|copy| !askers.values().any(|asker| copy.helps(asker)));
+    }
+}
+
+impl Replica {
+    /// The host's answer to a [`StateEvent::SnapshotWanted`]: the state that it had then, or `None` if it has none to give.
+    ///
+    /// # Errors
+    /// [`SnapshotError`]. The request goes on only after [`SnapshotError::TooLong`].
+    pub fn provide_snapshot(
+        &mut self,
+        now: Time,
+        request: u64,
+        data: Option<Bytes>,
+    ) -> Result<(), SnapshotError> {
+        let most = self.settings.options.max_snapshot_bytes as usize;
+        let history = self.log.history();
+        let providing = &mut self.snapshots.providing;
+        let is_known = |requested: &Requested| requested.number == request;
+        if !providing.requested.as_ref().is_some_and(is_known) {
+            return Err(SnapshotError::UnknownRequest);
+        }
+        if let Some(length) = data.as_ref().map(Bytes::len)
+            && length > most
+        {
+            return Err(SnapshotError::TooLong { length, most });
+        }
+        let Some(requested) = providing.requested.take() else {
+            return Err(SnapshotError::UnknownRequest);
+        };
+        if Some(requested.history) != history {
+            return Err(SnapshotError::HistoryChanged);
+        }
+        let Some(data) = data else {
+            providing.askers.clear();
+            return Ok(());
+        };
+        let copy = Copied {
+            history: requested.history,
+            index: requested.index,
+            data,
+            until: now + SNAPSHOT_LIFETIME,
+        };
+        for asker in providing.askers.values_mut() {
+            (asker.has_begun, asker.sent, asker.arrived) = (false, 0, 0);
+            asker.until = now + PARTS_STALL_AFTER;
+        }
+        providing.copy = Some(copy);
+        self.send_parts();
+        Ok(())
+    }
+
+    /// A member asks for a snapshot. One whose own host lacks actions stays silent.
+    pub(in crate::replica) fn take_want(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        history: History,
+        from: u64,
+    ) {
+        if self.log.history() != Some(history) || !self.delivery.is_whole() {
+            return;
+        }
+        let asker = Asker {
+            history,
+            from,
+            has_begun: false,
+            sent: 0,
+            arrived: 0,
+            until: now + PARTS_STALL_AFTER,
+        };
+        let askers = &mut self.snapshots.providing.askers;
+        // One that receives a copy which helps has no use for another.
+        let copy = self.snapshots.providing.copy.as_ref();
+        let receives = askers
+            .get(peer)
+            .is_some_and(|old| copy.is_some_and(|copy| copy.helps(old) && copy.helps(&asker)));
+        if !receives {
+            askers.insert(peer.clone(), asker);
+        }
+    }
+
+    pub(in crate::replica) fn take_part_arrived(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        (history, index): (History, u64),
+        received: u32,
+    ) {
+        let providing = &mut self.snapshots.providing;
+        let copy = providing.copy.as_ref();
+        let copy = copy.filter(|copy| (copy.history, copy.index) == (history, index));
+        let (Some(copy), Some(asker)) = (copy, providing.askers.get_mut(peer)) else {
+            return;
+        };
+        let received = received as usize;
+        let is_new = received > asker.arrived || received == copy.data.len();
+        if !asker.has_begun || !is_new || received > asker.sent {
+            return;
+        }
+        asker.arrived = received;
+        asker.until = now + PARTS_STALL_AFTER;
+        if received == copy.data.len() {
+            providing.askers.remove(peer);
+        }
+    }
+
+    /// Goes on with what others have asked for, and drops what is over.
+    pub(in crate::replica) fn offer_snapshot(&mut self, now: Time) {
+        let history = self.log.history();
+        let providing = &mut self.snapshots.providing;
+        providing.expire(now, history);
+        let is_time = providing.next_request.is_none_or(|next| now >= next);
+        providing.is_due = is_time && providing.may_request();
+        self.send_parts();
+    }
+
+    /// Sends all that receive the copy what may be under way.
+    fn send_parts(&mut self) {
+        let Some(copy) = &self.snapshots.providing.copy else {
+            return;
+        };
+        let (history, index, data) = (copy.history, copy.index, copy.data.clone());
+        let most = self.bytes_of_a_part();
+        let mut parts = Vec::new();
+        let helped = self.snapshots.providing.askers.iter_mut();
+        for (peer, asker) in helped.filter(|(_, asker)| copy.helps(asker)) {
+            // An empty snapshot is one empty part.
+            while !asker.has_begun
+                || (asker.sent < data.len()
+                    && asker.sent < asker.arrived + MAX_PARTS_UNDER_WAY * most)
+            {
+                asker.has_begun = true;
+                let end = data.len().min(asker.sent + most);
+                let piece = Piece {
+                    index,
+                    total: u32::try_from(data.len()).unwrap_or(u32::MAX),
+                    offset: u32::try_from(asker.sent).unwrap_or(u32::MAX),
+                    bytes: data.slice(asker.sent..end),
+                };
+                parts.push((peer.clone(), Frame::Part { history, piece }));
+                asker.sent = end;
+            }
+        }
+        for (peer, part) in parts {
+            self.send(&peer, part);
+        }
+    }
+
+    /// Asks the host for a snapshot, if members wait for one that it can provide now.
+    pub(in crate::replica) fn give_snapshot_request(
+        &mut self,
+        events: &mut Vec<StateEvent>,
+    ) -> bool {
+        let (index, history) = (self.taken(), self.log.history());
+        let can = self.delivery.is_whole() && self.leads_on() && index <= self.confirmed;
+        let providing = &mut self.snapshots.providing;
+        let helps = |asker: &Asker| Some(asker.history) == history && asker.from <= index;
+        let (true, Some(history)) = (can && providing.is_due, history) else {
+            return false;
+        };
+        if !providing.askers.values().any(helps) {
+            return false;
+        }
+        providing.is_due = false;
+        providing.last_request += 1;
+        let request = providing.last_request;
+        providing.requested = Some(Requested {
+            number: request,
+            history,
+            index,
+            until: None,
+        });
+        events.push(StateEvent::SnapshotWanted { request, index });
+        true
+    }
+}
