@@ -115,6 +115,10 @@ impl Staging {
         } else if own.reaches(previous) {
             self.base = Base::Own(index);
             self.entries.clear();
+        } else if previous.is_none() {
+            // The sender's tail is its whole log, and this member's begins later.
+            self.base = Base::Tables(Box::default());
+            self.entries.clear();
         } else {
             return Ok(Extended::Lacks);
         }
