@@ -55,11 +55,13 @@ pub const PART_BYTES: usize = 60 * 1024;
 pub const MAX_PARTS_UNDER_WAY: usize = 4;
 /// A member that has sent no part of a snapshot for so long is not waited for: the next one is asked.
 pub const ASK_NEXT_AFTER: Duration = Duration::from_secs(2);
+/// How long the last one that could be asked is waited for, before the host begins with nothing.
+pub const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 /// A snapshot whose parts stop for so long is given up, at both ends.
 pub const PARTS_STALL_AFTER: Duration = Duration::from_secs(10);
 /// Shortest time between two snapshots that a host is asked for.
 pub const BETWEEN_SNAPSHOTS: Duration = Duration::from_secs(2);
-/// How long a host may take to provide a snapshot, and how long a copy is kept for those that receive it.
+/// How long a host may take to provide a snapshot, and how long its parts may take to arrive.
 pub const SNAPSHOT_LIFETIME: Duration = Duration::from_secs(120);
 /// How often a member asks the same ones again, after the entries beside a snapshot became too many or a link was lost.
 pub const MAX_SNAPSHOT_RESTARTS: u32 = 3;

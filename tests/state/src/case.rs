@@ -17,6 +17,8 @@ pub struct Case {
     pub restarts: bool,
     /// Entries that a log keeps behind the confirmed ones.
     pub tail_entries: u32,
+    /// Whether little time passes, and little disturbs the members: a host that needs a snapshot may well get one.
+    pub is_calm: bool,
     /// Steps of a run.
     pub steps: u32,
     /// Whether the first member sends anything.
@@ -34,6 +36,7 @@ impl Case {
             is_hosted: false,
             restarts: true,
             tail_entries: 4096,
+            is_calm: false,
             steps: 3000,
             has_liar: false,
             switches: Switches::default(),
@@ -56,10 +59,23 @@ impl Case {
         }
     }
 
-    /// This room, whose logs keep next to nothing.
+    /// This room, whose logs keep next to nothing: its hosts need snapshots, which come in small parts.
     pub fn forgetful(self) -> Self {
         Self {
             tail_entries: 3,
+            switches: Switches {
+                bytes_of_a_part: Some(100),
+                ..self.switches.clone()
+            },
+            ..self
+        }
+    }
+
+    /// This room, whose logs keep little, and whose hosts have the time for snapshots.
+    pub fn calm(self) -> Self {
+        Self {
+            is_calm: true,
+            tail_entries: 12,
             ..self
         }
     }

@@ -1,7 +1,8 @@
 //! A host per member, which keeps the actions that it receives and checks what the library promises it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use bytes::Bytes;
 use room_state::ballot::{History, MemberId};
 use room_state::entry::{Contents, Entry, Key, Request};
 use room_state::event::{Outcome, ResetReason, StateEvent};
@@ -32,6 +33,19 @@ pub struct Host {
     leader: Option<MemberId>,
     /// The actions that were reported as rolled back since the last Reset.
     rolled_back: Vec<Received>,
+    /// The snapshots that it was asked for and has not provided yet, the oldest first.
+    wanted: VecDeque<Wanted>,
+    /// How often it began anew with a snapshot.
+    loads: u64,
+}
+
+/// A snapshot for other hosts.
+#[derive(Debug)]
+pub struct Wanted {
+    /// The number of the request.
+    pub request: u64,
+    /// The state at the request.
+    pub data: Bytes,
 }
 
 /// An action that a host has received.
@@ -40,6 +54,35 @@ struct Received {
     index: u64,
     /// Its bytes; no two actions have the same.
     data: Vec<u8>,
+}
+
+impl Received {
+    fn encode(&self) -> Vec<u8> {
+        let length = u8::try_from(self.data.len()).expect("a short action");
+        let head = self.index.to_le_bytes().into_iter().chain([length]);
+        head.chain(self.data.iter().copied()).collect()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (index, bytes) = bytes.split_first_chunk()?;
+        let (length, bytes) = bytes.split_first()?;
+        let (data, rest) = bytes.split_at_checked(usize::from(*length))?;
+        let action = Self {
+            index: u64::from_le_bytes(*index),
+            data: data.to_vec(),
+        };
+        Some((action, rest))
+    }
+
+    fn decode_all(mut bytes: &[u8]) -> Result<Vec<Self>, String> {
+        let mut all = Vec::new();
+        while !bytes.is_empty() {
+            let (action, rest) = Self::decode(bytes).ok_or("the snapshot of no host")?;
+            all.push(action);
+            bytes = rest;
+        }
+        Ok(all)
+    }
 }
 
 /// The state with which the events of one call are compared.
@@ -195,20 +238,19 @@ impl Host {
             } => self.note_result(*request, *index, *outcome, truth),
             StateEvent::Reset {
                 index,
+                snapshot,
                 reason,
                 is_incomplete,
                 rolled_back,
-                ..
             } => {
                 self.check_reset(*reason, *is_incomplete, *rolled_back, truth)?;
                 self.is_incomplete = *is_incomplete;
                 self.last = *index;
-                self.actions.clear();
+                self.load(*index, snapshot.as_ref(), truth)?;
                 self.rolled_back.clear();
                 Ok(())
             }
-            // This host stays silent.
-            StateEvent::SnapshotWanted { .. } => Ok(()),
+            StateEvent::SnapshotWanted { request, index } => self.save(*request, *index, truth),
             StateEvent::RolledBack { index, data, .. } => {
                 let data = data.to_vec();
                 self.note_rolled_back(
@@ -244,6 +286,65 @@ impl Host {
                 self.advance(*index, false)
             }
         }
+    }
+
+    /// S12: a snapshot is the state of all actions up to the index of the Reset.
+    fn load(
+        &mut self,
+        index: u64,
+        snapshot: Option<&Bytes>,
+        truth: &Truth<'_>,
+    ) -> Result<(), String> {
+        let Some(snapshot) = snapshot else {
+            self.actions.clear();
+            return Ok(());
+        };
+        if self.is_strict || self.is_incomplete {
+            return Err("a snapshot that is of no use".to_owned());
+        }
+        self.loads += 1;
+        self.actions = Received::decode_all(snapshot)?;
+        self.check_state(index, truth)
+    }
+
+    /// Copies the state, which lacks nothing; another member's host begins anew with it.
+    fn save(&mut self, request: u64, index: u64, truth: &Truth<'_>) -> Result<(), String> {
+        if self.is_incomplete {
+            return Err("the host lacks actions".to_owned());
+        }
+        self.check_state(index, truth)?;
+        let data: Vec<u8> = self.actions.iter().flat_map(Received::encode).collect();
+        let data = data.into();
+        self.wanted.push_back(Wanted { request, data });
+        Ok(())
+    }
+
+    /// Compares its actions, of which none is missing, with those of its history.
+    fn check_state(&self, index: u64, truth: &Truth<'_>) -> Result<(), String> {
+        let expected = truth.actions_to(index);
+        let own = self.actions.iter().map(|action| &action.data);
+        match own.clone().eq(&expected) {
+            true => Ok(()),
+            false => Err(format!(
+                "at {index}: {:?} and not {expected:?}",
+                own.collect::<Vec<_>>()
+            )),
+        }
+    }
+
+    /// The snapshot that it was asked for first and has not provided yet.
+    pub fn next_wanted(&mut self) -> Option<Wanted> {
+        self.wanted.pop_front()
+    }
+
+    /// Whether it has all actions up to the last entry that it has received.
+    pub fn is_complete(&self) -> bool {
+        !self.is_incomplete
+    }
+
+    /// How often it began anew with a snapshot.
+    pub fn loads(&self) -> u64 {
+        self.loads
     }
 
     fn note_presence(&mut self, member: &MemberId, presence: Presence) -> Result<(), String> {

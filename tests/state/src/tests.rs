@@ -57,6 +57,42 @@ fn rooms_that_keep_next_to_no_tail_keep_their_promises() {
 }
 
 #[test]
+fn hosts_that_need_snapshots_get_those_of_their_histories() {
+    for case in calm() {
+        keeps_its_promises(&case);
+    }
+}
+
+/// Rooms whose hosts have the time for snapshots.
+fn calm() -> impl Iterator<Item = Case> {
+    let cases = [
+        Case::dynamic(3),
+        Case::dynamic(4).in_pieces(),
+        Case::fixed(3),
+        Case::hosted(3),
+    ];
+    cases.into_iter().map(|case| case.forgetful().calm())
+}
+
+#[test]
+fn snapshots_arrive_while_the_room_is_disturbed() {
+    for case in calm() {
+        let loads: u64 = (1..=SEEDS)
+            .map(|seed| {
+                let mut world = World::new(&case, seed);
+                world.disturb().expect("no property is broken");
+                world
+                    .nodes
+                    .iter()
+                    .map(|node| node.host.loads())
+                    .sum::<u64>()
+            })
+            .sum();
+        assert!(loads >= 10, "{loads} of {case:?}");
+    }
+}
+
+#[test]
 fn rooms_whose_frames_hold_few_entries_keep_their_promises() {
     for case in [
         Case::dynamic(3),
@@ -125,4 +161,6 @@ mutants! {
     m15_tagged_answers: TaggedAnswers in Case::dynamic(4);
     m16_conditions_of_their_history: ConditionsOfTheirHistory in Case::dynamic(4);
     m17_leaver_orders_nothing: LeaverOrdersNothing in Case::dynamic(4);
+    m18_snapshot_of_the_history: SnapshotOfTheHistory in Case::dynamic(4).forgetful().calm();
+    m19_entries_beside_snapshot: EntriesBesideSnapshot in Case::dynamic(4).forgetful().calm();
 }

@@ -11,9 +11,12 @@ use room_state::ballot::MemberId;
 use room_state::entry::{
     Expected, Fate, Key, OwnerChange, PropertyChange, Request, Traits, ValueChange,
 };
+use room_state::event::StateEvent;
 use room_state::limits::Options;
-use room_state::replica::{Input, Leadership, Linked, Output, Quorum, Replica, Saved, Settings};
-use room_state::wire::Frame;
+use room_state::replica::{
+    Input, Leadership, Linked, Output, Quorum, Replica, Saved, Settings, SnapshotError,
+};
+use room_state::wire::{Frame, Lane};
 
 use crate::case::Case;
 use crate::ghosts::Ghosts;
@@ -25,6 +28,8 @@ const STUCK_AFTER: Duration = Duration::from_millis(1000);
 const HOLD: Duration = Duration::from_secs(5);
 /// A healed room agrees within this time.
 const SETTLES_WITHIN: Duration = Duration::from_secs(60);
+/// One in which little time has passed: a member that has made a leader open again and again waits up to 320 s for the next one.
+const CALM_SETTLES_WITHIN: Duration = Duration::from_secs(400);
 const ROUND_TRIP: Duration = Duration::from_millis(20);
 /// The fixed host of a room that has one: it alone leads, and the others have links with it alone.
 const HOST: usize = 0;
@@ -35,10 +40,12 @@ const ANY_NUMBER: u64 = u64::MAX;
 pub struct Node {
     /// The process.
     pub replica: Option<Replica>,
-    host: Host,
+    pub(crate) host: Host,
     saved: Saved,
     starts: u64,
     is_leaving: bool,
+    /// Whether its host answers no request for a snapshot, until peace comes.
+    is_silent: bool,
 }
 
 /// See the module's text.
@@ -89,6 +96,7 @@ impl World {
                 saved: Saved::default(),
                 starts: 0,
                 is_leaving: false,
+                is_silent: false,
             });
             world.start(index);
         }
@@ -100,11 +108,17 @@ impl World {
     /// # Errors
     /// The first broken property.
     pub fn run(&mut self) -> Result<(), String> {
+        self.disturb()?;
+        self.settle()
+    }
+
+    /// The adversary's steps.
+    pub(crate) fn disturb(&mut self) -> Result<(), String> {
         for step in 0..self.case.steps {
             self.step()
                 .map_err(|broken| format!("step {step}: {broken}"))?;
         }
-        self.settle()
+        Ok(())
     }
 
     fn settings(&self, index: usize) -> Settings {
@@ -131,6 +145,7 @@ impl World {
         let node = &mut self.nodes[index];
         node.starts += 1;
         node.is_leaving = false;
+        node.is_silent = self.rng.random_bool(0.1);
         let me = MemberId {
             peer: name(index),
             incarnation: Incarnation {
@@ -163,10 +178,20 @@ impl World {
         self.rng.random_range(0..self.case.members)
     }
 
+    /// In a calm room the adversary seldom disturbs, and hosts act more often.
+    fn any_kind_of_step(&mut self) -> u32 {
+        let kind = self.rng.random_range(0..1000);
+        let disturbs = kind < 20 || (130..190).contains(&kind);
+        match self.case.is_calm && disturbs && self.rng.random_bool(0.8) {
+            true => self.rng.random_range(280..370),
+            false => kind,
+        }
+    }
+
     /// One step of the adversary.
     fn step(&mut self) -> Result<(), String> {
         let index = self.any_node();
-        match self.rng.random_range(0..1000) {
+        match self.any_kind_of_step() {
             0..15 => self.name_leader(index)?,
             15..20 => self.handle(index, Input::Leader(None))?,
             20..90 => self.submit(index)?,
@@ -194,7 +219,8 @@ impl World {
                 let successor = self.any_node();
                 self.leave(index, successor)?;
             }
-            190..300 => self.flush(index)?,
+            190..280 => self.flush(index)?,
+            280..300 => self.answer_host(index)?,
             300..370 => {
                 let most = self.most_events();
                 self.take(index, most)?;
@@ -268,17 +294,55 @@ impl World {
             eprintln!("{} {index}: take {most}", self.now.as_micros() / 1000);
         }
         if self.case.has_liar {
-            replica.take(most);
-            return Ok(());
+            let wanted = |event: &StateEvent| match event {
+                StateEvent::SnapshotWanted { request, .. } => Some(*request),
+                _ => None,
+            };
+            let wanted: Vec<_> = replica.take(most).iter().filter_map(wanted).collect();
+            for request in wanted {
+                let data = vec![7; self.rng.random_range(0..1000)].into();
+                let provided = replica.provide_snapshot(self.now, request, Some(data));
+                provided.map_err(|error| format!("host {index}: {error}"))?;
+            }
+            return self.carry_out(index);
         }
         let taken = node.host.take(replica, &self.ghosts, most);
         self.trace.push(replica.taken());
         taken.map_err(|broken| format!("host {index}: {broken}"))
     }
 
-    /// All hosts take everything.
+    /// A host provides the snapshot that it was asked for, or declines; some never answer.
+    fn answer_host(&mut self, index: usize) -> Result<(), String> {
+        if self.nodes[index].is_silent {
+            return Ok(());
+        }
+        let declines = self.rng.random_bool(0.1);
+        self.provide(index, declines)
+    }
+
+    fn provide(&mut self, index: usize, declines: bool) -> Result<(), String> {
+        let node = &mut self.nodes[index];
+        let (Some(replica), Some(wanted)) = (&mut node.replica, node.host.next_wanted()) else {
+            return Ok(());
+        };
+        let data = (!declines).then_some(wanted.data);
+        if self.prints {
+            eprintln!("{} {index}: provides {data:?}", self.now.as_micros() / 1000);
+        }
+        match replica.provide_snapshot(self.now, wanted.request, data) {
+            Ok(()) | Err(SnapshotError::UnknownRequest | SnapshotError::HistoryChanged) => {}
+            Err(error) => return Err(format!("host {index}: {error}")),
+        }
+        self.carry_out(index)
+    }
+
+    /// All hosts take everything, and provide what they are asked for.
     fn take_all(&mut self) -> Result<(), String> {
-        (0..self.case.members).try_for_each(|index| self.take(index, usize::MAX))
+        for index in 0..self.case.members {
+            self.take(index, usize::MAX)?;
+            self.provide(index, false)?;
+        }
+        Ok(())
     }
 
     /// Every host has all that its member has.
@@ -334,6 +398,8 @@ impl World {
 
     fn pass_some_time(&mut self) -> Result<(), String> {
         let ms = match self.rng.random_range(0..10) {
+            0 if self.case.is_calm => self.rng.random_range(100..600),
+            _ if self.case.is_calm => self.rng.random_range(1..20),
             0 => self.rng.random_range(500..3000),
             _ => self.rng.random_range(1..120),
         };
@@ -522,13 +588,16 @@ impl World {
         let Some(frames) = self.links.get_mut(&(from, to)) else {
             return Ok(());
         };
-        // Requests travel on a stream of their own, which waits.
-        let is_ready = |frame: &Frame| takes_requests || !matches!(frame, Frame::Submit { .. });
-        let Some(frame) = frames
-            .iter()
-            .position(is_ready)
-            .and_then(|at| frames.remove(at))
-        else {
+        // Each lane is a stream of its own; requests wait.
+        let is_ready = |lane: &Lane| takes_requests || *lane != Lane::Requests;
+        let lanes: BTreeSet<_> = frames.iter().map(Frame::lane).filter(is_ready).collect();
+        let lane = match lanes.len() {
+            0 => return Ok(()),
+            1 => lanes.first().copied(),
+            count => lanes.into_iter().nth(self.rng.random_range(0..count)),
+        };
+        let at = frames.iter().position(|frame| Some(frame.lane()) == lane);
+        let Some(frame) = at.and_then(|at| frames.remove(at)) else {
             return Ok(());
         };
         if self.lies && from == LIAR {
@@ -661,8 +730,42 @@ impl World {
             }
         }
         self.heal()?;
-        self.elect_for_good()?;
-        let until = self.now + SETTLES_WITHIN;
+        let leader = self.elect_for_good()?;
+        self.agree()?;
+        match self.case.has_liar {
+            true => Ok(()),
+            false => self.check_newcomer(leader),
+        }
+    }
+
+    /// S12: a member that starts anew in a healed room gets a complete state, if the host of a linked member has one.
+    fn check_newcomer(&mut self, leader: usize) -> Result<(), String> {
+        let newcomer = (leader + 1) % self.case.members;
+        if newcomer == leader || !self.may_lose_one() {
+            return Ok(());
+        }
+        let can_provide = (0..self.case.members).any(|index| {
+            let is_linked = self.links.contains_key(&(newcomer, index));
+            is_linked && self.nodes[index].host.is_complete()
+        });
+        self.crash(newcomer)?;
+        self.start(newcomer);
+        self.heal()?;
+        self.elect(leader)?;
+        self.agree()?;
+        match can_provide && !self.nodes[newcomer].host.is_complete() {
+            true => Err("a newcomer lacks what another host has".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    /// Time passes until all members and their hosts have everything.
+    fn agree(&mut self) -> Result<(), String> {
+        let within = match self.case.is_calm {
+            true => CALM_SETTLES_WITHIN,
+            false => SETTLES_WITHIN,
+        };
+        let until = self.now + within;
         while self.now < until {
             self.deliver_all()?;
             self.take_all()?;
@@ -679,12 +782,12 @@ impl World {
         }
         Err(format!(
             "{:?} after the healing: {}",
-            SETTLES_WITHIN,
+            within,
             self.disagreement().unwrap_or_default()
         ))
     }
 
-    fn elect_for_good(&mut self) -> Result<(), String> {
+    fn elect_for_good(&mut self) -> Result<usize, String> {
         let is_whole = |index: &usize| {
             let replica = self.nodes[*index].replica.as_ref();
             replica.is_some_and(|replica| !replica.is_recovering())
@@ -694,7 +797,8 @@ impl World {
             true => HOST,
             false => whole[self.rng.random_range(0..whole.len())],
         };
-        self.elect(leader)
+        self.elect(leader)?;
+        Ok(leader)
     }
 
     /// All members follow this one from now on.
@@ -746,11 +850,12 @@ impl World {
             .collect();
         let shown = |replica: &Replica| {
             format!(
-                "{} has {:?} to {:?}, confirmed {}, {} open, roster {:?}",
+                "{} has {:?} to {:?}, confirmed {}, taken {}, {} open, roster {:?}",
                 replica.me().peer,
                 replica.history(),
                 replica.tables().last(),
                 replica.confirmed(),
+                replica.taken(),
                 replica.open_requests(),
                 replica
                     .roster()
@@ -771,7 +876,10 @@ impl World {
         let is_done = |replica: &&Replica| replica.open_requests() == 0 || self.case.has_liar;
         let all_done = replicas.iter().all(is_done);
         let all_count = self.case.is_static || first.roster().len() == self.case.members;
-        match all_equal && all_confirmed && all_done && all_count {
+        let all_taken = replicas
+            .iter()
+            .all(|replica| replica.taken() == replica.index());
+        match all_equal && all_confirmed && all_done && all_count && all_taken {
             true => None,
             false => Some(
                 replicas

@@ -25,6 +25,8 @@ struct Asker {
     history: History,
     /// The lowest index that helps.
     from: u64,
+    /// Whether it has been sent parts of the present copy before, and so waits for the next one.
+    had_copy: bool,
     has_begun: bool,
     sent: usize,
     arrived: usize,
@@ -48,12 +50,20 @@ struct Copied {
     history: History,
     index: u64,
     data: Bytes,
+    /// The members that have been sent parts of it: each once on a link, or questions would multiply the parts.
+    begun: BTreeSet<PeerId>,
     until: Time,
+}
+
+impl Asker {
+    fn is_helped_by(&self, history: History, index: u64) -> bool {
+        self.history == history && self.from <= index
+    }
 }
 
 impl Copied {
     fn helps(&self, asker: &Asker) -> bool {
-        asker.history == self.history && asker.from <= self.index
+        !asker.had_copy && asker.is_helped_by(self.history, self.index)
     }
 }
 
@@ -64,6 +74,9 @@ impl Providing {
 
     pub(super) fn forget(&mut self, peer: &PeerId) {
         self.askers.remove(peer);
+        if let Some(copy) = &mut self.copy {
+            copy.begun.remove(peer);
+        }
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
@@ -143,21 +156,23 @@ impl Replica {
             return Err(SnapshotError::HistoryChanged);
         }
         let Some(data) = data else {
-            providing.askers.clear();
+            let askers = &mut providing.askers;
+            askers.retain(|_, asker| !asker.is_helped_by(requested.history, requested.index));
             return Ok(());
         };
         let copy = Copied {
             history: requested.history,
             index: requested.index,
             data,
+            begun: BTreeSet::new(),
             until: now + SNAPSHOT_LIFETIME,
         };
         for asker in providing.askers.values_mut() {
+            asker.had_copy = false;
             (asker.has_begun, asker.sent, asker.arrived) = (false, 0, 0);
-            asker.until = now + PARTS_STALL_AFTER;
         }
         providing.copy = Some(copy);
-        self.send_parts();
+        self.send_parts(now);
         Ok(())
     }
 
@@ -172,20 +187,21 @@ impl Replica {
         if self.log.history() != Some(history) || !self.delivery.is_whole() {
             return;
         }
+        let askers = &mut self.snapshots.providing.askers;
+        let copy = self.snapshots.providing.copy.as_ref();
         let asker = Asker {
             history,
             from,
+            had_copy: copy.is_some_and(|copy| copy.begun.contains(peer)),
             has_begun: false,
             sent: 0,
             arrived: 0,
-            until: now + PARTS_STALL_AFTER,
+            until: now + SNAPSHOT_LIFETIME,
         };
-        let askers = &mut self.snapshots.providing.askers;
         // One that receives a copy which helps has no use for another.
-        let copy = self.snapshots.providing.copy.as_ref();
         let receives = askers
             .get(peer)
-            .is_some_and(|old| copy.is_some_and(|copy| copy.helps(old) && copy.helps(&asker)));
+            .is_some_and(|old| copy.is_some_and(|copy| copy.helps(old) && from <= copy.index));
         if !receives {
             askers.insert(peer.clone(), asker);
         }
@@ -223,19 +239,26 @@ impl Replica {
         providing.expire(now, history);
         let is_time = providing.next_request.is_none_or(|next| now >= next);
         providing.is_due = is_time && providing.may_request();
-        self.send_parts();
+        self.send_parts(now);
     }
 
     /// Sends all that receive the copy what may be under way.
-    fn send_parts(&mut self) {
-        let Some(copy) = &self.snapshots.providing.copy else {
+    fn send_parts(&mut self, now: Time) {
+        let most = self.bytes_of_a_part();
+        let Some(copy) = &mut self.snapshots.providing.copy else {
             return;
         };
         let (history, index, data) = (copy.history, copy.index, copy.data.clone());
-        let most = self.bytes_of_a_part();
         let mut parts = Vec::new();
         let helped = self.snapshots.providing.askers.iter_mut();
-        for (peer, asker) in helped.filter(|(_, asker)| copy.helps(asker)) {
+        for (peer, asker) in helped {
+            if !copy.helps(asker) {
+                continue;
+            }
+            if !asker.has_begun {
+                copy.begun.insert(peer.clone());
+                asker.until = now + PARTS_STALL_AFTER;
+            }
             // An empty snapshot is one empty part.
             while !asker.has_begun
                 || (asker.sent < data.len()

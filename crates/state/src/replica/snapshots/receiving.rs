@@ -16,6 +16,8 @@ pub(super) struct Receiving {
     /// When the next one is asked; without a next one, when the search ends.
     next_at: Time,
     incoming: Option<(PeerId, Incoming)>,
+    /// When all parts must be here.
+    whole_by: Time,
     /// Whether the link with the member that provided has ended, since the last look.
     is_cut: bool,
     /// How often a snapshot that had begun to arrive came to nothing, so that its member may be asked again.
@@ -48,6 +50,7 @@ impl Receiving {
             asked: BTreeSet::new(),
             next_at: now,
             incoming: None,
+            whole_by: now,
             is_cut: false,
             restarts: 0,
             has_failed: false,
@@ -162,7 +165,10 @@ impl Replica {
                     let history = receiving.history;
                     self.send(&peer, Frame::Want { history, from });
                     receiving.asked.insert(peer);
-                    receiving.next_at = now + ASK_NEXT_AFTER;
+                    receiving.next_at = match self.next_provider(&receiving.asked) {
+                        Some(_) => now + ASK_NEXT_AFTER,
+                        None => now + GIVE_UP_AFTER,
+                    };
                 }
                 None => receiving.has_failed = true,
             }
@@ -255,6 +261,10 @@ impl Replica {
             if !is_new || index == Some(piece.index) {
                 return Ok(());
             }
+            // A sender that begins again and again gains no time.
+            if receiving.incoming.take().is_none() {
+                receiving.whole_by = now + SNAPSHOT_LIFETIME;
+            }
             receiving.incoming = Some((from.clone(), Incoming::new(piece)));
         }
         let incoming = receiving
@@ -268,7 +278,7 @@ impl Replica {
             // It belongs to an earlier copy, or is false: a sender without a part that follows stalls.
             return Ok(());
         }
-        receiving.next_at = now + PARTS_STALL_AFTER;
+        receiving.next_at = (now + PARTS_STALL_AFTER).min(receiving.whole_by);
         let index = piece.index;
         let received = u32::try_from(incoming.bytes().len()).unwrap_or(u32::MAX);
         self.send(
@@ -279,7 +289,9 @@ impl Replica {
                 received,
             },
         );
-        if let Some(beside) = &mut self.snapshots.beside {
+        if let Some(beside) = &mut self.snapshots.beside
+            && index <= self.confirmed
+        {
             beside.drop_to(index);
         }
         Ok(())
