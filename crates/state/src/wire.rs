@@ -276,9 +276,9 @@ fn are_valid(requests: &[Numbered]) -> bool {
 impl Piece {
     /// Whether it can belong to a snapshot: only an empty snapshot has an empty piece.
     fn is_part(&self) -> bool {
-        let (total, offset) = (self.total as usize, self.offset as usize);
-        offset + self.bytes.len() <= total
-            && (total == 0 || !self.bytes.is_empty())
+        let end = u64::from(self.offset) + self.bytes.len() as u64;
+        end <= u64::from(self.total)
+            && (self.total == 0 || !self.bytes.is_empty())
             && self.bytes.len() <= PART_BYTES
             && self.index <= MAX_INDEX
     }
@@ -459,5 +459,61 @@ mod tests {
             Frame::decode(&frame.encode()),
             Err(FrameError::Limit("length of an entry"))
         );
+    }
+
+    fn part(index: u64, total: u32, offset: u32, length: usize) -> Frame {
+        let bytes = Bytes::from(vec![7; length]);
+        let piece = Piece {
+            index,
+            total,
+            offset,
+            bytes,
+        };
+        let history = History(History::END - 1);
+        Frame::Part { history, piece }
+    }
+
+    #[test]
+    fn frames_about_snapshots_are_decoded_as_they_were_encoded() {
+        let history = History(History::END - 1);
+        let longest = u32::try_from(PART_BYTES).expect("it fits");
+        let frames = [
+            Frame::Want {
+                history,
+                from: u64::MAX,
+            },
+            Frame::PartArrived {
+                history,
+                index: u64::MAX,
+                received: u32::MAX,
+            },
+            part(MAX_INDEX, 0, 0, 0),
+            part(MAX_INDEX, u32::MAX, u32::MAX - longest, PART_BYTES),
+        ];
+        for frame in frames {
+            assert_eq!(Frame::decode(&frame.encode()), Ok(frame));
+        }
+    }
+
+    #[test]
+    fn a_part_that_can_belong_to_no_snapshot_is_refused() {
+        let longest = u32::try_from(PART_BYTES).expect("it fits");
+        for frame in [
+            part(1, 10, 5, 6),
+            part(1, 10, 11, 0),
+            part(1, 10, 10, 0),
+            part(1, 10, 0, 0),
+            part(1, 0, 0, 1),
+            part(1, u32::MAX, u32::MAX, 1),
+            part(1, 2 * longest, 0, PART_BYTES + 1),
+            part(MAX_INDEX + 1, 10, 0, 10),
+        ] {
+            let refused = Frame::decode(&frame.encode());
+            assert_eq!(
+                refused,
+                Err(FrameError::Limit("bounds of a part")),
+                "{frame:?}"
+            );
+        }
     }
 }

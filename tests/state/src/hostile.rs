@@ -1,8 +1,12 @@
-//! Members that send anything: frames of others with changed bytes, frames again, frames out of order. The others need not keep
+//! Members that send anything: frames of others with changed bytes, frames again, frames out of order, and frames about
+//! snapshots that no member asked for or has. The others need not keep
 //! what a member of a room can undo, but they neither panic nor grow, and they agree once it is gone.
 
+use bytes::Bytes;
 use rand::Rng;
-use room_state::wire::Frame;
+use room_state::ballot::History;
+use room_state::limits::{MAX_INDEX, Options};
+use room_state::wire::{Frame, Piece};
 
 use crate::world::World;
 
@@ -31,5 +35,55 @@ impl World {
             }
         }
         Frame::decode(&bytes).ok()
+    }
+
+    /// Frames about snapshots for a member: many questions, and parts and answers that fit nothing, or almost.
+    pub(crate) fn forge(&mut self, to: usize) -> Vec<Frame> {
+        let Some(replica) = &self.nodes[to].replica else {
+            return Vec::new();
+        };
+        let (history, confirmed) = (replica.history(), replica.confirmed());
+        let history = history.unwrap_or(History(1));
+        let rng = self.rng();
+        let index = |rng: &mut rand_chacha::ChaCha8Rng| match rng.random_range(0..4) {
+            0 => 0,
+            1 => confirmed,
+            2 => confirmed + rng.random_range(0..20),
+            _ => MAX_INDEX,
+        };
+        let count = rng.random_range(1..20);
+        let frame = |_| match rng.random_range(0..3) {
+            0 => Frame::Want {
+                history,
+                from: index(rng),
+            },
+            1 => Frame::Part {
+                history,
+                piece: piece(rng, index),
+            },
+            _ => Frame::PartArrived {
+                history,
+                index: index(rng),
+                received: rng.random_range(0..2000),
+            },
+        };
+        (0..count).map(frame).collect()
+    }
+}
+
+/// A part of a snapshot, short or as long as a snapshot may be, at its beginning or anywhere.
+fn piece<R: Rng>(rng: &mut R, index: impl Fn(&mut R) -> u64) -> Piece {
+    let longest = Options::default().max_snapshot_bytes;
+    let total = [0, 1, 100, 300, longest, longest + 1][rng.random_range(0..6)];
+    let offset = match rng.random_bool(0.7) {
+        true => 0,
+        false => rng.random_range(0..=total.min(300)),
+    };
+    let length = (total - offset).min(rng.random_range(0..200));
+    Piece {
+        index: index(rng),
+        total,
+        offset,
+        bytes: Bytes::from(vec![7; length as usize]),
     }
 }

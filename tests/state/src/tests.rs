@@ -110,6 +110,7 @@ fn a_member_that_sends_anything_neither_ends_nor_swells_the_others() {
     keeps_its_promises(&Case::dynamic(4).with_a_liar());
     keeps_its_promises(&Case::fixed(3).with_a_liar().in_pieces());
     keeps_its_promises(&Case::dynamic(3).with_a_liar().in_pieces().forgetful());
+    keeps_its_promises(&Case::dynamic(4).with_a_liar().forgetful().calm());
 }
 
 #[test]

@@ -191,6 +191,12 @@ impl World {
     /// One step of the adversary.
     fn step(&mut self) -> Result<(), String> {
         let index = self.any_node();
+        if self.lies && self.rng.random_bool(0.02) {
+            let forged = self.forge(index);
+            if let Some(frames) = self.links.get_mut(&(LIAR, index)) {
+                frames.extend(forged);
+            }
+        }
         match self.any_kind_of_step() {
             0..15 => self.name_leader(index)?,
             15..20 => self.handle(index, Input::Leader(None))?,
@@ -285,7 +291,7 @@ impl World {
     }
 
     /// The host of a member takes events.
-    fn take(&mut self, index: usize, most: usize) -> Result<(), String> {
+    pub(crate) fn take(&mut self, index: usize, most: usize) -> Result<(), String> {
         let node = &mut self.nodes[index];
         let Some(replica) = &mut node.replica else {
             return Ok(());
@@ -320,7 +326,7 @@ impl World {
         self.provide(index, declines)
     }
 
-    fn provide(&mut self, index: usize, declines: bool) -> Result<(), String> {
+    pub(crate) fn provide(&mut self, index: usize, declines: bool) -> Result<(), String> {
         let node = &mut self.nodes[index];
         let (Some(replica), Some(wanted)) = (&mut node.replica, node.host.next_wanted()) else {
             return Ok(());
@@ -337,7 +343,7 @@ impl World {
     }
 
     /// All hosts take everything, and provide what they are asked for.
-    fn take_all(&mut self) -> Result<(), String> {
+    pub(crate) fn take_all(&mut self) -> Result<(), String> {
         for index in 0..self.case.members {
             self.take(index, usize::MAX)?;
             self.provide(index, false)?;
@@ -640,6 +646,11 @@ impl World {
         Ok(())
     }
 
+    /// The frames on their way from one member to another.
+    pub(crate) fn frames(&self, from: usize, to: usize) -> impl Iterator<Item = &Frame> {
+        self.links.get(&(from, to)).into_iter().flatten()
+    }
+
     pub(crate) fn rng(&mut self) -> &mut ChaCha8Rng {
         &mut self.rng
     }
@@ -654,7 +665,7 @@ impl World {
         self.carry_out(index)
     }
 
-    fn handle(&mut self, index: usize, input: Input) -> Result<(), String> {
+    pub(crate) fn handle(&mut self, index: usize, input: Input) -> Result<(), String> {
         let now = self.now;
         let Some(replica) = &mut self.nodes[index].replica else {
             return Ok(());

@@ -2,6 +2,7 @@
 
 mod fixed_host;
 mod leaving;
+mod snapshots;
 
 use room_core::time::Duration;
 use room_state::replica::Replica;
