@@ -56,7 +56,7 @@ pub struct World {
     /// The members.
     pub nodes: Vec<Node>,
     /// Frames on their way, by sender and receiver, of pairs with a link.
-    links: BTreeMap<(usize, usize), VecDeque<Frame>>,
+    pub(crate) links: BTreeMap<(usize, usize), VecDeque<Frame>>,
     term: u64,
     ghosts: Ghosts,
     /// The events, for the comparison of runs.
@@ -644,11 +644,6 @@ impl World {
             self.carry_out(to)?;
         }
         Ok(())
-    }
-
-    /// The frames on their way from one member to another.
-    pub(crate) fn frames(&self, from: usize, to: usize) -> impl Iterator<Item = &Frame> {
-        self.links.get(&(from, to)).into_iter().flatten()
     }
 
     pub(crate) fn rng(&mut self) -> &mut ChaCha8Rng {

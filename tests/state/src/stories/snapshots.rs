@@ -69,7 +69,7 @@ fn questions_do_not_multiply_the_parts() {
     takes(&mut world, 0);
     act(&mut world, |world| world.provide(0, false));
     let parts = |world: &World| {
-        let frames = world.frames(0, 2);
+        let frames = world.links[&(0, 2)].iter();
         frames
             .filter(|frame| matches!(frame, Frame::Part { .. }))
             .count()
