@@ -721,7 +721,8 @@ impl World {
     /// Everything works again: all members run and are linked, and the election names one for good.
     fn settle(&mut self) -> Result<(), String> {
         if std::mem::take(&mut self.lies) {
-            // A member that keeps to the protocol takes its place.
+            // What it sent is gone, and a member that keeps to the protocol takes its place.
+            self.cut_all(LIAR)?;
             self.crash(LIAR)?;
         }
         for index in 0..self.case.members {
