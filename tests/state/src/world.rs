@@ -885,7 +885,7 @@ impl World {
         let all_count = self.case.is_static || first.roster().len() == self.case.members;
         let all_taken = replicas
             .iter()
-            .all(|replica| replica.taken() == replica.index());
+            .all(|replica| replica.seen().last() == replica.tables().last());
         match all_equal && all_confirmed && all_done && all_count && all_taken {
             true => None,
             false => Some(

@@ -64,6 +64,21 @@ fn a_host_begins_with_nothing_if_no_other_one_provides() {
 }
 
 #[test]
+fn a_member_that_links_later_is_asked_soon() {
+    let mut world = with_a_newcomer();
+    act(&mut world, |world| world.crash(1));
+    pass(&mut world, 2500);
+    act(&mut world, World::deliver_all);
+    assert_eq!(replica(&world, 2).taken(), 0, "it waits for the leader");
+    world.start(1);
+    act(&mut world, World::heal);
+    let is_asked = world.links[&(2, 1)]
+        .iter()
+        .any(|frame| matches!(frame, Frame::Want { .. }));
+    assert!(is_asked);
+}
+
+#[test]
 fn questions_do_not_multiply_the_parts() {
     let mut world = with_a_newcomer();
     takes(&mut world, 0);

@@ -13,6 +13,8 @@ pub(super) struct Receiving {
     history: History,
     /// The members that this one has asked.
     asked: BTreeSet<PeerId>,
+    /// When the last one was asked; `None` if there is nothing to wait for.
+    asked_at: Option<Time>,
     /// When the next one is asked; without a next one, when the search ends.
     next_at: Time,
     incoming: Option<(PeerId, Incoming)>,
@@ -48,6 +50,7 @@ impl Receiving {
         Self {
             history,
             asked: BTreeSet::new(),
+            asked_at: None,
             next_at: now,
             incoming: None,
             whole_by: now,
@@ -86,6 +89,17 @@ impl Receiving {
         self.incoming.as_ref().map(|(_, incoming)| incoming.index())
     }
 
+    /// Waits for the member asked last, unless one provides: longer while there is no other to ask.
+    fn wait_for_answer(&mut self, has_next: bool) {
+        if let (Some(asked_at), None) = (self.asked_at, &self.incoming) {
+            let wait = match has_next {
+                true => ASK_NEXT_AFTER,
+                false => GIVE_UP_AFTER,
+            };
+            self.next_at = asked_at + wait;
+        }
+    }
+
     /// The snapshot on its way does not help any more: the search begins again, unless it has too often.
     fn begin_again(&mut self, now: Time) {
         self.incoming = None;
@@ -93,7 +107,7 @@ impl Receiving {
         if self.restarts <= MAX_SNAPSHOT_RESTARTS {
             self.asked.clear();
         }
-        self.next_at = now;
+        (self.asked_at, self.next_at) = (None, now);
     }
 }
 
@@ -153,11 +167,11 @@ impl Replica {
         }
         let next = self.next_provider(&receiving.asked);
         if std::mem::take(&mut receiving.is_cut) {
-            receiving.next_at = match next {
-                Some(_) => now,
-                None => now + ASK_NEXT_AFTER,
-            };
+            // The member that provided may come back.
+            receiving.asked_at = next.is_none().then_some(now);
+            receiving.next_at = now;
         }
+        receiving.wait_for_answer(next.is_some());
         if !receiving.has_failed && now >= receiving.next_at {
             receiving.incoming = None;
             match next {
@@ -165,10 +179,8 @@ impl Replica {
                     let history = receiving.history;
                     self.send(&peer, Frame::Want { history, from });
                     receiving.asked.insert(peer);
-                    receiving.next_at = match self.next_provider(&receiving.asked) {
-                        Some(_) => now + ASK_NEXT_AFTER,
-                        None => now + GIVE_UP_AFTER,
-                    };
+                    receiving.asked_at = Some(now);
+                    receiving.wait_for_answer(self.next_provider(&receiving.asked).is_some());
                 }
                 None => receiving.has_failed = true,
             }
