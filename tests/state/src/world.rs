@@ -721,7 +721,7 @@ impl World {
     /// Everything works again: all members run and are linked, and the election names one for good.
     fn settle(&mut self) -> Result<(), String> {
         if std::mem::take(&mut self.lies) {
-            // What it sent is gone, and a member that keeps to the protocol takes its place.
+            // Its frames on the way are gone, and a member that keeps to the protocol takes its place.
             self.cut_all(LIAR)?;
             self.crash(LIAR)?;
         }

@@ -26,7 +26,7 @@ enum Base {
     Tables(Box<Tables>),
 }
 
-/// What has arrived in pieces.
+/// Encoded bytes that arrive in pieces.
 #[derive(Debug)]
 pub(super) struct Incoming {
     index: u64,

@@ -34,7 +34,7 @@ pub(in crate::replica) struct Snapshot {
     pub(in crate::replica) data: Bytes,
 }
 
-/// What became of a search.
+/// The outcome of a search.
 #[derive(Debug)]
 pub(in crate::replica) enum Sought {
     /// It goes on.
