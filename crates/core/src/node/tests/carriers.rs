@@ -448,7 +448,7 @@ fn a_leader_is_gone_for_a_member_that_only_others_reach_it_for_as_soon_as_it_lea
     };
     net.wait("a's leave notice arrives", left);
     assert_ne!(net.node("c").leader(), Some(&id("a")));
-    // What b has sent before it learned that.
+    // b has sent this before it learned of the leave.
     let from = id("b");
     let _ = net.feed(&id("c"), Input::Message { from, envelope });
     assert_ne!(net.node("c").leader(), Some(&id("a")));
