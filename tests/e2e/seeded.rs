@@ -128,10 +128,21 @@ fn t18_megabytes_between_two_change_nothing_in_the_cluster() {
         ..directory.config(seeds, is_seed)
     };
     let a = Member::open_with("a", "megabytes", large("127.0.0.1:9", true));
+    let of_a = states(&a);
     let seed = format!("127.0.0.1:{}", a.port());
     let b = Member::open_with("b", "megabytes", large(&seed, false));
+    let reported = [of_a, states(&b)];
     assert_eq!(settled(&[&a, &b]), "a");
-    let reported = [states(&a), states(&b)];
+    eventually("both hosts receive that b is active", || {
+        reported.iter().all(|reported| {
+            let reported = reported.lock().expect("not poisoned");
+            let mut states = reported.iter();
+            states.any(|(peer, state, _)| peer == "b" && *state == MemberState::Active)
+        })
+    });
+    for reported in &reported {
+        reported.lock().expect("not poisoned").clear();
+    }
     let payload = vec![7; 1_000_000];
     for _ in 0..MESSAGES {
         for (from, to) in [(&a, "b"), (&b, "a")] {
