@@ -47,7 +47,7 @@ pub enum StateEvent {
         /// The author of the property set; `None` otherwise.
         author: Option<MemberId>,
     },
-    /// The host begins anew, in the state that `data` describes, and receives the actions above `index`. Properties and
+    /// The host begins anew, in the state of `snapshot`, and receives the actions above `index`. Properties and
     /// members do not begin anew: only their differences follow.
     Reset {
         /// The index that the state jumps to.

@@ -36,8 +36,6 @@ pub enum Rule {
     NewestByBallot,
     /// A process counts, not a name.
     CountByProcess,
-    /// Histories are chosen by what they hold before how many answered.
-    ChooseByRoster,
     /// Answers under another ballot count for nothing.
     TaggedAnswers,
     /// A leader that leaves orders no request behind its departure.

@@ -144,11 +144,6 @@ impl Log {
         self.base.bytes() + self.end.bytes() + self.tail_bytes
     }
 
-    /// The number of entries in the tail, and their bytes.
-    pub(crate) fn tail_size(&self) -> (usize, usize) {
-        (self.tail.len(), self.tail_bytes)
-    }
-
     /// The index of the last entry that this log shares with another.
     ///
     /// One ballot's entries have one author, its leader: two logs that both have its opening share what follows up to the

@@ -276,9 +276,8 @@ impl Replica {
     pub fn bytes(&self) -> usize {
         let staged = self.staging.as_ref().map_or(0, Staging::bytes);
         let waiting: usize = self.peers.values().map(Peer::bytes).sum();
-        let tables = self.log.base().bytes() + self.log.end().bytes();
         let own = self.requests.bytes() + self.delivery.bytes() + self.snapshots.bytes();
-        tables + self.log.tail_size().1 + staged + waiting + own
+        self.log.bytes() + staged + waiting + own
     }
 
     /// Takes what an input has made possible, until nothing more follows.
@@ -379,6 +378,12 @@ impl Replica {
             .unwrap_or(usize::MAX)
     }
 
+    /// Most entries of a frame: their bytes limit them.
+    #[cfg(not(feature = "laboratory"))]
+    pub(crate) const fn entries_of_a_frame(&self) -> usize {
+        usize::MAX
+    }
+
     /// Most bytes of a snapshot's part.
     #[cfg(feature = "laboratory")]
     pub(crate) fn bytes_of_a_part(&self) -> usize {
@@ -392,11 +397,5 @@ impl Replica {
     #[cfg(not(feature = "laboratory"))]
     pub(crate) const fn bytes_of_a_part(&self) -> usize {
         PART_BYTES
-    }
-
-    /// Most entries of a frame: their bytes limit them.
-    #[cfg(not(feature = "laboratory"))]
-    pub(crate) const fn entries_of_a_frame(&self) -> usize {
-        usize::MAX
     }
 }

@@ -1,6 +1,6 @@
 //! Members that send anything: frames of others with changed bytes, frames again, frames out of order, and frames about
-//! snapshots that no member asked for or has. The others need not keep
-//! what a member of a room can undo, but they neither panic nor grow, and they agree once it is gone.
+//! snapshots that no member asked for or has. The others need not keep what a member of a room can undo, but they neither panic
+//! nor grow, and they agree once it is gone.
 
 use bytes::Bytes;
 use rand::Rng;

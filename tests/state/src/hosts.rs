@@ -181,7 +181,7 @@ impl Host {
             return Err(format!("no Reset follows {:?}", self.rolled_back));
         }
         self.check_seen(replica.seen(), &truth)?;
-        self.check_actions(&truth)
+        self.check_actions(truth.taken, &truth)
     }
 
     /// S19: all hosts see the same state after an entry of a history, and their events lead to it. A host receives only
@@ -202,9 +202,9 @@ impl Host {
         }
     }
 
-    /// S7: its actions are its history's.
-    fn check_actions(&self, truth: &Truth<'_>) -> Result<(), String> {
-        let expected = truth.actions_to(truth.taken);
+    /// S7: its actions are those of its history up to an index.
+    fn check_actions(&self, index: u64, truth: &Truth<'_>) -> Result<(), String> {
+        let expected = truth.actions_to(index);
         let own: Vec<_> = self
             .actions
             .iter()
@@ -216,7 +216,9 @@ impl Host {
         };
         match is_equal {
             true => Ok(()),
-            false => Err(format!("it has the actions {own:?} and not {expected:?}")),
+            false => Err(format!(
+                "it has the actions {own:?} and not {expected:?} at {index}"
+            )),
         }
     }
 
@@ -304,7 +306,7 @@ impl Host {
         }
         self.loads += 1;
         self.actions = Received::decode_all(snapshot)?;
-        self.check_state(index, truth)
+        self.check_actions(index, truth)
     }
 
     /// Copies the state, which lacks nothing; another member's host begins anew with it.
@@ -312,24 +314,11 @@ impl Host {
         if self.is_incomplete {
             return Err("the host lacks actions".to_owned());
         }
-        self.check_state(index, truth)?;
+        self.check_actions(index, truth)?;
         let data: Vec<u8> = self.actions.iter().flat_map(Received::encode).collect();
         let data = data.into();
         self.wanted.push_back(Wanted { request, data });
         Ok(())
-    }
-
-    /// Compares its actions, of which none is missing, with those of its history.
-    fn check_state(&self, index: u64, truth: &Truth<'_>) -> Result<(), String> {
-        let expected = truth.actions_to(index);
-        let own = self.actions.iter().map(|action| &action.data);
-        match own.clone().eq(&expected) {
-            true => Ok(()),
-            false => Err(format!(
-                "at {index}: {:?} and not {expected:?}",
-                own.collect::<Vec<_>>()
-            )),
-        }
     }
 
     /// The snapshot that it was asked for first and has not provided yet.

@@ -45,7 +45,6 @@ impl Leading {
         let stuck = waits.then(|| self.progressed_at + replica.settings.stuck_after);
         let held = self.held.values().min().copied();
         let wanted = replica.peers.values().filter_map(Peer::next_opening);
-        let wanted = wanted.filter(|_| !replica.is_leaving());
         stuck.into_iter().chain(held).chain(wanted).min()
     }
 
@@ -162,22 +161,28 @@ impl Replica {
 
     /// The last index that a majority of the roster has.
     fn majority_index(&self) -> u64 {
-        let mut held: Vec<_> = match &self.settings.quorum {
-            Quorum::Dynamic => self
-                .roster()
-                .iter()
-                .map(|member| self.held_by(member))
-                .collect(),
-            Quorum::Static(voters) => {
-                let member = |voter| {
-                    self.process_of(voter)
-                        .map_or(0, |member| self.held_by(&member))
-                };
-                voters.iter().map(member).collect()
-            }
-        };
+        let held = self.held().into_iter();
+        let mut held: Vec<_> = held.map(|(_, index)| index).collect();
         held.sort_unstable_by(|one, other| other.cmp(one));
         held.get(held.len() / 2).copied().unwrap_or(0)
+    }
+
+    /// The last index that each member has which counts.
+    pub(super) fn held(&self) -> Vec<(&PeerId, u64)> {
+        match &self.settings.quorum {
+            Quorum::Dynamic => {
+                let held = |member: &MemberId| self.held_by(member);
+                let roster = self.roster().iter();
+                roster.map(|member| (&member.peer, held(member))).collect()
+            }
+            Quorum::Static(voters) => {
+                let held = |voter| {
+                    let process = self.process_of(voter);
+                    process.map_or(0, |member| self.held_by(&member))
+                };
+                voters.iter().map(|voter| (voter, held(voter))).collect()
+            }
+        }
     }
 
     fn held_by(&self, member: &MemberId) -> u64 {
@@ -290,7 +295,7 @@ impl Replica {
     /// Opens again, in place, because of what members have shown. One member cannot do that all the time.
     fn open_if_wanted(&mut self, now: Time) {
         let wants = |peer: &Peer| peer.next_opening().is_some_and(|at| now >= at);
-        if self.is_leaving() || !self.peers.values().any(wants) {
+        if !self.peers.values().any(wants) {
             return;
         }
         for peer in self.peers.values_mut().filter(|peer| peer.wants_opening) {

@@ -290,16 +290,16 @@ impl Replica {
     /// Whether a restarted fixed host waits for the other members of a history of its former process: with a majority of
     /// them it goes on without a fork.
     fn awaits_former_guests(&self, now: Time, opening: &Opening, choice: Option<&Choice>) -> bool {
-        let Some(choice) = choice.filter(|choice| !choice.is_exclusive) else {
+        let may_wait = now.since(opening.began) < self.settings.member_hold;
+        let waits = self.settings.is_fixed_host && may_wait;
+        let Some(choice) = choice.filter(|choice| waits && !choice.is_exclusive) else {
             return false;
         };
-        let is_me = |member: &&MemberId| member.peer == self.me.peer;
-        let is_of_former_process = choice.roster.iter().filter(is_me).any(|me| *me != self.me);
-        let mut guests = choice.roster.iter().filter(|member| !is_me(member));
-        self.settings.is_fixed_host
-            && is_of_former_process
-            && guests.any(|guest| !opening.answers.contains_key(guest))
-            && now.since(opening.began) < self.settings.member_hold
+        let roster = choice.roster.iter();
+        let (own, guests): (Vec<_>, Vec<_>) =
+            roster.partition(|member| member.peer == self.me.peer);
+        let has_answered = |guest: &&MemberId| opening.answers.contains_key(*guest);
+        own.iter().any(|process| **process != self.me) && !guests.iter().all(has_answered)
     }
 
     fn shows_several_histories(&self, opening: &Opening) -> bool {

@@ -102,7 +102,7 @@ impl Providing {
         self.copy.is_none() && self.askers.values().any(|asker| !is_on_its_way(asker))
     }
 
-    /// Drops what is over.
+    /// Drops members, a request and a copy whose time is over.
     fn expire(&mut self, now: Time, history: Option<History>) {
         self.askers
             .retain(|_, asker| now < asker.until && Some(asker.history) == history);
@@ -140,29 +140,29 @@ impl Replica {
         let most = self.settings.options.max_snapshot_bytes as usize;
         let history = self.log.history();
         let providing = &mut self.snapshots.providing;
-        let is_known = |requested: &Requested| requested.number == request;
-        if !providing.requested.as_ref().is_some_and(is_known) {
+        let requested = providing.requested.as_ref();
+        let requested = requested.filter(|requested| requested.number == request);
+        let Some((of, index)) = requested.map(|requested| (requested.history, requested.index))
+        else {
             return Err(SnapshotError::UnknownRequest);
-        }
+        };
         if let Some(length) = data.as_ref().map(Bytes::len)
             && length > most
         {
             return Err(SnapshotError::TooLong { length, most });
         }
-        let Some(requested) = providing.requested.take() else {
-            return Err(SnapshotError::UnknownRequest);
-        };
-        if Some(requested.history) != history {
+        providing.requested = None;
+        if Some(of) != history {
             return Err(SnapshotError::HistoryChanged);
         }
         let Some(data) = data else {
             let askers = &mut providing.askers;
-            askers.retain(|_, asker| !asker.is_helped_by(requested.history, requested.index));
+            askers.retain(|_, asker| !asker.is_helped_by(of, index));
             return Ok(());
         };
         let copy = Copied {
-            history: requested.history,
-            index: requested.index,
+            history: of,
+            index,
             data,
             begun: BTreeSet::new(),
             until: now + SNAPSHOT_LIFETIME,
@@ -232,7 +232,7 @@ impl Replica {
         }
     }
 
-    /// Goes on with what others have asked for, and drops what is over.
+    /// Sends the members that asked their parts, and decides whether the host is asked.
     pub(in crate::replica) fn offer_snapshot(&mut self, now: Time) {
         let history = self.log.history();
         let providing = &mut self.snapshots.providing;
@@ -289,11 +289,11 @@ impl Replica {
         let (index, history) = (self.taken(), self.log.history());
         let can = self.delivery.is_whole() && self.leads_on() && index <= self.confirmed;
         let providing = &mut self.snapshots.providing;
-        let helps = |asker: &Asker| Some(asker.history) == history && asker.from <= index;
-        let (true, Some(history)) = (can && providing.is_due, history) else {
+        let Some(history) = history.filter(|_| can && providing.is_due) else {
             return false;
         };
-        if !providing.askers.values().any(helps) {
+        let mut askers = providing.askers.values();
+        if !askers.any(|asker| asker.is_helped_by(history, index)) {
             return false;
         }
         providing.is_due = false;
