@@ -412,7 +412,7 @@ impl World {
         self.pass_time(Duration::from_millis(ms))
     }
 
-    /// Time passes; what is due happens.
+    /// Time passes, and each member whose deadline has come gets a Tick.
     pub(crate) fn pass_time(&mut self, time: Duration) -> Result<(), String> {
         self.now = self.now + time;
         for index in 0..self.case.members {
@@ -588,7 +588,7 @@ impl World {
         }
     }
 
-    fn deliver(&mut self, from: usize, to: usize) -> Result<(), String> {
+    pub(crate) fn deliver(&mut self, from: usize, to: usize) -> Result<(), String> {
         let takes = |replica: &Replica| replica.takes_requests_of(&name(from));
         let takes_requests = self.nodes[to].replica.as_ref().is_some_and(takes);
         let Some(frames) = self.links.get_mut(&(from, to)) else {
@@ -650,7 +650,7 @@ impl World {
         &mut self.rng
     }
 
-    fn flush(&mut self, index: usize) -> Result<(), String> {
+    pub(crate) fn flush(&mut self, index: usize) -> Result<(), String> {
         // The ghosts see the confirmed entries before the log forgets them.
         self.handle(index, Input::Tick)?;
         let now = self.now;

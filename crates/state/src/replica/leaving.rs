@@ -1,4 +1,4 @@
-//! A member leaves the room. Its leader does not go before the others have what it has ordered.
+//! A member leaves the room. A leader does not go before the others have its entries.
 
 use super::*;
 
@@ -56,16 +56,16 @@ impl Replica {
 
     /// Reports that this member's process may end.
     pub(super) fn end_leaving(&mut self, now: Time) {
-        let Some(leaving) = &self.leaving else {
+        let leaving = self.leaving.as_ref().filter(|leaving| !leaving.has_ended);
+        let is_over =
+            |leaving: &Leaving| now >= leaving.until || self.others_have_departure(leaving);
+        if !leaving.is_some_and(is_over) {
             return;
-        };
-        let is_over = now >= leaving.until || self.others_have_departure(leaving);
-        if let Some(leaving) = &mut self.leaving
-            && is_over
-            && !std::mem::replace(&mut leaving.has_ended, true)
-        {
-            self.outputs.push_back(Output::MayEnd);
         }
+        if let Some(leaving) = &mut self.leaving {
+            leaving.has_ended = true;
+        }
+        self.outputs.push_back(Output::MayEnd);
     }
 
     /// Whether the successor and a majority of the members that stay have this leader's last entry. Members that do not
@@ -77,19 +77,14 @@ impl Replica {
         if self.ceases_to_count().is_some() || self.log.end().is_here(&self.me) {
             return false;
         }
-        let has = |peer: &PeerId| {
-            let peer = self.peers.get(peer);
-            peer.is_some_and(|peer| peer.have >= self.log.index())
-        };
+        let index = self.log.index();
         // A successor without a link cannot be waited for.
         let successor = leaving.successor.as_ref();
-        let successor = successor.filter(|successor| self.peers.contains_key(successor));
-        let stays: Vec<_> = match &self.settings.quorum {
-            Quorum::Dynamic => self.roster().iter().map(|member| &member.peer).collect(),
-            Quorum::Static(voters) => voters.iter().collect(),
-        };
-        let stays = stays.into_iter().filter(|peer| **peer != self.me.peer);
-        let (have, lack): (Vec<_>, Vec<_>) = stays.partition(|peer| has(peer));
-        successor.is_none_or(has) && have.len() >= lack.len()
+        let successor = successor.and_then(|successor| self.peers.get(successor));
+        let held = self.held().into_iter();
+        let others = held.filter(|(peer, _)| **peer != self.me.peer);
+        let (have, lack): (Vec<_>, Vec<_>) = others.partition(|(_, held)| *held >= index);
+        let is_majority = have.len() > lack.len() || lack.is_empty();
+        is_majority && successor.is_none_or(|peer| peer.have >= index)
     }
 }

@@ -1,5 +1,7 @@
 //! Leaders that leave a room.
 
+use room_state::tables::Tables;
+
 use super::{act, led, pass, replica};
 use crate::case::Case;
 use crate::world::{World, name};
@@ -36,6 +38,26 @@ fn the_history_of_a_room_goes_on_without_its_leader() {
     for case in [Case::dynamic(3), Case::dynamic(5), Case::fixed(3)] {
         hands_over(&case);
     }
+}
+
+#[test]
+fn half_of_the_others_is_no_majority_for_a_leader_that_leaves() {
+    let mut world = led(&Case::dynamic(3));
+    act(&mut world, |world| world.leave(0, 1));
+    for _ in 0..20 {
+        for (from, to) in [(0, 1), (1, 0)] {
+            act(&mut world, |world| world.flush(from));
+            act(&mut world, |world| world.deliver(from, to));
+        }
+    }
+    let has_departure = |tables: &Tables| tables.members().all(|member| member.peer != name(0));
+    assert!(
+        has_departure(replica(&world, 1).tables()),
+        "the successor has it"
+    );
+    assert!(world.is_up(0), "one of two");
+    act(&mut world, World::deliver_all);
+    assert!(!world.is_up(0));
 }
 
 #[test]
