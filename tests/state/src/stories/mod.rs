@@ -2,6 +2,7 @@
 
 mod fixed_host;
 mod leaving;
+mod merging;
 mod snapshots;
 
 use room_core::time::Duration;
