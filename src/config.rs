@@ -17,6 +17,7 @@ use crate::core::election::seeded::Seeding;
 use crate::core::quorum::Quorum;
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy, Topology};
 
+pub use crate::state::limits::Options as StateOptions;
 pub use error::ConfigError;
 pub use relays::{Paths, Relay, RelayFault, RelaysError};
 pub use strategies::{
@@ -145,6 +146,8 @@ pub struct Config {
     pub relays: Vec<Relay>,
     /// Paths that this member uses.
     pub paths: Paths,
+    /// The limits of the room's state, equal for all members; `None` is a room without one.
+    pub state: Option<StateOptions>,
 }
 
 /// Thread that runs the host's callbacks.
@@ -262,6 +265,7 @@ impl Config {
             carry_bytes_per_second: DEFAULT_CARRY_BYTES_PER_SECOND,
             relays: Vec::new(),
             paths: Paths::default(),
+            state: None,
         }
     }
 

@@ -7,6 +7,7 @@ mod leadership;
 mod locks;
 mod members;
 mod relays;
+mod room_state;
 mod state;
 
 use std::ffi::CStr;
@@ -28,6 +29,7 @@ pub use members::{
     EligibilityError, JoinError, KickError, MaxPeersError, NoKeyError, NotOpen, UnbanError,
 };
 pub use relays::relay_sentence;
+pub use room_state::{NoStateError, SnapshotError, SubmitError};
 pub use state::{ChangedMember, StateError};
 
 /// A doc comment, which begins with a blank, as a C string.

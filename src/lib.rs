@@ -8,6 +8,8 @@
 pub use bytes;
 /// Membership and elections.
 pub use room_core as core;
+/// The log of a room's state.
+pub use room_state as state;
 
 pub mod clock;
 pub mod config;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::core::event::{self, Event, Incoming, LeaderChange, Left, LeftReason, Returned};
 use crate::core::id::PeerId;
 use crate::snapshot::PeerStatus as Status;
+use crate::state::event::StateEvent;
 
 /// Place of a kind in the order in which the handlers of one event are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,11 +39,20 @@ pub struct About {
     pub index: u32,
 }
 
+/// An event as a handler receives it.
+#[derive(Debug, Clone, Copy)]
+pub enum Reported<'a> {
+    /// Of the room: its members, its leader, messages.
+    Room(&'a Event),
+    /// Of the room's state.
+    State(&'a StateEvent),
+}
+
 /// The arguments of an [`Everything`] handler.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
     /// The event.
-    pub event: &'a Event,
+    pub event: Reported<'a>,
     /// The index of the peer that the event names; 0 if it has none.
     pub peer_index: u32,
 }
@@ -71,6 +81,11 @@ pub trait Kind: 'static {
 
     /// The argument of its handlers for `event`, at the node `me`; `None` if they do not receive it.
     fn reported<'a>(event: &'a Event, about: About, me: &PeerId) -> Option<Self::Report<'a>>;
+
+    /// The argument of its handlers for an event of the room's state; `None` if they do not receive it.
+    fn state_reported(_event: &StateEvent, _about: About) -> Option<Self::Report<'_>> {
+        None
+    }
 
     /// The first events of a new handler, in a room with the state `now`. `reported` is the state that the handlers before
     /// it have received, if it replaces one directly.
@@ -215,7 +230,14 @@ impl Kind for Everything {
 
     fn reported<'a>(event: &'a Event, about: About, _: &PeerId) -> Option<Report<'a>> {
         Some(Report {
-            event,
+            event: Reported::Room(event),
+            peer_index: about.index,
+        })
+    }
+
+    fn state_reported(event: &StateEvent, about: About) -> Option<Report<'_>> {
+        Some(Report {
+            event: Reported::State(event),
             peer_index: about.index,
         })
     }
@@ -335,9 +357,9 @@ impl Inherited {
 /// A registered handler, whatever its kind.
 pub(super) trait Listener: Send + Sync {
     /// Whether it receives `event`.
-    fn accepts(&self, event: &Event, about: About) -> bool;
+    fn accepts(&self, event: Reported<'_>, about: About) -> bool;
     /// Calls it, if it receives the event.
-    fn call(&self, event: &Event, about: About);
+    fn call(&self, event: Reported<'_>, about: About);
     /// [`Kind::present`].
     fn present(&self, now: &View, reported: &View) -> Vec<Event>;
     /// [`Kind::TAKES_MESSAGES`].
@@ -350,14 +372,23 @@ pub(super) struct Listening<K: Kind> {
     pub(super) me: PeerId,
 }
 
+impl<K: Kind> Listening<K> {
+    fn argument<'a>(&self, event: Reported<'a>, about: About) -> Option<K::Report<'a>> {
+        match event {
+            Reported::Room(event) => K::reported(event, about, &self.me),
+            Reported::State(event) => K::state_reported(event, about),
+        }
+    }
+}
+
 impl<K: Kind> Listener for Listening<K> {
-    fn accepts(&self, event: &Event, about: About) -> bool {
-        K::reported(event, about, &self.me).is_some()
+    fn accepts(&self, event: Reported<'_>, about: About) -> bool {
+        self.argument(event, about).is_some()
     }
 
-    fn call(&self, event: &Event, about: About) {
-        if let Some(reported) = K::reported(event, about, &self.me) {
-            (self.handler)(reported);
+    fn call(&self, event: Reported<'_>, about: About) {
+        if let Some(argument) = self.argument(event, about) {
+            (self.handler)(argument);
         }
     }
 

@@ -36,9 +36,10 @@ pub use crate::core::event::{
     LeaderChange, Left, LeftReason, RelayReport, Returned,
 };
 pub use indices::Indices;
-pub use kind::{EventHandler, ReconnectStatus, Report};
+pub use kind::{EventHandler, ReconnectStatus, Report, Reported};
+pub(crate) use queue::StateSource;
 
-/// Handler of every event, without the index of its peer.
+/// Handler of every event of the room but those of its state, without the index of its peer.
 pub type PlainEventHandler = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// Capacity of the queue.
@@ -216,6 +217,18 @@ impl Dispatch {
         }
     }
 
+    /// The host takes the events of the room's state from `source`, in turn with the others.
+    pub(crate) fn set_state(&self, source: Arc<dyn StateSource>) {
+        self.shared.lock().set_state(source);
+    }
+
+    /// The room's state may have events for the host. They wait where they are until their turn.
+    pub(crate) fn push_state(&self) {
+        let mut queue = self.shared.lock();
+        queue.push_state();
+        self.shared.unlock_and_wake(queue);
+    }
+
     /// Queues a message that may be lost, and does not wait for room: if there is none, the oldest such messages are
     /// dropped and counted. The host receives it before `until` or not at all. Without a handler of messages it is
     /// discarded and counted.
@@ -334,10 +347,13 @@ impl Dispatch {
 
     /// [`Dispatch::register`] for a handler of all events that needs no indices of peers.
     pub fn register_event_handler(&self, handler: Option<PlainEventHandler>) {
-        self.register::<Everything>(
-            handler
-                .map(|handler| Arc::new(move |reported: Report<'_>| handler(reported.event)) as _),
-        );
+        self.register::<Everything>(handler.map(|handler| {
+            Arc::new(move |reported: Report<'_>| {
+                if let Reported::Room(event) = reported.event {
+                    handler(event);
+                }
+            }) as _
+        }));
     }
 
     /// The moment from which the host has taken no events: in poll mode its last poll, else the start of the running

@@ -9,13 +9,15 @@ use std::time::Instant;
 use super::Limits;
 use super::indices::Indices;
 use super::kind::{
-    About, Handler, Inherited, KINDS, Kind, Listener, Listening, Place, Takeover, View, leadership,
+    About, Handler, Inherited, KINDS, Kind, Listener, Listening, Place, Reported, Takeover, View,
+    leadership,
 };
 use super::notes::{Note, Notes};
 use super::waiting::{Entry, Waiting};
 use crate::core::event::{Direction, Event, Incoming};
 use crate::core::id::PeerId;
 use crate::snapshot::PeerStatus;
+use crate::state::event::StateEvent;
 
 /// The running call.
 #[derive(Debug, Clone, Copy)]
@@ -52,9 +54,40 @@ impl Slot {
     }
 }
 
+/// An event of either kind.
+#[derive(Clone)]
+enum Occurrence {
+    Room(Arc<Event>),
+    State(Arc<StateEvent>),
+}
+
+impl Occurrence {
+    fn reported(&self) -> Reported<'_> {
+        match self {
+            Self::Room(event) => Reported::Room(event),
+            Self::State(event) => Reported::State(event),
+        }
+    }
+
+    /// The event, if it is one of the room.
+    fn of_room(&self) -> Option<&Event> {
+        match self {
+            Self::Room(event) => Some(event),
+            Self::State(_) => None,
+        }
+    }
+}
+
+/// Has the events of the room's state, until the host takes them.
+pub(crate) trait StateSource: Send + Sync {
+    /// The events of the next entry, or what else the host must receive next; empty if there is nothing. Called under the
+    /// lock of the queue.
+    fn take(&self) -> Vec<StateEvent>;
+}
+
 /// An event on its way through the handlers.
 struct Delivery {
-    event: Arc<Event>,
+    event: Occurrence,
     about: About,
     /// The places that have not received it yet.
     to: [bool; KINDS],
@@ -65,19 +98,23 @@ struct Delivery {
 /// A handler with its argument: ready to run without the lock.
 pub(super) struct Call {
     listener: Arc<dyn Listener>,
-    event: Arc<Event>,
+    event: Occurrence,
     about: About,
 }
 
 impl Call {
     pub(super) fn run(self) {
-        self.listener.call(&self.event, self.about);
+        self.listener.call(self.event.reported(), self.about);
     }
 }
 
 pub(super) struct Queue {
     limits: Limits,
     waiting: Waiting,
+    /// The room's state, if it has one.
+    state: Option<Arc<dyn StateSource>>,
+    /// Whether the state has events that wait for a handler of all events.
+    state_held: bool,
     /// Deliveries to handlers before the next entry.
     deliveries: VecDeque<Delivery>,
     /// Counts entries, and every event of the present state that a new handler receives.
@@ -133,6 +170,8 @@ impl Queue {
         Self {
             limits,
             waiting: Waiting::default(),
+            state: None,
+            state_held: false,
             deliveries: VecDeque::new(),
             batches: 0,
             last_batch: 0,
@@ -181,6 +220,8 @@ impl Queue {
                     return None;
                 }
                 change.old = self.newest_leader().clone();
+                // What the state has to report may follow from this leader.
+                self.waiting.put_state_last();
             }
             Event::Joined(peer) => self.indices.assign(peer),
             Event::Returned(returned) if self.waiting.withdraw_loss(returned) => return None,
@@ -209,6 +250,17 @@ impl Queue {
             return None;
         }
         self.waiting.push_event(event)
+    }
+
+    pub(super) fn set_state(&mut self, source: Arc<dyn StateSource>) {
+        self.state = Some(source);
+    }
+
+    /// The state may have events for the host.
+    pub(super) fn push_state(&mut self) {
+        if !self.stopped {
+            self.waiting.push_state();
+        }
     }
 
     fn note(&mut self, peer: &PeerId, note: Note, count: u64) {
@@ -376,7 +428,11 @@ impl Queue {
             Takeover::InTurn => self.take_over_in_turn(place, listener.is_some()),
             Takeover::AtOnce => self.take_over_at_once(place, listener.as_ref()),
         }
-        std::mem::replace(&mut self.slots[place as usize].listener, listener)
+        let old = std::mem::replace(&mut self.slots[place as usize].listener, listener);
+        if self.has(Place::Everything) && std::mem::take(&mut self.state_held) {
+            self.push_state();
+        }
+        old
     }
 
     /// Forgets the old handler's takeover, and queues one for the new.
@@ -403,11 +459,13 @@ impl Queue {
                 continue;
             }
             let inherited = Delivery {
-                event: Arc::clone(&delivery.event),
+                event: delivery.event.clone(),
                 to: only(place),
                 ..*delivery
             };
-            match Inherited::of(&delivery.event) {
+            // The present state of the room shows nothing of the state's events.
+            let of_room = delivery.event.of_room();
+            match of_room.map_or(Inherited::AfterPresent, Inherited::of) {
                 Inherited::No => {}
                 Inherited::BeforePresent => first.push(inherited),
                 Inherited::AfterPresent => last.push(inherited),
@@ -449,8 +507,10 @@ impl Queue {
                 let Some(listener) = slot.active().cloned() else {
                     continue;
                 };
-                slot.reported.note(&delivery.event);
-                if !listener.accepts(&delivery.event, delivery.about) {
+                if let Some(event) = delivery.event.of_room() {
+                    slot.reported.note(event);
+                }
+                if !listener.accepts(delivery.event.reported(), delivery.about) {
                     continue;
                 }
                 self.last_batch = delivery.batch;
@@ -463,7 +523,7 @@ impl Queue {
                 });
                 return Some(Call {
                     listener,
-                    event: Arc::clone(&delivery.event),
+                    event: delivery.event.clone(),
                     about: delivery.about,
                 });
             }
@@ -473,6 +533,7 @@ impl Queue {
                 Entry::Note(peer, note) => self.take_note(peer, note),
                 Entry::Event(event) => self.take_event(event),
                 Entry::Takeover(place) => self.take_turn(place),
+                Entry::State => self.take_state(),
             }
         }
     }
@@ -488,8 +549,9 @@ impl Queue {
     /// Whether a handler is registered that has yet to receive it.
     fn has_receiver(&self, delivery: &Delivery) -> bool {
         delivery.to.iter().zip(&self.slots).any(|(to, slot)| {
-            let accepts =
-                |listener: &Arc<dyn Listener>| listener.accepts(&delivery.event, delivery.about);
+            let accepts = |listener: &Arc<dyn Listener>| {
+                listener.accepts(delivery.event.reported(), delivery.about)
+            };
             *to && slot.active().is_some_and(accepts)
         })
     }
@@ -501,7 +563,9 @@ impl Queue {
         };
         let is_waited_for =
             |other: &Delivery| other.about.index == about.index && self.has_receiver(other);
-        if matches!(**event, Event::Left(_)) && !self.deliveries.iter().any(is_waited_for) {
+        if matches!(event.of_room(), Some(Event::Left(_)))
+            && !self.deliveries.iter().any(is_waited_for)
+        {
             self.indices.release(about.index);
         }
     }
@@ -593,11 +657,40 @@ impl Queue {
         let named = event.names().filter(is_known);
         let index = named.map_or(0, |peer| self.indices.of_oldest(peer));
         self.deliveries.push_back(Delivery {
-            event: Arc::new(event),
+            event: Occurrence::Room(Arc::new(event)),
             about: About { before, index },
             to,
             batch,
         });
+    }
+
+    /// Takes the state's next events. What it has beyond them waits behind all other entries.
+    fn take_state(&mut self) {
+        if !self.has(Place::Everything) {
+            self.state_held = true;
+            return;
+        }
+        let events = self.state.as_ref().map(|state| state.take());
+        let events = events.unwrap_or_default();
+        if !events.is_empty() {
+            self.push_state();
+        }
+        let batch = self.next_batch();
+        for event in events {
+            let peer = event
+                .peer()
+                .filter(|peer| self.room.peers.contains_key(*peer));
+            let index = peer.map_or(0, |peer| self.indices.of_oldest(peer));
+            self.deliveries.push_back(Delivery {
+                event: Occurrence::State(Arc::new(event)),
+                about: About {
+                    before: None,
+                    index,
+                },
+                to: only(Place::Everything),
+                batch,
+            });
+        }
     }
 
     /// Makes the waiting handler the active one, and queues its first events.
@@ -619,7 +712,9 @@ impl Queue {
         self.datagram_bytes = 0;
         self.notes.clear();
         self.space_wanted = None;
+        self.state_held = false;
         Leftovers {
+            _state: self.state.take(),
             _waiting: std::mem::take(&mut self.waiting),
             _deliveries: std::mem::take(&mut self.deliveries),
             _slots: array::from_fn(|place| std::mem::take(&mut self.slots[place])),
@@ -698,6 +793,7 @@ fn only(place: Place) -> [bool; KINDS] {
 
 /// Contents that a stop removes.
 pub(super) struct Leftovers {
+    _state: Option<Arc<dyn StateSource>>,
     _waiting: Waiting,
     _deliveries: VecDeque<Delivery>,
     _slots: [Slot; KINDS],

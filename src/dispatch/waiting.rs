@@ -45,6 +45,8 @@ pub(super) enum Entry {
     Note(PeerId, Note),
     /// The takeover of a new handler: it first receives the room's state at this place in the queue.
     Takeover(Place),
+    /// The next entry of the room's state, which its source has.
+    State,
 }
 
 /// Events that are neither a message nor a datagram.
@@ -52,6 +54,7 @@ enum Other {
     Event(Event),
     Note(PeerId, Note),
     Takeover(Place),
+    State,
 }
 
 /// The place of an entry in the order of all waiting ones.
@@ -136,6 +139,8 @@ pub(super) struct Waiting {
     kinds: HashMap<Discriminant<Event>, VecDeque<Turn>>,
     /// The newest event of each subject.
     newest: BTreeMap<Subject, Turn>,
+    /// The turn of the next entry of the room's state, if it waits for one.
+    state: Option<Turn>,
 }
 
 impl Waiting {
@@ -168,6 +173,23 @@ impl Waiting {
     pub(super) fn push_takeover(&mut self, place: Place) {
         let turn = self.next_turn();
         self.others.insert(turn, Other::Takeover(place));
+    }
+
+    /// Lets the room's state wait for its turn, unless it does.
+    pub(super) fn push_state(&mut self) {
+        if self.state.is_none() {
+            let turn = self.next_turn();
+            self.state = Some(turn);
+            self.others.insert(turn, Other::State);
+        }
+    }
+
+    /// Lets the room's state wait behind all that waits now, if it waits.
+    pub(super) fn put_state_last(&mut self) {
+        if let Some(turn) = self.state.take() {
+            self.others.remove(&turn);
+            self.push_state();
+        }
     }
 
     /// Returns the event that this one displaced.
@@ -241,6 +263,10 @@ impl Waiting {
             Other::Event(event) => Entry::Event(event),
             Other::Note(peer, note) => Entry::Note(peer, note),
             Other::Takeover(place) => Entry::Takeover(place),
+            Other::State => {
+                self.state = None;
+                Entry::State
+            }
         })
     }
 
@@ -253,7 +279,7 @@ impl Waiting {
     fn remove(&mut self, turn: Turn) -> Option<Event> {
         match self.take_other(turn)? {
             Other::Event(event) => Some(event),
-            Other::Note(..) | Other::Takeover(_) => None,
+            Other::Note(..) | Other::Takeover(_) | Other::State => None,
         }
     }
 

@@ -19,6 +19,7 @@ use crate::core::id::PeerId;
 use crate::current_room;
 use crate::dispatch::{
     ConnectionResult, Direction, EndReason, Event, EventHandler, LeaderChange, LeftReason, Report,
+    Reported,
 };
 use crate::error::{Code, relay_sentence};
 
@@ -514,7 +515,10 @@ fn notify(reported: Report<'_>, call: impl FnOnce(*const MmnEvent)) {
         found_by: 0,
         room: current_room::number(),
     };
-    let (peer, other, data) = fill_in(&mut event, reported.event);
+    let Reported::Room(of_room) = reported.event else {
+        return;
+    };
+    let (peer, other, data) = fill_in(&mut event, of_room);
     let peer = peer.map(IdText::new);
     if let Some(peer) = &peer {
         event.peer = peer.as_ptr();

@@ -16,6 +16,7 @@ use crate::core::relay::{ReceivedBroadcasts, Relays};
 use crate::core::wire::Opaque;
 use crate::core::wire::{Envelope, Probe};
 use crate::dispatch::Dispatch;
+use crate::state::wire::Frame;
 
 /// Events of all links that may wait for the room; then the links' tasks wait.
 pub(crate) const EVENT_QUEUE: usize = 1024;
@@ -41,6 +42,8 @@ pub(crate) enum LinkEvent {
     Stamped(Opaque, oneshot::Sender<bool>),
     /// An event about relayed messages.
     Relay(RelayEvent),
+    /// A frame of the room's state. The next one of its lane is read after the answer.
+    State(Frame, oneshot::Sender<()>),
     /// The peer's classic lane was read to its end.
     LaneDone,
     /// The peer sent something that no member sends.
@@ -114,6 +117,8 @@ pub(crate) struct LinkContext {
     pub(crate) events: mpsc::Sender<(LinkId, LinkEvent)>,
     /// Memory for messages that the host has not taken.
     pub(crate) budget: Arc<Budget>,
+    /// Whether the room keeps a state for its hosts.
+    pub(crate) has_state: bool,
     /// Longest message that this host accepts, in bytes.
     pub(crate) max_message_size: usize,
     /// Longest time in which a peer may read nothing from its control stream.

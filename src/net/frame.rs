@@ -68,6 +68,8 @@ pub(crate) const CLASSIC_LANE: u16 = 0;
 pub(crate) const UNORDERED_LANE: u16 = 256;
 /// The lane of unordered broadcasts to the leader. It is ordered: the leader relays a sequence without gaps.
 pub(crate) const UNORDERED_RELAY_LANE: u16 = 257;
+/// The lanes of the room's state: its log, requests for it, and parts of snapshots.
+pub(crate) const STATE_LANES: [u16; 3] = [258, 259, 260];
 /// Unordered messages in flight to one peer, at most; each has a stream.
 pub(crate) const MAX_UNORDERED_IN_FLIGHT: usize = 128;
 /// Largest span from the first unordered message that a peer has not taken to the newest one.
@@ -90,7 +92,7 @@ pub(crate) fn is_ordered(lane: u16) -> bool {
 /// The first frame of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LaneHeader {
-    /// The lane: a channel, [`UNORDERED_LANE`] or [`UNORDERED_RELAY_LANE`].
+    /// The lane: a channel, [`UNORDERED_LANE`], [`UNORDERED_RELAY_LANE`], or one of [`STATE_LANES`].
     pub(crate) lane: u16,
 }
 
@@ -267,6 +269,13 @@ impl Frames {
         self.chunks.push(self.last.split().freeze());
         self.chunks.push(payload.clone());
         Ok(())
+    }
+
+    /// Appends bytes as one frame.
+    pub(crate) fn put_frame(&mut self, frame: Vec<u8>) {
+        put_length(&mut self.last, frame.len());
+        self.chunks.push(self.last.split().freeze());
+        self.chunks.push(frame.into());
     }
 
     /// Reserves space for messages of these lengths at once.

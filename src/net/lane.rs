@@ -23,6 +23,7 @@ use super::frame::{
 use super::intake::{Asker, Intake, UnorderedIntake};
 use super::outbox::{OutMessage, Outboxes};
 use super::relay::{self, Broadcast, RelayedReader};
+use super::state;
 use crate::core::id::PeerId;
 
 /// Frames are batched into writes of this many bytes.
@@ -39,7 +40,7 @@ const ACK_DELAY: Duration = Duration::from_millis(1);
 pub(crate) const FIRST_MESSAGE_TYPE: u16 = 0x0100;
 /// Priority of a lane's header: above all messages. QUIC keeps queued data at the priority under which it was
 /// queued, so a header of low priority would delay the messages after it.
-const HEADER_PRIORITY: i32 = 50;
+pub(super) const HEADER_PRIORITY: i32 = 50;
 /// Reset code of a lane whose messages are dropped.
 const GIVEN_UP: VarInt = VarInt::from_u32(1);
 
@@ -48,7 +49,7 @@ const GIVEN_UP: VarInt = VarInt::from_u32(1);
 pub(super) struct Tasks(Arc<Mutex<JoinSet<()>>>);
 
 impl Tasks {
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.lock();
         // Removes tasks that have ended.
         while tasks.try_join_next().is_some() {}
@@ -248,7 +249,10 @@ impl LaneWriter {
 }
 
 /// Passes all frames to QUIC, once it has room.
-async fn write_all(send: &mut SendStream, frames: &mut Frames) -> Result<(), WriteError> {
+pub(super) async fn write_all(
+    send: &mut SendStream,
+    frames: &mut Frames,
+) -> Result<(), WriteError> {
     send.write_all_chunks(&mut frames.take()).await
 }
 
@@ -274,7 +278,7 @@ struct Shared {
 }
 
 /// Reason why a lane is no longer read.
-enum LaneEnd {
+pub(super) enum LaneEnd {
     /// The peer finished or reset it, or the connection ended.
     Done,
     /// The peer sent something that no member sends.
@@ -364,7 +368,8 @@ impl Shared {
                 Err(end) => end,
             };
         }
-        if !is_ordered(lane) {
+        let state = state::lane_of(lane).filter(|_| self.asker.context.has_state);
+        if !is_ordered(lane) && state.is_none() {
             return LaneEnd::Violation("a lane of an unknown kind");
         }
         let is_new = {
@@ -374,6 +379,9 @@ impl Shared {
         };
         if !is_new {
             return LaneEnd::Violation("a lane was opened twice");
+        }
+        if let Some(state) = state {
+            return state::read(&self.asker, state, stream).await;
         }
         let reader = Reader {
             intake: Intake::new(self.asker, lane, self.control),
@@ -424,7 +432,7 @@ fn parted(mut frame: Bytes) -> Result<(MessageHeader, Bytes), &'static str> {
 }
 
 /// A stream that is read frame by frame.
-struct FrameStream {
+pub(super) struct FrameStream {
     recv: RecvStream,
     /// Buffers for QUIC's chunks; empty between two reads.
     chunks: Vec<Bytes>,
@@ -438,6 +446,11 @@ struct FrameStream {
 }
 
 impl FrameStream {
+    /// Allows frames of up to so many bytes from now on.
+    pub(super) fn allow_frames_of(&mut self, bytes: usize) {
+        self.max_frame = bytes;
+    }
+
     /// The lane that the stream belongs to.
     async fn lane(&mut self) -> Result<u16, LaneEnd> {
         let Some(frame) = self.next().await? else {
@@ -451,7 +464,7 @@ impl FrameStream {
 
     /// Reads the next frame; `None` at the end of the stream. A partial frame at the end is allowed: the
     /// sender may have moved to another link.
-    async fn next(&mut self) -> Result<Option<Bytes>, LaneEnd> {
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, LaneEnd> {
         loop {
             if let Some(frame) = self.take()? {
                 return Ok(Some(frame));

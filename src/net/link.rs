@@ -16,11 +16,13 @@ use super::frame::ControlFrame;
 use super::intake::Asker;
 use super::lane;
 use super::received::Received;
+use super::state::StateWriter;
 use super::tunnel::{RouteHold, Tunnels, Via};
 use crate::core::id::PeerId;
 use crate::core::path::Path;
 use crate::core::virtual_address::virtual_id;
 use crate::core::wire::{PROBE_DATAGRAM, Probe};
+use crate::state::wire::Frame;
 
 /// An admitted connection with its control stream.
 pub(crate) struct Admitted {
@@ -38,6 +40,8 @@ pub(crate) struct Link {
     /// Tasks of the lanes.
     lanes: lane::Tasks,
     lane_end: Option<oneshot::Sender<lane::Ending>>,
+    /// The writer of the room's state, while the link carries a session.
+    state: Option<StateWriter>,
     /// State for the readers of the lanes, until they start.
     reader: Option<Asker>,
     /// Whether the peer has sent [`ControlFrame::Resume`].
@@ -136,6 +140,7 @@ impl Link {
             lane_tasks: Vec::new(),
             lanes: lane::Tasks::default(),
             lane_end: None,
+            state: None,
             reader: None,
             has_resumed: false,
             datagrams,
@@ -166,6 +171,10 @@ impl Link {
         outboxes.measure(peer, &self.connection, &received.count);
         let (end, ending) = oneshot::channel();
         self.lane_end = Some(end);
+        self.state = Some(StateWriter::new(
+            self.connection.clone(),
+            self.lanes.clone(),
+        ));
         let writer = lane::Writer {
             connection: self.connection.clone(),
             peer: peer.clone(),
@@ -226,6 +235,7 @@ impl Link {
         }
         self.lanes.stop();
         self.lane_end = None;
+        self.state = None;
         self.reader = None;
         if let Some(reader) = self.datagrams.send_replace(None) {
             reader.stop();
@@ -247,6 +257,12 @@ impl Link {
             self.control.try_send(Queued { frame, urgent }),
             Err(mpsc::error::TrySendError::Full(_))
         )
+    }
+
+    /// Queues a frame of the room's state. Returns `false` when the peer reads none and the link should be given up.
+    pub(crate) fn send_state(&mut self, frame: &Frame) -> bool {
+        let writer = self.state.as_mut();
+        writer.is_none_or(|writer| writer.send(frame))
     }
 
     /// Sends a probe. A probe that cannot be sent counts as lost.

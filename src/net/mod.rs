@@ -30,7 +30,10 @@ pub(crate) mod relay_requests;
 pub(crate) mod rendezvous;
 pub(crate) mod simulation;
 pub(crate) mod socket;
+mod state;
 pub(crate) mod tries;
 pub(crate) mod tunnel;
 pub(crate) mod udp;
 pub(crate) mod unanswered;
+
+pub(crate) use lane::FIRST_MESSAGE_TYPE;

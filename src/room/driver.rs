@@ -4,6 +4,7 @@
 mod links;
 mod paths;
 mod relays;
+mod state;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,9 +26,10 @@ use super::host_watch::HostWatch;
 use super::live_node::LiveNode;
 use super::refusals::Refusals;
 use super::relay::Broadcasts;
+use super::replication::Replication;
 use super::sessions::{Attached, Count, Sessions};
 use super::shared::{Disconnection, HostCommand, Shared};
-use super::state_file::StateWriter;
+use super::state_file::{StateWriter, Stored};
 use super::store::Store;
 use super::strangers::Strangers;
 use super::timers::{Timer, TimerTable};
@@ -98,8 +100,10 @@ pub(super) struct Driver {
     pub(super) tunnels: Arc<Tunnels>,
     pub(super) listen_port: u16,
     pub(super) discovery: Option<Discovery>,
-    /// Writer of the strategy's state.
-    pub(super) state: Option<StateWriter>,
+    /// Writer of what must survive the process.
+    pub(super) writer: Option<StateWriter>,
+    /// The room's state, if it has one.
+    pub(super) replication: Option<Replication>,
     /// The external store that elects, if the strategy uses one.
     pub(super) store: Option<Box<dyn Store>>,
     /// The application's payload for entering a room.
@@ -125,8 +129,8 @@ pub(super) struct Queues {
     pub(super) discovered: mpsc::Receiver<Found>,
     /// Reports of the tasks that hold the links to relays.
     pub(super) relays: mpsc::Receiver<News>,
-    /// Numbers of the states that are safe on disk.
-    pub(super) persisted: mpsc::UnboundedReceiver<u64>,
+    /// States that are safe on disk.
+    pub(super) persisted: mpsc::UnboundedReceiver<Stored>,
     /// Answers of the external store: one per request, except for watches.
     pub(super) answers: mpsc::UnboundedReceiver<(Call, StoreAnswer)>,
 }
@@ -161,7 +165,8 @@ impl Driver {
             Some(ended) = queues.disconnects.recv() => {
                 self.feed(Input::Command(ended.into()));
             }
-            Some(number) = queues.persisted.recv() => self.feed(Input::Persisted { number }),
+            Some(stored) = queues.persisted.recv() => self.stored(stored),
+            () = Replication::changed(self.replication.as_mut()) => {}
             Some((call, answer)) = queues.answers.recv() => {
                 self.feed(Input::Engine { call, answer });
             }
@@ -175,6 +180,7 @@ impl Driver {
                 self.woke(Moment::now().since(began + planned) + overdue);
             },
         }
+        self.advance_state();
     }
 
     /// Sets each timer to the deadline of its owner.
@@ -198,6 +204,13 @@ impl Driver {
                 Timer::Origin => self.broadcasts.next_deadline(),
                 Timer::Leadership => self.unconfirmed.next_deadline(),
                 Timer::Stranger => self.strangers.next_deadline(),
+                Timer::State => {
+                    let due = self
+                        .replication
+                        .as_ref()
+                        .and_then(Replication::next_deadline);
+                    due.map(|due| self.node.clock.instant(due))
+                }
             };
             self.timers.set(timer, deadline);
         }
@@ -226,6 +239,8 @@ impl Driver {
                 // The next step begins with it.
                 Timer::Origin | Timer::Leadership => {}
                 Timer::Stranger => self.dial_strangers(),
+                // The turn ends with it.
+                Timer::State => {}
             }
         }
     }
@@ -324,6 +339,7 @@ impl Driver {
             self.sessions.send(&peer, ControlFrame::BroadcastAgain);
         }
         self.sessions.follow(self.node.core.leader());
+        self.show_room_to_state();
         self.route_tunnels();
         if events.is_empty() && self.publishes_later {
             self.is_unpublished = true;
@@ -349,8 +365,8 @@ impl Driver {
 
     /// Stores a state. Returns its number if there is no place to store it: then there is nothing to wait for.
     fn persist(&self, number: u64, state: Opaque) -> Option<u64> {
-        match (&self.state, &self.store) {
-            (Some(writer), _) => writer.write(number, state),
+        match (&self.writer, &self.store) {
+            (Some(writer), _) => writer.write_strategy(number, state),
             (None, Some(_)) => return Some(number),
             // The core asks for it only with a static quorum, and such a room has a state directory.
             (None, None) => tracing::error!("there is no state directory: this member cannot vote"),
@@ -374,7 +390,12 @@ impl Driver {
         match &event {
             // Reported to the host once the number of missed messages is known.
             Event::Returned(returned) => return self.sessions.returns(&returned.peer),
-            Event::Reconnecting(peer) if !self.sessions.lost(peer) => return,
+            Event::Reconnecting(peer) => {
+                self.state_link_lost(peer);
+                if !self.sessions.lost(peer) {
+                    return;
+                }
+            }
             _ => {}
         }
         log(&event);
@@ -383,6 +404,7 @@ impl Driver {
                 let bytes = &left.bytes;
                 self.kick_reasons.remember(&left.peer, left.code, bytes);
             }
+            self.state_left(&left.peer);
             return self.sessions.end(left);
         }
         self.shared.dispatch.push(event);
@@ -670,6 +692,7 @@ impl Driver {
             has_leader: core.leader().is_some(),
             side,
             join_payload: self.join_payload.clone(),
+            state: self.state_limits(),
         }
     }
 
@@ -684,7 +707,8 @@ impl Driver {
     ) -> Result<Reservation, Refused> {
         let peer = &hello.peer_id;
         let now = self.node.now();
-        match self.node.core.check_hello(now, hello, key, by_own_hand) {
+        let checked = self.node.core.check_hello(now, hello, key, by_own_hand);
+        match self.check_state_of(hello).and(checked) {
             Ok(()) => {}
             Err(AdmissionRefusal::Bound(_)) if may_dispute => {}
             Err(refusal) => {
@@ -827,6 +851,7 @@ impl Driver {
         } else {
             self.keep_carrier(&peer);
         }
+        self.state_link_changed(&peer);
         self.report_address(&peer);
     }
 }
@@ -860,6 +885,7 @@ impl Driver {
             Some(_) => MIN_STORE_LEAVE_WAIT,
             None => MIN_LEAVE_WAIT,
         };
+        self.leave_state().await;
         self.feed(Input::Command(Command::Leave));
         let leave_wait_limit = limit.min(Instant::now() + least.max(slowest * 3));
         while !self.departed && Instant::now() < leave_wait_limit {
@@ -878,6 +904,22 @@ impl Driver {
             discovery.wait();
         }
         self.node.finish();
+    }
+
+    /// Waits until the others have what this member has ordered as leader, half a second at most.
+    async fn leave_state(&mut self) {
+        let now = self.node.now();
+        if let Some(replication) = &mut self.replication {
+            replication.leave(now);
+            self.advance_state();
+        }
+        while self
+            .replication
+            .as_ref()
+            .is_some_and(|state| !state.may_end())
+        {
+            self.step().await;
+        }
     }
 
     /// Waits until the peers have taken everything that was accepted; returns whether they did.

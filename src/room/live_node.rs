@@ -13,22 +13,47 @@ use crate::core::time::Time;
 /// A wall clock that differs this much from the core's was set, or the machine slept.
 const CLOCK_SET: Duration = Duration::from_millis(100);
 
+/// The time of a room's core.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RoomClock {
+    /// The moment of [`Time::ZERO`].
+    origin: Moment,
+}
+
+impl RoomClock {
+    pub(super) fn starting_at(origin: Moment) -> Self {
+        Self { origin }
+    }
+
+    pub(super) fn now(self) -> Time {
+        let micros = Moment::now().since(self.origin).as_micros();
+        Time::from_micros(micros.try_into().unwrap_or(u64::MAX))
+    }
+
+    /// The room's time `at` on the timers of the runtime; in the past if it passed while the machine slept.
+    pub(super) fn instant(self, at: Time) -> Instant {
+        // In this order: no timer expires before its time on the room's clock.
+        let (now, timer_now) = (self.now(), Instant::now());
+        let late = timer_now.checked_sub(now.since(at)).unwrap_or(timer_now);
+        late + at.since(now)
+    }
+}
+
 /// The core of an open room.
 pub(super) struct LiveNode {
     pub(super) core: Node,
-    origin: Moment,
+    pub(super) clock: RoomClock,
     /// The wall clock as the core knows it.
     wall_clock: WallClock,
     trace: Trace,
 }
 
 impl LiveNode {
-    /// Wraps `core`, which was made at [`Time::ZERO`]. That was `origin` on the room's clock, and
-    /// `wall_clock` on the wall clock.
-    pub(super) fn new(core: Node, origin: Moment, wall_clock: Duration, trace: Trace) -> Self {
+    /// Wraps `core`, which was made at [`Time::ZERO`] of `clock`. That was `wall_clock` on the wall clock.
+    pub(super) fn new(core: Node, clock: RoomClock, wall_clock: Duration, trace: Trace) -> Self {
         Self {
             core,
-            origin,
+            clock,
             wall_clock: WallClock::new(Time::ZERO, wall_clock),
             trace,
         }
@@ -36,22 +61,18 @@ impl LiveNode {
 
     /// The core's time.
     pub(super) fn now(&self) -> Time {
-        let micros = Moment::now().since(self.origin).as_micros();
-        Time::from_micros(micros.try_into().unwrap_or(u64::MAX))
+        self.clock.now()
     }
 
     /// When the core needs a tick; in the past if it was due while the machine slept.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let at = self.core.next_deadline()?;
-        // In this order: no timer expires before its time on the core's clock.
-        let (now, timer_now) = (self.now(), Instant::now());
-        let late = timer_now.checked_sub(now.since(at)).unwrap_or(timer_now);
-        Some(late + at.since(now))
+        Some(self.clock.instant(at))
     }
 
     /// The core's time `at` on the clock of the room.
     pub(super) fn moment(&self, at: Time) -> Moment {
-        self.origin + Duration::from_micros(at.as_micros())
+        self.clock.origin + Duration::from_micros(at.as_micros())
     }
 
     /// Gives the core an input; its outputs follow.

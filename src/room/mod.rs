@@ -17,8 +17,10 @@ mod moderation;
 mod opening;
 mod refusals;
 mod relay;
+mod replication;
 mod sessions;
 mod shared;
+mod state;
 mod state_file;
 mod store;
 mod strangers;
@@ -60,12 +62,14 @@ use crate::target::Target;
 
 use opening::{Opened, Outside};
 use shared::{Disconnection, HostCommand, Shared};
+use state::RoomState;
 use store::{Answers, Store};
 
 pub use crate::net::outbox::{
     DEFAULT_PRIORITY, OutMessage, PeerMeter, Reliable, SendMode, Unreliable,
 };
 pub use locks::{MAX_LOCK_NAME_BYTES, MAX_PROCLAIMED_BYTES};
+pub use state::StateInfo;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use state_file::check as check_state_file;
 
@@ -107,6 +111,7 @@ pub struct Room {
     shared: Arc<Shared>,
     bound: Bound,
     key: Fingerprint,
+    state: Option<Arc<RoomState>>,
     network: Mutex<Option<JoinHandle<Closed>>>,
 }
 
@@ -208,10 +213,11 @@ impl Room {
             })
             .map_err(StartError::internal)?;
         match start.recv() {
-            Ok(Ok(Opened { bound, key })) => Ok(Self {
+            Ok(Ok(Opened { bound, key, state })) => Ok(Self {
                 shared,
                 bound,
                 key,
+                state,
                 network: Mutex::new(Some(network)),
             }),
             Ok(Err(error)) => {

@@ -21,11 +21,13 @@ use super::driver::{Driver, Queues};
 use super::host_watch::HostWatch;
 #[cfg(test)]
 use super::hostile::cut::CuttableRuntime;
-use super::live_node::{LiveNode, since_1970};
+use super::live_node::{LiveNode, RoomClock, since_1970};
 use super::refusals::Refusals;
 use super::relay::Broadcasts;
+use super::replication::{self, Replication};
 use super::sessions::Sessions;
 use super::shared::{HostCommand, Shared};
+use super::state::RoomState;
 use super::state_file::{StateFile, StateWriter, new_incarnation, take_member};
 use super::store::{Answers, Store};
 use super::strangers::Strangers;
@@ -60,6 +62,8 @@ use crate::net::tunnel::{Tunnels, relayed_transport_config, tunnel_transport_con
 use crate::net::udp::UdpRuntime;
 use crate::net::unanswered::{Unanswered, lone_transport_config};
 use crate::room_code::RoomCode;
+use crate::state::ballot::MemberId;
+use crate::state::replica::Replica;
 
 /// Questions of admissions that may wait.
 const ASK_QUEUE: usize = 64;
@@ -73,6 +77,8 @@ pub(super) struct Opened {
     pub(super) bound: Bound,
     /// The fingerprint of this node's key.
     pub(super) key: Fingerprint,
+    /// The room's state, if it has one.
+    pub(super) state: Option<Arc<RoomState>>,
 }
 
 /// Services outside of the library that a room uses.
@@ -156,7 +162,7 @@ where
         return Err(StartError::SeedWithoutVote { peer });
     }
     let now = new_incarnation(draw()?);
-    let (identity, state_file, saved) = take_member(&shared, now)?;
+    let (identity, state_file, mut kept) = take_member(&shared, now)?;
     let incarnation = state_file.as_ref().map_or(now, StateFile::incarnation);
     let transport = Arc::new(transport_config());
     let idle_timeout = accepted_idle_timeout(config.heartbeat_timeout());
@@ -204,23 +210,41 @@ where
     tokio::spawn(rebind_what_fails(endpoint.clone(), bound, failures));
 
     let wall_clock = since_1970();
+    // Empty if the strategy had nothing to store yet.
+    let saved = Some(kept.strategy.clone()).filter(|saved| !saved.as_bytes().is_empty());
     let core = Node::new(
         shared.peer_id.clone(),
         incarnation,
-        node_config(&shared, &identity, bound, wall_clock, saved.clone()),
+        node_config(&shared, &identity, bound, wall_clock, saved),
         draw()?,
         Time::ZERO,
     );
     let core = match &state_file {
         Some(file) => {
             let core = core.map_err(|_| file.not_understood())?;
-            let state = core.first_state().or(saved);
-            file.keep(&state.unwrap_or_default())?;
+            kept.strategy = core.first_state().unwrap_or(kept.strategy);
+            file.keep(&kept)?;
             core
         }
         None => core.map_err(StartError::internal)?,
     };
-    let origin = Moment::now();
+    let me = MemberId {
+        peer: shared.peer_id.clone(),
+        incarnation,
+    };
+    let clock = RoomClock::starting_at(Moment::now());
+    let replication = config.state.map(|options| {
+        let settings = replication::settings(config, &core, options, member_hold(config));
+        let saved = replication::read(&kept.log).ok_or_else(|| match &state_file {
+            Some(file) => file.not_understood().into(),
+            None => StartError::internal("the log has no state without a file"),
+        })?;
+        let replica = Replica::new(me, settings, saved, draw()?);
+        let state = Arc::new(RoomState::new(replica, clock));
+        shared.dispatch.set_state(Arc::clone(&state) as _);
+        Ok::<_, StartError>(Replication::new(state))
+    });
+    let replication = replication.transpose()?;
     let trace = match &config.trace_path {
         Some(path) => {
             let opened = Trace::open(path, Time::ZERO, &core);
@@ -231,7 +255,7 @@ where
         }
         None => Trace::default(),
     };
-    let node = LiveNode::new(core, origin, wall_clock, trace);
+    let node = LiveNode::new(core, clock, wall_clock, trace);
 
     let (answers_in, answers) = mpsc::unbounded_channel();
     let store = config.etcd.as_ref();
@@ -291,11 +315,15 @@ where
         tunnels: Arc::clone(&tunnels),
         events,
         budget: Arc::default(),
+        has_state: config.state.is_some(),
         max_message_size: config.max_message_size,
         write_timeout: config.write_timeout,
     };
-    let (state, persisted) = match state_file.map(StateWriter::start) {
-        Some((writer, persisted)) => (Some(writer), persisted),
+    let (writer, persisted) = match state_file {
+        Some(file) => {
+            let (writer, persisted) = StateWriter::start(file, kept);
+            (Some(writer), persisted)
+        }
         None => (None, mpsc::unbounded_channel().1),
     };
     let (dial_done, dials) = mpsc::unbounded_channel();
@@ -331,7 +359,8 @@ where
         tunnels,
         listen_port: bound.port,
         discovery,
-        state,
+        writer,
+        replication,
         store,
         join_payload: Vec::new(),
         host_watch,
@@ -343,7 +372,8 @@ where
     };
     // Queries get answers as soon as the room is open, and a fixed host leads already.
     driver.carry_out();
-    Ok((driver, Opened { bound, key }))
+    let state = driver.replication.as_ref().map(Replication::state);
+    Ok((driver, Opened { bound, key, state }))
 }
 
 fn draw() -> Result<u64, StartError> {

@@ -26,6 +26,7 @@ use crate::net::frame::ControlFrame;
 use crate::net::lane::Ending;
 use crate::net::link::{Admitted, Link};
 use crate::net::received::Received;
+use crate::state::wire::Frame;
 
 /// Longest time for which a peer's last messages are read after it leaves.
 const DEPARTURE_LIMIT: Duration = Duration::from_millis(2500);
@@ -272,6 +273,33 @@ impl Sessions {
         {
             link.close(close::LOST, close::STALLED);
         }
+    }
+
+    /// Sends a frame of the room's state to a linked peer. Returns `false` if the peer reads none: its link ends.
+    pub(super) fn send_state(&mut self, to: &PeerId, frame: &Frame) -> bool {
+        let session = self.sessions.get_mut(to);
+        let Some(current) = session.and_then(|session| session.current.as_mut()) else {
+            return true;
+        };
+        let is_taken = current.link.send_state(frame);
+        if !is_taken {
+            tracing::warn!(peer = %to, "the peer takes nothing of the room's state");
+            current.link.close(close::LOST, close::STALLED);
+        }
+        is_taken
+    }
+
+    /// The link that carries a peer's session: its number, the peer's process, and its round trip.
+    pub(super) fn current_link(&self, peer: &PeerId) -> Option<(LinkId, Incarnation, Duration)> {
+        let session = self.sessions.get(peer)?;
+        let current = session.current.as_ref()?;
+        let round_trip = current.link.connection.rtt();
+        Some((current.id, session.incarnation, round_trip))
+    }
+
+    /// The process of a peer that has a session.
+    pub(super) fn incarnation_of(&self, peer: &PeerId) -> Option<Incarnation> {
+        self.sessions.get(peer).map(|session| session.incarnation)
     }
 
     pub(super) fn send_probe(&mut self, to: &PeerId, probe: Probe) {

@@ -27,6 +27,7 @@ use crate::core::quorum::Roster;
 use crate::core::wire::{Opaque, Strategy};
 use crate::error::{ChangedMember, StartError, StateError};
 use crate::fork::{self, ClosedInChildren};
+pub(super) use format::Kept;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use format::check;
 use format::{Content, KeptKey, MAX_FILE_BYTES, Owner, Undecodable, VERSION, decode, encode};
@@ -90,7 +91,7 @@ impl Lock {
 
 impl StateFile {
     /// Locks and reads the member's file in `directory`, for an incarnation that starts `now`. Returns its
-    /// key, and the state of an earlier incarnation; `None` is a first start. Writes nothing.
+    /// key, and what an earlier incarnation kept; it is empty at a first start. Writes nothing.
     ///
     /// # Errors
     /// [`StartError`]; no lock is held then.
@@ -101,7 +102,7 @@ impl StateFile {
         strategy: Strategy,
         given: Option<Identity>,
         now: Incarnation,
-    ) -> Result<(Self, Identity, Option<Opaque>), StartError> {
+    ) -> Result<(Self, Identity, Kept), StartError> {
         let name = file_name(session, peer);
         let path = directory.join(format!("{name}.state"));
         let lock = Lock::take(directory, &name)?;
@@ -119,11 +120,9 @@ impl StateFile {
         let (kept, incarnation, saved) = match content {
             Some(content) => {
                 let incarnation = now.after(content.incarnation);
-                // Empty if the strategy had nothing to store yet.
-                let state = Some(content.state).filter(|state| !state.as_bytes().is_empty());
-                (Some(content.owner.key), incarnation, state)
+                (Some(content.owner.key), incarnation, content.kept)
             }
-            None => (None, now, None),
+            None => (None, now, Kept::default()),
         };
         let (key, identity) = take_key(kept, given, changed)?;
         let file = Self {
@@ -166,16 +165,16 @@ impl StateFile {
     ///
     /// # Errors
     /// [`StateError`]; the file is unchanged.
-    pub(super) fn keep(&self, state: &Opaque) -> Result<(), StateError> {
-        self.write(state).map_err(|source| StateError::Unwritable {
+    pub(super) fn keep(&self, kept: &Kept) -> Result<(), StateError> {
+        self.write(kept).map_err(|source| StateError::Unwritable {
             path: self.path.clone(),
             source,
         })
     }
 
-    /// Replaces the state. When this returns, the state survives a loss of power.
-    pub(super) fn write(&self, state: &Opaque) -> io::Result<()> {
-        let bytes = encode(&self.owner, self.incarnation, state)?;
+    /// Replaces what the file keeps. When this returns, it survives a loss of power.
+    pub(super) fn write(&self, kept: &Kept) -> io::Result<()> {
+        let bytes = encode(&self.owner, self.incarnation, kept)?;
         let mut file = create_private(&self.beside)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
@@ -211,17 +210,18 @@ fn replace(from: &Path, to: &Path, _directory: &Path) -> io::Result<()> {
 }
 
 /// The key of this process, and an incarnation that starts `now`. With a state directory also the file of its
-/// state, and the file's contents.
+/// state, and what that keeps.
 pub(super) fn take_member(
     shared: &Shared,
     now: Incarnation,
-) -> Result<(Identity, Option<StateFile>, Option<Opaque>), StartError> {
+) -> Result<(Identity, Option<StateFile>, Kept), StartError> {
     let config = &shared.config;
     let given = config.identity_key.as_ref().map(given_identity);
     let given = given.transpose()?;
     let Some(directory) = &config.state_directory else {
         let identity = given.map_or_else(Identity::generate, Ok);
-        return Ok((identity.map_err(StartError::internal)?, None, None));
+        let identity = identity.map_err(StartError::internal)?;
+        return Ok((identity, None, Kept::default()));
     };
     let roster = config.quorum.roster();
     let member = (&shared.session_id, &shared.peer_id);
@@ -377,54 +377,93 @@ fn file_name(session: &SessionId, peer: &PeerId) -> String {
     name
 }
 
-/// A state to store, with the number under which the core asked for it.
-type Task = (u64, Opaque);
+/// The newest states to store, each with its number.
+#[derive(Debug, Clone, Default)]
+struct Tasks {
+    kept: Kept,
+    numbers: Numbers,
+}
+
+/// The number of each part's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Numbers {
+    strategy: Option<u64>,
+    log: Option<u64>,
+}
+
+/// A state that is safe on disk, with the number under which it was to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stored {
+    /// Of the strategy.
+    Strategy(u64),
+    /// Of the log.
+    Log(u64),
+}
 
 /// Writes states to disk, one after the other, off the network thread.
 #[derive(Debug)]
 pub(super) struct StateWriter {
-    newest: watch::Sender<Option<Task>>,
+    newest: watch::Sender<Tasks>,
 }
 
 impl StateWriter {
-    /// Starts the writer on the current runtime. The receiver yields the numbers of the states that are safe.
-    pub(super) fn start(file: StateFile) -> (Self, mpsc::UnboundedReceiver<u64>) {
-        let (newest, tasks) = watch::channel(None);
-        // At most one number per requested write.
+    /// Starts the writer on the current runtime, with the states that `file` has. The receiver yields the states that are
+    /// safe.
+    pub(super) fn start(file: StateFile, kept: Kept) -> (Self, mpsc::UnboundedReceiver<Stored>) {
+        let numbers = Numbers::default();
+        let (newest, tasks) = watch::channel(Tasks { kept, numbers });
+        // At most one for each requested write.
         let (done, safe) = mpsc::unbounded_channel();
         tokio::spawn(write_all(Arc::new(file), tasks, done));
         (Self { newest }, safe)
     }
 
-    /// Stores `state`, unless a newer one arrives before its turn.
-    pub(super) fn write(&self, number: u64, state: Opaque) {
-        // The task lives as long as the sender.
-        let _ = self.newest.send(Some((number, state)));
+    /// Stores the strategy's state, unless a newer one arrives before its turn.
+    pub(super) fn write_strategy(&self, number: u64, state: Opaque) {
+        self.newest.send_modify(|tasks| {
+            tasks.kept.strategy = state;
+            tasks.numbers.strategy = Some(number);
+        });
+    }
+
+    /// Stores the log's state, unless a newer one arrives before its turn.
+    pub(super) fn write_log(&self, number: u64, state: Opaque) {
+        self.newest.send_modify(|tasks| {
+            tasks.kept.log = state;
+            tasks.numbers.log = Some(number);
+        });
     }
 }
 
 /// Writes states. Of several that wait it writes only the newest. It retries a failed write.
 async fn write_all(
     file: Arc<StateFile>,
-    mut tasks: watch::Receiver<Option<Task>>,
-    done: mpsc::UnboundedSender<u64>,
+    mut tasks: watch::Receiver<Tasks>,
+    done: mpsc::UnboundedSender<Stored>,
 ) {
     let mut retry = FIRST_RETRY;
+    let mut stored = Numbers::default();
     while tasks.changed().await.is_ok() {
         loop {
-            let Some((number, state)) = tasks.borrow_and_update().clone() else {
-                break;
-            };
+            let Tasks { kept, numbers } = tasks.borrow_and_update().clone();
             let at = Arc::clone(&file);
-            let written = tokio::task::spawn_blocking(move || at.write(&state)).await;
+            let written = tokio::task::spawn_blocking(move || at.write(&kept)).await;
             match written.unwrap_or_else(|failed| Err(io::Error::other(failed))) {
                 Ok(()) => {
                     if retry > FIRST_RETRY {
                         tracing::info!(path = %file.path().display(), "the state is written again");
                     }
                     retry = FIRST_RETRY;
-                    // Fails only after the room is closed.
-                    let _ = done.send(number);
+                    let before = std::mem::replace(&mut stored, numbers);
+                    let strategy = numbers
+                        .strategy
+                        .filter(|_| numbers.strategy != before.strategy);
+                    let log = numbers.log.filter(|_| numbers.log != before.log);
+                    let safe = [strategy.map(Stored::Strategy), log.map(Stored::Log)];
+                    for safe in safe.into_iter().flatten() {
+                        // Fails only after the room is closed.
+                        let _ = done.send(safe);
+                    }
                     break;
                 }
                 Err(error) => {

@@ -26,17 +26,20 @@ pub(super) enum Timer {
     Leadership,
     /// The next dial of a stranger that a relay presents.
     Stranger,
+    /// The next tick of the room's state.
+    State,
 }
 
 impl Timer {
     /// Every timer, each at its own index.
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::Core,
         Self::Departure,
         Self::HostPoll,
         Self::Origin,
         Self::Leadership,
         Self::Stranger,
+        Self::State,
     ];
 }
 

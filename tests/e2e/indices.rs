@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, channel};
 
 use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::dispatch::{Event, Report, kind};
+use meta_mystia_network::dispatch::{Event, Report, Reported, kind};
 use meta_mystia_network::snapshot::{PeerStatus, PeerView};
 
 use crate::harness::{Member, TIMEOUT, eventually, id, message, settled};
@@ -14,13 +14,16 @@ fn numbers(member: &Member) -> Receiver<(&'static str, String, u32)> {
     let dispatch = member.room.dispatch();
     dispatch.register::<kind::Everything>(Some(std::sync::Arc::new(
         move |reported: Report<'_>| {
-            let what = match reported.event {
+            let Reported::Room(event) = reported.event else {
+                return;
+            };
+            let what = match event {
                 Event::Joined(_) => "joined",
                 Event::Left(_) => "left",
                 Event::Message(_) => "message",
                 _ => return,
             };
-            let peer = reported.event.names().map_or("", PeerId::as_str).to_owned();
+            let peer = event.names().map_or("", PeerId::as_str).to_owned();
             // The receiver is gone at the end of a test.
             let _ = sender.send((what, peer, reported.peer_index));
         },

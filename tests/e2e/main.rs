@@ -15,6 +15,7 @@ mod moderation;
 mod options;
 mod quorum;
 mod seeded;
+mod state;
 mod through_leader;
 mod traces;
 mod traffic;

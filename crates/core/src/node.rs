@@ -311,6 +311,12 @@ impl Node {
         (self.config.election.eligible, self.config.election.priority)
     }
 
+    /// Whether a linked peer may lead.
+    pub fn is_eligible(&self, peer: &PeerId) -> bool {
+        let voter = self.view.voters.get(peer);
+        voter.is_some_and(|voter| voter.eligible)
+    }
+
     /// Whether the room is over for this node: it was kicked, or the fixed host has left.
     pub fn is_over(&self) -> bool {
         self.ended

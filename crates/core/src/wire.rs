@@ -72,6 +72,30 @@ pub struct Hello {
     /// Join payload of the sender's application, at most [`MAX_JOIN_PAYLOAD_BYTES`].
     #[serde(with = "bytes_field")]
     pub join_payload: Vec<u8>,
+    /// The limits of the room's state; `None`, which takes no byte, is a room without one.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "last_field"
+    )]
+    pub state: Option<StateLimits>,
+}
+
+/// Limits of a room's state, which all members need alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateLimits {
+    /// Confirmed entries that a member keeps.
+    pub tail_entries: u32,
+    /// Bytes of confirmed entries that a member keeps.
+    pub tail_bytes: u32,
+    /// Longest snapshot of a host's state, in bytes.
+    pub max_snapshot_bytes: u32,
+}
+
+/// Reads a field that nothing follows; without it the bytes have ended.
+fn last_field<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    Ok(Option::deserialize(deserializer).unwrap_or_default())
 }
 
 /// The acceptor's answer to a [`Hello`].

@@ -1,6 +1,7 @@
 //! Events for a member's host.
 
 use bytes::Bytes;
+use room_core::id::PeerId;
 
 use crate::ballot::{History, MemberId};
 use crate::entry::Key;
@@ -106,6 +107,20 @@ pub enum StateEvent {
         /// Whether it is here now.
         presence: Presence,
     },
+}
+
+impl StateEvent {
+    /// The member that it is about: an author, a leader, a member that has come or gone.
+    pub fn peer(&self) -> Option<&PeerId> {
+        let member = match self {
+            Self::Action { author, .. } | Self::RolledBack { author, .. } => Some(author),
+            Self::Property { author, .. } => author.as_ref(),
+            Self::Opened { leader, .. } => leader.as_ref(),
+            Self::MemberPresence { member, .. } => Some(member),
+            Self::ActionResult { .. } | Self::Reset { .. } | Self::SnapshotWanted { .. } => None,
+        };
+        member.map(|member| &member.peer)
+    }
 }
 
 /// The outcome of a request.

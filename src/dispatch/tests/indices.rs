@@ -12,7 +12,10 @@ fn numbers(dispatch: &Arc<Dispatch>, name: &'static str) -> Receiver<Numbered> {
     dispatch.register::<Everything>(Some(Arc::new(move |reported: Report<'_>| {
         let dispatch = room.upgrade().expect("the test holds it");
         let indices = dispatch.indices();
-        let peer = reported.event.names().map_or("", PeerId::as_str).to_owned();
+        let Reported::Room(event) = reported.event else {
+            return;
+        };
+        let peer = event.names().map_or("", PeerId::as_str).to_owned();
         let present = indices.of(&peer);
         let named = indices
             .peer(reported.peer_index)

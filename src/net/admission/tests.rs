@@ -64,6 +64,7 @@ fn hello(join_payload: Vec<u8>) -> Hello {
         has_leader: true,
         side: Opaque::default(),
         join_payload,
+        state: None,
     }
 }
 

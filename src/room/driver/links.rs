@@ -106,7 +106,10 @@ impl Driver {
                 let _ = answer.send(accepted);
             }
             LinkEvent::Relay(event) => self.relay_event(peer, event),
-            LinkEvent::LaneDone => {}
+            LinkEvent::State(frame, taken) if role == Role::Current => {
+                self.state_frame(peer, frame, taken);
+            }
+            LinkEvent::State(..) | LinkEvent::LaneDone => {}
             LinkEvent::Violation(what) => self.broken(peer, what),
             LinkEvent::Closed(error) => {
                 if let Some(why) = self.sessions.link_closed(id, &peer, role, &error) {
@@ -116,7 +119,7 @@ impl Driver {
         }
     }
 
-    fn broken(&mut self, peer: PeerId, what: &'static str) {
+    pub(super) fn broken(&mut self, peer: PeerId, what: &'static str) {
         let why = LinkEnd::Violation(what);
         self.sessions.set_close_reason(&peer, why);
         self.feed(Input::LinkDown { peer, why });
@@ -186,7 +189,8 @@ impl Driver {
             | LinkEvent::Datagram(_)
             | LinkEvent::Acked(..)
             | LinkEvent::AckedUnordered(..)
-            | LinkEvent::Relay(RelayEvent::Again) => {}
+            | LinkEvent::Relay(RelayEvent::Again)
+            | LinkEvent::State(..) => {}
         }
     }
 }

@@ -9,7 +9,7 @@ use room_transport::closing::close_code;
 use super::names::{connect_by_name, open};
 use super::*;
 use crate::config::Relay;
-use crate::dispatch::{Event, FoundBy, kind};
+use crate::dispatch::{Event, FoundBy, Reported, kind};
 use crate::net::admission::accept_pake;
 use crate::net::names::Lookup;
 use crate::simulated::SimulatedNetwork;
@@ -22,7 +22,7 @@ impl Results {
         let results = Arc::new(Mutex::new(Vec::new()));
         let into = Arc::clone(&results);
         let handler = move |notified: kind::Report<'_>| {
-            if let Event::ConnectionResult(result) = notified.event {
+            if let Reported::Room(Event::ConnectionResult(result)) = notified.event {
                 let mut results = into.lock().unwrap_or_else(PoisonError::into_inner);
                 results.push(result.clone());
             }
@@ -358,7 +358,7 @@ async fn two_members_of_one_name_that_connect_receive_that_the_name_is_taken() {
         let host = Host::open_with("player", "found", on_the_network(25_411));
         let into = Arc::clone(&refused);
         let handler = move |notified: kind::Report<'_>| {
-            if let Event::DiscoveryRefused(event) = notified.event {
+            if let Reported::Room(Event::DiscoveryRefused(event)) = notified.event {
                 let mut refused = into.lock().unwrap_or_else(PoisonError::into_inner);
                 refused.push(event.clone());
             }

@@ -429,6 +429,7 @@ impl Attacker {
                 lone: true,
             }),
             join_payload: Vec::new(),
+            state: None,
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! A file is `MMNSTATE`, a version, the length of the body, the body (postcard: [`Content`]), and the SHA-256 of
 //! everything before it. Version 2 named no strategy, since only raft stored anything; its state had no length before it.
+//! Up to version 3 there was no state of the log.
 
 use std::io;
 
@@ -15,7 +16,7 @@ use crate::core::quorum::Roster;
 use crate::core::wire::{Opaque, Strategy};
 
 pub(super) const MAGIC: &[u8; 8] = b"MMNSTATE";
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 /// The oldest version that can be read.
 const OLDEST_VERSION: u32 = 2;
 const HEADER_BYTES: usize = MAGIC.len() + 4 + 4;
@@ -29,8 +30,16 @@ pub(super) struct Content {
     pub(super) owner: Owner,
     /// The incarnation that wrote it; the next one is newer, whatever the clock shows.
     pub(super) incarnation: Incarnation,
-    /// The state of the election strategy, which only the strategy can read.
-    pub(super) state: Opaque,
+    pub(super) kept: Kept,
+}
+
+/// What the parts of a member keep; each can read its own alone. Empty if a part has nothing to keep.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(in crate::room) struct Kept {
+    /// The state of the election strategy.
+    pub(in crate::room) strategy: Opaque,
+    /// The state of the log of the room's state.
+    pub(in crate::room) log: Opaque,
 }
 
 /// Owner of a file: the values that no start of the member may change within the session.
@@ -57,12 +66,12 @@ pub(super) enum KeptKey {
 pub(super) fn encode(
     owner: &Owner,
     incarnation: Incarnation,
-    state: &Opaque,
+    kept: &Kept,
 ) -> io::Result<Zeroizing<Vec<u8>>> {
     // Allocated in full: buffers that it outgrows would not be wiped.
     let mut bytes = Zeroizing::new(vec![0; MAX_FILE_BYTES]);
     let room = &mut bytes[HEADER_BYTES..MAX_FILE_BYTES - DIGEST_BYTES];
-    let body = postcard::to_slice(&(owner, incarnation, state), room).map_err(io::Error::other)?;
+    let body = postcard::to_slice(&(owner, incarnation, kept), room).map_err(io::Error::other)?;
     let len = body.len();
     sign(&mut bytes, len)?;
     Ok(bytes)
@@ -124,6 +133,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Content, Undecodable> {
     let body = &signed[HEADER_BYTES..];
     let content = match version {
         2 => decode_version_2(body),
+        3 => decode_version_3(body),
         _ => postcard::from_bytes(body),
     };
     let content = content.map_err(|_| Damaged("its content cannot be understood"))?;
@@ -146,8 +156,26 @@ fn decode_version_2(body: &[u8]) -> postcard::Result<Content> {
     Ok(Content {
         owner,
         incarnation,
-        state: state.into(),
+        kept: Kept::of_strategy(state.into()),
     })
+}
+
+fn decode_version_3(body: &[u8]) -> postcard::Result<Content> {
+    let (owner, incarnation, strategy) = postcard::from_bytes(body)?;
+    Ok(Content {
+        owner,
+        incarnation,
+        kept: Kept::of_strategy(strategy),
+    })
+}
+
+impl Kept {
+    fn of_strategy(strategy: Opaque) -> Self {
+        Self {
+            strategy,
+            log: Opaque::default(),
+        }
+    }
 }
 
 /// Fuzz target: any file is refused or understood, and an understood one is written back unchanged.
@@ -155,7 +183,7 @@ fn decode_version_2(body: &[u8]) -> postcard::Result<Content> {
 pub(crate) fn check(bytes: &[u8]) {
     fn understood(bytes: &[u8]) {
         let written = |content: &Content| {
-            encode(&content.owner, content.incarnation, &content.state).expect("short")
+            encode(&content.owner, content.incarnation, &content.kept).expect("short")
         };
         if let Ok(content) = decode(bytes) {
             let again = written(&content);

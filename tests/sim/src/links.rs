@@ -633,6 +633,7 @@ impl World {
             has_leader: process.node.leader().is_some(),
             side: self.side(slot, process, self.now),
             join_payload: Vec::new(),
+            state: None,
         })
     }
 

@@ -62,6 +62,16 @@ impl Replica {
         events
     }
 
+    /// Whether [`Replica::take`] may give an event. It gives none if not.
+    pub fn may_give(&self) -> bool {
+        let may_jump = || !self.leads_on() && self.is_opening_confirmed();
+        self.taken() < self.confirmed
+            || self.has_leader() != self.delivery.is_led
+            || self.requests.has_verdicts()
+            || self.snapshots.may_ask_host()
+            || may_jump()
+    }
+
     /// The state after the last entry that the host has received.
     pub fn seen(&self) -> &Tables {
         &self.delivery.seen

@@ -50,6 +50,11 @@ impl Snapshots {
         needed.into_iter().chain(receiving).chain(providing).min()
     }
 
+    /// Whether the host may be asked for a snapshot.
+    pub(super) fn may_ask_host(&self) -> bool {
+        self.providing.is_due()
+    }
+
     /// A log has taken the place of the member's.
     pub(super) fn note_replaced(&mut self, log: &Log) {
         if let Some(beside) = &mut self.beside

@@ -140,6 +140,7 @@ impl Net {
             has_leader: place.node.leader().is_some(),
             side: place.node.side(self.now),
             join_payload: Vec::new(),
+            state: None,
         }
     }
 

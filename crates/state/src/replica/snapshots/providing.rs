@@ -102,6 +102,10 @@ impl Providing {
         self.copy.is_none() && self.askers.values().any(|asker| !is_on_its_way(asker))
     }
 
+    pub(super) fn is_due(&self) -> bool {
+        self.is_due
+    }
+
     /// Drops members, a request and a copy whose time is over.
     fn expire(&mut self, now: Time, history: Option<History>) {
         self.askers

@@ -1,0 +1,327 @@
+//! The room's state in real rooms: one order of actions, properties, and what survives the leader.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use meta_mystia_network::config::{Config, StateOptions};
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::dispatch::{Reported, kind};
+use meta_mystia_network::error::{Code, Coded, SubmitError};
+use meta_mystia_network::state::entry::{
+    Expected, Fate, Key, OwnerChange, PropertyChange, Traits, ValueChange,
+};
+use meta_mystia_network::state::event::{Outcome, StateEvent};
+
+use crate::harness::{Member, eventually, id, quick, settled};
+
+/// The type of the actions.
+const SAY: u16 = 0x0100;
+
+/// A member with a game: a log of lines, which actions extend.
+struct Player {
+    member: Member,
+    game: Arc<Mutex<Game>>,
+}
+
+/// A host's state, and what it has received.
+#[derive(Debug, Default)]
+struct Game {
+    lines: Vec<(String, String)>,
+    results: BTreeMap<u64, Outcome>,
+    resets: usize,
+    rolled_back: usize,
+    /// The values of properties, as their events showed them.
+    properties: BTreeMap<String, Bytes>,
+    here: Vec<String>,
+    wanted: Vec<u64>,
+}
+
+impl Game {
+    fn take(&mut self, event: &StateEvent) {
+        match event {
+            StateEvent::Action { author, data, .. } => {
+                let line = String::from_utf8(data.to_vec()).expect("a line");
+                self.lines.push((author.peer.to_string(), line));
+            }
+            StateEvent::ActionResult {
+                request, outcome, ..
+            } => {
+                let before = self.results.insert(*request, *outcome);
+                assert_eq!(before, None, "a second result of request {request}");
+            }
+            StateEvent::Reset { snapshot, .. } => {
+                self.resets += 1;
+                self.lines = decoded(snapshot.as_ref().map_or(&[][..], |bytes| &bytes[..]));
+            }
+            StateEvent::RolledBack { .. } => self.rolled_back += 1,
+            StateEvent::Property { key, property, .. } => {
+                let key = key.as_str().to_owned();
+                match property {
+                    Some(property) => self.properties.insert(key, property.value.clone()),
+                    None => self.properties.remove(&key),
+                };
+            }
+            StateEvent::MemberPresence {
+                member, presence, ..
+            } => {
+                let peer = member.peer.to_string();
+                self.here.retain(|other| *other != peer);
+                if format!("{presence:?}") == "Here" {
+                    self.here.push(peer);
+                }
+            }
+            StateEvent::SnapshotWanted { request, .. } => self.wanted.push(*request),
+            StateEvent::Opened { .. } => {}
+        }
+    }
+}
+
+fn encoded(lines: &[(String, String)]) -> Vec<u8> {
+    let lines: Vec<_> = lines.iter().map(|(a, b)| format!("{a}\t{b}")).collect();
+    lines.join("\n").into_bytes()
+}
+
+fn decoded(bytes: &[u8]) -> Vec<(String, String)> {
+    let text = String::from_utf8(bytes.to_vec()).expect("text");
+    let parts = text.lines().filter_map(|line| line.split_once('\t'));
+    parts.map(|(a, b)| (a.to_owned(), b.to_owned())).collect()
+}
+
+impl Player {
+    fn open(name: &str, session: &str) -> Self {
+        Self::open_with(name, session, with_state(StateOptions::default()))
+    }
+
+    fn open_with(name: &str, session: &str, config: Config) -> Self {
+        let member = Member::open_with(name, session, config);
+        let game = Arc::<Mutex<Game>>::default();
+        let dispatch = member.room.dispatch();
+        let shared = Arc::clone(&game);
+        dispatch.register::<kind::Everything>(Some(Arc::new(move |report: kind::Report<'_>| {
+            if let Reported::State(event) = report.event {
+                shared.lock().expect("not poisoned").take(event);
+            }
+        })));
+        Self { member, game }
+    }
+
+    fn say(&self, line: &str) -> u64 {
+        let submitted = self.member.room.submit(SAY, line.as_bytes());
+        submitted.expect("taken")
+    }
+
+    fn game<T>(&self, read: impl Fn(&Game) -> T) -> T {
+        read(&self.game.lock().expect("not poisoned"))
+    }
+
+    fn lines(&self) -> Vec<(String, String)> {
+        self.game(|game| game.lines.clone())
+    }
+
+    /// Waits for the result of a request.
+    fn result(&self, request: u64) -> Outcome {
+        eventually("a result", || {
+            self.game(|game| game.results.contains_key(&request))
+        });
+        self.game(|game| game.results[&request])
+    }
+
+    /// Answers the requests for snapshots as the host does in its callback: with what it has received.
+    fn property(&self, key: &str) -> Option<Bytes> {
+        let property = self.member.room.property(key).expect("a state");
+        property.map(|property| property.value)
+    }
+}
+
+fn with_state(options: StateOptions) -> Config {
+    Config {
+        state: Some(options),
+        ..quick()
+    }
+}
+
+/// Opens members that are linked with each other and agree on a leader, which it names.
+fn room(session: &str, names: &[&str]) -> (Vec<Player>, String) {
+    let players: Vec<_> = names
+        .iter()
+        .map(|name| Player::open(name, session))
+        .collect();
+    for (at, player) in players.iter().enumerate() {
+        for other in &players[..at] {
+            player.member.connect_to(&other.member);
+        }
+    }
+    let members: Vec<_> = players.iter().map(|player| &player.member).collect();
+    let leader = settled(&members);
+    (players, leader)
+}
+
+/// Waits until all have the same lines, `count` of them.
+fn agree(players: &[Player], count: usize) -> Vec<(String, String)> {
+    eventually("equal lines", || {
+        let lines = players[0].lines();
+        lines.len() == count && players.iter().all(|player| player.lines() == lines)
+    });
+    players[0].lines()
+}
+
+fn set(key: &str, value: &[u8], expected: Expected) -> PropertyChange {
+    PropertyChange {
+        key: Key::new(key).expect("a key"),
+        value: ValueChange::Set(Bytes::copy_from_slice(value)),
+        owner: OwnerChange::Keep,
+        traits: Traits::default(),
+        expected,
+    }
+}
+
+#[test]
+fn all_hosts_receive_the_same_actions_in_one_order_and_each_author_its_results() {
+    let (players, _) = room("one order", &["a", "b", "c"]);
+    let mut requests = Vec::new();
+    for round in 0..50 {
+        for player in &players {
+            requests.push((player, player.say(&format!("line {round}"))));
+        }
+    }
+    let lines = agree(&players, 150);
+    for name in ["a", "b", "c"] {
+        let own = lines.iter().filter(|(author, _)| author == name);
+        let own: Vec<_> = own.map(|(_, line)| line.clone()).collect();
+        let sent: Vec<_> = (0..50).map(|round| format!("line {round}")).collect();
+        assert_eq!(own, sent, "in the order of {name}'s calls");
+    }
+    for (player, request) in requests {
+        assert_eq!(player.result(request), Outcome::Ok);
+    }
+}
+
+#[test]
+fn a_newcomer_receives_what_was_done_before_it_came() {
+    let (mut players, _) = room("newcomer", &["a", "b"]);
+    for line in 0..10 {
+        players[0].say(&line.to_string());
+    }
+    agree(&players, 10);
+    let newcomer = Player::open("c", "newcomer");
+    newcomer.member.connect_to(&players[0].member);
+    players.push(newcomer);
+    agree(&players, 10);
+    players[2].say("hello");
+    agree(&players, 11);
+    eventually("all are here", || {
+        players
+            .iter()
+            .all(|player| player.game(|game| game.here.len() == 3))
+    });
+}
+
+#[test]
+fn a_leader_that_leaves_takes_nothing_with_it() {
+    let (mut players, leader) = room("leaver", &["a", "b", "c"]);
+    players[1].say("before");
+    agree(&players, 1);
+    let set_map = vec![set("map", b"forest", Expected::Any)];
+    let request = players[0].member.room.set_properties(set_map);
+    assert_eq!(players[0].result(request.expect("taken")), Outcome::Ok);
+    let at = players
+        .iter()
+        .position(|player| player.member.room.peer_id().as_str() == leader);
+    let gone = players.remove(at.expect("the leader is a member"));
+    let last = gone.say("my last words");
+    gone.member.room.close();
+    drop(gone);
+    let _ = last;
+    let members: Vec<_> = players.iter().map(|player| &player.member).collect();
+    settled(&members);
+    players[0].say("after");
+    eventually("the members that stay go on", || {
+        let lines = players[0].lines();
+        lines.last() == Some(&(members[0].room.peer_id().to_string(), "after".into()))
+            && players[1].lines() == lines
+    });
+    for player in &players {
+        assert_eq!(player.property("map").as_deref(), Some(&b"forest"[..]));
+        assert_eq!(player.game(|game| game.rolled_back), 0);
+    }
+}
+
+#[test]
+fn of_two_compare_and_sets_against_one_version_one_succeeds() {
+    let (players, _) = room("compare and set", &["a", "b", "c"]);
+    let take = |player: &Player, expected| {
+        let change = PropertyChange {
+            owner: OwnerChange::To(player.member.room.peer_id().clone()),
+            traits: Traits {
+                owner_only: false,
+                fate: Fate::FallsToLeader,
+            },
+            ..set("ball", b"", expected)
+        };
+        let request = player.member.room.set_properties(vec![change]);
+        request.expect("taken")
+    };
+    let requests: Vec<_> = players
+        .iter()
+        .map(|player| take(player, Expected::Version(0)))
+        .collect();
+    let outcomes: Vec<_> = players
+        .iter()
+        .zip(requests)
+        .map(|(player, request)| player.result(request))
+        .collect();
+    let won = |outcome: &&Outcome| **outcome == Outcome::Ok;
+    assert_eq!(outcomes.iter().filter(won).count(), 1, "{outcomes:?}");
+    let winner = outcomes.iter().position(|outcome| *outcome == Outcome::Ok);
+    let owner = players[winner.expect("one won")].member.room.peer_id();
+    let has_owner = |player: &Player| {
+        let ball = player.member.room.property("ball").expect("a state");
+        ball.is_some_and(|ball| ball.owner.as_ref() == Some(owner))
+    };
+    eventually("all see the owner", || players.iter().all(has_owner));
+    let keys = |of: Option<&PeerId>| players[0].member.room.property_keys(of).expect("a state");
+    assert_eq!(keys(Some(owner)), [Key::new("ball").expect("a key")]);
+    assert_eq!(keys(Some(&id("nobody"))), []);
+    assert_eq!(keys(None).len(), 1);
+}
+
+#[test]
+fn members_with_other_limits_of_the_state_stay_out() {
+    let a = Player::open("a", "limits");
+    let others = [
+        quick(),
+        with_state(StateOptions {
+            tail_entries: 100,
+            ..StateOptions::default()
+        }),
+    ];
+    for config in others {
+        let b = Member::open_with("b", "limits", config);
+        b.connect_to(&a.member);
+        let code = b.wait("a result", |reported| {
+            reported.iter().find_map(|report| match report {
+                crate::harness::Report::Connection(_, is_linked, code) => {
+                    assert!(!is_linked);
+                    Some(*code)
+                }
+                _ => None,
+            })
+        });
+        assert_eq!(code, Code::PolicyMismatch.value());
+    }
+}
+
+#[test]
+fn a_room_without_a_state_refuses_its_calls() {
+    let a = Member::open("a", "no state");
+    let refused = a.room.submit(SAY, b"").expect_err("no state");
+    assert_eq!(refused.code(), Code::NotSupported);
+    assert!(a.room.property("map").is_err());
+    assert!(a.room.state_info().is_err());
+    let b = Player::open("b", "a state");
+    let refused = b.member.room.submit(0x00ff, b"");
+    assert_eq!(refused, Err(SubmitError::TypeReserved { msg_type: 0x00ff }));
+    let long = b.member.room.submit(SAY, &[0; 16 * 1024 + 1]);
+    assert_eq!(long.expect_err("too long").code(), Code::MessageTooLarge);
+}
