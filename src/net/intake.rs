@@ -364,6 +364,7 @@ mod tests {
             bytes: 1 << 20,
         });
         let context = LinkContext {
+            has_state: false,
             outboxes: Arc::new(outboxes),
             dispatch: Arc::new(dispatch),
             relaying: Arc::default(),

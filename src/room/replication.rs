@@ -273,18 +273,16 @@ pub(super) fn settings(
     options: StateOptions,
     member_hold: Duration,
 ) -> Settings {
-    Settings {
-        quorum: match config.quorum.roster() {
-            Some(roster) => Quorum::Static(roster.electorate()),
-            None => Quorum::Dynamic,
-        },
-        options,
-        is_eligible: counts(node, node.id()),
-        is_fixed_host: config.host_mode == HostMode::Host,
-        heartbeat_interval: config.heartbeat_interval,
-        stuck_after: config.heartbeat_timeout() * 2,
-        member_hold,
-    }
+    let quorum = match config.quorum.roster() {
+        Some(roster) => Quorum::Static(roster.electorate()),
+        None => Quorum::Dynamic,
+    };
+    let interval = config.heartbeat_interval;
+    let timeout = config.heartbeat_timeout();
+    let mut settings = Settings::new(quorum, options, interval, timeout, member_hold);
+    settings.is_eligible = counts(node, node.id());
+    settings.is_fixed_host = config.host_mode == HostMode::Host;
+    settings
 }
 
 /// The state of the log as a file keeps it; empty if there is none.

@@ -1,13 +1,17 @@
 //! The room's state in real rooms: one order of actions, properties, and what survives the leader.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use meta_mystia_network::config::{Config, StateOptions};
 use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::quorum::{Quorum, Roster};
 use meta_mystia_network::dispatch::{Reported, kind};
 use meta_mystia_network::error::{Code, Coded, SubmitError};
+use meta_mystia_network::state::ballot::History;
 use meta_mystia_network::state::entry::{
     Expected, Fate, Key, OwnerChange, PropertyChange, Traits, ValueChange,
 };
@@ -34,7 +38,9 @@ struct Game {
     /// The values of properties, as their events showed them.
     properties: BTreeMap<String, Bytes>,
     here: Vec<String>,
-    wanted: Vec<u64>,
+    /// Requests for a snapshot that are not answered, with the state that the host had then.
+    wanted: Vec<(u64, Vec<u8>)>,
+    incomplete: usize,
 }
 
 impl Game {
@@ -50,8 +56,13 @@ impl Game {
                 let before = self.results.insert(*request, *outcome);
                 assert_eq!(before, None, "a second result of request {request}");
             }
-            StateEvent::Reset { snapshot, .. } => {
+            StateEvent::Reset {
+                snapshot,
+                is_incomplete,
+                ..
+            } => {
                 self.resets += 1;
+                self.incomplete += usize::from(*is_incomplete);
                 self.lines = decoded(snapshot.as_ref().map_or(&[][..], |bytes| &bytes[..]));
             }
             StateEvent::RolledBack { .. } => self.rolled_back += 1,
@@ -71,7 +82,9 @@ impl Game {
                     self.here.push(peer);
                 }
             }
-            StateEvent::SnapshotWanted { request, .. } => self.wanted.push(*request),
+            StateEvent::SnapshotWanted { request, .. } => {
+                self.wanted.push((*request, encoded(&self.lines)));
+            }
             StateEvent::Opened { .. } => {}
         }
     }
@@ -127,7 +140,15 @@ impl Player {
         self.game(|game| game.results[&request])
     }
 
-    /// Answers the requests for snapshots as the host does in its callback: with what it has received.
+    /// Provides the snapshots that the host was asked for.
+    fn provide(&self) {
+        let wanted = std::mem::take(&mut self.game.lock().expect("not poisoned").wanted);
+        for (request, snapshot) in wanted {
+            let provided = self.member.room.provide_snapshot(request, Some(&snapshot));
+            provided.expect("asked for");
+        }
+    }
+
     fn property(&self, key: &str) -> Option<Bytes> {
         let property = self.member.room.property(key).expect("a state");
         property.map(|property| property.value)
@@ -284,6 +305,128 @@ fn of_two_compare_and_sets_against_one_version_one_succeeds() {
     assert_eq!(keys(Some(owner)), [Key::new("ball").expect("a key")]);
     assert_eq!(keys(Some(&id("nobody"))), []);
     assert_eq!(keys(None).len(), 1);
+}
+
+#[test]
+fn a_newcomer_behind_the_tail_begins_with_the_snapshot_of_another_host() {
+    let short = || {
+        with_state(StateOptions {
+            tail_entries: 16,
+            ..StateOptions::default()
+        })
+    };
+    let a = Player::open_with("a", "snapshot", short());
+    let b = Player::open_with("b", "snapshot", short());
+    b.member.connect_to(&a.member);
+    settled(&[&a.member, &b.member]);
+    for line in 0..100 {
+        a.say(&format!("line {line}"));
+    }
+    let mut players = vec![a, b];
+    agree(&players, 100);
+    let c = Player::open_with("c", "snapshot", short());
+    c.member.connect_to(&players[0].member);
+    players.push(c);
+    eventually("the newcomer has all lines", || {
+        players.iter().for_each(Player::provide);
+        players[2].lines().len() == 100
+    });
+    assert_eq!(players[2].lines(), players[0].lines());
+    assert_eq!(
+        players[2].game(|game| (game.resets, game.incomplete)),
+        (1, 0)
+    );
+    let unknown = players[0].member.room.provide_snapshot(99, None);
+    assert_eq!(
+        unknown.expect_err("not asked for").code(),
+        Code::PeerNotFound
+    );
+    players[2].say("hello");
+    agree(&players, 101);
+}
+
+/// Three voters of a static quorum, with their files.
+struct Voters {
+    directory: PathBuf,
+    session: &'static str,
+}
+
+impl Voters {
+    fn new(session: &'static str) -> Self {
+        let name = format!("mmn-room-state-{}-{session}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        fs::create_dir_all(&directory).expect("a directory");
+        Self { directory, session }
+    }
+
+    fn open(&self, name: &str) -> Player {
+        let config = Config {
+            quorum: Quorum::Static(Roster::parse("a\nb\nc").expect("a roster")),
+            state_directory: Some(self.directory.clone()),
+            ..with_state(StateOptions::default())
+        };
+        Player::open_with(name, self.session, config)
+    }
+
+    fn all(&self) -> Vec<Player> {
+        let players = ["a", "b", "c"].map(|name| self.open(name));
+        players[1].member.connect_to(&players[0].member);
+        players[2].member.connect_to(&players[0].member);
+        let members: Vec<_> = players.iter().map(|player| &player.member).collect();
+        settled(&members);
+        players.into()
+    }
+}
+
+impl Drop for Voters {
+    fn drop(&mut self) {
+        // Remains in the temporary directory do no harm.
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+#[test]
+fn a_restarted_voter_receives_the_state_that_a_majority_kept() {
+    let voters = Voters::new("one voter again");
+    let mut players = voters.all();
+    players[0].say("before");
+    agree(&players, 1);
+    let gone = players.pop().expect("three");
+    gone.member.room.close();
+    drop(gone);
+    players[0].say("meanwhile");
+    agree(&players, 2);
+    let again = voters.open("c");
+    again.member.connect_to(&players[0].member);
+    players.push(again);
+    agree(&players, 2);
+    players[2].say("again");
+    agree(&players, 3);
+    let histories = |player: &Player| player.member.room.state_info().expect("a state").history;
+    assert!(
+        players
+            .iter()
+            .all(|player| histories(player) == Some(History::STATIC))
+    );
+}
+
+#[test]
+fn voters_that_have_all_restarted_go_on_in_a_new_history() {
+    let voters = Voters::new("all voters again");
+    let players = voters.all();
+    players[0].say("lost");
+    agree(&players, 1);
+    for player in &players {
+        player.member.room.close();
+    }
+    drop(players);
+    let players = voters.all();
+    let request = players[0].say("new");
+    assert_eq!(players[0].result(request), Outcome::Ok);
+    agree(&players, 1);
+    let info = players[0].member.room.state_info().expect("a state");
+    assert_ne!(info.history, Some(History::STATIC));
+    assert!(!info.is_exclusive, "no majority remembered");
 }
 
 #[test]

@@ -19,7 +19,10 @@ include!(concat!(env!("OUT_DIR"), "/event_fields.rs"));
 type Seen = (u32, String, String, Vec<u8>, [i64; 9]);
 
 fn indexed(event: &Event, peer_index: u32) -> Report<'_> {
-    Report { event, peer_index }
+    Report {
+        event: Reported::Room(event),
+        peer_index,
+    }
 }
 
 fn seen(event: &Event) -> Seen {

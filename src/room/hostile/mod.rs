@@ -20,6 +20,7 @@ mod relays;
 mod set_back;
 mod sockets;
 mod star;
+mod state;
 mod strangers;
 mod wild;
 

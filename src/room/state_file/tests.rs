@@ -8,6 +8,7 @@ use crate::core::election::raft::saved::{KnownVoter, Saved};
 use crate::core::election::record::{Epoch, Record, Stamp};
 use crate::core::id::Fingerprint;
 use crate::error::{Code, Coded};
+use crate::state::ballot::{Ballot, MemberId};
 
 /// A separate directory for each test.
 struct Directory(PathBuf);
@@ -20,7 +21,7 @@ impl Directory {
         Self(path)
     }
 
-    fn open(&self, session: &str, peer: &str) -> Result<(StateFile, Option<Opaque>), StartError> {
+    fn open(&self, session: &str, peer: &str) -> Result<(StateFile, Kept), StartError> {
         let member = (&session_id(session), &peer_id(peer));
         let (file, _, saved) = self.take(member, &roster("a\nb\nc"), None)?;
         Ok((file, saved))
@@ -39,7 +40,7 @@ impl Directory {
         member: (&SessionId, &PeerId),
         roster: &Roster,
         given: Option<Identity>,
-    ) -> Result<(StateFile, Identity, Option<Opaque>), StartError> {
+    ) -> Result<(StateFile, Identity, Kept), StartError> {
         let now = new_incarnation(1);
         StateFile::open(&self.0, member, Some(roster), Strategy::Raft, given, now)
     }
@@ -71,8 +72,11 @@ fn roster(text: &str) -> Roster {
     Roster::parse(text).expect("a roster")
 }
 
-fn saved(term: u64) -> Opaque {
-    Opaque::of(&votes(term))
+fn saved(term: u64) -> Kept {
+    Kept {
+        strategy: Opaque::of(&votes(term)),
+        log: Opaque::of(&(term, "promised")),
+    }
 }
 
 fn votes(term: u64) -> Saved {
@@ -107,12 +111,12 @@ fn votes(term: u64) -> Saved {
 fn written_state_is_there_after_a_restart() {
     let directory = Directory::new("restart");
     let (file, found) = directory.open("tea/..\\", "a:b*").expect("a first start");
-    assert_eq!(found, None);
+    assert_eq!(found, Kept::default());
     file.write(&saved(1)).expect("written");
     file.write(&saved(2)).expect("written");
     drop(file);
     let (file, found) = directory.open("tea/..\\", "a:b*").expect("a restart");
-    assert_eq!(found, Some(saved(2)));
+    assert_eq!(found, saved(2));
     let names: Vec<_> = fs::read_dir(&directory.0)
         .expect("a directory")
         .map(|entry| entry.expect("an entry").file_name())
@@ -133,7 +137,7 @@ fn each_incarnation_is_newer_than_the_last_at_any_clock() {
     file.keep(&saved(4)).expect("written");
     drop(file);
     let (file, found) = directory.open("s", "a").expect("a restart");
-    assert_eq!(found, Some(saved(4)), "term and vote are as they were");
+    assert_eq!(found, saved(4), "term and vote are as they were");
     let first = new_incarnation(3);
     assert!(first.started_us > 1_600_000_000_000_000, "{first:?}");
     let next = file.incarnation();
@@ -162,7 +166,17 @@ fn the_largest_state_fits() {
             .collect(),
         ..votes(u64::MAX)
     };
-    let whole = Opaque::of(&whole);
+    let promised = Ballot {
+        number: u64::MAX,
+        leader: MemberId {
+            peer: peer_id(&id(63)),
+            incarnation: known.incarnation,
+        },
+    };
+    let whole = Kept {
+        strategy: Opaque::of(&whole),
+        log: Opaque::of(&(Some(promised), true)),
+    };
     let directory = Directory::new("largest");
     let member = (&session_id(&"s".repeat(128)), &peer_id(&id(0)));
     let roster = roster(&lines.join("\n"));
@@ -170,7 +184,7 @@ fn the_largest_state_fits() {
     let (file, _, _) = open().expect("a first start");
     file.keep(&whole).expect("it fits");
     drop(file);
-    assert_eq!(open().expect("a restart").2, Some(whole));
+    assert_eq!(open().expect("a restart").2, whole);
 }
 
 #[test]
@@ -321,13 +335,13 @@ fn a_file_of_version_2_is_read_as_one_of_raft() {
         (owner.peer.as_str(), owner.strategy.as_str()),
         ("a", "raft")
     );
-    let votes: Saved = content.state.decode().expect("raft's");
+    let votes: Saved = content.kept.strategy.decode().expect("raft's");
     assert_eq!((votes.writes, votes.record.term()), (2, 1));
     assert_eq!(votes.voted_for, Some(peer_id("a")));
-    let again = encode(owner, content.incarnation, &content.state).expect("short");
+    let again = encode(owner, content.incarnation, &content.kept).expect("short");
     let again = decode(&again).expect("of this version");
     assert_eq!(again.incarnation, content.incarnation);
-    assert_eq!(again.state, content.state);
+    assert_eq!(again.kept, content.kept);
 }
 
 #[test]
@@ -355,7 +369,7 @@ fn members_and_sessions_have_files_of_their_own() {
         .zip(1..)
         .map(|((session, peer), term)| {
             let (file, found) = directory.open(session, peer).expect("a first start");
-            assert_eq!(found, None);
+            assert_eq!(found, Kept::default());
             file.write(&saved(term)).expect("written");
             file
         })
@@ -363,7 +377,7 @@ fn members_and_sessions_have_files_of_their_own() {
     drop(files);
     for ((session, peer), term) in ids.iter().zip(1..) {
         let (_, found) = directory.open(session, peer).expect("a restart");
-        assert_eq!(found, Some(saved(term)));
+        assert_eq!(found, saved(term));
     }
 }
 
@@ -406,7 +420,7 @@ fn every_damage_is_an_error_and_leaves_the_file_alone() {
         assert_eq!(fs::read(&path).expect("there"), bytes);
     }
     fs::write(&path, &whole).expect("written");
-    assert_eq!(directory.open("s", "a").expect("whole").1, Some(saved(3)));
+    assert_eq!(directory.open("s", "a").expect("whole").1, saved(3));
 }
 
 #[test]
@@ -454,17 +468,21 @@ fn of_several_states_that_wait_the_newest_is_written_and_confirmed() {
     let directory = Directory::new("newest");
     let (file, _) = directory.open("s", "a").expect("opened");
     runtime().block_on(async {
-        let (writer, mut safe) = StateWriter::start(file);
+        let (writer, mut safe) = StateWriter::start(file, saved(0));
         for number in 1..=9 {
-            writer.write(number, saved(number));
+            writer.write_strategy(number, saved(number).strategy);
         }
         // The task has not run yet: there is only one thread.
-        assert_eq!(safe.recv().await, Some(9));
-        writer.write(10, saved(10));
-        assert_eq!(safe.recv().await, Some(10));
+        assert_eq!(safe.recv().await, Some(Stored::Strategy(9)));
+        writer.write_log(1, saved(10).log);
+        assert_eq!(safe.recv().await, Some(Stored::Log(1)));
+        writer.write_log(2, saved(10).log);
+        writer.write_strategy(10, saved(10).strategy);
+        assert_eq!(safe.recv().await, Some(Stored::Strategy(10)));
+        assert_eq!(safe.recv().await, Some(Stored::Log(2)));
         assert!(safe.try_recv().is_err());
     });
-    assert_eq!(directory.open("s", "a").expect("closed").1, Some(saved(10)));
+    assert_eq!(directory.open("s", "a").expect("closed").1, saved(10));
 }
 
 #[test]
@@ -475,18 +493,19 @@ fn a_failed_write_is_repeated_and_not_confirmed_before() {
     let in_the_way = file.beside.clone();
     fs::create_dir(&in_the_way).expect("a directory");
     runtime().block_on(async {
-        let (writer, mut safe) = StateWriter::start(file);
-        writer.write(1, saved(1));
+        let (writer, mut safe) = StateWriter::start(file, saved(0));
+        writer.write_strategy(1, saved(1).strategy);
         let early = tokio::time::timeout(FIRST_RETRY * 2, safe.recv()).await;
         assert!(early.is_err(), "nothing is safe");
-        writer.write(2, saved(2));
+        writer.write_strategy(2, saved(2).strategy);
+        writer.write_log(1, saved(2).log);
         fs::remove_dir(&in_the_way).expect("empty");
         let mut first = safe.recv().await;
-        if first == Some(1) {
+        if first == Some(Stored::Strategy(1)) {
             // The writer was retrying when the path became free.
             first = safe.recv().await;
         }
-        assert_eq!(first, Some(2));
+        assert_eq!(first, Some(Stored::Strategy(2)));
     });
-    assert_eq!(directory.open("s", "a").expect("closed").1, Some(saved(2)));
+    assert_eq!(directory.open("s", "a").expect("closed").1, saved(2));
 }

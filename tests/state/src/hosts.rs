@@ -156,7 +156,11 @@ impl Host {
         most: usize,
     ) -> Result<(), String> {
         let before = replica.seen_history();
+        let may_give = replica.may_give();
         let events = replica.take(most);
+        if !events.is_empty() && !may_give {
+            return Err(format!("events that were not to be expected: {events:?}"));
+        }
         let Some(history) = replica.seen_history() else {
             return match events.is_empty() {
                 true => Ok(()),

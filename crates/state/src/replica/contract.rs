@@ -34,6 +34,29 @@ pub struct Settings {
     pub switches: crate::laboratory::Switches,
 }
 
+impl Settings {
+    /// Those of a member that may lead, in a room without a fixed host.
+    pub fn new(
+        quorum: Quorum,
+        options: Options,
+        heartbeat_interval: Duration,
+        heartbeat_timeout: Duration,
+        member_hold: Duration,
+    ) -> Self {
+        Self {
+            quorum,
+            options,
+            is_eligible: true,
+            is_fixed_host: false,
+            heartbeat_interval,
+            stuck_after: heartbeat_timeout * 2,
+            member_hold,
+            #[cfg(feature = "laboratory")]
+            switches: crate::laboratory::Switches::default(),
+        }
+    }
+}
+
 /// Which members count for a majority.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Quorum {
