@@ -2,7 +2,7 @@
 //!
 //! A file is `MMNSTATE`, a version, the length of the body, the body (postcard: [`Content`]), and the SHA-256 of
 //! everything before it. Version 2 named no strategy, since only raft stored anything; its state had no length before it.
-//! Up to version 3 there was no state of the log.
+//! Version 4 adds the state of the log. A file without one is of version 3, which older libraries read.
 
 use std::io;
 
@@ -17,6 +17,8 @@ use crate::core::wire::{Opaque, Strategy};
 
 pub(super) const MAGIC: &[u8; 8] = b"MMNSTATE";
 pub(super) const VERSION: u32 = 4;
+/// The version of a file that has no state of the log.
+const WITHOUT_LOG: u32 = 3;
 /// The oldest version that can be read.
 const OLDEST_VERSION: u32 = 2;
 const HEADER_BYTES: usize = MAGIC.len() + 4 + 4;
@@ -71,17 +73,26 @@ pub(super) fn encode(
     // Allocated in full: buffers that it outgrows would not be wiped.
     let mut bytes = Zeroizing::new(vec![0; MAX_FILE_BYTES]);
     let room = &mut bytes[HEADER_BYTES..MAX_FILE_BYTES - DIGEST_BYTES];
-    let body = postcard::to_slice(&(owner, incarnation, kept), room).map_err(io::Error::other)?;
-    let len = body.len();
-    sign(&mut bytes, len)?;
+    let (version, body) = match kept.log.as_bytes().is_empty() {
+        true => (
+            WITHOUT_LOG,
+            postcard::to_slice(&(owner, incarnation, &kept.strategy), room),
+        ),
+        false => (
+            VERSION,
+            postcard::to_slice(&(owner, incarnation, kept), room),
+        ),
+    };
+    let len = body.map_err(io::Error::other)?.len();
+    sign(&mut bytes, version, len)?;
     Ok(bytes)
 }
 
 /// Writes the header and the digest around a body of `len` bytes, and truncates the buffer.
-fn sign(bytes: &mut Vec<u8>, len: usize) -> io::Result<()> {
+fn sign(bytes: &mut Vec<u8>, version: u32, len: usize) -> io::Result<()> {
     let header = [
         &MAGIC[..],
-        &VERSION.to_le_bytes(),
+        &version.to_le_bytes(),
         &u32::try_from(len).map_err(io::Error::other)?.to_le_bytes(),
     ]
     .concat();
@@ -133,7 +144,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Content, Undecodable> {
     let body = &signed[HEADER_BYTES..];
     let content = match version {
         2 => decode_version_2(body),
-        3 => decode_version_3(body),
+        WITHOUT_LOG => decode_version_3(body),
         _ => postcard::from_bytes(body),
     };
     let content = content.map_err(|_| Damaged("its content cannot be understood"))?;

@@ -299,18 +299,34 @@ fn a_file_of_another_version_is_refused_as_such() {
     let mut bytes = fs::read(&path).expect("there");
     for (version, expected) in [
         (1, "an older library wrote it, without a roster"),
-        (4, "newer"),
+        (5, "newer"),
     ] {
         bytes[MAGIC.len()] = version;
         fs::write(&path, &bytes).expect("written");
         let error = directory.start("a", None).expect_err("another version");
         assert_eq!(error.code(), Code::InvalidArgument);
         let error = error.to_string();
-        let version = format!("has version {version}, and this library reads version 3");
+        let version = format!("has version {version}, and this library reads version 4");
         assert!(
             error.contains(&version) && error.contains(expected),
             "{error}"
         );
+    }
+}
+
+#[test]
+fn a_file_without_a_state_of_the_log_is_one_that_older_libraries_read() {
+    let directory = Directory::new("older");
+    let (file, _) = directory.open("s", "a").expect("opened");
+    let without = Kept {
+        log: Opaque::default(),
+        ..saved(1)
+    };
+    for (kept, version) in [(saved(1), 4), (without, 3)] {
+        file.write(&kept).expect("written");
+        let bytes = fs::read(file.path()).expect("there");
+        assert_eq!(bytes[MAGIC.len()], version);
+        assert_eq!(decode(&bytes).expect("whole").kept, kept);
     }
 }
 
