@@ -330,7 +330,7 @@ fn a_newcomer_behind_the_tail_begins_with_the_snapshot_of_another_host() {
     let c = Player::open_with("c", "snapshot", short());
     c.member.connect_to(&players[0].member);
     players.push(c);
-    agree(&players, 100);
+    agree(&players, 600);
     assert_eq!(
         players[2].game(|game| (game.resets, game.incomplete)),
         (1, 0)
