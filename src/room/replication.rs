@@ -1,6 +1,6 @@
 //! The room's state on the network thread: what the log learns of the room, and what it asks for.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,21 +14,16 @@ use crate::core::time::Time;
 use crate::core::wire::{HostMode, Opaque, StateLimits};
 use crate::net::events::LinkId;
 use crate::state::ballot::MemberId;
-use crate::state::replica::{
-    Input, Leadership, Linked, Output, Quorum, Saved, Settings, Violation,
-};
+use crate::state::replica::{Input, Linked, Output, Quorum, Saved, Settings, Violation};
+use crate::state::watch::{Watch, counts};
 use crate::state::wire::Frame;
 
 /// See the module's text.
 pub(super) struct Replication {
     state: Arc<RoomState>,
-    is_static: bool,
-    /// Whether this member counts for a majority of the log, once it holds it.
-    is_eligible: bool,
-    /// The links that the log knows.
-    links: BTreeMap<PeerId, LogLink>,
-    leadership: Option<Leadership>,
-    dialled: BTreeSet<PeerId>,
+    watch: Watch,
+    /// The readers of requests that wait until the log has room for more of them.
+    waiting: BTreeMap<PeerId, oneshot::Sender<()>>,
     /// What the log has asked for and waits for a state to be safe on disk.
     held: VecDeque<Output>,
     /// The number of the state that is on its way to the disk.
@@ -37,14 +32,6 @@ pub(super) struct Replication {
     /// Whether the log has had an input in this turn.
     is_due: bool,
     may_end: bool,
-}
-
-/// A link that the log knows.
-struct LogLink {
-    id: LinkId,
-    is_eligible: bool,
-    /// The reader of its requests, while the log has no room for more of them.
-    waits: Option<oneshot::Sender<()>>,
 }
 
 /// What the log asks of the room.
@@ -57,14 +44,11 @@ pub(super) enum Effect {
 
 impl Replication {
     pub(super) fn new(state: Arc<RoomState>) -> Self {
-        let settings = state.replica().settings().clone();
+        let watch = Watch::new(state.replica().settings());
         Self {
             state,
-            is_static: matches!(settings.quorum, Quorum::Static(_)),
-            is_eligible: settings.is_eligible,
-            links: BTreeMap::new(),
-            leadership: None,
-            dialled: BTreeSet::new(),
+            watch,
+            waiting: BTreeMap::new(),
             held: VecDeque::new(),
             saving: None,
             saves: 0,
@@ -103,73 +87,47 @@ impl Replication {
         self.state.replica().handle(now, input)
     }
 
-    /// [`Replication::input`] for one that no peer has sent.
-    fn own_input(&mut self, now: Time, input: Input) {
-        if let Err(error) = self.input(now, input) {
-            tracing::error!(%error, "the room's state refused what happened in the room");
+    /// [`Replication::input`] for inputs that no peer has sent.
+    fn own_inputs(&mut self, now: Time, inputs: impl IntoIterator<Item = Input>) {
+        for input in inputs {
+            if let Err(error) = self.input(now, input) {
+                tracing::error!(%error, "the room's state refused what happened in the room");
+            }
         }
     }
 
-    /// The peer's present link is `id`.
+    /// The link that carries the peer's session is `id`.
     pub(super) fn linked(&mut self, now: Time, id: LinkId, linked: Linked) {
-        let peer = &linked.member.peer;
-        if self.links.get(peer).is_some_and(|link| link.id == id) {
-            return;
+        let peer = linked.member.peer.clone();
+        if let Some(input) = self.watch.linked(id.0, linked) {
+            self.waiting.remove(&peer);
+            self.own_inputs(now, [input]);
         }
-        let link = LogLink {
-            id,
-            is_eligible: linked.is_eligible,
-            waits: None,
-        };
-        self.links.insert(peer.clone(), link);
-        self.own_input(now, Input::Linked(linked));
     }
 
     /// The link with the peer is over.
     pub(super) fn lost(&mut self, now: Time, peer: &PeerId) {
-        if self.links.remove(peer).is_some() {
-            self.own_input(now, Input::Lost(peer.clone()));
-        }
+        self.waiting.remove(peer);
+        let input = self.watch.lost(peer);
+        self.own_inputs(now, input);
     }
 
     /// The session with a member is over.
     pub(super) fn gone(&mut self, now: Time, member: MemberId) {
-        self.lost(now, &member.peer);
-        self.own_input(now, Input::Gone(member));
+        self.waiting.remove(&member.peer);
+        let inputs = self.watch.gone(member);
+        self.own_inputs(now, inputs);
     }
 
     /// Shows the log what has changed in the core. `leader` is the process of its leader, if that is known.
     pub(super) fn follow(&mut self, now: Time, node: &Node, leader: Option<MemberId>) {
-        // Only the ballots of a static room follow the terms.
-        let term = match self.is_static {
-            true => node.record().stamp.term,
-            false => 0,
-        };
-        let leadership = leader.map(|leader| Leadership { leader, term });
-        if leadership != self.leadership {
-            self.leadership.clone_from(&leadership);
-            self.own_input(now, Input::Leader(leadership));
-        }
-        if !node.dialing().eq(&self.dialled) {
-            self.dialled = node.dialing().cloned().collect();
-            self.own_input(now, Input::Dialled(self.dialled.clone()));
-        }
-        let own = (node.id(), &mut self.is_eligible);
-        let links = self.links.iter_mut();
-        let all = links.map(|(peer, link)| (peer, &mut link.is_eligible));
-        let changed = all.chain([own]).filter_map(|(peer, known)| {
-            let is_eligible = counts(node, peer);
-            let before = std::mem::replace(known, is_eligible);
-            (before != is_eligible).then(|| Input::Eligible(peer.clone(), is_eligible))
-        });
-        for input in changed.collect::<Vec<_>>() {
-            self.own_input(now, input);
-        }
+        let inputs = self.watch.follow(node, leader);
+        self.own_inputs(now, inputs);
     }
 
     /// The member leaves the room for good.
     pub(super) fn leave(&mut self, now: Time) {
-        self.own_input(now, Input::Leave { successor: None });
+        self.own_inputs(now, [Input::Leave { successor: None }]);
     }
 
     /// A peer has sent a frame. The reader of its link waits for the answer to `taken`.
@@ -183,11 +141,8 @@ impl Replication {
         largest_number: u64,
         taken: oneshot::Sender<()>,
     ) -> Result<(), Violation> {
-        let Some(link) = self.links.get_mut(&from) else {
-            return Ok(());
-        };
         if let Frame::Submit { .. } = frame {
-            link.waits = Some(taken);
+            self.waiting.insert(from.clone(), taken);
         } // Otherwise the reader goes on at once.
         let input = Input::Frame {
             from,
@@ -220,12 +175,9 @@ impl Replication {
         replica.flush(now);
         self.held
             .extend(std::iter::from_fn(|| replica.poll_output()));
-        for (peer, link) in &mut self.links {
-            if link.waits.is_some() && replica.takes_requests_of(peer) {
-                // The reader goes on.
-                link.waits = None;
-            }
-        }
+        // The others go on.
+        self.waiting
+            .retain(|peer, _| !replica.takes_requests_of(peer));
         let may_give = replica.may_give();
         drop(replica);
         (self.take_effects(), may_give)
@@ -253,16 +205,6 @@ impl Replication {
             }
         }
         effects
-    }
-}
-
-/// Whether this member or a linked peer counts for a majority of the log: if it may lead, and in a room with a fixed host
-/// each guest.
-pub(super) fn counts(node: &Node, peer: &PeerId) -> bool {
-    match node.policy().host_mode {
-        HostMode::Off if peer == node.id() => node.standing_of_myself().0,
-        HostMode::Off => node.is_eligible(peer),
-        HostMode::Host | HostMode::Guest => true,
     }
 }
 

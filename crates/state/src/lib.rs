@@ -11,4 +11,5 @@ pub mod limits;
 mod log;
 pub mod replica;
 pub mod tables;
+pub mod watch;
 pub mod wire;

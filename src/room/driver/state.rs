@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tokio::sync::oneshot;
 
-use super::super::replication::{Effect, counts, fits, limits};
+use super::super::replication::{Effect, fits, limits};
 use super::super::state_file::Stored;
 use super::Driver;
 use crate::core::id::PeerId;
@@ -12,6 +12,7 @@ use crate::core::node::{AdmissionRefusal, Input};
 use crate::core::wire::{Hello, StateLimits};
 use crate::state::ballot::MemberId;
 use crate::state::replica::Linked;
+use crate::state::watch::counts;
 use crate::state::wire::Frame;
 
 impl Driver {

@@ -69,6 +69,14 @@ pub fn run_plan(plan: &Plan, trace: Trace, watch: Option<Watch<'_>>) -> Outcome 
     play(Run::new(plan, trace, watch, false)).0
 }
 
+/// Runs a plan in a room that keeps a state. When all is calm, its members have the same.
+pub fn run_with_state(plan: &Plan, trace: Trace) -> Outcome {
+    let mut run = Run::new(plan, trace, None, false);
+    run.world.keep_state(plan.seed);
+    run.keeps_state = true;
+    play(run).0
+}
+
 /// Runs a plan and records it, for a picture.
 pub fn recorded(plan: &Plan) -> (Outcome, Vec<Section>) {
     let (outcome, recorder) = play(Run::new(plan, Trace::off(), None, true));
@@ -134,7 +142,13 @@ pub(crate) struct Run<'a> {
     upkeep_at: Time,
     sample_at: Time,
     began_at: Time,
+    keeps_state: bool,
 }
+
+/// Time after the healing in which a room finds together, members that were given up included.
+const TOGETHER_AFTER: Duration = Duration::from_secs(90);
+/// Time in which a room without new requests comes to rest, and then stays so.
+const STATE_RESTS: Duration = Duration::from_secs(30);
 
 pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -202,17 +216,40 @@ impl<'a> Run<'a> {
             upkeep_at: world.now + UPKEEP,
             sample_at: world.now + SAMPLE,
             began_at: world.now,
+            keeps_state: false,
             world,
         }
     }
 
     fn play(&mut self) {
         self.play_faults();
+        if self.keeps_state {
+            return self.state_ends();
+        }
         if let Some(paths) = &self.plan.paths {
             return self.paths_end(paths);
         }
         let profile = Rc::clone(&self.world.profile);
         profile.ends(self);
+    }
+
+    /// After the healing the room finds together, and then its state does.
+    fn state_ends(&mut self) {
+        self.run_until(self.world.now + TOGETHER_AFTER);
+        if let Some(states) = &mut self.world.states {
+            states.submits = false;
+        }
+        self.run_until(self.world.now + STATE_RESTS);
+        if let (None, Err(broken)) = (&self.world.violation, self.world.check_states()) {
+            self.world.violate("state", broken);
+        }
+        let before = self.world.state_figures();
+        self.run_until(self.world.now + STATE_RESTS);
+        let after = self.world.state_figures();
+        if self.world.violation.is_none() && after != before {
+            let text = format!("an idle room goes from {before:?} frames and entries to {after:?}");
+            self.world.violate("state", text);
+        }
     }
 
     /// The faults of the plan, and the healing.

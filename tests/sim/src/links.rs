@@ -25,6 +25,7 @@ use room_core::time::{Duration, Time};
 use room_core::trace::What;
 use room_core::virtual_address::VirtualId;
 use room_core::wire::{Candidate, Envelope, Hello, Message, Opaque, PeerEntry, Probe};
+use room_state::wire::Frame;
 
 use crate::trace::Brief;
 use crate::world::{Happening, Process, World};
@@ -63,6 +64,8 @@ enum Item {
     Ready,
     /// A control message.
     Message(Box<Envelope>),
+    /// A frame of the room's state.
+    State(Box<Frame>),
 }
 
 /// One direction: reliable and in order.
@@ -1040,6 +1043,13 @@ impl World {
         }
     }
 
+    /// A process sends a frame of the room's state to a member.
+    pub(crate) fn send_state(&mut self, slot: usize, to: &PeerId, frame: Frame) {
+        if let Some((link, end)) = self.session_with(slot, to) {
+            self.send(link, end, Item::State(Box::new(frame)), false);
+        }
+    }
+
     /// A control message that the node itself did not send, for tests of bad members. A heartbeat gets the next number: an older
     /// one would be ignored, and a larger one would silence the sender.
     pub fn forge(&mut self, slot: usize, to: usize, mut envelope: Envelope) {
@@ -1149,6 +1159,12 @@ impl World {
                         },
                     };
                     let _ = self.feed(receiver, input);
+                }
+                Item::State(frame) => {
+                    if open && !self.is_retired(id, 1 - from) {
+                        let peer = self.slots[sender].id.clone();
+                        self.state_arrives(receiver, &peer, *frame);
+                    }
                 }
                 // The transport answers arrivals on a link that it has closed.
                 Item::Message(envelope) => {

@@ -12,6 +12,7 @@ mod room_end;
 mod roster;
 mod seeded;
 mod shown;
+mod states;
 
 use std::any::Any;
 use std::cmp::{Ordering, Reverse};
@@ -55,6 +56,7 @@ use roster::{Report, Tenure};
 pub(crate) use paths::UNUSED;
 pub use roster::Strike;
 pub use seeded::SeededPlaces;
+pub(crate) use states::States;
 
 /// Ticks of one node at one instant; more is a livelock.
 const MAX_TICKS_AT_ONCE: u32 = 8;
@@ -169,6 +171,10 @@ pub enum Happening {
     Strike { slot: usize, life: u64 },
     /// It starts again.
     Revive { slot: usize, life: u64 },
+    /// The hosts of a room with a state act.
+    HostsAct,
+    /// A log's deadline has come.
+    StateWakes,
     /// An event of links.
     Wire(Wire),
 }
@@ -330,6 +336,8 @@ pub struct World {
     pub first_term: u64,
     /// Number of log lines in which honest members reported a drop.
     pub refusals: u64,
+    /// The room's state, if it keeps one.
+    pub(crate) states: Option<Box<States>>,
     rivals: BTreeMap<(usize, usize), Time>,
     /// Time at which a leader may have lacked a majority of the roster for too long.
     majority_due: Time,
@@ -385,6 +393,7 @@ impl World {
             slandered: Slandered::default(),
             first_term: 0,
             refusals: 0,
+            states: None,
             rivals: BTreeMap::new(),
             majority_due: Time::ZERO,
             leading: BTreeSet::new(),
@@ -464,8 +473,12 @@ impl World {
                     }
                 }
                 Happening::Revive { slot, life } => self.revive(slot, life),
+                Happening::HostsAct => self.hosts_act(),
+                // The turn ends with it.
+                Happening::StateWakes => {}
                 Happening::Wire(wire) => self.wire(wire),
             }
+            self.advance_states();
             self.check_rivals();
             self.check_majorities();
         }

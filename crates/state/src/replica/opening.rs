@@ -15,6 +15,8 @@ pub(super) struct Opening {
     new_history: History,
     began: Time,
     gathered_at: Time,
+    /// Deadlines up to then have been taken into account.
+    looked_at: Time,
     /// When the linked members were asked first, of those without an answer.
     asked: BTreeMap<MemberId, Time>,
     answers: BTreeMap<MemberId, Tip>,
@@ -65,9 +67,8 @@ impl Opening {
         let guests = replica.settings.is_fixed_host.then_some(guests);
         let deadlines = aside.chain(fetch).chain(dialled).chain(majority);
         let deadlines = deadlines.chain(guests);
-        // A deadline in the past has been taken into account.
         let next = deadlines
-            .filter(|deadline| *deadline > self.gathered_at)
+            .filter(|deadline| *deadline > self.looked_at)
             .min();
         next.map_or(again, |next| next.min(again))
     }
@@ -102,6 +103,7 @@ impl Replica {
             new_history,
             began: now,
             gathered_at: now,
+            looked_at: now,
             asked: BTreeMap::new(),
             answers: BTreeMap::new(),
             aside: BTreeSet::new(),
@@ -195,6 +197,9 @@ impl Replica {
     }
 
     pub(super) fn progress_opening(&mut self, now: Time) {
+        if let Role::Opening(opening) = &mut self.role {
+            opening.looked_at = now;
+        }
         self.set_silent_aside(now);
         self.gather_again(now);
         let Some(choice) = self.ready_choice(now) else {

@@ -26,5 +26,6 @@ mod scenarios;
 mod seeded;
 mod seeds;
 mod set_leader;
+mod states;
 mod statics;
 mod unbanning;

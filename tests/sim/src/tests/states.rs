@@ -1,0 +1,109 @@
+//! Rooms that keep a state, under every strategy, with the faults of its seeds. `MMN_SIM_SEEDS` and `MMN_SIM_FIRST_SEED` choose
+//! the seeds, and `MMN_SIM_STATE=<strategy>:<seed> cargo test --release -p room_simulator replay -- --nocapture` prints one run.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use super::runner::number_from_env;
+use crate::chaos::run_with_state;
+use crate::plan::Plan;
+use crate::trace::Trace;
+use crate::{gossip, paths, seeded, statics};
+
+/// Seeds of each strategy in one `make test`.
+const SEEDS: u64 = 300;
+/// Larger rooms take long, and show nothing that small ones do not.
+const LARGEST: usize = 7;
+const THREADS: usize = 2;
+
+/// Strategies by the names of their tests.
+const KINDS: [(&str, fn(u64) -> Plan); 5] = [
+    ("raft", Plan::draw),
+    ("static", statics::draw),
+    ("gossip", gossip::draw),
+    ("seeded", seeded::draw),
+    ("relays", paths::draw_with_relays),
+];
+
+fn simulate(name: &str) {
+    let (_, draw) = KINDS
+        .iter()
+        .find(|(kind, _)| *kind == name)
+        .expect("a kind");
+    let first = number_from_env("MMN_SIM_FIRST_SEED").unwrap_or(0);
+    let last = first + number_from_env("MMN_SIM_SEEDS").unwrap_or(SEEDS);
+    let next = AtomicU64::new(first);
+    let broken = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= last {
+                        return;
+                    }
+                    let plan = draw(seed);
+                    if plan.size > LARGEST {
+                        continue;
+                    }
+                    let outcome = run_with_state(&plan, Trace::off());
+                    if let Some(violation) = outcome.violation {
+                        let mut broken = broken.lock().expect("no panic in here");
+                        broken.push((seed, violation.to_string()));
+                    }
+                }
+            });
+        }
+    });
+    let mut broken = broken.into_inner().expect("no panic in there");
+    broken.sort();
+    let lines: Vec<_> = broken
+        .iter()
+        .map(|(seed, text)| format!("MMN_SIM_STATE={name}:{seed} {text}"))
+        .collect();
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
+}
+
+#[test]
+fn the_state_keeps_its_promises_with_raft() {
+    simulate("raft");
+}
+
+#[test]
+fn the_state_keeps_its_promises_with_a_static_quorum() {
+    simulate("static");
+}
+
+#[test]
+fn the_state_keeps_its_promises_with_gossip() {
+    simulate("gossip");
+}
+
+#[test]
+fn the_state_keeps_its_promises_with_seeds() {
+    simulate("seeded");
+}
+
+#[test]
+fn the_state_keeps_its_promises_with_relays() {
+    simulate("relays");
+}
+
+#[test]
+fn replay_with_a_state() {
+    let Ok(wanted) = std::env::var("MMN_SIM_STATE") else {
+        return;
+    };
+    let (name, seed) = wanted.split_once(':').expect("strategy:seed");
+    let (_, draw) = KINDS
+        .iter()
+        .find(|(kind, _)| *kind == name)
+        .expect("a kind");
+    let plan = draw(seed.parse().expect("a seed"));
+    let outcome = run_with_state(&plan, Trace::on());
+    for line in outcome.trace.lines() {
+        println!("{line}");
+    }
+    println!("{:?}", outcome.violation);
+}
