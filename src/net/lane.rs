@@ -2,11 +2,11 @@
 //! short one for each unordered message.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
-use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt, WriteError};
+use bytes::{Buf, Bytes};
+use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt};
 use room_transport::quic::open_all_lanes;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -17,54 +17,26 @@ use super::compression::{CompressionBackoff, unpack, unpacked_len};
 use super::control::Queued;
 use super::events::LinkEvent;
 use super::frame::{
-    CLASSIC_LANE, FrameError, Frames, LENGTH_BYTES, LaneHeader, MAX_MESSAGE_HEADER_BYTES,
-    MessageHeader, MessageRole, OWN_FLAG, UNORDERED_LANE, is_ordered, take_frame,
+    CLASSIC_LANE, Frames, LaneHeader, MAX_MESSAGE_HEADER_BYTES, MessageHeader, MessageRole,
+    OWN_FLAG, UNORDERED_LANE, is_ordered,
 };
 use super::intake::{Asker, Intake, UnorderedIntake};
 use super::outbox::{OutMessage, Outboxes};
 use super::relay::{self, Broadcast, RelayedReader};
 use super::state;
+use super::streams::{FrameStream, HEADER_PRIORITY, LaneEnd, Tasks, write_all};
 use crate::core::id::PeerId;
 
 /// Frames are batched into writes of this many bytes.
 const WRITE_BATCH_BYTES: usize = 32 * 1024;
-/// Packets read at once.
-const READ_CHUNKS: usize = 32;
-/// Frames up to this length are read without reserving memory of the budget.
-const FREE_FRAME_BYTES: usize = 64 * 1024;
 /// Messages up to this length are decompressed without reserving memory.
 const FREE_UNPACKED_BYTES: usize = 4 * 1024;
 /// Delay after which an ack is sent for fewer messages.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// First message type that applications may use.
 pub(crate) const FIRST_MESSAGE_TYPE: u16 = 0x0100;
-/// Priority of a lane's header: above all messages. QUIC keeps queued data at the priority under which it was
-/// queued, so a header of low priority would delay the messages after it.
-pub(super) const HEADER_PRIORITY: i32 = 50;
 /// Reset code of a lane whose messages are dropped.
 const GIVEN_UP: VarInt = VarInt::from_u32(1);
-
-/// Tasks of the lanes of one link. They stop at once: [`Tasks::stop`] prevents every further poll.
-#[derive(Clone, Default)]
-pub(super) struct Tasks(Arc<Mutex<JoinSet<()>>>);
-
-impl Tasks {
-    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let mut tasks = self.lock();
-        // Removes tasks that have ended.
-        while tasks.try_join_next().is_some() {}
-        tasks.spawn(task);
-    }
-
-    pub(super) fn stop(&self) {
-        self.lock().abort_all();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, JoinSet<()>> {
-        // No panic can interrupt a change.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// End of this node's lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -248,14 +220,6 @@ impl LaneWriter {
     }
 }
 
-/// Passes all frames to QUIC, once it has room.
-pub(super) async fn write_all(
-    send: &mut SendStream,
-    frames: &mut Frames,
-) -> Result<(), WriteError> {
-    send.write_all_chunks(&mut frames.take()).await
-}
-
 /// Reads the peer's lanes, with a task for each stream.
 pub(super) struct Readers {
     connection: Connection,
@@ -275,20 +239,6 @@ struct Shared {
     reading: Share,
     /// Budget for decompressed messages.
     unpacked: Share,
-}
-
-/// Reason why a lane is no longer read.
-pub(super) enum LaneEnd {
-    /// The peer finished or reset it, or the connection ended.
-    Done,
-    /// The peer sent something that no member sends.
-    Violation(&'static str),
-}
-
-impl From<&'static str> for LaneEnd {
-    fn from(what: &'static str) -> Self {
-        Self::Violation(what)
-    }
 }
 
 impl Readers {
@@ -337,18 +287,9 @@ impl Readers {
 impl Shared {
     async fn read(self, recv: RecvStream) {
         let asker = self.asker.clone();
-        let mut stream = FrameStream {
-            recv,
-            chunks: vec![Bytes::new(); READ_CHUNKS],
-            buffer: BytesMut::new(),
-            max_frame: asker
-                .context
-                .max_message_size
-                .saturating_add(MAX_MESSAGE_HEADER_BYTES),
-            budget: self.reading.clone(),
-            held: None,
-            taken: None,
-        };
+        let max_frame = asker.context.max_message_size;
+        let max_frame = max_frame.saturating_add(MAX_MESSAGE_HEADER_BYTES);
+        let mut stream = FrameStream::new(recv, max_frame, self.reading.clone());
         let (lane, end) = match stream.lane().await {
             Ok(lane) => (lane, self.read_lane(lane, stream).await),
             Err(end) => (UNORDERED_LANE, end),
@@ -429,105 +370,6 @@ fn parted(mut frame: Bytes) -> Result<(MessageHeader, Bytes), &'static str> {
     let header_len = frame.len() - payload.len();
     frame.advance(header_len);
     Ok((header, frame))
-}
-
-/// A stream that is read frame by frame.
-pub(super) struct FrameStream {
-    recv: RecvStream,
-    /// Buffers for QUIC's chunks; empty between two reads.
-    chunks: Vec<Bytes>,
-    buffer: BytesMut,
-    max_frame: usize,
-    budget: Share,
-    /// Budget reserved for the long message that is being read.
-    held: Option<Reserved>,
-    /// Budget of the previous message, until the next one is asked for.
-    taken: Option<Reserved>,
-}
-
-impl FrameStream {
-    /// Allows frames of up to so many bytes from now on.
-    pub(super) fn allow_frames_of(&mut self, bytes: usize) {
-        self.max_frame = bytes;
-    }
-
-    /// The lane that the stream belongs to.
-    async fn lane(&mut self) -> Result<u16, LaneEnd> {
-        let Some(frame) = self.next().await? else {
-            return Err(LaneEnd::Done);
-        };
-        match postcard::take_from_bytes::<LaneHeader>(&frame) {
-            Ok((header, [])) => Ok(header.lane),
-            _ => Err("a malformed lane header".into()),
-        }
-    }
-
-    /// Reads the next frame; `None` at the end of the stream. A partial frame at the end is allowed: the
-    /// sender may have moved to another link.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, LaneEnd> {
-        loop {
-            if let Some(frame) = self.take()? {
-                return Ok(Some(frame));
-            }
-            match self.read_more().await {
-                Ok(true) => {}
-                Ok(false) | Err(_) => return Ok(None),
-            }
-        }
-    }
-
-    /// Takes the next frame, if it has arrived in full.
-    fn take(&mut self) -> Result<Option<Bytes>, LaneEnd> {
-        self.taken = None;
-        match take_frame(&mut self.buffer, self.max_frame) {
-            Ok(Some(frame)) => {
-                self.taken = self.held.take();
-                Ok(Some(frame))
-            }
-            Ok(None) => Ok(None),
-            Err(FrameError::TooLong { .. }) => {
-                Err("a message is longer than this host takes".into())
-            }
-            Err(_) => Err(LaneEnd::Done),
-        }
-    }
-
-    async fn read_more(&mut self) -> Result<bool, ReadError> {
-        self.hold_budget().await;
-        // Before a frame's length is known, read no more than one packet: the frame may have to wait
-        // for its part of the budget.
-        let most = match self.buffer.len() < LENGTH_BYTES {
-            true => 1,
-            false => READ_CHUNKS,
-        };
-        let Some(count) = self.recv.read_chunks(&mut self.chunks[..most]).await? else {
-            return Ok(false);
-        };
-        let arrived: usize = self.chunks[..count].iter().map(Bytes::len).sum();
-        // Reserve space for the whole frame, so that its bytes are not moved again. Its length is checked,
-        // and a long frame holds its budget.
-        let missing = (LENGTH_BYTES + self.frame_len()).saturating_sub(self.buffer.len());
-        self.buffer.reserve(arrived.max(missing));
-        for chunk in &mut self.chunks[..count] {
-            self.buffer.extend_from_slice(&std::mem::take(chunk));
-        }
-        Ok(true)
-    }
-
-    /// Length of the frame that has arrived in part; 0 if its length has not arrived.
-    fn frame_len(&self) -> usize {
-        let length = self.buffer.first_chunk().copied();
-        length.map_or(0, u32::from_le_bytes) as usize
-    }
-
-    /// Reserves the budget of a long message before more of it is read, so that many streams do not fill the
-    /// memory with incomplete messages.
-    async fn hold_budget(&mut self) {
-        let len = self.frame_len();
-        if self.held.is_none() && len > FREE_FRAME_BYTES {
-            self.held = Some(self.budget.reserve(len).await);
-        }
-    }
 }
 
 /// Reader of an ordered lane, which waits while the host takes no messages.

@@ -17,6 +17,7 @@ use super::intake::Asker;
 use super::lane;
 use super::received::Received;
 use super::state::StateWriter;
+use super::streams::Tasks;
 use super::tunnel::{RouteHold, Tunnels, Via};
 use crate::core::id::PeerId;
 use crate::core::path::Path;
@@ -38,7 +39,7 @@ pub(crate) struct Link {
     control_tasks: Vec<JoinHandle<()>>,
     lane_tasks: Vec<JoinHandle<()>>,
     /// Tasks of the lanes.
-    lanes: lane::Tasks,
+    lanes: Tasks,
     lane_end: Option<oneshot::Sender<lane::Ending>>,
     /// The writer of the room's state, while the link carries a session.
     state: Option<StateWriter>,
@@ -138,7 +139,7 @@ impl Link {
             control,
             control_tasks,
             lane_tasks: Vec::new(),
-            lanes: lane::Tasks::default(),
+            lanes: Tasks::default(),
             lane_end: None,
             state: None,
             reader: None,

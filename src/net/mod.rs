@@ -31,6 +31,7 @@ pub(crate) mod rendezvous;
 pub(crate) mod simulation;
 pub(crate) mod socket;
 mod state;
+mod streams;
 pub(crate) mod tries;
 pub(crate) mod tunnel;
 pub(crate) mod udp;

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::events::LinkEvent;
 use super::frame::{Frames, LaneHeader, STATE_LANES};
 use super::intake::Asker;
-use super::lane::{FrameStream, HEADER_PRIORITY, LaneEnd, Tasks, write_all};
+use super::streams::{FrameStream, HEADER_PRIORITY, LaneEnd, Tasks, write_all};
 use crate::state::limits::MAX_FRAME_BYTES;
 use crate::state::wire::{Frame, Lane};
 

@@ -12,7 +12,7 @@ use crate::trace::Trace;
 use crate::{gossip, paths, seeded, statics};
 
 /// Seeds of each strategy in one `make test`.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 60;
 /// Larger rooms take long, and show nothing that small ones do not.
 const LARGEST: usize = 7;
 const THREADS: usize = 2;

@@ -454,10 +454,28 @@ impl World {
                 rooms.entry(leader).or_default().push(*slot);
             }
         }
-        for members in rooms.values() {
+        for members in rooms
+            .values()
+            .filter(|_| !self.have_voters_forgotten(states))
+        {
             self.check_room(states, members)?;
         }
         Ok(())
+    }
+
+    /// Whether a majority of the voters of a static quorum lost what they held, and some do not run: then no member orders.
+    fn have_voters_forgotten(&self, states: &States) -> bool {
+        let quorum = self.quorum();
+        let Some(roster) = quorum.roster() else {
+            return false;
+        };
+        let voters = states.members.values();
+        let running: Vec<_> = voters
+            .map(|member| &member.replica)
+            .filter(|replica| roster.contains(&replica.me().peer))
+            .collect();
+        let whole = running.iter().filter(|replica| !replica.is_recovering());
+        whole.count() < roster.majority() && running.len() < roster.len()
     }
 
     /// The place of the leader that a process has a link with, if that leads: it may be the process itself.
