@@ -49,7 +49,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added; nothing
  * is ever removed or changed. Library 0.2.0 began at 100.
  */
-#define MMN_ABI_VERSION 101
+#define MMN_ABI_VERSION 102
 
 /**
  * The call succeeded.
@@ -93,7 +93,8 @@
 #define MMN_SEND_QUEUE_FULL (-7)
 
 /**
- * The message is longer than max_message_size.
+ * The message is longer than max_message_size, or something of the room's state is longer than its
+ * limit.
  */
 #define MMN_MESSAGE_TOO_LARGE (-8)
 
@@ -182,6 +183,23 @@
  * The dialled member is also looking for a room: dial the member that created it.
  */
 #define MMN_LOOKING_FOR_ROOM (-24)
+
+/**
+ * A property has another version than the expected one, or its new owner is not in the room: nothing
+ * has changed.
+ */
+#define MMN_CONFLICT (-25)
+
+/**
+ * The room's properties have reached a limit, in number or in bytes, and nothing has changed: remove
+ * some first.
+ */
+#define MMN_STATE_FULL (-26)
+
+/**
+ * The library cannot know any more whether the room took the request: look at its state.
+ */
+#define MMN_OUTCOME_UNKNOWN (-27)
 
 /**
  * A bug in the library: please report it with the log.
@@ -869,6 +887,39 @@
 #define MMN_END_INTERNAL 5
 
 /**
+ * MmnPropertyChange.expected_version: any version, or none.
+ */
+#define MMN_ANY_VERSION UINT64_MAX
+
+/**
+ * MmnPropertyChange.flags: the property goes.
+ */
+#define MMN_PROPERTY_REMOVE 1
+
+/**
+ * MmnPropertyChange.flags: the value stays; a new property has an empty one.
+ */
+#define MMN_PROPERTY_KEEP_VALUE 2
+
+/**
+ * MmnPropertyChange.flags, MmnPropertyInfo.flags: only the owner changes the property, while it has
+ * one. Takes effect if the property is new, and stays with it.
+ */
+#define MMN_PROPERTY_OWNER_ONLY 4
+
+/**
+ * MmnPropertyChange.flags, MmnPropertyInfo.flags: the property goes when its owner leaves the room.
+ * Takes effect if the property is new, and stays with it.
+ */
+#define MMN_PROPERTY_DIES_WITH_OWNER 8
+
+/**
+ * MmnPropertyChange.flags, MmnPropertyInfo.flags: the leader owns the property when its owner leaves
+ * the room. Takes effect if the property is new, and stays with it.
+ */
+#define MMN_PROPERTY_FALLS_TO_LEADER 16
+
+/**
  * mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: on a link of its own.
  */
 #define MMN_PATH_DIRECT 0
@@ -1278,6 +1329,35 @@ typedef struct MmnEtcdOptions {
 } MmnEtcdOptions;
 
 /**
+ * The settings of a room's state, for MmnOptions. The same for all members. Begin with the defaults:
+ *
+ *     MmnStateOptions state = {0};
+ *     state.struct_size = sizeof state;
+ *     mmn_default_state_options(&state);
+ *
+ * The default of each field is in brackets.
+ */
+typedef struct MmnStateOptions {
+  /**
+   * sizeof(MmnStateOptions) as the host was compiled, in bytes.
+   */
+  uint32_t struct_size;
+  /**
+   * Most confirmed entries that a member keeps: 16 to 65536 [4096]. A host that takes its events so
+   * late that it lacks older ones begins anew, with a snapshot.
+   */
+  uint32_t tail_entries;
+  /**
+   * Most bytes of these entries, 65536 to 67108864 [4194304].
+   */
+  uint32_t tail_bytes;
+  /**
+   * Longest snapshot for mmn_provide_snapshot, in bytes, at most 67108864 [8388608].
+   */
+  uint32_t max_snapshot_bytes;
+} MmnStateOptions;
+
+/**
  * Settings of a room, for mmn_open. Later versions of the library append fields; a field that an
  * older host does not know keeps its default. Begin with the defaults, because 0 is no value for
  * many fields:
@@ -1639,6 +1719,13 @@ typedef struct MmnOptions {
    * like a room code, too [NULL].
    */
   const char *relays;
+  /**
+   * The settings of the room's state, which mmn_submit and mmn_set_properties change and which
+   * outlives its leader: the same for all members, else a dial between them fails with
+   * MMN_POLICY_MISMATCH. NULL is a room without a state, where these functions are
+   * MMN_NOT_SUPPORTED [NULL].
+   */
+  const struct MmnStateOptions *state;
 } MmnOptions;
 
 /**
@@ -1738,6 +1825,129 @@ typedef struct MmnSendOptions {
    */
   uint64_t key;
 } MmnSendOptions;
+
+/**
+ * A change of one property, for mmn_set_properties. Set struct_size, key, and expected_version:
+ * with 0 the property must not exist.
+ */
+typedef struct MmnPropertyChange {
+  /**
+   * sizeof(MmnPropertyChange) as the host was compiled, in bytes.
+   */
+  uint32_t struct_size;
+  /**
+   * The sum of MMN_PROPERTY_..., or 0. MMN_PROPERTY_REMOVE excludes MMN_PROPERTY_KEEP_VALUE, and
+   * MMN_PROPERTY_DIES_WITH_OWNER excludes MMN_PROPERTY_FALLS_TO_LEADER.
+   */
+  uint32_t flags;
+  /**
+   * The name of the property: 1 to 64 bytes without control characters.
+   */
+  const char *key;
+  /**
+   * The id of its new owner, which must be in the room; "" is no owner. NULL keeps the owner; a new
+   * property then has none.
+   */
+  const char *owner;
+  /**
+   * Its value, length bytes. NULL is an empty one.
+   */
+  const uint8_t *value;
+  /**
+   * Length of value in bytes, at most 8192. 0 with MMN_PROPERTY_REMOVE and
+   * MMN_PROPERTY_KEEP_VALUE.
+   */
+  int32_t length;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+  /**
+   * The version that the property must have: MMN_ANY_VERSION, 0 if it must not exist, or a version
+   * from MMN_EVENT_PROPERTY or mmn_property.
+   */
+  uint64_t expected_version;
+} MmnPropertyChange;
+
+/**
+ * A property beside its value, from mmn_property.
+ *
+ * Later versions only append fields. The caller sets `struct_size` to its own
+ * sizeof(MmnPropertyInfo), and the library writes no more than that many bytes.
+ */
+typedef struct MmnPropertyInfo {
+  /**
+   * Set by the caller: sizeof(MmnPropertyInfo) as it was compiled. mmn_property does not change it.
+   */
+  uint32_t struct_size;
+  /**
+   * The sum of MMN_PROPERTY_OWNER_ONLY, MMN_PROPERTY_DIES_WITH_OWNER and
+   * MMN_PROPERTY_FALLS_TO_LEADER, as far as the property has them.
+   */
+  uint32_t flags;
+  /**
+   * Its version: the index of the entry that changed it last. Within a history it grows with each
+   * change.
+   */
+  uint64_t version;
+  /**
+   * The id of its owner, or "". Never NULL. Valid as long as the value.
+   */
+  const char *owner;
+  /**
+   * Length of the value in bytes.
+   */
+  int32_t length;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+} MmnPropertyInfo;
+
+/**
+ * Figures of the room's state at this member, from mmn_state_info.
+ *
+ * Later versions only append fields. The caller sets `struct_size` to its own sizeof(MmnStateInfo),
+ * and the library writes no more than that many bytes.
+ */
+typedef struct MmnStateInfo {
+  /**
+   * Set by the caller: sizeof(MmnStateInfo) as it was compiled. mmn_state_info does not change it.
+   */
+  uint32_t struct_size;
+  /**
+   * Members that count for a majority.
+   */
+  uint32_t members;
+  /**
+   * 1 if a majority answered the last leader, or it was the room's first; 0 after a fork.
+   */
+  uint32_t exclusive;
+  /**
+   * Requests of this host without a result.
+   */
+  uint32_t pending;
+  /**
+   * The history of the state; 0 before the first.
+   */
+  uint64_t history;
+  /**
+   * The number of the leadership under which this member follows the state; 0 before the first.
+   */
+  uint64_t ballot;
+  /**
+   * The index of the last entry of which this host has received an event.
+   */
+  uint64_t index;
+  /**
+   * The index up to which the entries are confirmed.
+   */
+  uint64_t confirmed;
+  /**
+   * Upper estimate of the memory in use, in bytes.
+   */
+  uint64_t bytes;
+} MmnStateInfo;
 
 /**
  * Statistics of a peer, from mmn_peer_stats. Counts of bytes, packets and messages start at 0 when
@@ -2842,6 +3052,120 @@ uint8_t mmn_auto_forward(MmnRoom room);
 int32_t mmn_set_compression_threshold(MmnRoom room, uint32_t bytes);
 
 /**
+ * Fills `options` with the defaults. The caller sets struct_size first. The library writes no byte
+ * beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.
+ *
+ * Returns MMN_OK or MMN_INVALID_ARGUMENT (`options` is NULL, or struct_size is not a valid size).
+ * On failure nothing is written.
+ *
+ * `options` is NULL, or points to struct_size writable bytes, the first four of which are
+ * struct_size.
+ */
+int32_t mmn_default_state_options(struct MmnStateOptions *options);
+
+/**
+ * Submits an action: `length` bytes at `data`, at most 16384, with a message type of 0x0100 or
+ * higher. The leader orders the actions of all members. Once a majority has one, each member's host
+ * receives it as MMN_EVENT_ACTION, the author's too, and all hosts in the same order. The library
+ * keeps the action over losses of the leader, also while no member leads.
+ *
+ * The call does not wait. `*request`, unless `request` is NULL, receives a number above 0, which no
+ * other request of this room gets. One MMN_EVENT_ACTION_RESULT with this number follows, perhaps on
+ * another thread before the call returns, unless the room ends first.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (the room has no
+ * state), MMN_MESSAGE_TOO_LARGE or MMN_SEND_QUEUE_FULL (256 requests of this host, or 262144 bytes
+ * of them, have no result yet). On failure no event follows, and `*request` is unchanged.
+ *
+ * `data` points to `length` readable bytes, or may be NULL when `length` is 0. `request` is NULL or
+ * writable.
+ */
+int32_t mmn_submit(MmnRoom room, const uint8_t *data, int32_t length, uint16_t msg_type, uint64_t *request);
+
+/**
+ * Submits a set of `count` changes of properties, 1 to 32: the room makes all of them or none. They
+ * are ordered among the actions, and each member's host receives an MMN_EVENT_PROPERTY for each
+ * changed property. The changes lie one after another, as far apart as the struct_size of the first
+ * one; the library does not read that of the others. A key is in a set once. Keys, owners and values
+ * of a set have at most 32768 bytes together.
+ *
+ * MMN_EVENT_ACTION_RESULT reports the outcome: MMN_OK; MMN_CONFLICT (a property has another version
+ * than expected_version, or a new owner is not in the room); MMN_STATE_FULL (more than 1024
+ * properties, 128 of one owner, or 524288 bytes of keys and values); MMN_REJECTED (a property with
+ * MMN_PROPERTY_OWNER_ONLY has another owner); or MMN_OUTCOME_UNKNOWN. Unless it is MMN_OK, nothing
+ * has changed; with MMN_OUTCOME_UNKNOWN something may have. An expected version holds only in the history in
+ * which the host read it: if the room takes over another history, the outcome is MMN_CONFLICT.
+ *
+ * `request`, and what the call returns, are as with mmn_submit. MMN_MESSAGE_TOO_LARGE stands for too
+ * many changes, too, and MMN_INVALID_ARGUMENT for changes that exclude each other.
+ *
+ * `changes` is NULL, or points to `count` structs, as far apart as the first four bytes say, whose
+ * pointers are NULL or lead to strings that end with a NUL, and to length readable bytes. `request`
+ * is NULL or writable.
+ */
+int32_t mmn_set_properties(MmnRoom room,
+                           const struct MmnPropertyChange *changes,
+                           int32_t count,
+                           uint64_t *request);
+
+/**
+ * The value of the property `key`, as of the last entry of which this host has received an event;
+ * all changes of an entry show with its first event. Writes its length, its owner and more to
+ * `info`, whose `struct_size` the caller has set; NULL asks for the value alone. Never waits for the
+ * network.
+ *
+ * NULL when the room has no such property, or on failure, which sets mmn_last_error_code: `key` is no
+ * key, struct_size is not a valid size, the room has no state, or no room is open. `info` is
+ * unchanged then.
+ *
+ * Inside a callback, the value and the owner are valid until the callback returns, whatever it calls.
+ * Elsewhere they are valid until this thread's next call of this function or of one that returns a
+ * string.
+ *
+ * `key` is NULL or ends with a NUL. `info` is NULL, or points to struct_size writable bytes, the
+ * first four of which are struct_size.
+ */
+const uint8_t *mmn_property(MmnRoom room, const char *key, struct MmnPropertyInfo *info);
+
+/**
+ * The names of the properties that `owner` owns, or of all properties if `owner` is NULL, as of the
+ * last entry of which this host has received an event: sorted as bytes, joined by '\n'. "" when
+ * there are none. NULL when `owner` is not an id, the room has no state, or no room is open; these
+ * set mmn_last_error_code.
+ *
+ * The string is valid until this thread's next call that returns a string.
+ *
+ * `owner` is NULL or ends with a NUL.
+ */
+const char *mmn_property_keys(MmnRoom room, const char *owner);
+
+/**
+ * Answers the MMN_EVENT_SNAPSHOT_WANTED with this number: `length` bytes at `data`, a copy of the
+ * host's state as it was inside that event, without the properties, which the library has. The host
+ * may answer up to 120 seconds later, from any thread. With NULL `data` and `length` 0 it declines,
+ * and the library asks another member's host.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (the room has no
+ * state), MMN_PEER_NOT_FOUND (no member waits for it any more), MMN_MESSAGE_TOO_LARGE (longer than
+ * max_snapshot_bytes; the request goes on) or MMN_SUPERSEDED (the room has taken over another
+ * history).
+ *
+ * `data` points to `length` readable bytes, or may be NULL when `length` is 0.
+ */
+int32_t mmn_provide_snapshot(MmnRoom room, uint64_t request, const uint8_t *data, int32_t length);
+
+/**
+ * Writes figures of the room's state to `info`, whose `struct_size` the caller has set. Writes at
+ * most min(struct_size, the size that this library knows) bytes. Never waits for the network.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (`info` is NULL, or struct_size is not a valid size),
+ * MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (the room has no state). On failure nothing is written.
+ *
+ * `info` is NULL, or points to struct_size writable bytes, the first four of which are struct_size.
+ */
+int32_t mmn_state_info(MmnRoom room, struct MmnStateInfo *info);
+
+/**
  * Writes statistics of the link and the queue to a peer to `stats`, whose `struct_size` the caller
  * has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits
  * for the network.
@@ -3001,6 +3325,13 @@ int32_t mmn_set_log(int32_t level, MmnLogCallback callback, void *user_data, Mmn
   X(int32_t, mmn_set_auto_forward, (uint64_t room, uint8_t enabled)) \
   X(uint8_t, mmn_auto_forward, (uint64_t room)) \
   X(int32_t, mmn_set_compression_threshold, (uint64_t room, uint32_t bytes)) \
+  X(int32_t, mmn_default_state_options, (struct MmnStateOptions *options)) \
+  X(int32_t, mmn_submit, (uint64_t room, const uint8_t *data, int32_t length, uint16_t msg_type, uint64_t *request)) \
+  X(int32_t, mmn_set_properties, (uint64_t room, const struct MmnPropertyChange *changes, int32_t count, uint64_t *request)) \
+  X(const uint8_t *, mmn_property, (uint64_t room, const char *key, struct MmnPropertyInfo *info)) \
+  X(const char *, mmn_property_keys, (uint64_t room, const char *owner)) \
+  X(int32_t, mmn_provide_snapshot, (uint64_t room, uint64_t request, const uint8_t *data, int32_t length)) \
+  X(int32_t, mmn_state_info, (uint64_t room, struct MmnStateInfo *info)) \
   X(int32_t, mmn_peer_stats, (uint64_t room, const char *peer_id, struct MmnPeerStats *stats)) \
   X(int32_t, mmn_room_stats, (uint64_t room, struct MmnRoomStats *stats)) \
   X(int32_t, mmn_simulate_network, (uint64_t room, uint32_t lag_ms, uint32_t jitter_ms, uint32_t loss_permille)) \

@@ -92,6 +92,9 @@ enum Code : std::int32_t {
   rate_limited = -22,
   name_not_resolved = -23,
   looking_for_room = -24,
+  conflict = -25,
+  state_full = -26,
+  outcome_unknown = -27,
   internal_error = -99,
 };
 

@@ -32,7 +32,7 @@ const PEER_INDEX: &str = "index of the peer, as mmn_peer_index returns it; 0 for
 pub(crate) struct Event {
     /// Name of the constant without `MMN_EVENT_`.
     pub(crate) name: String,
-    pub(crate) value: i64,
+    pub(crate) value: i128,
     /// Name of the type in the bindings, in Pascal case.
     pub(crate) class: String,
     /// The meaning of the kind, in one paragraph.

@@ -43,7 +43,7 @@ const fn group(
     }
 }
 
-pub(crate) const GROUPS: [Group; 26] = {
+pub(crate) const GROUPS: [Group; 27] = {
     use Form::{Constants, Described, Enum, Numbers};
     [
         group("EVENT", "EventKind", Enum, "kind", "The kind of an event."),
@@ -200,6 +200,13 @@ pub(crate) const GROUPS: [Group; 26] = {
             Constants,
             "",
             "Flags of the seeded strategy: a sum of these.",
+        ),
+        group(
+            "PROPERTY",
+            "PropertyFlags",
+            Constants,
+            "",
+            "Flags of a property: a sum of these.",
         ),
         group(
             "GOSSIP",

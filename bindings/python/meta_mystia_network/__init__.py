@@ -106,7 +106,7 @@ def _text_of(text: bytes | None) -> str:
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 101
+ABI_VERSION = 102
 
 
 class Code(_Number):
@@ -137,6 +137,9 @@ class Code(_Number):
     RATE_LIMITED = -22
     NAME_NOT_RESOLVED = -23
     LOOKING_FOR_ROOM = -24
+    CONFLICT = -25
+    STATE_FULL = -26
+    OUTCOME_UNKNOWN = -27
     INTERNAL_ERROR = -99
 
 
@@ -165,6 +168,9 @@ SUPERSEDED = Code.SUPERSEDED
 RATE_LIMITED = Code.RATE_LIMITED
 NAME_NOT_RESOLVED = Code.NAME_NOT_RESOLVED
 LOOKING_FOR_ROOM = Code.LOOKING_FOR_ROOM
+CONFLICT = Code.CONFLICT
+STATE_FULL = Code.STATE_FULL
+OUTCOME_UNKNOWN = Code.OUTCOME_UNKNOWN
 INTERNAL_ERROR = Code.INTERNAL_ERROR
 
 MAX_PEER_ID_BYTES = 64
@@ -563,6 +569,14 @@ END_DISCONNECTED = EndReason.DISCONNECTED
 END_DUPLICATE_ID = EndReason.DUPLICATE_ID
 END_INTERNAL = EndReason.INTERNAL
 
+ANY_VERSION = 18446744073709551615
+
+PROPERTY_REMOVE = 1
+PROPERTY_KEEP_VALUE = 2
+PROPERTY_OWNER_ONLY = 4
+PROPERTY_DIES_WITH_OWNER = 8
+PROPERTY_FALLS_TO_LEADER = 16
+
 
 class LinkPath(_Number):
     """The path of the messages to one member."""
@@ -675,6 +689,7 @@ class _MmnOptions(ctypes.Structure):
     carry_bytes_per_second: int
     paths: int
     relays: bytes | None
+    state: Any
 
 
 class _MmnGossipWindows(ctypes.Structure):
@@ -721,6 +736,45 @@ class _MmnSendOptions(ctypes.Structure):
     reserved: int
     reserved2: int
     key: int
+
+
+class _MmnStateOptions(ctypes.Structure):
+    struct_size: int
+    tail_entries: int
+    tail_bytes: int
+    max_snapshot_bytes: int
+
+
+class _MmnPropertyChange(ctypes.Structure):
+    struct_size: int
+    flags: int
+    key: bytes | None
+    owner: bytes | None
+    value: int | None
+    length: int
+    reserved: int
+    expected_version: int
+
+
+class _MmnPropertyInfo(ctypes.Structure):
+    struct_size: int
+    flags: int
+    version: int
+    owner: bytes | None
+    length: int
+    reserved: int
+
+
+class _MmnStateInfo(ctypes.Structure):
+    struct_size: int
+    members: int
+    exclusive: int
+    pending: int
+    history: int
+    ballot: int
+    index: int
+    confirmed: int
+    bytes: int
 
 
 class _MmnPeerStats(ctypes.Structure):
@@ -869,6 +923,7 @@ _MmnOptions._fields_ = [
     ("carry_bytes_per_second", ctypes.c_uint32),
     ("paths", ctypes.c_uint32),
     ("relays", ctypes.c_char_p),
+    ("state", ctypes.POINTER(_MmnStateOptions)),
 ]
 _MmnGossipWindows._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -911,6 +966,41 @@ _MmnSendOptions._fields_ = [
     ("reserved", ctypes.c_uint8),
     ("reserved2", ctypes.c_uint16),
     ("key", ctypes.c_uint64),
+]
+_MmnStateOptions._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("tail_entries", ctypes.c_uint32),
+    ("tail_bytes", ctypes.c_uint32),
+    ("max_snapshot_bytes", ctypes.c_uint32),
+]
+_MmnPropertyChange._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("flags", ctypes.c_uint32),
+    ("key", ctypes.c_char_p),
+    ("owner", ctypes.c_char_p),
+    ("value", ctypes.c_void_p),
+    ("length", ctypes.c_int32),
+    ("reserved", ctypes.c_uint32),
+    ("expected_version", ctypes.c_uint64),
+]
+_MmnPropertyInfo._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("flags", ctypes.c_uint32),
+    ("version", ctypes.c_uint64),
+    ("owner", ctypes.c_char_p),
+    ("length", ctypes.c_int32),
+    ("reserved", ctypes.c_uint32),
+]
+_MmnStateInfo._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("members", ctypes.c_uint32),
+    ("exclusive", ctypes.c_uint32),
+    ("pending", ctypes.c_uint32),
+    ("history", ctypes.c_uint64),
+    ("ballot", ctypes.c_uint64),
+    ("index", ctypes.c_uint64),
+    ("confirmed", ctypes.c_uint64),
+    ("bytes", ctypes.c_uint64),
 ]
 _MmnPeerStats._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -1044,6 +1134,13 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_set_auto_forward": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint8)),
     "mmn_auto_forward": (ctypes.c_uint8, (ctypes.c_uint64,)),
     "mmn_set_compression_threshold": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint32)),
+    "mmn_default_state_options": (ctypes.c_int32, (ctypes.POINTER(_MmnStateOptions),)),
+    "mmn_submit": (ctypes.c_int32, (ctypes.c_uint64, _BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.POINTER(ctypes.c_uint64))),
+    "mmn_set_properties": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnPropertyChange), ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64))),
+    "mmn_property": (ctypes.c_void_p, (ctypes.c_uint64, _TEXT, ctypes.POINTER(_MmnPropertyInfo))),
+    "mmn_property_keys": (_TEXT, (ctypes.c_uint64, _TEXT)),
+    "mmn_provide_snapshot": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint64, _BYTES, ctypes.c_int32)),
+    "mmn_state_info": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnStateInfo))),
     "mmn_peer_stats": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.POINTER(_MmnPeerStats))),
     "mmn_room_stats": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnRoomStats))),
     "mmn_simulate_network": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)),
