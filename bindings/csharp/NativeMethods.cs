@@ -680,15 +680,15 @@ namespace MetaMystia.Network
         public EventKind Kind;
         /// <summary>A term, or the version of a cluster.</summary>
         public ulong Term;
-        /// <summary>The number of mmn_set_leader calls that the leader's term builds on.</summary>
+        /// <summary>The number of mmn_set_leader calls that the leader's term builds on, or a history of the room's state.</summary>
         public ulong Epoch;
-        /// <summary>The number of a join request, or of a call for a lock.</summary>
+        /// <summary>The number of a join request, of a call for a lock, or of a request that concerns the room's state.</summary>
         public ulong Request;
-        /// <summary>A number of messages, of milliseconds, or the token of a lock.</summary>
+        /// <summary>A number of messages, of milliseconds, of members or of actions, the token of a lock, or the version of a property.</summary>
         public ulong Count;
         /// <summary>A peer id, or "". Never NULL.</summary>
         public IntPtr Peer;
-        /// <summary>Another peer id, an address, the name of a lock, or "". Never NULL.</summary>
+        /// <summary>Another peer id, an address, the name of a lock or of a property, or "". Never NULL.</summary>
         public IntPtr Other;
         /// <summary><c>length</c> bytes. Never NULL.</summary>
         public IntPtr Data;
@@ -716,6 +716,12 @@ namespace MetaMystia.Network
         public ushort FoundBy;
         /// <summary>The room of the event.</summary>
         public ulong Room;
+        /// <summary>The index of an entry of the room's state, from 1.</summary>
+        public ulong Index;
+        /// <summary>The time of an entry of the room's state, in milliseconds.</summary>
+        public ulong TimeMs;
+        /// <summary>MMN_EVENT_PROPERTY: the peer id of the owner, or "". Never NULL.</summary>
+        public IntPtr Owner;
     }
 
     /// <summary>Settings of a room, for mmn_open. Later versions of the library append fields; a field that an older host does not know keeps its default. Begin with the defaults, because 0 is no value for many fields:</summary>
@@ -1179,6 +1185,22 @@ namespace MetaMystia.Network
         PathChanged = 26,
         /// <summary>NetworkEvent.kind: this member has entered a relay of NetworkOptions.relays, or is not in it. While it is not, the library goes on trying, and links that need no relay stay. It reports a failure once, until the reason changes or it succeeds. It also reports that a relay sees this member at another address. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest of each relay.</summary>
         Relay = 27,
+        /// <summary>NetworkEvent.kind: the room has confirmed an action of mmn_submit. The hosts of all members receive the same actions in the same order.</summary>
+        Action = 28,
+        /// <summary>NetworkEvent.kind: a call of mmn_submit or mmn_set_properties has ended. This event follows those of the call's entry.</summary>
+        ActionResult = 29,
+        /// <summary>NetworkEvent.kind: a property has changed, by mmn_set_properties, because its owner has left, or because this member has taken over other members' state. mmn_property already shows it so.</summary>
+        Property = 30,
+        /// <summary>NetworkEvent.kind: the host begins anew with the actions: it replaces its state by the snapshot, and receives the actions above <c>index</c>. Properties and members do not begin anew; events with their differences follow.</summary>
+        StateReset = 31,
+        /// <summary>NetworkEvent.kind: the room has taken over another history, which lacks an action that this host has received. One event comes for each such action, the lowest index first, before anything else of that history.</summary>
+        RolledBack = 32,
+        /// <summary>NetworkEvent.kind: another member's host needs a snapshot of this host's state, exactly as the events before this one have made it. Copy the state inside this event, and pass it to mmn_provide_snapshot then or later.</summary>
+        SnapshotWanted = 33,
+        /// <summary>NetworkEvent.kind: <c>peer</c> orders the requests to the room's state from now on, or no member does. Requests wait until then.</summary>
+        StateOpened = 34,
+        /// <summary>NetworkEvent.kind: a member has come into the room's state or gone from it: all hosts receive this at the same place among the actions. Only a member that is here may own a property.</summary>
+        StateMember = 35,
     }
 
     /// <summary>The reason for which a member is gone. New numbers come from newer libraries.</summary>
@@ -1247,6 +1269,17 @@ namespace MetaMystia.Network
         Sent = 0,
         /// <summary>MMN_EVENT_DATA_DROPPED: messages from the peer.</summary>
         Received = 1,
+    }
+
+    /// <summary>The reason for which a host begins anew with the room's state. New numbers come from newer libraries.</summary>
+    public enum ResetReason : int
+    {
+        /// <summary>MMN_EVENT_STATE_RESET: the host has received nothing before.</summary>
+        Joined = 0,
+        /// <summary>MMN_EVENT_STATE_RESET: this member no longer has the actions that follow the last one that the host received.</summary>
+        Behind = 1,
+        /// <summary>MMN_EVENT_STATE_RESET: the room has taken over a history with other actions.</summary>
+        RolledBack = 2,
     }
 
     /// <summary>The way in which the library found a member. New numbers come from newer libraries.</summary>
@@ -1545,6 +1578,18 @@ namespace MetaMystia.Network
                 case EndReason.Disconnected: return "disconnected";
                 case EndReason.DuplicateId: return "duplicate id";
                 case EndReason.Internal: return "internal";
+                default: return "unknown";
+            }
+        }
+
+        /// <summary>The number in words, such as "gave up".</summary>
+        public static string Describe(this ResetReason number)
+        {
+            switch (number)
+            {
+                case ResetReason.Joined: return "joined";
+                case ResetReason.Behind: return "behind";
+                case ResetReason.RolledBack: return "rolled back";
                 default: return "unknown";
             }
         }

@@ -266,6 +266,7 @@ extern "C" fn on_event(_: *mut c_void, event: *const MmnEvent) {
     let event = unsafe { &*event };
     read(event.peer);
     read(event.other);
+    read(event.owner);
     let len = usize::try_from(event.length).expect("no negative length");
     // SAFETY: `length` bytes, and never NULL.
     let data = unsafe { std::slice::from_raw_parts(event.data, len) };
