@@ -8,7 +8,6 @@ use std::ffi::{CString, c_char};
 use bytes::Bytes;
 
 use crate::core::id::PeerId;
-use crate::dispatch::in_callback;
 
 thread_local! {
     static LENT: RefCell<Lent> = const {
@@ -33,12 +32,16 @@ struct Shelf {
     names: BTreeMap<PeerId, CString>,
 }
 
-/// Lends a value, and the name of its owner; without an owner the name is empty. A thread in its last destructors gets
-/// nothing.
-pub(crate) fn lend(value: Bytes, owner: Option<PeerId>) -> Option<(*const u8, *const c_char)> {
+/// Lends a value, and the name of its owner; without an owner the name is empty. `in_callback` is whether the thread is in
+/// a callback. A thread in its last destructors gets nothing.
+pub(crate) fn lend(
+    value: Bytes,
+    owner: Option<PeerId>,
+    in_callback: bool,
+) -> Option<(*const u8, *const c_char)> {
     let lent = LENT.try_with(|lent| {
         let mut lent = lent.borrow_mut();
-        let shelf = match in_callback() {
+        let shelf = match in_callback {
             true => &mut lent.inside,
             false => {
                 lent.outside = Shelf::new();
@@ -86,7 +89,6 @@ impl Shelf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dispatch::as_callback;
 
     fn owner(name: &str) -> Option<PeerId> {
         Some(PeerId::new(name).expect("a valid id"))
@@ -104,29 +106,24 @@ mod tests {
     #[test]
     fn what_a_callback_borrows_stays_until_it_returns() {
         let (first, second) = (Bytes::from(vec![1; 9]), Bytes::from(vec![2; 9]));
-        let outside = lend(first.clone(), owner("a"));
-        as_callback(|| {
-            for _ in 0..3 {
-                lend(first.clone(), owner("a"));
-                lend(second.clone(), owner("b"));
-            }
-            // A log callback, inside a call of the host.
-            as_callback(|| lend(first.clone(), None));
-            assert_eq!(shelved(), [2, 2, 1, 1]);
-        });
+        let outside = lend(first.clone(), owner("a"), false);
+        for _ in 0..3 {
+            lend(first.clone(), owner("a"), true);
+            lend(second.clone(), owner("b"), true);
+        }
+        assert_eq!(shelved(), [2, 2, 1, 1]);
+        take_back();
         assert_eq!(shelved(), [0, 0, 1, 1]);
         assert!(outside.is_some_and(|(value, _)| value == first.as_ptr()));
     }
 
     #[test]
     fn elsewhere_a_value_stays_until_the_next_call() {
-        lend(Bytes::from(vec![1; 9]), owner("a"));
-        lend(Bytes::from(vec![2; 9]), None);
+        lend(Bytes::from(vec![1; 9]), owner("a"), false);
+        lend(Bytes::from(vec![2; 9]), None, false);
         assert_eq!(shelved(), [0, 0, 1, 0]);
-        assert!(
-            lend(Bytes::new(), None)
-                .is_some_and(|(value, name)| { !value.is_null() && !name.is_null() })
-        );
+        let empty = lend(Bytes::new(), None, false);
+        assert!(empty.is_some_and(|(value, name)| !value.is_null() && !name.is_null()));
         assert_eq!(shelved(), [0; 4]);
     }
 }

@@ -15,6 +15,7 @@ use super::guard::{command, opened, query};
 use super::lifecycle::MmnRoom;
 use super::strings::hand_out;
 use crate::config::StateOptions;
+use crate::dispatch::in_callback;
 use crate::error::Code;
 use crate::lent::lend;
 use crate::quoted::Quoted;
@@ -312,7 +313,7 @@ pub unsafe extern "C" fn mmn_property(
         let (flags, version) = (flags_of(property.traits), property.version);
         // A value has at most 8 KiB.
         let length = i32::try_from(property.value.len()).unwrap_or(i32::MAX);
-        let Some((value, owner)) = lend(property.value, property.owner) else {
+        let Some((value, owner)) = lend(property.value, property.owner, in_callback()) else {
             return Ok(ptr::null());
         };
         if !info.is_null() {

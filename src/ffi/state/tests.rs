@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use super::*;
 use crate::ffi::errors::tests::last_error;
 
-/// What the library reads from `changes`.
+/// The changes as the library reads them.
 fn read(changes: &[MmnPropertyChange]) -> Result<Vec<PropertyChange>, (i32, String)> {
     let count = i32::try_from(changes.len()).expect("few");
     // SAFETY: every string has a NUL, and every value five bytes or its length.
