@@ -49,7 +49,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added; nothing
  * is ever removed or changed. Library 0.2.0 began at 100.
  */
-#define MMN_ABI_VERSION 101
+#define MMN_ABI_VERSION 102
 
 /**
  * The call succeeded.
@@ -93,7 +93,8 @@
 #define MMN_SEND_QUEUE_FULL (-7)
 
 /**
- * The message is longer than max_message_size.
+ * The message is longer than max_message_size, or something of the room's state is longer than its
+ * limit.
  */
 #define MMN_MESSAGE_TOO_LARGE (-8)
 
@@ -182,6 +183,23 @@
  * The dialled member is also looking for a room: dial the member that created it.
  */
 #define MMN_LOOKING_FOR_ROOM (-24)
+
+/**
+ * A property has another version than the expected one, or its new owner is not in the room: nothing
+ * has changed.
+ */
+#define MMN_CONFLICT (-25)
+
+/**
+ * The room's properties have reached a limit, in number or in bytes, and nothing has changed: remove
+ * some first.
+ */
+#define MMN_STATE_FULL (-26)
+
+/**
+ * The library cannot know any more whether the room took the request: look at its state.
+ */
+#define MMN_OUTCOME_UNKNOWN (-27)
 
 /**
  * A bug in the library: please report it with the log.
@@ -692,6 +710,57 @@
 #define MMN_EVENT_RELAY 27
 
 /**
+ * MmnEvent.kind: the room has confirmed an action of mmn_submit. The hosts of all members receive the
+ * same actions in the same order.
+ */
+#define MMN_EVENT_ACTION 28
+
+/**
+ * MmnEvent.kind: a call of mmn_submit or mmn_set_properties has ended. This event follows those of the
+ * call's entry.
+ */
+#define MMN_EVENT_ACTION_RESULT 29
+
+/**
+ * MmnEvent.kind: a property has changed, by mmn_set_properties, because its owner has left, or
+ * because this member has taken over other members' state. mmn_property already shows it so.
+ */
+#define MMN_EVENT_PROPERTY 30
+
+/**
+ * MmnEvent.kind: the host begins anew with the actions: it replaces its state by the snapshot, and
+ * receives the actions above `index`. Properties and members do not begin anew; events with their
+ * differences follow.
+ */
+#define MMN_EVENT_STATE_RESET 31
+
+/**
+ * MmnEvent.kind: the room has taken over another history, which lacks an action that this host has
+ * received. One event comes for each such action, the lowest index first, before anything else of
+ * that history.
+ */
+#define MMN_EVENT_ROLLED_BACK 32
+
+/**
+ * MmnEvent.kind: another member's host needs a snapshot of this host's state, exactly as the events
+ * before this one have made it. Copy the state inside this event, and pass it to
+ * mmn_provide_snapshot then or later.
+ */
+#define MMN_EVENT_SNAPSHOT_WANTED 33
+
+/**
+ * MmnEvent.kind: `peer` orders the requests to the room's state from now on, or no member does. Requests
+ * wait until then.
+ */
+#define MMN_EVENT_STATE_OPENED 34
+
+/**
+ * MmnEvent.kind: a member has come into the room's state or gone from it: all hosts receive this at
+ * the same place among the actions. Only a member that is here may own a property.
+ */
+#define MMN_EVENT_STATE_MEMBER 35
+
+/**
  * MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
  */
 #define MMN_FOUND_IN_LOCAL_NETWORK 1
@@ -705,6 +774,22 @@
  * MMN_EVENT_DISCOVERY_REFUSED: the member is present at a relay in the options.
  */
 #define MMN_FOUND_AT_RELAY 3
+
+/**
+ * MMN_EVENT_STATE_RESET: the host has received nothing before.
+ */
+#define MMN_RESET_JOINED 0
+
+/**
+ * MMN_EVENT_STATE_RESET: this member no longer has the actions that follow the last one that the host
+ * received.
+ */
+#define MMN_RESET_BEHIND 1
+
+/**
+ * MMN_EVENT_STATE_RESET: the room has taken over a history with other actions.
+ */
+#define MMN_RESET_ROLLED_BACK 2
 
 /**
  * mmn_member_state, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
@@ -867,6 +952,39 @@
  * on. Please report the log's error.
  */
 #define MMN_END_INTERNAL 5
+
+/**
+ * MmnPropertyChange.expected_version: any version, or none.
+ */
+#define MMN_ANY_VERSION UINT64_MAX
+
+/**
+ * MmnPropertyChange.flags: the property goes.
+ */
+#define MMN_PROPERTY_REMOVE 1
+
+/**
+ * MmnPropertyChange.flags: the value stays; a new property has an empty one.
+ */
+#define MMN_PROPERTY_KEEP_VALUE 2
+
+/**
+ * MmnPropertyChange.flags, MmnPropertyInfo.flags: only the owner changes the property, while it has
+ * one. Takes effect if the property is new, and stays with it.
+ */
+#define MMN_PROPERTY_OWNER_ONLY 4
+
+/**
+ * MmnPropertyChange.flags, MmnPropertyInfo.flags: the property goes when its owner leaves the room.
+ * Takes effect if the property is new, and stays with it.
+ */
+#define MMN_PROPERTY_DIES_WITH_OWNER 8
+
+/**
+ * MmnPropertyChange.flags, MmnPropertyInfo.flags: the leader owns the property when its owner leaves
+ * the room. Takes effect if the property is new, and stays with it.
+ */
+#define MMN_PROPERTY_FALLS_TO_LEADER 16
 
 /**
  * mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: on a link of its own.
@@ -1048,6 +1166,69 @@ typedef uint64_t MmnRoom;
  *                                                   relay sees this member, as mmn_public_address
  *                                                   returns it; else a sentence for the player,
  *                                                   with a remedy.
+ * MMN_EVENT_ACTION             peer (author)        the member that submitted it, which may have
+ *                                                   left since.
+ *                              data                 the action.
+ *                              msg_type (type)      the author's message type, 0x0100 or higher.
+ *                              index                index of its entry. Within a history, entries
+ *                                                   have rising indexes.
+ *                              time_ms              time of its entry, in milliseconds since the
+ *                                                   room's first one.
+ *                              request              the number from mmn_submit, if this node is the
+ *                                                   author; else 0.
+ * MMN_EVENT_ACTION_RESULT      request              the number of the call.
+ *                              index                index of its entry; 0 if it has none, or this
+ *                                                   member no longer has it.
+ *                              code                 MMN_OK; for a property set also MMN_CONFLICT,
+ *                                                   MMN_STATE_FULL or MMN_REJECTED, and then
+ *                                                   nothing has changed; MMN_OUTCOME_UNKNOWN if
+ *                                                   this member was away for so long that it cannot
+ *                                                   know.
+ * MMN_EVENT_PROPERTY           other (key)          the name of the property.
+ *                              data (value)         its value.
+ *                              owner                its owner; "" if it has none.
+ *                              count (version)      its version, for expected_version of
+ *                                                   MmnPropertyChange.
+ *                              success (exists)     1 when the property exists; else it has no
+ *                                                   value, owner or version.
+ *                              peer (author)        the member that set it; "" if no
+ *                                                   mmn_set_properties did.
+ *                              index                index of the entry that changed it, or that the
+ *                                                   state jumped to.
+ *                              time_ms              time of that entry, in milliseconds since the
+ *                                                   room's first one.
+ * MMN_EVENT_STATE_RESET        data (snapshot)      a state that another member's host has
+ *                                                   provided; empty for the initial state.
+ *                              index                index of the last entry in that state.
+ *                              reason               one of MMN_RESET_...
+ *                              code                 MMN_OK, or MMN_TIMEOUT if actions up to `index`
+ *                                                   are missing, because no host provided a
+ *                                                   snapshot.
+ *                              count (undone)       actions undone: the number of
+ *                                                   MMN_EVENT_ROLLED_BACK before this event.
+ * MMN_EVENT_ROLLED_BACK        peer (author)        the member that submitted it.
+ *                              data                 the action.
+ *                              msg_type (type)      the author's message type.
+ *                              index                the index that it had.
+ *                              request              the number from mmn_submit, if this node is the
+ *                                                   author; else 0. The library does not submit it
+ *                                                   again.
+ * MMN_EVENT_SNAPSHOT_WANTED    request              the number for mmn_provide_snapshot.
+ *                              index                index of the last entry of which this host has
+ *                                                   received an event.
+ * MMN_EVENT_STATE_OPENED       peer (leader)        the member that orders; "" if the leader is
+ *                                                   lost.
+ *                              success (exclusive)  1 when a majority of the members that count
+ *                                                   answered the leader, or it is the room's first;
+ *                                                   else the room has forked.
+ *                              epoch (history)      the history that goes on, or begins.
+ *                              count (members)      members that count for a majority.
+ *                              index                index of the last entry of which this host has
+ *                                                   received an event.
+ * MMN_EVENT_STATE_MEMBER       peer                 the member, which may be this node.
+ *                              success (here)       1 when it has come; else it has gone.
+ *                              index                index of the entry, or of the one that the
+ *                                                   state jumped to.
  */
 
 /**
@@ -1071,15 +1252,18 @@ typedef struct MmnEvent {
    */
   uint64_t term;
   /**
-   * The number of mmn_set_leader calls that the leader's term builds on.
+   * The number of mmn_set_leader calls that the leader's term builds on, or a history of the room's
+   * state.
    */
   uint64_t epoch;
   /**
-   * The number of a join request, or of a call for a lock.
+   * The number of a join request, of a call for a lock, or of a request that concerns the room's
+   * state.
    */
   uint64_t request;
   /**
-   * A number of messages, of milliseconds, or the token of a lock.
+   * A number of messages, of milliseconds, of members or of actions, the token of a lock, or the
+   * version of a property.
    */
   uint64_t count;
   /**
@@ -1087,7 +1271,7 @@ typedef struct MmnEvent {
    */
   const char *peer;
   /**
-   * Another peer id, an address, the name of a lock, or "". Never NULL.
+   * Another peer id, an address, the name of a lock or of a property, or "". Never NULL.
    */
   const char *other;
   /**
@@ -1143,6 +1327,18 @@ typedef struct MmnEvent {
    * The room of the event.
    */
   MmnRoom room;
+  /**
+   * The index of an entry of the room's state, from 1.
+   */
+  uint64_t index;
+  /**
+   * The time of an entry of the room's state, in milliseconds.
+   */
+  uint64_t time_ms;
+  /**
+   * MMN_EVENT_PROPERTY: the peer id of the owner, or "". Never NULL.
+   */
+  const char *owner;
 } MmnEvent;
 
 /**
@@ -1157,6 +1353,158 @@ typedef void (*MmnEventCallback)(void *user_data, const struct MmnEvent *event);
  * Releases the `user_data` registered with a callback.
  */
 typedef void (*MmnDropCallback)(void *user_data);
+
+/**
+ * The settings of a room's state, for MmnOptions. The same for all members. Begin with the defaults:
+ *
+ *     MmnStateOptions state = {0};
+ *     state.struct_size = sizeof state;
+ *     mmn_default_state_options(&state);
+ *
+ * The default of each field is in brackets.
+ */
+typedef struct MmnStateOptions {
+  /**
+   * sizeof(MmnStateOptions) as the host was compiled, in bytes.
+   */
+  uint32_t struct_size;
+  /**
+   * Most confirmed entries that a member keeps: 16 to 65536 [4096]. A host that takes its events so
+   * late that it lacks older ones begins anew, with a snapshot.
+   */
+  uint32_t tail_entries;
+  /**
+   * Most bytes of these entries, 65536 to 67108864 [4194304].
+   */
+  uint32_t tail_bytes;
+  /**
+   * Longest snapshot for mmn_provide_snapshot, in bytes, at most 67108864 [8388608].
+   */
+  uint32_t max_snapshot_bytes;
+} MmnStateOptions;
+
+/**
+ * A change of one property, for mmn_set_properties. Set struct_size, key, and expected_version:
+ * with 0 the property must not exist.
+ */
+typedef struct MmnPropertyChange {
+  /**
+   * sizeof(MmnPropertyChange) as the host was compiled, in bytes.
+   */
+  uint32_t struct_size;
+  /**
+   * The sum of MMN_PROPERTY_..., or 0. MMN_PROPERTY_REMOVE excludes MMN_PROPERTY_KEEP_VALUE, and
+   * MMN_PROPERTY_DIES_WITH_OWNER excludes MMN_PROPERTY_FALLS_TO_LEADER.
+   */
+  uint32_t flags;
+  /**
+   * The name of the property: 1 to 64 bytes without control characters.
+   */
+  const char *key;
+  /**
+   * The id of its new owner, which must be in the room; "" is no owner. NULL keeps the owner; a new
+   * property then has none.
+   */
+  const char *owner;
+  /**
+   * Its value, length bytes. NULL is an empty one.
+   */
+  const uint8_t *value;
+  /**
+   * Length of value in bytes, at most 8192. 0 with MMN_PROPERTY_REMOVE and
+   * MMN_PROPERTY_KEEP_VALUE.
+   */
+  int32_t length;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+  /**
+   * The version that the property must have: MMN_ANY_VERSION, 0 if it must not exist, or a version
+   * from MMN_EVENT_PROPERTY or mmn_property.
+   */
+  uint64_t expected_version;
+} MmnPropertyChange;
+
+/**
+ * A property beside its value, from mmn_property.
+ *
+ * Later versions only append fields. The caller sets `struct_size` to its own
+ * sizeof(MmnPropertyInfo), and the library writes no more than that many bytes.
+ */
+typedef struct MmnPropertyInfo {
+  /**
+   * Set by the caller: sizeof(MmnPropertyInfo) as it was compiled. mmn_property does not change it.
+   */
+  uint32_t struct_size;
+  /**
+   * The sum of MMN_PROPERTY_OWNER_ONLY, MMN_PROPERTY_DIES_WITH_OWNER and
+   * MMN_PROPERTY_FALLS_TO_LEADER, as far as the property has them.
+   */
+  uint32_t flags;
+  /**
+   * Its version: the index of the entry that changed it last. Within a history it grows with each
+   * change.
+   */
+  uint64_t version;
+  /**
+   * The id of its owner, or "". Never NULL. Valid as long as the value.
+   */
+  const char *owner;
+  /**
+   * Length of the value in bytes.
+   */
+  int32_t length;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+} MmnPropertyInfo;
+
+/**
+ * Figures of the room's state at this member, from mmn_state_info.
+ *
+ * Later versions only append fields. The caller sets `struct_size` to its own sizeof(MmnStateInfo),
+ * and the library writes no more than that many bytes.
+ */
+typedef struct MmnStateInfo {
+  /**
+   * Set by the caller: sizeof(MmnStateInfo) as it was compiled. mmn_state_info does not change it.
+   */
+  uint32_t struct_size;
+  /**
+   * Members that count for a majority.
+   */
+  uint32_t members;
+  /**
+   * 1 if a majority answered the last leader, or it was the room's first; 0 after a fork.
+   */
+  uint32_t exclusive;
+  /**
+   * Requests of this host without a result.
+   */
+  uint32_t pending;
+  /**
+   * The history of the state; 0 before the first.
+   */
+  uint64_t history;
+  /**
+   * The number of the leadership under which this member follows the state; 0 before the first.
+   */
+  uint64_t ballot;
+  /**
+   * The index of the last entry of which this host has received an event.
+   */
+  uint64_t index;
+  /**
+   * The index up to which the entries are confirmed.
+   */
+  uint64_t confirmed;
+  /**
+   * Upper estimate of the memory in use, in bytes.
+   */
+  uint64_t bytes;
+} MmnStateInfo;
 
 /**
  * The settings of MMN_STRATEGY_SEEDED, for MmnOptions. Begin with the defaults:
@@ -1639,6 +1987,13 @@ typedef struct MmnOptions {
    * like a room code, too [NULL].
    */
   const char *relays;
+  /**
+   * The settings of the room's state, which mmn_submit and mmn_set_properties change and which
+   * outlives its leader: the same for all members, else a dial between them fails with
+   * MMN_POLICY_MISMATCH. NULL is a room without a state, where these functions are
+   * MMN_NOT_SUPPORTED [NULL].
+   */
+  const struct MmnStateOptions *state;
 } MmnOptions;
 
 /**
@@ -1940,6 +2295,120 @@ int32_t mmn_take_messages(MmnRoom room);
  * function).
  */
 int32_t mmn_poll(MmnRoom room, int32_t max);
+
+/**
+ * Fills `options` with the defaults. The caller sets struct_size first. The library writes no byte
+ * beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.
+ *
+ * Returns MMN_OK or MMN_INVALID_ARGUMENT (`options` is NULL, or struct_size is not a valid size).
+ * On failure nothing is written.
+ *
+ * `options` is NULL, or points to struct_size writable bytes, the first four of which are
+ * struct_size.
+ */
+int32_t mmn_default_state_options(struct MmnStateOptions *options);
+
+/**
+ * Submits an action: `length` bytes at `data`, at most 16384, with a message type of 0x0100 or
+ * higher. The leader orders the actions of all members. Once a majority has one, each member's host
+ * receives it as MMN_EVENT_ACTION, the author's too, and all hosts in the same order. The library
+ * keeps the action over losses of the leader, also while no member leads.
+ *
+ * The call does not wait. `*request`, unless `request` is NULL, receives a number above 0, which no
+ * other request of this room gets. One MMN_EVENT_ACTION_RESULT with this number follows, perhaps on
+ * another thread before the call returns, unless the room ends first.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (the room has no
+ * state), MMN_MESSAGE_TOO_LARGE or MMN_SEND_QUEUE_FULL (256 requests of this host, or 262144 bytes
+ * of them, have no result yet). On failure no event follows, and `*request` is unchanged.
+ *
+ * `data` points to `length` readable bytes, or may be NULL when `length` is 0. `request` is NULL or
+ * writable.
+ */
+int32_t mmn_submit(MmnRoom room, const uint8_t *data, int32_t length, uint16_t msg_type, uint64_t *request);
+
+/**
+ * Submits a set of `count` changes of properties, 1 to 32: the room makes all of them or none. They
+ * are ordered among the actions, and each member's host receives an MMN_EVENT_PROPERTY for each
+ * changed property. The changes lie one after another, as far apart as the struct_size of the first
+ * one; the library does not read that of the others. A key is in a set once. Keys, owners and values
+ * of a set have at most 32768 bytes together.
+ *
+ * MMN_EVENT_ACTION_RESULT reports the outcome: MMN_OK; MMN_CONFLICT (a property has another version
+ * than expected_version, or a new owner is not in the room); MMN_STATE_FULL (more than 1024
+ * properties, 128 of one owner, or 524288 bytes of keys and values); MMN_REJECTED (a property with
+ * MMN_PROPERTY_OWNER_ONLY has another owner); or MMN_OUTCOME_UNKNOWN. Unless it is MMN_OK, nothing
+ * has changed; with MMN_OUTCOME_UNKNOWN something may have. An expected version holds only in the history in
+ * which the host read it: if the room takes over another history, the outcome is MMN_CONFLICT.
+ *
+ * `request`, and what the call returns, are as with mmn_submit. MMN_MESSAGE_TOO_LARGE stands for too
+ * many changes, too, and MMN_INVALID_ARGUMENT for changes that exclude each other.
+ *
+ * `changes` is NULL, or points to `count` structs, as far apart as the first four bytes say, whose
+ * pointers are NULL or lead to strings that end with a NUL, and to length readable bytes. `request`
+ * is NULL or writable.
+ */
+int32_t mmn_set_properties(MmnRoom room,
+                           const struct MmnPropertyChange *changes,
+                           int32_t count,
+                           uint64_t *request);
+
+/**
+ * The value of the property `key`, as of the last entry of which this host has received an event;
+ * all changes of an entry show with its first event. Writes its length, its owner and more to
+ * `info`, whose `struct_size` the caller has set; NULL asks for the value alone. Never waits for the
+ * network.
+ *
+ * NULL when the room has no such property, or on failure, which sets mmn_last_error_code: `key` is no
+ * key, struct_size is not a valid size, the room has no state, or no room is open. `info` is
+ * unchanged then.
+ *
+ * Inside a callback, the value and the owner are valid until the callback returns, whatever it calls.
+ * Elsewhere they are valid until this thread's next call of this function or of one that returns a
+ * string.
+ *
+ * `key` is NULL or ends with a NUL. `info` is NULL, or points to struct_size writable bytes, the
+ * first four of which are struct_size.
+ */
+const uint8_t *mmn_property(MmnRoom room, const char *key, struct MmnPropertyInfo *info);
+
+/**
+ * The names of the properties that `owner` owns, or of all properties if `owner` is NULL, as of the
+ * last entry of which this host has received an event: sorted as bytes, joined by '\n'. "" when
+ * there are none. NULL when `owner` is not an id, the room has no state, or no room is open; these
+ * set mmn_last_error_code.
+ *
+ * The string is valid until this thread's next call that returns a string.
+ *
+ * `owner` is NULL or ends with a NUL.
+ */
+const char *mmn_property_keys(MmnRoom room, const char *owner);
+
+/**
+ * Answers the MMN_EVENT_SNAPSHOT_WANTED with this number: `length` bytes at `data`, a copy of the
+ * host's state as it was inside that event, without the properties, which the library has. The host
+ * may answer up to 120 seconds later, from any thread. With NULL `data` and `length` 0 it declines,
+ * and the library asks another member's host.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (the room has no
+ * state), MMN_PEER_NOT_FOUND (no member waits for it any more), MMN_MESSAGE_TOO_LARGE (longer than
+ * max_snapshot_bytes; the request goes on) or MMN_SUPERSEDED (the room has taken over another
+ * history).
+ *
+ * `data` points to `length` readable bytes, or may be NULL when `length` is 0.
+ */
+int32_t mmn_provide_snapshot(MmnRoom room, uint64_t request, const uint8_t *data, int32_t length);
+
+/**
+ * Writes figures of the room's state to `info`, whose `struct_size` the caller has set. Writes at
+ * most min(struct_size, the size that this library knows) bytes. Never waits for the network.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (`info` is NULL, or struct_size is not a valid size),
+ * MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (the room has no state). On failure nothing is written.
+ *
+ * `info` is NULL, or points to struct_size writable bytes, the first four of which are struct_size.
+ */
+int32_t mmn_state_info(MmnRoom room, struct MmnStateInfo *info);
 
 /**
  * Fills `options` with the defaults. The caller sets struct_size first. The library writes no byte
@@ -2842,6 +3311,120 @@ uint8_t mmn_auto_forward(MmnRoom room);
 int32_t mmn_set_compression_threshold(MmnRoom room, uint32_t bytes);
 
 /**
+ * Fills `options` with the defaults. The caller sets struct_size first. The library writes no byte
+ * beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.
+ *
+ * Returns MMN_OK or MMN_INVALID_ARGUMENT (`options` is NULL, or struct_size is not a valid size).
+ * On failure nothing is written.
+ *
+ * `options` is NULL, or points to struct_size writable bytes, the first four of which are
+ * struct_size.
+ */
+int32_t mmn_default_state_options(struct MmnStateOptions *options);
+
+/**
+ * Submits an action: `length` bytes at `data`, at most 16384, with a message type of 0x0100 or
+ * higher. The leader orders the actions of all members. Once a majority has one, each member's host
+ * receives it as MMN_EVENT_ACTION, the author's too, and all hosts in the same order. The library
+ * keeps the action over losses of the leader, also while no member leads.
+ *
+ * The call does not wait. `*request`, unless `request` is NULL, receives a number above 0, which no
+ * other request of this room gets. One MMN_EVENT_ACTION_RESULT with this number follows, perhaps on
+ * another thread before the call returns, unless the room ends first.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (the room has no
+ * state), MMN_MESSAGE_TOO_LARGE or MMN_SEND_QUEUE_FULL (256 requests of this host, or 262144 bytes
+ * of them, have no result yet). On failure no event follows, and `*request` is unchanged.
+ *
+ * `data` points to `length` readable bytes, or may be NULL when `length` is 0. `request` is NULL or
+ * writable.
+ */
+int32_t mmn_submit(MmnRoom room, const uint8_t *data, int32_t length, uint16_t msg_type, uint64_t *request);
+
+/**
+ * Submits a set of `count` changes of properties, 1 to 32: the room makes all of them or none. They
+ * are ordered among the actions, and each member's host receives an MMN_EVENT_PROPERTY for each
+ * changed property. The changes lie one after another, as far apart as the struct_size of the first
+ * one; the library does not read that of the others. A key is in a set once. Keys, owners and values
+ * of a set have at most 32768 bytes together.
+ *
+ * MMN_EVENT_ACTION_RESULT reports the outcome: MMN_OK; MMN_CONFLICT (a property has another version
+ * than expected_version, or a new owner is not in the room); MMN_STATE_FULL (more than 1024
+ * properties, 128 of one owner, or 524288 bytes of keys and values); MMN_REJECTED (a property with
+ * MMN_PROPERTY_OWNER_ONLY has another owner); or MMN_OUTCOME_UNKNOWN. Unless it is MMN_OK, nothing
+ * has changed; with MMN_OUTCOME_UNKNOWN something may have. An expected version holds only in the history in
+ * which the host read it: if the room takes over another history, the outcome is MMN_CONFLICT.
+ *
+ * `request`, and what the call returns, are as with mmn_submit. MMN_MESSAGE_TOO_LARGE stands for too
+ * many changes, too, and MMN_INVALID_ARGUMENT for changes that exclude each other.
+ *
+ * `changes` is NULL, or points to `count` structs, as far apart as the first four bytes say, whose
+ * pointers are NULL or lead to strings that end with a NUL, and to length readable bytes. `request`
+ * is NULL or writable.
+ */
+int32_t mmn_set_properties(MmnRoom room,
+                           const struct MmnPropertyChange *changes,
+                           int32_t count,
+                           uint64_t *request);
+
+/**
+ * The value of the property `key`, as of the last entry of which this host has received an event;
+ * all changes of an entry show with its first event. Writes its length, its owner and more to
+ * `info`, whose `struct_size` the caller has set; NULL asks for the value alone. Never waits for the
+ * network.
+ *
+ * NULL when the room has no such property, or on failure, which sets mmn_last_error_code: `key` is no
+ * key, struct_size is not a valid size, the room has no state, or no room is open. `info` is
+ * unchanged then.
+ *
+ * Inside a callback, the value and the owner are valid until the callback returns, whatever it calls.
+ * Elsewhere they are valid until this thread's next call of this function or of one that returns a
+ * string.
+ *
+ * `key` is NULL or ends with a NUL. `info` is NULL, or points to struct_size writable bytes, the
+ * first four of which are struct_size.
+ */
+const uint8_t *mmn_property(MmnRoom room, const char *key, struct MmnPropertyInfo *info);
+
+/**
+ * The names of the properties that `owner` owns, or of all properties if `owner` is NULL, as of the
+ * last entry of which this host has received an event: sorted as bytes, joined by '\n'. "" when
+ * there are none. NULL when `owner` is not an id, the room has no state, or no room is open; these
+ * set mmn_last_error_code.
+ *
+ * The string is valid until this thread's next call that returns a string.
+ *
+ * `owner` is NULL or ends with a NUL.
+ */
+const char *mmn_property_keys(MmnRoom room, const char *owner);
+
+/**
+ * Answers the MMN_EVENT_SNAPSHOT_WANTED with this number: `length` bytes at `data`, a copy of the
+ * host's state as it was inside that event, without the properties, which the library has. The host
+ * may answer up to 120 seconds later, from any thread. With NULL `data` and `length` 0 it declines,
+ * and the library asks another member's host.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (the room has no
+ * state), MMN_PEER_NOT_FOUND (no member waits for it any more), MMN_MESSAGE_TOO_LARGE (longer than
+ * max_snapshot_bytes; the request goes on) or MMN_SUPERSEDED (the room has taken over another
+ * history).
+ *
+ * `data` points to `length` readable bytes, or may be NULL when `length` is 0.
+ */
+int32_t mmn_provide_snapshot(MmnRoom room, uint64_t request, const uint8_t *data, int32_t length);
+
+/**
+ * Writes figures of the room's state to `info`, whose `struct_size` the caller has set. Writes at
+ * most min(struct_size, the size that this library knows) bytes. Never waits for the network.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (`info` is NULL, or struct_size is not a valid size),
+ * MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (the room has no state). On failure nothing is written.
+ *
+ * `info` is NULL, or points to struct_size writable bytes, the first four of which are struct_size.
+ */
+int32_t mmn_state_info(MmnRoom room, struct MmnStateInfo *info);
+
+/**
  * Writes statistics of the link and the queue to a peer to `stats`, whose `struct_size` the caller
  * has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits
  * for the network.
@@ -3001,6 +3584,13 @@ int32_t mmn_set_log(int32_t level, MmnLogCallback callback, void *user_data, Mmn
   X(int32_t, mmn_set_auto_forward, (uint64_t room, uint8_t enabled)) \
   X(uint8_t, mmn_auto_forward, (uint64_t room)) \
   X(int32_t, mmn_set_compression_threshold, (uint64_t room, uint32_t bytes)) \
+  X(int32_t, mmn_default_state_options, (struct MmnStateOptions *options)) \
+  X(int32_t, mmn_submit, (uint64_t room, const uint8_t *data, int32_t length, uint16_t msg_type, uint64_t *request)) \
+  X(int32_t, mmn_set_properties, (uint64_t room, const struct MmnPropertyChange *changes, int32_t count, uint64_t *request)) \
+  X(const uint8_t *, mmn_property, (uint64_t room, const char *key, struct MmnPropertyInfo *info)) \
+  X(const char *, mmn_property_keys, (uint64_t room, const char *owner)) \
+  X(int32_t, mmn_provide_snapshot, (uint64_t room, uint64_t request, const uint8_t *data, int32_t length)) \
+  X(int32_t, mmn_state_info, (uint64_t room, struct MmnStateInfo *info)) \
   X(int32_t, mmn_peer_stats, (uint64_t room, const char *peer_id, struct MmnPeerStats *stats)) \
   X(int32_t, mmn_room_stats, (uint64_t room, struct MmnRoomStats *stats)) \
   X(int32_t, mmn_simulate_network, (uint64_t room, uint32_t lag_ms, uint32_t jitter_ms, uint32_t loss_permille)) \

@@ -6,6 +6,7 @@ mod strategies;
 
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,6 +39,12 @@ pub const DEFAULT_CARRY_BYTES_PER_SECOND: u32 = 128 * 1024;
 pub const MIN_CARRY_BYTES_PER_SECOND: u32 = 1500;
 /// Shortest setting of [`Config::yield_after`].
 pub const MIN_YIELD_AFTER: Duration = Duration::from_secs(1);
+/// Settings of [`StateOptions::tail_entries`].
+pub const STATE_TAIL_ENTRIES: RangeInclusive<u32> = 16..=65_536;
+/// Settings of [`StateOptions::tail_bytes`].
+pub const STATE_TAIL_BYTES: RangeInclusive<u32> = 64 * 1024..=64 * 1024 * 1024;
+/// Settings of [`StateOptions::max_snapshot_bytes`].
+pub const STATE_SNAPSHOT_BYTES: RangeInclusive<u32> = 0..=64 * 1024 * 1024;
 /// Longest room secret, in bytes.
 pub const MAX_SECRET_BYTES: usize = 1024;
 /// Longest identity key, in bytes; one of Ed25519 in PKCS#8 has less than 100.
@@ -291,6 +298,7 @@ impl Config {
     /// - The options of the seeded and the etcd strategy are present with these, and usable.
     /// - A member carries nothing, or at least a full packet a second.
     /// - There are no more relays than allowed, none with etcd, and links over relays alone need one.
+    /// - The limits of the room's state are within theirs.
     ///
     /// # Errors
     /// [`ConfigError`] with the first broken rule.
@@ -357,6 +365,7 @@ impl Config {
         }
         self.check_entry()?;
         self.check_relays()?;
+        self.check_state()?;
         let carried = self.carry_bytes_per_second;
         if (1..MIN_CARRY_BYTES_PER_SECOND).contains(&carried) {
             return Err(ConfigError::CarriesTooLittle {
@@ -371,6 +380,32 @@ impl Config {
             });
         }
         Ok(self)
+    }
+
+    fn check_state(&self) -> Result<(), ConfigError> {
+        let Some(limits) = self.state else {
+            return Ok(());
+        };
+        for (field, value, allowed) in [
+            ("tail_entries", limits.tail_entries, STATE_TAIL_ENTRIES),
+            ("tail_bytes", limits.tail_bytes, STATE_TAIL_BYTES),
+            (
+                "max_snapshot_bytes",
+                limits.max_snapshot_bytes,
+                STATE_SNAPSHOT_BYTES,
+            ),
+        ] {
+            if !allowed.contains(&value) {
+                let (least, most) = allowed.into_inner();
+                return Err(ConfigError::StateLimit {
+                    field,
+                    value,
+                    least,
+                    most,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// An entry other than `Any` needs a room in which every member may come to lead by itself.

@@ -26,6 +26,7 @@ mod fork;
 pub mod fuzzing;
 mod glance;
 pub mod gossip;
+mod lent;
 mod logging;
 mod net;
 mod quoted;

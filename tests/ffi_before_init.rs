@@ -22,6 +22,7 @@ use meta_mystia_network::ffi::room_code::*;
 use meta_mystia_network::ffi::seeded::*;
 use meta_mystia_network::ffi::send::*;
 use meta_mystia_network::ffi::simulation::*;
+use meta_mystia_network::ffi::state::*;
 use meta_mystia_network::ffi::stats::*;
 use meta_mystia_network::ffi::values::{
     MMN_GOSSIP_STRICT_LOWEST, MMN_QUORUM_STATIC, MMN_ROOM_CODE_BYTES, MMN_SEEDED_PROFILE_LAN,
@@ -89,6 +90,8 @@ enum Answer {
     Number(i64),
     Flag(u8),
     Text(Option<String>),
+    /// Whether the function lends any.
+    Bytes(bool),
 }
 
 impl Answer {
@@ -104,6 +107,10 @@ impl Answer {
         Self::Flag(flag)
     }
 
+    fn from_bytes(bytes: *const u8) -> Self {
+        Self::Bytes(!bytes.is_null())
+    }
+
     fn from_text(text: *const c_char) -> Self {
         Self::Text(read(text))
     }
@@ -113,12 +120,13 @@ include!(concat!(env!("OUT_DIR"), "/calls.rs"));
 
 /// Functions that need no room: new keys and codes, versions, options, logs, the last error, and the windows of gossip,
 /// which belong to the process.
-const WITHOUT_A_ROOM: [&str; 27] = [
+const WITHOUT_A_ROOM: [&str; 28] = [
     "mmn_abi_version",
     "mmn_default_etcd_options",
     "mmn_default_options",
     "mmn_default_room",
     "mmn_default_seeded_options",
+    "mmn_default_state_options",
     "mmn_describe_error",
     "mmn_generate_identity_key",
     "mmn_generate_room_code",
@@ -157,6 +165,7 @@ fn every_other_function_has_its_answer_without_a_room() {
             }
             Answer::Flag(flag) => assert_eq!(flag, 0, "{name}"),
             Answer::Text(text) => assert_eq!(text, None, "{name}"),
+            Answer::Bytes(any) => assert!(!any, "{name}"),
         });
         assert_eq!(last().0, -1);
     });

@@ -92,6 +92,9 @@ enum Code : std::int32_t {
   rate_limited = -22,
   name_not_resolved = -23,
   looking_for_room = -24,
+  conflict = -25,
+  state_full = -26,
+  outcome_unknown = -27,
   internal_error = -99,
 };
 
@@ -147,6 +150,16 @@ inline const char* describe_end_reason(std::int32_t number) noexcept {
     case MMN_END_DISCONNECTED: return "disconnected";
     case MMN_END_DUPLICATE_ID: return "duplicate id";
     case MMN_END_INTERNAL: return "internal";
+    default: return "unknown";
+  }
+}
+
+// One of MMN_RESET_... in a word.
+inline const char* describe_reset_reason(std::int32_t number) noexcept {
+  switch (number) {
+    case MMN_RESET_JOINED: return "joined";
+    case MMN_RESET_BEHIND: return "behind";
+    case MMN_RESET_ROLLED_BACK: return "rolled back";
     default: return "unknown";
   }
 }
@@ -690,6 +703,196 @@ struct RelayChanged {
         data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)) {}
 };
 
+// The room has confirmed an action of submit(). The hosts of all members receive the same actions in the same order.
+struct RoomAction {
+  static constexpr std::uint32_t kind = MMN_EVENT_ACTION;
+
+  // The member that submitted it, which may have left since.
+  std::string_view author;
+  // The action.
+  std::string_view data;
+  // The author's message type, 0x0100 or higher.
+  std::uint16_t type;
+  // Index of its entry. Within a history, entries have rising indexes.
+  std::uint64_t index;
+  // Time of its entry, in milliseconds since the room's first one.
+  std::uint64_t time_ms;
+  // The number from submit(), if this node is the author; else 0.
+  std::uint64_t request;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit RoomAction(const MmnEvent& event)
+      : author(event.peer),
+        data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)),
+        type(event.msg_type),
+        index(event.index),
+        time_ms(event.time_ms),
+        request(event.request),
+        peer_index(event.peer_index) {}
+};
+
+// A call of submit() or set_properties() has ended. This event follows those of the call's entry.
+struct ActionResult {
+  static constexpr std::uint32_t kind = MMN_EVENT_ACTION_RESULT;
+
+  // The number of the call.
+  std::uint64_t request;
+  // Index of its entry; 0 if it has none, or this member no longer has it.
+  std::uint64_t index;
+  // MMN_OK; for a property set also MMN_CONFLICT, MMN_STATE_FULL or MMN_REJECTED, and then nothing has changed;
+  // MMN_OUTCOME_UNKNOWN if this member was away for so long that it cannot know.
+  std::int32_t code;
+
+  explicit ActionResult(const MmnEvent& event)
+      : request(event.request), index(event.index), code(event.code) {}
+};
+
+// A property has changed, by set_properties(), because its owner has left, or because this member has taken over other
+// members' state. property() already shows it so.
+struct PropertyChanged {
+  static constexpr std::uint32_t kind = MMN_EVENT_PROPERTY;
+
+  // The name of the property.
+  std::string_view key;
+  // Its value.
+  std::string_view value;
+  // Its owner; "" if it has none.
+  std::string_view owner;
+  // Its version, for expected_version of MmnPropertyChange.
+  std::uint64_t version;
+  // Whether the property exists; else it has no value, owner or version.
+  bool exists;
+  // The member that set it; "" if no set_properties() did.
+  std::string_view author;
+  // Index of the entry that changed it, or that the state jumped to.
+  std::uint64_t index;
+  // Time of that entry, in milliseconds since the room's first one.
+  std::uint64_t time_ms;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit PropertyChanged(const MmnEvent& event)
+      : key(event.other),
+        value(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)),
+        owner(event.owner),
+        version(event.count),
+        exists(event.success != 0),
+        author(event.peer),
+        index(event.index),
+        time_ms(event.time_ms),
+        peer_index(event.peer_index) {}
+};
+
+// The host begins anew with the actions: it replaces its state by the snapshot, and receives the actions above `index`.
+// Properties and members do not begin anew; events with their differences follow.
+struct StateReset {
+  static constexpr std::uint32_t kind = MMN_EVENT_STATE_RESET;
+
+  // A state that another member's host has provided; empty for the initial state.
+  std::string_view snapshot;
+  // Index of the last entry in that state.
+  std::uint64_t index;
+  // The reason for which a host begins anew with the room's state.
+  std::int32_t reason;
+  // MMN_OK, or MMN_TIMEOUT if actions up to `index` are missing, because no host provided a snapshot.
+  std::int32_t code;
+  // Actions undone: the number of RolledBack before this event.
+  std::uint64_t undone;
+
+  explicit StateReset(const MmnEvent& event)
+      : snapshot(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)),
+        index(event.index),
+        reason(event.reason),
+        code(event.code),
+        undone(event.count) {}
+};
+
+// The room has taken over another history, which lacks an action that this host has received. One event comes for each such
+// action, the lowest index first, before anything else of that history.
+struct RolledBack {
+  static constexpr std::uint32_t kind = MMN_EVENT_ROLLED_BACK;
+
+  // The member that submitted it.
+  std::string_view author;
+  // The action.
+  std::string_view data;
+  // The author's message type.
+  std::uint16_t type;
+  // The index that it had.
+  std::uint64_t index;
+  // The number from submit(), if this node is the author; else 0. The library does not submit it again.
+  std::uint64_t request;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit RolledBack(const MmnEvent& event)
+      : author(event.peer),
+        data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)),
+        type(event.msg_type),
+        index(event.index),
+        request(event.request),
+        peer_index(event.peer_index) {}
+};
+
+// Another member's host needs a snapshot of this host's state, exactly as the events before this one have made it. Copy the
+// state inside this event, and pass it to provide_snapshot() then or later.
+struct SnapshotWanted {
+  static constexpr std::uint32_t kind = MMN_EVENT_SNAPSHOT_WANTED;
+
+  // The number for provide_snapshot().
+  std::uint64_t request;
+  // Index of the last entry of which this host has received an event.
+  std::uint64_t index;
+
+  explicit SnapshotWanted(const MmnEvent& event)
+      : request(event.request), index(event.index) {}
+};
+
+// `leader` orders the requests to the room's state from now on, or no member does. Requests wait until then.
+struct StateOpened {
+  static constexpr std::uint32_t kind = MMN_EVENT_STATE_OPENED;
+
+  // The member that orders; "" if the leader is lost.
+  std::string_view leader;
+  // Whether a majority of the members that count answered the leader, or it is the room's first; else the room has forked.
+  bool exclusive;
+  // The history that goes on, or begins.
+  std::uint64_t history;
+  // Members that count for a majority.
+  std::uint64_t members;
+  // Index of the last entry of which this host has received an event.
+  std::uint64_t index;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit StateOpened(const MmnEvent& event)
+      : leader(event.peer),
+        exclusive(event.success != 0),
+        history(event.epoch),
+        members(event.count),
+        index(event.index),
+        peer_index(event.peer_index) {}
+};
+
+// A member has come into the room's state or gone from it: all hosts receive this at the same place among the actions. Only
+// a member that is here may own a property.
+struct StateMemberChanged {
+  static constexpr std::uint32_t kind = MMN_EVENT_STATE_MEMBER;
+
+  // The member, which may be this node.
+  std::string_view peer;
+  // Whether it has come; else it has gone.
+  bool here;
+  // Index of the entry, or of the one that the state jumped to.
+  std::uint64_t index;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit StateMemberChanged(const MmnEvent& event)
+      : peer(event.peer), here(event.success != 0), index(event.index), peer_index(event.peer_index) {}
+};
+
 namespace detail {
 
 template <typename Visitor>
@@ -722,6 +925,14 @@ void visit_event(const MmnEvent& event, Visitor&& visitor) {
     case MMN_EVENT_NO_ROOM_FOUND: visitor(NoRoomFound(event)); break;
     case MMN_EVENT_PATH_CHANGED: visitor(PathChanged(event)); break;
     case MMN_EVENT_RELAY: visitor(RelayChanged(event)); break;
+    case MMN_EVENT_ACTION: visitor(RoomAction(event)); break;
+    case MMN_EVENT_ACTION_RESULT: visitor(ActionResult(event)); break;
+    case MMN_EVENT_PROPERTY: visitor(PropertyChanged(event)); break;
+    case MMN_EVENT_STATE_RESET: visitor(StateReset(event)); break;
+    case MMN_EVENT_ROLLED_BACK: visitor(RolledBack(event)); break;
+    case MMN_EVENT_SNAPSHOT_WANTED: visitor(SnapshotWanted(event)); break;
+    case MMN_EVENT_STATE_OPENED: visitor(StateOpened(event)); break;
+    case MMN_EVENT_STATE_MEMBER: visitor(StateMemberChanged(event)); break;
     default: break;
   }
 }

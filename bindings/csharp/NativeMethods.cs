@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added; nothing is ever removed or changed. Library 0.2.0 began at 100.</summary>
-        public const uint AbiVersion = 101;
+        public const uint AbiVersion = 102;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -74,6 +74,9 @@ namespace MetaMystia.Network
 
         /// <summary>Most voters in quorum_roster of NetworkOptions.</summary>
         public const uint MaxQuorumVoters = 64;
+
+        /// <summary>PropertyChange.expected_version: any version, or none.</summary>
+        public const ulong AnyVersion = 18446744073709551615;
 
         /// <summary>The ABI version of the loaded library. A host works with every library whose ABI version is at least the MMN_ABI_VERSION that the host was compiled with. Works without a room.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -391,6 +394,34 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_set_compression_threshold(ulong room, uint bytes);
 
+        /// <summary>Fills <c>options</c> with the defaults. The caller sets struct_size first. The library writes no byte beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_default_state_options(ref StateOptions options);
+
+        /// <summary>Submits an action: <c>length</c> bytes at <c>data</c>, at most 16384, with a message type of 0x0100 or higher. The leader orders the actions of all members. Once a majority has one, each member's host receives it as MMN_EVENT_ACTION, the author's too, and all hosts in the same order. The library keeps the action over losses of the leader, also while no member leads.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_submit(ulong room, byte[] data, int length, ushort messageType, ref ulong request);
+
+        /// <summary>Submits a set of <c>count</c> changes of properties, 1 to 32: the room makes all of them or none. They are ordered among the actions, and each member's host receives an MMN_EVENT_PROPERTY for each changed property. The changes lie one after another, as far apart as the struct_size of the first one; the library does not read that of the others. A key is in a set once. Keys, owners and values of a set have at most 32768 bytes together.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_set_properties(ulong room, [In] ref PropertyChange changes, int count, ref ulong request);
+
+        /// <summary>The value of the property <c>key</c>, as of the last entry of which this host has received an event; all changes of an entry show with its first event. Writes its length, its owner and more to <c>info</c>, whose <c>struct_size</c> the caller has set; NULL asks for the value alone. Never waits for the network.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr mmn_property(ulong room, byte[] key, ref PropertyInfo info);
+
+        /// <summary>The names of the properties that <c>owner</c> owns, or of all properties if <c>owner</c> is NULL, as of the last entry of which this host has received an event: sorted as bytes, joined by '\n'. "" when there are none. NULL when <c>owner</c> is not an id, the room has no state, or no room is open; these set mmn_last_error_code.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr mmn_property_keys(ulong room, byte[] owner);
+
+        /// <summary>Answers the MMN_EVENT_SNAPSHOT_WANTED with this number: <c>length</c> bytes at <c>data</c>, a copy of the host's state as it was inside that event, without the properties, which the library has. The host may answer up to 120 seconds later, from any thread. With NULL <c>data</c> and <c>length</c> 0 it declines, and the library asks another member's host.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_provide_snapshot(ulong room, ulong request, byte[] data, int length);
+
+        /// <summary>Writes figures of the room's state to <c>info</c>, whose <c>struct_size</c> the caller has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits for the network.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_state_info(ulong room, ref StateInfo info);
+
         /// <summary>Writes statistics of the link and the queue to a peer to <c>stats</c>, whose <c>struct_size</c> the caller has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits for the network.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_peer_stats(ulong room, byte[] peerId, ref PeerStats stats);
@@ -649,15 +680,15 @@ namespace MetaMystia.Network
         public EventKind Kind;
         /// <summary>A term, or the version of a cluster.</summary>
         public ulong Term;
-        /// <summary>The number of mmn_set_leader calls that the leader's term builds on.</summary>
+        /// <summary>The number of mmn_set_leader calls that the leader's term builds on, or a history of the room's state.</summary>
         public ulong Epoch;
-        /// <summary>The number of a join request, or of a call for a lock.</summary>
+        /// <summary>The number of a join request, of a call for a lock, or of a request that concerns the room's state.</summary>
         public ulong Request;
-        /// <summary>A number of messages, of milliseconds, or the token of a lock.</summary>
+        /// <summary>A number of messages, of milliseconds, of members or of actions, the token of a lock, or the version of a property.</summary>
         public ulong Count;
         /// <summary>A peer id, or "". Never NULL.</summary>
         public IntPtr Peer;
-        /// <summary>Another peer id, an address, the name of a lock, or "". Never NULL.</summary>
+        /// <summary>Another peer id, an address, the name of a lock or of a property, or "". Never NULL.</summary>
         public IntPtr Other;
         /// <summary><c>length</c> bytes. Never NULL.</summary>
         public IntPtr Data;
@@ -685,6 +716,12 @@ namespace MetaMystia.Network
         public ushort FoundBy;
         /// <summary>The room of the event.</summary>
         public ulong Room;
+        /// <summary>The index of an entry of the room's state, from 1.</summary>
+        public ulong Index;
+        /// <summary>The time of an entry of the room's state, in milliseconds.</summary>
+        public ulong TimeMs;
+        /// <summary>MMN_EVENT_PROPERTY: the peer id of the owner, or "". Never NULL.</summary>
+        public IntPtr Owner;
     }
 
     /// <summary>Settings of a room, for mmn_open. Later versions of the library append fields; a field that an older host does not know keeps its default. Begin with the defaults, because 0 is no value for many fields:</summary>
@@ -811,6 +848,8 @@ namespace MetaMystia.Network
         public RoomPaths Paths;
         /// <summary>The relays where members of this room meet: 1 or 2, one per line, in order of preference. A line is the address of a relay, <c>host:port</c>, <c>[ipv6]:port</c> or either without the port, which is 7843 then. Behind it may follow, after spaces, <c>key=</c> with the fingerprint that the relay shows (64 hexadecimal digits), so that no other process passes for the relay, and <c>token=</c> with its token (26 characters), if it asks for one. Spaces around a line and empty lines are ignored. The same for all members: members without a common relay do not meet there.</summary>
         public IntPtr Relays;
+        /// <summary>The settings of the room's state, which mmn_submit and mmn_set_properties change and which outlives its leader: the same for all members, else a dial between them fails with MMN_POLICY_MISMATCH. NULL is a room without a state, where these functions are MMN_NOT_SUPPORTED [NULL].</summary>
+        public IntPtr State;
     }
 
     /// <summary>The windows of MMN_STRATEGY_GOSSIP, in milliseconds, all above 0. All members of a room should use the same values.</summary>
@@ -903,6 +942,84 @@ namespace MetaMystia.Network
         public ushort Reserved2;
         /// <summary>Subject of the message, as the host numbers it. MMN_DELIVERY_SEQUENCED only [0].</summary>
         public ulong Key;
+    }
+
+    /// <summary>The settings of a room's state, for NetworkOptions. The same for all members. Begin with the defaults:</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct StateOptions
+    {
+        /// <summary>sizeof(StateOptions) as the host was compiled, in bytes.</summary>
+        public uint StructSize;
+        /// <summary>Most confirmed entries that a member keeps: 16 to 65536 [4096]. A host that takes its events so late that it lacks older ones begins anew, with a snapshot.</summary>
+        public uint TailEntries;
+        /// <summary>Most bytes of these entries, 65536 to 67108864 [4194304].</summary>
+        public uint TailBytes;
+        /// <summary>Longest snapshot for mmn_provide_snapshot, in bytes, at most 67108864 [8388608].</summary>
+        public uint MaxSnapshotBytes;
+    }
+
+    /// <summary>A change of one property, for mmn_set_properties. Set struct_size, key, and expected_version: with 0 the property must not exist.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct PropertyChange
+    {
+        /// <summary>sizeof(PropertyChange) as the host was compiled, in bytes.</summary>
+        public uint StructSize;
+        /// <summary>The sum of MMN_PROPERTY_..., or 0. MMN_PROPERTY_REMOVE excludes MMN_PROPERTY_KEEP_VALUE, and MMN_PROPERTY_DIES_WITH_OWNER excludes MMN_PROPERTY_FALLS_TO_LEADER.</summary>
+        public uint Flags;
+        /// <summary>The name of the property: 1 to 64 bytes without control characters.</summary>
+        public IntPtr Key;
+        /// <summary>The id of its new owner, which must be in the room; "" is no owner. NULL keeps the owner; a new property then has none.</summary>
+        public IntPtr Owner;
+        /// <summary>Its value, length bytes. NULL is an empty one.</summary>
+        public IntPtr Value;
+        /// <summary>Length of value in bytes, at most 8192. 0 with MMN_PROPERTY_REMOVE and MMN_PROPERTY_KEEP_VALUE.</summary>
+        public int Length;
+        /// <summary>0.</summary>
+        public uint Reserved;
+        /// <summary>The version that the property must have: MMN_ANY_VERSION, 0 if it must not exist, or a version from MMN_EVENT_PROPERTY or mmn_property.</summary>
+        public ulong ExpectedVersion;
+    }
+
+    /// <summary>A property beside its value, from mmn_property.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct PropertyInfo
+    {
+        /// <summary>Set by the caller: sizeof(PropertyInfo) as it was compiled. mmn_property does not change it.</summary>
+        public uint StructSize;
+        /// <summary>The sum of MMN_PROPERTY_OWNER_ONLY, MMN_PROPERTY_DIES_WITH_OWNER and MMN_PROPERTY_FALLS_TO_LEADER, as far as the property has them.</summary>
+        public uint Flags;
+        /// <summary>Its version: the index of the entry that changed it last. Within a history it grows with each change.</summary>
+        public ulong Version;
+        /// <summary>The id of its owner, or "". Never NULL. Valid as long as the value.</summary>
+        public IntPtr Owner;
+        /// <summary>Length of the value in bytes.</summary>
+        public int Length;
+        /// <summary>0.</summary>
+        public uint Reserved;
+    }
+
+    /// <summary>Figures of the room's state at this member, from mmn_state_info.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct StateInfo
+    {
+        /// <summary>Set by the caller: sizeof(StateInfo) as it was compiled. mmn_state_info does not change it.</summary>
+        public uint StructSize;
+        /// <summary>Members that count for a majority.</summary>
+        public uint Members;
+        /// <summary>1 if a majority answered the last leader, or it was the room's first; 0 after a fork.</summary>
+        public uint Exclusive;
+        /// <summary>Requests of this host without a result.</summary>
+        public uint Pending;
+        /// <summary>The history of the state; 0 before the first.</summary>
+        public ulong History;
+        /// <summary>The number of the leadership under which this member follows the state; 0 before the first.</summary>
+        public ulong Ballot;
+        /// <summary>The index of the last entry of which this host has received an event.</summary>
+        public ulong Index;
+        /// <summary>The index up to which the entries are confirmed.</summary>
+        public ulong Confirmed;
+        /// <summary>Upper estimate of the memory in use, in bytes.</summary>
+        public ulong Bytes;
     }
 
     /// <summary>Statistics of a peer, from mmn_peer_stats. Counts of bytes, packets and messages start at 0 when the peer joins, and continue when a lost link comes back.</summary>
@@ -1068,6 +1185,22 @@ namespace MetaMystia.Network
         PathChanged = 26,
         /// <summary>NetworkEvent.kind: this member has entered a relay of NetworkOptions.relays, or is not in it. While it is not, the library goes on trying, and links that need no relay stay. It reports a failure once, until the reason changes or it succeeds. It also reports that a relay sees this member at another address. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest of each relay.</summary>
         Relay = 27,
+        /// <summary>NetworkEvent.kind: the room has confirmed an action of mmn_submit. The hosts of all members receive the same actions in the same order.</summary>
+        Action = 28,
+        /// <summary>NetworkEvent.kind: a call of mmn_submit or mmn_set_properties has ended. This event follows those of the call's entry.</summary>
+        ActionResult = 29,
+        /// <summary>NetworkEvent.kind: a property has changed, by mmn_set_properties, because its owner has left, or because this member has taken over other members' state. mmn_property already shows it so.</summary>
+        Property = 30,
+        /// <summary>NetworkEvent.kind: the host begins anew with the actions: it replaces its state by the snapshot, and receives the actions above <c>index</c>. Properties and members do not begin anew; events with their differences follow.</summary>
+        StateReset = 31,
+        /// <summary>NetworkEvent.kind: the room has taken over another history, which lacks an action that this host has received. One event comes for each such action, the lowest index first, before anything else of that history.</summary>
+        RolledBack = 32,
+        /// <summary>NetworkEvent.kind: another member's host needs a snapshot of this host's state, exactly as the events before this one have made it. Copy the state inside this event, and pass it to mmn_provide_snapshot then or later.</summary>
+        SnapshotWanted = 33,
+        /// <summary>NetworkEvent.kind: <c>peer</c> orders the requests to the room's state from now on, or no member does. Requests wait until then.</summary>
+        StateOpened = 34,
+        /// <summary>NetworkEvent.kind: a member has come into the room's state or gone from it: all hosts receive this at the same place among the actions. Only a member that is here may own a property.</summary>
+        StateMember = 35,
     }
 
     /// <summary>The reason for which a member is gone. New numbers come from newer libraries.</summary>
@@ -1136,6 +1269,17 @@ namespace MetaMystia.Network
         Sent = 0,
         /// <summary>MMN_EVENT_DATA_DROPPED: messages from the peer.</summary>
         Received = 1,
+    }
+
+    /// <summary>The reason for which a host begins anew with the room's state. New numbers come from newer libraries.</summary>
+    public enum ResetReason : int
+    {
+        /// <summary>MMN_EVENT_STATE_RESET: the host has received nothing before.</summary>
+        Joined = 0,
+        /// <summary>MMN_EVENT_STATE_RESET: this member no longer has the actions that follow the last one that the host received.</summary>
+        Behind = 1,
+        /// <summary>MMN_EVENT_STATE_RESET: the room has taken over a history with other actions.</summary>
+        RolledBack = 2,
     }
 
     /// <summary>The way in which the library found a member. New numbers come from newer libraries.</summary>
@@ -1336,6 +1480,21 @@ namespace MetaMystia.Network
         public const uint NeverAlone = 2;
     }
 
+    /// <summary>Flags of a property: a sum of these.</summary>
+    public static class PropertyFlags
+    {
+        /// <summary>PropertyChange.flags: the property goes.</summary>
+        public const uint Remove = 1;
+        /// <summary>PropertyChange.flags: the value stays; a new property has an empty one.</summary>
+        public const uint KeepValue = 2;
+        /// <summary>PropertyChange.flags, PropertyInfo.flags: only the owner changes the property, while it has one. Takes effect if the property is new, and stays with it.</summary>
+        public const uint OwnerOnly = 4;
+        /// <summary>PropertyChange.flags, PropertyInfo.flags: the property goes when its owner leaves the room. Takes effect if the property is new, and stays with it.</summary>
+        public const uint DiesWithOwner = 8;
+        /// <summary>PropertyChange.flags, PropertyInfo.flags: the leader owns the property when its owner leaves the room. Takes effect if the property is new, and stays with it.</summary>
+        public const uint FallsToLeader = 16;
+    }
+
     /// <summary>Flags of the gossip strategy.</summary>
     public static class GossipFlags
     {
@@ -1424,6 +1583,18 @@ namespace MetaMystia.Network
         }
 
         /// <summary>The number in words, such as "gave up".</summary>
+        public static string Describe(this ResetReason number)
+        {
+            switch (number)
+            {
+                case ResetReason.Joined: return "joined";
+                case ResetReason.Behind: return "behind";
+                case ResetReason.RolledBack: return "rolled back";
+                default: return "unknown";
+            }
+        }
+
+        /// <summary>The number in words, such as "gave up".</summary>
         public static string Describe(this MemberState number)
         {
             switch (number)
@@ -1458,7 +1629,7 @@ namespace MetaMystia.Network
         public const int NotLeader = -6;
         /// <summary>A queue is full and nothing was queued: try again later or send less.</summary>
         public const int SendQueueFull = -7;
-        /// <summary>The message is longer than max_message_size.</summary>
+        /// <summary>The message is longer than max_message_size, or something of the room's state is longer than its limit.</summary>
         public const int MessageTooLarge = -8;
         /// <summary>A message could not be encoded or decoded.</summary>
         public const int SerializationError = -9;
@@ -1492,6 +1663,12 @@ namespace MetaMystia.Network
         public const int NameNotResolved = -23;
         /// <summary>The dialled member is also looking for a room: dial the member that created it.</summary>
         public const int LookingForRoom = -24;
+        /// <summary>A property has another version than the expected one, or its new owner is not in the room: nothing has changed.</summary>
+        public const int Conflict = -25;
+        /// <summary>The room's properties have reached a limit, in number or in bytes, and nothing has changed: remove some first.</summary>
+        public const int StateFull = -26;
+        /// <summary>The library cannot know any more whether the room took the request: look at its state.</summary>
+        public const int OutcomeUnknown = -27;
         /// <summary>A bug in the library: please report it with the log.</summary>
         public const int InternalError = -99;
     }

@@ -565,6 +565,204 @@ namespace MetaMystia.Network
         public byte[] Data { get; internal set; }
     }
 
+    /// <summary>The room has confirmed an action of <c>Submit</c>. The hosts of all members receive the same actions in the same order.</summary>
+    public sealed class RoomAction : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.Action; }
+        }
+
+        /// <summary>The member that submitted it, which may have left since.</summary>
+        public string Author { get; internal set; }
+
+        /// <summary>The action.</summary>
+        public byte[] Data { get; internal set; }
+
+        /// <summary>The author's message type, 0x0100 or higher.</summary>
+        public ushort Type { get; internal set; }
+
+        /// <summary>Index of its entry. Within a history, entries have rising indexes.</summary>
+        public ulong Index { get; internal set; }
+
+        /// <summary>Time of its entry, in milliseconds since the room's first one.</summary>
+        public ulong TimeMs { get; internal set; }
+
+        /// <summary>The number from <c>Submit</c>, if this node is the author; else 0.</summary>
+        public ulong Request { get; internal set; }
+
+        /// <summary>Index of the peer, as <see cref="Room.IndexOf"/> returns it; 0 for this node and for a peer that is not in the room.</summary>
+        public uint PeerIndex { get; internal set; }
+    }
+
+    /// <summary>A call of <c>Submit</c> or <c>SetProperties</c> has ended. This event follows those of the call's entry.</summary>
+    public sealed class ActionResult : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.ActionResult; }
+        }
+
+        /// <summary>The number of the call.</summary>
+        public ulong Request { get; internal set; }
+
+        /// <summary>Index of its entry; 0 if it has none, or this member no longer has it.</summary>
+        public ulong Index { get; internal set; }
+
+        /// <summary><see cref="ErrorCode.Ok"/>; for a property set also <see cref="ErrorCode.Conflict"/>, <see cref="ErrorCode.StateFull"/> or <see cref="ErrorCode.Rejected"/>, and then nothing has changed; <see cref="ErrorCode.OutcomeUnknown"/> if this member was away for so long that it cannot know.</summary>
+        public int Code { get; internal set; }
+    }
+
+    /// <summary>A property has changed, by <c>SetProperties</c>, because its owner has left, or because this member has taken over other members' state. <c>Property</c> already shows it so.</summary>
+    public sealed class PropertyChanged : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.Property; }
+        }
+
+        /// <summary>The name of the property.</summary>
+        public string Key { get; internal set; }
+
+        /// <summary>Its value.</summary>
+        public byte[] Value { get; internal set; }
+
+        /// <summary>Its owner; null if it has none.</summary>
+        public string Owner { get; internal set; }
+
+        /// <summary>Its version, for expected_version of MmnPropertyChange.</summary>
+        public ulong Version { get; internal set; }
+
+        /// <summary>Whether the property exists; else it has no value, owner or version.</summary>
+        public bool Exists { get; internal set; }
+
+        /// <summary>The member that set it; null if no <c>SetProperties</c> did.</summary>
+        public string Author { get; internal set; }
+
+        /// <summary>Index of the entry that changed it, or that the state jumped to.</summary>
+        public ulong Index { get; internal set; }
+
+        /// <summary>Time of that entry, in milliseconds since the room's first one.</summary>
+        public ulong TimeMs { get; internal set; }
+
+        /// <summary>Index of the peer, as <see cref="Room.IndexOf"/> returns it; 0 for this node and for a peer that is not in the room.</summary>
+        public uint PeerIndex { get; internal set; }
+    }
+
+    /// <summary>The host begins anew with the actions: it replaces its state by the snapshot, and receives the actions above <c>Index</c>. Properties and members do not begin anew; events with their differences follow.</summary>
+    public sealed class StateReset : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.StateReset; }
+        }
+
+        /// <summary>A state that another member's host has provided; empty for the initial state.</summary>
+        public byte[] Snapshot { get; internal set; }
+
+        /// <summary>Index of the last entry in that state.</summary>
+        public ulong Index { get; internal set; }
+
+        /// <summary>The reason for which a host begins anew with the room's state.</summary>
+        public ResetReason Reason { get; internal set; }
+
+        /// <summary><see cref="ErrorCode.Ok"/>, or <see cref="ErrorCode.Timeout"/> if actions up to <c>Index</c> are missing, because no host provided a snapshot.</summary>
+        public int Code { get; internal set; }
+
+        /// <summary>Actions undone: the number of <see cref="RolledBack"/> before this event.</summary>
+        public ulong Undone { get; internal set; }
+    }
+
+    /// <summary>The room has taken over another history, which lacks an action that this host has received. One event comes for each such action, the lowest index first, before anything else of that history.</summary>
+    public sealed class RolledBack : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.RolledBack; }
+        }
+
+        /// <summary>The member that submitted it.</summary>
+        public string Author { get; internal set; }
+
+        /// <summary>The action.</summary>
+        public byte[] Data { get; internal set; }
+
+        /// <summary>The author's message type.</summary>
+        public ushort Type { get; internal set; }
+
+        /// <summary>The index that it had.</summary>
+        public ulong Index { get; internal set; }
+
+        /// <summary>The number from <c>Submit</c>, if this node is the author; else 0. The library does not submit it again.</summary>
+        public ulong Request { get; internal set; }
+
+        /// <summary>Index of the peer, as <see cref="Room.IndexOf"/> returns it; 0 for this node and for a peer that is not in the room.</summary>
+        public uint PeerIndex { get; internal set; }
+    }
+
+    /// <summary>Another member's host needs a snapshot of this host's state, exactly as the events before this one have made it. Copy the state inside this event, and pass it to <c>ProvideSnapshot</c> then or later.</summary>
+    public sealed class SnapshotWanted : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.SnapshotWanted; }
+        }
+
+        /// <summary>The number for <c>ProvideSnapshot</c>.</summary>
+        public ulong Request { get; internal set; }
+
+        /// <summary>Index of the last entry of which this host has received an event.</summary>
+        public ulong Index { get; internal set; }
+    }
+
+    /// <summary><c>Leader</c> orders the requests to the room's state from now on, or no member does. Requests wait until then.</summary>
+    public sealed class StateOpened : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.StateOpened; }
+        }
+
+        /// <summary>The member that orders; null if the leader is lost.</summary>
+        public string Leader { get; internal set; }
+
+        /// <summary>Whether a majority of the members that count answered the leader, or it is the room's first; else the room has forked.</summary>
+        public bool Exclusive { get; internal set; }
+
+        /// <summary>The history that goes on, or begins.</summary>
+        public ulong History { get; internal set; }
+
+        /// <summary>Members that count for a majority.</summary>
+        public ulong Members { get; internal set; }
+
+        /// <summary>Index of the last entry of which this host has received an event.</summary>
+        public ulong Index { get; internal set; }
+
+        /// <summary>Index of the peer, as <see cref="Room.IndexOf"/> returns it; 0 for this node and for a peer that is not in the room.</summary>
+        public uint PeerIndex { get; internal set; }
+    }
+
+    /// <summary>A member has come into the room's state or gone from it: all hosts receive this at the same place among the actions. Only a member that is here may own a property.</summary>
+    public sealed class StateMemberChanged : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.StateMember; }
+        }
+
+        /// <summary>The member, which may be this node.</summary>
+        public string Peer { get; internal set; }
+
+        /// <summary>Whether it has come; else it has gone.</summary>
+        public bool Here { get; internal set; }
+
+        /// <summary>Index of the entry, or of the one that the state jumped to.</summary>
+        public ulong Index { get; internal set; }
+
+        /// <summary>Index of the peer, as <see cref="Room.IndexOf"/> returns it; 0 for this node and for a peer that is not in the room.</summary>
+        public uint PeerIndex { get; internal set; }
+    }
+
     internal static class RoomEvents
     {
         // A copy of the library's event, as an object of its kind.
@@ -813,6 +1011,88 @@ namespace MetaMystia.Network
                         Success = native.Success != 0,
                         Code = native.Code,
                         Data = native.Bytes(),
+                    };
+                case EventKind.Action:
+                    return new RoomAction
+                    {
+                        Room = room,
+                        Author = Utf8.FromNative(native.Peer),
+                        Data = native.Bytes(),
+                        Type = native.MessageType,
+                        Index = native.Index,
+                        TimeMs = native.TimeMs,
+                        Request = native.Request,
+                        PeerIndex = native.PeerIndex,
+                    };
+                case EventKind.ActionResult:
+                    return new ActionResult
+                    {
+                        Room = room,
+                        Request = native.Request,
+                        Index = native.Index,
+                        Code = native.Code,
+                    };
+                case EventKind.Property:
+                    return new PropertyChanged
+                    {
+                        Room = room,
+                        Key = Utf8.FromNative(native.Other),
+                        Value = native.Bytes(),
+                        Owner = Room.NullIfEmpty(Utf8.FromNative(native.Owner)),
+                        Version = native.Count,
+                        Exists = native.Success != 0,
+                        Author = Room.NullIfEmpty(Utf8.FromNative(native.Peer)),
+                        Index = native.Index,
+                        TimeMs = native.TimeMs,
+                        PeerIndex = native.PeerIndex,
+                    };
+                case EventKind.StateReset:
+                    return new StateReset
+                    {
+                        Room = room,
+                        Snapshot = native.Bytes(),
+                        Index = native.Index,
+                        Reason = (ResetReason)native.Reason,
+                        Code = native.Code,
+                        Undone = native.Count,
+                    };
+                case EventKind.RolledBack:
+                    return new RolledBack
+                    {
+                        Room = room,
+                        Author = Utf8.FromNative(native.Peer),
+                        Data = native.Bytes(),
+                        Type = native.MessageType,
+                        Index = native.Index,
+                        Request = native.Request,
+                        PeerIndex = native.PeerIndex,
+                    };
+                case EventKind.SnapshotWanted:
+                    return new SnapshotWanted
+                    {
+                        Room = room,
+                        Request = native.Request,
+                        Index = native.Index,
+                    };
+                case EventKind.StateOpened:
+                    return new StateOpened
+                    {
+                        Room = room,
+                        Leader = Room.NullIfEmpty(Utf8.FromNative(native.Peer)),
+                        Exclusive = native.Success != 0,
+                        History = native.Epoch,
+                        Members = native.Count,
+                        Index = native.Index,
+                        PeerIndex = native.PeerIndex,
+                    };
+                case EventKind.StateMember:
+                    return new StateMemberChanged
+                    {
+                        Room = room,
+                        Peer = Utf8.FromNative(native.Peer),
+                        Here = native.Success != 0,
+                        Index = native.Index,
+                        PeerIndex = native.PeerIndex,
                     };
                 default:
                     return new UnknownEvent(native.Kind) { Room = room };

@@ -22,6 +22,7 @@ pub(crate) fn codes(abi: &Abi) -> String {
     words(&mut text, abi, "MEMBER_", "describe_member_state");
     words(&mut text, abi, "LEFT_", "describe_left_reason");
     words(&mut text, abi, "END_", "describe_end_reason");
+    words(&mut text, abi, "RESET_", "describe_reset_reason");
     text
 }
 

@@ -183,7 +183,7 @@ fn function(text: &mut String, found: &Function) -> Result<(), Box<dyn Error>> {
     *text += "\n";
     summary(text, "        ", &found.docs);
     let result = match &found.result {
-        Type::Text => "IntPtr".to_owned(),
+        Type::Text | Type::Bytes => "IntPtr".to_owned(),
         Type::Scalar(kind) => scalar(*kind).to_owned(),
         other => return Err(format!("{}: a result of {other:?}", found.name).into()),
     };

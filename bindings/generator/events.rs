@@ -11,7 +11,7 @@ use super::groups::Group;
 use super::model::{Abi, Constant, Scalar, Type};
 
 /// Names in the bindings that are not those of the constants.
-const CLASSES: [(&str, &str); 6] = [
+const CLASSES: [(&str, &str); 9] = [
     ("JOINED", "PeerJoined"),
     ("RECONNECTING", "PeerReconnecting"),
     ("RETURNED", "PeerReturned"),
@@ -20,6 +20,10 @@ const CLASSES: [(&str, &str); 6] = [
     ("RELAY", "RelayChanged"),
     // A state is an enum of this name.
     ("MEMBER_STATE", "MemberStateChanged"),
+    // .NET has a delegate of this name.
+    ("ACTION", "RoomAction"),
+    ("PROPERTY", "PropertyChanged"),
+    ("STATE_MEMBER", "StateMemberChanged"),
 ];
 
 /// Fields that every kind sets, or that come with another field.
@@ -32,7 +36,7 @@ const PEER_INDEX: &str = "index of the peer, as mmn_peer_index returns it; 0 for
 pub(crate) struct Event {
     /// Name of the constant without `MMN_EVENT_`.
     pub(crate) name: String,
-    pub(crate) value: i64,
+    pub(crate) value: i128,
     /// Name of the type in the bindings, in Pascal case.
     pub(crate) class: String,
     /// The meaning of the kind, in one paragraph.

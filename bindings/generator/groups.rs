@@ -43,7 +43,7 @@ const fn group(
     }
 }
 
-pub(crate) const GROUPS: [Group; 26] = {
+pub(crate) const GROUPS: [Group; 28] = {
     use Form::{Constants, Described, Enum, Numbers};
     [
         group("EVENT", "EventKind", Enum, "kind", "The kind of an event."),
@@ -74,6 +74,13 @@ pub(crate) const GROUPS: [Group; 26] = {
             Enum,
             "",
             "The direction of messages that this member has dropped.",
+        ),
+        group(
+            "RESET",
+            "ResetReason",
+            Described,
+            "",
+            "The reason for which a host begins anew with the room's state.",
         ),
         group(
             "FOUND",
@@ -200,6 +207,13 @@ pub(crate) const GROUPS: [Group; 26] = {
             Constants,
             "",
             "Flags of the seeded strategy: a sum of these.",
+        ),
+        group(
+            "PROPERTY",
+            "PropertyFlags",
+            Constants,
+            "",
+            "Flags of a property: a sum of these.",
         ),
         group(
             "GOSSIP",

@@ -26,7 +26,7 @@ pub(crate) struct Constant {
     /// Name without `MMN_`.
     pub(crate) name: String,
     pub(crate) kind: Scalar,
-    pub(crate) value: i64,
+    pub(crate) value: i128,
     pub(crate) docs: Docs,
     /// Whether it is a result code: codes have a file of their own.
     pub(crate) is_code: bool,
@@ -262,12 +262,22 @@ fn docs_of(attributes: &[Attribute]) -> Docs {
     Docs(lines.collect())
 }
 
-fn value_of(name: &str, expression: &Expr) -> Result<i64, Box<dyn Error>> {
+fn value_of(name: &str, expression: &Expr) -> Result<i128, Box<dyn Error>> {
     match expression {
         Expr::Lit(literal) => match &literal.lit {
             Lit::Int(number) => Ok(number.base10_parse()?),
             _ => Err(unsupported(format!("{name}, which is no integer literal"))),
         },
+        Expr::Path(path)
+            if path
+                .path
+                .segments
+                .iter()
+                .map(|part| &part.ident)
+                .eq(["u64", "MAX"]) =>
+        {
+            Ok(u64::MAX.into())
+        }
         Expr::Unary(negative) if matches!(negative.op, syn::UnOp::Neg(_)) => {
             Ok(-value_of(name, &negative.expr)?)
         }

@@ -37,6 +37,7 @@ pub(crate) fn calls(abi: &Abi) -> Result<String, Box<dyn Error>> {
         let arguments = arguments.join(", ");
         let answer = match &function.result {
             Type::Text => "Text",
+            Type::Bytes => "Bytes",
             Type::Scalar(scalar) if scalar.bits == 8 => "Flag",
             Type::Scalar(scalar) if scalar.bits == 64 && !scalar.signed => "Room",
             _ => "Number",
@@ -80,6 +81,9 @@ fn argument(parameter: &Variable) -> Option<String> {
         (Type::Pointer { to, .. }, "buffer") => format!("[{to}::default(); 64].as_mut_ptr()"),
         (Type::Pointer { to, .. }, _) if Scalar::parse(to).is_some() => {
             format!("&mut {to}::default()")
+        }
+        (Type::Pointer { to, .. }, "changes") => {
+            format!("&{to} {{ key: c\"key\".as_ptr(), ..{to}::default() }}")
         }
         (Type::Pointer { to, mutable }, _) => {
             let reference = if *mutable { "&mut " } else { "&" };
@@ -131,6 +135,8 @@ fn by_chance(function: &str, place: usize, parameter: &Variable) -> Option<Strin
         (Type::Text, _) => method(if place == 0 { "text" } else { "other" }),
         (Type::Bytes, _) => method("data"),
         (Type::Scalar(_), "length") => method("length"),
+        (Type::Pointer { .. }, "changes") => method("changes"),
+        (Type::Scalar(_), "count") => method("count"),
         (Type::Scalar(_), "msg_type") => method("message_type"),
         (Type::Scalar(_), "level") => method("level"),
         (Type::Scalar(kind), _) => match kind.bits {

@@ -359,6 +359,18 @@ pub enum ConfigError {
         /// The number given.
         carry_bytes_per_second: u32,
     },
+    /// A limit of the room's state that is too low or too high.
+    #[error("state.{field} is {value}; give {least} to {most}")]
+    StateLimit {
+        /// The field, by its name in the header.
+        field: &'static str,
+        /// The number given.
+        value: u32,
+        /// The lowest number allowed.
+        least: u32,
+        /// The highest number allowed.
+        most: u32,
+    },
     /// The list of relays is malformed.
     #[error(transparent)]
     Relays(#[from] RelaysError),

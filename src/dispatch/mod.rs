@@ -28,6 +28,7 @@ use crate::core::id::PeerId;
 use crate::current_room;
 use crate::error::PollError;
 use crate::fork;
+use crate::lent;
 use kind::{Everything, Handler, Kind, Place};
 use queue::{Call, Offer, Queue};
 
@@ -414,6 +415,9 @@ pub(crate) fn as_callback<T>(run: impl FnOnce() -> T) -> T {
         fn drop(&mut self) {
             // A thread that is ending does not read it any more.
             let _ = IN_CALLBACK.try_with(|inside| inside.set(self.0));
+            if self.0.is_none() {
+                lent::take_back();
+            }
         }
     }
     let _restore = Restore(

@@ -73,9 +73,22 @@ fn bad_id(argument: &str, text: &str, error: &IdError) -> Failure {
 /// `length` is not above 0, or `data` is NULL, or `length` bytes from `data` on can be read and do
 /// not change for `'a`.
 pub(super) unsafe fn payload<'a>(data: *const u8, length: i32) -> Result<&'a [u8], Failure> {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { payload_of(["data", "length"], data, length) }
+}
+
+/// The bytes at `data`, the argument or field with the first of `names`; the second is that of `length`.
+///
+/// # Safety
+/// As [`payload`].
+pub(super) unsafe fn payload_of<'a>(
+    [name, length_name]: [&str; 2],
+    data: *const u8,
+    length: i32,
+) -> Result<&'a [u8], Failure> {
     let Ok(len) = usize::try_from(length) else {
         return Err(Failure::invalid(format!(
-            "length {length} is negative; give 0 or more bytes"
+            "{length_name} {length} is negative; give 0 or more bytes"
         )));
     };
     if len == 0 {
@@ -83,7 +96,7 @@ pub(super) unsafe fn payload<'a>(data: *const u8, length: i32) -> Result<&'a [u8
     }
     if data.is_null() {
         return Err(Failure::invalid(format!(
-            "data is NULL while length is {length}; give the bytes, or length 0"
+            "{name} is NULL while {length_name} is {length}; give the bytes, or length 0"
         )));
     }
     // SAFETY: not NULL and longer than 0, so the caller guarantees these bytes.

@@ -19,7 +19,8 @@ pub const MMN_PEER_NOT_FOUND: i32 = -5;
 pub const MMN_NOT_LEADER: i32 = -6;
 /// A queue is full and nothing was queued: try again later or send less.
 pub const MMN_SEND_QUEUE_FULL: i32 = -7;
-/// The message is longer than max_message_size.
+/// The message is longer than max_message_size, or something of the room's state is longer than its
+/// limit.
 pub const MMN_MESSAGE_TOO_LARGE: i32 = -8;
 /// A message could not be encoded or decoded.
 pub const MMN_SERIALIZATION_ERROR: i32 = -9;
@@ -59,5 +60,13 @@ pub const MMN_RATE_LIMITED: i32 = -22;
 pub const MMN_NAME_NOT_RESOLVED: i32 = -23;
 /// The dialled member is also looking for a room: dial the member that created it.
 pub const MMN_LOOKING_FOR_ROOM: i32 = -24;
+/// A property has another version than the expected one, or its new owner is not in the room: nothing
+/// has changed.
+pub const MMN_CONFLICT: i32 = -25;
+/// The room's properties have reached a limit, in number or in bytes, and nothing has changed: remove
+/// some first.
+pub const MMN_STATE_FULL: i32 = -26;
+/// The library cannot know any more whether the room took the request: look at its state.
+pub const MMN_OUTCOME_UNKNOWN: i32 = -27;
 /// A bug in the library: please report it with the log.
 pub const MMN_INTERNAL_ERROR: i32 = -99;

@@ -1,5 +1,6 @@
 //! The event handler, which receives every event, and poll mode.
 
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -244,6 +245,82 @@ pub const MMN_EVENT_PATH_CHANGED: u32 = 26;
 /// - data: UTF-8. With success, the address at which the relay sees this member, as
 ///   mmn_public_address returns it; else a sentence for the player, with a remedy.
 pub const MMN_EVENT_RELAY: u32 = 27;
+/// MmnEvent.kind: the room has confirmed an action of mmn_submit. The hosts of all members receive the
+/// same actions in the same order.
+///
+/// - peer (author): the member that submitted it, which may have left since.
+/// - data: the action.
+/// - msg_type (type): the author's message type, 0x0100 or higher.
+/// - index: index of its entry. Within a history, entries have rising indexes.
+/// - time_ms: time of its entry, in milliseconds since the room's first one.
+/// - request: the number from mmn_submit, if this node is the author; else 0.
+pub const MMN_EVENT_ACTION: u32 = 28;
+/// MmnEvent.kind: a call of mmn_submit or mmn_set_properties has ended. This event follows those of the
+/// call's entry.
+///
+/// - request: the number of the call.
+/// - index: index of its entry; 0 if it has none, or this member no longer has it.
+/// - code: MMN_OK; for a property set also MMN_CONFLICT, MMN_STATE_FULL or MMN_REJECTED, and then
+///   nothing has changed; MMN_OUTCOME_UNKNOWN if this member was away for so long that it cannot know.
+pub const MMN_EVENT_ACTION_RESULT: u32 = 29;
+/// MmnEvent.kind: a property has changed, by mmn_set_properties, because its owner has left, or
+/// because this member has taken over other members' state. mmn_property already shows it so.
+///
+/// - other (key): the name of the property.
+/// - data (value): its value.
+/// - owner (or none): its owner; "" if it has none.
+/// - count (version): its version, for expected_version of MmnPropertyChange.
+/// - success (exists): 1 when the property exists; else it has no value, owner or version.
+/// - peer (author or none): the member that set it; "" if no mmn_set_properties did.
+/// - index: index of the entry that changed it, or that the state jumped to.
+/// - time_ms: time of that entry, in milliseconds since the room's first one.
+pub const MMN_EVENT_PROPERTY: u32 = 30;
+/// MmnEvent.kind: the host begins anew with the actions: it replaces its state by the snapshot, and
+/// receives the actions above `index`. Properties and members do not begin anew; events with their
+/// differences follow.
+///
+/// - data (snapshot): a state that another member's host has provided; empty for the initial state.
+/// - index: index of the last entry in that state.
+/// - reason: one of MMN_RESET_...
+/// - code: MMN_OK, or MMN_TIMEOUT if actions up to `index` are missing, because no host provided a
+///   snapshot.
+/// - count (undone): actions undone: the number of MMN_EVENT_ROLLED_BACK before this event.
+pub const MMN_EVENT_STATE_RESET: u32 = 31;
+/// MmnEvent.kind: the room has taken over another history, which lacks an action that this host has
+/// received. One event comes for each such action, the lowest index first, before anything else of
+/// that history.
+///
+/// - peer (author): the member that submitted it.
+/// - data: the action.
+/// - msg_type (type): the author's message type.
+/// - index: the index that it had.
+/// - request: the number from mmn_submit, if this node is the author; else 0. The library does not
+///   submit it again.
+pub const MMN_EVENT_ROLLED_BACK: u32 = 32;
+/// MmnEvent.kind: another member's host needs a snapshot of this host's state, exactly as the events
+/// before this one have made it. Copy the state inside this event, and pass it to
+/// mmn_provide_snapshot then or later.
+///
+/// - request: the number for mmn_provide_snapshot.
+/// - index: index of the last entry of which this host has received an event.
+pub const MMN_EVENT_SNAPSHOT_WANTED: u32 = 33;
+/// MmnEvent.kind: `peer` orders the requests to the room's state from now on, or no member does. Requests
+/// wait until then.
+///
+/// - peer (leader or none): the member that orders; "" if the leader is lost.
+/// - success (exclusive): 1 when a majority of the members that count answered the leader, or it is the
+///   room's first; else the room has forked.
+/// - epoch (history): the history that goes on, or begins.
+/// - count (members): members that count for a majority.
+/// - index: index of the last entry of which this host has received an event.
+pub const MMN_EVENT_STATE_OPENED: u32 = 34;
+/// MmnEvent.kind: a member has come into the room's state or gone from it: all hosts receive this at
+/// the same place among the actions. Only a member that is here may own a property.
+///
+/// - peer: the member, which may be this node.
+/// - success (here): 1 when it has come; else it has gone.
+/// - index: index of the entry, or of the one that the state jumped to.
+pub const MMN_EVENT_STATE_MEMBER: u32 = 35;
 
 /// MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
 pub const MMN_FOUND_IN_LOCAL_NETWORK: i32 = 1;
@@ -251,6 +328,14 @@ pub const MMN_FOUND_IN_LOCAL_NETWORK: i32 = 1;
 pub const MMN_FOUND_AS_SEED: i32 = 2;
 /// MMN_EVENT_DISCOVERY_REFUSED: the member is present at a relay in the options.
 pub const MMN_FOUND_AT_RELAY: i32 = 3;
+
+/// MMN_EVENT_STATE_RESET: the host has received nothing before.
+pub const MMN_RESET_JOINED: i32 = 0;
+/// MMN_EVENT_STATE_RESET: this member no longer has the actions that follow the last one that the host
+/// received.
+pub const MMN_RESET_BEHIND: i32 = 1;
+/// MMN_EVENT_STATE_RESET: the room has taken over a history with other actions.
+pub const MMN_RESET_ROLLED_BACK: i32 = 2;
 
 /// mmn_member_state, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
 pub const MMN_MEMBER_INIT: i32 = 0;
@@ -343,15 +428,18 @@ pub struct MmnEvent {
     pub kind: u32,
     /// A term, or the version of a cluster.
     pub term: u64,
-    /// The number of mmn_set_leader calls that the leader's term builds on.
+    /// The number of mmn_set_leader calls that the leader's term builds on, or a history of the room's
+    /// state.
     pub epoch: u64,
-    /// The number of a join request, or of a call for a lock.
+    /// The number of a join request, of a call for a lock, or of a request that concerns the room's
+    /// state.
     pub request: u64,
-    /// A number of messages, of milliseconds, or the token of a lock.
+    /// A number of messages, of milliseconds, of members or of actions, the token of a lock, or the
+    /// version of a property.
     pub count: u64,
     /// A peer id, or "". Never NULL.
     pub peer: *const c_char,
-    /// Another peer id, an address, the name of a lock, or "". Never NULL.
+    /// Another peer id, an address, the name of a lock or of a property, or "". Never NULL.
     pub other: *const c_char,
     /// `length` bytes. Never NULL.
     pub data: *const u8,
@@ -380,6 +468,12 @@ pub struct MmnEvent {
     pub found_by: u16,
     /// The room of the event.
     pub room: MmnRoom,
+    /// The index of an entry of the room's state, from 1.
+    pub index: u64,
+    /// The time of an entry of the room's state, in milliseconds.
+    pub time_ms: u64,
+    /// MMN_EVENT_PROPERTY: the peer id of the owner, or "". Never NULL.
+    pub owner: *const c_char,
 }
 
 /// Receives events. `user_data` is the pointer registered with the callback. The callbacks of a room
@@ -514,11 +608,20 @@ fn notify(reported: Report<'_>, call: impl FnOnce(*const MmnEvent)) {
         delivery: 0,
         found_by: 0,
         room: current_room::number(),
+        index: 0,
+        time_ms: 0,
+        owner: c"".as_ptr(),
     };
-    let Reported::Room(of_room) = reported.event else {
-        return;
+    let ((peer, other, data), owner) = match reported.event {
+        Reported::Room(of_room) => (fill_in(&mut event, of_room), None),
+        Reported::State(of_state) => (
+            state::fill_in(&mut event, of_state),
+            state::owner(of_state).map(IdText::new),
+        ),
     };
-    let (peer, other, data) = fill_in(&mut event, of_room);
+    if let Some(owner) = &owner {
+        event.owner = owner.as_ptr();
+    }
     let peer = peer.map(IdText::new);
     if let Some(peer) = &peer {
         event.peer = peer.as_ptr();
@@ -533,7 +636,7 @@ fn notify(reported: Report<'_>, call: impl FnOnce(*const MmnEvent)) {
     call(&raw const event);
 }
 
-/// Sets the numbers of `event`, and returns its peer, its other text and its bytes.
+/// Sets the numbers of `event` of the room, and returns its peer, its other text and its bytes.
 fn fill_in<'a>(
     event: &mut MmnEvent,
     reported: &'a Event,

@@ -73,17 +73,24 @@ pub(super) unsafe fn struct_size<T: Growing>(
 pub(super) unsafe fn read<T: Growing>(argument: &str, pointer: *const T) -> Result<T, Failure> {
     // SAFETY: the caller's promise, passed on.
     let size = unsafe { struct_size(argument, pointer) }?;
+    // SAFETY: as above.
+    Ok(unsafe { read_sized(pointer, size, 0) })
+}
+
+/// The struct at `place` of an array, whose structs are `size` bytes apart. Fields that an older program does not know
+/// get their default.
+///
+/// # Safety
+/// `place` + 1 times `size` bytes from `first` on can be read.
+pub(super) unsafe fn read_sized<T: Growing>(first: *const T, size: u32, place: usize) -> T {
     let mut read = T::default();
-    // SAFETY: at most struct_size bytes, which the caller guarantees, and at most the bytes of a T; every pattern of
+    // SAFETY: at most `size` bytes, which the caller guarantees, and at most the bytes of a T; every pattern of
     // bytes is a valid T. Hosts that build it by hand may not align it.
     unsafe {
-        ptr::copy_nonoverlapping(
-            pointer.cast::<u8>(),
-            (&raw mut read).cast::<u8>(),
-            T::known(size),
-        );
+        let pointer = first.cast::<u8>().add(place * bytes(size));
+        ptr::copy_nonoverlapping(pointer, (&raw mut read).cast::<u8>(), T::known(size));
     }
-    Ok(read)
+    read
 }
 
 /// Fills the struct at `pointer` with the defaults from `of`, up to its size.

@@ -1,6 +1,5 @@
 //! The guard around every exported function. It stops panics, and makes every failure the calling thread's last error.
 
-use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -44,7 +43,7 @@ impl Neutral for u64 {
     const PANICKED: Self = 0;
 }
 
-impl Neutral for *const c_char {
+impl<T> Neutral for *const T {
     const FAILED: Self = std::ptr::null();
     const PANICKED: Self = std::ptr::null();
 }
@@ -128,6 +127,8 @@ pub(super) fn not_open(room: MmnRoom) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::c_char;
+
     use super::*;
     use crate::ffi::errors::tests::last_error;
 

@@ -27,6 +27,7 @@ pub mod room_code;
 pub mod seeded;
 pub mod send;
 pub mod simulation;
+pub mod state;
 pub mod stats;
 pub mod values;
 pub mod version;

@@ -17,6 +17,7 @@ use super::growing::{Growing, fill};
 use super::growing::{MAX_STRUCT_BYTES, read};
 use super::guard::command;
 use super::seeded::MmnSeededOptions;
+use super::state::MmnStateOptions;
 use super::values::*;
 use crate::config::{
     DEFAULT_CARRY_BYTES_PER_SECOND, DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES,
@@ -269,12 +270,20 @@ pub struct MmnOptions {
     /// NULL contacts none, and the session id is any text, compared byte by byte: one that looks
     /// like a room code, too [NULL].
     pub relays: *const c_char,
+    /// The settings of the room's state, which mmn_submit and mmn_set_properties change and which
+    /// outlives its leader: the same for all members, else a dial between them fails with
+    /// MMN_POLICY_MISMATCH. NULL is a room without a state, where these functions are
+    /// MMN_NOT_SUPPORTED [NULL].
+    pub state: *const MmnStateOptions,
 }
 
 impl Growing for MmnOptions {
     const NAME: &'static str = "MmnOptions";
-    // Version 100.
-    const EARLIER: &'static [usize] = &[offset_of!(MmnOptions, carry_bytes_per_second)];
+    // Versions 101 and 100.
+    const EARLIER: &'static [usize] = &[
+        offset_of!(MmnOptions, state),
+        offset_of!(MmnOptions, carry_bytes_per_second),
+    ];
 }
 
 impl Default for MmnOptions {
@@ -341,6 +350,7 @@ impl Default for MmnOptions {
             carry_bytes_per_second: DEFAULT_CARRY_BYTES_PER_SECOND,
             paths: MMN_PATHS_ALL,
             relays: ptr::null(),
+            state: ptr::null(),
         }
     }
 }
@@ -383,7 +393,7 @@ const TEXTS: [&[u8]; 8] = [
 
 /// A fuzz target: a struct of any size with any values in it becomes settings, or a sentence. The
 /// first two bytes are its size. The bytes that it does not hold become a `MmnSeededOptions` for its
-/// pointer to one, likewise, and then an `MmnEtcdOptions`.
+/// pointer to one, likewise, and then an `MmnEtcdOptions` and an `MmnStateOptions`.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check(input: &[u8]) {
     let Some((size, fields)) = input.split_first_chunk::<2>() else {
@@ -395,12 +405,15 @@ pub(crate) fn check(input: &[u8]) {
     point(&mut seeded, offset_of!(MmnSeededOptions, seeds), text_of);
     seeded[..4].copy_from_slice(&seeded_size.to_ne_bytes());
     let (etcd_size, etcd_fields) = rest.split_first_chunk().unwrap_or((&[0, 0], &[]));
-    let (etcd_size, mut etcd, _) = any_struct(*etcd_size, etcd_fields);
+    let (etcd_size, mut etcd, rest) = any_struct(*etcd_size, etcd_fields);
     let pointers = offset_of!(MmnEtcdOptions, endpoints)..size_of::<MmnEtcdOptions>();
     for offset in pointers.step_by(size_of::<usize>()) {
         point(&mut etcd, offset, text_of);
     }
     etcd[..4].copy_from_slice(&etcd_size.to_ne_bytes());
+    let (state_size, state_fields) = rest.split_first_chunk().unwrap_or((&[0, 0], &[]));
+    let (state_size, mut state, _) = any_struct(*state_size, state_fields);
+    state[..4].copy_from_slice(&state_size.to_ne_bytes());
     for (offset, length) in [
         (offset_of!(MmnOptions, bind_address), None),
         (offset_of!(MmnOptions, state_directory), None),
@@ -433,6 +446,8 @@ pub(crate) fn check(input: &[u8]) {
     point(&mut given, offset, |_| seeded.as_ptr());
     let offset = offset_of!(MmnOptions, etcd);
     point(&mut given, offset, |_| etcd.as_ptr());
+    let offset = offset_of!(MmnOptions, state);
+    point(&mut given, offset, |_| state.as_ptr());
     given[..4].copy_from_slice(&size.to_ne_bytes());
     let options = given.as_ptr().cast::<MmnOptions>();
     // SAFETY: `struct_size` bytes, at least four, and pointers as above.
@@ -566,6 +581,35 @@ pub(crate) fn etcd_inputs() -> Vec<Vec<u8>> {
             input_of(&options, options.struct_size),
             input_of(&MmnSeededOptions::default(), 4),
             input_of(&etcd, etcd.struct_size),
+        ]
+        .concat()
+    });
+    inputs.into()
+}
+
+/// First inputs of the fuzz target with an `MmnStateOptions`.
+#[cfg(test)]
+pub(crate) fn state_inputs() -> Vec<Vec<u8>> {
+    const STATE: usize = 72;
+    let options = MmnOptions {
+        state: ptr::without_provenance(STATE),
+        ..MmnOptions::default()
+    };
+    let changed: [fn(&mut MmnStateOptions); 5] = [
+        |_| {},
+        |state| state.struct_size = 15,
+        |state| state.tail_entries = 15,
+        |state| state.tail_bytes = 0,
+        |state| state.max_snapshot_bytes = u32::MAX,
+    ];
+    let inputs = changed.map(|change| {
+        let mut state = MmnStateOptions::default();
+        change(&mut state);
+        [
+            input_of(&options, options.struct_size),
+            input_of(&MmnSeededOptions::default(), 4),
+            input_of(&MmnEtcdOptions::default(), 4),
+            input_of(&state, state.struct_size),
         ]
         .concat()
     });

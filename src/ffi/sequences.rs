@@ -28,6 +28,7 @@ use super::room_code::*;
 use super::seeded::*;
 use super::send::*;
 use super::simulation::*;
+use super::state::*;
 use super::stats::*;
 use super::values::*;
 use super::version::*;
@@ -69,6 +70,8 @@ struct Host<'a> {
     data: Vec<u8>,
     seeded: MmnSeededOptions,
     etcd: MmnEtcdOptions,
+    state: MmnStateOptions,
+    changes: Vec<MmnPropertyChange>,
     rooms: u32,
     level: i32,
     /// Where the next room's number is written.
@@ -118,9 +121,10 @@ impl From<u64> for Answer {
     }
 }
 
-impl From<*const c_char> for Answer {
-    fn from(text: *const c_char) -> Self {
-        Self::Text(text)
+/// A text, or bytes: on some platforms both are of one type.
+impl<T> From<*const T> for Answer {
+    fn from(text: *const T) -> Self {
+        Self::Text(text.cast())
     }
 }
 
@@ -154,6 +158,8 @@ pub(crate) fn check(bytes: &[u8]) {
         data: Vec::new(),
         seeded: MmnSeededOptions::default(),
         etcd: MmnEtcdOptions::default(),
+        state: MmnStateOptions::default(),
+        changes: Vec::new(),
         rooms: 0,
         level: 0,
         opened: 0,
@@ -223,7 +229,8 @@ fn answered(name: &str, answer: Answer) {
         }
         Answer::Number(number) => assert!(number >= -1, "{name} gave {number}"),
         Answer::Text(text) => {
-            if !text.is_null() {
+            // The value of a property ends with its length.
+            if !text.is_null() && name != "mmn_property" {
                 // SAFETY: the library's strings end with a NUL, and are valid until the next call that returns one.
                 let text = unsafe { CStr::from_ptr(text) };
                 assert!(text.to_str().is_ok(), "{name} gave {text:?}");
@@ -259,6 +266,7 @@ extern "C" fn on_event(_: *mut c_void, event: *const MmnEvent) {
     let event = unsafe { &*event };
     read(event.peer);
     read(event.other);
+    read(event.owner);
     let len = usize::try_from(event.length).expect("no negative length");
     // SAFETY: `length` bytes, and never NULL.
     let data = unsafe { std::slice::from_raw_parts(event.data, len) };
@@ -514,6 +522,64 @@ impl Host<'_> {
         }
     }
 
+    /// Changes of properties, mostly valid; the next argument is [`Host::count`].
+    fn changes(&mut self) -> *const MmnPropertyChange {
+        let number = *self.chance.pick(&[0, 1, 1, 2, 32, 33]);
+        self.changes = (0..number).map(|place| self.change(place)).collect();
+        match self.changes.as_slice() {
+            [] => null(),
+            changes => changes.as_ptr(),
+        }
+    }
+
+    fn change(&mut self, place: usize) -> MmnPropertyChange {
+        const KEYS: [&CStr; 4] = [c"a", c"b", c"a/b", c"\xff"];
+        const OWNERS: [&CStr; 4] = [c"me", c"other", c"", c" "];
+        let mut change = MmnPropertyChange {
+            key: KEYS[place % 3].as_ptr(),
+            ..MmnPropertyChange::default()
+        };
+        match self.chance.below(16) {
+            0 => change.key = null(),
+            1 => change.key = self.chance.pick(&KEYS).as_ptr(),
+            2 | 3 => change.owner = self.chance.pick(&OWNERS).as_ptr(),
+            4 | 5 => change.flags = u32::from(self.chance.byte() % 64),
+            6 => change.expected_version = self.chance.byte().into(),
+            7 => change.reserved = self.number() as u32,
+            8 => change.length = self.number(),
+            // The first one's is the distance between all of them.
+            9 if place == 0 => change.struct_size = self.number() as u32 % 4,
+            _ => (change.value, change.length) = (c"value".as_ptr().cast(), 5),
+        }
+        if change.length > 5 {
+            change.value = null();
+        }
+        change
+    }
+
+    fn count(&mut self) -> i32 {
+        let count = i32::try_from(self.changes.len()).expect("few");
+        match self.chance.below(8) {
+            0 => -1,
+            1 => i32::MIN,
+            2 => 0,
+            _ => count,
+        }
+    }
+
+    /// Settings of the room's state, mostly valid.
+    fn state_options(&mut self) -> *const MmnStateOptions {
+        self.state = MmnStateOptions::default();
+        match self.chance.below(8) {
+            0 => self.state.struct_size = self.number() as u32 % 4,
+            1 => self.state.tail_entries = self.number() as u32,
+            2 => self.state.tail_bytes = self.number() as u32,
+            3 => self.state.max_snapshot_bytes = self.number() as u32,
+            _ => {}
+        }
+        &raw const self.state
+    }
+
     /// A configuration. One room in three announces itself, which takes another thread, and time.
     fn network_config_ffi(&mut self) -> NetworkConfigFFI {
         let mut config = NetworkConfigFFI {
@@ -599,6 +665,9 @@ impl Host<'_> {
             eligible: self.chance.byte().into(),
             ..self.limits()
         };
+        if self.chance.flip() {
+            options.state = self.state_options();
+        }
         match self.chance.below(16) {
             0 => options.struct_size = self.number() as u32 % 4,
             1 => options.member_hold_ms = self.number() as u32,

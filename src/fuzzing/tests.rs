@@ -438,6 +438,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
             }
             seeds.extend(crate::ffi::options::seeded_inputs());
             seeds.extend(crate::ffi::options::etcd_inputs());
+            seeds.extend(crate::ffi::options::state_inputs());
         }
         "relay" => seeds = random(400, 12),
         "relay_frame" => {

@@ -69,8 +69,12 @@ impl RoomState {
         lock(&self.replica)
     }
 
-    fn submit(&self, request: Request) -> Result<u64, SubmitError> {
-        let number = self.replica().submit(request)?;
+    /// `note` receives the number before any thread can take the result.
+    fn submit(&self, request: Request, note: impl FnOnce(u64)) -> Result<u64, SubmitError> {
+        let mut replica = self.replica();
+        let number = replica.submit(request)?;
+        note(number);
+        drop(replica);
         self.changed.notify_one();
         Ok(number)
     }
@@ -130,11 +134,22 @@ impl Room {
     /// # Errors
     /// [`SubmitError`]; nothing has changed then.
     pub fn submit(&self, msg_type: u16, data: &[u8]) -> Result<u64, SubmitError> {
+        self.submit_noting(msg_type, data, |_| {})
+    }
+
+    /// As [`Room::submit`]; `note` receives the number before any thread can take the result. It must not call the room.
+    pub(crate) fn submit_noting(
+        &self,
+        msg_type: u16,
+        data: &[u8],
+        note: impl FnOnce(u64),
+    ) -> Result<u64, SubmitError> {
         if msg_type < FIRST_MESSAGE_TYPE {
             return Err(SubmitError::TypeReserved { msg_type });
         }
         let data = Bytes::copy_from_slice(data);
-        self.state()?.submit(Request::Action { msg_type, data })
+        let request = Request::Action { msg_type, data };
+        self.state()?.submit(request, note)
     }
 
     /// Submits changes of properties: all of them are made, or none. One ActionResult with the returned number follows.
@@ -142,7 +157,16 @@ impl Room {
     /// # Errors
     /// [`SubmitError`]; nothing has changed then.
     pub fn set_properties(&self, changes: Vec<PropertyChange>) -> Result<u64, SubmitError> {
-        self.state()?.submit(Request::Properties(changes))
+        self.set_properties_noting(changes, |_| {})
+    }
+
+    /// As [`Room::set_properties`], with a `note` as in [`Room::submit_noting`].
+    pub(crate) fn set_properties_noting(
+        &self,
+        changes: Vec<PropertyChange>,
+        note: impl FnOnce(u64),
+    ) -> Result<u64, SubmitError> {
+        self.state()?.submit(Request::Properties(changes), note)
     }
 
     /// The property of that name after the last entry that the host has received.

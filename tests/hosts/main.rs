@@ -29,6 +29,7 @@ mod readme;
 mod rooms;
 mod sample;
 mod seeded;
+mod state;
 mod stories;
 mod survive;
 mod tools;

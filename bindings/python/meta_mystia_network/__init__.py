@@ -106,7 +106,7 @@ def _text_of(text: bytes | None) -> str:
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 101
+ABI_VERSION = 102
 
 
 class Code(_Number):
@@ -137,6 +137,9 @@ class Code(_Number):
     RATE_LIMITED = -22
     NAME_NOT_RESOLVED = -23
     LOOKING_FOR_ROOM = -24
+    CONFLICT = -25
+    STATE_FULL = -26
+    OUTCOME_UNKNOWN = -27
     INTERNAL_ERROR = -99
 
 
@@ -165,6 +168,9 @@ SUPERSEDED = Code.SUPERSEDED
 RATE_LIMITED = Code.RATE_LIMITED
 NAME_NOT_RESOLVED = Code.NAME_NOT_RESOLVED
 LOOKING_FOR_ROOM = Code.LOOKING_FOR_ROOM
+CONFLICT = Code.CONFLICT
+STATE_FULL = Code.STATE_FULL
+OUTCOME_UNKNOWN = Code.OUTCOME_UNKNOWN
 INTERNAL_ERROR = Code.INTERNAL_ERROR
 
 MAX_PEER_ID_BYTES = 64
@@ -423,6 +429,14 @@ class EventKind(_Number):
     NO_ROOM_FOUND = 25
     PATH_CHANGED = 26
     RELAY = 27
+    ACTION = 28
+    ACTION_RESULT = 29
+    PROPERTY = 30
+    STATE_RESET = 31
+    ROLLED_BACK = 32
+    SNAPSHOT_WANTED = 33
+    STATE_OPENED = 34
+    STATE_MEMBER = 35
 
 
 EVENT_JOINED = EventKind.JOINED
@@ -452,6 +466,14 @@ EVENT_HOST_BACK = EventKind.HOST_BACK
 EVENT_NO_ROOM_FOUND = EventKind.NO_ROOM_FOUND
 EVENT_PATH_CHANGED = EventKind.PATH_CHANGED
 EVENT_RELAY = EventKind.RELAY
+EVENT_ACTION = EventKind.ACTION
+EVENT_ACTION_RESULT = EventKind.ACTION_RESULT
+EVENT_PROPERTY = EventKind.PROPERTY
+EVENT_STATE_RESET = EventKind.STATE_RESET
+EVENT_ROLLED_BACK = EventKind.ROLLED_BACK
+EVENT_SNAPSHOT_WANTED = EventKind.SNAPSHOT_WANTED
+EVENT_STATE_OPENED = EventKind.STATE_OPENED
+EVENT_STATE_MEMBER = EventKind.STATE_MEMBER
 
 
 class FoundBy(_Number):
@@ -465,6 +487,19 @@ class FoundBy(_Number):
 FOUND_IN_LOCAL_NETWORK = FoundBy.IN_LOCAL_NETWORK
 FOUND_AS_SEED = FoundBy.AS_SEED
 FOUND_AT_RELAY = FoundBy.AT_RELAY
+
+
+class ResetReason(_Number):
+    """The reason for which a host begins anew with the room's state."""
+
+    JOINED = 0
+    BEHIND = 1
+    ROLLED_BACK = 2
+
+
+RESET_JOINED = ResetReason.JOINED
+RESET_BEHIND = ResetReason.BEHIND
+RESET_ROLLED_BACK = ResetReason.ROLLED_BACK
 
 
 class MemberState(_Number):
@@ -563,6 +598,14 @@ END_DISCONNECTED = EndReason.DISCONNECTED
 END_DUPLICATE_ID = EndReason.DUPLICATE_ID
 END_INTERNAL = EndReason.INTERNAL
 
+ANY_VERSION = 18446744073709551615
+
+PROPERTY_REMOVE = 1
+PROPERTY_KEEP_VALUE = 2
+PROPERTY_OWNER_ONLY = 4
+PROPERTY_DIES_WITH_OWNER = 8
+PROPERTY_FALLS_TO_LEADER = 16
+
 
 class LinkPath(_Number):
     """The path of the messages to one member."""
@@ -612,6 +655,9 @@ class _MmnEvent(ctypes.Structure):
     delivery: int
     found_by: int
     room: int
+    index: int
+    time_ms: int
+    owner: bytes | None
 
 
 class _MmnOptions(ctypes.Structure):
@@ -675,6 +721,7 @@ class _MmnOptions(ctypes.Structure):
     carry_bytes_per_second: int
     paths: int
     relays: bytes | None
+    state: Any
 
 
 class _MmnGossipWindows(ctypes.Structure):
@@ -721,6 +768,45 @@ class _MmnSendOptions(ctypes.Structure):
     reserved: int
     reserved2: int
     key: int
+
+
+class _MmnStateOptions(ctypes.Structure):
+    struct_size: int
+    tail_entries: int
+    tail_bytes: int
+    max_snapshot_bytes: int
+
+
+class _MmnPropertyChange(ctypes.Structure):
+    struct_size: int
+    flags: int
+    key: bytes | None
+    owner: bytes | None
+    value: int | None
+    length: int
+    reserved: int
+    expected_version: int
+
+
+class _MmnPropertyInfo(ctypes.Structure):
+    struct_size: int
+    flags: int
+    version: int
+    owner: bytes | None
+    length: int
+    reserved: int
+
+
+class _MmnStateInfo(ctypes.Structure):
+    struct_size: int
+    members: int
+    exclusive: int
+    pending: int
+    history: int
+    ballot: int
+    index: int
+    confirmed: int
+    bytes: int
 
 
 class _MmnPeerStats(ctypes.Structure):
@@ -807,6 +893,9 @@ _MmnEvent._fields_ = [
     ("delivery", ctypes.c_uint8),
     ("found_by", ctypes.c_uint16),
     ("room", ctypes.c_uint64),
+    ("index", ctypes.c_uint64),
+    ("time_ms", ctypes.c_uint64),
+    ("owner", ctypes.c_char_p),
 ]
 _MmnOptions._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -869,6 +958,7 @@ _MmnOptions._fields_ = [
     ("carry_bytes_per_second", ctypes.c_uint32),
     ("paths", ctypes.c_uint32),
     ("relays", ctypes.c_char_p),
+    ("state", ctypes.POINTER(_MmnStateOptions)),
 ]
 _MmnGossipWindows._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -911,6 +1001,41 @@ _MmnSendOptions._fields_ = [
     ("reserved", ctypes.c_uint8),
     ("reserved2", ctypes.c_uint16),
     ("key", ctypes.c_uint64),
+]
+_MmnStateOptions._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("tail_entries", ctypes.c_uint32),
+    ("tail_bytes", ctypes.c_uint32),
+    ("max_snapshot_bytes", ctypes.c_uint32),
+]
+_MmnPropertyChange._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("flags", ctypes.c_uint32),
+    ("key", ctypes.c_char_p),
+    ("owner", ctypes.c_char_p),
+    ("value", ctypes.c_void_p),
+    ("length", ctypes.c_int32),
+    ("reserved", ctypes.c_uint32),
+    ("expected_version", ctypes.c_uint64),
+]
+_MmnPropertyInfo._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("flags", ctypes.c_uint32),
+    ("version", ctypes.c_uint64),
+    ("owner", ctypes.c_char_p),
+    ("length", ctypes.c_int32),
+    ("reserved", ctypes.c_uint32),
+]
+_MmnStateInfo._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("members", ctypes.c_uint32),
+    ("exclusive", ctypes.c_uint32),
+    ("pending", ctypes.c_uint32),
+    ("history", ctypes.c_uint64),
+    ("ballot", ctypes.c_uint64),
+    ("index", ctypes.c_uint64),
+    ("confirmed", ctypes.c_uint64),
+    ("bytes", ctypes.c_uint64),
 ]
 _MmnPeerStats._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -1044,6 +1169,13 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_set_auto_forward": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint8)),
     "mmn_auto_forward": (ctypes.c_uint8, (ctypes.c_uint64,)),
     "mmn_set_compression_threshold": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint32)),
+    "mmn_default_state_options": (ctypes.c_int32, (ctypes.POINTER(_MmnStateOptions),)),
+    "mmn_submit": (ctypes.c_int32, (ctypes.c_uint64, _BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.POINTER(ctypes.c_uint64))),
+    "mmn_set_properties": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnPropertyChange), ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64))),
+    "mmn_property": (ctypes.c_void_p, (ctypes.c_uint64, _TEXT, ctypes.POINTER(_MmnPropertyInfo))),
+    "mmn_property_keys": (_TEXT, (ctypes.c_uint64, _TEXT)),
+    "mmn_provide_snapshot": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint64, _BYTES, ctypes.c_int32)),
+    "mmn_state_info": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnStateInfo))),
     "mmn_peer_stats": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.POINTER(_MmnPeerStats))),
     "mmn_room_stats": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnRoomStats))),
     "mmn_simulate_network": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)),
@@ -1535,6 +1667,153 @@ class RelayChanged(Event):
     for the player, with a remedy."""
 
 
+@dataclasses.dataclass(frozen=True)
+class RoomAction(Event):
+    """The room has confirmed an action of submit(). The hosts of all members receive the same actions in the same order."""
+
+    kind = EventKind.ACTION
+    author: str
+    """The member that submitted it, which may have left since."""
+    data: bytes
+    """The action."""
+    type: int
+    """The author's message type, 0x0100 or higher."""
+    index: int
+    """Index of its entry. Within a history, entries have rising indexes."""
+    time_ms: int
+    """Time of its entry, in milliseconds since the room's first one."""
+    request: int
+    """The number from submit(), if this node is the author; else 0."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ActionResult(Event):
+    """A call of submit() or set_properties() has ended. This event follows those of the call's entry."""
+
+    kind = EventKind.ACTION_RESULT
+    request: int
+    """The number of the call."""
+    index: int
+    """Index of its entry; 0 if it has none, or this member no longer has it."""
+    code: Code
+    """Code.OK; for a property set also Code.CONFLICT, Code.STATE_FULL or Code.REJECTED, and then nothing has changed;
+    Code.OUTCOME_UNKNOWN if this member was away for so long that it cannot know."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PropertyChanged(Event):
+    """A property has changed, by set_properties(), because its owner has left, or because this member has taken over other
+    members' state. property() already shows it so."""
+
+    kind = EventKind.PROPERTY
+    key: str
+    """The name of the property."""
+    value: bytes
+    """Its value."""
+    owner: str | None
+    """Its owner; None if it has none."""
+    version: int
+    """Its version, for expected_version of MmnPropertyChange."""
+    exists: bool
+    """Whether the property exists; else it has no value, owner or version."""
+    author: str | None
+    """The member that set it; None if no set_properties() did."""
+    index: int
+    """Index of the entry that changed it, or that the state jumped to."""
+    time_ms: int
+    """Time of that entry, in milliseconds since the room's first one."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class StateReset(Event):
+    """The host begins anew with the actions: it replaces its state by the snapshot, and receives the actions above `index`.
+    Properties and members do not begin anew; events with their differences follow."""
+
+    kind = EventKind.STATE_RESET
+    snapshot: bytes
+    """A state that another member's host has provided; empty for the initial state."""
+    index: int
+    """Index of the last entry in that state."""
+    reason: ResetReason
+    """The reason for which a host begins anew with the room's state."""
+    code: Code
+    """Code.OK, or Code.TIMEOUT if actions up to `index` are missing, because no host provided a snapshot."""
+    undone: int
+    """Actions undone: the number of RolledBack before this event."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RolledBack(Event):
+    """The room has taken over another history, which lacks an action that this host has received. One event comes for each
+    such action, the lowest index first, before anything else of that history."""
+
+    kind = EventKind.ROLLED_BACK
+    author: str
+    """The member that submitted it."""
+    data: bytes
+    """The action."""
+    type: int
+    """The author's message type."""
+    index: int
+    """The index that it had."""
+    request: int
+    """The number from submit(), if this node is the author; else 0. The library does not submit it again."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SnapshotWanted(Event):
+    """Another member's host needs a snapshot of this host's state, exactly as the events before this one have made it. Copy
+    the state inside this event, and pass it to provide_snapshot() then or later."""
+
+    kind = EventKind.SNAPSHOT_WANTED
+    request: int
+    """The number for provide_snapshot()."""
+    index: int
+    """Index of the last entry of which this host has received an event."""
+
+
+@dataclasses.dataclass(frozen=True)
+class StateOpened(Event):
+    """`leader` orders the requests to the room's state from now on, or no member does. Requests wait until then."""
+
+    kind = EventKind.STATE_OPENED
+    leader: str | None
+    """The member that orders; None if the leader is lost."""
+    exclusive: bool
+    """Whether a majority of the members that count answered the leader, or it is the room's first; else the room has
+    forked."""
+    history: int
+    """The history that goes on, or begins."""
+    members: int
+    """Members that count for a majority."""
+    index: int
+    """Index of the last entry of which this host has received an event."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class StateMemberChanged(Event):
+    """A member has come into the room's state or gone from it: all hosts receive this at the same place among the actions.
+    Only a member that is here may own a property."""
+
+    kind = EventKind.STATE_MEMBER
+    peer: str
+    """The member, which may be this node."""
+    here: bool
+    """Whether it has come; else it has gone."""
+    index: int
+    """Index of the entry, or of the one that the state jumped to."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
 # Kind: what makes the event from the library's struct.
 _MAKERS: dict[int, Callable[[Any], Event]] = {
     1: lambda e: PeerJoined(_text_of(e.peer), e.peer_index),
@@ -1564,9 +1843,18 @@ _MAKERS: dict[int, Callable[[Any], Event]] = {
     25: lambda e: NoRoomFound(e.count),
     26: lambda e: PathChanged(_text_of(e.peer), _text_of(e.other) or None, LinkPath(e.reason), LinkPath(e.code), e.peer_index),
     27: lambda e: RelayChanged(_text_of(e.other), e.success != 0, Code(e.code), ctypes.string_at(e.data, e.length)),
+    28: lambda e: RoomAction(_text_of(e.peer), ctypes.string_at(e.data, e.length), e.msg_type, e.index, e.time_ms, e.request, e.peer_index),
+    29: lambda e: ActionResult(e.request, e.index, Code(e.code)),
+    30: lambda e: PropertyChanged(_text_of(e.other), ctypes.string_at(e.data, e.length), _text_of(e.owner) or None, e.count, e.success != 0, _text_of(e.peer) or None, e.index, e.time_ms, e.peer_index),
+    31: lambda e: StateReset(ctypes.string_at(e.data, e.length), e.index, ResetReason(e.reason), Code(e.code), e.count),
+    32: lambda e: RolledBack(_text_of(e.peer), ctypes.string_at(e.data, e.length), e.msg_type, e.index, e.request, e.peer_index),
+    33: lambda e: SnapshotWanted(e.request, e.index),
+    34: lambda e: StateOpened(_text_of(e.peer) or None, e.success != 0, e.epoch, e.count, e.index, e.peer_index),
+    35: lambda e: StateMemberChanged(_text_of(e.peer), e.success != 0, e.index, e.peer_index),
 }
 
 __all__ += [
+    "ActionResult",
     "BanDropped",
     "Code",
     "ConnectionResult",
@@ -1607,8 +1895,12 @@ __all__ += [
     "PeerReconnecting",
     "PeerReturned",
     "PeerStatus",
+    "PropertyChanged",
     "QuorumPolicy",
     "RelayChanged",
+    "ResetReason",
+    "RolledBack",
+    "RoomAction",
     "RoomEnded",
     "RoomEntry",
     "RoomPaths",
@@ -1616,6 +1908,10 @@ __all__ += [
     "SetLeaderAuthority",
     "SetLeaderResult",
     "SlowPeer",
+    "SnapshotWanted",
+    "StateMemberChanged",
+    "StateOpened",
+    "StateReset",
     "Topology",
     "UnlinkedPeer",
 ]

@@ -160,7 +160,7 @@ pub enum InvalidRequest {
         code: u32,
     },
     /// A key twice in a property set.
-    #[error("the key {0:?} is in the property set twice")]
+    #[error("the key {:?} is in the property set twice", .0.as_str())]
     SameKey(Key),
     /// A long action.
     #[error("the action has {bytes} bytes; at most {MAX_ACTION_BYTES} are allowed")]
@@ -169,7 +169,10 @@ pub enum InvalidRequest {
         bytes: usize,
     },
     /// A long value.
-    #[error("the value of {key:?} has {bytes} bytes; at most {MAX_VALUE_BYTES} are allowed")]
+    #[error(
+        "the value of {:?} has {bytes} bytes; at most {MAX_VALUE_BYTES} are allowed",
+        .key.as_str()
+    )]
     Value {
         /// The property.
         key: Key,

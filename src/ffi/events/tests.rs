@@ -1,5 +1,7 @@
 //! Each kind of event carries its documented fields.
 
+mod state;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CStr;
 use std::mem::offset_of;
@@ -84,7 +86,9 @@ fn the_struct_has_no_hidden_padding() {
         assert_eq!(offset_of!(MmnEvent, channel), 92);
         assert_eq!(offset_of!(MmnEvent, delivery), 93);
         assert_eq!(offset_of!(MmnEvent, room), 96);
-        assert_eq!(size_of::<MmnEvent>(), 104);
+        assert_eq!(offset_of!(MmnEvent, index), 104);
+        assert_eq!(offset_of!(MmnEvent, owner), 120);
+        assert_eq!(size_of::<MmnEvent>(), 128);
     }
 }
 
@@ -373,8 +377,15 @@ fn every_kind_carries_the_values_of_its_report() {
 #[test]
 fn every_kind_sets_its_documented_fields_and_no_others() {
     let mut set: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
-    for (reported, _) in reports() {
-        notify(indexed(&reported, 0), |event| {
+    let (of_room, of_state) = (reports(), state::reports());
+    let of_room = of_room.iter().map(|(event, _)| Reported::Room(event));
+    let of_state = of_state.iter().map(|(event, _)| Reported::State(event));
+    for event in of_room.chain(of_state) {
+        let report = Report {
+            event,
+            peer_index: 0,
+        };
+        notify(report, |event| {
             // SAFETY: it is valid during the call.
             let event = unsafe { *event };
             set.entry(event.kind)
@@ -414,6 +425,9 @@ fn set_fields(event: &MmnEvent) -> Vec<&'static str> {
         delivery,
         found_by,
         room: _,
+        index,
+        time_ms,
+        owner,
     } = *event;
     // SAFETY: never NULL, and NUL-terminated.
     let is_text = |text| !unsafe { CStr::from_ptr(text) }.is_empty();
@@ -434,6 +448,9 @@ fn set_fields(event: &MmnEvent) -> Vec<&'static str> {
         ("channel", channel != 0),
         ("delivery", delivery != 0),
         ("found_by", found_by != 0),
+        ("index", index != 0),
+        ("time_ms", time_ms != 0),
+        ("owner", is_text(owner)),
     ];
     let set = fields.into_iter().filter(|(_, is_set)| *is_set);
     set.map(|(name, _)| name).collect()

@@ -23,6 +23,7 @@ use crate::ffi::failure::Failure;
 use crate::ffi::growing::bytes;
 use crate::ffi::growing::read;
 use crate::ffi::seeded::MmnSeededOptions;
+use crate::ffi::state::MmnStateOptions;
 use crate::ffi::values::*;
 use crate::quoted::Quoted;
 
@@ -40,6 +41,7 @@ pub(in crate::ffi) struct Pointed {
     pub(super) seeded: Option<Seeded>,
     pub(super) etcd: Option<Etcd>,
     pub(super) relays: Option<String>,
+    pub(super) state: Option<MmnStateOptions>,
 }
 
 /// A [`MmnSeededOptions`], with the target of its pointer.
@@ -123,6 +125,11 @@ impl Pointed {
                 true => None,
                 // SAFETY: as above.
                 false => Some(unsafe { text("relays", options.relays) }?.to_owned()),
+            },
+            state: match options.state.is_null() {
+                true => None,
+                // SAFETY: as above.
+                false => Some(unsafe { read("state", options.state) }?),
             },
         })
     }
@@ -358,6 +365,7 @@ pub(in crate::ffi) fn config(
             .then(|| Duration::from_millis(options.yield_after_ms.into())),
         relays,
         paths,
+        state: pointed.state.as_ref().map(MmnStateOptions::limits),
         ..numbers
     }
     .validated()

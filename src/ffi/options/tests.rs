@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use super::settings::Seeded;
 use super::*;
-use crate::config::{Config, ConfigError, DiscoveryMode, DispatchMode, Paths, Relay, Secret};
+use crate::config::{
+    Config, ConfigError, DiscoveryMode, DispatchMode, Paths, Relay, Secret, StateOptions,
+};
 use crate::core::election::seeded::{Intervals, SeededRules, Seeding};
 use crate::core::quorum::Quorum;
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
@@ -24,6 +26,7 @@ fn nothing() -> Pointed {
         seeded: None,
         etcd: None,
         relays: None,
+        state: None,
     }
 }
 
@@ -106,12 +109,13 @@ fn seeded_field_broken(change: impl FnOnce(&mut Seeded)) -> ConfigError {
 #[test]
 fn the_struct_has_no_hidden_padding() {
     let pointer = size_of::<usize>();
-    let numbers = size_of::<MmnOptions>() - 12 * pointer;
+    let numbers = size_of::<MmnOptions>() - 13 * pointer;
     assert_eq!(numbers, 48 * size_of::<u32>());
     assert_eq!(std::mem::offset_of!(MmnOptions, on_event), 8);
     let last = size_of::<MmnOptions>() - pointer;
-    assert_eq!(std::mem::offset_of!(MmnOptions, relays), last);
-    assert_eq!(MmnOptions::first(), last - 8);
+    assert_eq!(std::mem::offset_of!(MmnOptions, state), last);
+    assert_eq!(MmnOptions::EARLIER, [last, last - pointer - 8]);
+    assert_eq!(size_of::<MmnStateOptions>(), 16);
 }
 
 #[test]
@@ -554,6 +558,45 @@ fn t1_a_pointer_of_the_seeded_strategy_that_leads_nowhere_is_named() {
 }
 
 #[test]
+fn each_limit_of_the_state_has_its_own_limits() {
+    let broken = |change: fn(&mut MmnStateOptions)| {
+        let mut state = MmnStateOptions::default();
+        change(&mut state);
+        let pointed = Pointed {
+            state: Some(state),
+            ..nothing()
+        };
+        let error = config(&MmnOptions::default(), pointed).expect_err("a broken rule");
+        assert_eq!(error.code(), Code::InvalidArgument);
+        error.to_string()
+    };
+    for (sentence, broken) in [
+        (
+            "state.tail_entries is 15; give 16 to 65536",
+            broken(|state| state.tail_entries = 15),
+        ),
+        (
+            "state.tail_entries is 65537; give 16 to 65536",
+            broken(|state| state.tail_entries = 65_537),
+        ),
+        (
+            "state.tail_bytes is 65535; give 65536 to 67108864",
+            broken(|state| state.tail_bytes = 65_535),
+        ),
+        (
+            "state.tail_bytes is 67108865; give 65536 to 67108864",
+            broken(|state| state.tail_bytes = (64 << 20) + 1),
+        ),
+        (
+            "state.max_snapshot_bytes is 67108865; give 0 to 67108864",
+            broken(|state| state.max_snapshot_bytes = (64 << 20) + 1),
+        ),
+    ] {
+        assert_eq!(broken, sentence);
+    }
+}
+
+#[test]
 fn discovery_needs_a_port_only_where_it_is_on() {
     let mut options = MmnOptions {
         mdns_port: 0,
@@ -607,6 +650,12 @@ fn every_field_arrives() {
         seeded: None,
         etcd: None,
         relays: None,
+        state: Some(MmnStateOptions {
+            tail_entries: 16,
+            tail_bytes: 64 << 20,
+            max_snapshot_bytes: 0,
+            ..MmnStateOptions::default()
+        }),
     };
     let expected = Config {
         member_hold: Duration::from_millis(1500),
@@ -626,6 +675,11 @@ fn every_field_arrives() {
         state_directory: Some("state".into()),
         trace_path: Some("trace".into()),
         eligible: false,
+        state: Some(StateOptions {
+            tail_entries: 16,
+            tail_bytes: 64 << 20,
+            max_snapshot_bytes: 0,
+        }),
         ..Config::default()
     };
     assert_eq!(config(&options, pointed), Ok(expected));

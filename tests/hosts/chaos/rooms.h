@@ -68,6 +68,8 @@ static uint32_t any_size(uint32_t right)
     }
 static int default_options(void) FILLS(MmnOptions, more.mmn_default_options(filled))
 static int default_seeded(void) FILLS(MmnSeededOptions, more.mmn_default_seeded_options(below(3), filled))
+static int default_state(void) FILLS(MmnStateOptions, more.mmn_default_state_options(filled))
+static int state_info(void) FILLS(MmnStateInfo, more.mmn_state_info(any_room(), filled))
 static int default_etcd(void) FILLS(MmnEtcdOptions, more.mmn_default_etcd_options(filled))
 static int peer_stats(void) FILLS(MmnPeerStats, more.mmn_peer_stats(any_room(), any_peer(), filled))
 static int room_stats(void) FILLS(MmnRoomStats, more.mmn_room_stats(any_room(), filled))
@@ -163,6 +165,21 @@ static const MmnEtcdOptions *any_etcd(MmnEtcdOptions *etcd)
     return etcd;
 }
 
+/* Usually what the partners do not have, so that few rooms begin with it. */
+static const MmnStateOptions *any_state(MmnStateOptions *state)
+{
+    memset(state, 0, sizeof *state);
+    state->struct_size = sizeof *state;
+    more.mmn_default_state_options(state);
+    switch (below(16)) {
+    case 0: state->struct_size = any_size(sizeof *state); break;
+    case 1: state->tail_entries = below(32); break;
+    case 2: state->tail_bytes = below(100000); break;
+    case 3: state->max_snapshot_bytes = (uint32_t)chance(); break;
+    }
+    return state;
+}
+
 /* A struct, with space for fields of a later library. */
 union options {
     MmnOptions options;
@@ -170,7 +187,7 @@ union options {
 };
 
 /* Usually options that open a room, in either dispatch mode, which the partners can join. */
-static const MmnOptions *any_options(union options *all, MmnSeededOptions *seeded, MmnEtcdOptions *etcd)
+static const MmnOptions *any_options(union options *all, MmnSeededOptions *seeded, MmnEtcdOptions *etcd, MmnStateOptions *state)
 {
     static const char *const own_machine[] = {"127.0.0.1", "::1", "0.0.0.0", "::"};
     static const char *const relays[] = {"127.0.0.1:9", "[::1]:9\nlocalhost:9 token=000g40r40m30e209185gr38e1w", "127.0.0.1:9\n127.0.0.1:9"};
@@ -183,7 +200,7 @@ static const MmnOptions *any_options(union options *all, MmnSeededOptions *seede
     more.mmn_default_options(options);
     options->dispatch_mode = below(2);
     options->strategy = strategy();
-    switch (below(32)) {
+    switch (below(35)) {
     case 0: return NULL;
     case 1: memset(numbers, 0, count * sizeof *numbers); break;
     case 2:
@@ -221,6 +238,9 @@ static const MmnOptions *any_options(union options *all, MmnSeededOptions *seede
         options->seeded = any_seeded(seeded);
         break;
     case 24: options->strategy = MMN_STRATEGY_ETCD, options->etcd = any_etcd(etcd); break;
+    case 32:
+    case 33:
+    case 34: options->state = any_state(state); break;
     case 25: options->send_queue_capacity = 1, options->incoming_queue_capacity = 1; break;
     case 26: options->max_connections = 1 + below(2), options->max_peers = below(3); break;
     case 27: options->heartbeat_interval_ms = 20, options->election_timeout_min_ms = 60, options->election_timeout_max_ms = 120; break;
@@ -293,12 +313,14 @@ static void on_event(void *user_data, const MmnEvent *event)
     if (!is_room(event->room)) fail("an event without a room");
     read_text(event->peer, NAME_BYTES);
     read_text(event->other, sizeof endless);
+    read_text(event->owner, NAME_BYTES);
     if (!event->data || event->length < 0 || event->length > LIMIT_BYTES + 1 || event->success > 1)
         fail("an event of kind %u with %d bytes and success %u", event->kind, (int)event->length, event->success);
     unsigned sum = 0;
     for (int32_t i = 0; i < event->length; i++) sum += event->data[i];
     atomic_fetch_add_explicit(&sink, sum, memory_order_relaxed);
-    if (event->kind == MMN_EVENT_JOIN_REQUEST) atomic_store(&last_request, event->request);
+    if (event->kind == MMN_EVENT_JOIN_REQUEST || event->kind == MMN_EVENT_SNAPSHOT_WANTED)
+        atomic_store(&last_request, event->request);
     atomic_fetch_add(&events, 1);
     go_on_inside();
 }
@@ -384,7 +406,8 @@ static int open_with_options(void)
     union options all;
     MmnSeededOptions seeded;
     MmnEtcdOptions etcd;
-    const MmnOptions *options = any_options(&all, &seeded, &etcd);
+    MmnStateOptions state;
+    const MmnOptions *options = any_options(&all, &seeded, &etcd, &state);
     /* Another room that is opened inside a callback could not be closed there. */
     int is_default = callback_depth || !one_in(3);
     if (is_default && !options) return -1;
@@ -524,6 +547,59 @@ static int room_disconnect(void)
 static int join_payload(void) MESSAGE(more.mmn_set_join_payload(any_room(), m.data, m.length))
 static int reject(void) MESSAGE(more.mmn_reject_join(any_room(), any_request(), (int32_t)chance(), m.data, m.length))
 
+/* Requests of the room's state. Few rooms have one. */
+static int submit(void) MESSAGE(more.mmn_submit(any_room(), m.data, m.length, m.type, a_number()))
+static int provide_snapshot(void) MESSAGE(more.mmn_provide_snapshot(any_room(), any_request(), m.data, m.length))
+
+/* Usually valid: a change in eight has an invalid value. */
+static void any_change(MmnPropertyChange *change)
+{
+    static const char *const keys[] = {"map", "хаос/ready", "混沌", "a", "b", "c"};
+    memset(change, 0, sizeof *change);
+    change->struct_size = sizeof *change;
+    change->key = ANY(keys);
+    change->owner = one_in(2) ? NULL : one_in(2) ? "" : any_peer();
+    change->value = bytes, change->length = (int32_t)below(200);
+    change->expected_version = one_in(2) ? MMN_ANY_VERSION : below(100);
+    switch (below(64)) {
+    case 0: change->key = bad_text(); break;
+    case 1: change->owner = bad_text(); break;
+    case 2: change->value = NULL; break;
+    case 3: change->length = one_in(2) ? INT32_MIN : 8193; break;
+    case 4: change->reserved = below(2); break;
+    case 5: change->flags = (uint32_t)chance(); break;
+    case 6:
+    case 7: change->flags = below(32); break;
+    default: change->flags = one_in(2) ? MMN_PROPERTY_FALLS_TO_LEADER : MMN_PROPERTY_OWNER_ONLY;
+    }
+}
+
+static int set_properties(void)
+{
+    MmnPropertyChange changes[4];
+    for (int i = 0; i < 4; i++) any_change(&changes[i]);
+    const int32_t counts[] = {0, -1, INT32_MIN, 33, INT32_MAX};
+    if (one_in(16)) changes[0].struct_size = below(sizeof *changes);
+    int32_t count = one_in(16) ? ANY(counts) : 1 + (int32_t)below(4);
+    return code(more.mmn_set_properties(any_room(), one_in(32) ? NULL : changes, count, a_number()));
+}
+
+/* Inside a callback, too, where the library keeps what it has lent. */
+static int property(void)
+{
+    static const char *const keys[] = {"map", "хаос/ready", "混沌", "a", "b", "c"};
+    MmnPropertyInfo info = {.struct_size = one_in(16) ? below(sizeof info) : (uint32_t)sizeof info};
+    MmnPropertyInfo *filled = one_in(8) ? NULL : &info;
+    const uint8_t *value = more.mmn_property(any_room(), one_in(16) ? bad_text() : ANY(keys), filled);
+    if (!value || !filled) return value != NULL;
+    if (info.length < 0 || info.length > 8192) fail("a property of %d bytes", (int)info.length);
+    unsigned sum = 0;
+    for (int32_t i = 0; i < info.length; i++) sum += value[i];
+    atomic_fetch_add_explicit(&sink, sum, memory_order_relaxed);
+    read_text(info.owner, NAME_BYTES);
+    return 1;
+}
+
 #define ROOM_CALLS(X)                                                                                          \
     X(mmn_open, 8, open_with_options())                                                                        \
     X(mmn_close, 2, close_another())                                                                           \
@@ -547,6 +623,7 @@ static int reject(void) MESSAGE(more.mmn_reject_join(any_room(), any_request(), 
     X(mmn_default_options, 1, default_options())                                                               \
     X(mmn_default_seeded_options, 1, default_seeded())                                                         \
     X(mmn_default_etcd_options, 1, default_etcd())                                                             \
+    X(mmn_default_state_options, 1, default_state())                                                           \
     X(mmn_connect, 4, code(more.mmn_connect(any_room(), any_address())))                                       \
     X(mmn_disconnect, 1, room_disconnect())                                                                    \
     X(mmn_peer_count, 4, at_least(more.mmn_peer_count(any_room()), -1))                                        \
@@ -597,6 +674,12 @@ static int reject(void) MESSAGE(more.mmn_reject_join(any_room(), any_request(), 
     X(mmn_acquire_lock, 1, code(more.mmn_acquire_lock(any_room(), any_peer(), below(2000), a_number())))       \
     X(mmn_try_lock, 1, code(more.mmn_try_lock(any_room(), any_peer(), a_number())))                            \
     X(mmn_release_lock, 1, code(more.mmn_release_lock(any_room(), any_peer())))                                \
+    X(mmn_submit, 4, submit())                                                                                 \
+    X(mmn_set_properties, 4, set_properties())                                                                 \
+    X(mmn_property, 4, property())                                                                             \
+    X(mmn_property_keys, 2, text(more.mmn_property_keys(any_room(), one_in(2) ? NULL : any_peer()), 100000))   \
+    X(mmn_provide_snapshot, 2, provide_snapshot())                                                             \
+    X(mmn_state_info, 2, state_info())                                                                         \
     X(mmn_send, 8, room_send())                                                                                \
     X(mmn_broadcast, 8, room_broadcast())                                                                      \
     X(mmn_send_to_leader, 4, room_to_leader())                                                                 \
