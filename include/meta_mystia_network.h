@@ -1369,7 +1369,7 @@ typedef struct MmnStateOptions {
    */
   uint32_t struct_size;
   /**
-   * Most confirmed entries that a member keeps: 16 to 65536 [4096]. A host that takes its events so
+   * Most confirmed entries that a member keeps: 256 to 65536 [4096]. A host that takes its events so
    * late that it lacks older ones begins anew, with a snapshot.
    */
   uint32_t tail_entries;

@@ -40,7 +40,7 @@ pub const MIN_CARRY_BYTES_PER_SECOND: u32 = 1500;
 /// Shortest setting of [`Config::yield_after`].
 pub const MIN_YIELD_AFTER: Duration = Duration::from_secs(1);
 /// Settings of [`StateOptions::tail_entries`].
-pub const STATE_TAIL_ENTRIES: RangeInclusive<u32> = 16..=65_536;
+pub const STATE_TAIL_ENTRIES: RangeInclusive<u32> = 256..=65_536;
 /// Settings of [`StateOptions::tail_bytes`].
 pub const STATE_TAIL_BYTES: RangeInclusive<u32> = 64 * 1024..=64 * 1024 * 1024;
 /// Settings of [`StateOptions::max_snapshot_bytes`].

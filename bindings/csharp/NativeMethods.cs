@@ -950,7 +950,7 @@ namespace MetaMystia.Network
     {
         /// <summary>sizeof(StateOptions) as the host was compiled, in bytes.</summary>
         public uint StructSize;
-        /// <summary>Most confirmed entries that a member keeps: 16 to 65536 [4096]. A host that takes its events so late that it lacks older ones begins anew, with a snapshot.</summary>
+        /// <summary>Most confirmed entries that a member keeps: 256 to 65536 [4096]. A host that takes its events so late that it lacks older ones begins anew, with a snapshot.</summary>
         public uint TailEntries;
         /// <summary>Most bytes of these entries, 65536 to 67108864 [4194304].</summary>
         public uint TailBytes;

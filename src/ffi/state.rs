@@ -57,7 +57,7 @@ const ALL_FLAGS: u32 = MMN_PROPERTY_REMOVE
 pub struct MmnStateOptions {
     /// sizeof(MmnStateOptions) as the host was compiled, in bytes.
     pub struct_size: u32,
-    /// Most confirmed entries that a member keeps: 16 to 65536 [4096]. A host that takes its events so
+    /// Most confirmed entries that a member keeps: 256 to 65536 [4096]. A host that takes its events so
     /// late that it lacks older ones begins anew, with a snapshot.
     pub tail_entries: u32,
     /// Most bytes of these entries, 65536 to 67108864 [4194304].

@@ -572,11 +572,11 @@ fn each_limit_of_the_state_has_its_own_limits() {
     };
     for (sentence, broken) in [
         (
-            "state.tail_entries is 15; give 16 to 65536",
-            broken(|state| state.tail_entries = 15),
+            "state.tail_entries is 255; give 256 to 65536",
+            broken(|state| state.tail_entries = 255),
         ),
         (
-            "state.tail_entries is 65537; give 16 to 65536",
+            "state.tail_entries is 65537; give 256 to 65536",
             broken(|state| state.tail_entries = 65_537),
         ),
         (
@@ -651,7 +651,7 @@ fn every_field_arrives() {
         etcd: None,
         relays: None,
         state: Some(MmnStateOptions {
-            tail_entries: 16,
+            tail_entries: 256,
             tail_bytes: 64 << 20,
             max_snapshot_bytes: 0,
             ..MmnStateOptions::default()
@@ -676,7 +676,7 @@ fn every_field_arrives() {
         trace_path: Some("trace".into()),
         eligible: false,
         state: Some(StateOptions {
-            tail_entries: 16,
+            tail_entries: 256,
             tail_bytes: 64 << 20,
             max_snapshot_bytes: 0,
         }),
