@@ -196,11 +196,6 @@ impl Replication {
                     self.saving = Some(self.saves);
                     effects.push(Effect::Save(self.saves, write(&saved)));
                 }
-                // The voters that promised the number to a later leader have voted for it. So the election deposes this one,
-                // whose term is lower, as soon as it meets one of them.
-                Output::StepDown { number } => {
-                    tracing::debug!(number, "this member leads under an older term");
-                }
                 Output::MayEnd => self.may_end = true,
             }
         }

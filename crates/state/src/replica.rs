@@ -32,8 +32,7 @@ use crate::tables::Tables;
 use crate::wire::{Frame, Tip};
 
 pub use contract::{
-    Input, Leadership, Linked, Output, Quorum, Saved, Settings, SnapshotError, SubmitError,
-    Violation,
+    Input, Linked, Output, Quorum, Saved, Settings, SnapshotError, SubmitError, Violation,
 };
 use delivery::Delivery;
 use leading::Leading;
@@ -59,7 +58,8 @@ pub struct Replica {
     /// The log of a higher ballot, until it is complete.
     staging: Option<Staging>,
     role: Role,
-    leadership: Option<Leadership>,
+    /// The leader that the election names.
+    leader: Option<MemberId>,
     /// The history that this process began without any log.
     began: Option<History>,
     /// Set once this member leaves the room.
@@ -123,7 +123,7 @@ impl Replica {
             confirmed: 0,
             staging: None,
             role: Role::Following,
-            leadership: None,
+            leader: None,
             began: None,
             leaving: None,
             peers: BTreeMap::new(),
@@ -150,7 +150,7 @@ impl Replica {
             Input::Gone(member) => self.depart(&member),
             Input::Dialled(peers) => self.dialled = peers,
             Input::Eligible(peer, is_eligible) => self.set_eligible(&peer, is_eligible),
-            Input::Leader(leadership) => self.follow(now, leadership),
+            Input::Leader(leader) => self.follow(now, leader),
             Input::Leave { successor } => self.leave(now, successor),
             Input::Frame {
                 from,
@@ -329,9 +329,7 @@ impl Replica {
 
     /// Whether `member` is the one that this member follows, or is.
     fn follows(&self, member: &MemberId) -> bool {
-        self.leadership
-            .as_ref()
-            .is_some_and(|leadership| leadership.leader == *member)
+        self.leader.as_ref() == Some(member)
     }
 
     /// Whether this member follows the linked peer of that name.

@@ -7,15 +7,14 @@ use room_core::node::Node;
 use room_core::wire::HostMode;
 
 use crate::ballot::MemberId;
-use crate::replica::{Input, Leadership, Linked, Quorum, Settings};
+use crate::replica::{Input, Linked, Settings};
 
 /// What a replica has been shown of its room.
 #[derive(Debug)]
 pub struct Watch {
-    is_static: bool,
     is_eligible: bool,
     links: BTreeMap<PeerId, Link>,
-    leadership: Option<Leadership>,
+    leader: Option<MemberId>,
     dialled: BTreeSet<PeerId>,
 }
 
@@ -29,10 +28,9 @@ impl Watch {
     /// Of a replica that has been shown nothing.
     pub fn new(settings: &Settings) -> Self {
         Self {
-            is_static: matches!(settings.quorum, Quorum::Static(_)),
             is_eligible: settings.is_eligible,
             links: BTreeMap::new(),
-            leadership: None,
+            leader: None,
             dialled: BTreeSet::new(),
         }
     }
@@ -67,15 +65,9 @@ impl Watch {
     /// The changes in the core since the last call. `leader` is the process of its leader, if that is known.
     pub fn follow(&mut self, node: &Node, leader: Option<MemberId>) -> Vec<Input> {
         let mut inputs = Vec::new();
-        // Only the ballots of a static room follow the terms.
-        let term = match self.is_static {
-            true => node.record().stamp.term,
-            false => 0,
-        };
-        let leadership = leader.map(|leader| Leadership { leader, term });
-        if leadership != self.leadership {
-            self.leadership.clone_from(&leadership);
-            inputs.push(Input::Leader(leadership));
+        if leader != self.leader {
+            self.leader.clone_from(&leader);
+            inputs.push(Input::Leader(leader));
         }
         if !node.dialing().eq(&self.dialled) {
             self.dialled = node.dialing().cloned().collect();

@@ -147,8 +147,10 @@ pub(crate) struct Run<'a> {
 
 /// Time after the healing in which a room finds together, members that were given up included.
 const TOGETHER_AFTER: Duration = Duration::from_secs(90);
-/// Time in which a room without new requests comes to rest, and then stays so.
-const STATE_RESTS: Duration = Duration::from_secs(30);
+/// Interval at which a room without new requests is looked at, until it has come to rest; and then it stays so.
+const STATE_RESTS: Duration = Duration::from_secs(20);
+/// Longest time until then: a member that has made its leader open again waits up to 320 s before it may do so again.
+const STATE_SETTLES: Duration = Duration::from_secs(400);
 
 pub(crate) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -239,15 +241,27 @@ impl<'a> Run<'a> {
         if let Some(states) = &mut self.world.states {
             states.submits = false;
         }
-        self.run_until(self.world.now + STATE_RESTS);
-        if let (None, Err(broken)) = (&self.world.violation, self.world.check_states()) {
-            self.world.violate("state", broken);
+        let until = self.world.now + STATE_SETTLES;
+        loop {
+            self.run_until(self.world.now + STATE_RESTS);
+            let Err(broken) = self.world.check_states() else {
+                break;
+            };
+            if self.world.now >= until {
+                self.world.violate("state", broken);
+            }
+            if self.world.violation.is_some() {
+                return;
+            }
         }
         let before = self.world.state_figures();
         self.run_until(self.world.now + STATE_RESTS);
         let after = self.world.state_figures();
         if self.world.violation.is_none() && after != before {
-            let text = format!("an idle room goes from {before:?} frames and entries to {after:?}");
+            let text = format!(
+                "an idle room goes from {before:?} frames and entries to {after:?}\n{}",
+                self.world.state_summary()
+            );
             self.world.violate("state", text);
         }
     }

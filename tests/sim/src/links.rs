@@ -1161,8 +1161,13 @@ impl World {
                     let _ = self.feed(receiver, input);
                 }
                 Item::State(frame) => {
-                    if open && !self.is_retired(id, 1 - from) {
-                        let peer = self.slots[sender].id.clone();
+                    let peer = self.slots[sender].id.clone();
+                    let counts = open && !self.is_retired(id, 1 - from);
+                    let name = &self.slots[receiver].id;
+                    let drops = if counts { "" } else { "drops " };
+                    self.trace
+                        .add(now, format_args!("{name} {drops}<- {peer} {frame:?}"));
+                    if counts {
                         self.state_arrives(receiver, &peer, *frame);
                     }
                 }

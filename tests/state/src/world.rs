@@ -15,9 +15,7 @@ use room_state::entry::{
 };
 use room_state::event::StateEvent;
 use room_state::limits::Options;
-use room_state::replica::{
-    Input, Leadership, Linked, Output, Quorum, Replica, Saved, Settings, SnapshotError,
-};
+use room_state::replica::{Input, Linked, Output, Quorum, Replica, Saved, Settings, SnapshotError};
 use room_state::wire::{Frame, Lane};
 
 use crate::case::Case;
@@ -33,6 +31,8 @@ const ROUND_TRIP: Duration = Duration::from_millis(20);
 const HOST: usize = 0;
 /// No number of a ballot is refused here.
 const ANY_NUMBER: u64 = u64::MAX;
+/// The largest number of a ballot that is credible in a room with a liar.
+const CREDIBLE: u64 = 1_000_000;
 
 /// A member's process, if it runs, and what outlives it.
 pub struct Node {
@@ -55,7 +55,6 @@ pub struct World {
     pub nodes: Vec<Node>,
     /// Frames on their way, by sender and receiver, of pairs with a link.
     pub(crate) links: BTreeMap<(usize, usize), VecDeque<Frame>>,
-    term: u64,
     ghosts: Ghosts,
     /// The events, for the comparison of runs.
     pub trace: Vec<u64>,
@@ -80,7 +79,6 @@ impl World {
             now: Time::ZERO,
             nodes: Vec::new(),
             links: BTreeMap::new(),
-            term: 0,
             ghosts: Ghosts::default(),
             trace: Vec::new(),
             next_uid: 0,
@@ -239,18 +237,14 @@ impl World {
         if !self.is_up(index) || (self.case.is_hosted && index != HOST) {
             return Ok(());
         }
-        self.term += 1 + self.rng.random_range(0..2);
-        let leadership = Leadership {
-            leader: self.member(index),
-            term: self.term,
-        };
-        self.handle(index, Input::Leader(Some(leadership.clone())))?;
+        let leader = Some(self.member(index));
+        self.handle(index, Input::Leader(leader.clone()))?;
         for other in 0..self.case.members {
             if other != index
                 && self.links.contains_key(&(other, index))
                 && self.rng.random_bool(0.85)
             {
-                self.handle(other, Input::Leader(Some(leadership.clone())))?;
+                self.handle(other, Input::Leader(leader.clone()))?;
             }
         }
         Ok(())
@@ -630,7 +624,7 @@ impl World {
             let input = Input::Frame {
                 from: name(LIAR),
                 frame,
-                largest_number: self.term + 1000,
+                largest_number: CREDIBLE,
             };
             let now = self.now;
             let Some(replica) = &mut self.nodes[to].replica else {
@@ -681,7 +675,7 @@ impl World {
     }
 
     fn carry_out(&mut self, index: usize) -> Result<(), String> {
-        let (mut steps_down, mut ends) = (false, false);
+        let mut ends = false;
         let Some(replica) = &mut self.nodes[index].replica else {
             return Ok(());
         };
@@ -703,16 +697,12 @@ impl World {
                     }
                 }
                 Output::Persist(saved) => self.nodes[index].saved = saved,
-                Output::StepDown { .. } => steps_down = true,
                 Output::MayEnd => ends = true,
             }
         }
         if ends {
             return self.end(index);
         }
-        match steps_down {
-            true => self.handle(index, Input::Leader(None)),
-            false => Ok(()),
-        }
+        Ok(())
     }
 }

@@ -75,15 +75,6 @@ pub struct Saved {
     pub has_held: bool,
 }
 
-/// The leader that the election names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leadership {
-    /// The leader.
-    pub leader: MemberId,
-    /// The term of the election; it orders the ballots of a static room.
-    pub term: u64,
-}
-
 /// A new link.
 #[derive(Debug, Clone)]
 pub struct Linked {
@@ -109,7 +100,7 @@ pub enum Input {
     /// Whether a peer may lead has changed.
     Eligible(PeerId, bool),
     /// The election names another leader, or none.
-    Leader(Option<Leadership>),
+    Leader(Option<MemberId>),
     /// This member leaves the room for good; [`Output::MayEnd`] follows.
     Leave {
         /// The member that the election names next, if that is known.
@@ -140,11 +131,6 @@ pub enum Output {
     },
     /// Write this to the disk before any later output is carried out.
     Persist(Saved),
-    /// A static leader's ballot is lower than this number: it should step down as at a higher term.
-    StepDown {
-        /// The number.
-        number: u64,
-    },
     /// The process of this member, which leaves, may end: the room needs nothing more of it. Sent once.
     MayEnd,
 }

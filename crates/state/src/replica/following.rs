@@ -85,27 +85,20 @@ impl Replica {
     }
 
     /// The election names another leader, or none.
-    pub(super) fn follow(&mut self, now: Time, leadership: Option<Leadership>) {
-        if self.leadership == leadership {
+    pub(super) fn follow(&mut self, now: Time, leader: Option<MemberId>) {
+        if self.leader == leader {
             return;
         }
-        let led = self
-            .leadership
-            .as_ref()
-            .is_some_and(|old| old.leader == self.me);
-        self.leadership = leadership;
-        let Some(leadership) = self.leadership.clone() else {
+        self.leader = leader;
+        let Some(leader) = self.leader.clone() else {
             return self.stop_leading();
         };
-        if leadership.leader == self.me {
-            if !led || self.is_static() {
-                self.start_opening(now);
-            }
-            return;
+        if leader == self.me {
+            return self.start_opening(now);
         }
         self.stop_leading();
         self.requests.send_again();
-        self.show_tip(&leadership.leader.peer);
+        self.show_tip(&leader.peer);
     }
 
     pub(super) fn stop_leading(&mut self) {

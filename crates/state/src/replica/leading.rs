@@ -257,13 +257,15 @@ impl Replica {
         let Role::Leading(leading) = &self.role else {
             return false;
         };
-        let is_other = tip.history.is_some() && tip.history != self.log.history();
+        // In a static room no other history than the leader's goes on.
+        let is_other = !self.is_static() && tip.history.is_some();
+        let is_other = is_other && tip.history != self.log.history();
         let is_higher = tip
             .last
             .as_ref()
             .is_some_and(|last| last.ballot > leading.ballot);
         let has_answered = tip.answers.as_ref() == Some(&leading.ballot);
-        !self.is_static() && tip.follows && !has_answered && (is_other || is_higher)
+        tip.follows && !has_answered && (is_other || is_higher)
     }
 
     /// A member has promised a higher ballot.
@@ -277,13 +279,8 @@ impl Replica {
         if number < own.number {
             return;
         }
-        match self.is_static() {
-            true => self.outputs.push_back(Output::StepDown { number }),
-            false => {
-                self.want_opening(from, true);
-                self.open_if_wanted(now);
-            }
-        }
+        self.want_opening(from, true);
+        self.open_if_wanted(now);
     }
 
     fn want_opening(&mut self, from: &PeerId, wants: bool) {

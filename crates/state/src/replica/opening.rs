@@ -65,34 +65,32 @@ impl Opening {
         let majority = self.majority_since.map(|since| since + replica.gathering());
         let guests = self.began + replica.settings.member_hold;
         let guests = replica.settings.is_fixed_host.then_some(guests);
+        let anew = self.may_begin_anew(replica);
+        let anew = anew.then_some(self.began + replica.settings.stuck_after);
         let deadlines = aside.chain(fetch).chain(dialled).chain(majority);
-        let deadlines = deadlines.chain(guests);
+        let deadlines = deadlines.chain(guests).chain(anew);
         let next = deadlines
             .filter(|deadline| *deadline > self.looked_at)
             .min();
         next.map_or(again, |next| next.min(again))
+    }
+
+    /// Whether a voter of a static room was set aside. Without it there may be no majority, and the leader neither forks nor
+    /// asks it again under this ballot.
+    fn may_begin_anew(&self, replica: &Replica) -> bool {
+        replica.is_static() && !self.aside.is_empty()
     }
 }
 
 impl Replica {
     /// Begins to gather, under a ballot above all that this member has seen.
     pub(super) fn start_opening(&mut self, now: Time) {
-        let Some(leadership) = self.leadership.as_ref().filter(|_| !self.is_leaving()) else {
+        if self.leader.is_none() || self.is_leaving() {
             return;
-        };
-        let number = match self.is_static() {
-            true => leadership.term,
-            false => self.seen_number.saturating_add(1),
-        };
+        }
+        let number = self.seen_number.saturating_add(1);
         let leader = self.me.clone();
         let ballot = Ballot { number, leader };
-        if self
-            .promised
-            .as_ref()
-            .is_some_and(|promised| *promised > ballot)
-        {
-            return self.step_down();
-        }
         self.stop_leading();
         self.promise(&ballot);
         self.seen_number = self.seen_number.max(number);
@@ -113,11 +111,6 @@ impl Replica {
         for peer in self.peers.keys().cloned().collect::<Vec<_>>() {
             self.gather_from(now, &peer);
         }
-    }
-
-    fn step_down(&mut self) {
-        let number = self.promised.as_ref().map_or(0, |promised| promised.number);
-        self.outputs.push_back(Output::StepDown { number });
     }
 
     /// Asks a member, if this one gathers.
@@ -202,15 +195,26 @@ impl Replica {
         }
         self.set_silent_aside(now);
         self.gather_again(now);
-        let Some(choice) = self.ready_choice(now) else {
+        if let Some(choice) = self.ready_choice(now) {
+            if !self.has_log_of(&choice) {
+                self.fetch(now, &choice);
+            } else if self.is_as_shown(&choice) {
+                self.open(now, choice);
+            } else {
+                self.fetch_whole(now);
+            }
+        }
+        self.begin_anew(now);
+    }
+
+    /// Gathers under another ballot if this one leads to nothing: a voter that was silent may answer again.
+    fn begin_anew(&mut self, now: Time) {
+        let Role::Opening(opening) = &self.role else {
             return;
         };
-        if !self.has_log_of(&choice) {
-            self.fetch(now, &choice);
-        } else if self.is_as_shown(&choice) {
-            self.open(now, choice);
-        } else {
-            self.fetch_whole(now);
+        let is_stuck = now.since(opening.began) >= self.settings.stuck_after;
+        if is_stuck && opening.may_begin_anew(self) {
+            self.start_opening(now);
         }
     }
 

@@ -171,7 +171,7 @@ impl World {
                 Output::Persist(saved) => {
                     states.disks.insert(slot, saved);
                 }
-                Output::StepDown { .. } | Output::MayEnd => {}
+                Output::MayEnd => {}
             }
         }
         self.let_requests_in(states, slot);
@@ -458,9 +458,19 @@ impl World {
             .values()
             .filter(|_| !self.have_voters_forgotten(states))
         {
-            self.check_room(states, members)?;
+            let checked = self.check_room(states, members);
+            checked.map_err(|broken| format!("{broken}\n{}", self.state_summary()))?;
         }
         Ok(())
+    }
+
+    /// How far each member is.
+    pub(crate) fn state_summary(&self) -> String {
+        let members = self.states.iter().flat_map(|states| &states.members);
+        let lines: Vec<_> = members
+            .map(|(slot, member)| self.summary(*slot, member))
+            .collect();
+        lines.join("\n")
     }
 
     /// Whether a majority of the voters of a static quorum lost what they held, and some do not run: then no member orders.
@@ -531,9 +541,13 @@ impl World {
     fn summary(&self, slot: usize, member: &Member) -> String {
         let replica = &member.replica;
         format!(
-            "{} is at {}: {:?}, adopted {:?}, confirmed {} of {}, taken {}, {} open, gathers {:?}, leads {:?}, here {}, roster {:?}, {:?}",
+            "{}{}: {:?}, adopted {:?}, confirmed {} of {}, taken {}, {} open, gathers {:?}, leads {:?}, here {}, roster {:?}, {:?}",
             self.slots[slot].id,
-            replica.me().incarnation.started_us,
+            if replica.is_recovering() {
+                " (recovering)"
+            } else {
+                ""
+            },
             replica.history(),
             replica
                 .adopted()

@@ -1,6 +1,6 @@
 //! Rooms that meet.
 
-use room_state::replica::{Input, Leadership};
+use room_state::replica::Input;
 
 use super::{act, replica};
 use crate::case::Case;
@@ -13,7 +13,7 @@ fn a_log_that_begins_later_takes_the_whole_log_of_another_room() {
     act(&mut world, |world| world.link(0, 1));
     act(&mut world, |world| world.elect(0));
     let leader = replica(&world, 2).me().clone();
-    let alone = Input::Leader(Some(Leadership { leader, term: 1 }));
+    let alone = Input::Leader(Some(leader));
     act(&mut world, |world| world.handle(2, alone));
     act(&mut world, World::deliver_all);
     act(&mut world, |world| world.submit(1));

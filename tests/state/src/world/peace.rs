@@ -100,23 +100,9 @@ impl World {
 
     /// All members follow this one from now on.
     pub(crate) fn elect(&mut self, leader: usize) -> Result<(), String> {
-        // The terms of an election end all older ones.
-        let promised = self
-            .nodes
-            .iter()
-            .filter_map(|node| node.saved.promised.as_ref());
-        self.term = promised
-            .map(|ballot| ballot.number)
-            .max()
-            .unwrap_or(0)
-            .max(self.term)
-            + 1;
-        let leadership = Leadership {
-            leader: self.member(leader),
-            term: self.term,
-        };
+        let leader = Some(self.member(leader));
         for index in 0..self.case.members {
-            self.handle(index, Input::Leader(Some(leadership.clone())))?;
+            self.handle(index, Input::Leader(leader.clone()))?;
         }
         Ok(())
     }
