@@ -195,7 +195,10 @@ impl Replica {
         }
         self.set_silent_aside(now);
         self.gather_again(now);
-        if let Some(choice) = self.ready_choice(now) {
+        // A static room may have to wait for more voters: until then no log is fetched, whose holder would count as silent.
+        let choice = self.ready_choice(now);
+        let choice = choice.filter(|choice| self.terms(choice.as_ref()).is_some());
+        if let Some(choice) = choice {
             if !self.has_log_of(&choice) {
                 self.fetch(now, &choice);
             } else if self.is_as_shown(&choice) {
@@ -491,7 +494,7 @@ impl Replica {
         self.send(&holder.peer, Frame::Fetch { ballot, previous });
     }
 
-    /// Opens the ballot, unless a static room has to wait for more voters. The chosen log replaces this member's.
+    /// Opens the ballot. The chosen log replaces this member's.
     fn open(&mut self, now: Time, choice: Option<Choice>) {
         let Some(terms) = self.terms(choice.as_ref()) else {
             return;

@@ -46,7 +46,9 @@ pub struct States {
     /// Whether hosts still submit requests.
     pub submits: bool,
     /// Frames sent.
-    pub frames: u64,
+    frames: u64,
+    /// Changes in the room that a log was shown.
+    changes: u64,
 }
 
 impl fmt::Debug for States {
@@ -85,6 +87,7 @@ impl World {
             requests: 0,
             submits: true,
             frames: 0,
+            changes: 0,
         }));
         self.at(self.now + HOSTS_ACT, Happening::HostsAct);
     }
@@ -125,6 +128,7 @@ impl World {
         let Some(member) = states.members.get_mut(&slot) else {
             return Ok(None);
         };
+        states.changes += inputs.len() as u64;
         member.is_due |= !inputs.is_empty();
         for input in inputs {
             let handled = member.replica.handle(local, input);
@@ -454,14 +458,27 @@ impl World {
                 rooms.entry(leader).or_default().push(*slot);
             }
         }
-        for members in rooms
-            .values()
-            .filter(|_| !self.have_voters_forgotten(states))
-        {
+        let rooms = rooms.values();
+        for members in rooms.filter(|members| !self.wait_for_voters(states, members)) {
             let checked = self.check_room(states, members);
             checked.map_err(|broken| format!("{broken}\n{}", self.state_summary()))?;
         }
         Ok(())
+    }
+
+    /// Whether the members of a leader lack a majority of the voters of a static quorum that hold what they answered for: then
+    /// no member orders, until all voters are there.
+    fn wait_for_voters(&self, states: &States, members: &[usize]) -> bool {
+        let quorum = self.quorum();
+        let Some(roster) = quorum.roster() else {
+            return false;
+        };
+        let voters = members.iter().map(|slot| &states.members[slot].replica);
+        let there: Vec<_> = voters
+            .filter(|replica| roster.contains(&replica.me().peer))
+            .collect();
+        let whole = there.iter().filter(|replica| !replica.is_recovering());
+        whole.count() < roster.majority() && there.len() < roster.len()
     }
 
     /// How far each member is.
@@ -471,21 +488,6 @@ impl World {
             .map(|(slot, member)| self.summary(*slot, member))
             .collect();
         lines.join("\n")
-    }
-
-    /// Whether a majority of the voters of a static quorum lost what they held, and some do not run: then no member orders.
-    fn have_voters_forgotten(&self, states: &States) -> bool {
-        let quorum = self.quorum();
-        let Some(roster) = quorum.roster() else {
-            return false;
-        };
-        let voters = states.members.values();
-        let running: Vec<_> = voters
-            .map(|member| &member.replica)
-            .filter(|replica| roster.contains(&replica.me().peer))
-            .collect();
-        let whole = running.iter().filter(|replica| !replica.is_recovering());
-        whole.count() < roster.majority() && running.len() < roster.len()
     }
 
     /// The place of the leader that a process has a link with, if that leads: it may be the process itself.
@@ -568,16 +570,15 @@ impl World {
         )
     }
 
-    /// Frames of the state that were sent, and entries that are confirmed at the member that has most.
-    pub(crate) fn state_figures(&self) -> (u64, u64) {
-        let states = self.states.as_ref();
-        states.map_or((0, 0), |states| {
-            let confirmed = states
-                .members
-                .values()
-                .map(|member| member.replica.confirmed());
-            (states.frames, confirmed.max().unwrap_or(0))
-        })
+    /// Frames of the state that were sent; and changes in the room, and entries, that may be a reason for some. `None` while a
+    /// leader gathers, which is a reason of its own.
+    pub(crate) fn state_figures(&self) -> Option<(u64, u64)> {
+        let states = self.states.as_ref()?;
+        let mut members = states.members.values();
+        let gathers = members.any(|member| member.replica.gathers().is_some());
+        let members = states.members.values();
+        let entries: u64 = members.map(|member| member.replica.index()).sum();
+        (!gathers).then_some((states.frames, states.changes + entries))
     }
 }
 
