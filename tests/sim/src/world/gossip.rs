@@ -125,6 +125,7 @@ impl World {
             Cause::Declared(_) if over => counts.elections_ended_by_a_leader += 1,
             Cause::Declared(_) if before.leads && !leads => counts.leaders_made_way += 1,
             Cause::Declared(_) if before.leads && declares > 0 => counts.leaders_answered += 1,
+            Cause::Linked => counts.new_links_of_leaders += u64::from(declares > 0),
             Cause::Proposed(_) => counts.strict_joins += u64::from(began),
             Cause::Yield => counts.yields += u64::from(before.leads && !leads),
             Cause::Ineligible => {
