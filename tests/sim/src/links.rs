@@ -1173,7 +1173,7 @@ impl World {
             .filter(|(id, from, link)| {
                 let pipe = &link.pipes[*from];
                 let is_due = pipe.items.front().is_some_and(|(at, _)| *at <= self.now);
-                // What is due in this moment may be about to arrive.
+                // An item that is due in this moment may be about to arrive.
                 (pipe.is_held && is_due)
                     && !self.is_blocked(*id, *from)
                     && !self.is_paused(link.slots[1 - from])
