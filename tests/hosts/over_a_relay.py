@@ -28,6 +28,10 @@ def members_that_can_link_directly_do_so():
     relays.ends_as_wanted("port-restricted + port-restricted")
 
 
+def members_behind_one_router_link_directly_soon():
+    relays.ends_as_wanted("one home, no hairpin")
+
+
 def members_that_cannot_stay_on_the_relay():
     relays.ends_as_wanted("symmetric + symmetric")
 

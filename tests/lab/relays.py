@@ -3,8 +3,8 @@
 what happened. `docs/lab.md` describes them.
 
 In each, machine `r` runs a relay and no member, and members know nothing but the room's code and the relay's address. The scenarios
-with two members have the NATs of `nat.py`: a and b must be linked directly where plain UDP passes, and over the relay
-elsewhere. Exits with 0 when all ended so, with 1 when one did not, and with 3 on a machine that cannot run them.
+with two members have the NATs of `nat.py`: a and b must be linked over the relay, and directly soon after where plain UDP passes.
+Exits with 0 when all ended so, with 1 when one did not, and with 3 on a machine that cannot run them.
 """
 
 import argparse
@@ -33,6 +33,11 @@ DEAD_SECONDS = 12.0
 """Without a relay, where it carries nothing."""
 IDLE_SECONDS = 60.0
 MANY_SECONDS = 30.0
+TAKES_OVER_SECONDS = 1.5
+"""From the link over the relay to the direct one, at most. On an idle machine it takes 0.1 to 0.3 s."""
+TAKES_OVER_LATER = {"restricted + symmetric": 3.5}
+"""Only a packet of b opens that pair, after one of a. If b dials first, the router of a drops its only packet, and the next round
+of dials begins 2 s later."""
 ROOM = 8
 
 
@@ -126,7 +131,15 @@ class Room:
 
 
 def play(scenario, watch_seconds):
-    """Plays one of nat.py's scenarios over a relay."""
+    """Plays one of nat.py's scenarios over a relay, and again if nothing but a late direct link is wrong: other work of the
+    machine only adds to that time.
+    """
+    result = play_once(scenario, watch_seconds)
+    is_only_late = failures(scenario, result) == lateness(scenario, result) != []
+    return play_once(scenario, watch_seconds) if is_only_late else result
+
+
+def play_once(scenario, watch_seconds):
     with Internet(ipv6=scenario.ipv6) as net:
         hosts = nat.build(scenario, net)
         with Relay(hosts["r"]) as relay, Room(relay, heartbeat_ms=scenario.heartbeat_ms) as room:
@@ -171,7 +184,16 @@ def failures(scenario, result):
     goal = nat.expectations()[scenario.name].goal
     wanted = "relayed" if goal == "carried" else goal
     found = nat.faults(result, [wanted]) + nat.faults_of_this_version(scenario, result)
-    return [f"{scenario.name}: {text}" for text in found]
+    return [f"{scenario.name}: {text}" for text in found] + lateness(scenario, result)
+
+
+def lateness(scenario, result):
+    """A sentence if the direct link came late. In "path changes" a wall is in its way at first."""
+    if scenario.then == "cross" or result.direct_after is None:
+        return []
+    took = result.direct_after - result.linked_after
+    is_late = took > TAKES_OVER_LATER.get(scenario.name, TAKES_OVER_SECONDS)
+    return [f"{scenario.name}: the direct link came {took:.1f} s after the one over the relay"] if is_late else []
 
 
 # -- rooms that only a relay connects

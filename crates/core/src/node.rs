@@ -81,6 +81,7 @@ pub struct Node {
     carrying: carriers::Refusals,
     relays: relays::Relays,
     pauses: punching::Pauses,
+    lists: punching::Lists,
     /// Whether a link, the leader, or the knowledge of carriers has changed since the paths were last considered.
     paths_changed: bool,
     joins: Joins,
@@ -172,6 +173,7 @@ impl Node {
             carrying: carriers::Refusals::default(),
             relays: relays::Relays::default(),
             pauses: punching::Pauses::default(),
+            lists: punching::Lists::default(),
             paths_changed: false,
             joins: Joins::default(),
             merging: merging::Merging::default(),

@@ -69,8 +69,8 @@ impl Steady {
 /// The rounds with one peer whose link is carried.
 #[derive(Debug, Clone, Default)]
 pub struct Punching {
-    /// The addresses that the peer received, and when.
-    pub(super) sent: Option<(Vec<SocketAddr>, Time)>,
+    /// The addresses that the peer received last.
+    pub(super) sent: Option<Vec<SocketAddr>>,
     /// The addresses that the peer sent last.
     pub(super) stated: Option<Vec<SocketAddr>>,
     /// Number of the next round.
@@ -88,9 +88,8 @@ pub struct Punching {
 impl Punching {
     /// The addresses of both ends, once each has the other's.
     pub(super) fn ends(&self) -> Option<Ends> {
-        let (mine, _) = self.sent.as_ref()?;
         Some(Ends {
-            mine: mine.clone(),
+            mine: self.sent.clone()?,
             theirs: self.stated.clone()?,
         })
     }

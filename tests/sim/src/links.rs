@@ -75,6 +75,8 @@ struct Pipe {
     last: Option<Time>,
     /// Time of the last arrival at the other end.
     arrived: Option<Time>,
+    /// Whether the first item was due while no packet passed, or while the receiver was stopped.
+    is_held: bool,
 }
 
 /// A dialler that the acceptor has admitted and reserves a place for, until it is ready.
@@ -1109,18 +1111,20 @@ impl World {
             };
             let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
             let waits = link.asking && from == ACCEPTOR;
-            if waits || self.is_blocked(id, from) || self.is_paused(receiver) {
+            let now = self.now;
+            let front = link.pipes[from].items.front();
+            if waits || front.is_none_or(|(at, _)| *at > now) {
                 return;
             }
-            let now = self.now;
+            let is_held = self.is_blocked(id, from) || self.is_paused(receiver);
             let Some(link) = self.links.get_mut(&id) else {
                 return;
             };
-            let items = &mut link.pipes[from].items;
-            if items.front().is_none_or(|(at, _)| *at > now) {
+            link.pipes[from].is_held = is_held;
+            if is_held {
                 return;
             }
-            let Some((_, item)) = items.pop_front() else {
+            let Some((_, item)) = link.pipes[from].items.pop_front() else {
                 return;
             };
             link.pipes[from].arrived = Some(now);
@@ -1188,8 +1192,10 @@ impl World {
             .iter()
             .flat_map(|(id, link)| [(*id, DIALLER, link), (*id, ACCEPTOR, link)])
             .filter(|(id, from, link)| {
-                let front = link.pipes[*from].items.front();
-                front.is_some_and(|(at, _)| *at <= self.now)
+                let pipe = &link.pipes[*from];
+                let is_due = pipe.items.front().is_some_and(|(at, _)| *at <= self.now);
+                // An item that is due in this moment may be about to arrive.
+                (pipe.is_held && is_due)
                     && !self.is_blocked(*id, *from)
                     && !self.is_paused(link.slots[1 - from])
             })
@@ -1199,6 +1205,7 @@ impl World {
             let at = self.now + self.trip(sender, self.carrier_at(id, from), receiver);
             if let Some(link) = self.links.get_mut(&id) {
                 let pipe = &mut link.pipes[from];
+                pipe.is_held = false;
                 for (due, _) in &mut pipe.items {
                     *due = at.max(*due);
                 }
@@ -1273,5 +1280,72 @@ impl Link {
         } else {
             ACCEPTOR
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Trace;
+    use crate::world::Settings;
+
+    const TRIP: Duration = Duration::from_millis(40);
+
+    /// Two members with a direct link over which each packet takes one [`TRIP`].
+    fn room() -> World {
+        let settings = Settings {
+            delay: (TRIP, TRIP),
+            ..Settings::default()
+        };
+        let mut world = World::new(1, 2, settings, Trace::off());
+        world.model_paths();
+        for slot in 0..2 {
+            world.start(slot);
+        }
+        world.connect(0, 1);
+        world
+    }
+
+    /// Runs until a member has taken the link with another.
+    fn wait_for_link(world: &mut World, slot: usize, other: usize) {
+        while world.slots[slot]
+            .process
+            .as_ref()
+            .is_none_or(|process| !process.sessions.contains_key(&other))
+        {
+            assert!(world.now < Time::from_micros(10_000_000), "no link");
+            world.run_for(Duration::from_micros(1));
+        }
+    }
+
+    #[test]
+    fn frames_that_arrive_in_the_moment_of_a_new_direct_link_take_one_trip() {
+        let mut world = room();
+        wait_for_link(&mut world, 0, 1);
+        let link = world.links.values().next().expect("it is there");
+        let sent = link.pipes[DIALLER].items.len();
+        assert!(sent > 1, "more than the Ready");
+        wait_for_link(&mut world, 1, 0);
+        let link = world.links.values().next().expect("it is there");
+        assert!(
+            link.pipes[DIALLER].items.is_empty(),
+            "{:?}",
+            link.pipes[DIALLER]
+        );
+    }
+
+    #[test]
+    fn frames_that_a_cut_held_back_arrive_a_trip_after_it_ends() {
+        let mut world = room();
+        wait_for_link(&mut world, 1, 0);
+        world.run_for(Duration::from_secs(1));
+        world.cut(0, 1);
+        world.run_for(Duration::from_secs(1));
+        let mended_at = world.now;
+        world.mend(0, 1);
+        world.run_for(TRIP.saturating_sub(Duration::from_micros(1)));
+        assert!(world.last_arrival(0, 1).is_some_and(|at| at < mended_at));
+        world.run_for(Duration::from_micros(1));
+        assert_eq!(world.last_arrival(0, 1), Some(mended_at + TRIP));
     }
 }

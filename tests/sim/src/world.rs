@@ -864,7 +864,9 @@ impl World {
         if released {
             self.checker.released(slot);
         }
-        self.checker.takes(slot, &input);
+        if !takes_over(&process.node, &input) {
+            self.checker.takes(slot, &input);
+        }
         let before = Before {
             of_strategy: self.profile.before(&process.node, Some(&input)),
             members: places(&process.node),
@@ -1151,6 +1153,17 @@ fn members_shown(node: &Node) -> Vec<&PeerId> {
         .collect();
     members.sort();
     members
+}
+
+/// Whether an input is a better link with a member that takes part in elections already: they learn nothing from its Hello.
+fn takes_over(node: &Node, input: &Input) -> bool {
+    let Input::LinkUp(link) = input else {
+        return false;
+    };
+    let member = node.membership().elector(&link.peer);
+    member.is_some_and(|member| {
+        link.path < member.path && (member.key, member.incarnation) == (link.key, link.incarnation)
+    })
 }
 
 fn reports_members(output: &Output) -> bool {

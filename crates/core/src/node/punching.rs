@@ -20,8 +20,13 @@ const WAITS: [Duration; 5] = [
     Duration::from_secs(10),
     Duration::from_secs(30),
 ];
-/// Minimum time between two lists of addresses to one peer, and between two lists of a peer that begin the rounds anew.
+/// Lists of addresses that a peer gets at once, and the time for each further one. The second list of a search often follows
+/// the first: the peer's list shows that both are in one network.
+const FIRST_LISTS: u32 = 2;
 const BETWEEN_LISTS: Duration = Duration::from_secs(1);
+/// Most members whose last lists a node remembers.
+const MAX_LISTED: usize = 1024;
+/// Minimum time between two lists of a peer that begin the rounds anew.
 const BETWEEN_NEW_BEGINNINGS: Duration = Duration::from_secs(10);
 /// Minimum time between two rounds of a peer; earlier ones are ignored.
 const BETWEEN_ROUNDS: Duration = Duration::from_millis(1500);
@@ -38,6 +43,22 @@ const PAUSES: [Duration; 3] = [
 ];
 /// Most members whose direct links did not last that a node remembers.
 const MAX_FLAPPING: usize = 256;
+
+/// The rates of the lists of addresses to members. A peer that makes the search begin again, with a new link or a new session,
+/// gets no more of them.
+#[derive(Debug, Default)]
+pub(super) struct Lists(BoundedMap<Fingerprint, Pace, MAX_LISTED>);
+
+impl Lists {
+    /// Whether another list may be sent to the holder of a key, which counts as sent then.
+    fn take(&mut self, now: Time, key: Fingerprint) -> bool {
+        if !self.0.contains_key(&key) {
+            let pace = Pace::new(now, FIRST_LISTS, BETWEEN_LISTS);
+            self.0.insert_over(key, pace, |_, pace| pace.next());
+        }
+        self.0.get_mut(&key).is_some_and(|pace| pace.take(now))
+    }
+}
 
 /// Members whose direct links did not last. Each change between a relay and a direct path may cost an election; a link over
 /// the relay costs none.
@@ -103,7 +124,7 @@ impl Node {
         self.searches_direct_paths() && member.is_some_and(is_able)
     }
 
-    /// Sends this node's addresses to the ends of carried links, if they have changed.
+    /// Sends this node's addresses to the ends of carried links, if they have changed since, or a list had to wait.
     pub(super) fn send_changed_addresses(&mut self, now: Time) {
         for peer in self.membership.ids() {
             if self.punches_with(&peer) {
@@ -118,13 +139,9 @@ impl Node {
         let Some(member) = self.membership.get_mut(peer) else {
             return;
         };
-        let is_due = member
-            .punching
-            .sent
-            .as_ref()
-            .is_none_or(|(sent, at)| *sent != addresses && now.since(*at) >= BETWEEN_LISTS);
-        if is_due {
-            member.punching.sent = Some((addresses.clone(), now));
+        let has_changed = member.punching.sent.as_ref() != Some(&addresses);
+        if has_changed && self.lists.take(now, member.key) {
+            member.punching.sent = Some(addresses.clone());
             self.transmit_with(peer, Message::Addresses(addresses), false);
             self.end_pause_if_moved(now, peer);
         }

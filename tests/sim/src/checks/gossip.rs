@@ -18,7 +18,8 @@ pub struct GossipSeen<'a> {
     pub leads: bool,
     /// Whether its election leads.
     pub machine_leads: bool,
-    pub electing: bool,
+    /// Whether the time of its election was over when the input came.
+    pub election_is_over: bool,
     /// Whether this node itself may lead.
     pub may_lead: bool,
     /// Whether it may propose itself.
@@ -42,7 +43,6 @@ pub struct GossipSeen<'a> {
 #[derive(Debug, Default)]
 pub struct Past {
     leads: bool,
-    electing: bool,
     /// The number of its last message.
     sequence: u64,
 }
@@ -73,7 +73,6 @@ impl Checker {
             )
         })?;
         life.gossip.leads = seen.leads;
-        life.gossip.electing = seen.electing;
         Ok(())
     }
 }
@@ -121,8 +120,8 @@ impl Life {
         })
     }
 
-    /// Only a timer makes a leader, at the end of an election, except for a fixed host that starts. Only a lower leader or its
-    /// host ends its leadership.
+    /// Only the end of an election's time makes a leader, except for a fixed host that starts. Timers are late at times: then
+    /// another input may come first, but not another leader's declaration. Only a lower leader or its host ends its leadership.
     fn leads_by_election(&self, cause: &Cause, seen: &GossipSeen<'_>) -> Checked {
         let id = &self.id;
         ensure(
@@ -131,7 +130,7 @@ impl Life {
             || format!("{id} may not lead, and leads"),
         )?;
         let gained = seen.leads && !self.gossip.leads;
-        let elected = *cause == Cause::Tick && self.gossip.electing;
+        let elected = seen.election_is_over && !matches!(cause, Cause::Declared(_));
         let starts = seen.is_host && self.gossip.sequence == 0;
         ensure(!gained || elected || starts, "elected", || {
             format!("{id} leads after {cause:?}, and no election was over")

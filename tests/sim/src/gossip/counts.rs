@@ -25,6 +25,8 @@ counters! {
     strict_joins,
     /// A leader made way for a lower one.
     leaders_made_way,
+    /// A leader declared itself on a new link.
+    new_links_of_leaders,
     /// A leader answered the declaration of a higher one.
     leaders_answered,
     /// A host yielded.

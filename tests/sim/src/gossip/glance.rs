@@ -4,6 +4,7 @@ use crate::decoded;
 use room_core::election::gossip::Gossip;
 use room_core::id::PeerId;
 use room_core::node::{Command, Input, Node};
+use room_core::time::Time;
 
 /// The kind of an input, for the election.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +31,8 @@ pub enum Cause {
 pub struct Glance {
     pub cause: Cause,
     pub leads: bool,
-    pub electing: bool,
+    /// When the time of its election is over, if it is in one.
+    pub election_ends: Option<Time>,
     pub yielding: bool,
     pub leader: Option<PeerId>,
     /// The whole state of the election, if the input must not change it.
@@ -47,7 +49,10 @@ impl Glance {
         let machine = gossip.peer().machine();
         Some(Self {
             leads: node.is_leader(),
-            electing: machine.is_electing(),
+            election_ends: gossip
+                .peer()
+                .next_deadline()
+                .filter(|_| machine.is_electing()),
             yielding: machine.is_yielding(),
             leader: node.leader().cloned(),
             all: (cause == Cause::Foreign).then(|| Self::all(node, gossip)),

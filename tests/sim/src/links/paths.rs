@@ -103,6 +103,8 @@ pub struct Paths {
     pub(crate) shown: BTreeMap<(usize, PeerId), LinkPath>,
     /// Times of the last messages of each kind, by sender and receiver.
     pub(crate) sent: BTreeMap<(usize, usize, &'static str), VecDeque<Time>>,
+    /// The time at which the lists of addresses of each process are paid for, by receiver.
+    pub(crate) lists: BTreeMap<(usize, u64, usize), Time>,
     /// Dials of each process at unused addresses.
     pub(crate) dialled: BTreeMap<(usize, u64, IpAddr), VecDeque<Time>>,
     pub(crate) counts: Counts,

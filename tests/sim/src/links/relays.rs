@@ -4,7 +4,7 @@
 //! ended only after a while. The driver's part is here, too: it notices after half a second that a relay is silent, and dials
 //! keys that the room does not know.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use room_core::id::Fingerprint;
 use room_core::node::{Input, RelayChange};
@@ -36,6 +36,10 @@ pub struct Relays {
     pub(crate) users: BTreeSet<(u8, usize)>,
     /// The processes that know a relay to be up.
     clients: BTreeMap<(u8, usize), u64>,
+    /// Reports under way with their numbers, by relay, place and life: they travel in order, on one stream.
+    reports: BTreeMap<(u8, usize, u64), VecDeque<(u64, RelayChange)>>,
+    /// Number of the last report of all relays.
+    last_report: u64,
     pub(crate) counts: RelayCounts,
 }
 
@@ -65,8 +69,8 @@ enum What {
     Enter,
     /// The member notices that the relay has fallen.
     Silent,
-    /// The member receives something from the relay.
-    Report(RelayChange),
+    /// The member receives what the relay has reported up to that number.
+    Reports(u64),
     /// The relay notices that the member has ended.
     Forget,
     /// The member dials a key that the room does not know.
@@ -195,7 +199,7 @@ impl World {
     pub(crate) fn relay_reports(&mut self, number: u8, slot: usize, change: RelayChange) {
         if let Some(life) = self.paths.relays.clients.get(&(number, slot)).copied() {
             self.paths.relays.counts.lies += 1;
-            self.at_relay(number, slot, life, What::Report(change), Default::default());
+            self.send_report(number, slot, life, change);
         }
     }
 }
@@ -222,6 +226,10 @@ impl World {
             .relays
             .clients
             .retain(|(_, user), _| *user != slot);
+        self.paths
+            .relays
+            .reports
+            .retain(|(_, user, _), _| *user != slot);
         let relays = self.paths.relays.relays.iter();
         let its: Vec<(u8, u64)> = relays
             .filter_map(|(number, relay)| Some((*number, *relay.entered.get(&slot)?)))
@@ -251,6 +259,22 @@ impl World {
         self.at(at, Happening::Wire(Wire::Relay(event)));
     }
 
+    fn send_report(&mut self, relay: u8, slot: usize, life: u64, change: RelayChange) {
+        let relays = &mut self.paths.relays;
+        relays.last_report += 1;
+        let number = relays.last_report;
+        let reports = relays.reports.entry((relay, slot, life)).or_default();
+        reports.push_back((number, change));
+        self.at_relay(relay, slot, life, What::Reports(number), Default::default());
+    }
+
+    /// The next report up to that number.
+    fn take_report(&mut self, key: (u8, usize, u64), most: u64) -> Option<RelayChange> {
+        let reports = self.paths.relays.reports.get_mut(&key)?;
+        reports.front().filter(|(number, _)| *number <= most)?;
+        reports.pop_front().map(|(_, change)| change)
+    }
+
     pub(super) fn relay_event(&mut self, event: ToRelay) {
         let ToRelay {
             relay,
@@ -272,6 +296,7 @@ impl World {
             What::Enter if !is_up => self.enters(relay, slot, life),
             What::Silent if is_up => {
                 self.paths.relays.clients.remove(&(relay, slot));
+                self.paths.relays.reports.remove(&(relay, slot, life));
                 if self.paths.planted == Some(Planted::GoneBeforeFalls) {
                     for other in (0..self.slots.len()).filter(|other| *other != slot) {
                         if let Some(key) = self.key_of(other) {
@@ -282,10 +307,15 @@ impl World {
                 self.report(relay, slot, RelayChange::Down);
                 self.at_relay(relay, slot, life, What::Enter, Default::default());
             }
-            What::Report(change) if is_up => {
-                self.report(relay, slot, change);
-                if let RelayChange::Present(key) = change {
-                    self.consider_stranger(relay, slot, life, key);
+            What::Reports(number) => {
+                while let Some(change) = self.take_report((relay, slot, life), number) {
+                    if !is_up {
+                        continue;
+                    }
+                    self.report(relay, slot, change);
+                    if let RelayChange::Present(key) = change {
+                        self.consider_stranger(relay, slot, life, key);
+                    }
                 }
             }
             What::Stranger(key) if is_up => self.dial_stranger(relay, slot, key),
@@ -319,12 +349,10 @@ impl World {
         for (other, its_life, is_hidden) in others {
             let its = self.key_of(other);
             if let Some(its) = its.filter(|_| !is_hidden) {
-                let report = What::Report(RelayChange::Present(its));
-                self.at_relay(number, slot, life, report, Default::default());
+                self.send_report(number, slot, life, RelayChange::Present(its));
             }
             if let Some(key) = key.filter(|_| !hides) {
-                let report = What::Report(RelayChange::Present(key));
-                self.at_relay(number, other, its_life, report, Default::default());
+                self.send_report(number, other, its_life, RelayChange::Present(key));
             }
         }
         self.unblock();
@@ -343,8 +371,7 @@ impl World {
             return;
         };
         for (other, its_life) in others {
-            let report = What::Report(RelayChange::Gone(key));
-            self.at_relay(number, other, its_life, report, Default::default());
+            self.send_report(number, other, its_life, RelayChange::Gone(key));
         }
     }
 
@@ -444,8 +471,7 @@ impl World {
             for (slot, life) in &entered {
                 for other in entered.keys().filter(|other| *other != slot) {
                     if let Some(key) = self.key_of(*other) {
-                        let report = What::Report(RelayChange::Present(key));
-                        self.at_relay(number, *slot, *life, report, Default::default());
+                        self.send_report(number, *slot, *life, RelayChange::Present(key));
                     }
                 }
             }
@@ -464,8 +490,49 @@ impl World {
             .collect();
         let observed = self.slots[slot].address;
         for (relay, life) in its {
-            let report = What::Report(RelayChange::Observed(observed));
-            self.at_relay(relay, slot, life, report, Default::default());
+            self.send_report(relay, slot, life, RelayChange::Observed(observed));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Trace;
+    use crate::world::Settings;
+
+    /// Two members at one relay.
+    fn room() -> World {
+        let mut world = World::new(1, 2, Settings::default(), Trace::on());
+        world.model_paths();
+        world.set_relays(&[(0, 0), (0, 1)]);
+        for slot in 0..2 {
+            world.start(slot);
+        }
+        world.run_for(Duration::from_secs(5));
+        world
+    }
+
+    #[test]
+    fn a_stopped_process_receives_the_reports_of_a_relay_in_order() {
+        let mut world = room();
+        let key = world.key_of(1).expect("it runs");
+        let known = world.trace.lines().len();
+        world.pause(0);
+        for number in 0..20 {
+            let change = match number % 2 {
+                0 => RelayChange::Gone(key),
+                _ => RelayChange::Present(key),
+            };
+            world.relay_reports(0, 0, change);
+            world.run_for(Duration::from_millis(50));
+        }
+        world.resume(0);
+        world.run_for(Duration::from_secs(1));
+        let received = world.trace.lines()[known..].iter();
+        let received = received.filter(|line| line.contains("<- relay 0 "));
+        let is_gone: Vec<bool> = received.map(|line| line.contains("Gone")).collect();
+        let sent: Vec<bool> = (0..20).map(|number| number % 2 == 0).collect();
+        assert_eq!(is_gone, sent);
     }
 }

@@ -92,12 +92,11 @@ impl Run<'_> {
 
     /// Whether a single pair has no direct link.
     fn is_one_wall(&self) -> bool {
-        let walls = self.world.paths.walls.keys();
-        let off = walls.filter(|(a, b)| {
-            let runs = |slot: usize| self.world.slots[slot].process.is_some();
-            runs(*a) && runs(*b) && self.are_walled_off(*a, *b)
-        });
-        let mut off = off.map(|(a, b)| (*a, *b));
+        let running = self.world.running();
+        let pairs = running
+            .iter()
+            .flat_map(|a| running.iter().map(|b| (*a, *b)));
+        let mut off = pairs.filter(|(a, b)| a < b && self.are_walled_off(*a, *b));
         off.next().is_some_and(|(a, b)| self.world.are_joined(a, b)) && off.next().is_none()
     }
 

@@ -30,17 +30,18 @@ impl World {
         };
         let machine = gossip.peer().machine();
         let membership = node.membership();
+        let local = process.clock.local(self.now);
         let changed = outputs.iter().any(reports_members) || process.inputs.is_multiple_of(64);
         let leader = node.leader();
         let seen = GossipSeen {
             leader,
             leads: node.is_leader(),
             machine_leads: machine.is_leader(),
-            electing: machine.is_electing(),
+            election_is_over: before.election_ends.is_some_and(|at| at <= local),
             may_lead: process.eligible,
             may_propose: process.auto,
             is_host: self.settings.host == Some(slot) || self.slots[slot].entry == Entry::Create,
-            yields: node.yielded_at() == Some(process.clock.local(self.now)),
+            yields: node.yielded_at() == Some(local),
             leader_may_lead: leader.and_then(|leader| process.may_lead.get(leader)) == Some(&true),
             over: node.is_over() || machine.is_stopped(),
             remembered: gossip.peer().remembered(),
@@ -103,7 +104,8 @@ impl World {
         counts.proposals += proposes;
         counts.declarations += declares;
         let (electing, leads) = (machine.is_electing(), node.is_leader());
-        let began = electing && !before.electing;
+        let was_electing = before.election_ends.is_some();
+        let began = electing && !was_electing;
         let found = before.leader.is_none() && node.leader().is_some();
         if (began || found) && !std::mem::replace(&mut process.started_up, true) {
             let since = process
@@ -115,7 +117,7 @@ impl World {
             counts.startups_in_one_sample += u64::from(began && since < sample * 3 / 2);
             counts.startups_resampled += u64::from(began && since >= sample * 3 / 2);
         }
-        let over = before.electing && !electing;
+        let over = was_electing && !electing;
         match &before.cause {
             Cause::Tick if over => {
                 counts.elections_won += u64::from(leads);
@@ -125,6 +127,7 @@ impl World {
             Cause::Declared(_) if over => counts.elections_ended_by_a_leader += 1,
             Cause::Declared(_) if before.leads && !leads => counts.leaders_made_way += 1,
             Cause::Declared(_) if before.leads && declares > 0 => counts.leaders_answered += 1,
+            Cause::Linked => counts.new_links_of_leaders += u64::from(declares > 0),
             Cause::Proposed(_) => counts.strict_joins += u64::from(began),
             Cause::Yield => counts.yields += u64::from(before.leads && !leads),
             Cause::Ineligible => {

@@ -17,6 +17,10 @@ pub(crate) const UNUSED: [u8; 2] = [198, 51];
 /// liar is one of two members that see another one, so that the address counts as confirmed; five rounds in that time are extra.
 const MOST_DIALS: usize = MAX_UNANSWERED_IF_CONFIRMED as usize + 5;
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(570);
+/// Lists of addresses that a process may send to a peer at once, and the time for each further one: a second by the fastest
+/// clock. Neither a new link nor a new search gives it more.
+const LISTS_AT_ONCE: u32 = 2;
+const BETWEEN_LISTS: Duration = Duration::from_millis(950);
 
 impl World {
     /// An event of the core about a peer, as far as its path matters.
@@ -196,7 +200,10 @@ impl World {
             let text = format!("{me} sends {} addresses", addresses.len());
             self.violate("rates", text);
         }
-        self.check_rate(slot, to, kind);
+        match message {
+            Message::Addresses(_) => self.check_rate_of_lists(slot, to),
+            _ => self.check_rate(slot, to, kind),
+        }
         true
     }
 
@@ -250,7 +257,6 @@ impl World {
         let (most, within_ms) = match kind {
             // A minute by the fastest clock. One change is reported at once.
             "Observed" => (2, 57_000),
-            "Addresses" => (1, 950),
             // A new beginning may follow a round at once.
             "Punch" => (2, 1_400),
             // One report in a second for each member that it does not carry to.
@@ -270,7 +276,23 @@ impl World {
         }
     }
 
-    /// A link of a pair is new: the rates begin anew.
+    /// Lists of addresses from one process to one peer, on all their links.
+    fn check_rate_of_lists(&mut self, slot: usize, to: usize) {
+        let now = self.now;
+        let key = (slot, self.slots[slot].life, to);
+        // The time at which all lists so far are paid for.
+        let paid_at = self.paths.lists.entry(key).or_insert(now);
+        *paid_at = (*paid_at).max(now) + BETWEEN_LISTS;
+        if paid_at.since(now) > BETWEEN_LISTS * LISTS_AT_ONCE {
+            let (me, other) = (&self.slots[slot].id, &self.slots[to].id);
+            let text = format!(
+                "{me} sends {other} more than {LISTS_AT_ONCE} lists of addresses and one a second"
+            );
+            self.violate("rates", text);
+        }
+    }
+
+    /// A link of a pair is new: the rates of one link begin anew.
     pub(crate) fn forget_rates(&mut self, slot: usize, to: usize) {
         let sent = &mut self.paths.sent;
         sent.retain(|(from, other, _), _| (*from, *other) != (slot, to));
@@ -343,6 +365,32 @@ mod tests {
             assert!(world.may_be_sent(0, link, &Message::Observed { address }));
             assert_eq!(found(&world), (count == 3).then_some("rates"));
         }
+    }
+
+    /// Whether lists of addresses at these times are too many, each on a link of its own.
+    fn lists_at(times_ms: &[u64]) -> bool {
+        let mut world = room();
+        let start = world.now;
+        for ms in times_ms {
+            let at = start + Duration::from_millis(*ms);
+            world.run_for(at.since(world.now));
+            assert_eq!(found(&world), None);
+            world.forget_rates(0, 1);
+            world.check_rate_of_lists(0, 1);
+        }
+        found(&world) == Some("rates")
+    }
+
+    #[test]
+    fn more_lists_of_addresses_than_two_and_one_a_second_are_seen_whatever_begins_anew() {
+        assert!(!lists_at(&[0, 0, 1_000, 2_000, 3_000, 10_000, 10_000]));
+        assert!(lists_at(&[0, 0, 0]));
+        assert!(lists_at(&[0, 0, 900]));
+        assert!(lists_at(&[0, 500, 900]));
+        assert!(lists_at(&[0, 0, 1_000, 1_000]));
+        assert!(lists_at(&[0, 0, 1_000, 1_850]));
+        // A rest gives no more than two.
+        assert!(lists_at(&[0, 10_000, 10_000, 10_000]));
     }
 
     #[test]

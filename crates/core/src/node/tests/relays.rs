@@ -233,6 +233,57 @@ fn a_direct_link_that_does_not_last_is_tried_again_after_longer_and_longer_waits
     });
 }
 
+/// The lists of addresses that a member has sent to another one.
+fn lists(net: &Net, from: &str, to: &str) -> Vec<Vec<SocketAddr>> {
+    let sent = net.place(from).sent.iter();
+    sent.filter_map(|(receiver, message)| match message {
+        Message::Addresses(addresses) if *receiver == id(to) => Some(addresses.clone()),
+        _ => None,
+    })
+    .collect()
+}
+
+#[test]
+fn members_behind_one_router_exchange_their_private_addresses_at_once() {
+    let mut net = Net::new();
+    net.wall_off(&["a", "b"]);
+    fill(&mut net, &["a"]);
+    net.start("b");
+    net.enter_relay(0, &["b"]);
+    net.enter("b", "a");
+    net.wait("over the relay", |net| path(net, "b", "a") == relay(0));
+    let has_sent = |net: &Net, from: &str, to: &str| {
+        let private = net.place(from).address;
+        lists(net, from, to).concat().contains(&private)
+    };
+    let took = net.wait("both have the other's address", |net| {
+        has_sent(net, "a", "b") && has_sent(net, "b", "a")
+    });
+    assert!(took <= ms(200), "{took:?}");
+}
+
+#[test]
+fn a_member_that_links_anew_again_and_again_gets_no_more_lists_of_addresses() {
+    let mut net = relayed_room(&["a", "b"]);
+    // The lists of before are paid for.
+    net.run(ms(3_000));
+    let before = lists(&net, "a", "b").len();
+    let from = net.now;
+    while net.now.since(from) < ms(10_000) {
+        net.unlink("a", "b", LinkEnd::Closed);
+        net.link("a", "b");
+        net.run(ms(100));
+        let sent = u128::try_from(lists(&net, "a", "b").len() - before).expect("small");
+        let seconds = net.now.since(from).as_millis() / 1_000;
+        assert!(sent <= 2 + seconds, "{sent} lists in {seconds} s");
+    }
+    // The search that begins last goes on: a list that had to wait is sent.
+    net.walls.clear();
+    net.wait("a direct link", |net| {
+        path(net, "a", "b") == Some(LinkPath::Direct)
+    });
+}
+
 #[test]
 fn a_relay_takes_over_from_a_member_and_the_ends_count_for_each_other_then() {
     let mut net = Net::new();

@@ -17,7 +17,7 @@ fn seen(leader: Option<&PeerId>) -> GossipSeen<'_> {
         leader,
         leads,
         machine_leads: leads,
-        electing: false,
+        election_is_over: false,
         may_lead: true,
         may_propose: true,
         is_host: false,
@@ -42,20 +42,19 @@ fn checker() -> Checker {
 /// The checker of a leading `m`.
 fn leading() -> Checker {
     let mut checker = checker();
-    let electing = GossipSeen {
-        electing: true,
-        ..seen(None)
-    };
-    property(&mut checker, Cause::Tick, &[], &electing, "");
-    let m = id("m");
-    property(
-        &mut checker,
-        Cause::Tick,
-        &[reported("m")],
-        &seen(Some(&m)),
-        "",
-    );
+    elect(&mut checker, Cause::Tick, "");
     checker
+}
+
+/// `m` leads after that input, and the time of its election was over.
+#[track_caller]
+fn elect(checker: &mut Checker, cause: Cause, broken: &str) {
+    let m = id("m");
+    let elected = GossipSeen {
+        election_is_over: true,
+        ..seen(Some(&m))
+    };
+    property(checker, cause, &[reported("m")], &elected, broken);
 }
 
 fn reported(leader: &str) -> Output {
@@ -184,21 +183,17 @@ fn a_leader_that_may_not_lead_is_reported() {
 fn a_leader_without_an_election_is_reported() {
     let m = id("m");
     let leads = seen(Some(&m));
-    property(
-        &mut checker(),
-        Cause::Tick,
-        &[reported("m")],
-        &leads,
-        "elected",
-    );
-    for cause in [Cause::Linked, Cause::Other, Cause::Declared(id("a"))] {
-        let mut checker = checker();
-        let electing = GossipSeen {
-            electing: true,
-            ..seen(None)
-        };
-        property(&mut checker, Cause::Tick, &[], &electing, "");
-        property(&mut checker, cause, &[reported("m")], &leads, "elected");
+    let causes = [Cause::Tick, Cause::Linked, Cause::Other];
+    for cause in causes.into_iter().chain([Cause::Declared(id("a"))]) {
+        property(&mut checker(), cause, &[reported("m")], &leads, "elected");
+    }
+    elect(&mut checker(), Cause::Declared(id("a")), "elected");
+}
+
+#[test]
+fn a_late_timer_may_find_its_election_won() {
+    for cause in [Cause::Tick, Cause::Linked, Cause::Other] {
+        elect(&mut checker(), cause, "");
     }
 }
 
