@@ -220,7 +220,7 @@ impl Queue {
                     return None;
                 }
                 change.old = self.newest_leader().clone();
-                // What the state has to report may follow from this leader.
+                // Events of the state may follow from this leader.
                 self.waiting.put_state_last();
             }
             Event::Joined(peer) => self.indices.assign(peer),

@@ -89,7 +89,7 @@ impl FrameStream {
         }
     }
 
-    /// Allows frames of up to so many bytes from now on.
+    /// Allows frames of up to `bytes` bytes from now on.
     pub(super) fn allow_frames_of(&mut self, bytes: usize) {
         self.max_frame = bytes;
     }

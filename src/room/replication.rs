@@ -24,7 +24,7 @@ pub(super) struct Replication {
     watch: Watch,
     /// The readers of requests that wait until the log has room for more of them.
     waiting: BTreeMap<PeerId, oneshot::Sender<()>>,
-    /// What the log has asked for and waits for a state to be safe on disk.
+    /// The log's outputs that wait for a state to be safe on disk.
     held: VecDeque<Output>,
     /// The number of the state that is on its way to the disk.
     saving: Option<u64>,
@@ -34,7 +34,7 @@ pub(super) struct Replication {
     may_end: bool,
 }
 
-/// What the log asks of the room.
+/// A request of the log to the room.
 pub(super) enum Effect {
     /// Send this.
     Send(PeerId, Frame),
@@ -183,7 +183,7 @@ impl Replication {
         (self.take_effects(), may_give)
     }
 
-    /// What the log has asked for, up to a state that must be safe on disk first.
+    /// The log's outputs, up to a state that must be safe on disk first.
     fn take_effects(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         while self.saving.is_none()

@@ -106,7 +106,7 @@ impl StateSource for RoomState {
         let mut replica = self.replica();
         let due = replica.next_deadline();
         let events = replica.take(1);
-        // What the host has taken may make the log ask for a snapshot.
+        // After these events the log may have to ask for a snapshot.
         let is_sooner = replica
             .next_deadline()
             .is_some_and(|next| due.is_none_or(|due| next < due));

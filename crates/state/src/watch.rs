@@ -9,7 +9,7 @@ use room_core::wire::HostMode;
 use crate::ballot::MemberId;
 use crate::replica::{Input, Linked, Settings};
 
-/// What a replica has been shown of its room.
+/// The room as its replica has been shown it.
 #[derive(Debug)]
 pub struct Watch {
     is_eligible: bool,

@@ -31,7 +31,7 @@ fn default_limits() -> StateLimits {
     limits(StateOptions::default())
 }
 
-/// What a host has made of its state's events.
+/// A host's state, as the events have made it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Seen {
     /// The lines of actions, in order.
@@ -243,12 +243,12 @@ async fn a_room_without_a_state_takes_none_of_its_lanes() {
 }
 
 #[tokio::test]
-async fn a_member_that_is_mute_or_claims_too_much_holds_nobody_up() {
+async fn a_member_that_is_mute_or_claims_too_much_holds_no_other_up() {
     let session = "a mute member";
     let players = party(session, &["a", "b", "c"]).await;
     let leader = players.iter().find(|player| player.leads());
     let member = entered(session, leader.expect("one leads"), Some(default_limits())).await;
-    // It follows nobody, and claims entries under a ballot that does not exist.
+    // It follows no leader, and claims entries under a ballot that does not exist.
     let mut lane = member
         .open_lane(LaneHeader {
             lane: STATE_LANES[0],

@@ -35,7 +35,7 @@ pub(super) struct Content {
     pub(super) kept: Kept,
 }
 
-/// What the parts of a member keep; each can read its own alone. Empty if a part has nothing to keep.
+/// The kept state of each part of a member, which only that part can read. Empty if the part has nothing to keep.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(in crate::room) struct Kept {
     /// The state of the election strategy.

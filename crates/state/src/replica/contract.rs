@@ -35,7 +35,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Those of a member that may lead, in a room without a fixed host.
+    /// The settings of a member that may lead, in a room without a fixed host.
     pub fn new(
         quorum: Quorum,
         options: Options,

@@ -1,5 +1,5 @@
 //! Rooms that keep a state, under every strategy, with the faults of its seeds. `MMN_SIM_SEEDS` and `MMN_SIM_FIRST_SEED` choose
-//! the seeds, and `MMN_SIM_STATE=<strategy>:<seed> cargo test --release -p room_simulator replay -- --nocapture` prints one run.
+//! the seeds, and `MMN_SIM_STATE=<kind>:<seed> cargo test --release -p room_simulator replay -- --nocapture` prints one run.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,14 +11,17 @@ use crate::plan::Plan;
 use crate::trace::Trace;
 use crate::{gossip, paths, seeded, statics};
 
-/// Seeds of each strategy in one `make test`.
+/// Seeds of each kind in one `make test`.
 const SEEDS: u64 = 60;
 /// Larger rooms take long, and show nothing that small ones do not.
 const LARGEST: usize = 7;
 const THREADS: usize = 2;
 
-/// Strategies by the names of their tests.
-const KINDS: [(&str, fn(u64) -> Plan); 5] = [
+/// Draws the plan of a seed.
+type Draw = fn(u64) -> Plan;
+
+/// The kinds of rooms, by name.
+const KINDS: [(&str, Draw); 5] = [
     ("raft", Plan::draw),
     ("static", statics::draw),
     ("gossip", gossip::draw),
@@ -26,11 +29,13 @@ const KINDS: [(&str, fn(u64) -> Plan); 5] = [
     ("relays", paths::draw_with_relays),
 ];
 
+fn draw_of(name: &str) -> Draw {
+    let kind = KINDS.iter().find(|(kind, _)| *kind == name);
+    kind.expect("a kind of rooms").1
+}
+
 fn simulate(name: &str) {
-    let (_, draw) = KINDS
-        .iter()
-        .find(|(kind, _)| *kind == name)
-        .expect("a kind");
+    let draw = draw_of(name);
     let first = number_from_env("MMN_SIM_FIRST_SEED").unwrap_or(0);
     let last = first + number_from_env("MMN_SIM_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(first);
@@ -96,11 +101,7 @@ fn replay_with_a_state() {
         return;
     };
     let (name, seed) = wanted.split_once(':').expect("strategy:seed");
-    let (_, draw) = KINDS
-        .iter()
-        .find(|(kind, _)| *kind == name)
-        .expect("a kind");
-    let plan = draw(seed.parse().expect("a seed"));
+    let plan = draw_of(name)(seed.parse().expect("a seed"));
     let outcome = run_with_state(&plan, Trace::on());
     for line in outcome.trace.lines() {
         println!("{line}");

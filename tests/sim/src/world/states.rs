@@ -220,7 +220,7 @@ impl World {
         }
     }
 
-    /// What has happened in the room since the log was shown it last.
+    /// The changes in the room since the log was shown the last ones.
     fn inputs_of(&self, states: &mut States, slot: usize) -> Vec<Input> {
         let (Some(process), Some(member)) =
             (&self.slots[slot].process, states.members.get_mut(&slot))
