@@ -62,7 +62,7 @@ def wheels_are_for_their_platforms():
             with zipfile.ZipFile(wheel) as archive:
                 names = set(archive.namelist())
                 about = f"meta_mystia_network-{version}.dist-info"
-                package = {f"meta_mystia_network/{part}" for part in ("__init__.py", "aio.py", "py.typed", name)}
+                package = {f"meta_mystia_network/{part}" for part in ("__init__.py", "_state.py", "aio.py", "py.typed", name)}
                 theirs = {f"{about}/licenses/THIRD-PARTY-LICENSES.txt"} if "manylinux_2_17" in wheel.name else set()
                 metadata = {f"{about}/{part}" for part in ("METADATA", "WHEEL", "RECORD", "licenses/LICENSE-APACHE", "licenses/LICENSE-MIT")}
                 assert names == package | metadata | theirs, names

@@ -43,6 +43,7 @@ __all__ = [
     "RoomStats",
     "SeededOptions",
     "SendOptions",
+    "StateOptions",
     "UnknownEvent",
     "describe_end_reason",
     "describe_error",
@@ -2068,7 +2069,7 @@ class NetworkOptions(_Fields, _MmnOptions):
     """`MmnOptions`: all settings, each a keyword. Starts with the library's defaults, but in poll mode: handlers run in
     Room.poll(). Text, paths and bytes are set as such: `NetworkOptions(bind_address="127.0.0.1", secret=b"...", max_connections=3)`.
     The voters of a static quorum and the relays are a str with one per line, or a list of str. `seeded` is SeededOptions, for STRATEGY_SEEDED,
-    and `etcd` is EtcdOptions, for STRATEGY_ETCD.
+    `etcd` is EtcdOptions, for STRATEGY_ETCD, and `state` is StateOptions, for a room with a state.
     """
 
     _own = ("on_event", "user_data", "drop_fn")
@@ -2085,6 +2086,7 @@ class NetworkOptions(_Fields, _MmnOptions):
         relays: str | Iterable[str] | None = None,
         seeded: SeededOptions | None = None,
         etcd: EtcdOptions | None = None,
+        state: StateOptions | None = None,
         dispatch_mode: int = DISPATCH_POLL,
         **fields: int,
     ) -> None:
@@ -2099,6 +2101,7 @@ class NetworkOptions(_Fields, _MmnOptions):
             relays=relays,
             seeded=seeded,
             etcd=etcd,
+            state=state,
             dispatch_mode=dispatch_mode,
             **fields,
         )
@@ -2146,6 +2149,15 @@ class EtcdOptions(_Fields, _MmnEtcdOptions):
             password=password,
             **fields,
         )
+
+
+class StateOptions(_Fields, _MmnStateOptions):
+    """`MmnStateOptions`: the settings of the room's state, the same for all members. Starts with the library's defaults:
+    `Room("alice", "tea", state=StateOptions(max_snapshot_bytes=1 << 20))`.
+    """
+
+    def __init__(self, **fields: int) -> None:
+        self._begin("mmn_default_state_options", **fields)
 
 
 class SendOptions(_Fields, _MmnSendOptions):
@@ -2352,6 +2364,29 @@ def _close_all() -> None:
             traceback.print_exc(file=sys.stderr)
 
 
+from ._state import (  # noqa: E402  (it uses what is above)
+    Action,
+    MemberProperties,
+    OwnProperties,
+    Property,
+    PropertyChange,
+    Request,
+    RoomState,
+    StateInfo,
+)
+
+__all__ += [
+    "Action",
+    "MemberProperties",
+    "OwnProperties",
+    "Property",
+    "PropertyChange",
+    "Request",
+    "RoomState",
+    "StateInfo",
+]
+
+
 class _Calls:
     """An open room and the calls that every kind of room has; `Room` and `aio.Room` add the reception of events.
 
@@ -2364,9 +2399,12 @@ class _Calls:
         session_id: str,
         options: NetworkOptions | None,
         receive: Callable[[Event], None],
+        state: bool | StateOptions,
+        waits: bool,
         **settled: int,
     ) -> None:
-        """`settled`: options that do not depend on the program's."""
+        """`settled`: options that do not depend on the program's. `waits`: whether the first events of a state wait for the program's
+        handlers."""
         self._native = load_library()
         # The library sets it before the first event.
         self._handle = ctypes.c_uint64()
@@ -2380,10 +2418,16 @@ class _Calls:
                 receive(_event(pointer.contents))
 
         settings = _MmnOptions.from_buffer_copy(options)
+        if state:
+            chosen = StateOptions() if state is True else state
+            if not isinstance(chosen, StateOptions):
+                raise TypeError(f"state must be a bool or StateOptions, not {type(state).__name__}: {state!r}")
+            settings.state = ctypes.cast(ctypes.pointer(chosen), ctypes.POINTER(_MmnStateOptions))
         self._callback = settings.on_event = MmnEventCallback(call)
         for name, value in settled.items():
             setattr(settings, name, value)
         self._polls = settings.dispatch_mode == DISPATCH_POLL
+        self._state = RoomState(self, waits and not self._polls) if settings.state else None
         everything = {
             "peer_id": peer_id,
             "session_id": session_id,
@@ -2400,6 +2444,8 @@ class _Calls:
         if code not in (OK, NOT_INITIALIZED):
             _checked(code)
         _rooms.discard(self)
+        if code == OK and self._state is not None:
+            self._state._close()
         return bool(code == OK)
 
     def _ask(self, function: str, **arguments: Any) -> Any:
@@ -2686,6 +2732,13 @@ class _Calls:
         struct = _MmnGossipWindows(struct_size=ctypes.sizeof(_MmnGossipWindows), **values)
         self._do("mmn_set_gossip_windows", windows=ctypes.byref(struct))
 
+    @property
+    def state(self) -> RoomState:
+        """The state that the room's members share, if it was opened with `state`; else NetworkError with NOT_SUPPORTED (-16)."""
+        if self._state is None:
+            raise NetworkError(NOT_SUPPORTED, "the room has no state: open it with state=True, or with StateOptions")
+        return self._state
+
     # -- messages: `options` (SendOptions) is the delivery; `flags` are the program's own and reach the receiver
 
     def send(self, peer_id: str, data: Bytes, type: int = FIRST_USER_TYPE, flags: int = 0, options: SendOptions | None = None) -> None:
@@ -2733,6 +2786,8 @@ class Room(_Calls):
     Handlers that are given here miss nothing. A later one first receives the present state, in poll() or on the thread that sets
     it: the leader, if one is known, and every connected peer. Reliable messages wait for their first handler, for up to 5 seconds, and slow their senders down.
 
+    With `state` (True, or StateOptions, the same for all members) the members share a state: Room.state.
+
     A forked child (os.fork, multiprocessing with the start method "fork") has no room: this object does nothing there, and its
     calls are refused (-1). The child may enter rooms with objects of its own.
     """
@@ -2749,6 +2804,7 @@ class Room(_Calls):
         on_leadership: Callable[[bool], object] | None = None,
         on_peer: Callable[[str, PeerStatus], object] | None = None,
         on_connection: Callable[[ConnectionResult], object] | None = None,
+        state: bool | StateOptions = False,
     ) -> None:
         # Held while a handler runs. A thread that replaces a handler waits for it, unless it is in a handler itself.
         self._lock = threading.Lock()
@@ -2770,7 +2826,7 @@ class Room(_Calls):
         }
         self._handlers.update((name, receive) for name, receive in given.items() if receive is not None)
         holds = {} if self._handlers.keys() & _TAKE_MESSAGES else {"hold_messages": 1}
-        super().__init__(peer_id, session_id, options, self._receive, **holds)
+        super().__init__(peer_id, session_id, options, self._receive, state, True, **holds)
 
     def __enter__(self) -> Room:
         return self
@@ -2867,6 +2923,8 @@ class Room(_Calls):
         with self._lock:
             self._greet()
             self._note(event)
+            if self._state is not None:
+                self._state._receive(event)
             for name in list(self._handlers):
                 self._give(name, event)
         self._welcome()
