@@ -15,45 +15,42 @@ import meta_mystia_network as mmn  # noqa: E402  (the path above makes it import
 ADD, SAY = mmn.FIRST_USER_TYPE, mmn.FIRST_USER_TYPE + 1
 counter, chat = 0, []
 
-
-def show(text):
-    print(text, flush=True)
-
-
-me, session = sys.argv[1:3]
-with mmn.Room(me, session, state=True) as room:
+sys.stdout.reconfigure(line_buffering=True)
+with mmn.Room(sys.argv[1], sys.argv[2], state=True) as room:
     state = room.state
+    room.on_leader(lambda leader: print(f"leader {leader or ''}"))
 
     @state.on_property
     def _(changed):
-        if changed.key == "map":
-            show(f"map {changed.value.decode()}")
+        if changed.owner is None:
+            print(f"{changed.key} is {changed.value.decode()}")
 
     @state.on_action
     def _(action):
         global counter
         if action.type == ADD:
             counter += int(action.text)
-            show(f"counter {counter}")
+            print(f"counter {counter}")
         elif action.type == SAY:
             chat.append(f"{action.author}: {action.text}")
-            show(f"chat {chat[-1]}")
+            print(f"chat {chat[-1]}")
 
-    state.save = lambda: "\n".join([str(counter), *chat]).encode()
+    state.save = lambda: "".join(f"{line}\n" for line in [counter, *chat]).encode()
 
     @state.load
     def _(data):
         global counter, chat
-        first, *chat = (data or b"0").decode().split("\n")
+        first, *chat = (data or b"0\n").decode().split("\n")[:-1]
         counter = int(first)
-        show(f"loaded {counter}, {len(chat)} lines")
+        print(f"loaded {counter}, {len(chat)} lines")
 
-    for line in map(str.strip, sys.stdin):
+    for line in (line.rstrip("\n") for line in sys.stdin):
         if line == "/quit":
             break
         if line.startswith("/map "):
             state["map"] = line[5:].encode()
         elif line.startswith("/claim "):
-            show(f"claim {'won' if state.claim(line[7:]).result() else 'lost'}")
+            print("claim won" if state.claim(line[7:]).result() else "claim lost")
         else:
-            state.submit(ADD if line.lstrip("-").isdigit() else SAY, line.encode())
+            is_number = line.isascii() and line.isdigit() and len(line) < 7
+            state.submit(ADD if is_number else SAY, line.encode())
