@@ -18,7 +18,7 @@ static void append(const char *text, int length)
 
 static void on_event(void *me, const MmnEvent *event)
 {
-    char text[512];
+    char text[512], *end;
     int length = snprintf(text, sizeof text, "%s: %.*s\n", event->peer, event->length < 300 ? event->length : 300, event->data);
     if (event->kind == MMN_EVENT_ACTION && event->msg_type == ADD) printf("counter %d\n", counter += atoi(strrchr(text, ':') + 2));
     if (event->kind == MMN_EVENT_ACTION && event->msg_type == SAY) append(text, length), printf("chat %s", text);
@@ -26,15 +26,13 @@ static void on_event(void *me, const MmnEvent *event)
     if (event->kind == MMN_EVENT_PROPERTY && *event->owner == 0) printf("%s is %.*s\n", event->other, event->length, event->data);
     if (event->kind == MMN_EVENT_PROPERTY && strcmp(event->owner, me) == 0) printf("claim won\n");
     if (event->kind == MMN_EVENT_STATE_RESET) {
-        char *end;
         used = 0, append((const char *)event->data, event->length), counter = (int)strtol(chat, &end, 10);
         memmove(chat, end + (*end != 0), strlen(end)), used = (int)strlen(chat);
         printf("loaded %d, %d bytes\n", counter, used);
     }
     if (event->kind == MMN_EVENT_SNAPSHOT_WANTED) {
-        char *copy = malloc((size_t)used + 16);
-        if (copy) mmn_provide_snapshot(event->room, event->request, (uint8_t *)copy, sprintf(copy, "%d\n%s", counter, chat));
-        free(copy);
+        if (!(end = malloc((size_t)used + 16))) abort();
+        mmn_provide_snapshot(event->room, event->request, (uint8_t *)end, sprintf(end, "%d\n%s", counter, chat)), free(end);
     }
     fflush(stdout);
 }
@@ -45,17 +43,15 @@ int main(int argc, char **argv)
     MmnOptions options = {.struct_size = sizeof options};
     MmnRoom room;
     if (argc < 3 || mmn_default_state_options(&state) || mmn_default_options(&options)) return 2;
-    options.state = &state, options.on_event = on_event, options.user_data = argv[1];
-    options.discovery_mode = MMN_DISCOVERY_CONNECT;
+    options.state = &state, options.on_event = on_event, options.user_data = argv[1], options.discovery_mode = MMN_DISCOVERY_CONNECT;
     if (mmn_open(argv[1], argv[2], &options, &room)) return fprintf(stderr, "%s\n", mmn_last_error_message()), 1;
     for (char line[300]; fgets(line, sizeof line, stdin) && strcmp(line, "/quit\n");) {
         const int length = (int)strcspn(line, "\n"), is_map = strncmp(line, "/map ", 5) == 0;
         const int is_claim = strncmp(line, "/claim ", 7) == 0, is_number = strspn(line, "0123456789") == (size_t)length;
         MmnPropertyChange change = {.struct_size = sizeof change, .key = "map", .expected_version = MMN_ANY_VERSION};
-        line[length] = 0;
-        if (is_map) change.value = (uint8_t *)line + 5, change.length = length - 5;
+        if (line[length] = 0, is_map) change.value = (uint8_t *)line + 5, change.length = length - 5;
+        if (is_claim) change.key = line + 7, change.expected_version = 0; /* the first one creates it */
         if (is_claim) change.flags = MMN_PROPERTY_KEEP_VALUE | MMN_PROPERTY_FALLS_TO_LEADER, change.owner = argv[1];
-        if (is_claim) change.key = line + 7, change.expected_version = 0; /* only one member can create it */
         if (is_map || is_claim) mmn_set_properties(room, &change, 1, NULL);
         else mmn_submit(room, (uint8_t *)line, length, is_number && length && length < 7 ? ADD : SAY, NULL);
     }
