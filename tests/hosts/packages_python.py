@@ -87,7 +87,8 @@ def a_missing_library_is_named_with_the_folders():
         package = Path(folder).resolve() / "meta_mystia_network"
         package.mkdir()
         # Copied by hand, without the library.
-        (package / "__init__.py").write_bytes((ROOT / "bindings/python/meta_mystia_network/__init__.py").read_bytes())
+        for module in (ROOT / "bindings/python/meta_mystia_network").glob("*.py"):
+            (package / module.name).write_bytes(module.read_bytes())
         load = "import meta_mystia_network as mmn; mmn.describe_error(0)"
         printed = call(sys.executable, "-c", load, cwd=folder, fails=True)
         for part in ("cannot find libmeta_mystia_network.so", "MMN_LIBRARY", str(package), "the folders of the system"):

@@ -36,3 +36,30 @@ stories! { with_all_samples, "samples_of_state.py":
     a_leader_in_cpp_is_killed
     a_leader_in_python_is_killed
 }
+
+#[test]
+fn python_gives_a_host_the_state_of_its_room() {
+    let tests = [
+        "actions",
+        "snapshots",
+        "properties",
+        "claims",
+        "limits",
+        "asynchronous",
+    ];
+    let printed = run(Command::new("python3")
+        .arg(root().join("bindings/python/tests/state.py"))
+        .args(tests)
+        .env("MMN_LIBRARY", library()));
+    assert_eq!(printed, tests.map(|test| format!("ok {test}\n")).concat());
+}
+
+#[test]
+fn cpp_gives_a_host_the_state_of_its_room() {
+    let program = compile_cpp("bindings/cpp/tests/state.cpp", "state_cpp_tests", &[]);
+    let tests = ["actions", "snapshots", "properties", "claims", "refusals"];
+    let printed = run(Command::new(program)
+        .args(tests)
+        .env("MMN_LIBRARY", library()));
+    assert_eq!(printed, tests.map(|test| format!("ok {test}\n")).concat());
+}

@@ -2400,11 +2400,11 @@ class _Calls:
         options: NetworkOptions | None,
         receive: Callable[[Event], None],
         state: bool | StateOptions,
-        waits: bool,
+        lock: threading.Lock | None,
         **settled: int,
     ) -> None:
-        """`settled`: options that do not depend on the program's. `waits`: whether the first events of a state wait for the program's
-        handlers."""
+        """`lock` is held while a handler runs; None if events come later than the program's handlers. `settled`: options that do not
+        depend on the program's."""
         self._native = load_library()
         # The library sets it before the first event.
         self._handle = ctypes.c_uint64()
@@ -2427,7 +2427,7 @@ class _Calls:
         for name, value in settled.items():
             setattr(settings, name, value)
         self._polls = settings.dispatch_mode == DISPATCH_POLL
-        self._state = RoomState(self, waits and not self._polls) if settings.state else None
+        self._state = RoomState(self, lock or threading.Lock(), waits=lock is not None and not self._polls) if settings.state else None
         everything = {
             "peer_id": peer_id,
             "session_id": session_id,
@@ -2826,7 +2826,7 @@ class Room(_Calls):
         }
         self._handlers.update((name, receive) for name, receive in given.items() if receive is not None)
         holds = {} if self._handlers.keys() & _TAKE_MESSAGES else {"hold_messages": 1}
-        super().__init__(peer_id, session_id, options, self._receive, state, True, **holds)
+        super().__init__(peer_id, session_id, options, self._receive, state, self._lock, **holds)
 
     def __enter__(self) -> Room:
         return self
@@ -2927,6 +2927,8 @@ class Room(_Calls):
                 self._state._receive(event)
             for name in list(self._handlers):
                 self._give(name, event)
+            if self._state is not None:
+                self._state._release_held()
         self._welcome()
 
     def _give(self, name: str, event: Event) -> None:

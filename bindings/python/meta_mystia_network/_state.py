@@ -198,12 +198,12 @@ class RoomState(Mapping[str, bytes]):
     The mapping has the properties as of the last event. A change shows once the room has confirmed it, like everyone's.
     """
 
-    def __init__(self, room: _Calls, waits: bool) -> None:
-        """`waits`: whether events may come before the program has set its handlers."""
+    def __init__(self, room: _Calls, lock: threading.Lock, waits: bool) -> None:
+        """`lock` is held while a handler of the room runs. `waits`: whether events may come before the program has set its
+        handlers."""
         self._room = room
+        self._lock = lock
         self._waits = waits
-        # Held while a handler runs and while the handlers change.
-        self._lock = threading.RLock()
         self._action: Callable[[Action], object] | None = None
         self._load: Callable[[bytes], object] | None = None
         self._rolled_back: Callable[[Action], object] | None = None
@@ -365,13 +365,11 @@ class RoomState(Mapping[str, bytes]):
             raise NetworkError(
                 NOT_SUPPORTED, "actions have been discarded: set on_action and load as soon as the room is open, or use poll mode"
             )
+        is_in_a_handler = _is_in_a_handler()
         with self._unless_in_a_handler():
             setattr(self, name, handler)
-        if self._lock.acquire(blocking=False):
-            try:
+            if not is_in_a_handler:
                 self._release_held()
-            finally:
-                self._lock.release()
 
     def _request(
         self, call: Callable[[], object], number: ctypes.c_uint64, finish: Callable[[ActionResult], _Result]
@@ -416,19 +414,17 @@ class RoomState(Mapping[str, bytes]):
         )
 
     def _receive(self, event: Event) -> None:
-        """Gives an event to the handlers. One at a time."""
+        """Gives an event to the handlers. The caller has the lock, or calls one at a time."""
         if isinstance(event, (StateReset, RoomAction, RolledBack, SnapshotWanted)):
-            with self._lock:
-                self._release_held()
-                if self._waits and not (self._action and self._load):
-                    self._hold(event)
-                else:
-                    self._give(event)
+            self._release_held()
+            if self._waits and not (self._action and self._load):
+                self._hold(event)
+            else:
+                self._give(event)
         elif isinstance(event, PropertyChanged):
-            with self._lock:
-                if self._property is not None:
-                    with _in_a_handler():
-                        self._property(event)
+            if self._property is not None:
+                with _in_a_handler():
+                    self._property(event)
         elif isinstance(event, ActionResult):
             with self._submitting:
                 request, finish = self._requests.pop(event.request, (None, None))
@@ -462,7 +458,7 @@ class RoomState(Mapping[str, bytes]):
             self._has_discarded = True
 
     def _release_held(self) -> None:
-        """The caller has the lock."""
+        """Gives the handlers what waits for them, once they are set. The caller has the lock."""
         if self._held and self._action and self._load:
             held, self._held = self._held, []
             for event in held:

@@ -63,7 +63,7 @@ class Room(_Calls):
         # The dials of each address, the oldest first.
         self._dials: dict[str, collections.deque[asyncio.Future[ConnectionResult]]] = {}
         self._leaving: asyncio.Future[bool] | None = None
-        super().__init__(peer_id, session_id, options, self._hand_over, state, False, dispatch_mode=DISPATCH_THREAD, hold_messages=0)
+        super().__init__(peer_id, session_id, options, self._hand_over, state, None, dispatch_mode=DISPATCH_THREAD, hold_messages=0)
 
     async def __aenter__(self) -> Room:
         return self
