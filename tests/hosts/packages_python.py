@@ -62,7 +62,7 @@ def wheels_are_for_their_platforms():
             with zipfile.ZipFile(wheel) as archive:
                 names = set(archive.namelist())
                 about = f"meta_mystia_network-{version}.dist-info"
-                package = {f"meta_mystia_network/{part}" for part in ("__init__.py", "_state.py", "aio.py", "py.typed", name)}
+                package = {f"meta_mystia_network/{part}" for part in ("__init__.py", "aio.py", "py.typed", name)}
                 theirs = {f"{about}/licenses/THIRD-PARTY-LICENSES.txt"} if "manylinux_2_17" in wheel.name else set()
                 metadata = {f"{about}/{part}" for part in ("METADATA", "WHEEL", "RECORD", "licenses/LICENSE-APACHE", "licenses/LICENSE-MIT")}
                 assert names == package | metadata | theirs, names
@@ -87,8 +87,7 @@ def a_missing_library_is_named_with_the_folders():
         package = Path(folder).resolve() / "meta_mystia_network"
         package.mkdir()
         # Copied by hand, without the library.
-        for module in (ROOT / "bindings/python/meta_mystia_network").glob("*.py"):
-            (package / module.name).write_bytes(module.read_bytes())
+        (package / "__init__.py").write_bytes((ROOT / "bindings/python/meta_mystia_network/__init__.py").read_bytes())
         load = "import meta_mystia_network as mmn; mmn.describe_error(0)"
         printed = call(sys.executable, "-c", load, cwd=folder, fails=True)
         for part in ("cannot find libmeta_mystia_network.so", "MMN_LIBRARY", str(package), "the folders of the system"):
