@@ -44,6 +44,7 @@ fn python_gives_a_host_the_state_of_its_room() {
         "snapshots",
         "properties",
         "claims",
+        "merges",
         "limits",
         "asynchronous",
     ];
@@ -57,7 +58,14 @@ fn python_gives_a_host_the_state_of_its_room() {
 #[test]
 fn cpp_gives_a_host_the_state_of_its_room() {
     let program = compile_cpp("bindings/cpp/tests/state.cpp", "state_cpp_tests", &[]);
-    let tests = ["actions", "snapshots", "properties", "claims", "refusals"];
+    let tests = [
+        "actions",
+        "snapshots",
+        "properties",
+        "claims",
+        "merges",
+        "refusals",
+    ];
     let printed = run(Command::new(program)
         .args(tests)
         .env("MMN_LIBRARY", library()));

@@ -3,7 +3,7 @@
  * with 0 only when all hold.
  *
  *   g++ -std=c++17 -O1 -g -pthread -Iinclude -Ibindings/cpp bindings/cpp/tests/state.cpp -o state -ldl
- *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./state actions|snapshots|properties|claims|refusals...
+ *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./state actions|snapshots|properties|claims|merges|refusals...
  */
 #include <meta_mystia_network.hpp>
 
@@ -209,6 +209,23 @@ void claims() {
   WAIT(answer == 1);
 }
 
+// Two rooms of one session meet: one side's actions are undone, and its host submits its own again.
+void merges() {
+  Host ann("ann", "merges", nullptr), bob("bob", "merges", nullptr);
+  int undone = 0;
+  for (Host* host : {&ann, &bob}) {
+    host->state.on_rolled_back([host, &undone](const mmn::Action& a) {
+      undone += a.mine() && a.time_ms == 0;
+      host->state.submit(a.type, a.read<int>());
+    });
+    for (int value : {1, 10, 100}) host->state.submit(add, value);
+  }
+  WAIT(ann.total == 111 && bob.total == 111);
+  ann.room.connect(bob.room.local_address());
+  WAIT(ann.total == 222 && bob.total == 222);
+  MUST(undone == 3 && ann.snapshots + bob.snapshots <= 1);
+}
+
 void refusals() {
   mmn::Options plain(api());
   plain.settings.discovery_mode = MMN_DISCOVERY_OFF;
@@ -233,7 +250,7 @@ void refusals() {
 
 int main(int argc, char** argv) {
   const std::pair<const char*, void (*)()> tests[] = {
-      {"actions", actions}, {"snapshots", snapshots}, {"properties", properties}, {"claims", claims}, {"refusals", refusals}};
+      {"actions", actions}, {"snapshots", snapshots}, {"properties", properties}, {"claims", claims}, {"merges", merges}, {"refusals", refusals}};
   for (const auto& [name, test] : tests) {
     bool chosen = argc == 1;
     for (int i = 1; i < argc; i++) chosen = chosen || std::string(argv[i]) == name;

@@ -208,6 +208,32 @@ def claims():
         wait("the leader has it", lambda: ann.state.find("bob's").owner == "ann")
 
 
+def merges():
+    """Two rooms of one session meet: one side's actions are undone, and its host submits its own again."""
+    with contextlib.ExitStack() as stack:
+        rooms = [enter(stack, name, "merges") for name in ("ann", "bob")]
+        hosts = [Sum(room) for room in rooms]
+        undone = []
+
+        def again(room):
+            def rolled_back(action):
+                undone.append((room.peer_id, action.author, action.data, action.mine, action.time_ms))
+                room.state.submit(action.type, action.data)
+
+            return rolled_back
+
+        for room in rooms:
+            room.state.on_rolled_back(again(room))
+            for number in range(3):
+                room.state.submit(ADD, str(10 ** number).encode()).result(WAIT_SECONDS)
+        must([host.total for host in hosts] == [111, 111], "two sides")
+        rooms[0].connect(rooms[1].local_address)
+        wait("one state", lambda: [host.total for host in hosts] == [222, 222])
+        loser = undone[0][0]
+        must(undone == [(loser, loser, str(10 ** number).encode(), True, 0) for number in range(3)], f"{undone}")
+        must([len(host.loaded) for host in hosts] == ([2, 1] if loser == "ann" else [1, 2]), f"{[host.loaded for host in hosts]}")
+
+
 def limits():
     """Without on_action and load, actions wait in a bounded number; then the handlers are refused."""
     with contextlib.ExitStack() as stack:
@@ -244,7 +270,7 @@ def asynchronous():
     asyncio.run(play())
 
 
-TESTS = [actions, snapshots, properties, claims, limits, asynchronous]
+TESTS = [actions, snapshots, properties, claims, merges, limits, asynchronous]
 
 
 def main():
