@@ -1794,7 +1794,7 @@ class RoomState {
     return Property{std::string(reinterpret_cast<const char*>(value), static_cast<std::size_t>(info.length)), info.owner, info.version,
                     info.flags};
   }
-  // The names of all properties, or of those that a member owns, sorted.
+  // The names of the properties that a member owns, or of all, sorted.
   std::vector<std::string> keys(const std::string& owner = "") const {
     const detail::State& state = open();
     const char* list = state.api->mmn_property_keys(state.number, owner.empty() ? nullptr : text(owner));

@@ -2829,7 +2829,7 @@ class RoomState(Mapping[str, bytes]):
 
 
 class MemberProperties(Mapping[str, bytes]):
-    """The own properties of a member, without the prefix "@id/" that they have in the room's state."""
+    """A member's own properties, without the prefix "@id/" that they have in the room's state."""
 
     def __init__(self, state: RoomState, peer_id: str) -> None:
         self._state = state
