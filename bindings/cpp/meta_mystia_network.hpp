@@ -1149,7 +1149,12 @@ struct Action {
   std::uint64_t request;    // the number from submit(), if this member is the author; else 0
 
   explicit Action(const RoomAction& action)
-      : author(action.author), data(action.data), type(action.type), index(action.index), time_ms(action.time_ms), request(action.request) {}
+      : author(action.author),
+        data(action.data),
+        type(action.type),
+        index(action.index),
+        time_ms(action.time_ms),
+        request(action.request) {}
   explicit Action(const RolledBack& action)
       : author(action.author), data(action.data), type(action.type), index(action.index), time_ms(0), request(action.request) {}
 
@@ -1648,7 +1653,8 @@ class Replica {
     const auto answer = [&](const std::string* copy) {
       if (copy && copy->size() > INT32_MAX) throw Error(message_too_large, "the snapshot is longer than 2 GiB");
       const auto* data = copy ? reinterpret_cast<const std::uint8_t*>(copy->data()) : nullptr;
-      const std::int32_t code = api.mmn_provide_snapshot(raw.room, raw.request, data, copy ? static_cast<std::int32_t>(copy->size()) : 0);
+      const auto length = copy ? static_cast<std::int32_t>(copy->size()) : 0;
+      const std::int32_t code = api.mmn_provide_snapshot(raw.room, raw.request, data, length);
       // The member that needed it may have left, or the room may have taken over another history.
       if (code < 0 && code != peer_not_found && code != superseded && code != not_initialized) refuse(api, code);
     };
@@ -1770,8 +1776,9 @@ class RoomState {
         std::move(on_result));
   }
   // The value's bytes in memory, for Action::read.
-  template <typename Value, typename = std::enable_if_t<std::is_trivially_copyable_v<Value> && !std::is_pointer_v<Value> &&
-                                                        !std::is_array_v<Value> && !std::is_convertible_v<const Value&, std::string_view>>>
+  template <typename Value,
+            typename = std::enable_if_t<std::is_trivially_copyable_v<Value> && !std::is_pointer_v<Value> &&
+                                        !std::is_array_v<Value> && !std::is_convertible_v<const Value&, std::string_view>>>
   std::uint64_t submit(std::uint16_t type, const Value& value, OnResult on_result = {}) const {
     return submit(type, std::string_view(reinterpret_cast<const char*>(&value), sizeof value), std::move(on_result));
   }
@@ -1856,7 +1863,9 @@ class RoomState {
     return set_properties({change}, std::move(on_result));
   }
   // A member's own property, as set_mine() has set it there.
-  std::optional<Property> property_of(const std::string& peer, const std::string& name) const { return property("@" + peer + "/" + name); }
+  std::optional<Property> property_of(const std::string& peer, const std::string& name) const {
+    return property("@" + peer + "/" + name);
+  }
 
   // Makes this member the owner of a property, which comes into being if need be, and calls `on_result` once with whether it has
   // succeeded: of several members that claim it at a time, one does. false if another member owns it; with `take`, it is taken

@@ -129,7 +129,8 @@ void actions() {
   WAIT(ann.failures == 1 && bob.failures == 1);
   // A request inside a handler.
   bool inner = false;
-  ann.state.submit(add, 0, [&](const mmn::ActionResult&) { ann.state.submit(add, 0, [&](const mmn::ActionResult&) { inner = true; }); });
+  const auto ends = [&](const mmn::ActionResult&) { inner = true; };
+  ann.state.submit(add, 0, [&](const mmn::ActionResult&) { ann.state.submit(add, 0, ends); });
   WAIT(inner);
 }
 
@@ -250,7 +251,8 @@ void refusals() {
 
 int main(int argc, char** argv) {
   const std::pair<const char*, void (*)()> tests[] = {
-      {"actions", actions}, {"snapshots", snapshots}, {"properties", properties}, {"claims", claims}, {"merges", merges}, {"refusals", refusals}};
+      {"actions", actions}, {"snapshots", snapshots}, {"properties", properties},
+      {"claims", claims},   {"merges", merges},       {"refusals", refusals}};
   for (const auto& [name, test] : tests) {
     bool chosen = argc == 1;
     for (int i = 1; i < argc; i++) chosen = chosen || std::string(argv[i]) == name;

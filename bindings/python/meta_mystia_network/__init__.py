@@ -2950,8 +2950,6 @@ class _Calls:
         if code not in (OK, NOT_INITIALIZED):
             _checked(code)
         _rooms.discard(self)
-        if code == OK and self._state is not None:
-            self._state._close()
         return bool(code == OK)
 
     def _ask(self, function: str, **arguments: Any) -> Any:
@@ -3348,6 +3346,8 @@ class Room(_Calls):
             with self._lock:
                 self._handlers.clear()
                 self._new.clear()
+            if self._state is not None:
+                self._state._close()
 
     def connect(self, address: str) -> None:
         """Dials "ip:port", "[v6]:port" or "name:port"; on_connection receives the outcome."""

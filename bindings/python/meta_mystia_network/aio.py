@@ -143,6 +143,8 @@ class Room(_Calls):
         for dial in dials:
             if not dial.done():
                 dial.set_exception(NetworkError(NOT_INITIALIZED, "the room was left before the dial had a result"))
+        if self._state is not None:
+            self._state._close()
         self._wake()
 
     def _wake(self) -> None:

@@ -266,6 +266,11 @@ def asynchronous():
                 must(host.total == 2 * (number + 1) and result.code == mmn.OK, f"{host.total}")
             must(await room.state.claim("ball") is True, "a claim")
             must(host.loaded == [b""], f"{host.loaded}")
+            late = room.state.submit(ADD, b"2")
+        # It has its result, or the room was left before.
+        with contextlib.suppress(mmn.NetworkError):
+            await asyncio.wait_for(asyncio.wrap_future(late), WAIT_SECONDS)
+        must(late.done(), "a request without an end")
 
     asyncio.run(play())
 
