@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -1138,6 +1139,80 @@ struct Etcd {
   std::string password;
 };
 
+// An action of a member, which the hosts of all members receive in one order. The views are valid during the handler only.
+struct Action {
+  std::string_view author;  // the member that submitted it, which may have left since
+  std::string_view data;
+  std::uint16_t type;       // the author's, 0x0100 or higher
+  std::uint64_t index;      // of its entry; within a history, entries have rising indexes
+  std::uint64_t time_ms;    // of its entry, since the room's first one; 0 in on_rolled_back
+  std::uint64_t request;    // the number from submit(), if this member is the author; else 0
+
+  explicit Action(const RoomAction& action)
+      : author(action.author),
+        data(action.data),
+        type(action.type),
+        index(action.index),
+        time_ms(action.time_ms),
+        request(action.request) {}
+  explicit Action(const RolledBack& action)
+      : author(action.author), data(action.data), type(action.type), index(action.index), time_ms(0), request(action.request) {}
+
+  bool mine() const noexcept { return request != 0; }
+  std::string_view text() const noexcept { return data; }
+  // The value that submit() has taken, as its bytes in memory: all members need processors alike. serialization_error if the
+  // action has another length.
+  template <typename Value>
+  Value read() const {
+    static_assert(std::is_trivially_copyable_v<Value>, "read() copies bytes");
+    if (data.size() != sizeof(Value)) {
+      throw Error(serialization_error, "the action has " + std::to_string(data.size()) + " bytes, and the value " +
+                                           std::to_string(sizeof(Value)));
+    }
+    Value value;
+    std::memcpy(&value, data.data(), sizeof value);
+    return value;
+  }
+};
+
+// Handlers of a room's state; see RoomState.
+struct StateHandlers {
+  std::function<void(const Action&)> on_action;
+  std::function<std::string()> on_save;
+  std::function<void(std::string_view)> on_load;
+  std::function<void(const Action&)> on_rolled_back;
+  std::function<void(const PropertyChanged&)> on_property;
+};
+
+// The settings of a room's state, the same for all members: the library's defaults. In thread mode set the handlers here, and
+// they miss nothing; in poll mode, here or before the first poll().
+struct StateOptions {
+  explicit StateOptions(const Api& api = Api::linked()) {
+    settings.struct_size = sizeof settings;
+    const std::int32_t code = api.mmn_default_state_options(&settings);
+    if (code < 0) detail::refuse(api, code);
+  }
+  MmnStateOptions settings = {};
+  StateHandlers handlers;
+};
+
+// A change of one property, for RoomState::set_properties.
+struct PropertyChange {
+  std::string key;                                     // 1 to 64 bytes without control characters
+  std::optional<std::string> value;                    // nothing keeps the value; a new property then has an empty one
+  std::optional<std::string> owner;                    // must be in the room; "" is no owner, and nothing keeps it
+  std::uint64_t expected_version = MMN_ANY_VERSION;    // 0 if it must not exist, or that of a Property or PropertyChanged
+  std::uint32_t flags = 0;                             // the sum of MMN_PROPERTY_..., as MmnPropertyChange has them
+};
+
+// A property of a room's state.
+struct Property {
+  std::string value;
+  std::string owner;      // "" if it has none
+  std::uint64_t version;
+  std::uint32_t flags;    // the sum of MMN_PROPERTY_..., as MmnPropertyInfo has them
+};
+
 // Settings to enter a room: the library's defaults, but in poll mode. Strings and the handler are beside `settings`; the room
 // fills in its pointers and lengths.
 struct Options {
@@ -1159,6 +1234,7 @@ struct Options {
   std::string identity_key;  // an Ed25519 private key in PKCS#8, which keeps this member's identity; "" makes a new one
   std::optional<Seeded> seeded;  // with MMN_STRATEGY_SEEDED
   std::optional<Etcd> etcd;      // with MMN_STRATEGY_ETCD
+  std::optional<StateOptions> state;  // with it the members share a state: Room::state()
   // As Room::on_event sets it, but from the first event on. In thread mode it may run before the room's constructor returns.
   std::function<void(const Event&)> on_event;
 };
@@ -1299,6 +1375,16 @@ class Receiver {
   bool takes_messages() const noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     return message.handler || event.handler || !routes_.empty();
+  }
+
+  // A failure goes to its handler.
+  template <typename Call>
+  void attempt(Call call) noexcept {
+    try {
+      call();
+    } catch (...) {
+      surface();
+    }
   }
 
   void take(const MmnEvent& raw) noexcept {
@@ -1494,6 +1580,99 @@ class Receiver {
   std::map<std::string, Peer> peers_;
 };
 
+// The state's handlers and open requests.
+class Replica {
+ public:
+  using OnResult = std::function<void(const ActionResult&)>;
+
+  // A handler that runs goes on to its end. A room's handlers run one at a time.
+  template <typename Handler>
+  void set(Handler StateHandlers::*slot, Handler handler) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    // The old one is destroyed after the lock is released: its captures are foreign code.
+    (handlers_.*slot).swap(handler);
+  }
+  void set(StateHandlers handlers) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::swap(handlers_, handlers);
+  }
+  void forget() noexcept {
+    StateHandlers handlers;
+    std::map<std::uint64_t, OnResult> results;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::swap(handlers_, handlers);
+    results_.swap(results);
+  }
+
+  // Calls the library, whose result may come before it has returned the number.
+  template <typename Call>
+  std::int32_t request(Call call, std::uint64_t& number, OnResult on_result) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::int32_t code = call();
+    if (code >= 0 && on_result) results_[number] = std::move(on_result);
+    return code;
+  }
+
+  // Calls the handler of this kind of event, if there is one. Its exceptions pass.
+  void take(const Api& api, const MmnEvent& raw) {
+    switch (raw.kind) {
+      case MMN_EVENT_ACTION: call(&StateHandlers::on_action, Action(RoomAction(raw))); break;
+      case MMN_EVENT_ROLLED_BACK: call(&StateHandlers::on_rolled_back, Action(RolledBack(raw))); break;
+      case MMN_EVENT_STATE_RESET: call(&StateHandlers::on_load, StateReset(raw).snapshot); break;
+      case MMN_EVENT_PROPERTY: call(&StateHandlers::on_property, PropertyChanged(raw)); break;
+      case MMN_EVENT_SNAPSHOT_WANTED: provide(api, raw); break;
+      case MMN_EVENT_ACTION_RESULT: {
+        OnResult on_result;
+        {
+          const std::lock_guard<std::mutex> lock(mutex_);
+          const auto found = results_.find(raw.request);
+          if (found == results_.end()) return;
+          on_result.swap(found->second);
+          results_.erase(found);
+        }
+        on_result(ActionResult(raw));
+        break;
+      }
+      default: break;
+    }
+  }
+
+ private:
+  template <typename Handler>
+  Handler handler(Handler StateHandlers::*slot) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return handlers_.*slot;
+  }
+  template <typename Handler, typename Argument>
+  void call(Handler StateHandlers::*slot, const Argument& argument) const {
+    if (const Handler copy = handler(slot)) copy(argument);
+  }
+  // Without a handler, or if it fails, the library asks another member's host.
+  void provide(const Api& api, const MmnEvent& raw) const {
+    const auto save = handler(&StateHandlers::on_save);
+    const auto answer = [&](const std::string* copy) {
+      if (copy && copy->size() > INT32_MAX) throw Error(message_too_large, "the snapshot is longer than 2 GiB");
+      const auto* data = copy ? reinterpret_cast<const std::uint8_t*>(copy->data()) : nullptr;
+      const auto length = copy ? static_cast<std::int32_t>(copy->size()) : 0;
+      const std::int32_t code = api.mmn_provide_snapshot(raw.room, raw.request, data, length);
+      // The member that needed it may have left, or the room may have taken over another history.
+      if (code < 0 && code != peer_not_found && code != superseded && code != not_initialized) refuse(api, code);
+    };
+    if (!save) return answer(nullptr);
+    try {
+      const std::string copy = save();
+      answer(&copy);
+    } catch (...) {
+      answer(nullptr);
+      throw;
+    }
+  }
+
+  mutable std::mutex mutex_;
+  StateHandlers handlers_;
+  std::map<std::uint64_t, OnResult> results_;
+};
+
 // The part of a Room that moves.
 struct State {
   explicit State(const Api& functions) : api(&functions) {}
@@ -1506,11 +1685,15 @@ struct State {
   std::atomic<bool> open{true};    // false from leave() on
   std::atomic<bool> closed{false};
   Receiver receiver;
+  Replica replica;
+  bool has_replica = false;
 };
 
 extern "C" {
-inline void mmn_detail_on_event(void* state, const MmnEvent* event) {
-  (*static_cast<std::shared_ptr<State>*>(state))->receiver.take(*event);
+inline void mmn_detail_on_event(void* reference, const MmnEvent* event) {
+  State& state = **static_cast<std::shared_ptr<State>*>(reference);
+  state.receiver.attempt([&] { state.replica.take(*state.api, *event); });
+  state.receiver.take(*event);
 }
 inline void mmn_detail_drop_state(void* state) { delete static_cast<std::shared_ptr<State>*>(state); }
 
@@ -1547,6 +1730,231 @@ inline void set_log_stderr(std::int32_t level, const Api& api = Api::linked()) {
   const std::int32_t code = api.mmn_set_log_stderr(level);
   if (code < 0) detail::refuse(api, code);
 }
+
+// The state that the members of a room share: actions in one order, and properties. It survives the loss of any leader.
+//
+//   mmn::RoomState state = room.state();
+//   state.on_action([&](const mmn::Action& a) { if (a.type == add) counter += a.read<int>(); });
+//   state.on_save([&] { return std::to_string(counter); });
+//   state.on_load([&](std::string_view bytes) { counter = bytes.empty() ? 0 : std::stoi(std::string(bytes)); });
+//   state.submit(add, 1);
+//
+// A program changes its own state inside on_action and on_load alone, in all members alike. The handlers run where those of the
+// room do; a new one receives what happens from then on. A copy of this object is the same state; after the room's end its calls
+// are refused as the room's are.
+class RoomState {
+ public:
+  // Receives the result of a request, once. Its code is ok, or as MMN_EVENT_ACTION_RESULT has it. Not called if the room ends
+  // before.
+  using OnResult = std::function<void(const ActionResult&)>;
+
+  explicit RoomState(std::shared_ptr<detail::State> state) : state_(std::move(state)) {}
+
+  // Receives each action of each member once, this one's too.
+  void on_action(std::function<void(const Action&)> handler) { set_handler(&StateHandlers::on_action, std::move(handler)); }
+  // Returns the program's state as bytes, for a newcomer's on_load. Without it other members are asked.
+  void on_save(std::function<std::string()> handler) { set_handler(&StateHandlers::on_save, std::move(handler)); }
+  // Receives the bytes of another member's on_save, with which the program replaces its state; none are the initial state.
+  void on_load(std::function<void(std::string_view)> handler) { set_handler(&StateHandlers::on_load, std::move(handler)); }
+  // Receives each action that a merge of two parts of the room has undone, before on_load. The program may submit it again.
+  void on_rolled_back(std::function<void(const Action&)> handler) {
+    set_handler(&StateHandlers::on_rolled_back, std::move(handler));
+  }
+  // Receives each change of a property.
+  void on_property(std::function<void(const PropertyChanged&)> handler) {
+    set_handler(&StateHandlers::on_property, std::move(handler));
+  }
+
+  // Submits an action of at most 16 KiB, with a type of 0x0100 or higher; returns the number of the request. The library keeps it
+  // over losses of the leader.
+  std::uint64_t submit(std::uint16_t type, std::string_view data, OnResult on_result = {}) const {
+    const auto length = size(data);
+    return request(
+        [&](detail::State& state, std::uint64_t& number) {
+          return state.api->mmn_submit(state.number, reinterpret_cast<const std::uint8_t*>(data.data()), length, type, &number);
+        },
+        std::move(on_result));
+  }
+  // The value's bytes in memory, for Action::read.
+  template <typename Value,
+            typename = std::enable_if_t<std::is_trivially_copyable_v<Value> && !std::is_pointer_v<Value> &&
+                                        !std::is_array_v<Value> && !std::is_convertible_v<const Value&, std::string_view>>>
+  std::uint64_t submit(std::uint16_t type, const Value& value, OnResult on_result = {}) const {
+    return submit(type, std::string_view(reinterpret_cast<const char*>(&value), sizeof value), std::move(on_result));
+  }
+  std::uint64_t submit(std::uint16_t type, const std::vector<std::uint8_t>& data, OnResult on_result = {}) const {
+    return submit(type, std::string_view(reinterpret_cast<const char*>(data.data()), data.size()), std::move(on_result));
+  }
+
+  // The property as of the last event, or nothing if the room has none with this name. A change shows once the room has confirmed
+  // it.
+  std::optional<Property> property(const std::string& key) const {
+    const detail::State& state = open();
+    MmnPropertyInfo info = {};
+    info.struct_size = sizeof info;
+    const std::uint8_t* value = state.api->mmn_property(state.number, text(key), &info);
+    if (!value) {
+      // NULL also stands for a key that is none, which mmn_set_properties does not accept either.
+      if (!is_key(key)) detail::refuse(*state.api, state.api->mmn_last_error_code());
+      return std::nullopt;
+    }
+    return Property{std::string(reinterpret_cast<const char*>(value), static_cast<std::size_t>(info.length)), info.owner, info.version,
+                    info.flags};
+  }
+  // The names of the properties that a member owns, or of all, sorted.
+  std::vector<std::string> keys(const std::string& owner = "") const {
+    const detail::State& state = open();
+    const char* list = state.api->mmn_property_keys(state.number, owner.empty() ? nullptr : text(owner));
+    if (!list) detail::refuse(*state.api, state.api->mmn_last_error_code());
+    std::vector<std::string> names;
+    for (const char* rest = list; *rest;) {
+      const std::size_t line = std::strcspn(rest, "\n");
+      names.emplace_back(rest, line);
+      rest += line + (rest[line] == '\n');
+    }
+    return names;
+  }
+  // Makes 1 to 32 changes, all or none. The result is conflict if a property has another version than expected, or a new owner is
+  // not in the room; state_full; or rejected if another member owns a property that is MMN_PROPERTY_OWNER_ONLY.
+  std::uint64_t set_properties(const std::vector<PropertyChange>& changes, OnResult on_result = {}) const {
+    std::vector<MmnPropertyChange> raw;
+    for (const PropertyChange& change : changes) {
+      MmnPropertyChange one = {};
+      one.struct_size = sizeof one;
+      one.flags = change.flags;
+      one.key = text(change.key);
+      one.owner = change.owner ? text(*change.owner) : nullptr;
+      one.expected_version = change.expected_version;
+      if (change.value) {
+        one.value = reinterpret_cast<const std::uint8_t*>(change.value->data());
+        one.length = size(*change.value);
+      } else if (!(change.flags & MMN_PROPERTY_REMOVE)) {
+        one.flags |= MMN_PROPERTY_KEEP_VALUE;
+      }
+      raw.push_back(one);
+    }
+    if (raw.size() > INT32_MAX) throw Error(message_too_large, "there are more than 2147483647 changes");
+    return request(
+        [&](detail::State& state, std::uint64_t& number) {
+          return state.api->mmn_set_properties(state.number, raw.data(), static_cast<std::int32_t>(raw.size()), &number);
+        },
+        std::move(on_result));
+  }
+  // Sets a property, whatever its version; it keeps its owner.
+  std::uint64_t set(const std::string& key, std::string_view value, OnResult on_result = {}) const {
+    PropertyChange change;
+    change.key = key;
+    change.value = std::string(value);
+    return set_properties({change}, std::move(on_result));
+  }
+  std::uint64_t remove(const std::string& key, OnResult on_result = {}) const {
+    PropertyChange change;
+    change.key = key;
+    change.flags = MMN_PROPERTY_REMOVE;
+    return set_properties({change}, std::move(on_result));
+  }
+  // Sets a property of this member, which it alone changes and which goes when it leaves. The key is "@id/name".
+  std::uint64_t set_mine(const std::string& name, std::string_view value, OnResult on_result = {}) const {
+    PropertyChange change;
+    change.owner = local_id();
+    change.key = "@" + *change.owner + "/" + name;
+    change.value = std::string(value);
+    change.flags = MMN_PROPERTY_OWNER_ONLY | MMN_PROPERTY_DIES_WITH_OWNER;
+    return set_properties({change}, std::move(on_result));
+  }
+  // A member's own property, as set_mine() has set it there.
+  std::optional<Property> property_of(const std::string& peer, const std::string& name) const {
+    return property("@" + peer + "/" + name);
+  }
+
+  // Makes this member the owner of a property, which comes into being if need be, and calls `on_result` once with whether it has
+  // succeeded: of several members that claim it at a time, one does. false if another member owns it; with `take`, it is taken
+  // from that member. The leader owns it when its owner leaves. The call may come before claim() returns.
+  void claim(const std::string& key, std::function<void(bool)> on_result, bool take = false) const {
+    const std::optional<Property> found = property(key);
+    PropertyChange change;
+    change.key = key;
+    change.owner = local_id();
+    if (found && (found->owner == *change.owner || (!found->owner.empty() && !take))) {
+      if (on_result) on_result(found->owner == *change.owner);
+      return;
+    }
+    change.expected_version = found ? found->version : 0;
+    change.flags = MMN_PROPERTY_FALLS_TO_LEADER;
+    set_properties({change}, won(std::move(on_result)));
+  }
+  // Leaves a property without an owner, if this member owns it.
+  void release(const std::string& key, std::function<void(bool)> on_result = {}) const {
+    const std::optional<Property> found = property(key);
+    if (!found || found->owner != local_id()) {
+      if (on_result) on_result(false);
+      return;
+    }
+    PropertyChange change;
+    change.key = key;
+    change.owner = "";
+    change.expected_version = found->version;
+    set_properties({change}, won(std::move(on_result)));
+  }
+
+  // Figures of the state at this member.
+  MmnStateInfo info() const {
+    const detail::State& state = open();
+    MmnStateInfo figures = {};
+    figures.struct_size = sizeof figures;
+    const std::int32_t code = state.api->mmn_state_info(state.number, &figures);
+    if (code < 0) detail::refuse(*state.api, code);
+    return figures;
+  }
+
+ private:
+  detail::State& open() const {
+    if (state_->forked() || !state_->open) throw Error(not_initialized, "the room of this state is not open in this process");
+    return *state_;
+  }
+  template <typename Handler>
+  void set_handler(Handler StateHandlers::*slot, Handler handler) {
+    open().replica.set(slot, std::move(handler));
+  }
+  template <typename Call>
+  std::uint64_t request(Call call, OnResult on_result) const {
+    detail::State& state = open();
+    std::uint64_t number = 0;
+    const std::int32_t code = state.replica.request([&] { return call(state, number); }, number, std::move(on_result));
+    if (code < 0) detail::refuse(*state.api, code);
+    return number;
+  }
+  static OnResult won(std::function<void(bool)> on_result) {
+    if (!on_result) return {};
+    return [on_result = std::move(on_result)](const ActionResult& result) { on_result(result.code == ok); };
+  }
+  std::string local_id() const {
+    const detail::State& state = open();
+    const char* id = state.api->mmn_local_id(state.number);
+    if (!id) detail::refuse(*state.api, state.api->mmn_last_error_code());
+    return id;
+  }
+  static bool is_key(const std::string& key) noexcept {
+    if (key.empty() || key.size() > 64) return false;
+    for (std::size_t i = 0; i < key.size(); i++) {
+      const auto byte = static_cast<unsigned char>(key[i]);
+      // U+0080 to U+009F are controls, too.
+      const bool is_wide_control = byte == 0xc2 && i + 1 < key.size() && static_cast<unsigned char>(key[i + 1]) < 0xa0;
+      if (byte < 0x20 || byte == 0x7f || is_wide_control) return false;
+    }
+    return true;
+  }
+  static const char* text(const std::string& value) {
+    if (value.find('\0') != std::string::npos) throw Error(invalid_argument, "the text contains a NUL, at which C would cut it off");
+    return value.c_str();
+  }
+  static std::int32_t size(std::string_view data) {
+    if (data.size() > INT32_MAX) throw Error(message_too_large, "the data are longer than 2 GiB");
+    return static_cast<std::int32_t>(data.size());
+  }
+
+  std::shared_ptr<detail::State> state_;
+};
 
 // A room that this process is in. The constructor enters it; the destructor leaves it, which takes at most about 2 s. Every
 // function may be called from any thread. After shutdown(), after a move from the object, and in a forked child, which has no
@@ -1592,6 +2000,11 @@ class Room {
       etcd.password = given(options.etcd->password);
       settings.etcd = &etcd;
     }
+    settings.state = options.state ? &options.state->settings : nullptr;
+    if (options.state) {
+      state_->has_replica = true;
+      state_->replica.set(options.state->handlers);
+    }
     if (options.on_event) state_->receiver.set(state_->receiver.event, options.on_event, false);
     else settings.hold_messages = 1;
     auto reference = std::make_unique<std::shared_ptr<detail::State>>(state_);
@@ -1621,6 +2034,7 @@ class Room {
       // Another thread may have closed it.
       if (code < 0 && code != not_initialized) detail::refuse(*state_->api, code);
       state_->receiver.forget();
+      state_->replica.forget();
     }
     state_->open = false;
     state_->closed = true;
@@ -1676,6 +2090,12 @@ class Room {
   void on_handler_error(std::function<void(std::exception_ptr)> handler) {
     detail::Receiver& receiver = room().receiver;
     receiver.set(receiver.failure, std::move(handler), false);
+  }
+
+  // The state that the members share, in a room with Options::state; else not_supported.
+  RoomState state() const {
+    if (!room().has_replica) throw Error(not_supported, "the room has no state: set Options::state");
+    return RoomState(state_);
   }
 
   std::string peer_id() const { return string(api().mmn_local_id(number())); }
@@ -1904,6 +2324,7 @@ class Room {
     state->open = false;
     state->closed = true;
     state->receiver.forget();
+    state->replica.forget();
   }
 
   std::int32_t check(std::int32_t code) const {

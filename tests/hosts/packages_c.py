@@ -240,13 +240,15 @@ def build_project_for_windows(prefix, build):
 
 
 def build_hosts_for_windows(output):
-    """The C and C++ lobbies and the member of the tests, as programs that load the DLL of MMN_LIBRARY."""
+    """The C and C++ samples and the member of the tests. The lobby in C and the member load the DLL of MMN_LIBRARY; the other samples
+    link it, so that only their main files are compiled here."""
     common = ["-O2", "-Wall", "-Wextra", "-Werror", *HEADERS]
     call(f"{MINGW}gcc-posix", "-std=gnu11", *common, ROOT / "examples/c/lobby.c", "-o", output / "lobby.exe")
     member = ROOT / "tests/hosts/member/member.c"
     call(f"{MINGW}gcc-posix", "-std=gnu11", *common, "-pthread", "-static", member, "-o", output / "member.exe")
-    # Linked: only its main file is compiled here.
-    call(f"{MINGW}g++-posix", "-std=c++17", *common, "-c", ROOT / "examples/cpp/lobby.cpp", "-o", output / "lobby.o")
+    call(f"{MINGW}gcc-posix", "-std=gnu11", *common, "-c", ROOT / "examples/c/state.c", "-o", output / "state_c.o")
+    for sample in ("lobby", "state"):
+        call(f"{MINGW}g++-posix", "-std=c++17", *common, "-c", ROOT / f"examples/cpp/{sample}.cpp", "-o", output / f"{sample}.o")
 
 
 # ---------------------------------------------------------------- helpers

@@ -1,8 +1,9 @@
-//! Three rooms of a host in C keep one state.
+//! Three rooms of a host in C keep one state, and so do the samples in C, C++ and Python (`samples_of_state.py`).
 
 use std::process::Command;
 
-use crate::tools::{compile_c, library, run};
+use crate::stories::stories;
+use crate::tools::{compile_c, compile_cpp, library, root, run};
 
 #[test]
 fn three_rooms_in_c_receive_one_order_and_their_results() {
@@ -12,4 +13,61 @@ fn three_rooms_in_c_receive_one_order_and_their_results() {
         .arg(session)
         .env("MMN_LIBRARY", library()));
     assert_eq!(printed, "ok\n");
+}
+
+#[track_caller]
+fn with_all_samples(file: &str, story: &str) {
+    let library = library();
+    let folder = library.parent().expect("a folder");
+    let search = format!("-L{}", folder.display());
+    let link = [search.as_str(), "-lmeta_mystia_network"];
+    let printed = run(Command::new("python3")
+        .arg(root().join("tests/hosts").join(file))
+        .arg(story)
+        .arg(compile_c("examples/c/state.c", "state_c", &link))
+        .arg(compile_cpp("examples/cpp/state.cpp", "state_cpp", &link))
+        .env("MMN_LIBRARY", &library));
+    let last = printed.lines().last().unwrap_or_default();
+    assert_eq!(last, format!("ok {story}"), "{printed}");
+}
+
+stories! { with_all_samples, "samples_of_state.py":
+    a_leader_in_c_is_killed
+    a_leader_in_cpp_is_killed
+    a_leader_in_python_is_killed
+}
+
+#[test]
+fn python_gives_a_host_the_state_of_its_room() {
+    let tests = [
+        "actions",
+        "snapshots",
+        "properties",
+        "claims",
+        "merges",
+        "limits",
+        "asynchronous",
+    ];
+    let printed = run(Command::new("python3")
+        .arg(root().join("bindings/python/tests/state.py"))
+        .args(tests)
+        .env("MMN_LIBRARY", library()));
+    assert_eq!(printed, tests.map(|test| format!("ok {test}\n")).concat());
+}
+
+#[test]
+fn cpp_gives_a_host_the_state_of_its_room() {
+    let program = compile_cpp("bindings/cpp/tests/state.cpp", "state_cpp_tests", &[]);
+    let tests = [
+        "actions",
+        "snapshots",
+        "properties",
+        "claims",
+        "merges",
+        "refusals",
+    ];
+    let printed = run(Command::new(program)
+        .args(tests)
+        .env("MMN_LIBRARY", library()));
+    assert_eq!(printed, tests.map(|test| format!("ok {test}\n")).concat());
 }

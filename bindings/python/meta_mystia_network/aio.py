@@ -27,6 +27,7 @@ from . import (
     Event,
     NetworkError,
     NetworkOptions,
+    StateOptions,
     _Calls,
     describe_error,
 )
@@ -41,7 +42,8 @@ class Room(_Calls):
     """A room that this process is in, in a running event loop; leave it with `async with` or close().
 
     The library's thread hands events to the loop: nothing polls. `options` (NetworkOptions) are as for `meta_mystia_network.Room`,
-    except that `dispatch_mode` and `hold_messages` have no effect.
+    except that `dispatch_mode` and `hold_messages` have no effect. The handlers of `state` run in the loop: set them before the first
+    `await`.
     """
 
     def __init__(
@@ -49,6 +51,8 @@ class Room(_Calls):
         peer_id: str,
         session_id: str,
         options: NetworkOptions | None = None,
+        *,
+        state: bool | StateOptions = False,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._events: collections.deque[Event] = collections.deque()
@@ -59,7 +63,7 @@ class Room(_Calls):
         # The dials of each address, the oldest first.
         self._dials: dict[str, collections.deque[asyncio.Future[ConnectionResult]]] = {}
         self._leaving: asyncio.Future[bool] | None = None
-        super().__init__(peer_id, session_id, options, self._hand_over, dispatch_mode=DISPATCH_THREAD, hold_messages=0)
+        super().__init__(peer_id, session_id, options, self._hand_over, state, None, dispatch_mode=DISPATCH_THREAD, hold_messages=0)
 
     async def __aenter__(self) -> Room:
         return self
@@ -124,6 +128,8 @@ class Room(_Calls):
                 # A cancelled dial also uses its result: each dial has one.
                 if not dial.done():
                     dial.set_result(event)
+        if self._state is not None:
+            self._state._receive(event)
         self._events.append(event)
         self._wake()
 
@@ -137,6 +143,8 @@ class Room(_Calls):
         for dial in dials:
             if not dial.done():
                 dial.set_exception(NetworkError(NOT_INITIALIZED, "the room was left before the dial had a result"))
+        if self._state is not None:
+            self._state._close()
         self._wake()
 
     def _wake(self) -> None:
