@@ -31,7 +31,7 @@ internal sealed class Replica
 
 /// <summary>
 /// State that a room shares and that survives its leader: a counter and a chat log. Pass it every event of the room, and call
-/// <see cref="Tick"/> once per frame, after <c>Poll</c>. docs/host-migration.md explains it.
+/// <see cref="Tick"/> once per frame, after <c>Poll</c>. docs/state-by-hand.md explains it.
 /// </summary>
 /// <remarks>
 /// The leader is the authority: members send it commands, it applies them and sends every member the numbered updates. Every

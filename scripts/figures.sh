@@ -68,6 +68,9 @@ scripts/isolated.py cargo test --lib -- --ignored --nocapture figures_memory || 
 scripts/install-tools.sh --only protoc etcd etcdctl
 scripts/isolated.py cargo test --release --features etcd --test etcd -- --ignored --nocapture figures_ || missed=1
 
+# The room's state beside messages.
+scripts/isolated.py cargo bench --bench state || missed=1
+
 # The elections in virtual time; the tables go into the documentation.
 cargo bench --bench elections -- --write docs/figures.md || missed=1
 exit "$missed"

@@ -1,4 +1,4 @@
-// State that a room shares and that survives its leader: a counter and a chat log. docs/host-migration.md explains it.
+// State that a room shares and that survives its leader: a counter and a chat log. docs/state-by-hand.md explains it.
 //
 // The leader is the authority: members send it commands, it applies them and sends every member the numbered updates. Every
 // member keeps a replica. A new leader asks for all replicas, continues from the freshest, and announces it.
