@@ -33,9 +33,7 @@ namespace MetaMystia.Network
             {
                 throw new ArgumentNullException("address");
             }
-            TaskCompletionSource<ConnectionResult> dial = HasAsynchronously
-                ? new TaskCompletionSource<ConnectionResult>(Asynchronously)
-                : new TaskCompletionSource<ConnectionResult>();
+            TaskCompletionSource<ConnectionResult> dial = NewSource<ConnectionResult>();
             byte[] native = Utf8.ToNative(address);
             // Before the call, because its result may precede its return.
             lock (dials)
@@ -103,8 +101,12 @@ namespace MetaMystia.Network
         }
 
         // After the room was left, no result comes any more.
-        private void EndDials()
+        private void EndRequests()
         {
+            if (state != null)
+            {
+                state.End();
+            }
             List<TaskCompletionSource<ConnectionResult>> ended = new List<TaskCompletionSource<ConnectionResult>>();
             lock (dials)
             {
@@ -121,12 +123,17 @@ namespace MetaMystia.Network
             }
         }
 
-        private static NetworkException RoomLeft()
+        internal static NetworkException RoomLeft()
         {
-            return new NetworkException(ErrorCode.NotInitialized, "The room was left before the dial had a result.");
+            return new NetworkException(ErrorCode.NotInitialized, "The room was left before the request had a result.");
         }
 
-        private static void Complete(Action complete)
+        internal static TaskCompletionSource<T> NewSource<T>()
+        {
+            return HasAsynchronously ? new TaskCompletionSource<T>(Asynchronously) : new TaskCompletionSource<T>();
+        }
+
+        internal static void Complete(Action complete)
         {
             // While a domain is unloaded, Mono may wait for ever for work of the thread pool. The scripts that would continue end with the
             // domain.

@@ -412,6 +412,10 @@ namespace MetaMystia.Network
             {
                 Raise(relayChanged, relay);
             }
+            else if (state != null && IsOfState(e.Kind))
+            {
+                state.Take(e);
+            }
             else
             {
                 string peer;
@@ -437,6 +441,11 @@ namespace MetaMystia.Network
             {
                 names.Forget(left.Peer);
             }
+        }
+
+        private static bool IsOfState(EventKind kind)
+        {
+            return kind >= EventKind.Action && kind <= EventKind.StateMember;
         }
 
         // The first events of new kinds.
@@ -494,7 +503,7 @@ namespace MetaMystia.Network
             }
         }
 
-        private void Raise<T>(Action<T> handler, T argument)
+        internal void Raise<T>(Action<T> handler, T argument)
         {
             if (handler == null)
             {

@@ -246,6 +246,16 @@ namespace MetaMystia.Network
             return bytes;
         }
 
+        // Without a NUL at the end, and with one inside.
+        internal static byte[] ToBytes(string text, string parameter)
+        {
+            if (text == null)
+            {
+                throw new ArgumentNullException(parameter);
+            }
+            return Strict.GetBytes(text);
+        }
+
         // Room for every peer id.
         internal const int BufferSize = 256;
 

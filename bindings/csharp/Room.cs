@@ -84,6 +84,8 @@ namespace MetaMystia.Network
         public IEnumerable<string> Seeds;
         /// <summary>The settings of <see cref="MetaMystia.Network.ElectionStrategy.Etcd"/>; null with any other strategy.</summary>
         public EtcdSettings Etcd;
+        /// <summary>The settings of the room's state: <c>new StateOptions()</c> for the defaults, the same for all members. Null is a room without a state.</summary>
+        public StateOptions? State;
         /// <summary>A file for a trace of the elections; null is none.</summary>
         public string TracePath;
 
@@ -142,6 +144,11 @@ namespace MetaMystia.Network
                     pinned.Add(GCHandle.Alloc(etcd, GCHandleType.Pinned));
                     options.Etcd = pinned[pinned.Count - 1].AddrOfPinnedObject();
                 }
+                if (State.HasValue)
+                {
+                    pinned.Add(GCHandle.Alloc(State.Value.Filled(), GCHandleType.Pinned));
+                    options.State = pinned[pinned.Count - 1].AddrOfPinnedObject();
+                }
                 return NativeMethods.mmn_open(peer, session, ref options, ref room);
             }
             finally
@@ -153,7 +160,7 @@ namespace MetaMystia.Network
             }
         }
 
-        private static IntPtr Pin(List<GCHandle> pinned, byte[] bytes)
+        internal static IntPtr Pin(List<GCHandle> pinned, byte[] bytes)
         {
             if (bytes == null || bytes.Length == 0)
             {
@@ -240,6 +247,7 @@ namespace MetaMystia.Network
 
         private ulong handle;
         private int disposed;
+        private RoomState state; // null in a room without a state
 
         private Room()
         {
@@ -286,6 +294,10 @@ namespace MetaMystia.Network
             // First: a room without a hook would survive its scripts.
             HookExit();
             Room room = new Room();
+            if (options.State.HasValue)
+            {
+                room.state = new RoomState(room, peerId);
+            }
             if (subscribe != null)
             {
                 subscribe(room);
@@ -325,6 +337,20 @@ namespace MetaMystia.Network
         public bool IsOpen
         {
             get { return NativeMethods.mmn_is_open(handle) != 0; }
+        }
+
+        /// <summary>The state that the members share.</summary>
+        /// <exception cref="NetworkException">-16 in a room without a state.</exception>
+        public RoomState State
+        {
+            get
+            {
+                if (state == null)
+                {
+                    throw new NetworkException(ErrorCode.NotSupported, "This room has no state: set RoomOptions.State before Join, in all members.");
+                }
+                return state;
+            }
         }
 
         /// <summary>A handler threw. Without a subscriber the exception is written to standard error.</summary>
@@ -762,7 +788,7 @@ namespace MetaMystia.Network
                 throw refused;
             }
             Forget();
-            EndDials();
+            EndRequests();
         }
 
         /// <summary>Logs to standard error, on and off at any time, up to a <see cref="LogLevel"/>. For all rooms of the process.</summary>
@@ -832,7 +858,7 @@ namespace MetaMystia.Network
         }
 
         // The last handler before native frames: no exception may leave this method.
-        private void Surface(Exception exception)
+        internal void Surface(Exception exception)
         {
             try
             {
@@ -852,7 +878,7 @@ namespace MetaMystia.Network
         }
 
         // Lock-free, because a running handler could need a lock that is held during a call of the library.
-        private static void Combine<T>(ref T field, T value) where T : class
+        internal static void Combine<T>(ref T field, T value) where T : class
         {
             T seen;
             do
@@ -862,7 +888,7 @@ namespace MetaMystia.Network
             while (Interlocked.CompareExchange(ref field, (T)(object)Delegate.Combine((Delegate)(object)seen, (Delegate)(object)value), seen) != seen);
         }
 
-        private static void Subtract<T>(ref T field, T value) where T : class
+        internal static void Subtract<T>(ref T field, T value) where T : class
         {
             T seen;
             do
@@ -946,7 +972,7 @@ namespace MetaMystia.Network
                 foreach (Room room in open)
                 {
                     NativeMethods.mmn_close(room.handle);
-                    room.EndDials();
+                    room.EndRequests();
                 }
                 if (Volatile.Read(ref logsRegistered) > 0)
                 {
@@ -982,7 +1008,7 @@ namespace MetaMystia.Network
             }
         }
 
-        private static string CheckText(IntPtr text)
+        internal static string CheckText(IntPtr text)
         {
             if (text == IntPtr.Zero)
             {
@@ -991,7 +1017,7 @@ namespace MetaMystia.Network
             return Utf8.FromNative(text);
         }
 
-        private static NetworkException LastError(int code)
+        internal static NetworkException LastError(int code)
         {
             return new NetworkException(code, Utf8.FromNative(NativeMethods.mmn_last_error_message()));
         }

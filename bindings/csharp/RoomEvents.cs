@@ -2,7 +2,7 @@
 namespace MetaMystia.Network
 {
     /// <summary><c>Peer</c> is connected. This event precedes the peer's first message.</summary>
-    public sealed class PeerJoined : RoomEvent
+    public sealed partial class PeerJoined : RoomEvent
     {
         public override EventKind Kind
         {
@@ -17,7 +17,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>The link to <c>Peer</c> is lost and the library is dialling it again. It keeps the messages already accepted for the peer, and reliable messages that are sent meanwhile, as long as the send queue has room.</summary>
-    public sealed class PeerReconnecting : RoomEvent
+    public sealed partial class PeerReconnecting : RoomEvent
     {
         public override EventKind Kind
         {
@@ -32,7 +32,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>The link to <c>Peer</c> is back. Messages that were queued for it arrive, once and in order. <c>Undelivered</c> and <c>Missed</c> count each lost message once. This event precedes everything that the peer sends on the new link.</summary>
-    public sealed class PeerReturned : RoomEvent
+    public sealed partial class PeerReturned : RoomEvent
     {
         public override EventKind Kind
         {
@@ -53,7 +53,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary><c>Peer</c> is gone. This event follows the peer's last message.</summary>
-    public sealed class PeerLeft : RoomEvent
+    public sealed partial class PeerLeft : RoomEvent
     {
         public override EventKind Kind
         {
@@ -80,7 +80,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary><c>From</c> sent <c>Data</c>.</summary>
-    public sealed class Message : RoomEvent
+    public sealed partial class Message : RoomEvent
     {
         public override EventKind Kind
         {
@@ -110,7 +110,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>This node's <c>SetLeader</c> for <c>Peer</c> has ended.</summary>
-    public sealed class SetLeaderResult : RoomEvent
+    public sealed partial class SetLeaderResult : RoomEvent
     {
         public override EventKind Kind
         {
@@ -131,7 +131,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>This node is no longer in the room. <see cref="PeerLeft"/> follows for every member, with <see cref="LeftReason.RoomEnded"/> (for a fixed host with the reason of its own departure). The host must still call <see cref="Room.Dispose"/>.</summary>
-    public sealed class RoomEnded : RoomEvent
+    public sealed partial class RoomEnded : RoomEvent
     {
         public override EventKind Kind
         {
@@ -149,7 +149,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary><c>Leader</c> leads, or no member does.</summary>
-    public sealed class LeaderChanged : RoomEvent
+    public sealed partial class LeaderChanged : RoomEvent
     {
         public override EventKind Kind
         {
@@ -176,7 +176,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>This node now leads. The fields are those of the preceding <see cref="LeaderChanged"/>.</summary>
-    public sealed class LeadershipGained : RoomEvent
+    public sealed partial class LeadershipGained : RoomEvent
     {
         public override EventKind Kind
         {
@@ -203,7 +203,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>This node no longer leads. The fields are those of the preceding <see cref="LeaderChanged"/>.</summary>
-    public sealed class LeadershipLost : RoomEvent
+    public sealed partial class LeadershipLost : RoomEvent
     {
         public override EventKind Kind
         {
@@ -230,7 +230,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary><c>Peer</c> asks to join. The host answers with <c>AcceptJoin</c> or <c>RejectJoin</c>.</summary>
-    public sealed class JoinRequest : RoomEvent
+    public sealed partial class JoinRequest : RoomEvent
     {
         public override EventKind Kind
         {
@@ -254,7 +254,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>Discovery found a member in the local network.</summary>
-    public sealed class Discovered : RoomEvent
+    public sealed partial class Discovered : RoomEvent
     {
         public override EventKind Kind
         {
@@ -266,7 +266,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>A call of <c>Connect</c> has ended.</summary>
-    public sealed class ConnectionResult : RoomEvent
+    public sealed partial class ConnectionResult : RoomEvent
     {
         public override EventKind Kind
         {
@@ -296,7 +296,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>A call of <c>Broadcast</c> with <see cref="NativeMethods.SendPartial"/> has left <c>Peer</c> out, because the queue to it is full. One event stands for all such broadcasts until the host receives it, and for those of the second after that.</summary>
-    public sealed class SlowPeer : RoomEvent
+    public sealed partial class SlowPeer : RoomEvent
     {
         public override EventKind Kind
         {
@@ -311,7 +311,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>This node has dropped messages with <see cref="DeliveryMode.Unreliable"/> or <see cref="DeliveryMode.Sequenced"/>, because a queue was full, their ttl_ms was over, or the link is lost. One event a second comes for each peer and direction, and one with the rest before <see cref="PeerLeft"/>. Messages that the network loses, or that a newer message replaces, are not counted.</summary>
-    public sealed class DataDropped : RoomEvent
+    public sealed partial class DataDropped : RoomEvent
     {
         public override EventKind Kind
         {
@@ -332,7 +332,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>With <see cref="ElectionStrategy.Seeded"/>, the state of the member <c>Peer</c> has changed. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest state of each member.</summary>
-    public sealed class MemberStateChanged : RoomEvent
+    public sealed partial class MemberStateChanged : RoomEvent
     {
         public override EventKind Kind
         {
@@ -353,7 +353,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>A call of <c>AcquireLock</c> or <c>TryLock</c> has ended.</summary>
-    public sealed class LockResult : RoomEvent
+    public sealed partial class LockResult : RoomEvent
     {
         public override EventKind Kind
         {
@@ -377,7 +377,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>This node no longer holds a lock, since its lease has ended. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest loss of each lock.</summary>
-    public sealed class LockLost : RoomEvent
+    public sealed partial class LockLost : RoomEvent
     {
         public override EventKind Kind
         {
@@ -392,7 +392,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>The members <c>Peer</c> and <c>Other</c> have no link, since <c>Other</c> is connected to max_connections members. Either may be this node; then the other one is no member here. Neither receives the other's broadcasts. The hosts of both and of the leader receive this event once, for as long as the link is missing.</summary>
-    public sealed class UnlinkedPeer : RoomEvent
+    public sealed partial class UnlinkedPeer : RoomEvent
     {
         public override EventKind Kind
         {
@@ -410,7 +410,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>The ban of <c>Peer</c> is void at this node. The leader has led for a few seconds, has no such ban and does not know the member that set it: two rooms became one, for example. The leader's host may ban again.</summary>
-    public sealed class BanDropped : RoomEvent
+    public sealed partial class BanDropped : RoomEvent
     {
         public override EventKind Kind
         {
@@ -428,7 +428,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>A member that the library found and dialled by itself refused this node, or this node refused that member. The library goes on by itself; the event is for the player. The library reports it once a minute for each address and code. Two limits of 16 events a minute apply: one to <see cref="ErrorCode.SessionMismatch"/>, <see cref="ErrorCode.AuthenticationFailed"/> and <see cref="ErrorCode.VersionMismatch"/>, which any process can cause, and one to the other codes.</summary>
-    public sealed class DiscoveryRefused : RoomEvent
+    public sealed partial class DiscoveryRefused : RoomEvent
     {
         public override EventKind Kind
         {
@@ -458,7 +458,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>An <see cref="JoinRequest"/> has ended without an answer of this host: the newcomer is gone, the time is up, or another member decides now. A host may close its dialog.</summary>
-    public sealed class JoinWithdrawn : RoomEvent
+    public sealed partial class JoinWithdrawn : RoomEvent
     {
         public override EventKind Kind
         {
@@ -476,7 +476,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>The host of <c>Peer</c> takes no events: it has not called <c>Poll</c>, or is still in a callback. <see cref="HostBack"/>, <see cref="PeerReconnecting"/> or <see cref="PeerLeft"/> ends it.</summary>
-    public sealed class HostSilent : RoomEvent
+    public sealed partial class HostSilent : RoomEvent
     {
         public override EventKind Kind
         {
@@ -494,7 +494,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>The host of <c>Peer</c> takes events again.</summary>
-    public sealed class HostBack : RoomEvent
+    public sealed partial class HostBack : RoomEvent
     {
         public override EventKind Kind
         {
@@ -509,7 +509,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>With <see cref="RoomEntry.Join"/>, this node has found no room yet. It goes on looking, and reports this once.</summary>
-    public sealed class NoRoomFound : RoomEvent
+    public sealed partial class NoRoomFound : RoomEvent
     {
         public override EventKind Kind
         {
@@ -521,7 +521,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>The messages to and from <c>Peer</c> take another path from now on. The change loses and reorders no reliable message. <see cref="Room.PathOf"/> returns the path of a peer that has just joined or returned. Up to 256 of these events wait for a host that takes no events; beyond that it receives the newest of each peer.</summary>
-    public sealed class PathChanged : RoomEvent
+    public sealed partial class PathChanged : RoomEvent
     {
         public override EventKind Kind
         {
@@ -545,7 +545,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>This member has entered a relay of MmnOptions.relays, or is not in it. While it is not, the library goes on trying, and links that need no relay stay. It reports a failure once, until the reason changes or it succeeds. It also reports that a relay sees this member at another address. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest of each relay.</summary>
-    public sealed class RelayChanged : RoomEvent
+    public sealed partial class RelayChanged : RoomEvent
     {
         public override EventKind Kind
         {
@@ -566,7 +566,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>The room has confirmed an action of <c>Submit</c>. The hosts of all members receive the same actions in the same order.</summary>
-    public sealed class RoomAction : RoomEvent
+    public sealed partial class RoomAction : RoomEvent
     {
         public override EventKind Kind
         {
@@ -596,7 +596,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>A call of <c>Submit</c> or <c>SetProperties</c> has ended. This event follows those of the call's entry.</summary>
-    public sealed class ActionResult : RoomEvent
+    public sealed partial class ActionResult : RoomEvent
     {
         public override EventKind Kind
         {
@@ -614,7 +614,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>A property has changed, by <c>SetProperties</c>, because its owner has left, or because this member has taken over other members' state. <c>Property</c> already shows it so.</summary>
-    public sealed class PropertyChanged : RoomEvent
+    public sealed partial class PropertyChanged : RoomEvent
     {
         public override EventKind Kind
         {
@@ -650,7 +650,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>The host begins anew with the actions: it replaces its state by the snapshot, and receives the actions above <c>Index</c>. Properties and members do not begin anew; events with their differences follow.</summary>
-    public sealed class StateReset : RoomEvent
+    public sealed partial class StateReset : RoomEvent
     {
         public override EventKind Kind
         {
@@ -674,7 +674,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>The room has taken over another history, which lacks an action that this host has received. One event comes for each such action, the lowest index first, before anything else of that history.</summary>
-    public sealed class RolledBack : RoomEvent
+    public sealed partial class RolledBack : RoomEvent
     {
         public override EventKind Kind
         {
@@ -701,7 +701,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>Another member's host needs a snapshot of this host's state, exactly as the events before this one have made it. Copy the state inside this event, and pass it to <c>ProvideSnapshot</c> then or later.</summary>
-    public sealed class SnapshotWanted : RoomEvent
+    public sealed partial class SnapshotWanted : RoomEvent
     {
         public override EventKind Kind
         {
@@ -716,7 +716,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary><c>Leader</c> orders the requests to the room's state from now on, or no member does. Requests wait until then.</summary>
-    public sealed class StateOpened : RoomEvent
+    public sealed partial class StateOpened : RoomEvent
     {
         public override EventKind Kind
         {
@@ -743,7 +743,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>A member has come into the room's state or gone from it: all hosts receive this at the same place among the actions. Only a member that is here may own a property.</summary>
-    public sealed class StateMemberChanged : RoomEvent
+    public sealed partial class StateMemberChanged : RoomEvent
     {
         public override EventKind Kind
         {

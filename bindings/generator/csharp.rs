@@ -262,7 +262,7 @@ pub(crate) fn room_events(abi: &Abi) -> Result<String, Box<dyn Error>> {
         let (kind, class) = (pascal(&event.name), &event.class);
         writeln!(
             text,
-            "    /// <summary>{}</summary>\n    public sealed class {class} : RoomEvent\n    {{\n        \
+            "    /// <summary>{}</summary>\n    public sealed partial class {class} : RoomEvent\n    {{\n        \
              public override EventKind Kind\n        {{\n            get {{ return EventKind.{kind}; }}\n        }}",
             documented(abi, event, &sentence(&event.summary))
         )?;
