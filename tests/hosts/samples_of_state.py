@@ -1,6 +1,6 @@
-"""The samples of the room's state (examples/*/state.*) in C, C++ and Python, as the three members of one room.
+"""The samples of the room's state (examples/*/state.*, csharp-sample/state) in four languages, as the members of one room.
 
-`samples_of_state.py STORY C_PROGRAM CPP_PROGRAM`. Run by `tests/hosts`; MMN_LIBRARY names the library.
+`samples_of_state.py STORY C_PROGRAM CPP_PROGRAM CSHARP_PROGRAM`. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """
 
 import os
@@ -16,7 +16,7 @@ import stories
 TIMEOUT_SECONDS = 40.0
 ROUNDS = 20
 PYTHON = [sys.executable, str(ROOT / "examples" / "python" / "state.py")]
-PROGRAMS = {"c": sys.argv[2:3], "cpp": sys.argv[3:4], "python": PYTHON}
+PROGRAMS = {"c": sys.argv[2:3], "cpp": sys.argv[3:4], "csharp": ["mono", *sys.argv[4:5]], "python": PYTHON}
 ENVIRONMENT = dict(os.environ, LD_LIBRARY_PATH=str(Path(os.environ["MMN_LIBRARY"]).resolve().parent))
 
 
@@ -69,15 +69,19 @@ class Room(demo.Room):
 
 
 def a_leader_in_c_is_killed():
-    the_leader_is_killed("c", "cpp", "python")
+    the_leader_is_killed("c", "cpp", "python", "csharp")
 
 
 def a_leader_in_cpp_is_killed():
-    the_leader_is_killed("cpp", "python", "c")
+    the_leader_is_killed("cpp", "csharp", "python", "c")
 
 
 def a_leader_in_python_is_killed():
-    the_leader_is_killed("python", "c", "cpp")
+    the_leader_is_killed("python", "c", "csharp", "cpp")
+
+
+def a_leader_in_csharp_is_killed():
+    the_leader_is_killed("csharp", "cpp", "python", "c")
 
 
 def the_leader_is_killed(*names):

@@ -1,9 +1,9 @@
-//! Three rooms of a host in C keep one state, and so do the samples in C, C++ and Python (`samples_of_state.py`).
+//! Three rooms of a host in C keep one state, and so do the samples in four languages (`samples_of_state.py`).
 
 use std::process::Command;
 
 use crate::stories::stories;
-use crate::tools::{compile_c, compile_cpp, library, root, run};
+use crate::tools::{compile_c, compile_cpp, compile_csharp, library, root, run};
 
 #[test]
 fn three_rooms_in_c_receive_one_order_and_their_results() {
@@ -26,6 +26,10 @@ fn with_all_samples(file: &str, story: &str) {
         .arg(story)
         .arg(compile_c("examples/c/state.c", "state_c", &link))
         .arg(compile_cpp("examples/cpp/state.cpp", "state_cpp", &link))
+        .arg(compile_csharp(
+            &["csharp-sample/state/State.cs"],
+            "StateSample.exe",
+        ))
         .env("MMN_LIBRARY", &library));
     let last = printed.lines().last().unwrap_or_default();
     assert_eq!(last, format!("ok {story}"), "{printed}");
@@ -35,6 +39,7 @@ stories! { with_all_samples, "samples_of_state.py":
     a_leader_in_c_is_killed
     a_leader_in_cpp_is_killed
     a_leader_in_python_is_killed
+    a_leader_in_csharp_is_killed
 }
 
 #[test]
@@ -69,5 +74,26 @@ fn cpp_gives_a_host_the_state_of_its_room() {
     let printed = run(Command::new(program)
         .args(tests)
         .env("MMN_LIBRARY", library()));
+    assert_eq!(printed, tests.map(|test| format!("ok {test}\n")).concat());
+}
+
+#[test]
+fn csharp_gives_a_host_the_state_of_its_room() {
+    let program = compile_csharp(&["bindings/csharp/tests/State.cs"], "StateTests.exe");
+    let tests = [
+        "actions",
+        "snapshots",
+        "properties",
+        "claims",
+        "merges",
+        "exceptions",
+        "refusals",
+    ];
+    let library = library();
+    let folder = library.parent().expect("a folder");
+    let printed = run(Command::new("mono")
+        .arg(program)
+        .args(tests)
+        .env("LD_LIBRARY_PATH", folder));
     assert_eq!(printed, tests.map(|test| format!("ok {test}\n")).concat());
 }
