@@ -67,6 +67,8 @@ const LEAVE_LIMIT: Duration = Duration::from_secs(2);
 const MIN_LEAVE_WAIT: Duration = Duration::from_millis(250);
 /// Shortest wait if an external store elects: a leader resigns and returns its lease there.
 const MIN_STORE_LEAVE_WAIT: Duration = Duration::from_secs(1);
+/// Longest wait for the others to have a leaving leader's entries. The log ends it earlier, unless a disk holds it up.
+const STATE_LEAVE_LIMIT: Duration = Duration::from_millis(600);
 /// Longest wait for closed connections to send their close.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 /// Interval for polling whether the host has received a departure that an admission waits for.
@@ -906,19 +908,21 @@ impl Driver {
         self.node.finish();
     }
 
-    /// Waits until the others have what this member has ordered as leader, half a second at most.
+    /// Waits until the others have what this member has ordered as leader.
     async fn leave_state(&mut self) {
         let now = self.node.now();
         if let Some(replication) = &mut self.replication {
             replication.leave(now);
             self.advance_state();
         }
-        while self
-            .replication
-            .as_ref()
-            .is_some_and(|state| !state.may_end())
-        {
-            self.step().await;
+        let limit = Instant::now() + STATE_LEAVE_LIMIT;
+        let waits = |driver: &Self| {
+            let replication = driver.replication.as_ref();
+            replication.is_some_and(|replication| !replication.may_end())
+        };
+        while waits(self) && Instant::now() < limit {
+            // The loop checks its condition however the wait ends.
+            let _ = timeout(limit - Instant::now(), self.step()).await;
         }
     }
 
