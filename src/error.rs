@@ -596,7 +596,7 @@ mod tests {
         }
         assert_eq!(Code::from_value(1), None);
         assert_eq!(Code::from_value(-98), None);
-        assert_eq!(Code::ALL.len(), 26);
+        assert_eq!(Code::ALL.len(), 29);
     }
 
     #[test]

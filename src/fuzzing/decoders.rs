@@ -11,9 +11,11 @@ use serde::de::DeserializeOwned;
 
 use super::Chance;
 use super::wild::{Known, Wild};
+use crate::config::StateOptions;
 use crate::core::election::record::Record;
 use crate::core::id::{Incarnation, MAX_PEER_ID_BYTES, MAX_SESSION_ID_BYTES, PeerId, SessionId};
 use crate::core::relay::{BroadcastName, Place, ReceivedBroadcasts, RelayedCopy, Relays};
+use crate::core::time::{Duration, Time};
 use crate::core::wire::{
     Hello, HelloAck, MAX_CONTROL_FRAME_BYTES, MAX_HELLO_BYTES, PROBE_DATAGRAM, Probe, RoomPolicy,
 };
@@ -23,8 +25,13 @@ use crate::net::frame::{
     MAX_MESSAGE_HEADER_BYTES, MESSAGE_DATAGRAM, MessageHeader, OWN_FLAG,
     datagram as encode_datagram, is_ordered, put_message, put_value, take_frame,
 };
+use crate::state::ballot::MemberId;
+use crate::state::replica::{Input, Linked, Quorum as StateQuorum, Replica, Saved, Settings};
+use crate::state::wire::Frame as StateFrame;
 use crate::target::{Host, MAX_HOST_NAME_BYTES, parse_target};
 
+/// Memory that one frame may take of a member's log: a snapshot's part reserves the whole snapshot.
+const MAX_STATE_BYTES: usize = 10 << 20;
 /// Longest message that the targets accept.
 const MAX_MESSAGE_BYTES: usize = 1 << 16;
 
@@ -125,6 +132,56 @@ pub fn relay_frame(bytes: &[u8]) {
     }
     again::<ToRelay>(bytes);
     again::<FromRelay>(bytes);
+}
+
+/// A frame of the room's state, which a member takes from the leader that it follows.
+pub fn state_frame(bytes: &[u8]) {
+    let Ok(frame) = StateFrame::decode(bytes) else {
+        return;
+    };
+    let again = frame.encode();
+    assert!(again.len() <= bytes.len(), "{frame:?} grew");
+    assert_eq!(StateFrame::decode(&again), Ok(frame.clone()));
+    let ms = Duration::from_millis;
+    let options = StateOptions::default();
+    let settings = Settings::new(StateQuorum::Dynamic, options, ms(500), ms(1500), ms(60_000));
+    let mut replica = Replica::new(state_member("a"), settings, Saved::default(), 1);
+    let leader = state_member("b");
+    let from = leader.peer.clone();
+    let linked = Linked {
+        member: leader.clone(),
+        is_eligible: true,
+        round_trip: ms(10),
+    };
+    let inputs = [
+        Input::Linked(linked),
+        Input::Leader(Some(leader)),
+        Input::Frame {
+            from,
+            frame,
+            largest_number: 1 << 40,
+        },
+        Input::Lost(state_member("b").peer),
+    ];
+    for input in inputs {
+        // A frame that breaks the rules is refused.
+        let _ = replica.handle(Time::ZERO, input);
+        replica.flush(Time::ZERO);
+        while replica.poll_output().is_some() {}
+        replica.take(usize::MAX);
+    }
+    assert!(replica.bytes() <= MAX_STATE_BYTES, "{}", replica.bytes());
+}
+
+/// The process of that name in inputs of [`state_frame`].
+pub(super) fn state_member(name: &str) -> MemberId {
+    MemberId {
+        peer: PeerId::new(name).expect("a name"),
+        incarnation: Incarnation {
+            started_us: 1,
+            random: 1,
+        },
+    }
 }
 
 /// A lane: its header, then messages, some of them compressed. The first byte sets the size of the pieces in which it

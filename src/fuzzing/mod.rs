@@ -10,12 +10,14 @@
 mod chance;
 mod decoders;
 mod node;
+#[cfg(test)]
+mod state_frames;
 pub(crate) mod wild;
 
 pub(crate) use chance::Chance;
 pub use decoders::{
     compression, control_frame, datagram, discovery, hello, hello_ack, ids, lane, relay,
-    relay_frame, state_file, target,
+    relay_frame, state_file, state_frame, target,
 };
 pub use node::node;
 
@@ -48,6 +50,7 @@ pub const TARGETS: &[Target] = &[
     ("relay", relay),
     ("relay_frame", relay_frame),
     ("state_file", state_file),
+    ("state_frame", state_frame),
     ("target", target),
 ];
 

@@ -466,6 +466,10 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
             let frames = to.map(|it| it.encode()).chain(from.map(|it| it.encode()));
             seeds.extend(frames.map(|frame| frame[2..].to_vec()));
         }
+        "state_frame" => {
+            let frames = state_frames::all();
+            seeds.extend(frames.iter().map(crate::state::wire::Frame::encode));
+        }
         "discovery" => seeds = random(600, 12),
         "node" => seeds = random(1500, 32),
         "abi" => {

@@ -3,8 +3,11 @@
 //!
 //! Types guarantee only the format: the receiver checks whether the sender may send a message.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 
+use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
@@ -91,11 +94,32 @@ pub struct StateLimits {
     pub max_snapshot_bytes: u32,
 }
 
-/// Reads a field that nothing follows; without it the bytes have ended.
+/// Reads a field that nothing follows, as an option that is there or not: an absent one takes no byte.
 fn last_field<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
-    Ok(Option::deserialize(deserializer).unwrap_or_default())
+    struct LastField<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for LastField<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a field that is there, or the end")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut field: A) -> Result<Option<T>, A::Error> {
+            // A byte cannot be malformed: the bytes have ended.
+            let Ok(Some(tag)) = field.next_element::<u8>() else {
+                return Ok(None);
+            };
+            match tag {
+                1 => field.next_element(),
+                _ => Err(A::Error::custom("no field begins so")),
+            }
+        }
+    }
+
+    deserializer.deserialize_tuple(2, LastField(PhantomData))
 }
 
 /// The acceptor's answer to a [`Hello`].

@@ -7,7 +7,7 @@ use super::*;
 use crate::core::election::raft::wire::{LiveLeader, Side};
 use crate::core::election::record::{Epoch, Record, Stamp};
 use crate::core::id::{Incarnation, PeerId};
-use crate::core::wire::{Opaque, RoomPolicy};
+use crate::core::wire::{Opaque, RoomPolicy, StateLimits};
 use crate::net::frame::testing::{Streams, open_streams};
 
 fn proof(process: &Process, session: &str, secret: Option<&[u8]>) -> RoomProof {
@@ -385,6 +385,28 @@ async fn both_ends_of_a_link_export_the_same_value() {
     let ours = Link::of(&at_dialler).expect("a link");
     let theirs = Link::of(&at_acceptor).expect("a link");
     assert_eq!(ours.exporter, theirs.exporter);
+}
+
+#[test]
+fn the_limits_of_a_state_end_a_hello_and_take_no_byte_without_one() {
+    let plain = hello(vec![1, 2, 3]);
+    let limits = StateLimits {
+        tail_entries: 4096,
+        tail_bytes: 4 << 20,
+        max_snapshot_bytes: 0,
+    };
+    let full = Hello {
+        state: Some(limits),
+        ..plain.clone()
+    };
+    let [short, long] = [&plain, &full].map(|it| postcard::to_allocvec(it).expect("a Hello"));
+    assert_eq!(postcard::from_bytes(&short), Ok(plain.clone()));
+    assert_eq!(postcard::from_bytes(&long), Ok(full));
+    assert!(long.starts_with(&short) && long.len() > short.len());
+    for cut in short.len() + 1..long.len() {
+        let cut = postcard::from_bytes::<Hello>(&long[..cut]);
+        assert!(cut.is_err(), "{cut:?}");
+    }
 }
 
 #[tokio::test]
