@@ -1313,7 +1313,8 @@ internal static class Survive
     {
         SortedSet<string> own = new SortedSet<string>(StringComparer.Ordinal);
         foreach (Type type in new[] { typeof(NetworkConfig), typeof(NetworkOptions), typeof(NetworkEvent), typeof(PeerStats), typeof(RoomStats), typeof(SendOptions),
-            typeof(GossipWindows), typeof(SeededOptions), typeof(EtcdOptions) })
+            typeof(GossipWindows), typeof(SeededOptions), typeof(EtcdOptions),
+            typeof(StateOptions), typeof(PropertyChange), typeof(MetaMystia.Network.PropertyInfo), typeof(StateInfo) })
         {
             string name = type == typeof(NetworkConfig) ? "NetworkConfigFFI"
                 : type == typeof(NetworkOptions) ? "MmnOptions"
