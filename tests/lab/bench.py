@@ -18,10 +18,11 @@ _sessions = itertools.count(1)
 
 class Bench:
     """`with Bench(network, "ann", "bob") as bench:`; the others dial the first host, which is the centre of a star. The room of
-    a `leader` is a mesh that this member has created. With the address of a `relay` the members know this address alone.
+    a `leader` is a mesh that this member has created. With the address of a `relay` the members know this address alone. With
+    `state_bytes` the room keeps a state, of which each host provides snapshots of that size.
     """
 
-    def __init__(self, network, *names, environment=None, star=False, leader=None, relay=None):
+    def __init__(self, network, *names, environment=None, star=False, leader=None, relay=None, state_bytes=None):
         self.network = network
         self.relay = relay
         self.roles = [None] * len(names)
@@ -31,19 +32,23 @@ class Bench:
             self.roles = ["create" if name == leader else "join" for name in names]
         elif relay:
             self.roles = [f"relay={relay}"] * len(names)
+        elif state_bytes:
+            self.roles = [f"state={state_bytes}"] * len(names)
         self.names = names
+        self.session = None
+        self.address = None
         self.environment = {**os.environ, "MMN_LIBRARY": LIBRARY, **(environment or {})}
         self.hosts = {}
 
     def __enter__(self):
-        session = room_code() if self.relay else f"bench-{os.getpid()}-{next(_sessions)}"
+        self.session = room_code() if self.relay else f"bench-{os.getpid()}-{next(_sessions)}"
         try:
             for name, role in zip(self.names, self.roles):
-                self.hosts[name] = BenchHost(self.network.host(name), session, role, self.environment)
+                self._start(name, role)
             first, *others = self.hosts.values()
-            address = first.wait("ready")["address"]
+            self.address = first.wait("ready")["address"]
             for other in others if not self.relay else []:
-                other.send_line(f"connect {address}")
+                self._connect(other)
             # Every host was introduced to the last one.
             for host in self.hosts.values():
                 host.wait("view", lambda view: view["peers"] == len(others))
@@ -58,6 +63,18 @@ class Bench:
 
     def host(self, name):
         return self.hosts[name]
+
+    def add(self, name):
+        """One more member of a room with a state, which dials the first one."""
+        self._start(name, self.roles[0])
+        self._connect(self.hosts[name])
+        return self.hosts[name]
+
+    def _start(self, name, role):
+        self.hosts[name] = BenchHost(self.network.host(name), self.session, role, self.environment)
+
+    def _connect(self, host):
+        host.send_line(f"connect {self.address}")
 
 
 def room_code():
@@ -83,14 +100,23 @@ class BenchHost:
         """Starts a stream. `options` are delivery, channel, priority, ttl_ms and key, for mmn_send."""
         self.send_line(" ".join(str(word) for word in ("send", stream, peer, hz, size, count, *options)))
 
+    def submit(self, *, hz=0, size, count):
+        """Submits actions to the room's state."""
+        self.send_line(f"submit {hz} {size} {count}")
+
     def sent(self, stream, seconds=120):
         """Waits until the library has accepted all of a stream."""
         return self.wait("sent", lambda sent: sent["stream"] == stream, seconds)
 
     def report(self):
         """Messages since the last report, by stream."""
+        return self.whole_report()[0]
+
+    def whole_report(self):
+        """Messages since the last report, by stream, and the count of the actions."""
         self.send_line("report")
-        return {one["stream"]: one for one in self.wait("report")["streams"]}
+        report = self.wait("report")
+        return {one["stream"]: one for one in report["streams"]}, report["actions"]
 
     def send_line(self, line):
         self.process.stdin.write(line + "\n")

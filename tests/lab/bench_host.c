@@ -3,18 +3,23 @@
  *
  *   MMN_LIBRARY=... bench_host ID SESSION [ROLE]
  *
- * With the ROLE "host" or "guest" the room is a star; with "create" or "join" it is a mesh, led by the one that created it.
+ * With the ROLE "host" or "guest" the room is a star; with "create" or "join" it is a mesh, led by the one that created it. With
+ * "state=BYTES" the room keeps a state, of which this host provides snapshots of that size.
  *
  * Takes lines on standard input; when it ends, so does this program, without leaving the room first.
  *   connect ADDRESS
  *   send STREAM PEER HZ BYTES COUNT [DELIVERY CHANNEL PRIORITY TTL_MS KEY]
  *       HZ 0: as fast as the library takes them. With DELIVERY by mmn_send, else by SendToPeer.
- *   report                messages since the last report
+ *   submit HZ BYTES COUNT
+ *       Actions of the room's state; HZ as above.
+ *   report                messages and actions since the last report
  *   leave                 shuts down and ends
  * Prints JSON, one value a line:
  *   {"event": "ready"}, {"event": "view", "at": SECONDS, "peers": NUMBER, "leader": ID}
  *   {"event": "sent", "stream": S, "count": N, "refused": R, "seconds": T}      a stream was accepted
- *   {"event": "report", "streams": [{"stream": S, "count": N, "highest": N, "disorder": N, "bytes": N, "seconds": T,
+ *   {"event": "submitted", "count": N, "refused": R, "seconds": T}              the same of actions
+ *   {"event": "reset", "bytes": N, "code": C, "at": SECONDS}                    the state begins with a snapshot
+ *   {"event": "report", "actions": N, "streams": [{"stream": S, "count": N, "highest": N, "disorder": N, "bytes": N, "seconds": T,
  *                                    "p50": MS, "p99": MS, "p999": MS, "most": MS}]}
  *
  * A message carries its due time, so that its measured delay includes a wait at the sender. All namespaces have
@@ -24,6 +29,7 @@
 #include "../../include/meta_mystia_network.h"
 #include "../hosts/classic.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -32,7 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_TYPE = 0x0300, MAX_STREAMS = 8, MAX_MEASURED = 1 << 20, MAX_BYTES = 256 << 10, SEND_QUEUE_FULL = -7, PEER_NOT_FOUND = -5 };
+enum { FIRST_TYPE = 0x0300, MAX_STREAMS = 8, MAX_MEASURED = 1 << 20, MAX_BYTES = 256 << 10, ACTIONS = -1, SEND_QUEUE_FULL = -7, PEER_NOT_FOUND = -5 };
 
 struct stamp {
     uint64_t due_ns, number;
@@ -44,7 +50,7 @@ struct inflow {
 };
 
 struct outflow {
-    int stream;
+    int stream; /* or ACTIONS */
     char peer[65];
     double hz;
     size_t bytes;
@@ -59,6 +65,11 @@ static uint8_t noise[MAX_BYTES];
 /* The default room, on which the classic functions act, too. */
 static MmnRoom room;
 static __typeof__(&mmn_send) send_with;
+static __typeof__(&mmn_submit) submit;
+static __typeof__(&mmn_provide_snapshot) provide_snapshot;
+static uint8_t *snapshot;
+static int32_t snapshot_bytes;
+static atomic_uint_least64_t actions;
 static const char *own_id;
 
 static uint64_t now_ns(void)
@@ -125,6 +136,20 @@ static void on_receive(const char *peer, const uint8_t *data, int32_t length, ui
     pthread_mutex_unlock(&inflows_lock);
 }
 
+static void on_event(void *user_data, const MmnEvent *event)
+{
+    (void)user_data;
+    if (event->kind == MMN_EVENT_ACTION) actions++;
+    if (event->kind == MMN_EVENT_SNAPSHOT_WANTED)
+        must(provide_snapshot(event->room, event->request, snapshot, snapshot_bytes), "mmn_provide_snapshot");
+    if (event->kind != MMN_EVENT_STATE_RESET) return;
+    pthread_mutex_lock(&output);
+    printf("{\"event\": \"reset\", \"bytes\": %d, \"code\": %d, \"at\": %.6f}\n", (int)event->length, (int)event->code,
+           (double)now_ns() / 1e9);
+    fflush(stdout);
+    pthread_mutex_unlock(&output);
+}
+
 static int by_size(const void *one, const void *other)
 {
     uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
@@ -148,7 +173,7 @@ static void report(void)
     pthread_mutex_unlock(&inflows_lock);
     const char *comma = "";
     pthread_mutex_lock(&output);
-    printf("{\"event\": \"report\", \"streams\": [");
+    printf("{\"event\": \"report\", \"actions\": %" PRIu64 ", \"streams\": [", (uint64_t)atomic_exchange(&actions, 0));
     for (int stream = 0; stream < MAX_STREAMS; stream++) {
         struct inflow *in = &taken[stream];
         if (in->count == 0) continue;
@@ -168,6 +193,7 @@ static void report(void)
 
 static int32_t send_one(const struct outflow *out, const uint8_t *data)
 {
+    if (out->stream == ACTIONS) return submit(room, data, (int32_t)out->bytes, FIRST_TYPE, NULL);
     uint16_t type = (uint16_t)(FIRST_TYPE + out->stream);
     if (out->extended) return send_with(room, out->peer, data, (int32_t)out->bytes, type, &out->options);
     return net.SendToPeer(out->peer, data, (int32_t)out->bytes, type, 0);
@@ -194,8 +220,10 @@ static void *send_all(void *argument)
         }
     }
     pthread_mutex_lock(&output);
-    printf("{\"event\": \"sent\", \"stream\": %d, \"count\": %llu, \"refused\": %llu, \"seconds\": %.6f}\n", out->stream,
-           (unsigned long long)out->count, (unsigned long long)refused, (double)(now_ns() - began) / 1e9);
+    if (out->stream == ACTIONS) printf("{\"event\": \"submitted\"");
+    else printf("{\"event\": \"sent\", \"stream\": %d", out->stream);
+    printf(", \"count\": %" PRIu64 ", \"refused\": %" PRIu64 ", \"seconds\": %.6f}\n", out->count, refused,
+           (double)(now_ns() - began) / 1e9);
     fflush(stdout);
     pthread_mutex_unlock(&output);
     free(data);
@@ -230,6 +258,35 @@ static void start_stream(const char *text)
     pthread_detach(sender);
 }
 
+static void start_actions(const char *text)
+{
+    struct outflow *out = calloc(1, sizeof *out);
+    out->stream = ACTIONS;
+    pthread_t sender;
+    if (!snapshot || sscanf(text, "%lf %zu %" SCNu64, &out->hz, &out->bytes, &out->count) != 3 || out->bytes < sizeof(struct stamp) ||
+        out->bytes > MAX_BYTES || pthread_create(&sender, NULL, send_all, out) != 0) {
+        fprintf(stderr, "%s: cannot submit: %s\n", own_id, text);
+        _exit(2);
+    }
+    pthread_detach(sender);
+}
+
+static void keep_state(void *library, MmnOptions *options, int32_t bytes)
+{
+    static MmnStateOptions state = {.struct_size = sizeof state};
+    __typeof__(&mmn_default_state_options) defaults;
+    *(void **)&defaults = dlsym(library, "mmn_default_state_options");
+    *(void **)&submit = dlsym(library, "mmn_submit");
+    *(void **)&provide_snapshot = dlsym(library, "mmn_provide_snapshot");
+    must(defaults(&state), "mmn_default_state_options");
+    snapshot = malloc((size_t)bytes);
+    for (int32_t i = 0; i < bytes; i++) snapshot[i] = noise[i % MAX_BYTES];
+    snapshot_bytes = bytes;
+    options->state = &state;
+    options->on_event = on_event;
+    options->discovery_mode = MMN_DISCOVERY_OFF;
+}
+
 static void enter(void *library, const char *session, const char *role)
 {
     int creates = strcmp(role, "create") == 0;
@@ -245,6 +302,8 @@ static void enter(void *library, const char *session, const char *role)
     if (creates || strcmp(role, "join") == 0) {
         options.discovery_mode = MMN_DISCOVERY_OFF;
         options.entry = creates ? MMN_ENTRY_CREATE : MMN_ENTRY_JOIN;
+    } else if (strncmp(role, "state=", 6) == 0) {
+        keep_state(library, &options, atoi(role + 6));
     } else if (strncmp(role, "relay=", 6) == 0) {
         options.discovery_mode = MMN_DISCOVERY_OFF;
         options.relays = role + 6;
@@ -289,6 +348,7 @@ int main(int argc, char **argv)
         line[strcspn(line, "\n")] = 0;
         if (strncmp(line, "connect ", 8) == 0) must(net.ConnectToPeer(line + 8), "ConnectToPeer");
         else if (strncmp(line, "send ", 5) == 0) start_stream(line + 5);
+        else if (strncmp(line, "submit ", 7) == 0) start_actions(line + 7);
         else if (strcmp(line, "report") == 0) report();
         else if (strcmp(line, "leave") == 0) return must(net.ShutdownNetwork(), "ShutdownNetwork"), 0;
         else return fprintf(stderr, "%s: unknown command: %s\n", own_id, line), 2;

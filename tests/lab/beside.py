@@ -27,6 +27,9 @@ CHUNK_BYTES = 16_384
 LINE_BITS_PER_SECOND = 50_000_000
 RELAY_BYTES_PER_SECOND = 512 * 1024
 """A relay's limit for each member, without options."""
+SNAPSHOT_QUEUE_BYTES = 15_000
+"""60 ms of a line of 2 Mbit/s."""
+ACTION_HZ = 120
 LINE_QUEUE_BYTES = 187_500
 """Bytes that the line of 50 Mbit/s carries in a round trip of 30 ms, like the queues of many routers."""
 
@@ -106,6 +109,35 @@ def transfer_on_a_clean_line(environment=None, queue=LINE_QUEUE_BYTES, ways=APAR
         dropped = network.count("ann", "bob")["dropped"]
         bits_per_second = streams[BULK]["bytes"] * 8 / streams[BULK]["seconds"]
         return bits_per_second, (cuts[49], cuts[98]), streams, dropped
+
+
+def play_beside_a_snapshot(snapshot_bytes, environment=None):
+    """The game's messages between a player and a newcomer, whose line carries 2 Mbit/s at 15 ms, while it receives a snapshot of
+    that size and 120 actions a second: the newcomer's streams, the player's, and the seconds until the newcomer's host had the
+    snapshot. The messages go on for a minute.
+    """
+    seconds = 60
+    with Network("ann", "bob") as network:
+        network.both("ann", "bob", delay_ms=15, rate_kbit=2_000, queue_bytes=SNAPSHOT_QUEUE_BYTES)
+        with Bench(network, "ann", environment=environment, state_bytes=snapshot_bytes) as bench:
+            ann = bench.host("ann")
+            ann.wait("reset")
+            # More than all members keep: a newcomer needs a snapshot.
+            ann.submit(size=64, count=5_000)
+            ann.wait("submitted")
+            ann.submit(hz=ACTION_HZ, size=64, count=ACTION_HZ * (seconds + 5))
+            began = time.monotonic()
+            bob = bench.add("bob")
+            for host in (ann, bob):
+                host.wait("view", lambda view: view["peers"] == 1)
+            forth, back = play(ann, bob, APART, seconds)
+            reset = bob.wait("reset", lambda reset: reset["bytes"], 120)
+            assert (reset["bytes"], reset["code"]) == (snapshot_bytes, 0), reset
+            arrived = reset["at"] - began
+            for host, stream in [(ann, PLAY), (bob, BACK)]:
+                host.sent(stream, seconds + 60)
+            ann.wait("submitted")
+            return wait_for(bob, forth), wait_for(ann, back), arrived
 
 
 def play_beside_a_transfer(a, b, seconds):
