@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use meta_mystia_network::config::{Config, StateOptions};
+use meta_mystia_network::config::{Config, DispatchMode, StateOptions};
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::quorum::{Quorum, Roster};
 use meta_mystia_network::dispatch::{Reported, kind};
@@ -342,6 +342,101 @@ fn a_newcomer_behind_the_tail_begins_with_the_snapshot_of_another_host() {
     );
     players[2].say("hello");
     agree(&players, 601);
+}
+
+/// Polls the room of a host that takes events only here, until `done` holds of its game.
+fn poll_until(player: &Player, done: impl Fn(&Game) -> bool) {
+    eventually("the events of a host that polls", || {
+        player.member.room.dispatch().poll(64).expect("it polls");
+        player.game(&done)
+    });
+}
+
+#[test]
+fn a_host_that_takes_no_events_holds_no_other_up_and_begins_anew_with_a_snapshot() {
+    let options = StateOptions {
+        tail_entries: 256,
+        ..StateOptions::default()
+    };
+    let session = "a host that does not poll";
+    let awake = ["a", "b"].map(|name| Player::open_with(name, session, with_state(options)));
+    let config = Config {
+        dispatch_mode: DispatchMode::Poll,
+        ..with_state(options)
+    };
+    let silent = Player::open_with("c", session, config);
+    awake[1].member.connect_to(&awake[0].member);
+    silent.member.connect_to(&awake[0].member);
+    settled(&[&awake[0].member, &awake[1].member, &silent.member]);
+    // It has received the state's beginning, and counts.
+    poll_until(&silent, |game| game.here.len() == 3);
+    let info = || silent.member.room.state_info().expect("a state");
+    let before = info();
+    assert_eq!(before.roster, 3);
+    for wave in 1..=10 {
+        for line in 0..200 {
+            awake[wave % 2].say(&format!("wave {wave}, line {line}: {}", "x".repeat(200)));
+        }
+        agree(&awake, wave * 200);
+    }
+    eventually("the silent host's member has all", || {
+        info().confirmed >= before.confirmed + 2000
+    });
+    // The host has taken nothing, and its member keeps no more than a tail for it.
+    assert_eq!((silent.lines().len(), info().taken), (0, before.taken));
+    assert!(info().bytes < 256 * 512, "{:?}", info());
+    let all = awake[0].lines();
+    let resets = silent.game(|game| game.resets);
+    eventually("it has begun anew", || {
+        silent.member.room.dispatch().poll(64).expect("it polls");
+        awake.iter().for_each(Player::provide);
+        silent.lines() == all
+    });
+    assert_eq!(
+        silent.game(|game| (game.resets, game.incomplete, game.rolled_back)),
+        (resets + 1, 0, 0)
+    );
+}
+
+#[test]
+fn a_newcomer_to_which_hosts_decline_a_snapshot_begins_incomplete_and_goes_on() {
+    let options = StateOptions {
+        tail_entries: 256,
+        max_snapshot_bytes: 1000,
+        ..StateOptions::default()
+    };
+    let open = |name| Player::open_with(name, "declined", with_state(options));
+    let mut players = vec![open("a"), open("b")];
+    players[1].member.connect_to(&players[0].member);
+    settled(&[&players[0].member, &players[1].member]);
+    for wave in 1..=2 {
+        for line in 0..200 {
+            players[0].say(&format!("wave {wave}, line {line}"));
+        }
+        agree(&players, wave * 200);
+    }
+    let newcomer = open("c");
+    newcomer.member.connect_to(&players[0].member);
+    eventually("the state begins without a snapshot", || {
+        for player in &players {
+            let wanted = std::mem::take(&mut player.game.lock().expect("not poisoned").wanted);
+            for (request, snapshot) in wanted {
+                let provide = |bytes| player.member.room.provide_snapshot(request, bytes);
+                let error = provide(Some(&snapshot)).expect_err("too long");
+                assert_eq!(error.code(), Code::MessageTooLarge);
+                provide(None).expect("the request goes on");
+            }
+        }
+        newcomer.game(|game| game.incomplete == 1)
+    });
+    newcomer.say("later");
+    players.push(newcomer);
+    eventually("actions go on", || {
+        let last = ("c".to_owned(), "later".to_owned());
+        players
+            .iter()
+            .all(|player| player.lines().last() == Some(&last))
+    });
 }
 
 /// Three voters of a static quorum, with their files.

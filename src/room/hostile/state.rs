@@ -1,6 +1,8 @@
 //! The room's state under attack and under bad luck: members that break the rules of its frames, that take nothing, that
 //! flood; and cut cables, which make histories that must merge.
 
+mod forged;
+
 use std::sync::Mutex;
 
 use super::cut::{cut, heal};
@@ -39,6 +41,8 @@ struct Seen {
     /// Lines that were rolled back.
     rolled_back: Vec<String>,
     results: usize,
+    /// Openings: of how many a host learnt.
+    openings: usize,
 }
 
 impl Seen {
@@ -52,6 +56,7 @@ impl Seen {
                 self.lines.clear();
             }
             StateEvent::ActionResult { .. } => self.results += 1,
+            StateEvent::Opened { leader, .. } => self.openings += usize::from(leader.is_some()),
             _ => {}
         }
     }
