@@ -3,13 +3,14 @@
 //! A member that needs one asks the leader, then the next linked member after a while ([`receiving`]). The host of the member
 //! asked captures its state once for all that wait, and each of them receives it in parts ([`providing`]).
 
+mod pace;
 mod providing;
 mod receiving;
 
 use super::*;
 use crate::limits::{
-    ASK_NEXT_AFTER, BETWEEN_SNAPSHOTS, GIVE_UP_AFTER, MAX_PARTS_UNDER_WAY, MAX_SNAPSHOT_RESTARTS,
-    PARTS_STALL_AFTER, SNAPSHOT_LIFETIME,
+    ASK_NEXT_AFTER, BETWEEN_SNAPSHOTS, GIVE_UP_AFTER, MAX_SNAPSHOT_RESTARTS, PARTS_STALL_AFTER,
+    SNAPSHOT_LIFETIME,
 };
 use providing::Providing;
 use receiving::Receiving;

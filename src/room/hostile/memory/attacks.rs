@@ -10,22 +10,27 @@ use room_transport::quic::transport_config;
 use super::super::cut::cut;
 use super::super::strangers::closers::{only_a_close, sockets};
 use super::*;
-use crate::config::DispatchMode;
+use crate::config::{DispatchMode, StateOptions};
 use crate::core::election::seeded::wire::{
     Based, Beat as SeededBeat, Claim, Greeting, MAX_LISTED, Observation, SeededMessage,
 };
 use crate::core::election::seeded::{Intervals, MemberState, SeededRules, Seeding};
 use crate::core::quorum::{Quorum, Roster};
 use crate::core::wire::Strategy;
+use crate::dispatch::Reported;
+use crate::error::{Code, Coded};
 use crate::net::accept::MAX_ADMISSIONS;
 use crate::net::compression::pack;
 use crate::net::frame::{DatagramHeader, DatagramRole, OWN_FLAG, UNORDERED_LANE, datagram};
 use crate::net::lingering::MAX_LINGERING;
 use crate::net::outbox::{SendMode, Unreliable};
+use crate::room::state::StateInfo;
+use crate::state::event::StateEvent;
+use crate::state::limits::MAX_ACTION_BYTES;
 
 type Attack = fn() -> Pin<Box<dyn Future<Output = Measured>>>;
 
-pub(super) const ATTACKS: [(&str, Attack); 6] = [
+pub(super) const ATTACKS: [(&str, Attack); 8] = [
     (
         "compressible messages",
         || Box::pin(compressible_messages()),
@@ -35,6 +40,10 @@ pub(super) const ATTACKS: [(&str, Attack); 6] = [
     ("datagrams beside messages", || Box::pin(datagrams())),
     ("first packets that close", || Box::pin(closing_packets())),
     ("sends to a lost peer", || Box::pin(sends_to_a_lost_peer())),
+    ("actions that a host does not take", || {
+        Box::pin(untaken_actions())
+    }),
+    ("a snapshot for a newcomer", || Box::pin(snapshot())),
 ];
 
 /// Bytes of an event that waits, with the ids in it and what the queue needs for it.
@@ -47,6 +56,9 @@ const LISTED_BYTES: u64 = 512;
 const CONNECTION_BYTES: u64 = 64 << 10;
 /// Default of queue_bytes.
 const QUEUE_BYTES: u64 = 4 << 20;
+
+/// The log of a member: its tail, what is unconfirmed, its own requests, and frames that wait for a peer.
+const LOG_BYTES: u64 = (4 << 20) + (1 << 20) + (256 << 10) + (2 << 20);
 
 /// A host whose events wait: it polls none.
 fn silent() -> Config {
@@ -365,5 +377,100 @@ async fn sends_to_a_lost_peer() -> Measured {
         sent: format!("the host itself: {SENDS} unreliable sends, and as many reliable ones"),
         growth,
         limit: QUEUE_BYTES + 4096 * MESSAGE_BYTES + EVENT_BYTES,
+    }
+}
+
+/// One host submits far more than a tail holds, and the other takes nothing. Both members are in this process.
+async fn untaken_actions() -> Measured {
+    const ACTIONS: usize = 2000;
+    let state = Some(StateOptions::default());
+    let with_state = |config| Config { state, ..config };
+    let pair = silent_pair_of("untaken", with_state(silent()), with_state(quick())).await;
+    take_events(&pair.b);
+    let mut growth = Growth::begin();
+    let action = vec![7; MAX_ACTION_BYTES];
+    for _ in 0..ACTIONS {
+        submit(&pair.b, &action, &mut growth).await;
+    }
+    eventually("all are confirmed", || {
+        info(&pair.a).confirmed >= ACTIONS as u64
+    })
+    .await;
+    assert_eq!(info(&pair.a).taken, 0);
+    growth.settle().await;
+    Measured {
+        sent: format!("{ACTIONS} actions of 16 KiB"),
+        growth,
+        limit: 2 * LOG_BYTES,
+    }
+}
+
+/// A newcomer receives the longest snapshot. The member that provides it is in this process, too.
+async fn snapshot() -> Measured {
+    const LEN: usize = 8 << 20;
+    let options = StateOptions {
+        tail_entries: 256,
+        ..StateOptions::default()
+    };
+    let with_state = || Config {
+        state: Some(options),
+        ..quick()
+    };
+    let a = Host::open_with("a", "snapshot", with_state());
+    let room = Arc::downgrade(&a.room);
+    a.room
+        .dispatch()
+        .register::<kind::Everything>(Some(Arc::new(move |report: kind::Report<'_>| {
+            let Reported::State(StateEvent::SnapshotWanted { request, .. }) = report.event else {
+                return;
+            };
+            let room = room.upgrade().expect("it is open");
+            room.provide_snapshot(*request, Some(&vec![7; LEN]))
+                .expect("asked for");
+        })));
+    let mut growth = Growth::begin();
+    for _ in 0..1000 {
+        submit(&a, b"an action", &mut growth).await;
+    }
+    eventually("all are taken", || info(&a).pending == 0).await;
+    let newcomer = Host::open_with("b", "snapshot", with_state());
+    let taken = Arc::new(watch::Sender::new(0));
+    let notify = Arc::clone(&taken);
+    newcomer
+        .room
+        .dispatch()
+        .register::<kind::Everything>(Some(Arc::new(move |report: kind::Report<'_>| {
+            if let Reported::State(StateEvent::Reset { snapshot, .. }) = report.event {
+                notify.send_replace(snapshot.as_ref().map_or(0, Bytes::len));
+            }
+        })));
+    newcomer.connect_to(a.address());
+    eventually("the snapshot", || *taken.borrow() == LEN).await;
+    growth.settle().await;
+    Measured {
+        sent: "a snapshot of 8 MiB".to_owned(),
+        growth,
+        // The copy of the member that provides, while its host still has its own, and the copy that arrives.
+        limit: 3 * LEN as u64 + 2 * (1 << 20),
+    }
+}
+
+fn info(host: &Host) -> StateInfo {
+    host.room.state_info().expect("a state")
+}
+
+/// The host takes all events, and does nothing with them.
+fn take_events(host: &Host) {
+    host.room
+        .dispatch()
+        .register_event_handler(Some(Arc::new(|_| {})));
+}
+
+/// Submits an action once the member takes it.
+async fn submit(host: &Host, action: &[u8], growth: &mut Growth) {
+    while let Err(error) = host.room.submit(0x0100, action) {
+        assert_eq!(error.code(), Code::SendQueueFull);
+        growth.look();
+        sleep(Duration::from_millis(1)).await;
     }
 }

@@ -1,7 +1,10 @@
 //! A member whose host provides a snapshot for others.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
+use super::pace::Pace;
 use super::*;
 use crate::event::StateEvent;
 use crate::wire::Piece;
@@ -27,9 +30,9 @@ struct Asker {
     from: u64,
     /// Whether it has been sent parts of the present copy before, and so waits for the next one.
     had_copy: bool,
-    has_begun: bool,
-    sent: usize,
-    arrived: usize,
+    /// The bytes sent; `None` before the first part.
+    sent: Option<usize>,
+    pace: Pace,
     /// When it is given up.
     until: Time,
 }
@@ -58,6 +61,14 @@ struct Copied {
 impl Asker {
     fn is_helped_by(&self, history: History, index: u64) -> bool {
         self.history == history && self.from <= index
+    }
+
+    /// The part that may go out now, of at most `most` bytes. An empty snapshot is one empty part.
+    fn next_part(&self, total: usize, most: usize) -> Option<Range<usize>> {
+        let begin = self.sent.unwrap_or(0);
+        let is_left = self.sent.is_none() || begin < total;
+        let length = self.pace.next_part(begin).filter(|_| is_left)?;
+        Some(begin..total.min(begin + length.min(most)))
     }
 }
 
@@ -172,8 +183,7 @@ impl Replica {
             until: now + SNAPSHOT_LIFETIME,
         };
         for asker in providing.askers.values_mut() {
-            asker.had_copy = false;
-            (asker.has_begun, asker.sent, asker.arrived) = (false, 0, 0);
+            (asker.had_copy, asker.sent, asker.pace) = (false, None, Pace::default());
         }
         providing.copy = Some(copy);
         self.send_parts(now);
@@ -197,9 +207,8 @@ impl Replica {
             history,
             from,
             had_copy: copy.is_some_and(|copy| copy.begun.contains(peer)),
-            has_begun: false,
-            sent: 0,
-            arrived: 0,
+            sent: None,
+            pace: Pace::default(),
             until: now + SNAPSHOT_LIFETIME,
         };
         // One that receives a copy which helps has no use for another.
@@ -224,14 +233,14 @@ impl Replica {
         let (Some(copy), Some(asker)) = (copy, providing.askers.get_mut(peer)) else {
             return;
         };
-        let received = received as usize;
-        let is_new = received > asker.arrived || received == copy.data.len();
-        if !asker.has_begun || !is_new || received > asker.sent {
+        let (received, total) = (received as usize, copy.data.len());
+        let is_new = received > asker.pace.arrived() || received == total;
+        if !is_new || asker.sent.is_none_or(|sent| received > sent) {
             return;
         }
-        asker.arrived = received;
+        asker.pace.note_arrived(now, received, total);
         asker.until = now + PARTS_STALL_AFTER;
-        if received == copy.data.len() {
+        if received == total {
             providing.askers.remove(peer);
         }
     }
@@ -259,25 +268,20 @@ impl Replica {
             if !copy.helps(asker) {
                 continue;
             }
-            if !asker.has_begun {
+            if asker.sent.is_none() {
                 copy.begun.insert(peer.clone());
                 asker.until = now + PARTS_STALL_AFTER;
             }
-            // An empty snapshot is one empty part.
-            while !asker.has_begun
-                || (asker.sent < data.len()
-                    && asker.sent < asker.arrived + MAX_PARTS_UNDER_WAY * most)
-            {
-                asker.has_begun = true;
-                let end = data.len().min(asker.sent + most);
+            while let Some(range) = asker.next_part(data.len(), most) {
                 let piece = Piece {
                     index,
                     total: u32::try_from(data.len()).unwrap_or(u32::MAX),
-                    offset: u32::try_from(asker.sent).unwrap_or(u32::MAX),
-                    bytes: data.slice(asker.sent..end),
+                    offset: u32::try_from(range.start).unwrap_or(u32::MAX),
+                    bytes: data.slice(range.clone()),
                 };
                 parts.push((peer.clone(), Frame::Part { history, piece }));
-                asker.sent = end;
+                asker.pace.note_sent(now, range.end);
+                asker.sent = Some(range.end);
             }
         }
         for (peer, part) in parts {

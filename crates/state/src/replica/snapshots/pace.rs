@@ -1,0 +1,208 @@
+//! How much of a snapshot is under way to one member: as much as keeps the line busy, and no more.
+//!
+//! A snapshot is megabytes, and the game's messages share the line with it. So the window follows the delay that the parts cause,
+//! like that of LEDBAT (RFC 6817): it grows while they arrive about as soon as the quickest part did, and shrinks once they wait
+//! in a queue.
+
+use std::collections::VecDeque;
+
+use room_core::time::{Duration, Time};
+
+use crate::limits::{MAX_PARTS_UNDER_WAY, MIN_UNDER_WAY, PART_BYTES};
+
+/// Time that parts may wait in the line's queue, and so the delay that they add to other messages.
+const TARGET: Duration = Duration::from_millis(10);
+/// A line that is never free of queues carries the whole snapshot in about this time all the same.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Parts of one window: a part that is short takes the line for a short time.
+const PARTS_OF_A_WINDOW: usize = 4;
+/// Growth of the window in one round trip at most, in bytes, once a queue has been seen.
+const STEP: usize = 4 * 1024;
+
+/// The window of one member.
+#[derive(Debug)]
+pub(super) struct Pace {
+    window: usize,
+    /// The shortest time from a part to its answer.
+    shortest: Duration,
+    /// Whether no queue has been seen: the window doubles in each round trip.
+    doubles: bool,
+    arrived: usize,
+    /// The ends of the parts under way, and the times at which they went.
+    under_way: VecDeque<(usize, Time)>,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            window: MIN_UNDER_WAY,
+            shortest: Duration::MAX,
+            doubles: true,
+            arrived: 0,
+            under_way: VecDeque::new(),
+        }
+    }
+}
+
+impl Pace {
+    /// The bytes that have arrived.
+    pub(super) fn arrived(&self) -> usize {
+        self.arrived
+    }
+
+    /// Length of the next part, in bytes, after `sent` bytes; `None` while enough is under way.
+    pub(super) fn next_part(&self, sent: usize) -> Option<usize> {
+        let is_free = sent < self.arrived + self.window;
+        is_free.then(|| (self.window / PARTS_OF_A_WINDOW).clamp(1, PART_BYTES))
+    }
+
+    /// A part went out; with it, the first `end` bytes of the snapshot have.
+    pub(super) fn note_sent(&mut self, now: Time, end: usize) {
+        self.under_way.push_back((end, now));
+    }
+
+    /// The first `arrived` bytes of a snapshot of `total` bytes have arrived.
+    pub(super) fn note_arrived(&mut self, now: Time, arrived: usize, total: usize) {
+        let answered = self.under_way.partition_point(|(end, _)| *end <= arrived);
+        let newest = self.under_way.drain(..answered).next_back();
+        let took = newest.map(|(_, sent)| now.since(sent));
+        let new = arrived.saturating_sub(self.arrived);
+        self.arrived = self.arrived.max(arrived);
+        if let Some(took) = took {
+            self.shortest = self.shortest.min(took);
+            self.adjust(took - self.shortest, new);
+            let least = (total as u128 * took.as_micros() / LONGEST.as_micros()) as usize;
+            let least = least.max(MIN_UNDER_WAY);
+            let most = MAX_PARTS_UNDER_WAY * PART_BYTES;
+            self.window = self.window.clamp(least.min(most), most);
+        }
+    }
+
+    /// Adjusts the window after `new` bytes that have waited for `queued` in queues.
+    fn adjust(&mut self, queued: Duration, new: usize) {
+        if self.doubles && queued <= TARGET / 2 {
+            self.window += new;
+            return;
+        }
+        self.doubles = false;
+        let part = |of: Duration| {
+            let step = STEP as u128 * new as u128 / self.window as u128;
+            (step * of.as_micros() / TARGET.as_micros()) as usize
+        };
+        if queued <= TARGET {
+            self.window += part(TARGET - queued);
+        } else {
+            // By at most a half in a round trip, however long the queue is.
+            let less = part(queued - TARGET).min(new / 2);
+            self.window = self.window.saturating_sub(less);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line with a queue that drops nothing.
+    struct Line {
+        bytes_per_second: u64,
+        /// There and back, without a queue.
+        round_trip: Duration,
+        /// Added to each answer, in turns.
+        jitter: [Duration; 3],
+    }
+
+    /// How a snapshot went over a line.
+    #[derive(Debug)]
+    struct Went {
+        took: Duration,
+        /// The longest time that a part waited for those before it, once half of the snapshot had arrived.
+        queued: Duration,
+    }
+
+    impl Line {
+        fn quiet(bytes_per_second: u64, round_trip_ms: u64) -> Self {
+            Self {
+                bytes_per_second,
+                round_trip: Duration::from_millis(round_trip_ms),
+                jitter: [Duration::ZERO; 3],
+            }
+        }
+
+        fn carries(&self, bytes: usize) -> Duration {
+            Duration::from_micros(bytes as u64 * 1_000_000 / self.bytes_per_second)
+        }
+
+        fn transfer(&self, total: usize) -> Went {
+            let mut pace = Pace::default();
+            let (mut now, mut free_at, mut sent) = (Time::ZERO, Time::ZERO, 0);
+            let mut answers = VecDeque::new();
+            let mut queued = Duration::ZERO;
+            for jitter in self.jitter.into_iter().cycle() {
+                while sent < total
+                    && let Some(part) = pace.next_part(sent)
+                {
+                    if sent > total / 2 {
+                        queued = queued.max(free_at.since(now));
+                    }
+                    let end = total.min(sent + part);
+                    free_at = free_at.max(now) + self.carries(end - sent);
+                    answers.push_back((free_at + self.round_trip, end));
+                    pace.note_sent(now, end);
+                    sent = end;
+                }
+                let Some((at, end)) = answers.pop_front() else {
+                    break;
+                };
+                now = now.max(at + jitter);
+                pace.note_arrived(now, end, total);
+            }
+            assert_eq!(pace.arrived, total);
+            let took = now.since(Time::ZERO);
+            Went { took, queued }
+        }
+    }
+
+    const SNAPSHOT: usize = 8 << 20;
+
+    #[test]
+    fn a_slow_line_is_used_and_messages_do_not_wait_for_long() {
+        let line = Line::quiet(250_000, 30);
+        let went = line.transfer(SNAPSHOT);
+        assert!(went.took < line.carries(SNAPSHOT) * 5 / 4, "{went:?}");
+        assert!(went.queued < 3 * TARGET, "{went:?}");
+    }
+
+    #[test]
+    fn a_fast_line_is_used() {
+        for round_trip_ms in [1, 30] {
+            let went = Line::quiet(100 << 20, round_trip_ms).transfer(SNAPSHOT);
+            let most = Duration::from_millis(200 + 50 * round_trip_ms);
+            assert!(went.took < most, "{round_trip_ms} ms: {went:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_always_looks_busy_carries_a_snapshot_in_time() {
+        let line = Line {
+            jitter: [0, 40, 90].map(Duration::from_millis),
+            ..Line::quiet(10 << 20, 200)
+        };
+        let went = line.transfer(SNAPSHOT);
+        assert!(
+            went.took < crate::limits::SNAPSHOT_LIFETIME * 3 / 4,
+            "{went:?}"
+        );
+    }
+
+    #[test]
+    fn answers_change_nothing_beyond_the_most_that_may_be_under_way() {
+        let mut pace = Pace::default();
+        for end in (0..100 << 20).step_by(1 << 20) {
+            pace.note_sent(Time::ZERO, end);
+            pace.note_arrived(Time::ZERO, end, SNAPSHOT);
+        }
+        assert_eq!(pace.window, MAX_PARTS_UNDER_WAY * PART_BYTES);
+        assert_eq!(pace.under_way.len(), 0);
+    }
+}
