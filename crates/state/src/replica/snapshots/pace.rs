@@ -1,8 +1,8 @@
 //! How much of a snapshot is under way to one member: as much as keeps the line busy, and no more.
 //!
 //! A snapshot is megabytes, and the game's messages share the line with it. So the window follows the delay that the parts cause,
-//! like that of LEDBAT (RFC 6817): it grows while they arrive about as soon as the quickest part did, and shrinks once they wait
-//! in a queue.
+//! like that of LEDBAT (RFC 6817): it grows while answers take little longer than the link's round trip, and shrinks once parts
+//! wait in a queue. The round trip is known before the first part, which may find the line full.
 
 use std::collections::VecDeque;
 
@@ -23,8 +23,8 @@ const STEP: usize = 4 * 1024;
 #[derive(Debug)]
 pub(super) struct Pace {
     window: usize,
-    /// The shortest time from a part to its answer.
-    shortest: Duration,
+    /// The round trip of a line without queues: the link's first one, or a shorter time from a part to its answer.
+    round_trip: Duration,
     /// Whether no queue has been seen: the window doubles in each round trip.
     doubles: bool,
     arrived: usize,
@@ -32,19 +32,22 @@ pub(super) struct Pace {
     under_way: VecDeque<(usize, Time)>,
 }
 
-impl Default for Pace {
-    fn default() -> Self {
+impl Pace {
+    pub(super) fn new(round_trip: Duration) -> Self {
         Self {
             window: MIN_UNDER_WAY,
-            shortest: Duration::MAX,
+            round_trip,
             doubles: true,
             arrived: 0,
             under_way: VecDeque::new(),
         }
     }
-}
 
-impl Pace {
+    /// Another snapshot follows for the same member.
+    pub(super) fn begin_anew(&mut self) {
+        *self = Self::new(self.round_trip);
+    }
+
     /// The bytes that have arrived.
     pub(super) fn arrived(&self) -> usize {
         self.arrived
@@ -69,8 +72,8 @@ impl Pace {
         let new = arrived.saturating_sub(self.arrived);
         self.arrived = self.arrived.max(arrived);
         if let Some(took) = took {
-            self.shortest = self.shortest.min(took);
-            self.adjust(took - self.shortest, new);
+            self.round_trip = self.round_trip.min(took);
+            self.adjust(took - self.round_trip, new);
             let least = (total as u128 * took.as_micros() / LONGEST.as_micros()) as usize;
             let least = least.max(MIN_UNDER_WAY);
             let most = MAX_PARTS_UNDER_WAY * PART_BYTES;
@@ -110,6 +113,8 @@ mod tests {
         round_trip: Duration,
         /// Added to each answer, in turns.
         jitter: [Duration; 3],
+        /// Bytes in front of the first part.
+        ahead: usize,
     }
 
     /// How a snapshot went over a line.
@@ -126,6 +131,7 @@ mod tests {
                 bytes_per_second,
                 round_trip: Duration::from_millis(round_trip_ms),
                 jitter: [Duration::ZERO; 3],
+                ahead: 0,
             }
         }
 
@@ -134,8 +140,9 @@ mod tests {
         }
 
         fn transfer(&self, total: usize) -> Went {
-            let mut pace = Pace::default();
-            let (mut now, mut free_at, mut sent) = (Time::ZERO, Time::ZERO, 0);
+            let mut pace = Pace::new(self.round_trip);
+            let (mut now, mut sent) = (Time::ZERO, 0);
+            let mut free_at = now + self.carries(self.ahead);
             let mut answers = VecDeque::new();
             let mut queued = Duration::ZERO;
             for jitter in self.jitter.into_iter().cycle() {
@@ -174,6 +181,17 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_is_full_at_first_counts_as_full() {
+        let line = Line {
+            ahead: 500_000,
+            ..Line::quiet(250_000, 30)
+        };
+        let went = line.transfer(SNAPSHOT);
+        assert!(went.took < line.carries(SNAPSHOT) * 4 / 3, "{went:?}");
+        assert!(went.queued < 3 * TARGET, "{went:?}");
+    }
+
+    #[test]
     fn a_fast_line_is_used() {
         for round_trip_ms in [1, 30] {
             let went = Line::quiet(100 << 20, round_trip_ms).transfer(SNAPSHOT);
@@ -197,7 +215,7 @@ mod tests {
 
     #[test]
     fn answers_change_nothing_beyond_the_most_that_may_be_under_way() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::new(Duration::ZERO);
         for end in (0..100 << 20).step_by(1 << 20) {
             pace.note_sent(Time::ZERO, end);
             pace.note_arrived(Time::ZERO, end, SNAPSHOT);

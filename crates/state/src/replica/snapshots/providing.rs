@@ -183,7 +183,8 @@ impl Replica {
             until: now + SNAPSHOT_LIFETIME,
         };
         for asker in providing.askers.values_mut() {
-            (asker.had_copy, asker.sent, asker.pace) = (false, None, Pace::default());
+            (asker.had_copy, asker.sent) = (false, None);
+            asker.pace.begin_anew();
         }
         providing.copy = Some(copy);
         self.send_parts(now);
@@ -201,6 +202,8 @@ impl Replica {
         if self.log.history() != Some(history) || !self.delivery.is_whole() {
             return;
         }
+        let linked = self.peers.get(peer);
+        let round_trip = linked.map_or(Duration::ZERO, |linked| linked.round_trip);
         let askers = &mut self.snapshots.providing.askers;
         let copy = self.snapshots.providing.copy.as_ref();
         let asker = Asker {
@@ -208,7 +211,7 @@ impl Replica {
             from,
             had_copy: copy.is_some_and(|copy| copy.begun.contains(peer)),
             sent: None,
-            pace: Pace::default(),
+            pace: Pace::new(round_trip),
             until: now + SNAPSHOT_LIFETIME,
         };
         // One that receives a copy which helps has no use for another.
