@@ -11,14 +11,14 @@ use crate::state::entry::{Contents, Entry};
 /// Far above every index of these rooms.
 const HIGH_INDEX: u64 = 1_000_000;
 
-/// What the liar claims to hold.
+/// The log that the liar claims to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lie {
     /// A history of its own, with all members in its roster.
     OtherHistory,
     /// More of the room's history than the leader has. It provides none of it.
     NewerLog,
-    /// The same, and it provides an action that no member has submitted.
+    /// [`Lie::NewerLog`], and it provides an action that no member has submitted.
     ForgedEntries,
 }
 

@@ -11,8 +11,8 @@ use room_core::time::{Duration, Time};
 use crate::limits::{MAX_PARTS_UNDER_WAY, MIN_UNDER_WAY, PART_BYTES};
 
 /// Time that parts may wait in the line's queue, and so the delay that they add to other messages.
-const TARGET: Duration = Duration::from_millis(10);
-/// A line that is never free of queues carries the whole snapshot in about this time all the same.
+const TARGET: Duration = Duration::from_millis(8);
+/// A line whose answers always come late carries the whole snapshot in about this time all the same.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Parts of one window: a part that is short takes the line for a short time.
 const PARTS_OF_A_WINDOW: usize = 4;
@@ -74,8 +74,9 @@ impl Pace {
         if let Some(took) = took {
             self.round_trip = self.round_trip.min(took);
             self.adjust(took - self.round_trip, new);
-            let least = (total as u128 * took.as_micros() / LONGEST.as_micros()) as usize;
-            let least = least.max(MIN_UNDER_WAY);
+            // Of the round trip without queues: a queue that the window itself fills must not make it grow.
+            let needed = total as u128 * self.round_trip.as_micros() / LONGEST.as_micros();
+            let least = MIN_UNDER_WAY.max(needed as usize);
             let most = MAX_PARTS_UNDER_WAY * PART_BYTES;
             self.window = self.window.clamp(least.min(most), most);
         }
