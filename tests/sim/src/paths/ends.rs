@@ -21,6 +21,9 @@ const OPENS_WITHIN: Duration = Duration::from_secs(720);
 const ALL_WITHIN: Duration = Duration::from_secs(3_600);
 /// Longest wait between two rounds of dials of a member with a carried link, and the next dial.
 const DIRECT_AGAIN_WITHIN: Duration = Duration::from_secs(90);
+/// Time for which a member of the version before must show a leader that is to carry its links: the longest handshake, and the wait
+/// before it.
+const LED_FOR: Duration = Duration::from_millis(5_500);
 /// Time for which links and paths must stay.
 const STAYS: Duration = Duration::from_secs(10);
 /// Most changes of one path meanwhile: by new carriers, and for a direct link.
@@ -221,6 +224,8 @@ impl World {
                     return Some((text, LINKED_WITHIN));
                 }
                 if let Some(carrier) = carrier
+                    && self.can_be_carried(a)
+                    && self.can_be_carried(b)
                     && !self.are_joined(a, b)
                 {
                     let carrier = &self.slots[carrier].id;
@@ -230,5 +235,13 @@ impl World {
             }
         }
         None
+    }
+
+    /// Whether its leader, if that alone carries its packets, has been the same for a whole handshake. Two leaders in turn, which a
+    /// wall keeps apart, carry none.
+    fn can_be_carried(&self, slot: usize) -> bool {
+        let reported = self.slots[slot].reported.last();
+        let is_led = reported.is_none_or(|(at, _)| self.now.since(*at) >= LED_FOR);
+        !self.paths.is_old(slot) || is_led
     }
 }
