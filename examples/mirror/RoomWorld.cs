@@ -63,7 +63,12 @@ public class RoomWorld : MonoBehaviour
         {
             return;
         }
-        if (!NetworkServer.active || !transport.ServerActive() || !transport.Room.IsLeader)
+        bool serves = NetworkServer.active && transport.ServerActive();
+        if (!serves)
+        {
+            changes.Removed.Clear(); // They ended with the server.
+        }
+        if (!serves || !transport.Room.IsLeader)
         {
             claim.Release();
             return;
@@ -147,7 +152,6 @@ public class RoomWorld : MonoBehaviour
         if (!transport.ServerActive())
         {
             claim.Release(); // The server ends, not the object.
-            changes.Removed.Clear();
         }
         else if (item.Member == null && (item.Confirmed != null || item.Sent != null))
         {

@@ -1,6 +1,6 @@
 // A game on RoomWorld, without Mirror: chests that the host fills, and players with coins. Prints its events, one line each. Its
 // input are commands, a line each, and its end ends the program. At the host: spawn KEY COINS, fill KEYS COUNT, set KEY COINS, label KEY
-// LENGTH, destroy KEY, work (every frame changes all chests) and rest, save (prints the world once the room has it). At a client: usurp
+// LENGTH, destroy KEY, work (every frame changes all chests) and rest, save (prints the world once the room has it), stop. At a client: usurp
 // (writes to the room as another host does). At both: earn COINS, room (the coins in the room's properties).
 //
 //   mcs -langversion:7 -out:World.exe examples/mirror/*.cs examples/mirror/tests/{Stub,Commands,World}.cs bindings/csharp/*.cs
@@ -146,6 +146,9 @@ internal sealed class World : NetworkManager
                 break;
             case "room":
                 Commands.Say("room " + string.Join(" ", Properties().Select(pair => pair.Key + "=" + pair.Value)));
+                break;
+            case "stop":
+                StopHost();
                 break;
             default:
                 throw new ArgumentException(words[0]);
