@@ -55,7 +55,7 @@ public sealed class RoomObject : NetworkBehaviour
 
     internal void Write(BinaryWriter writer)
     {
-        writer.Write(netIdentity.assetId);
+        writer.Write(InScene ? 0 : netIdentity.assetId); // An object of a scene may be of a prefab, too.
         WriteVector(writer, transform.localPosition);
         Quaternion rotation = transform.localRotation;
         writer.Write(rotation.x);

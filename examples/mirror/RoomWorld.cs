@@ -104,7 +104,7 @@ public class RoomWorld : MonoBehaviour
         }
     }
 
-    /// <summary>Whether the room has confirmed all objects as they are now. Wait for it before you stop a host that works.</summary>
+    /// <summary>Whether the room has confirmed all objects that fit as they are now. Wait for it before you stop a host.</summary>
     public bool IsSaved()
     {
         return claim.Held && !claim.IsBusy && changes.Removed.Count == 0 && !kept.Exists(changes.HasChanged);

@@ -279,6 +279,20 @@ fn a_mirror_host_follows_what_another_has_written() {
 }
 
 #[test]
+fn a_mirror_host_that_starts_anew_has_its_world() {
+    let program = compile_csharp(&mirror("tests/World"), "MirrorAnew.exe");
+    let command = [Path::new("mono"), &program];
+    let session = format!("mirror-anew-{}", std::process::id());
+    let (mut ann, _) = world(&command, &session, &[]);
+    ann.send("earn 7");
+    ann.send("fill chest 3");
+    let saved = ann.next_saved();
+    ann.send("restart");
+    ann.next("known world");
+    assert_eq!(ann.next_saved(), saved);
+}
+
+#[test]
 fn a_full_mirror_world_reports_what_it_cannot_keep() {
     let program = compile_csharp(&mirror("tests/World"), "MirrorFull.exe");
     let command = [Path::new("mono"), &program];

@@ -1,6 +1,6 @@
 // A game on RoomWorld, without Mirror: chests that the host fills, and players with coins. Prints its events, one line each. Its
 // input are commands, a line each, and its end ends the program. At the host: spawn KEY COINS, fill KEYS COUNT, set KEY COINS, label KEY
-// LENGTH, destroy KEY, work (every frame changes all chests) and rest, save (prints the world once the room has it), stop. At a client: usurp
+// LENGTH, destroy KEY, work (every frame changes all chests) and rest, save (prints the world once the room has it), stop, restart. At a client: usurp
 // (writes to the room as another host does). At both: earn COINS, room (the coins in the room's properties).
 //
 //   mcs -langversion:7 -out:World.exe examples/mirror/*.cs examples/mirror/tests/{Stub,Commands,World}.cs bindings/csharp/*.cs
@@ -33,7 +33,7 @@ internal sealed class World : NetworkManager
         transport = room;
         playerPrefab = NewPrefab("Player", PlayerPrefab);
         spawnPrefabs.Add(NewPrefab("Chest", Prefab));
-        GameObject altar = NewPrefab("Altar", 0);
+        GameObject altar = NewPrefab("Altar", Prefab);
         altar.GetComponent<NetworkIdentity>().sceneId = 0xa17a;
         sceneObjects.Add(altar);
         world = new RoomWorld { manager = this, transport = room };
@@ -149,6 +149,10 @@ internal sealed class World : NetworkManager
                 break;
             case "stop":
                 StopHost();
+                break;
+            case "restart":
+                StopHost();
+                StartHost();
                 break;
             default:
                 throw new ArgumentException(words[0]);
