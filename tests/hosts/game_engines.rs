@@ -260,6 +260,36 @@ fn paused_host_overwrites_nothing(runtime: &str, command: &[&Path]) {
     }
 }
 
+/// The host counts for more than a player who was cut off from it, and played on alone.
+#[test]
+fn of_two_mirror_players_cut_apart_the_hosts_world_stays() {
+    let program = compile_csharp(&mirror("tests/World"), "MirrorApart.exe");
+    let command = [Path::new("mono"), &program];
+    let session = format!("mirror-apart-{}", std::process::id());
+    let (mut ann, mut clients) = world(&command, &session, &["bob"]);
+    let bob = &mut clients[0];
+    ann.send("fill chest 3");
+    ann.next_saved();
+    let objects = |room: &str| {
+        let objects = room.split(' ').filter(|text| text.starts_with("object/"));
+        objects.collect::<Vec<_>>().join(" ")
+    };
+    let saved = objects(&ann.room_until(|_| true));
+    ann.signal(libc::SIGSTOP);
+    bob.next("known world");
+    bob.send("destroy chest0");
+    bob.send("spawn extra 5");
+    bob.next_saved();
+    assert_ne!(objects(&bob.room_until(|_| true)), saved);
+    bob.send("work");
+    ann.signal(libc::SIGCONT);
+    bob.room_until(|room| objects(room) == saved);
+    ann.room_until(|room| objects(room) == saved);
+    assert_eq!(bob.next("connected to "), "ann");
+    ann.next_saved();
+    assert_eq!(objects(&ann.room_until(|_| true)), saved);
+}
+
 /// A merge of two parts of a room does this to a host whose part gives way.
 #[test]
 fn a_mirror_host_follows_what_another_has_written() {
