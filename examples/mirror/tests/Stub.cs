@@ -351,6 +351,11 @@ namespace Mirror
 
         public void StartHost()
         {
+            if (NetworkServer.active || NetworkClient.active)
+            {
+                Debug.LogWarning("Server or client already started.");
+                return;
+            }
             Attach();
             transport.ServerStart();
             NetworkServer.active = NetworkClient.active = true;
@@ -360,6 +365,11 @@ namespace Mirror
 
         public void StartClient()
         {
+            if (NetworkClient.active)
+            {
+                Debug.LogWarning("Client already started.");
+                return;
+            }
             Attach();
             NetworkClient.active = true;
             transport.ClientConnect(networkAddress);
