@@ -37,6 +37,8 @@ public class RoomTransport : Transport
     public ushort port = 7777;
     [Tooltip("How long a client tries to connect, in milliseconds. Enough for the others to elect a host.")]
     public int timeoutMs = 15000;
+    [Tooltip("The room keeps a state that outlives its host. The same for all players; RoomWorld sets it.")]
+    public bool keepsState;
 
     /// <summary>
     /// Another member is the host now: its id, and whether it is this member. Not raised for the first host of a room. A client that
@@ -447,6 +449,10 @@ public class RoomTransport : Transport
         options.Settings.AutoElection = campaigns ? 1u : 0u;
         // The first host is set, so that it leads at once; after it, the room elects.
         options.Settings.ManualOverrideRecovery = ManualOverrideRecovery.AutoElect;
+        if (keepsState)
+        {
+            options.State = new StateOptions();
+        }
         if (!string.IsNullOrEmpty(password))
         {
             options.Secret = System.Text.Encoding.UTF8.GetBytes(password);

@@ -3,7 +3,7 @@
 // events, one line each, and the managed memory that they took. Its input are commands, a line each, and its end ends the program:
 // connect [ADDRESS], disconnect (the client); serve, drop ID, stop (the server); address.
 //
-//   mcs -langversion:7 -out:Echo.exe examples/mirror/*.cs examples/mirror/tests/*.cs bindings/csharp/*.cs
+//   mcs -langversion:7 -out:Echo.exe examples/mirror/*.cs examples/mirror/tests/{Stub,Commands,Echo}.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Echo.exe server SESSION
 //   LD_LIBRARY_PATH=target/release mono Echo.exe client SESSION ADDRESS
 
@@ -38,25 +38,25 @@ internal sealed class Echo
         {
             Must(id > 0 && address.Length > 0, "connection " + id + " of " + address);
             Must(transport.ServerGetClientAddress(id) == address, "another address");
-            Say("client " + id + " " + address);
+            Commands.Say("client " + id + " " + address);
         };
-        transport.OnServerDisconnected = id => Say("client " + id + " gone");
+        transport.OnServerDisconnected = id => Commands.Say("client " + id + " gone");
         transport.OnServerDataReceived = OnServerData;
-        transport.OnServerError = (id, error, text) => Say("error of client " + id + ": " + text);
+        transport.OnServerError = (id, error, text) => Commands.Say("error of client " + id + ": " + text);
         transport.OnClientConnected = () =>
         {
             Must(transport.ClientConnected(), "not connected");
             sent = reliable = unreliable = 0;
             talking = true;
-            Say("connected to " + transport.Host);
+            Commands.Say("connected to " + transport.Host);
         };
         transport.OnClientDisconnected = () =>
         {
             talking = false;
-            Say("disconnected");
+            Commands.Say("disconnected");
         };
         transport.OnClientDataReceived = OnClientData;
-        transport.OnClientError = (error, text) => Say("error " + error + ": " + text);
+        transport.OnClientError = (error, text) => Commands.Say("error " + error + ": " + text);
         transport.HostChanged += OnHostChanged;
     }
 
@@ -67,7 +67,7 @@ internal sealed class Echo
         if (isThisMember)
         {
             transport.ServerStart();
-            Say("host");
+            Commands.Say("host");
         }
         else
         {
@@ -93,7 +93,7 @@ internal sealed class Echo
         {
             counting = false;
             long bytes = GC.GetAllocatedBytesForCurrentThread() - serverStart;
-            Say("served " + Counted + " messages with " + bytes + " bytes");
+            Commands.Say("served " + Counted + " messages with " + bytes + " bytes");
         }
     }
 
@@ -124,7 +124,7 @@ internal sealed class Echo
             talking = false;
             // On loopback almost none is lost.
             Must(unreliable > WarmUp + Counted / 2, "only " + unreliable + " unreliable messages came back");
-            Say("echoed " + Counted + " messages on both channels with " + bytes + " bytes");
+            Commands.Say("echoed " + Counted + " messages on both channels with " + bytes + " bytes");
         }
     }
 
@@ -158,7 +158,7 @@ internal sealed class Echo
                 break;
             case "serve":
                 transport.ServerStart();
-                Say("address " + transport.Address);
+                Commands.Say("address " + transport.Address);
                 break;
             case "disconnect":
                 transport.ClientDisconnect();
@@ -171,7 +171,7 @@ internal sealed class Echo
                 Must(!transport.ServerActive(), "the server is active");
                 break;
             case "address":
-                Say("address " + transport.Address);
+                Commands.Say("address " + transport.Address);
                 break;
             default:
                 Must(false, "no command: " + command);
@@ -179,18 +179,11 @@ internal sealed class Echo
         }
     }
 
-    private void Run(Queue<string> commands)
+    private void Run(Commands commands)
     {
         while (true)
         {
-            string command = "";
-            lock (commands)
-            {
-                if (commands.Count > 0)
-                {
-                    command = commands.Dequeue();
-                }
-            }
+            string command = commands.Next();
             if (command == null)
             {
                 return;
@@ -212,12 +205,6 @@ internal sealed class Echo
         }
     }
 
-    private static void Say(string text)
-    {
-        Console.WriteLine(text);
-        Console.Out.Flush();
-    }
-
     private static void Must(bool holds, string text)
     {
         if (!holds)
@@ -234,22 +221,7 @@ internal sealed class Echo
             Console.Error.WriteLine("usage: Echo ID SESSION [ADDRESS]");
             return 2;
         }
-        Queue<string> commands = new Queue<string>();
-        Thread reader = new Thread(() =>
-        {
-            string line;
-            do
-            {
-                line = Console.In.ReadLine();
-                lock (commands)
-                {
-                    commands.Enqueue(line); // null at the end
-                }
-            }
-            while (line != null);
-        });
-        reader.IsBackground = true;
-        reader.Start();
+        Commands commands = new Commands();
         RoomTransport transport = new RoomTransport();
         transport.playerId = arguments[0];
         transport.sessionId = arguments[1];
@@ -264,7 +236,7 @@ internal sealed class Echo
             {
                 transport.ServerStart();
                 Must(transport.ServerActive() && transport.ServerUri().Port > 0, "the server is not active");
-                Say("address " + transport.Address);
+                Commands.Say("address " + transport.Address);
             }
             else
             {
