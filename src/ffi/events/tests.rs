@@ -27,9 +27,10 @@ fn indexed(event: &Event, peer_index: u32) -> Report<'_> {
     }
 }
 
-fn seen(event: &Event) -> Seen {
-    let mut seen = None;
-    notify(indexed(event, 0), |event| {
+/// The struct that a handler receives for a report, and copies of its texts (peer, other, owner) and data.
+fn received(report: Report<'_>) -> (MmnEvent, [String; 3], Vec<u8>) {
+    let mut received = None;
+    notify(report, |event| {
         // SAFETY: it is valid during the call.
         let event = unsafe { *event };
         assert_eq!(event.struct_size as usize, size_of::<MmnEvent>());
@@ -42,25 +43,26 @@ fn seen(event: &Event) -> Seen {
         let length = usize::try_from(event.length).expect("not negative");
         // SAFETY: never NULL, and `length` bytes long.
         let data = unsafe { std::slice::from_raw_parts(event.data, length) };
-        seen = Some((
-            event.kind,
-            text(event.peer),
-            text(event.other),
-            data.to_vec(),
-            [
-                event.term.cast_signed(),
-                event.epoch.cast_signed(),
-                event.request.cast_signed(),
-                event.count.cast_signed(),
-                event.reason.into(),
-                event.code.into(),
-                event.msg_type.into(),
-                event.flags.into(),
-                event.success.into(),
-            ],
-        ));
+        let texts = [event.peer, event.other, event.owner].map(text);
+        received = Some((event, texts, data.to_vec()));
     });
-    seen.expect("reported")
+    received.expect("reported")
+}
+
+fn seen(event: &Event) -> Seen {
+    let (event, [peer, other, _], data) = received(indexed(event, 0));
+    let numbers = [
+        event.term.cast_signed(),
+        event.epoch.cast_signed(),
+        event.request.cast_signed(),
+        event.count.cast_signed(),
+        event.reason.into(),
+        event.code.into(),
+        event.msg_type.into(),
+        event.flags.into(),
+        event.success.into(),
+    ];
+    (event.kind, peer, other, data, numbers)
 }
 
 fn id(text: &str) -> PeerId {

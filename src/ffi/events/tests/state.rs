@@ -11,44 +11,24 @@ use crate::state::tables::{Presence, Property};
 type Seen = (u32, String, String, String, Vec<u8>, [i64; 9]);
 
 fn seen(event: &StateEvent) -> Seen {
-    let mut seen = None;
     let report = Report {
         event: Reported::State(event),
         peer_index: 7,
     };
-    notify(report, |event| {
-        // SAFETY: it is valid during the call.
-        let event = unsafe { *event };
-        assert_eq!(event.peer_index, 7);
-        let text = |text| {
-            // SAFETY: never NULL, and NUL-terminated.
-            let text = unsafe { CStr::from_ptr(text) };
-            text.to_str().expect("UTF-8").to_owned()
-        };
-        assert!(!event.data.is_null());
-        let length = usize::try_from(event.length).expect("not negative");
-        // SAFETY: never NULL, and `length` bytes long.
-        let data = unsafe { std::slice::from_raw_parts(event.data, length) };
-        seen = Some((
-            event.kind,
-            text(event.peer),
-            text(event.other),
-            text(event.owner),
-            data.to_vec(),
-            [
-                event.epoch.cast_signed(),
-                event.request.cast_signed(),
-                event.count.cast_signed(),
-                event.reason.into(),
-                event.code.into(),
-                event.msg_type.into(),
-                event.success.into(),
-                event.index.cast_signed(),
-                event.time_ms.cast_signed(),
-            ],
-        ));
-    });
-    seen.expect("reported")
+    let (event, [peer, other, owner], data) = received(report);
+    assert_eq!(event.peer_index, 7);
+    let numbers = [
+        event.epoch.cast_signed(),
+        event.request.cast_signed(),
+        event.count.cast_signed(),
+        event.reason.into(),
+        event.code.into(),
+        event.msg_type.into(),
+        event.success.into(),
+        event.index.cast_signed(),
+        event.time_ms.cast_signed(),
+    ];
+    (event.kind, peer, other, owner, data, numbers)
 }
 
 fn expected(kind: u32, [peer, other, owner]: [&str; 3], data: &[u8], numbers: [i64; 9]) -> Seen {
