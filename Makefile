@@ -48,7 +48,7 @@ server: ## the library with the etcd strategy, for dedicated servers, in target/
 	@scripts/install-tools.sh --only protoc
 	cargo build --release --features etcd --target-dir target/server
 
-demo: tools build ## one room of three hosts in three languages; the leader is killed (STRATEGY=gossip, seeded)
+demo: tools build ## one room of four hosts in four languages; the leader is killed (STRATEGY=gossip, seeded)
 	@python3 scripts/demo.py --strategy $(STRATEGY)
 
 demo-internet: tools build ## two players in homes behind routers meet by a code, over a relay; then it is killed; needs root

@@ -1,7 +1,7 @@
-// A lobby on the console: members, round-trip times, the players' positions, and a counter and a chat log that survive their
-// leader (SharedState.cs). The samples in the other languages (examples/cpp, examples/python, and, without the shared state,
-// examples/c) accept the same arguments and print the same lines. The library is used in poll mode: Frame corresponds to Update
-// in a Unity mod.
+// A lobby on the console: members, round-trip times, the players' positions, and a counter, a chat and a map that survive any
+// leader (docs/host-migration.md). The samples in the other languages (examples/cpp, examples/python, examples/c) accept the same
+// arguments, print the same lines and share the state. The library is used in poll mode: Frame corresponds to Update in a Unity
+// mod.
 //
 //   mcs -langversion:7 -out:Lobby.exe csharp-sample/*.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Lobby.exe --id alice --session tea
@@ -28,6 +28,8 @@ internal sealed class Lobby
 {
     private const ushort Hello = Room.FirstUserType;
     private const ushort Position = Room.FirstUserType + 1;
+    private const ushort Add = Room.FirstUserType, Speak = Room.FirstUserType + 1; // types of actions
+    private const int ChatLines = 50;
     private const ulong PlayerKey = 1; // each member's own: it moves one thing, its player
     private const byte PositionChannel = 1;
     private const int RowLength = 100;
@@ -37,8 +39,8 @@ internal sealed class Lobby
         + "             [--relays RELAY,...], and then --session CODE, or none for a new code\n"
         + "             [--strategy raft|gossip|seeded] [--alive-ms N]\n"
         + "             [--voters ID,... --seeds ADDR,... --port N --state DIRECTORY]\n"
-        + "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield,\n"
-        + "/kick NAME, /quit.";
+        + "Standard input, on a terminal or with --interactive: text is chat, /add N, /map NAME, /leader NAME,\n"
+        + "/transfer NAME, /yield, /kick NAME, /quit.";
 
     private static string id, session, connect;
     private static double seconds = double.PositiveInfinity;
@@ -47,7 +49,9 @@ internal sealed class Lobby
     private static volatile bool interrupted; // by Ctrl-C
 
     private readonly Room room;
-    private readonly SharedState state;
+    // Shared by all members. Act and Load alone change them: each member does the same in the same order.
+    private long counter;
+    private List<byte[]> chat = new List<byte[]>();
     private readonly Dictionary<string, string> positions = new Dictionary<string, string>();
     private readonly ConcurrentQueue<string> input = new ConcurrentQueue<string>();
     private string ended; // why the room is over for this member; null while it is not
@@ -85,11 +89,11 @@ internal sealed class Lobby
     private Lobby(Room room)
     {
         this.room = room;
-        state = new SharedState(room, id);
-        state.Chat += (author, text) => Say("chat " + author + ": " + text);
-        state.Confirmed += command => Say("confirmed " + command.Verb + " " + command.Text);
+        room.State.Action += Act;
+        room.State.Save = Save;
+        room.State.Load = Load;
+        room.State.RolledBack += RollBack;
         room.HandlerFailed += Fail;
-        room.Happened += state.OnEvent;
         room.Happened += OnEvent;
         room.LeadershipChanged += leads => Say(leads ? "I lead" : "I lead no longer");
     }
@@ -120,7 +124,7 @@ internal sealed class Lobby
             {
                 Attempt(() => room.Broadcast(Encoding.UTF8.GetBytes("hello " + beat + " from " + id), Hello));
                 Say(Members());
-                Say(state.ToString());
+                Say(Shared());
                 beat++;
             }
         }
@@ -135,7 +139,6 @@ internal sealed class Lobby
             Say(ended);
             return false;
         }
-        state.Tick();
         while (input.TryDequeue(out string line))
         {
             if (line == "/quit")
@@ -194,6 +197,19 @@ internal sealed class Lobby
             string outcome = result.Success ? "ok" : "error " + result.Code + " " + Room.Describe(result.Code);
             Say("dialled " + result.Address + ": " + outcome);
         }
+        else if (e is PropertyChanged property)
+        {
+            Say(property.Key + " is " + property.Text);
+        }
+        else if (e is StateOpened opened)
+        {
+            string how = opened.Leader == null ? "waits for a leader" : opened.Exclusive ? "goes on under " : "forks under ";
+            Say("the state " + how + opened.Leader);
+        }
+        else if (e is ActionResult request && request.Code != ErrorCode.Ok)
+        {
+            Say("not confirmed: error " + request.Code + " " + Room.Describe(request.Code));
+        }
         else if (e is RelayChanged relay)
         {
             Say("relay " + relay.Relay + ": " + (relay.Success ? "entered" : Encoding.UTF8.GetString(relay.Data)));
@@ -222,14 +238,104 @@ internal sealed class Lobby
             case "/kick":
                 Attempt(() => room.Kick(rest));
                 break;
+            case "/map":
+                Attempt(() => room.State["map"] = rest);
+                break;
+            case "/add":
+                Submit(Add, Encoding.UTF8.GetBytes(rest));
+                break;
             default:
-                bool add = words[0] == "/add";
-                if (line.Length > 0 && !state.Submit(add ? "add" : "say", add ? rest : line))
-                {
-                    Print(Console.Error, "error: not taken: " + line);
-                }
+                Submit(Speak, Encoding.UTF8.GetBytes(line));
                 break;
         }
+    }
+
+    private void Submit(ushort type, byte[] data)
+    {
+        if (IsLegal(type, data))
+        {
+            Attempt(() => room.State.Submit(type, data));
+        }
+        else if (data.Length > 0)
+        {
+            Print(Console.Error, "error: not taken: " + Encoding.UTF8.GetString(data));
+        }
+    }
+
+    // Each member ignores illegal actions, in whatever program their author runs.
+    private static bool IsLegal(ushort type, byte[] data)
+    {
+        return type == Add ? Regex.IsMatch(Encoding.UTF8.GetString(data), @"^-?[0-9]{1,9}\z")
+            : type == Speak && data.Length > 0 && !data.Contains((byte)'\n');
+    }
+
+    private void Act(RoomAction action)
+    {
+        if (!IsLegal(action.Type, action.Data))
+        {
+            return;
+        }
+        if (action.Type == Add)
+        {
+            counter += int.Parse(action.Text, CultureInfo.InvariantCulture);
+        }
+        else
+        {
+            chat.Add(Encoding.UTF8.GetBytes(action.Author + ": ").Concat(action.Data).ToArray());
+            if (chat.Count > ChatLines)
+            {
+                chat.RemoveAt(0);
+            }
+            Say("chat " + action.Author + ": " + action.Text);
+        }
+        if (action.Mine)
+        {
+            Say("confirmed " + Command(action.Type, action.Text));
+        }
+    }
+
+    private byte[] Save()
+    {
+        IEnumerable<byte> first = Encoding.UTF8.GetBytes(counter.ToString(CultureInfo.InvariantCulture) + "\n");
+        return chat.Aggregate(first, (lines, line) => lines.Concat(line).Concat(new[] { (byte)'\n' })).ToArray();
+    }
+
+    private void Load(byte[] snapshot)
+    {
+        List<byte[]> lines = new List<byte[]>();
+        for (int from = 0, to; (to = Array.IndexOf(snapshot, (byte)'\n', from)) >= 0; from = to + 1)
+        {
+            lines.Add(snapshot.Skip(from).Take(to - from).ToArray());
+        }
+        counter = lines.Count == 0 ? 0 : long.Parse(Encoding.UTF8.GetString(lines[0]), CultureInfo.InvariantCulture);
+        chat = lines.Skip(1).ToList();
+        Say("loaded " + counter + ", " + chat.Count + " lines");
+    }
+
+    private void RollBack(RolledBack action)
+    {
+        Say("rolled back " + action.Author + ": " + Command(action.Type, action.Text));
+        if (action.Mine && action.Type == Speak) // a line may come twice; a number must not
+        {
+            Submit(Speak, action.Data);
+        }
+    }
+
+    private static string Command(ushort type, string text)
+    {
+        return (type == Add ? "add " : "say ") + text;
+    }
+
+    private string Shared()
+    {
+        uint digest = 0x811C9DC5; // FNV-1a: equal at every member, in every language
+        foreach (byte part in Save())
+        {
+            digest = unchecked((digest ^ part) * 0x01000193);
+        }
+        StateInfo info = room.State.Info;
+        return "state: " + counter + ", " + chat.Count + " lines, map " + (room.State["map"] ?? "-") + ", index " + info.Index
+            + ", digest " + digest.ToString("x8", CultureInfo.InvariantCulture) + ", " + info.Pending + " unconfirmed";
     }
 
     private string Members()
@@ -324,7 +430,7 @@ internal sealed class Lobby
 
     private static bool Parse(string[] arguments)
     {
-        options = new RoomOptions();
+        options = new RoomOptions { State = new StateOptions() };
         Dictionary<string, Action<string>> known = new Dictionary<string, Action<string>>
         {
             ["--id"] = value => id = value,

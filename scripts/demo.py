@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""One room, three hosts, three languages; then the leader is killed.
+"""One room, four hosts, four languages; then the leader is killed.
 
-Starts one room of three processes (C# under Mono, C++, Python) on this machine and shows their output. Waits until all three see
-each other with round-trip times, name one leader and have received each other's messages, until the counter and the chat log that
-they share are equal at all three, and until all see each other's players move. Then ends the leader's process with SIGKILL, and
-waits until the two survivors name one new leader and still exchange messages, have the whole shared state, continue it, and still
-see each other's players move. Exits with 0 only if all of that happened.
+Starts one room of four processes (C# under Mono, C++, Python, C) on this machine and shows their output. Waits until all four see
+each other with round-trip times, name one leader and have received each other's messages, until the counter, the chat and the map
+that they share are equal at all four, and until all see each other's players move. Then ends the leader's process with SIGKILL. The
+survivors go on at once: waits until they name one new leader and still exchange messages, have all that was shared and what they
+added since, and still see each other's players move. The host that was killed starts anew, and gets everything. Exits with 0 only if
+all of that happened.
 
 The library must have been built (target/release). The parts are importable, for tests: build_hosts, Host, Room, isolate.
 """
@@ -32,6 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LIBRARY_NAME = "libmeta_mystia_network.so"
 PHASE_SECONDS = 30.0
 LEAVE_SECONDS = 10.0
+MAP = "a tea house"
 COLOURS = {"csharp": "36", "cpp": "33", "python": "35", "c": "32"}
 
 
@@ -56,7 +58,7 @@ def main():
     # A terminal's Ctrl-C and a test's SIGTERM must both pass through the `finally` that ends the hosts.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        screen.note("building the three hosts")
+        screen.note("building the hosts")
         commands = build_hosts(arguments.library, arguments.include, arguments.output)
         if arguments.strategy == "gossip":
             screen.note(f"electing by gossip; a leader that is silent for {arguments.alive_ms} ms is believed to be lost")
@@ -68,7 +70,7 @@ def main():
             screen.note(isolate())
         with tempfile.TemporaryDirectory() as states:
             if arguments.strategy == "seeded":
-                screen.note("a group that never splits: all three are seeds, and any two of them elect")
+                screen.note("a group that never splits: all four are seeds, and any three of them elect")
                 commands = as_seeds(commands, Path(states))
             failover_seconds, victim, leader = play(commands, screen, dials=arguments.strategy != "seeded")
     except DemoFailed as failure:
@@ -77,8 +79,8 @@ def main():
     except KeyboardInterrupt:
         return 130
     screen.note(
-        f"OK: three hosts in three languages met in one room; leader {victim} was killed, "
-        f"and both survivors named {leader} after {failover_seconds:.2f} s and carried on with all that the three had "
+        f"OK: four hosts in four languages met in one room; leader {victim} was killed, "
+        f"and the survivors named {leader} after {failover_seconds:.2f} s and carried on with all that the four had "
         f"({time.monotonic() - started:.1f} s in all)",
         good=True,
     )
@@ -106,45 +108,52 @@ def play(commands, screen, dials=True):
     with Room(commands, screen) as room:
         room.start(dials=dials)
         leader = room.wait_for_agreement(room.hosts, PHASE_SECONDS)
-        screen.note(f"all three are in one room, exchange messages and agree on one leader: {leader}", good=True)
+        screen.note(f"all four are in one room, exchange messages and agree on one leader: {leader}", good=True)
         for number, host in enumerate(room.hosts, 1):
             host.type(f"/add {number}")
             host.type(f"{host.name} was here")
-        before = room.wait_for_state(room.hosts, counter=1 + 2 + 3, lines=3)
-        screen.note(f"a counter at {before.counter} and a chat log of {before.lines} lines are the same at all three", good=True)
+        room.hosts[0].type(f"/map {MAP}")
+        before = room.wait_for_state(room.hosts, counter=1 + 2 + 3 + 4, lines=4, place=MAP)
+        screen.note(f"a counter at {before.counter}, {before.lines} lines of chat and the map are the same at all four", good=True)
 
         room.wait_for_movement(room.hosts)
-        screen.note("all three see each other's players move", good=True)
+        screen.note("all four see each other's players move", good=True)
 
         victim = room.by_name(leader)
-        survivors = [host for host in room.hosts if host is not victim]
+        room.hosts.remove(victim)
+        survivors = list(room.hosts)
         screen.note(f"killing {leader} (process {victim.process.pid}) with SIGKILL")
         killed_at = victim.kill()
-        new_leader = room.wait_for_agreement(survivors, PHASE_SECONDS, since=killed_at)
-        failover_seconds = max(host.named_at(new_leader) for host in survivors) - killed_at
-        screen.note(f"both survivors agree on the new leader {new_leader} and still exchange messages", good=True)
-        room.wait_for_state(survivors, before.counter, before.lines)
         for host in survivors:
             host.type("/add 10")
             host.type(f"{host.name} carries on without {leader}")
-        after = room.wait_for_state(survivors, before.counter + 20, before.lines + 2)
+        new_leader = room.wait_for_agreement(survivors, PHASE_SECONDS, since=killed_at)
+        failover_seconds = max(host.named_at(new_leader) for host in survivors) - killed_at
+        screen.note(f"the survivors agree on the new leader {new_leader} and still exchange messages", good=True)
+        after = room.wait_for_state(survivors, before.counter + 30, before.lines + 3, place=MAP)
         screen.note(f"nothing was lost: counter {before.counter} became {after.counter}, {after.lines} lines of chat", good=True)
         room.wait_for_movement(survivors)
-        screen.note("both survivors still see each other's players move", good=True)
+        screen.note("the survivors still see each other's players move", good=True)
 
-        room.leave(survivors)
+        again = room.restart(victim, survivors[0].address if dials else None)
+        room.wait_for_state(room.hosts, after.counter, after.lines, place=MAP)
+        again.type("/add 100")
+        room.wait_for_state(room.hosts, after.counter + 100, after.lines, place=MAP)
+        screen.note(f"{again.name} started anew, has everything and continues it", good=True)
+
+        room.leave(room.hosts)
         return failover_seconds, leader, new_leader
 
 
 def build_hosts(library, include, output):
-    """Builds the hosts that need it; {name: (command, environment)} of all three."""
+    """Builds the hosts that need it; {name: (command, environment)} of all four."""
     if not library.exists():
         raise DemoFailed(f"{library} does not exist; build the library first (cargo build --release)")
     if not (include / "meta_mystia_network.h").exists():
         raise DemoFailed(f"{include}/meta_mystia_network.h does not exist; build the library first (cargo build --release)")
     library = library.resolve()
     output.mkdir(parents=True, exist_ok=True)
-    cpp, csharp = output / "lobby-cpp", output / "Lobby.exe"
+    c, cpp, csharp = output / "lobby-c", output / "lobby-cpp", output / "Lobby.exe"
     sources = ROOT / "bindings" / "csharp"
     run_tool(
         ["mcs", "-langversion:7", "-warnaserror", f"-out:{csharp}"]
@@ -155,6 +164,7 @@ def build_hosts(library, include, output):
         ["g++", "-std=c++17", "-O1", "-pthread", f"-I{include}", f"-I{ROOT / 'bindings' / 'cpp'}"]
         + [ROOT / "examples" / "cpp" / "lobby.cpp", "-o", cpp, f"-L{library.parent}", "-lmeta_mystia_network"]
     )
+    run_tool(["gcc", "-std=gnu11", "-O1", "-pthread", f"-I{include}", ROOT / "examples" / "c" / "lobby.c", "-o", c, "-ldl"])
     environment = dict(os.environ)
     environment["MMN_LIBRARY"] = str(library)
     search = [str(library.parent)] + [part for part in [os.environ.get("LD_LIBRARY_PATH")] if part]
@@ -163,6 +173,7 @@ def build_hosts(library, include, output):
         "csharp": (["mono", str(csharp)], environment),
         "cpp": ([str(cpp)], environment),
         "python": ([sys.executable, str(ROOT / "examples" / "python" / "lobby.py")], environment),
+        "c": ([str(c)], environment),
     }
 
 
@@ -202,7 +213,8 @@ class State(typing.NamedTuple):
 
     counter: int
     lines: int
-    position: tuple  # leadership and version
+    map: str
+    index: int
     digest: str
     unconfirmed: int
 
@@ -252,7 +264,8 @@ class Host:
         self.received_at = {}  # member: time of its last message
         self.places = {}  # member: its player's place in the lists of members, and the time of the list
         self.state = None
-        self.confirmed = []  # commands, in order
+        self.confirmed = []  # its own actions in the present history, in order
+        self.rolled_back = []  # actions of all, with their authors
         self._reader = None
         self.pass_fds = ()  # descriptors that the command needs
 
@@ -332,12 +345,15 @@ class Host:
         elif match := re.fullmatch(r"from ([^:]+): .*", text):
             self.received_at[match[1]] = now
         elif match := re.fullmatch(
-            r"state: (-?\d+), (\d+) lines, version (\d+)\.(\d+), digest (\w+), (\d+) unconfirmed", text
+            r"state: (-?\d+), (\d+) lines, map (.*), index (\d+), digest (\w+), (\d+) unconfirmed", text
         ):
-            position = (int(match[3]), int(match[4]))
-            self.state = State(int(match[1]), int(match[2]), position, match[5], int(match[6]))
+            self.state = State(int(match[1]), int(match[2]), match[3], int(match[4]), match[5], int(match[6]))
         elif match := re.fullmatch(r"confirmed (.*)", text):
             self.confirmed.append(match[1])
+        elif match := re.fullmatch(r"rolled back (.+?): (.*)", text):
+            self.rolled_back.append((match[1], match[2]))
+        elif re.fullmatch(r"loaded -?\d+, \d+ lines", text):
+            self.confirmed.clear()  # actions that the snapshot lacks come again
         elif match := re.fullmatch(r"members: (.*); (?:no leader|leader: (.+))", text):
             path = r"(?:, (direct|over a relay|through [^,()]+(?: \(leader\))?))?"
             found = re.findall(rf"(\S+)\((-|\d+) ms{path}\)(?: at (\d+,\d+))?", match[1])
@@ -384,16 +400,27 @@ class Room:
             self.wait(hosts, timeout, lambda: disagreement(hosts, since))
             return hosts[0].leader
 
-    def wait_for_state(self, hosts, counter, lines, timeout=PHASE_SECONDS):
-        """Waits until all replicas are equal, with this counter and this number of chat lines, and nothing is under way."""
+    def restart(self, host, contact=None, timeout=PHASE_SECONDS):
+        """Starts another process of a host that has ended, a newcomer to the room, and waits until all agree."""
+        started_at = time.monotonic()
+        again = type(host)(host.name, host.command, host.environment, self.screen, self.changed)
+        again.pass_fds = host.pass_fds
+        again.start(self.session, contact)
+        with self.changed:
+            self.hosts.append(again)
+        self.wait_for_agreement(self.hosts, timeout, since=started_at)
+        return again
+
+    def wait_for_state(self, hosts, counter, lines, timeout=PHASE_SECONDS, place="-"):
+        """Waits until the state of all is equal, with this counter, number of chat lines and map, and nothing is under way."""
 
         def difference():
             for host in hosts:
                 state = host.state
-                if state is None or (state.counter, state.lines, state.unconfirmed) != (counter, lines, 0):
-                    return f"{host.name} has {state}, and not a counter of {counter} and {lines} lines"
+                if state is None or (state.counter, state.lines, state.map, state.unconfirmed) != (counter, lines, place, 0):
+                    return f"{host.name} has {state}, and not a counter of {counter}, {lines} lines and the map {place}"
             if len({host.state.digest for host in hosts}) != 1:
-                return f"the replicas differ: {[host.state for host in hosts]}"
+                return f"the states differ: {[host.state for host in hosts]}"
             return None
 
         self.wait(hosts, timeout, difference)

@@ -5,6 +5,7 @@
   a room must be in another page than MIGRATION, whose tables only translate names.
 - Each name of the ABI in these pages is in the header.
 - Each relative link of a document leads to a file, and to a heading of it.
+- No document has a marker of an unfinished merge.
 """
 
 import re
@@ -24,7 +25,7 @@ LINK = re.compile(r"\]\(([^()\s]+)\)")
 def main():
     header, exports = read(HEADER), read(EXPORTS)
     pages = {page: read(page) for page in documents() if page.startswith(("docs/", "README"))}
-    found = [*undocumented(header, exports, pages), *unknown(header, pages), *dead_links()]
+    found = [*undocumented(header, exports, pages), *unknown(header, pages), *dead_links(), *unmerged()]
     for fault in found:
         print(fault, file=sys.stderr)
     return 1 if found else 0
@@ -61,6 +62,13 @@ def dead_links():
             for target in LINK.findall(line):
                 if not re.match(r"[a-z]+:", target) and not leads_somewhere(page, target):
                     yield f"{page}:{number}: {target} leads nowhere"
+
+
+def unmerged():
+    for page in documents():
+        for number, line in enumerate(read(page).splitlines(), 1):
+            if re.match(r"(?:<{7}|>{7}) |={7}$", line):
+                yield f"{page}:{number}: a marker of an unfinished merge"
 
 
 def leads_somewhere(page, target):

@@ -1,7 +1,7 @@
 /*
- * A lobby on the console: members, round-trip times, the players' positions, and a counter and a chat log that survive their
- * leader (shared_state.hpp). The samples in the other languages (csharp-sample, examples/python, and, without the shared state,
- * examples/c) accept the same arguments and print the same lines. The library is used in poll mode, as a game with frames does.
+ * A lobby on the console: members, round-trip times, the players' positions, and a counter, a chat and a map that survive any
+ * leader (docs/host-migration.md). The samples in the other languages (csharp-sample, examples/python, examples/c) accept the same
+ * arguments, print the same lines and share the state. The library is used in poll mode, as a game with frames does.
  *
  *   g++ -std=c++17 -O2 -pthread -Iinclude -Ibindings/cpp examples/cpp/lobby.cpp -o lobby \
  *       -Ltarget/release -lmeta_mystia_network -Wl,-rpath,"$PWD/target/release"
@@ -13,8 +13,6 @@
  *   ./lobby --id alice --relays relay.example.org
  *   ./lobby --id bob --relays relay.example.org --session CODE_OF_ALICE
  */
-
-#include "shared_state.hpp"
 
 #include <meta_mystia_network.hpp>
 
@@ -28,6 +26,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -47,6 +46,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::uint16_t hello = mmn::first_user_type;
 constexpr std::uint16_t position = mmn::first_user_type + 1;
+constexpr std::uint16_t add = mmn::first_user_type, speak = mmn::first_user_type + 1;  // types of actions
+constexpr std::size_t chat_lines = 50;
 constexpr std::chrono::milliseconds frame_time{16};
 constexpr double step_seconds = 0.1;
 constexpr int row_length = 100;
@@ -91,6 +92,62 @@ void attempt(const std::string& id, Call call) {
     fail(id, error);
   }
 }
+
+// Each member ignores illegal actions, in whatever program their author runs.
+bool is_legal(std::uint16_t type, std::string_view text) {
+  if (type == speak) return !text.empty() && text.find('\n') == std::string_view::npos;
+  const std::string_view digits = text.substr(text.rfind('-', 0) == 0 ? 1 : 0);
+  const bool is_number = digits.find_first_not_of("0123456789") == std::string_view::npos;
+  return type == add && !digits.empty() && digits.size() <= 9 && is_number;
+}
+
+std::string command(const mmn::Action& action) {
+  return (action.type == add ? "add " : "say ") + std::string(action.text());
+}
+
+// The state that all members share. It changes in act() and load() alone: each member does the same in the same order.
+struct Game {
+  long long counter = 0;
+  std::deque<std::string> chat;
+
+  void act(const mmn::Action& action, const std::string& id) {
+    if (!is_legal(action.type, action.text())) return;
+    if (action.type == add) {
+      counter += std::strtoll(std::string(action.text()).c_str(), nullptr, 10);
+    } else {
+      chat.push_back(std::string(action.author) + ": " + std::string(action.text()));
+      if (chat.size() > chat_lines) chat.pop_front();
+      say(id, "chat " + chat.back());
+    }
+    if (action.mine()) say(id, "confirmed " + command(action));
+  }
+
+  std::string save() const {
+    std::string lines = std::to_string(counter) + "\n";
+    for (const std::string& line : chat) lines += line + "\n";
+    return lines;
+  }
+
+  void load(std::string_view snapshot, const std::string& id) {
+    std::istringstream lines{std::string(snapshot)};
+    std::string line;
+    std::getline(lines, line);
+    counter = std::strtoll(line.c_str(), nullptr, 10);
+    for (chat.clear(); std::getline(lines, line);) chat.push_back(line);
+    say(id, "loaded " + std::to_string(counter) + ", " + std::to_string(chat.size()) + " lines");
+  }
+
+  std::string text(const mmn::RoomState& state) const {
+    std::uint32_t digest = 0x811C9DC5;  // FNV-1a: equal at every member, in every language
+    for (const char byte : save()) digest = (digest ^ static_cast<unsigned char>(byte)) * 0x01000193;
+    char hex[9];
+    std::snprintf(hex, sizeof hex, "%08x", static_cast<unsigned>(digest));
+    const MmnStateInfo info = state.info();
+    const std::optional<mmn::Property> map = state.property("map");
+    return "state: " + std::to_string(counter) + ", " + std::to_string(chat.size()) + " lines, map " + (map ? map->value : "-") +
+           ", index " + std::to_string(info.index) + ", digest " + hex + ", " + std::to_string(info.pending) + " unconfirmed";
+  }
+};
 
 std::string path_to(const mmn::Room& room, const std::string& name) {
   const std::int32_t path = room.path(name);
@@ -160,6 +217,14 @@ void happened(const mmn::Room& room, const std::string& id, Positions& positions
         if (message.type == hello) say(id, "from " + std::string(message.from) + ": " + std::string(message.data));
         if (message.type == position) positions[std::string(message.from)] = std::string(message.data);
       },
+      [&](const mmn::PropertyChanged& property) { say(id, std::string(property.key) + " is " + std::string(property.value)); },
+      [&](const mmn::StateOpened& opened) {
+        const std::string how = opened.leader.empty() ? "waits for a leader" : opened.exclusive ? "goes on under " : "forks under ";
+        say(id, "the state " + how + std::string(opened.leader));
+      },
+      [&](const mmn::ActionResult& result) {
+        if (result.code != mmn::ok) say(id, "not confirmed: error " + std::to_string(result.code) + " " + room.describe(result.code));
+      },
       [&](const mmn::RelayChanged& relay) {
         say(id, "relay " + std::string(relay.relay) + ": " + (relay.success ? "entered" : std::string(relay.data)));
       },
@@ -169,23 +234,18 @@ void happened(const mmn::Room& room, const std::string& id, Positions& positions
       });
 }
 
-void obey(mmn::Room& room, SharedState& state, const std::string& id, const std::string& line) {
-  if (line.rfind("/leader ", 0) == 0) {
-    attempt(id, [&] { room.set_leader(line.substr(8)); });
-    return;
-  }
-  if (line.rfind("/transfer ", 0) == 0) {
-    attempt(id, [&] { room.transfer_leadership(line.substr(10)); });
-    return;
-  }
-  if (line == "/yield") {
-    attempt(id, [&] { room.yield_leadership(); });
-    return;
-  }
-  const bool add = line.rfind("/add ", 0) == 0;
-  if (!line.empty() && !state.submit(add ? "add" : "say", add ? line.substr(5) : line)) {
-    std::fprintf(stderr, "[%s] error: not taken: %s\n", id.c_str(), line.c_str());
-  }
+void submit(const mmn::RoomState& state, const std::string& id, std::uint16_t type, std::string_view text) {
+  if (is_legal(type, text)) attempt(id, [&] { state.submit(type, text); });
+  else std::fprintf(stderr, "[%s] error: not taken: %s\n", id.c_str(), std::string(text).c_str());
+}
+
+void obey(mmn::Room& room, const std::string& id, const std::string& line) {
+  if (line.rfind("/leader ", 0) == 0) attempt(id, [&] { room.set_leader(line.substr(8)); });
+  else if (line.rfind("/transfer ", 0) == 0) attempt(id, [&] { room.transfer_leadership(line.substr(10)); });
+  else if (line == "/yield") attempt(id, [&] { room.yield_leadership(); });
+  else if (line.rfind("/map ", 0) == 0) attempt(id, [&] { room.state().set("map", line.substr(5)); });
+  else if (line.rfind("/add ", 0) == 0) submit(room.state(), id, add, line.substr(5));
+  else if (!line.empty()) submit(room.state(), id, speak, line);
 }
 
 // Gossip, in one local network: all members start at about the same time, and receive the others' messages at once.
@@ -199,14 +259,18 @@ void run(mmn::Room& room, const Options& options) {
   const std::string& id = options.id;
   say(id, "listening on " + room.local_address());
   if (!options.relays.empty()) say(id, "the room's code is " + room.session_id());
-  SharedState state(room, id);
-  state.on_chat = [&](const std::string& author, const std::string& text) { say(id, "chat " + author + ": " + text); };
-  state.on_confirmed = [&](const Command& command) { say(id, "confirmed " + command.verb + " " + command.text); };
-  Positions positions;
-  room.on_event([&](const mmn::Event& event) {
-    state.on_event(event);
-    happened(room, id, positions, event);
+  Game game;
+  mmn::RoomState state = room.state();
+  state.on_action([&](const mmn::Action& action) { game.act(action, id); });
+  state.on_save([&] { return game.save(); });
+  state.on_load([&](std::string_view snapshot) { game.load(snapshot, id); });
+  state.on_rolled_back([&](const mmn::Action& action) {
+    say(id, "rolled back " + std::string(action.author) + ": " + command(action));
+    // A line may come twice; a number must not.
+    if (action.mine() && action.type == speak) submit(state, id, speak, action.text());
   });
+  Positions positions;
+  room.on_event([&](const mmn::Event& event) { happened(room, id, positions, event); });
   if (!options.connect.empty()) room.connect(options.connect);
 
   // Shared with a thread that may still be waiting for a line when the program ends.
@@ -218,16 +282,15 @@ void run(mmn::Room& room, const Options& options) {
   for (int beat = 1, step = 1; seconds() < options.seconds; std::this_thread::sleep_for(frame_time)) {
     // A frame of a game: it handles events here, on this thread and at this moment.
     room.poll();
-    state.tick();
     while (const auto line = next_line(*input)) {
       if (*line == "/quit") return;
-      obey(room, state, id, *line);
+      obey(room, id, *line);
     }
     if (seconds() >= step * step_seconds) walk(room, id, positions, step++);
     if (seconds() >= beat) {
       attempt(id, [&] { room.broadcast("hello " + std::to_string(beat) + " from " + id, hello); });
       say(id, members(room, id, positions));
-      say(id, state.text());
+      say(id, game.text(state));
       beat++;
     }
   }
@@ -286,11 +349,13 @@ int main(int argc, char** argv) {
                  "             [--relays RELAY,...], and then --session CODE, or none for a new code\n"
                  "             [--strategy raft|gossip|seeded] [--alive-ms N]\n"
                  "             [--voters ID,... --seeds ADDR,... --port N --state DIRECTORY]\n"
-                 "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield, /quit.\n");
+                 "Standard input, on a terminal or with --interactive: text is chat, /add N, /map NAME, /leader NAME,\n"
+                 "/transfer NAME, /yield, /quit.\n");
     return 2;
   }
   try {
     mmn::Options settings;
+    settings.state.emplace();
     if (options.alive_ms > 0) set_windows(settings.settings, options.alive_ms);
     settings.settings.strategy = options.strategy;
     if (options.strategy == MMN_STRATEGY_SEEDED) join_cluster(settings, options);

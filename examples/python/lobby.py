@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A lobby on the console: members, round-trip times, the players' positions, and a counter and a chat log that survive their
-leader.
+"""A lobby on the console: members, round-trip times, the players' positions, and a counter, a chat and a map that survive any
+leader (docs/host-migration.md).
 
     python3 examples/python/lobby.py --id alice --session tea
     python3 examples/python/lobby.py --id bob --session tea --connect ADDRESS_OF_ALICE
@@ -10,23 +10,27 @@ Players at home meet at a relay (docs/internet.md). The first one passes no sess
     python3 examples/python/lobby.py --id alice --relays relay.example.org
     python3 examples/python/lobby.py --id bob --relays relay.example.org --session CODE_OF_ALICE
 
-The samples in the other languages (csharp-sample, examples/cpp, and, without the shared state, examples/c) accept the same
-arguments and print the same lines. The library is used in poll mode, as a game with frames does.
+The samples in the other languages (csharp-sample, examples/cpp, examples/c) accept the same arguments, print the same lines and
+share the state. The library is used in poll mode, as a game with frames does.
 """
 
 import argparse
 import os
 import queue
+import re
 import sys
 import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bindings", "python"))
 import meta_mystia_network as mmn  # noqa: E402  (the path above makes it importable from the source tree)
-from shared_state import SharedState  # noqa: E402
 
 HELLO = mmn.FIRST_USER_TYPE
 POSITION = mmn.FIRST_USER_TYPE + 1
+# Types of actions. Each member ignores illegal ones, in whatever program their author runs.
+ADD, SAY = mmn.FIRST_USER_TYPE, mmn.FIRST_USER_TYPE + 1
+LEGAL = {ADD: re.compile(rb"-?[0-9]{1,9}"), SAY: re.compile(rb"[^\n]+")}
+CHAT_LINES = 50
 PLAYER_KEY = 1  # each member's own: it moves one thing, its player
 POSITION_CHANNEL = 1
 ROW_LENGTH = 100
@@ -38,8 +42,8 @@ STEP_SECONDS = 0.1
 
 def main():
     parser = argparse.ArgumentParser(
-        description="A lobby. Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, "
-        "/transfer NAME, /yield, /quit."
+        description="A lobby. Standard input, on a terminal or with --interactive: text is chat, /add N, /map NAME, "
+        "/leader NAME, /transfer NAME, /yield, /quit."
     )
     parser.add_argument("--id", required=True)
     parser.add_argument("--session", help="the room; with --relays its code, and a new one by default")
@@ -76,7 +80,7 @@ def main():
             options.sample_interval_ms, options.election_duration_ms = max(alive // 5, 1), max(alive // 2, 1)
         if arguments.relays:
             options.relays = arguments.relays.split(",")
-        with mmn.Room(arguments.id, arguments.session or mmn.generate_room_code(), options=options) as room:
+        with mmn.Room(arguments.id, arguments.session or mmn.generate_room_code(), options=options, state=True) as room:
             Lobby(room, arguments.id).run(arguments.connect, arguments.seconds, lines, bool(arguments.relays))
     except mmn.NetworkError as error:
         fail(arguments.id, error)
@@ -102,12 +106,12 @@ class Lobby:
         self.room = room
         self.id = own_id
         self.positions = {}
-        self.state = SharedState(
-            room,
-            own_id,
-            on_chat=lambda author, text: say(own_id, f"chat {author}: {text}"),
-            on_confirmed=lambda command: say(own_id, f"confirmed {command.verb} {command.text}"),
-        )
+        self.counter, self.chat = 0, []
+        # The counter and the chat change in the first two alone: each member does the same in the same order.
+        room.state.on_action(self.acted)
+        room.state.load(self.loaded)
+        room.state.save = self.saved
+        room.state.on_rolled_back(self.rolled_back)
 
     def run(self, address, seconds, lines, has_code):
         room = self.room
@@ -123,7 +127,6 @@ class Lobby:
         while (now := time.monotonic() - start) < seconds:
             # A frame of a game: it handles events here, on this thread and at this moment.
             room.poll()
-            self.state.tick()
             while not lines.empty():
                 line = lines.get()
                 if line is END_OF_INPUT or line == "/quit":
@@ -135,7 +138,7 @@ class Lobby:
             if now >= beat:
                 self.attempt(lambda: room.broadcast(f"hello {beat} from {self.id}".encode(), HELLO))
                 say(self.id, self.members())
-                say(self.id, self.state)
+                say(self.id, self.shared())
                 beat += 1
             time.sleep(FRAME_SECONDS)
 
@@ -147,7 +150,6 @@ class Lobby:
         self.attempt(lambda: self.room.broadcast(place.encode(), POSITION, options=sequenced))
 
     def happened(self, event):
-        self.state.on_event(event)
         match event:
             case mmn.LeaderChanged(leader):
                 say(self.id, f"{f'leader is {leader}' if leader else 'no leader'} ({event.reason.words})")
@@ -165,6 +167,14 @@ class Lobby:
                 say(self.id, f"from {sender}: {data.decode('utf-8', 'replace')}")
             case mmn.Message(sender, data, kind) if kind == POSITION:
                 self.positions[sender] = data.decode("utf-8", "replace")
+            case mmn.PropertyChanged(key, value):
+                say(self.id, f"{key} is {value.decode('utf-8', 'replace')}")
+            case mmn.StateOpened(None):
+                say(self.id, "the state waits for a leader")
+            case mmn.StateOpened(leader, exclusive):
+                say(self.id, f"the state {'goes on' if exclusive else 'forks'} under {leader}")
+            case mmn.ActionResult(_, _, code) if code != mmn.OK:
+                say(self.id, f"not confirmed: error {code} {mmn.describe_error(code)}")
             case mmn.RelayChanged(relay, success, _, data):
                 say(self.id, f"relay {relay}: {'entered' if success else data.decode()}")
             case mmn.ConnectionResult(address, success, code):
@@ -178,10 +188,52 @@ class Lobby:
             self.attempt(lambda: self.room.transfer_leadership(line[len("/transfer ") :].strip()))
         elif line == "/yield":
             self.attempt(self.room.yield_leadership)
+        elif line.startswith("/map "):
+            self.attempt(lambda: self.room.state.set("map", line[len("/map ") :].encode()))
+        elif line.startswith("/add "):
+            self.submit(ADD, line[len("/add ") :].encode())
         elif line:
-            verb, text = ("add", line[len("/add ") :]) if line.startswith("/add ") else ("say", line)
-            if not self.state.submit(verb, text):
-                sys.stderr.write(f"[{self.id}] error: not taken: {verb} {text}\n")
+            self.submit(SAY, line.encode())
+
+    def submit(self, kind, data):
+        if LEGAL[kind].fullmatch(data):
+            self.attempt(lambda: self.room.state.submit(kind, data))
+        else:
+            sys.stderr.write(f"[{self.id}] error: not taken: {data.decode()}\n")
+
+    def acted(self, action):
+        if action.type not in LEGAL or not LEGAL[action.type].fullmatch(action.data):
+            return
+        if action.type == ADD:
+            self.counter += int(action.data)
+        else:
+            self.chat = [*self.chat, f"{action.author}: ".encode() + action.data][-CHAT_LINES:]
+            say(self.id, f"chat {action.author}: {action.text}")
+        if action.mine:
+            say(self.id, f"confirmed {command(action)}")
+
+    def saved(self):
+        return b"".join(line + b"\n" for line in [b"%d" % self.counter, *self.chat])
+
+    def loaded(self, snapshot):
+        counter, *self.chat = (snapshot or b"0\n").split(b"\n")[:-1]
+        self.counter = int(counter)
+        say(self.id, f"loaded {self.counter}, {len(self.chat)} lines")
+
+    def rolled_back(self, action):
+        say(self.id, f"rolled back {action.author}: {command(action)}")
+        if action.mine and action.type == SAY:  # a line may come twice; a number must not
+            self.submit(SAY, action.data)
+
+    def shared(self):
+        digest = 0x811C9DC5  # FNV-1a: equal at every member, in every language
+        for byte in self.saved():
+            digest = (digest ^ byte) * 0x01000193 & 0xFFFFFFFF
+        info, place = self.room.state.info, self.room.state.get("map", b"-").decode("utf-8", "replace")
+        return (
+            f"state: {self.counter}, {len(self.chat)} lines, map {place}, index {info.index}, digest {digest:08x}, "
+            f"{info.pending} unconfirmed"
+        )
 
     def members(self):
         parts = []
@@ -210,6 +262,10 @@ class Lobby:
             call()
         except mmn.NetworkError as error:
             fail(self.id, error)
+
+
+def command(action):
+    return f"{'add' if action.type == ADD else 'say'} {action.text}"
 
 
 def say(own_id, text):
