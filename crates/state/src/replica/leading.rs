@@ -20,7 +20,7 @@ pub(super) struct Leading {
     pub(super) open_index: u64,
     /// The entries' time at a moment of this leader's clock.
     clock: (u64, Time),
-    /// When an entry was confirmed last, or none waited.
+    /// When an entry was confirmed last, or the first one began to wait.
     progressed_at: Time,
     /// The last entry that changes the roster.
     pub(super) roster_index: u64,
@@ -115,6 +115,9 @@ impl Replica {
             time_ms: time_ms.saturating_add(advance),
             contents,
         };
+        if leading.unconfirmed.is_empty() {
+            leading.progressed_at = now;
+        }
         leading.unconfirmed.push_back(entry.bytes());
         leading.unconfirmed_bytes += entry.bytes();
         self.log.append(entry);
@@ -154,9 +157,6 @@ impl Replica {
             return;
         };
         leading.note_confirmed(now, left);
-        if left == 0 {
-            leading.progressed_at = now;
-        }
     }
 
     /// The last index that a majority of the roster has.
@@ -308,12 +308,18 @@ impl Replica {
 
     /// A dynamic leader that confirms nothing opens again, and goes on without the lost members.
     fn open_if_stuck(&mut self, now: Time) {
-        let stuck_after = self.settings.stuck_after;
-        if let Role::Leading(leading) = &self.role
-            && self.opens_again()
-            && self.confirmed < self.log.index()
-            && now.since(leading.progressed_at) >= stuck_after
-        {
+        let (stuck_after, slack) = (self.settings.stuck_after, self.settings.heartbeat_interval);
+        if !self.opens_again() || self.confirmed == self.log.index() {
+            return;
+        }
+        let Role::Leading(leading) = &mut self.role else {
+            return;
+        };
+        let waited = now.since(leading.progressed_at);
+        if waited > stuck_after + slack {
+            // This process stood still itself. Its members have not been silent: their answers, and another leader, come first.
+            leading.progressed_at = now;
+        } else if waited >= stuck_after {
             self.start_opening(now);
         }
     }
