@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use room_state::ballot::{Ballot, History, MemberId};
 use room_state::entry::{Contents, Entry, Expected, PropertyChange, Request};
-use room_state::replica::Replica;
+use room_state::replica::{Quorum, Replica};
 use room_state::tables::Tables;
 
 /// See the module's text.
@@ -151,9 +151,11 @@ impl Ghosts {
             return Err(format!("{index} leads without an opening"));
         };
         let Some(confirmed) = self.histories.get(&history) else {
+            if !exclusive {
+                check_new_history(index, replica)?;
+            }
             // A new one: what precedes it is its own.
             let before = replica.base().index() + 1..opened_at;
-            let _ = exclusive;
             return self.begin(history, replica, before);
         };
         if !exclusive {
@@ -313,6 +315,22 @@ impl Ghosts {
     /// The histories in which anything was confirmed.
     pub fn histories(&self) -> BTreeSet<History> {
         self.histories.keys().copied().collect()
+    }
+}
+
+/// S8: a static room begins another history only if all of its voters have answered.
+fn check_new_history(index: usize, replica: &Replica) -> Result<(), String> {
+    let Quorum::Static(voters) = &replica.settings().quorum else {
+        return Ok(());
+    };
+    let answered = replica.roster().iter().map(|member| &member.peer);
+    match answered.eq(voters) {
+        true => Ok(()),
+        false => Err(format!(
+            "{index} begins {:?} with the answers of {:?}",
+            replica.history(),
+            replica.roster()
+        )),
     }
 }
 

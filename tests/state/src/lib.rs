@@ -7,6 +7,7 @@ pub mod case;
 pub mod ghosts;
 pub mod hostile;
 pub mod hosts;
+pub mod sometimes;
 pub mod world;
 
 #[cfg(test)]

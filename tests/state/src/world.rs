@@ -22,6 +22,7 @@ use crate::case::Case;
 use crate::ghosts::Ghosts;
 use crate::hostile::LIAR;
 use crate::hosts::Host;
+use crate::sometimes::Sometimes;
 
 const HEARTBEAT: Duration = Duration::from_millis(100);
 const STUCK_AFTER: Duration = Duration::from_millis(1000);
@@ -56,6 +57,8 @@ pub struct World {
     /// Frames on their way, by sender and receiver, of pairs with a link.
     pub(crate) links: BTreeMap<(usize, usize), VecDeque<Frame>>,
     ghosts: Ghosts,
+    /// The rare situations that came up.
+    pub sometimes: Sometimes,
     /// The events, for the comparison of runs.
     pub trace: Vec<u64>,
     next_uid: u64,
@@ -80,6 +83,7 @@ impl World {
             nodes: Vec::new(),
             links: BTreeMap::new(),
             ghosts: Ghosts::default(),
+            sometimes: Sometimes::default(),
             trace: Vec::new(),
             next_uid: 0,
             lies: case.has_liar,
@@ -153,6 +157,7 @@ impl World {
         node.replica = Some(Replica::new(me, settings, node.saved.clone(), seed));
         node.host = Host::new(self.case.tail_entries > self.case.steps);
         self.ghosts.forget(index);
+        self.sometimes.forget(index);
     }
 
     pub(crate) fn is_up(&self, index: usize) -> bool {
@@ -304,7 +309,9 @@ impl World {
             }
             return self.carry_out(index);
         }
+        let overruns = node.host.overruns();
         let taken = node.host.take(replica, &self.ghosts, most);
+        self.sometimes.tails_overrun += node.host.overruns() - overruns;
         self.trace.push(replica.taken());
         taken.map_err(|broken| format!("host {index}: {broken}"))
     }
@@ -396,6 +403,7 @@ impl World {
 
     fn pass_some_time(&mut self) -> Result<(), String> {
         let ms = match self.rng.random_range(0..10) {
+            0 if self.case.is_long => self.rng.random_range(60_000..660_000),
             0 if self.case.is_calm => self.rng.random_range(100..600),
             _ if self.case.is_calm => self.rng.random_range(1..20),
             0 => self.rng.random_range(500..3000),
@@ -487,14 +495,14 @@ impl World {
         Ok(())
     }
 
-    /// Whether the room survives the loss of another member's memory: a static one, that of a minority at a time.
+    /// Whether the room may lose another member's memory: a static one, that of a minority at a time, unless it loses all.
     fn may_lose_one(&self) -> bool {
         let counts = |node: &&Node| {
             let replica = node.replica.as_ref();
             replica.is_some_and(|replica| !replica.is_recovering()) && !node.is_leaving
         };
         let whole = self.nodes.iter().filter(counts).count();
-        !self.case.is_static || 2 * whole > self.case.members + 1
+        !self.case.is_static || self.case.loses_all || 2 * whole > self.case.members + 1
     }
 
     /// A member begins to leave; its process ends when it may.
@@ -514,6 +522,7 @@ impl World {
         }
         self.nodes[index].replica = None;
         self.ghosts.forget(index);
+        self.sometimes.forget(index);
         for other in 0..self.case.members {
             if self.links.remove(&(index, other)).is_some() {
                 self.links.remove(&(other, index));
@@ -654,13 +663,16 @@ impl World {
 
     pub(crate) fn handle(&mut self, index: usize, input: Input) -> Result<(), String> {
         let now = self.now;
-        let Some(replica) = &mut self.nodes[index].replica else {
-            return Ok(());
-        };
+        let provides_nothing = self.nodes[index].is_silent;
+        self.sometimes
+            .note_input(index, now, &input, provides_nothing);
         let shown = format!("{input:?}");
         if self.prints {
             eprintln!("{} {index}: {shown}", now.as_micros() / 1000);
         }
+        let Some(replica) = &mut self.nodes[index].replica else {
+            return Ok(());
+        };
         if let Err(violation) = replica.handle(now, input) {
             // The others take what the liar's process did not mean.
             return match self.lies && index == LIAR {
@@ -676,6 +688,7 @@ impl World {
 
     fn carry_out(&mut self, index: usize) -> Result<(), String> {
         let mut ends = false;
+        let all_restarted = self.nodes.iter().all(|node| node.starts > 1);
         let Some(replica) = &mut self.nodes[index].replica else {
             return Ok(());
         };
@@ -683,9 +696,13 @@ impl World {
             true => Ghosts::check_bounds(index, replica)?,
             false => self.ghosts.look(index, replica)?,
         }
+        self.sometimes.look(index, self.now, replica, all_restarted);
         let state = [index as u64, replica.index(), replica.confirmed()];
         self.trace.extend(state);
         let outputs: Vec<_> = std::iter::from_fn(|| replica.poll_output()).collect();
+        for output in &outputs {
+            self.sometimes.note_output(index, self.now, replica, output);
+        }
         for output in outputs {
             match output {
                 Output::Send { to, frame } => {

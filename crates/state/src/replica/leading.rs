@@ -14,7 +14,7 @@ const MAX_ENTRIES_BYTES: usize = 60 * 1024;
 /// Bytes of encoded tables in one frame.
 const PIECE_BYTES: usize = 60 * 1024;
 /// A leader's state; gone when it stops leading.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Leading {
     ballot: Ballot,
     pub(super) open_index: u64,

@@ -13,7 +13,7 @@ use crate::wire::Numbered;
 const MAX_BATCH_BYTES: usize = MAX_FRAME_BYTES - 4 * 1024;
 
 /// This member's requests until its host has taken their results.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct OwnRequests {
     open: VecDeque<Open>,
     bytes: usize,
@@ -25,7 +25,7 @@ pub(super) struct OwnRequests {
 }
 
 /// A request whose result the host has not taken.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Open {
     numbered: Numbered,
     /// The history whose state its host had seen.

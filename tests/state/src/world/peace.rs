@@ -92,6 +92,8 @@ impl World {
         let whole: Vec<_> = (0..self.case.members).filter(is_whole).collect();
         let leader = match self.case.is_hosted {
             true => HOST,
+            // All have lost what they held.
+            false if whole.is_empty() => self.any_node(),
             false => whole[self.rng.random_range(0..whole.len())],
         };
         self.elect(leader)?;
