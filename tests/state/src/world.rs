@@ -27,7 +27,7 @@ use crate::sometimes::Sometimes;
 const HEARTBEAT: Duration = Duration::from_millis(100);
 const STUCK_AFTER: Duration = Duration::from_millis(1000);
 const HOLD: Duration = Duration::from_secs(5);
-const ROUND_TRIP: Duration = Duration::from_millis(20);
+pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(20);
 /// The fixed host of a room that has one: it alone leads, and the others have links with it alone.
 const HOST: usize = 0;
 /// No number of a ballot is refused here.
@@ -256,15 +256,22 @@ impl World {
     }
 
     pub(crate) fn submit(&mut self, index: usize) -> Result<(), String> {
+        if self.rng.random_bool(0.7) {
+            return self.submit_action(index);
+        }
         self.next_uid += 1;
-        let uid = self.next_uid;
-        let request = match self.rng.random_bool(0.7) {
-            true => Request::Action {
-                msg_type: 0x100,
-                data: Bytes::copy_from_slice(&uid.to_le_bytes()),
-            },
-            false => Request::Properties(self.changes(index, uid)),
-        };
+        let changes = self.changes(index, self.next_uid);
+        self.submit_request(index, Request::Properties(changes))
+    }
+
+    pub(crate) fn submit_action(&mut self, index: usize) -> Result<(), String> {
+        self.next_uid += 1;
+        let data = Bytes::copy_from_slice(&self.next_uid.to_le_bytes());
+        let msg_type = 0x100;
+        self.submit_request(index, Request::Action { msg_type, data })
+    }
+
+    fn submit_request(&mut self, index: usize, request: Request) -> Result<(), String> {
         let Some(replica) = &mut self.nodes[index].replica else {
             return Ok(());
         };
@@ -410,6 +417,17 @@ impl World {
             _ => self.rng.random_range(1..120),
         };
         self.pass_time(Duration::from_millis(ms))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// A random number below this one.
+    #[cfg(test)]
+    pub(crate) fn draw(&mut self, below: u64) -> u64 {
+        self.rng.random_range(0..below)
     }
 
     /// Time passes, and each member whose deadline has come gets a Tick.
@@ -607,6 +625,24 @@ impl World {
         let Some(frame) = at.and_then(|at| frames.remove(at)) else {
             return Ok(());
         };
+        self.arrive(from, to, frame)
+    }
+
+    /// Delivers the frame that was sent first; requests wait for room.
+    #[cfg(test)]
+    pub(crate) fn deliver_first(&mut self, from: usize, to: usize) -> Result<(), String> {
+        let takes = |replica: &Replica| replica.takes_requests_of(&name(from));
+        let takes_requests = self.nodes[to].replica.as_ref().is_some_and(takes);
+        let is_ready = |frame: &Frame| takes_requests || frame.lane() != Lane::Requests;
+        let frames = self.links.get_mut(&(from, to));
+        let first = frames.and_then(|frames| frames.remove(frames.iter().position(is_ready)?));
+        match first {
+            Some(frame) => self.arrive(from, to, frame),
+            None => Ok(()),
+        }
+    }
+
+    fn arrive(&mut self, from: usize, to: usize, frame: Frame) -> Result<(), String> {
         if self.lies && from == LIAR {
             return self.deliver_distorted(to, frame);
         }
