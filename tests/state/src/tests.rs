@@ -111,6 +111,19 @@ fn static_rooms_whose_voters_lose_everything_keep_their_promises() {
     keeps_its_promises(&Case::fixed(3).amnesiac().in_pieces().forgetful());
 }
 
+/// Runs that found a fault in the log, which has been mended since.
+#[test]
+fn runs_that_found_faults_keep_their_promises() {
+    let found = [
+        // One entry forgot an author and let it in anew: it sent a request twice.
+        (Case::hosted(3).long().forgetful(), 1064),
+    ];
+    for (case, seed) in &found {
+        let run = World::new(case, *seed).run();
+        assert_eq!(run, Ok(()), "{seed} of {case:?}");
+    }
+}
+
 /// Each rare situation comes up in some of these runs.
 #[test]
 fn rare_situations_come_up() {

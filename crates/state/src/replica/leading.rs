@@ -92,7 +92,6 @@ impl Replica {
         self.adopted = Some(ballot);
         self.recovery = Recovery::Whole;
         self.role = Role::Leading(leading);
-        self.note_missing_row();
         self.append(now, terms.contents());
         self.refuse_conditions();
         self.persist();
@@ -117,7 +116,7 @@ impl Replica {
         };
         leading.unconfirmed.push_back(entry.bytes());
         leading.unconfirmed_bytes += entry.bytes();
-        self.log.append(entry);
+        self.append_entry(entry);
     }
 
     /// A leader takes requests, changes members and confirms, until nothing more follows.
