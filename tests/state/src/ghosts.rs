@@ -8,7 +8,7 @@ use room_state::replica::{Quorum, Replica};
 use room_state::tables::Tables;
 
 /// See the module's text.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Ghosts {
     histories: BTreeMap<History, Confirmed>,
     seen: BTreeMap<usize, Seen>,
@@ -16,7 +16,7 @@ pub struct Ghosts {
 }
 
 /// The confirmed entries of a history.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 struct Confirmed {
     entries: Vec<Entry>,
     /// The ballot under which each was confirmed first.
@@ -28,6 +28,7 @@ struct Confirmed {
 }
 
 /// A ballot, and the entries before its opening as far as its leader's tail had them.
+#[derive(Debug, Clone)]
 struct Opening {
     ballot: Ballot,
     first: u64,
@@ -45,13 +46,14 @@ impl Opening {
 }
 
 /// The last state in which a member was seen.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 struct Seen {
     history: Option<History>,
     confirmed: u64,
     adopted: Option<Ballot>,
 }
 
+#[derive(Debug, Clone)]
 struct Submitted {
     request: Request,
     /// The state that its host had read.
@@ -323,8 +325,9 @@ fn check_new_history(index: usize, replica: &Replica) -> Result<(), String> {
     let Quorum::Static(voters) = &replica.settings().quorum else {
         return Ok(());
     };
-    let answered = replica.roster().iter().map(|member| &member.peer);
-    match answered.eq(voters) {
+    // Members that are no voters answer, too.
+    let answered: BTreeSet<_> = replica.roster().iter().map(|member| &member.peer).collect();
+    match voters.iter().all(|voter| answered.contains(voter)) {
         true => Ok(()),
         false => Err(format!(
             "{index} begins {:?} with the answers of {:?}",

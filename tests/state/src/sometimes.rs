@@ -179,7 +179,7 @@ impl Sometimes {
         }
     }
 
-    /// A member after an event. `all_restarted` tells whether each member has started anew.
+    /// A member after an event. `all_restarted`: each member has started anew.
     pub(crate) fn look(&mut self, index: usize, now: Time, replica: &Replica, all_restarted: bool) {
         let mut watched = self.members.remove(&index).unwrap_or_default();
         let leads = replica.leads();

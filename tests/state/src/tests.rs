@@ -1,5 +1,7 @@
 //! Rooms that keep their promises, and rooms without a rule that do not.
 
+mod explorer;
+
 use room_state::laboratory::Rule;
 
 use crate::case::Case;

@@ -24,9 +24,9 @@ use crate::hostile::LIAR;
 use crate::hosts::Host;
 use crate::sometimes::Sometimes;
 
-const HEARTBEAT: Duration = Duration::from_millis(100);
-const STUCK_AFTER: Duration = Duration::from_millis(1000);
-const HOLD: Duration = Duration::from_secs(5);
+pub(crate) const HEARTBEAT: Duration = Duration::from_millis(100);
+pub(crate) const STUCK_AFTER: Duration = Duration::from_millis(1000);
+pub(crate) const HOLD: Duration = Duration::from_secs(5);
 pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(20);
 /// The fixed host of a room that has one: it alone leads, and the others have links with it alone.
 const HOST: usize = 0;
