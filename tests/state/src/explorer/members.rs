@@ -68,6 +68,9 @@ pub(super) struct Reaction {
     pub(super) may_end: bool,
 }
 
+/// A reaction, or the broken promise.
+type Known = Rc<Result<Reaction, String>>;
+
 /// See the module's text.
 pub(super) struct Members {
     settings: Settings,
@@ -75,7 +78,7 @@ pub(super) struct Members {
     numbers: HashMap<u128, u32>,
     frames: Vec<Frame>,
     frame_numbers: HashMap<Vec<u8>, u32>,
-    reactions: HashMap<(u32, usize, u64, Stimulus), Rc<Result<Reaction, String>>>,
+    reactions: HashMap<(u32, usize, u64, Stimulus), Known>,
 }
 
 /// Histories that depend on nothing but the ballot: no two openings have the same, and members in equal states stay equal.
@@ -166,7 +169,7 @@ impl Members {
         index: usize,
         now_ms: u64,
         stimulus: Stimulus,
-    ) -> Rc<Result<Reaction, String>> {
+    ) -> Known {
         let key = (number, index, now_ms, stimulus);
         if let Some(known) = self.reactions.get(&key) {
             return Rc::clone(known);

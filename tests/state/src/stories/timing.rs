@@ -224,7 +224,7 @@ fn transfers(case: &Case, seed: u64) {
             let others: Vec<_> = others.filter(|index| timed.world.is_up(*index)).collect();
             let to = others[timed.world.draw(others.len() as u64) as usize];
             let may_leave = case.members - leavers > 2 && !case.is_static;
-            let begins = match may_leave && draw % 2 == 0 {
+            let begins = match may_leave && draw.is_multiple_of(2) {
                 true => {
                     leavers += 1;
                     act(&mut timed.world, |world| world.leave(leader, to));
@@ -252,7 +252,7 @@ fn transfers(case: &Case, seed: u64) {
             }
         }
         timed.turn();
-        if draw % 5 == 0 {
+        if draw.is_multiple_of(5) {
             act(&mut timed.world, |world| world.take(any, usize::MAX));
         }
     }
