@@ -93,9 +93,10 @@ lint: ## formatting and lints, warnings as errors
 	cargo clippy -- -D warnings
 	cargo clippy --lib --no-default-features -- -D warnings
 
-sim: ## 20,000 rooms of each election under faults in virtual time, a hundred nodes the largest, and 2,000 of each with a state
+sim: ## 20,000 rooms of each election under faults in virtual time, a hundred nodes the largest, 2,000 of each with a state, and larger bounds of its explorer
 	MMN_SIM_SEEDS=20000 cargo test --release -p room_simulator simulations -- --nocapture
 	MMN_SIM_SEEDS=2000 cargo test --release -p state_simulator
+	cargo test --release -p state_simulator larger_scopes -- --ignored --nocapture
 
 sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1800)
 	MMN_SIM_SECONDS=$${MMN_SIM_SECONDS:-1800} cargo test --release -p room_simulator simulations -- --nocapture

@@ -3,6 +3,9 @@
 #[cfg(feature = "laboratory")]
 use std::collections::BTreeSet;
 
+#[cfg(feature = "laboratory")]
+use crate::ballot::{Ballot, History};
+
 /// A rule of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rule {
@@ -56,4 +59,6 @@ pub struct Switches {
     pub entries_of_a_frame: Option<usize>,
     /// Most bytes of a snapshot's part.
     pub bytes_of_a_part: Option<usize>,
+    /// The history that an opening begins, instead of a random one: members in equal states then stay equal.
+    pub histories_by_ballot: Option<fn(&Ballot) -> History>,
 }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::ballot::{History, Place};
-use crate::entry::Entry;
+use crate::ballot::{History, MemberId, Place};
+use crate::entry::{Contents, Entry};
 use crate::limits::Options;
 use crate::tables::Tables;
 use crate::wire::Tip;
@@ -101,6 +101,18 @@ impl Log {
             state.apply(entry);
         }
         state
+    }
+
+    /// The indexes above `after` at which the tail lets a member into the room.
+    pub(crate) fn returns_of<'a>(
+        &'a self,
+        member: &'a MemberId,
+        after: u64,
+    ) -> impl Iterator<Item = u64> + 'a {
+        let lets_in = move |entry: &Entry| matches!(&entry.contents, Contents::Member { member: other, here: true, .. } if other == member);
+        let first = after.max(self.base_index()) + 1;
+        let indexes = first..=self.index();
+        indexes.filter(move |index| self.entry(*index).is_some_and(lets_in))
     }
 
     /// Drops the entries above `index`, which the tail reaches.

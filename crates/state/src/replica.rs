@@ -44,7 +44,7 @@ use snapshots::Snapshots;
 use staging::Staging;
 
 /// One member's part in the replicated log; see the module's text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Replica {
     me: MemberId,
     settings: Settings,
@@ -83,7 +83,7 @@ pub struct Replica {
 }
 
 /// This member's part in the log.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Role {
     /// It adopts what leaders send.
     Following,
@@ -300,6 +300,11 @@ impl Replica {
         self.outputs.push_back(Output::Send { to, frame });
     }
 
+    fn random_history(&mut self) -> History {
+        // 0 would be no history to a host, 1 is that of static rooms.
+        History(self.rng.random_range(2..History::END))
+    }
+
     /// The members that a majority counts, of the log with this roster.
     fn is_majority(&self, roster: &Roster, have: impl Fn(&MemberId) -> bool) -> bool {
         match &self.settings.quorum {
@@ -365,6 +370,21 @@ impl Replica {
     #[cfg(not(feature = "laboratory"))]
     pub(crate) const fn keeps(&self, _: Rule) -> bool {
         true
+    }
+
+    /// A history that no process has begun: it is random, or that of the ballot.
+    #[cfg(feature = "laboratory")]
+    pub(crate) fn draw_history(&mut self, ballot: &Ballot) -> History {
+        match self.settings.switches.histories_by_ballot {
+            Some(by_ballot) => by_ballot(ballot),
+            None => self.random_history(),
+        }
+    }
+
+    /// A history that no process has begun: it is random.
+    #[cfg(not(feature = "laboratory"))]
+    pub(crate) fn draw_history(&mut self, _: &Ballot) -> History {
+        self.random_history()
     }
 
     /// Most entries of a frame.

@@ -13,6 +13,7 @@ use room_core::node::{Command, LinkEnd, Node};
 use room_core::time::{Duration, Time};
 use room_core::trace::What;
 use room_core::wire::{Authority, Strategy};
+use room_state::laboratory::Switches;
 
 use crate::checks::Violation;
 use crate::clock::slowest_clock;
@@ -52,6 +53,8 @@ pub struct Outcome {
     /// Counts of events of relays.
     pub relays: crate::paths::RelayCounts,
     pub size: usize,
+    /// Leaders that left a room with a state, and waited for the others.
+    pub state_leavers: u64,
     /// Times that an honest member reported a message dropped for a counter that was too large.
     pub refusals: u64,
 }
@@ -71,8 +74,13 @@ pub fn run_plan(plan: &Plan, trace: Trace, watch: Option<Watch<'_>>) -> Outcome 
 
 /// Runs a plan in a room that keeps a state. When all is calm, its members have the same.
 pub fn run_with_state(plan: &Plan, trace: Trace) -> Outcome {
+    run_with_broken_state(plan, trace, Switches::default())
+}
+
+/// Runs a plan in a room that keeps a state, with rules of its log broken.
+pub fn run_with_broken_state(plan: &Plan, trace: Trace, switches: Switches) -> Outcome {
     let mut run = Run::new(plan, trace, None, false);
-    run.world.keep_state(plan.seed);
+    run.world.keep_state(plan.seed, switches);
     run.keeps_state = true;
     play(run).0
 }
@@ -108,6 +116,7 @@ fn play(mut run: Run<'_>) -> (Outcome, Option<Recorder>) {
         paths: run.world.paths.counts,
         trace: run.world.trace,
         size: run.plan.size,
+        state_leavers: run.world.states.as_ref().map_or(0, |states| states.leavers),
         refusals: run.world.refusals,
     };
     (outcome, run.world.recorder)

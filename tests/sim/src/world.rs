@@ -154,6 +154,8 @@ pub enum Happening {
     Wake { slot: usize, life: u64 },
     /// The limit of a leave.
     LeaveLimit { slot: usize, life: u64 },
+    /// The others have the log of a member that leaves.
+    StateLeft { slot: usize, life: u64 },
     /// A node's state is on its disk.
     Saved {
         slot: usize,
@@ -451,6 +453,10 @@ impl World {
             self.now = next.at;
             match next.happening {
                 Happening::Wake { slot, life } => self.wake(slot, life),
+                Happening::StateLeft { slot, life } if self.slots[slot].life == life => {
+                    self.leave_room(slot);
+                }
+                Happening::StateLeft { .. } => {} // it crashed
                 Happening::LeaveLimit { slot, life } => {
                     if self.slots[slot].life == life && self.slots[slot].process.is_some() {
                         self.exit(slot);
@@ -714,12 +720,20 @@ impl World {
         }
     }
 
-    /// The host leaves.
+    /// The host leaves. A log goes first: its leader waits for the others.
     pub fn leave(&mut self, slot: usize) {
-        let life = self.slots[slot].life;
         if let Some(process) = &mut self.slots[slot].process {
             process.leaving = true;
             self.slandered.left.insert(slot);
+            if !self.state_leaves(slot) {
+                self.leave_room(slot);
+            }
+        }
+    }
+
+    fn leave_room(&mut self, slot: usize) {
+        let life = self.slots[slot].life;
+        if self.slots[slot].process.is_some() {
             self.at(self.now + LEAVE_LIMIT, Happening::LeaveLimit { slot, life });
             // The host of a leaving process can do nothing wrong.
             let _ = self.command(slot, Command::Leave);

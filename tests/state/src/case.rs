@@ -19,6 +19,10 @@ pub struct Case {
     pub tail_entries: u32,
     /// Whether little time passes, and little disturbs the members: a host that needs a snapshot may well get one.
     pub is_calm: bool,
+    /// Whether hours pass.
+    pub is_long: bool,
+    /// Whether the voters of a static room may all lose what they hold.
+    pub loses_all: bool,
     /// Steps of a run.
     pub steps: u32,
     /// Whether the first member sends anything.
@@ -37,6 +41,8 @@ impl Case {
             restarts: true,
             tail_entries: 4096,
             is_calm: false,
+            is_long: false,
+            loses_all: false,
             steps: 3000,
             has_liar: false,
             switches: Switches::default(),
@@ -76,6 +82,22 @@ impl Case {
         Self {
             is_calm: true,
             tail_entries: 12,
+            ..self
+        }
+    }
+
+    /// This room for hours: authors that left long ago are forgotten.
+    pub fn long(self) -> Self {
+        Self {
+            is_long: true,
+            ..self
+        }
+    }
+
+    /// This static room, whose voters may all lose what they hold.
+    pub fn amnesiac(self) -> Self {
+        Self {
+            loses_all: true,
             ..self
         }
     }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use room_state::ballot::{Ballot, History, MemberId};
 use room_state::entry::{Contents, Entry, Expected, PropertyChange, Request};
-use room_state::replica::Replica;
+use room_state::replica::{Quorum, Replica};
 use room_state::tables::Tables;
 
 /// See the module's text.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Ghosts {
     histories: BTreeMap<History, Confirmed>,
     seen: BTreeMap<usize, Seen>,
@@ -16,7 +16,7 @@ pub struct Ghosts {
 }
 
 /// The confirmed entries of a history.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 struct Confirmed {
     entries: Vec<Entry>,
     /// The ballot under which each was confirmed first.
@@ -28,6 +28,7 @@ struct Confirmed {
 }
 
 /// A ballot, and the entries before its opening as far as its leader's tail had them.
+#[derive(Debug, Clone)]
 struct Opening {
     ballot: Ballot,
     first: u64,
@@ -45,13 +46,14 @@ impl Opening {
 }
 
 /// The last state in which a member was seen.
-#[derive(Default)]
+#[derive(Debug, Clone, Default)]
 struct Seen {
     history: Option<History>,
     confirmed: u64,
     adopted: Option<Ballot>,
 }
 
+#[derive(Debug, Clone)]
 struct Submitted {
     request: Request,
     /// The state that its host had read.
@@ -151,9 +153,11 @@ impl Ghosts {
             return Err(format!("{index} leads without an opening"));
         };
         let Some(confirmed) = self.histories.get(&history) else {
+            if !exclusive {
+                check_new_history(index, replica)?;
+            }
             // A new one: what precedes it is its own.
             let before = replica.base().index() + 1..opened_at;
-            let _ = exclusive;
             return self.begin(history, replica, before);
         };
         if !exclusive {
@@ -313,6 +317,23 @@ impl Ghosts {
     /// The histories in which anything was confirmed.
     pub fn histories(&self) -> BTreeSet<History> {
         self.histories.keys().copied().collect()
+    }
+}
+
+/// S8: a static room begins another history only if all of its voters have answered.
+fn check_new_history(index: usize, replica: &Replica) -> Result<(), String> {
+    let Quorum::Static(voters) = &replica.settings().quorum else {
+        return Ok(());
+    };
+    // Members that are no voters answer, too.
+    let answered: BTreeSet<_> = replica.roster().iter().map(|member| &member.peer).collect();
+    match voters.iter().all(|voter| answered.contains(voter)) {
+        true => Ok(()),
+        false => Err(format!(
+            "{index} begins {:?} with the answers of {:?}",
+            replica.history(),
+            replica.roster()
+        )),
     }
 }
 

@@ -37,6 +37,10 @@ pub struct Host {
     wanted: VecDeque<Wanted>,
     /// How often it began anew with a snapshot.
     loads: u64,
+    /// How often its next action was no longer in its member's tail.
+    overruns: u64,
+    /// How many actions were reported as rolled back.
+    undone: u64,
 }
 
 /// A snapshot for other hosts.
@@ -250,6 +254,8 @@ impl Host {
                 rolled_back,
             } => {
                 self.check_reset(*reason, *is_incomplete, *rolled_back, truth)?;
+                self.overruns += u64::from(*reason == ResetReason::Behind);
+                self.undone += *rolled_back as u64;
                 self.is_incomplete = *is_incomplete;
                 self.last = *index;
                 self.load(*index, snapshot.as_ref(), truth)?;
@@ -338,6 +344,22 @@ impl Host {
     /// How often it began anew with a snapshot.
     pub fn loads(&self) -> u64 {
         self.loads
+    }
+
+    /// How often its next action was no longer in its member's tail.
+    pub fn overruns(&self) -> u64 {
+        self.overruns
+    }
+
+    /// How many actions were reported as rolled back.
+    pub fn undone(&self) -> u64 {
+        self.undone
+    }
+
+    /// The accepted requests, and their results.
+    pub fn outcomes(&self) -> impl Iterator<Item = (u64, Option<Outcome>)> {
+        let outcome = |request: &u64| (*request, self.results.get(request).copied());
+        self.accepted.iter().map(outcome)
     }
 
     fn note_presence(&mut self, member: &MemberId, presence: Presence) -> Result<(), String> {

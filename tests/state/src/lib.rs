@@ -4,9 +4,11 @@
 //! What the log promises is checked after every step ([`ghosts`]). A run is determined by its seed.
 
 pub mod case;
+pub mod explorer;
 pub mod ghosts;
 pub mod hostile;
 pub mod hosts;
+pub mod sometimes;
 pub mod world;
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Rooms that keep their promises, and rooms without a rule that do not.
 
+mod explorer;
+
 use room_state::laboratory::Rule;
 
 use crate::case::Case;
+use crate::sometimes::Sometimes;
 use crate::world::World;
 
 /// Runs of each room; `MMN_SIM_SEEDS` overrides it, `MMN_SIM_FIRST_SEED` where they begin.
@@ -10,6 +13,9 @@ const SEEDS: u64 = 200;
 
 /// Runs of a room without a rule, until one breaks a promise.
 const SEEDS_WITHOUT_A_RULE: u64 = 5000;
+
+/// Runs of each room in which rare situations are counted.
+const RARE_SEEDS: usize = 40;
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -90,6 +96,62 @@ fn snapshots_arrive_while_the_room_is_disturbed() {
             .sum();
         assert!(loads >= 10, "{loads} of {case:?}");
     }
+}
+
+#[test]
+fn rooms_keep_their_promises_for_hours() {
+    keeps_its_promises(&Case::dynamic(4).long());
+    keeps_its_promises(&Case::fixed(3).long());
+    keeps_its_promises(&Case::hosted(3).long().forgetful());
+}
+
+#[test]
+fn static_rooms_whose_voters_lose_everything_keep_their_promises() {
+    for members in [1, 3, 5] {
+        keeps_its_promises(&Case::fixed(members).amnesiac());
+    }
+    keeps_its_promises(&Case::fixed(3).amnesiac().in_pieces().forgetful());
+}
+
+/// Runs that found a fault in the log, which has been mended since.
+#[test]
+fn runs_that_found_faults_keep_their_promises() {
+    let found = [
+        // One entry forgot an author and let it in anew: it sent a request twice.
+        (Case::hosted(3).long().forgetful(), 1064),
+    ];
+    for (case, seed) in &found {
+        let run = World::new(case, *seed).run();
+        assert_eq!(run, Ok(()), "{seed} of {case:?}");
+    }
+}
+
+/// Each rare situation comes up in some of these runs.
+#[test]
+fn rare_situations_come_up() {
+    let cases = [
+        Case::dynamic(4),
+        Case::dynamic(5).in_pieces(),
+        Case::dynamic(4).long(),
+        Case::dynamic(4).forgetful().calm(),
+        Case::fixed(3),
+        Case::fixed(3).amnesiac(),
+        Case::hosted(3),
+    ];
+    let mut sum = Sometimes::default();
+    for case in &cases {
+        for seed in seeds().take(RARE_SEEDS) {
+            let mut world = World::new(case, seed);
+            if let Err(broken) = world.run() {
+                panic!("MMN_SIM_FIRST_SEED={seed}: {broken}");
+            }
+            sum.add(&world.sometimes);
+        }
+    }
+    let table = sum.table();
+    println!("{table:#?}");
+    let missing: Vec<_> = table.iter().filter(|(_, count)| *count == 0).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]

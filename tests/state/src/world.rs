@@ -22,11 +22,12 @@ use crate::case::Case;
 use crate::ghosts::Ghosts;
 use crate::hostile::LIAR;
 use crate::hosts::Host;
+use crate::sometimes::Sometimes;
 
-const HEARTBEAT: Duration = Duration::from_millis(100);
-const STUCK_AFTER: Duration = Duration::from_millis(1000);
-const HOLD: Duration = Duration::from_secs(5);
-const ROUND_TRIP: Duration = Duration::from_millis(20);
+pub(crate) const HEARTBEAT: Duration = Duration::from_millis(100);
+pub(crate) const STUCK_AFTER: Duration = Duration::from_millis(1000);
+pub(crate) const HOLD: Duration = Duration::from_secs(5);
+pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(20);
 /// The fixed host of a room that has one: it alone leads, and the others have links with it alone.
 const HOST: usize = 0;
 /// No number of a ballot is refused here.
@@ -56,6 +57,8 @@ pub struct World {
     /// Frames on their way, by sender and receiver, of pairs with a link.
     pub(crate) links: BTreeMap<(usize, usize), VecDeque<Frame>>,
     ghosts: Ghosts,
+    /// The rare situations that came up.
+    pub sometimes: Sometimes,
     /// The events, for the comparison of runs.
     pub trace: Vec<u64>,
     next_uid: u64,
@@ -80,6 +83,7 @@ impl World {
             nodes: Vec::new(),
             links: BTreeMap::new(),
             ghosts: Ghosts::default(),
+            sometimes: Sometimes::default(),
             trace: Vec::new(),
             next_uid: 0,
             lies: case.has_liar,
@@ -153,6 +157,7 @@ impl World {
         node.replica = Some(Replica::new(me, settings, node.saved.clone(), seed));
         node.host = Host::new(self.case.tail_entries > self.case.steps);
         self.ghosts.forget(index);
+        self.sometimes.forget(index);
     }
 
     pub(crate) fn is_up(&self, index: usize) -> bool {
@@ -251,15 +256,22 @@ impl World {
     }
 
     pub(crate) fn submit(&mut self, index: usize) -> Result<(), String> {
+        if self.rng.random_bool(0.7) {
+            return self.submit_action(index);
+        }
         self.next_uid += 1;
-        let uid = self.next_uid;
-        let request = match self.rng.random_bool(0.7) {
-            true => Request::Action {
-                msg_type: 0x100,
-                data: Bytes::copy_from_slice(&uid.to_le_bytes()),
-            },
-            false => Request::Properties(self.changes(index, uid)),
-        };
+        let changes = self.changes(index, self.next_uid);
+        self.submit_request(index, Request::Properties(changes))
+    }
+
+    pub(crate) fn submit_action(&mut self, index: usize) -> Result<(), String> {
+        self.next_uid += 1;
+        let data = Bytes::copy_from_slice(&self.next_uid.to_le_bytes());
+        let msg_type = 0x100;
+        self.submit_request(index, Request::Action { msg_type, data })
+    }
+
+    fn submit_request(&mut self, index: usize, request: Request) -> Result<(), String> {
         let Some(replica) = &mut self.nodes[index].replica else {
             return Ok(());
         };
@@ -304,7 +316,9 @@ impl World {
             }
             return self.carry_out(index);
         }
+        let overruns = node.host.overruns();
         let taken = node.host.take(replica, &self.ghosts, most);
+        self.sometimes.tails_overrun += node.host.overruns() - overruns;
         self.trace.push(replica.taken());
         taken.map_err(|broken| format!("host {index}: {broken}"))
     }
@@ -396,12 +410,24 @@ impl World {
 
     fn pass_some_time(&mut self) -> Result<(), String> {
         let ms = match self.rng.random_range(0..10) {
+            0 if self.case.is_long => self.rng.random_range(60_000..660_000),
             0 if self.case.is_calm => self.rng.random_range(100..600),
             _ if self.case.is_calm => self.rng.random_range(1..20),
             0 => self.rng.random_range(500..3000),
             _ => self.rng.random_range(1..120),
         };
         self.pass_time(Duration::from_millis(ms))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// A random number below this one.
+    #[cfg(test)]
+    pub(crate) fn draw(&mut self, below: u64) -> u64 {
+        self.rng.random_range(0..below)
     }
 
     /// Time passes, and each member whose deadline has come gets a Tick.
@@ -487,14 +513,14 @@ impl World {
         Ok(())
     }
 
-    /// Whether the room survives the loss of another member's memory: a static one, that of a minority at a time.
+    /// Whether the room may lose another member's memory: a static one, that of a minority at a time, unless it loses all.
     fn may_lose_one(&self) -> bool {
         let counts = |node: &&Node| {
             let replica = node.replica.as_ref();
             replica.is_some_and(|replica| !replica.is_recovering()) && !node.is_leaving
         };
         let whole = self.nodes.iter().filter(counts).count();
-        !self.case.is_static || 2 * whole > self.case.members + 1
+        !self.case.is_static || self.case.loses_all || 2 * whole > self.case.members + 1
     }
 
     /// A member begins to leave; its process ends when it may.
@@ -514,6 +540,7 @@ impl World {
         }
         self.nodes[index].replica = None;
         self.ghosts.forget(index);
+        self.sometimes.forget(index);
         for other in 0..self.case.members {
             if self.links.remove(&(index, other)).is_some() {
                 self.links.remove(&(other, index));
@@ -598,6 +625,24 @@ impl World {
         let Some(frame) = at.and_then(|at| frames.remove(at)) else {
             return Ok(());
         };
+        self.arrive(from, to, frame)
+    }
+
+    /// Delivers the frame that was sent first; requests wait for room.
+    #[cfg(test)]
+    pub(crate) fn deliver_first(&mut self, from: usize, to: usize) -> Result<(), String> {
+        let takes = |replica: &Replica| replica.takes_requests_of(&name(from));
+        let takes_requests = self.nodes[to].replica.as_ref().is_some_and(takes);
+        let is_ready = |frame: &Frame| takes_requests || frame.lane() != Lane::Requests;
+        let frames = self.links.get_mut(&(from, to));
+        let first = frames.and_then(|frames| frames.remove(frames.iter().position(is_ready)?));
+        match first {
+            Some(frame) => self.arrive(from, to, frame),
+            None => Ok(()),
+        }
+    }
+
+    fn arrive(&mut self, from: usize, to: usize, frame: Frame) -> Result<(), String> {
         if self.lies && from == LIAR {
             return self.deliver_distorted(to, frame);
         }
@@ -654,13 +699,16 @@ impl World {
 
     pub(crate) fn handle(&mut self, index: usize, input: Input) -> Result<(), String> {
         let now = self.now;
-        let Some(replica) = &mut self.nodes[index].replica else {
-            return Ok(());
-        };
+        let provides_nothing = self.nodes[index].is_silent;
+        self.sometimes
+            .note_input(index, now, &input, provides_nothing);
         let shown = format!("{input:?}");
         if self.prints {
             eprintln!("{} {index}: {shown}", now.as_micros() / 1000);
         }
+        let Some(replica) = &mut self.nodes[index].replica else {
+            return Ok(());
+        };
         if let Err(violation) = replica.handle(now, input) {
             // The others take what the liar's process did not mean.
             return match self.lies && index == LIAR {
@@ -676,6 +724,7 @@ impl World {
 
     fn carry_out(&mut self, index: usize) -> Result<(), String> {
         let mut ends = false;
+        let all_restarted = self.nodes.iter().all(|node| node.starts > 1);
         let Some(replica) = &mut self.nodes[index].replica else {
             return Ok(());
         };
@@ -683,9 +732,13 @@ impl World {
             true => Ghosts::check_bounds(index, replica)?,
             false => self.ghosts.look(index, replica)?,
         }
+        self.sometimes.look(index, self.now, replica, all_restarted);
         let state = [index as u64, replica.index(), replica.confirmed()];
         self.trace.extend(state);
         let outputs: Vec<_> = std::iter::from_fn(|| replica.poll_output()).collect();
+        for output in &outputs {
+            self.sometimes.note_output(index, self.now, replica, output);
+        }
         for output in outputs {
             match output {
                 Output::Send { to, frame } => {

@@ -15,7 +15,7 @@ use crate::tables::{Effects, Presence, Property};
 use displaced::Displaced;
 
 /// How far the host is.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Delivery {
     /// The state after the last entry that the host has received.
     seen: Tables,

@@ -232,8 +232,7 @@ impl Replica {
             };
             if self.log.place(index).as_ref() != Some(&place) {
                 self.log.truncate(index - 1);
-                self.log.append(entry);
-                self.note_missing_row();
+                self.append_entry(entry);
             }
             before = Some(place);
         }
@@ -257,7 +256,6 @@ impl Replica {
         }
         let ballot = staging.ballot().clone();
         self.replace_log(staging.into_log(&self.log));
-        self.note_missing_row();
         self.adopted = Some(ballot);
         self.confirm(confirmed.min(self.log.index()));
         self.end_recovery();
@@ -268,6 +266,7 @@ impl Replica {
     /// Another log takes the place of this member's. All logs of a history have its confirmed entries.
     pub(super) fn replace_log(&mut self, log: Log) {
         let is_other = log.history() != self.log.history();
+        self.note_forgotten(&log);
         let options = &self.settings.options;
         self.delivery.note_replaced(&self.log, &log, options);
         self.log = log;

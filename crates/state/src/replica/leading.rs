@@ -14,7 +14,7 @@ const MAX_ENTRIES_BYTES: usize = 60 * 1024;
 /// Bytes of encoded tables in one frame.
 const PIECE_BYTES: usize = 60 * 1024;
 /// A leader's state; gone when it stops leading.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Leading {
     ballot: Ballot,
     pub(super) open_index: u64,
@@ -92,7 +92,6 @@ impl Replica {
         self.adopted = Some(ballot);
         self.recovery = Recovery::Whole;
         self.role = Role::Leading(leading);
-        self.note_missing_row();
         self.append(now, terms.contents());
         self.refuse_conditions();
         self.persist();
@@ -120,7 +119,7 @@ impl Replica {
         }
         leading.unconfirmed.push_back(entry.bytes());
         leading.unconfirmed_bytes += entry.bytes();
-        self.log.append(entry);
+        self.append_entry(entry);
     }
 
     /// A leader takes requests, changes members and confirms, until nothing more follows.

@@ -6,7 +6,7 @@ use super::*;
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
 /// See the module's text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Leaving {
     successor: Option<PeerId>,
     until: Time,

@@ -8,7 +8,7 @@ use crate::limits::{GATHERING_ROUND_TRIPS, MIN_GATHERING, SET_ASIDE_AFTER};
 use staging::Extended;
 
 /// An opening under way.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Opening {
     ballot: Ballot,
     /// The history that it begins, if none goes on.
@@ -27,7 +27,7 @@ pub(super) struct Opening {
 }
 
 /// The newest log, on its way from its holder.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Fetch {
     holder: MemberId,
     target: Place,
@@ -94,8 +94,7 @@ impl Replica {
         self.stop_leading();
         self.promise(&ballot);
         self.seen_number = self.seen_number.max(number);
-        // 0 would be no history to a host, 1 is that of static rooms.
-        let new_history = History(self.rng.random_range(2..History::END));
+        let new_history = self.draw_history(&ballot);
         self.role = Role::Opening(Opening {
             ballot,
             new_history,

@@ -14,7 +14,7 @@ const BETWEEN_OPENINGS: Duration = Duration::from_secs(5);
 const LONGEST_BETWEEN_OPENINGS: Duration = Duration::from_secs(320);
 
 /// A linked member.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Peer {
     member: MemberId,
     pub(super) is_eligible: bool,

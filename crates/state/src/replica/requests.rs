@@ -6,14 +6,14 @@ use super::*;
 use crate::entry::{Contents, Request};
 use crate::event::Outcome;
 use crate::laboratory::Rule;
-use crate::limits::{MAX_FRAME_BYTES, MAX_OPEN_BYTES, MAX_OPEN_REQUESTS};
+use crate::limits::{MAX_FRAME_BYTES, MAX_OPEN_BYTES, MAX_OPEN_REQUESTS, ROW_LIFETIME_MS};
 use crate::wire::Numbered;
 
 /// Bytes of requests in one frame, at most; the frame has room for its ballot.
 const MAX_BATCH_BYTES: usize = MAX_FRAME_BYTES - 4 * 1024;
 
 /// This member's requests until its host has taken their results.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct OwnRequests {
     open: VecDeque<Open>,
     bytes: usize,
@@ -25,7 +25,7 @@ pub(super) struct OwnRequests {
 }
 
 /// A request whose result the host has not taken.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Open {
     numbered: Numbered,
     /// The history whose state its host had seen.
@@ -261,11 +261,40 @@ impl Replica {
         None
     }
 
-    /// An author whose last number is in no log any more cannot know what became of the requests that it has sent.
-    pub(super) fn note_missing_row(&mut self) {
-        if self.log.end().last_number(&self.me).is_none() {
+    /// Appends an entry to the log. An author whose last number is not in it any more cannot know what became of the requests
+    /// that it has sent. One entry may both forget an author and let it in anew.
+    pub(super) fn append_entry(&mut self, entry: Entry) {
+        let before = self.log.end().last_number(&self.me);
+        self.log.append(entry);
+        let after = self.log.end().last_number(&self.me);
+        if after.is_none() || after < before {
             self.requests.lose_track();
         }
+    }
+
+    /// See [`Replica::append_entry`]; another log is about to take the place of this member's.
+    pub(super) fn note_forgotten(&mut self, log: &Log) {
+        if log.end().last_number(&self.me).is_none() || self.was_forgotten(log) {
+            self.requests.lose_track();
+        }
+    }
+
+    /// Whether this author was forgotten on the way to `log`, and is back in it.
+    fn was_forgotten(&self, log: &Log) -> bool {
+        let shared = log.shared_with(self.log.end());
+        let row = |tables: &Tables| tables.last_number(&self.me);
+        let base = log.base();
+        let skipped_ms = base.time_ms().saturating_sub(self.log.end().time_ms());
+        // Its tail may lack the entries that forgot the author.
+        let may_be = base.index() > shared && skipped_ms >= ROW_LIFETIME_MS;
+        if may_be && row(base).unwrap_or(0) == 0 {
+            return true;
+        }
+        let mut returns = log.returns_of(&self.me, shared);
+        returns.any(|index| {
+            let before = row(&log.state_at(index - 1));
+            before.is_none() || row(&log.state_at(index)) < before
+        })
     }
 }
 

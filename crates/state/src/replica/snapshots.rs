@@ -17,7 +17,7 @@ use receiving::Receiving;
 pub(super) use receiving::Sought;
 
 /// See the module's text.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Snapshots {
     /// Whether the host waits for a snapshot that no member has been asked for yet.
     is_needed: bool,

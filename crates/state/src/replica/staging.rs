@@ -7,7 +7,7 @@ use crate::limits::{MAX_FRAME_BYTES, MAX_UNCONFIRMED, MAX_UNCONFIRMED_BYTES, Opt
 use crate::wire::Piece;
 
 /// See the module's text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Staging {
     ballot: Ballot,
     base: Base,
@@ -18,7 +18,7 @@ pub(super) struct Staging {
 }
 
 /// The state that the staged entries follow.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Base {
     /// The member's log up to this index.
     Own(u64),
@@ -27,7 +27,7 @@ enum Base {
 }
 
 /// Encoded bytes that arrive in pieces.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Incoming {
     index: u64,
     total: usize,

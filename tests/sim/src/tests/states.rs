@@ -5,14 +5,18 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use room_state::laboratory::{Rule, Switches};
+
 use super::runner::number_from_env;
-use crate::chaos::run_with_state;
+use crate::chaos::{run_with_broken_state, run_with_state};
 use crate::plan::Plan;
 use crate::trace::Trace;
 use crate::{gossip, paths, seeded, statics};
 
 /// Seeds of each kind in one `make test`.
 const SEEDS: u64 = 60;
+/// Seeds of a room without a rule, until one breaks a promise.
+const SEEDS_WITHOUT_A_RULE: u64 = 150;
 /// Larger rooms take long, and show nothing that small ones do not.
 const LARGEST: usize = 7;
 const THREADS: usize = 2;
@@ -39,6 +43,7 @@ fn simulate(name: &str) {
     let first = number_from_env("MMN_SIM_FIRST_SEED").unwrap_or(0);
     let last = first + number_from_env("MMN_SIM_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(first);
+    let leavers = AtomicU64::new(0);
     let broken = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -53,6 +58,7 @@ fn simulate(name: &str) {
                         continue;
                     }
                     let outcome = run_with_state(&plan, Trace::off());
+                    leavers.fetch_add(outcome.state_leavers, Ordering::Relaxed);
                     if let Some(violation) = outcome.violation {
                         let mut broken = broken.lock().expect("no panic in here");
                         broken.push((seed, violation.to_string()));
@@ -68,6 +74,47 @@ fn simulate(name: &str) {
         .map(|(seed, text)| format!("MMN_SIM_STATE={name}:{seed} {text}"))
         .collect();
     assert!(lines.is_empty(), "{}", lines.join("\n"));
+    let leavers = leavers.into_inner();
+    println!("{name}: {leavers} leaders left");
+    assert!(leavers > 0 || last - first < SEEDS, "no leader left");
+}
+
+/// Without the rule some seed breaks a promise under a real election, too.
+fn breaks_a_promise(name: &str, rule: Rule) {
+    let draw = draw_of(name);
+    let plans = (0..SEEDS_WITHOUT_A_RULE).map(|seed| (seed, draw(seed)));
+    let mut broken = plans
+        .filter(|(_, plan)| plan.size <= LARGEST)
+        .filter_map(|(seed, plan)| {
+            let switches = Switches {
+                broken: [rule].into(),
+                ..Switches::default()
+            };
+            let outcome = run_with_broken_state(&plan, Trace::off(), switches);
+            Some((seed, outcome.violation?))
+        });
+    let found = broken.next();
+    println!("without {rule:?}: {found:?}");
+    let (_, violation) = found.unwrap_or_else(|| panic!("no seed needs {rule:?}"));
+    assert_eq!(violation.property, "state");
+}
+
+macro_rules! mutants {
+    ($($name:ident: $rule:ident in $room:expr;)+) => {
+        $(#[test]
+        fn $name() {
+            breaks_a_promise($room, Rule::$rule);
+        })+
+    };
+}
+
+mutants! {
+    m1_state_without_promise: Promise in "raft";
+    m7_state_without_recovery: Recovery in "static";
+    m9_state_without_tagged_requests: TaggedRequests in "raft";
+    m10_state_without_rows: Rows in "raft";
+    m12_state_without_changes_after_opening: ChangesAfterOpening in "raft";
+    m17_state_without_leaver_orders_nothing: LeaverOrdersNothing in "raft";
 }
 
 #[test]

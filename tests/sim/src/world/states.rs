@@ -18,6 +18,7 @@ use room_state::ballot::MemberId;
 use room_state::entry::{
     Expected, Fate, Key, OwnerChange, PropertyChange, Request, Traits, ValueChange,
 };
+use room_state::laboratory::Switches;
 use room_state::limits::Options;
 use room_state::replica::{Input, Linked, Output, Quorum, Replica, Saved, Settings, SnapshotError};
 use room_state::watch::{Watch, counts};
@@ -38,6 +39,8 @@ const MOST_OPEN: usize = 8;
 pub struct States {
     rng: ChaCha8Rng,
     options: Options,
+    /// Broken rules of the log.
+    switches: Switches,
     ghosts: Ghosts,
     members: BTreeMap<usize, Member>,
     /// The disks of static voters.
@@ -49,6 +52,8 @@ pub struct States {
     frames: u64,
     /// Changes in the room that a log was shown.
     changes: u64,
+    /// Leaders that left, and waited for the others.
+    pub leavers: u64,
 }
 
 impl fmt::Debug for States {
@@ -71,16 +76,19 @@ struct Member {
     waiting: BTreeMap<PeerId, VecDeque<Frame>>,
     wake_at: Option<Time>,
     is_due: bool,
+    /// Whether it leaves the room.
+    leaves: bool,
     /// The last turn that only a deadline caused, and how many there were at that time.
     ticks: (Time, u32),
 }
 
 impl World {
     /// Lets the room keep a state from now on.
-    pub(crate) fn keep_state(&mut self, seed: u64) {
+    pub(crate) fn keep_state(&mut self, seed: u64, switches: Switches) {
         self.states = Some(Box::new(States {
             rng: ChaCha8Rng::seed_from_u64(seed),
             options: Options::default(),
+            switches,
             ghosts: Ghosts::default(),
             members: BTreeMap::new(),
             disks: BTreeMap::new(),
@@ -88,6 +96,7 @@ impl World {
             submits: true,
             frames: 0,
             changes: 0,
+            leavers: 0,
         }));
         self.at(self.now + HOSTS_ACT, Happening::HostsAct);
     }
@@ -175,12 +184,37 @@ impl World {
                 Output::Persist(saved) => {
                     states.disks.insert(slot, saved);
                 }
-                Output::MayEnd => {}
+                Output::MayEnd => {
+                    let life = member.life;
+                    self.at(self.now, Happening::StateLeft { slot, life });
+                }
             }
         }
         self.let_requests_in(states, slot);
         self.wake_state(states, slot);
         Ok(())
+    }
+
+    /// The log of a process leaves the room; `false` if it keeps none.
+    pub(super) fn state_leaves(&mut self, slot: usize) -> bool {
+        let life = self.slots[slot].life;
+        let (Some(process), Some(states)) = (&self.slots[slot].process, &mut self.states) else {
+            return false;
+        };
+        let local = process.clock.local(self.now);
+        let Some(member) = states.members.get_mut(&slot) else {
+            return false;
+        };
+        if member.life != life || std::mem::replace(&mut member.leaves, true) {
+            return false;
+        }
+        states.leavers += u64::from(member.replica.leads().is_some());
+        let handled = member
+            .replica
+            .handle(local, Input::Leave { successor: None });
+        member.is_due = true;
+        self.at(self.now, Happening::StateWakes);
+        handled.is_ok()
     }
 
     fn new_member(&self, states: &mut States, slot: usize) -> Member {
@@ -199,6 +233,7 @@ impl World {
             self.settings.member_hold,
         );
         settings.is_eligible = counts(node, node.id());
+        settings.switches = states.switches.clone();
         settings.is_fixed_host = self.settings.host == Some(slot);
         let me = MemberId {
             peer: place.id.clone(),
@@ -216,6 +251,7 @@ impl World {
             waiting: BTreeMap::new(),
             wake_at: None,
             is_due: true,
+            leaves: false,
             ticks: (Time::ZERO, 0),
         }
     }
@@ -427,7 +463,8 @@ impl World {
             }
             member.is_due = true;
         }
-        let submits = states.submits && member.replica.open_requests() < MOST_OPEN;
+        let submits =
+            states.submits && !member.leaves && member.replica.open_requests() < MOST_OPEN;
         if submits && states.rng.random_bool(ACTS) {
             states.requests += 1;
             let request = request(&mut states.rng, states.requests, &member.replica);

@@ -92,6 +92,8 @@ impl World {
         let whole: Vec<_> = (0..self.case.members).filter(is_whole).collect();
         let leader = match self.case.is_hosted {
             true => HOST,
+            // All have lost what they held.
+            false if whole.is_empty() => self.any_node(),
             false => whole[self.rng.random_range(0..whole.len())],
         };
         self.elect(leader)?;
@@ -105,6 +107,13 @@ impl World {
             self.handle(index, Input::Leader(leader.clone()))?;
         }
         Ok(())
+    }
+
+    /// One member follows this one from now on.
+    #[cfg(test)]
+    pub(crate) fn shows_leader(&mut self, index: usize, leader: usize) -> Result<(), String> {
+        let leader = Some(self.member(leader));
+        self.handle(index, Input::Leader(leader))
     }
 
     pub(crate) fn deliver_all(&mut self) -> Result<(), String> {
@@ -162,7 +171,11 @@ impl World {
         let all_taken = replicas
             .iter()
             .all(|replica| replica.seen().last() == replica.tables().last());
-        match all_equal && all_confirmed && all_done && all_count && all_taken {
+        // Logs may be equal before the leader has opened.
+        let leads = replicas.iter().find_map(|replica| replica.leads());
+        let is_led = |replica: &&Replica| leads.is_some() && replica.adopted() == leads;
+        let all_led = replicas.iter().all(is_led);
+        match all_equal && all_confirmed && all_done && all_count && all_taken && all_led {
             true => None,
             false => Some(
                 replicas

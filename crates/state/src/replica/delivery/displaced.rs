@@ -3,7 +3,7 @@
 use super::*;
 
 /// See the module's text. The limits of a tail bound it.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Displaced {
     /// By rising index.
     actions: VecDeque<(u64, Entry)>,

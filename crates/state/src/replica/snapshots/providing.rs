@@ -10,7 +10,7 @@ use crate::event::StateEvent;
 use crate::wire::Piece;
 
 /// The members that ask for a snapshot, and the copy that they receive.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Providing {
     askers: BTreeMap<PeerId, Asker>,
     /// Whether the host may be asked now.
@@ -23,7 +23,7 @@ pub(super) struct Providing {
 }
 
 /// A linked member that waits for a snapshot, or receives one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Asker {
     history: History,
     /// The lowest index that helps.
@@ -38,7 +38,7 @@ struct Asker {
 }
 
 /// A snapshot that the host was asked for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Requested {
     number: u64,
     history: History,
@@ -48,7 +48,7 @@ struct Requested {
 }
 
 /// A snapshot of this member's host.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Copied {
     history: History,
     index: u64,

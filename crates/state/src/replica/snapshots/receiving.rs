@@ -8,7 +8,7 @@ use crate::replica::staging::Incoming;
 use crate::wire::Piece;
 
 /// A search for a snapshot; gone when the host has begun anew.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Receiving {
     history: History,
     /// The members that this one has asked.
@@ -28,14 +28,14 @@ pub(super) struct Receiving {
 }
 
 /// A snapshot that has arrived.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::replica) struct Snapshot {
     pub(in crate::replica) index: u64,
     pub(in crate::replica) data: Bytes,
 }
 
 /// The outcome of a search.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::replica) enum Sought {
     /// It goes on.
     Waits,
