@@ -475,7 +475,7 @@ impl World {
         Ok(())
     }
 
-    fn cut(&mut self, one: usize, other: usize) -> Result<(), String> {
+    pub(crate) fn cut(&mut self, one: usize, other: usize) -> Result<(), String> {
         if self.links.remove(&(one, other)).is_none() {
             return Ok(());
         }

@@ -4,6 +4,7 @@ mod fixed_host;
 mod leaving;
 mod merging;
 mod snapshots;
+mod stalls;
 mod timing;
 
 use room_core::time::Duration;

@@ -20,7 +20,7 @@ const PARTS_OF_A_WINDOW: usize = 4;
 const STEP: usize = 4 * 1024;
 
 /// The window of one member.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Pace {
     window: usize,
     /// The round trip of a line without queues: the link's first one, or a shorter time from a part to its answer.
