@@ -70,6 +70,7 @@ scripts/isolated.py cargo test --release --features etcd --test etcd -- --ignore
 
 # The room's state beside messages.
 scripts/isolated.py cargo bench --bench state || missed=1
+cargo test --release -p state_simulator -- --ignored --nocapture figures_confirmation || missed=1
 
 # The elections in virtual time; the tables go into the documentation.
 cargo bench --bench elections -- --write docs/figures.md || missed=1

@@ -291,3 +291,23 @@ fn transfers_between_linked_members_lose_nothing() {
         }
     }
 }
+
+/// Printed by `make figures`.
+#[test]
+#[ignore = "make figures runs it"]
+fn figures_confirmation() {
+    const ROUND_TRIPS_MS: [u64; 3] = [20, 60, 150];
+    println!("| members | at the leader, round trip 20 / 60 / 150 ms | at another author |");
+    println!("|---|---|---|");
+    for members in 2..=8 {
+        let took = |author: usize| {
+            let times = ROUND_TRIPS_MS.map(|round_trip_ms| {
+                let mut timed = Timed::led(&Case::dynamic(members), round_trip_ms / 2);
+                timed.passes(1000);
+                timed.time_of_a_request(author).to_string()
+            });
+            times.join(" / ")
+        };
+        println!("| {members} | {} ms | {} ms |", took(0), took(members - 1));
+    }
+}

@@ -76,7 +76,8 @@ impl Pace {
             self.adjust(took - self.round_trip, new);
             // Of the round trip without queues: a queue that the window itself fills must not make it grow.
             let needed = total as u128 * self.round_trip.as_micros() / LONGEST.as_micros();
-            let least = MIN_UNDER_WAY.max(needed as usize);
+            let needed = usize::try_from(needed).unwrap_or(usize::MAX);
+            let least = needed.max(MIN_UNDER_WAY);
             let most = MAX_PARTS_UNDER_WAY * PART_BYTES;
             self.window = self.window.clamp(least.min(most), most);
         }
@@ -91,7 +92,7 @@ impl Pace {
         self.doubles = false;
         let part = |of: Duration| {
             let step = STEP as u128 * new as u128 / self.window as u128;
-            (step * of.as_micros() / TARGET.as_micros()) as usize
+            usize::try_from(step * of.as_micros() / TARGET.as_micros()).unwrap_or(usize::MAX)
         };
         if queued <= TARGET {
             self.window += part(TARGET - queued);
