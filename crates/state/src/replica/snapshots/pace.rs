@@ -11,11 +11,11 @@ use room_core::time::{Duration, Time};
 use crate::limits::{MAX_PARTS_UNDER_WAY, MIN_UNDER_WAY, PART_BYTES};
 
 /// Time that parts may wait in the line's queue, and so the delay that they add to other messages.
-const TARGET: Duration = Duration::from_millis(8);
+const TARGET: Duration = Duration::from_millis(5);
 /// A line whose answers always come late carries the whole snapshot in about this time all the same.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Parts of one window: a part that is short takes the line for a short time.
-const PARTS_OF_A_WINDOW: usize = 4;
+const PARTS_OF_A_WINDOW: usize = 8;
 /// Growth of the window in one round trip at most, in bytes, once a queue has been seen.
 const STEP: usize = 4 * 1024;
 
@@ -179,7 +179,7 @@ mod tests {
         let line = Line::quiet(250_000, 30);
         let went = line.transfer(SNAPSHOT);
         assert!(went.took < line.carries(SNAPSHOT) * 5 / 4, "{went:?}");
-        assert!(went.queued < 3 * TARGET, "{went:?}");
+        assert!(went.queued < 2 * TARGET, "{went:?}");
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
         };
         let went = line.transfer(SNAPSHOT);
         assert!(went.took < line.carries(SNAPSHOT) * 4 / 3, "{went:?}");
-        assert!(went.queued < 3 * TARGET, "{went:?}");
+        assert!(went.queued < 2 * TARGET, "{went:?}");
     }
 
     #[test]
