@@ -71,16 +71,14 @@ def play(net, folder, commands, program, screen):
     routers = {name: net.router(f"router of {name}", Nat("port-restricted")) for name in ("cpp", "python")}
     homes = {name: net.host(name, behind=router) for name, router in routers.items()}
     wall(routers, True)
-    relay = start_relay(machine, folder, program, screen)
-    changed = threading.Condition()
     room = demo.Room({}, screen, session=room_code())
-    room.changed = changed
     for name, home in homes.items():
         command, environment = commands[name]
         reaches = ["--relays", f"{machine.address}:{RELAY_PORT}"]
-        host = Host(name, inside(home.namespace) + command + reaches, environment, screen, changed)
+        host = Host(name, inside(home.namespace) + command + reaches, environment, screen, room.changed)
         host.pass_fds = (home.namespace,)
         room.hosts.append(host)
+    relay = start_relay(machine, folder, program, screen)
     try:
         with room:
             return play_room(room, relay, routers, screen)
