@@ -85,6 +85,15 @@ pub fn run_with_broken_state(plan: &Plan, trace: Trace, switches: Switches) -> O
     play(run).0
 }
 
+/// Runs a plan in a room that keeps a state, in which the first member sends changed frames of it until the healing.
+pub fn run_with_lies_about_the_state(plan: &Plan, trace: Trace) -> Outcome {
+    let mut run = Run::new(plan, trace, None, false);
+    run.world.keep_state(plan.seed, Switches::default());
+    run.world.lie_about_the_state(0);
+    run.keeps_state = true;
+    play(run).0
+}
+
 /// Runs a plan and records it, for a picture.
 pub fn recorded(plan: &Plan) -> (Outcome, Vec<Section>) {
     let (outcome, recorder) = play(Run::new(plan, Trace::off(), None, true));
@@ -246,6 +255,7 @@ impl<'a> Run<'a> {
 
     /// After the healing the room finds together, and then its state does.
     fn state_ends(&mut self) {
+        self.world.end_lies_about_the_state();
         self.run_until(self.world.now + TOGETHER_AFTER);
         if let Some(states) = &mut self.world.states {
             states.submits = false;

@@ -122,7 +122,10 @@ impl Ghosts {
 
     /// S13: the memory of a member, with one snapshot of the longest kind, which only a liar's first part reserves here. At worst
     /// it takes 39 MiB: with two of them, entries beside a snapshot, and the log of another ballot.
-    pub(crate) fn check_bounds(index: usize, replica: &Replica) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// The broken bound.
+    pub fn check_bounds(index: usize, replica: &Replica) -> Result<(), String> {
         let bytes = replica.bytes();
         match bytes > 14 << 20 {
             true => Err(format!("{index} takes {bytes} bytes")),

@@ -13,30 +13,29 @@ use crate::world::World;
 /// The member that sends anything.
 pub const LIAR: usize = 0;
 
-impl World {
-    /// Makes something else of a frame of the liar; `None` if no member would decode it.
-    pub(crate) fn distort(&mut self, frame: Frame) -> Option<Frame> {
-        let rng = self.rng();
-        let mut bytes = frame.encode();
-        match rng.random_range(0..4) {
-            0 => {}
-            1 => {
-                let at = rng.random_range(0..bytes.len());
-                bytes[at] ^= 1 << rng.random_range(0..8);
-            }
-            2 => {
-                let at = rng.random_range(0..bytes.len());
-                bytes[at] = [0, 1, 0x7f, 0x80, 0xff][rng.random_range(0..5)];
-            }
-            _ => {
-                let at = rng.random_range(0..bytes.len());
-                let number = [0xff; 9];
-                bytes.splice(at..=at, number.into_iter().chain([1]));
-            }
+/// Makes something else of a frame; `None` if no member would decode it.
+pub fn distort<R: Rng>(rng: &mut R, frame: &Frame) -> Option<Frame> {
+    let mut bytes = frame.encode();
+    match rng.random_range(0..4) {
+        0 => {}
+        1 => {
+            let at = rng.random_range(0..bytes.len());
+            bytes[at] ^= 1 << rng.random_range(0..8);
         }
-        Frame::decode(&bytes).ok()
+        2 => {
+            let at = rng.random_range(0..bytes.len());
+            bytes[at] = [0, 1, 0x7f, 0x80, 0xff][rng.random_range(0..5)];
+        }
+        _ => {
+            let at = rng.random_range(0..bytes.len());
+            let number = [0xff; 9];
+            bytes.splice(at..=at, number.into_iter().chain([1]));
+        }
     }
+    Frame::decode(&bytes).ok()
+}
 
+impl World {
     /// Frames about snapshots for a member: many questions, and parts and answers that fit nothing, or almost.
     pub(crate) fn forge(&mut self, to: usize) -> Vec<Frame> {
         let Some(replica) = &self.nodes[to].replica else {

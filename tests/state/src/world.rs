@@ -20,7 +20,7 @@ use room_state::wire::{Frame, Lane};
 
 use crate::case::Case;
 use crate::ghosts::Ghosts;
-use crate::hostile::LIAR;
+use crate::hostile::{LIAR, distort};
 use crate::hosts::Host;
 use crate::sometimes::Sometimes;
 
@@ -419,6 +419,12 @@ impl World {
         self.pass_time(Duration::from_millis(ms))
     }
 
+    /// From now on the test itself makes the first member lie.
+    #[cfg(test)]
+    pub(crate) fn distrust(&mut self) {
+        self.case.has_liar = true;
+    }
+
     #[cfg(test)]
     pub(crate) fn now(&self) -> Time {
         self.now
@@ -663,7 +669,7 @@ impl World {
     /// Delivers frames of the liar: one of them ends its link, if it breaks the protocol.
     fn deliver_distorted(&mut self, to: usize, frame: Frame) -> Result<(), String> {
         for _ in 0..self.rng.random_range(1..4) {
-            let Some(frame) = self.distort(frame.clone()) else {
+            let Some(frame) = distort(&mut self.rng, &frame) else {
                 continue;
             };
             let input = Input::Frame {

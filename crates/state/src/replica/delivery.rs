@@ -67,7 +67,7 @@ impl Replica {
         let may_jump = || !self.leads_on() && self.is_opening_confirmed();
         self.taken() < self.confirmed
             || self.has_leader() != self.delivery.is_led
-            || self.requests.has_verdicts()
+            || self.has_verdicts()
             || self.snapshots.may_ask_host()
             || may_jump()
     }
@@ -213,16 +213,20 @@ impl Replica {
         seen.is_some() && seen == self.adopted.as_ref()
     }
 
+    fn has_verdicts(&self) -> bool {
+        let row = self.delivery.seen.last_number(&self.me);
+        self.requests.has_verdicts(row.unwrap_or(0))
+    }
+
     /// Results of requests that will be in no log of this history: no entry before this ballot's opening has them, and
     /// they have not been sent since.
     fn give_verdicts(&mut self, events: &mut Vec<StateEvent>) -> bool {
-        if !self.requests.has_verdicts() || !self.has_seen_opening() {
+        if !self.has_verdicts() || !self.has_seen_opening() {
             return false;
         }
         let row = |tables: &Tables| tables.last_number(&self.me).unwrap_or(0);
-        // The host has not come to these entries yet.
-        let ahead = row(&self.delivery.seen) + 1..=row(self.log.end());
-        let verdicts = self.requests.take_verdicts(&ahead);
+        let (taken, last) = (row(&self.delivery.seen), row(self.log.end()));
+        let verdicts = self.requests.take_verdicts(taken, last);
         let is_some = !verdicts.is_empty();
         events.extend(verdicts.into_iter().map(without_entry));
         is_some

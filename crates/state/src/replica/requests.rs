@@ -1,12 +1,12 @@
 //! Requests of this member's host on their way into the log; and, at a leader, the requests of all members.
 
-use std::ops::RangeInclusive;
-
 use super::*;
 use crate::entry::{Contents, Request};
 use crate::event::Outcome;
 use crate::laboratory::Rule;
-use crate::limits::{MAX_FRAME_BYTES, MAX_OPEN_BYTES, MAX_OPEN_REQUESTS, ROW_LIFETIME_MS};
+use crate::limits::{
+    MAX_FRAME_BYTES, MAX_INDEX, MAX_OPEN_BYTES, MAX_OPEN_REQUESTS, ROW_LIFETIME_MS,
+};
 use crate::wire::Numbered;
 
 /// Bytes of requests in one frame, at most; the frame has room for its ballot.
@@ -63,13 +63,21 @@ impl OwnRequests {
         open.is_some()
     }
 
-    pub(super) fn has_verdicts(&self) -> bool {
-        self.open.iter().any(|open| open.verdict.is_some())
+    /// Whether a request has a verdict, or a number that the host has come past.
+    pub(super) fn has_verdicts(&self, row: u64) -> bool {
+        let decides = |open: &Open| open.verdict.is_some() || open.number() <= row;
+        self.open.iter().any(decides)
     }
 
-    /// Closes the requests with a verdict whose entries are not `ahead`.
-    pub(super) fn take_verdicts(&mut self, ahead: &RangeInclusive<u64>) -> Vec<(u64, Outcome)> {
-        self.close_where(|open| open.verdict.filter(|_| !ahead.contains(&open.number())))
+    /// Closes the requests with a verdict whose entries are not ahead: the host is at the author's row `row`, and the log ends
+    /// with `last`. An entry with a higher number has passed the others up to `row`: only a member that lies about the log makes
+    /// such an entry.
+    pub(super) fn take_verdicts(&mut self, row: u64, last: u64) -> Vec<(u64, Outcome)> {
+        self.close_where(|open| match open.number() {
+            number if number <= row => open.verdict.or(Some(Outcome::OutcomeUnknown)),
+            number if number <= last => None,
+            _ => open.verdict,
+        })
     }
 
     /// Closes the requests up to `row`, the author's last number before the tail, whose entries no host receives any more.
@@ -136,8 +144,11 @@ impl Replica {
             return Err(SubmitError::Full { requests, bytes });
         }
         self.requests.bytes = bytes;
-        self.requests.last_number += 1;
-        let number = self.requests.last_number;
+        // Above any number that a member may have forged. One beyond all credible ones makes the room useless to this author.
+        let row = self.log.end().last_number(&self.me);
+        let row = row.filter(|row| *row < MAX_INDEX).unwrap_or(0);
+        let number = self.requests.last_number.max(row) + 1;
+        self.requests.last_number = number;
         let numbered = Numbered { number, request };
         self.requests.open.push_back(Open {
             numbered,

@@ -8,7 +8,7 @@ use std::thread;
 use room_state::laboratory::{Rule, Switches};
 
 use super::runner::number_from_env;
-use crate::chaos::{run_with_broken_state, run_with_state};
+use crate::chaos::{Outcome, run_with_broken_state, run_with_lies_about_the_state, run_with_state};
 use crate::plan::Plan;
 use crate::trace::Trace;
 use crate::{gossip, paths, seeded, statics};
@@ -38,7 +38,20 @@ fn draw_of(name: &str) -> Draw {
     kind.expect("a kind of rooms").1
 }
 
+/// Plays a plan.
+type Play = fn(&Plan, Trace) -> Outcome;
+
 fn simulate(name: &str) {
+    let leavers = run_seeds(name, run_with_state);
+    println!("{name}: {leavers} leaders left");
+    assert!(
+        leavers > 0 || number_from_env("MMN_SIM_SEEDS").is_some(),
+        "no leader left"
+    );
+}
+
+/// Returns how many leaders left.
+fn run_seeds(name: &str, play: Play) -> u64 {
     let draw = draw_of(name);
     let first = number_from_env("MMN_SIM_FIRST_SEED").unwrap_or(0);
     let last = first + number_from_env("MMN_SIM_SEEDS").unwrap_or(SEEDS);
@@ -57,7 +70,7 @@ fn simulate(name: &str) {
                     if plan.size > LARGEST {
                         continue;
                     }
-                    let outcome = run_with_state(&plan, Trace::off());
+                    let outcome = play(&plan, Trace::off());
                     leavers.fetch_add(outcome.state_leavers, Ordering::Relaxed);
                     if let Some(violation) = outcome.violation {
                         let mut broken = broken.lock().expect("no panic in here");
@@ -74,9 +87,7 @@ fn simulate(name: &str) {
         .map(|(seed, text)| format!("MMN_SIM_STATE={name}:{seed} {text}"))
         .collect();
     assert!(lines.is_empty(), "{}", lines.join("\n"));
-    let leavers = leavers.into_inner();
-    println!("{name}: {leavers} leaders left");
-    assert!(leavers > 0 || last - first < SEEDS, "no leader left");
+    leavers.into_inner()
 }
 
 /// Without the rule some seed breaks a promise under a real election, too.
@@ -140,6 +151,13 @@ fn the_state_keeps_its_promises_with_seeds() {
 #[test]
 fn the_state_keeps_its_promises_with_relays() {
     simulate("relays");
+}
+
+#[test]
+fn a_member_that_changes_its_frames_of_the_state_neither_ends_nor_swells_the_others() {
+    for (name, _) in KINDS {
+        run_seeds(name, run_with_lies_about_the_state);
+    }
 }
 
 #[test]

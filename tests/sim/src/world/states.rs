@@ -18,12 +18,14 @@ use room_state::ballot::MemberId;
 use room_state::entry::{
     Expected, Fate, Key, OwnerChange, PropertyChange, Request, Traits, ValueChange,
 };
+use room_state::event::StateEvent;
 use room_state::laboratory::Switches;
 use room_state::limits::Options;
 use room_state::replica::{Input, Linked, Output, Quorum, Replica, Saved, Settings, SnapshotError};
 use room_state::watch::{Watch, counts};
 use room_state::wire::Frame;
 use state_simulator::ghosts::Ghosts;
+use state_simulator::hostile::distort;
 use state_simulator::hosts::Host;
 
 use super::{Happening, MAX_TICKS_AT_ONCE, World};
@@ -54,6 +56,10 @@ pub struct States {
     changes: u64,
     /// Leaders that left, and waited for the others.
     pub leavers: u64,
+    /// A member that sends changed frames, or has done so.
+    liar: Option<usize>,
+    /// Whether it still does.
+    lies: bool,
 }
 
 impl fmt::Debug for States {
@@ -82,6 +88,30 @@ struct Member {
     ticks: (Time, u32),
 }
 
+impl States {
+    /// Compares a log with all that was confirmed. A liar may undo that, and make no log grow.
+    fn look_at(&mut self, slot: usize) -> Result<(), String> {
+        let Some(member) = self.members.get(&slot) else {
+            return Ok(());
+        };
+        match self.liar {
+            Some(_) => Ghosts::check_bounds(slot, &member.replica),
+            None => self.ghosts.look(slot, &member.replica),
+        }
+    }
+
+    /// The frames that go out for one: its own, or up to three others.
+    fn outgoing(&mut self, slot: usize, frame: Frame) -> Vec<Frame> {
+        if !self.lies || self.liar != Some(slot) {
+            return vec![frame];
+        }
+        let count = self.rng.random_range(1..4);
+        (0..count)
+            .filter_map(|_| distort(&mut self.rng, &frame))
+            .collect()
+    }
+}
+
 impl World {
     /// Lets the room keep a state from now on.
     pub(crate) fn keep_state(&mut self, seed: u64, switches: Switches) {
@@ -97,8 +127,29 @@ impl World {
             frames: 0,
             changes: 0,
             leavers: 0,
+            liar: None,
+            lies: false,
         }));
         self.at(self.now + HOSTS_ACT, Happening::HostsAct);
+    }
+
+    /// This member sends changed frames of the state from now on.
+    pub(crate) fn lie_about_the_state(&mut self, slot: usize) {
+        if let Some(states) = &mut self.states {
+            (states.liar, states.lies) = (Some(slot), true);
+        }
+    }
+
+    /// The liar is gone: the others must agree without it.
+    pub(crate) fn end_lies_about_the_state(&mut self) {
+        let Some(states) = &mut self.states else {
+            return;
+        };
+        if std::mem::take(&mut states.lies)
+            && let Some(liar) = states.liar
+        {
+            self.crash(liar);
+        }
     }
 
     /// Shows the logs what has changed in the room, and carries out what they ask for.
@@ -173,19 +224,23 @@ impl World {
         let handled = member.replica.handle(local, Input::Tick);
         handled.map_err(|error| error.to_string())?;
         member.replica.flush(local);
-        states.ghosts.look(slot, &member.replica)?;
-        let outputs: Vec<_> = std::iter::from_fn(|| member.replica.poll_output()).collect();
+        let (life, outputs) = {
+            let outputs = std::iter::from_fn(|| member.replica.poll_output());
+            (member.life, outputs.collect::<Vec<_>>())
+        };
+        states.look_at(slot)?;
         for output in outputs {
             match output {
                 Output::Send { to, frame } => {
-                    states.frames += 1;
-                    self.send_state(slot, &to, frame);
+                    for frame in states.outgoing(slot, frame) {
+                        states.frames += 1;
+                        self.send_state(slot, &to, frame);
+                    }
                 }
                 Output::Persist(saved) => {
                     states.disks.insert(slot, saved);
                 }
                 Output::MayEnd => {
-                    let life = member.life;
                     self.at(self.now, Happening::StateLeft { slot, life });
                 }
             }
@@ -369,7 +424,13 @@ impl World {
         };
         member.is_due = true;
         let handled = member.replica.handle(local, input);
-        handled.map_err(|error| error.to_string())
+        let is_lied = states.liar == Some(slot)
+            || states.liar.is_some_and(|liar| self.slots[liar].id == *from);
+        // A room ends the link; here only the frame is lost.
+        match handled {
+            Err(_) if is_lied => Ok(()),
+            handled => handled.map_err(|error| error.to_string()),
+        }
     }
 
     fn let_requests_in(&mut self, states: &mut States, slot: usize) {
@@ -452,9 +513,12 @@ impl World {
             true => usize::MAX,
             false => states.rng.random_range(1..4),
         };
-        member
-            .host
-            .take(&mut member.replica, &states.ghosts, most)?;
+        if states.liar.is_some() {
+            Self::takes_anything(member, local, most);
+        } else {
+            let host = &mut member.host;
+            host.take(&mut member.replica, &states.ghosts, most)?;
+        }
         if let Some(wanted) = member.host.next_wanted() {
             let data = Some(wanted.data);
             match member.replica.provide_snapshot(local, wanted.request, data) {
@@ -478,6 +542,18 @@ impl World {
             member.is_due = true;
         }
         Ok(())
+    }
+
+    /// A host that expects nothing of the events: a liar has a part in them.
+    fn takes_anything(member: &mut Member, local: Time, most: usize) {
+        for event in member.replica.take(most) {
+            if let StateEvent::SnapshotWanted { request, .. } = event {
+                let data = Some(vec![7; 100].into());
+                // The history may have changed meanwhile.
+                let _ = member.replica.provide_snapshot(local, request, data);
+            }
+        }
+        member.is_due = true;
     }
 
     /// At the end of a run without faults: every host has all that its room's log has, and all logs are the same.
@@ -547,7 +623,10 @@ impl World {
         let mut first: Option<(&PeerId, &Member)> = None;
         for slot in members {
             let (id, member) = (&self.slots[*slot].id, &states.members[slot]);
-            let finished = member.host.finish(&member.replica, &states.ghosts);
+            let finished = match states.liar {
+                Some(_) => Ok(()),
+                None => member.host.finish(&member.replica, &states.ghosts),
+            };
             finished.map_err(|broken| {
                 let all = states.members.iter();
                 let all: Vec<_> = all
@@ -566,7 +645,9 @@ impl World {
             if replica.open_requests() > 0 {
                 return Err(format!("{id} has requests without a result"));
             }
+            // A leader that lies may give each member another entry.
             if let Some((other, there)) = first
+                && states.liar.is_none()
                 && there.replica.tables() != replica.tables()
             {
                 return Err(format!("{other} and {id} differ at the end"));

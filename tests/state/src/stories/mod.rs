@@ -1,6 +1,7 @@
 //! Rooms in which only what the test names happens.
 
 mod fixed_host;
+mod forging;
 mod leaving;
 mod merging;
 mod snapshots;
