@@ -107,6 +107,9 @@ impl Ghosts {
         if seen.history != Some(history) {
             (seen.history, seen.confirmed) = (Some(history), 0);
         }
+        if replica.passed_requests() > 0 {
+            return Err(format!("an entry of {index} has passed its request"));
+        }
         if replica.confirmed() < seen.confirmed {
             return Err(format!(
                 "{index} takes back a confirmation: {} in {history:?}, then {}",

@@ -22,6 +22,8 @@ pub(super) struct OwnRequests {
     sent: u64,
     /// The last number that any leader was sent.
     ever_sent: u64,
+    /// Requests that an entry with a higher number has passed.
+    passed: u64,
 }
 
 /// A request whose result the host has not taken.
@@ -73,6 +75,8 @@ impl OwnRequests {
     /// with `last`. An entry with a higher number has passed the others up to `row`: only a member that lies about the log makes
     /// such an entry.
     pub(super) fn take_verdicts(&mut self, row: u64, last: u64) -> Vec<(u64, Outcome)> {
+        let is_passed = |open: &&Open| open.number() <= row && open.verdict.is_none();
+        self.passed += self.open.iter().filter(is_passed).count() as u64;
         self.close_where(|open| match open.number() {
             number if number <= row => open.verdict.or(Some(Outcome::OutcomeUnknown)),
             number if number <= last => None,
@@ -157,6 +161,11 @@ impl Replica {
         });
         self.refuse_conditions();
         Ok(number)
+    }
+
+    /// Requests that an entry of this author with a higher number has passed: none, unless a member lies about the log.
+    pub fn passed_requests(&self) -> u64 {
+        self.requests.passed
     }
 
     /// Whether a leader takes another frame of requests from this member; otherwise the frame must wait.
