@@ -87,7 +87,7 @@ def lookups():
         try:
             with open(f"/proc/self/task/{task}/comm") as comm:
                 names.append(comm.read().strip())
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             pass  # it has ended meanwhile
     return names.count("mmn-name")
 
