@@ -192,7 +192,8 @@ internal static class State
         Player ann = new Player("ann", session);
         Wait("a first opening", () => ann.State.Info.Members == 1);
         Player[] all = { ann, new Player("bob", session, ann), new Player("cid", session, ann) };
-        Wait("three members", () => all.All(player => player.State.Info.Members == 3));
+        // Until its host has received that, a change of a property may come to it without its author, as a part of the state.
+        Wait("three members", () => all.All(player => player.State.Info.Members == 3 && player.Members.Count(member => member.Here) == 3));
         return all;
     }
 
