@@ -1192,7 +1192,7 @@ typedef uint64_t MmnRoom;
  *                              success (exists)     1 when the property exists; else it has no
  *                                                   value, owner or version.
  *                              peer (author)        the member that set it; "" if no
- *                                                   mmn_set_properties did.
+ *                                                   mmn_set_properties did, or the state jumped.
  *                              index                index of the entry that changed it, or that the
  *                                                   state jumped to.
  *                              time_ms              time of that entry, in milliseconds since the

@@ -764,7 +764,7 @@ struct PropertyChanged {
   std::uint64_t version;
   // Whether the property exists; else it has no value, owner or version.
   bool exists;
-  // The member that set it; "" if no set_properties() did.
+  // The member that set it; "" if no set_properties() did, or the state jumped.
   std::string_view author;
   // Index of the entry that changed it, or that the state jumped to.
   std::uint64_t index;

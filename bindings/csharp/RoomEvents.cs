@@ -636,7 +636,7 @@ namespace MetaMystia.Network
         /// <summary>Whether the property exists; else it has no value, owner or version.</summary>
         public bool Exists { get; internal set; }
 
-        /// <summary>The member that set it; null if no <c>SetProperties</c> did.</summary>
+        /// <summary>The member that set it; null if no <c>SetProperties</c> did, or the state jumped.</summary>
         public string Author { get; internal set; }
 
         /// <summary>Index of the entry that changed it, or that the state jumped to.</summary>

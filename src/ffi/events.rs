@@ -271,7 +271,7 @@ pub const MMN_EVENT_ACTION_RESULT: u32 = 29;
 /// - owner (or none): its owner; "" if it has none.
 /// - count (version): its version, for expected_version of MmnPropertyChange.
 /// - success (exists): 1 when the property exists; else it has no value, owner or version.
-/// - peer (author or none): the member that set it; "" if no mmn_set_properties did.
+/// - peer (author or none): the member that set it; "" if no mmn_set_properties did, or the state jumped.
 /// - index: index of the entry that changed it, or that the state jumped to.
 /// - time_ms: time of that entry, in milliseconds since the room's first one.
 pub const MMN_EVENT_PROPERTY: u32 = 30;

@@ -1729,7 +1729,7 @@ class PropertyChanged(Event):
     exists: bool
     """Whether the property exists; else it has no value, owner or version."""
     author: str | None
-    """The member that set it; None if no set_properties() did."""
+    """The member that set it; None if no set_properties() did, or the state jumped."""
     index: int
     """Index of the entry that changed it, or that the state jumped to."""
     time_ms: int
