@@ -54,7 +54,7 @@ pub const PART_BYTES: usize = 60 * 1024;
 /// Most parts of that length under way to one member.
 pub const MAX_PARTS_UNDER_WAY: usize = 4;
 /// Bytes of a snapshot that may be under way to one member however busy the line is.
-pub const MIN_UNDER_WAY: usize = 4 * 1024;
+pub const MIN_SNAPSHOT_BYTES_UNDER_WAY: usize = 4 * 1024;
 /// A member that has sent no part of a snapshot for so long is not waited for: the next one is asked.
 pub const ASK_NEXT_AFTER: Duration = Duration::from_secs(2);
 /// How long the last one that could be asked is waited for, before the host begins with nothing.

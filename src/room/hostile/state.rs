@@ -41,7 +41,7 @@ struct Seen {
     /// Lines that were rolled back.
     rolled_back: Vec<String>,
     results: usize,
-    /// Openings: of how many a host learnt.
+    /// Openings by a leader that the host has received.
     openings: usize,
 }
 

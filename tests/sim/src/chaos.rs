@@ -79,18 +79,13 @@ pub fn run_with_state(plan: &Plan, trace: Trace) -> Outcome {
 
 /// Runs a plan in a room that keeps a state, with rules of its log broken.
 pub fn run_with_broken_state(plan: &Plan, trace: Trace, switches: Switches) -> Outcome {
-    let mut run = Run::new(plan, trace, None, false);
-    run.world.keep_state(plan.seed, switches);
-    run.keeps_state = true;
-    play(run).0
+    play(Run::with_state(plan, trace, switches)).0
 }
 
 /// Runs a plan in a room that keeps a state, in which the first member sends changed frames of it until the healing.
 pub fn run_with_lies_about_the_state(plan: &Plan, trace: Trace) -> Outcome {
-    let mut run = Run::new(plan, trace, None, false);
-    run.world.keep_state(plan.seed, Switches::default());
+    let mut run = Run::with_state(plan, trace, Switches::default());
     run.world.lie_about_the_state(0);
-    run.keeps_state = true;
     play(run).0
 }
 
@@ -239,6 +234,13 @@ impl<'a> Run<'a> {
             keeps_state: false,
             world,
         }
+    }
+
+    fn with_state(plan: &'a Plan, trace: Trace, switches: Switches) -> Self {
+        let mut run = Self::new(plan, trace, None, false);
+        run.world.keep_state(plan.seed, switches);
+        run.keeps_state = true;
+        run
     }
 
     fn play(&mut self) {

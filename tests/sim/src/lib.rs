@@ -8,7 +8,6 @@ pub mod bounds;
 pub mod chaos;
 pub mod checks;
 pub mod clock;
-mod counters;
 pub mod decoded;
 pub mod etcd;
 pub mod explorer;

@@ -14,36 +14,14 @@ use room_core::id::PeerId;
 use room_core::node::{Command, Event, Input, Node, Output};
 use room_core::time::{Duration, Time};
 use room_core::wire::Message;
+use state_simulator::counters;
 
 /// A round that follows a failed one sooner than any election timer is a fast retry.
 const SHORTER_THAN_ANY_TIMEOUT: Duration = Duration::from_millis(550);
 
-macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// See the module's text.
-        #[derive(Debug, Clone, Default)]
-        pub struct Sometimes {
-            $($(#[$doc])* pub $name: u64,)*
-            campaigns: BTreeMap<Stamp, BTreeSet<usize>>,
-            asked_at: BTreeMap<usize, Time>,
-            questions: BTreeMap<(usize, u64, PeerId), PeerId>,
-        }
-
-        impl Sometimes {
-            /// Every counter with its name.
-            pub fn table(&self) -> Vec<(&'static str, u64)> {
-                vec![$((stringify!($name), self.$name),)*]
-            }
-
-            /// Adds another run's counts.
-            pub fn add(&mut self, other: &Self) {
-                $(self.$name += other.$name;)*
-            }
-        }
-    };
-}
-
 counters! {
+    /// See the module's text.
+    Sometimes:
     /// A second candidate asked for votes of one (epoch, term).
     split_votes,
     /// An answer that names a living leader ended an attempt that needed no other vote (G3).
@@ -161,7 +139,10 @@ counters! {
     /// A leader's record first arrived with a message that it relayed.
     leaders_found_by_relays,
     /// A host's message arrived on the link of its next process.
-    data_of_past_lives,
+    data_of_past_lives;
+    campaigns: BTreeMap<Stamp, BTreeSet<usize>>,
+    asked_at: BTreeMap<usize, Time>,
+    questions: BTreeMap<(usize, u64, PeerId), PeerId>,
 }
 
 /// A node's state before an input.

@@ -4,6 +4,7 @@
 //! What the log promises is checked after every step ([`ghosts`]). A run is determined by its seed.
 
 pub mod case;
+mod counters;
 pub mod explorer;
 pub mod ghosts;
 pub mod hostile;

@@ -11,32 +11,11 @@ use room_state::limits::SET_ASIDE_AFTER;
 use room_state::replica::{Input, Output, Quorum, Replica};
 use room_state::wire::{Frame, Tip};
 
-macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// See the module's text.
-        #[derive(Debug, Clone, Default)]
-        pub struct Sometimes {
-            $($(#[$doc])* pub $name: u64,)*
-            members: BTreeMap<usize, Watched>,
-            /// Members that have asked a silent host for a snapshot, and not yet another one.
-            asked_in_vain: BTreeSet<PeerId>,
-        }
-
-        impl Sometimes {
-            /// Every counter with its name.
-            pub fn table(&self) -> Vec<(&'static str, u64)> {
-                vec![$((stringify!($name), self.$name),)*]
-            }
-
-            /// Adds another run's counts.
-            pub fn add(&mut self, other: &Self) {
-                $(self.$name += other.$name;)*
-            }
-        }
-    };
-}
+use crate::counters;
 
 counters! {
+    /// See the module's text.
+    Sometimes:
     /// A leader of a dynamic room went on without a majority of the roster.
     forks,
     /// A leader opened again while the election named it all the time.
@@ -60,7 +39,10 @@ counters! {
     /// A host's next action was no longer in its member's tail.
     tails_overrun,
     /// The last number of an author was forgotten.
-    rows_dropped,
+    rows_dropped;
+    members: BTreeMap<usize, Watched>,
+    /// Members that have asked a silent host for a snapshot, and not yet another one.
+    asked_in_vain: BTreeSet<PeerId>,
 }
 
 /// A member as it was seen last.

@@ -57,7 +57,7 @@ const CONNECTION_BYTES: u64 = 64 << 10;
 /// Default of queue_bytes.
 const QUEUE_BYTES: u64 = 4 << 20;
 
-/// The log of a member: its tail, what is unconfirmed, its own requests, and frames that wait for a peer.
+/// The log of a member: its tail, its unconfirmed entries, its own requests, and frames that wait for a peer.
 const LOG_BYTES: u64 = (4 << 20) + (1 << 20) + (256 << 10) + (2 << 20);
 
 /// A host whose events wait: it polls none.
@@ -84,10 +84,7 @@ async fn silent_pair_of(session: &str, silent: Config, other: Config) -> Pair {
     };
     pair.b.connect_to(pair.a.address());
     eventually("both are linked", || pair.a.has("b") && pair.b.has("a")).await;
-    pair.a
-        .room
-        .dispatch()
-        .register_event_handler(Some(Arc::new(|_| {})));
+    take_events(&pair.a);
     pair
 }
 
@@ -462,7 +459,7 @@ fn info(host: &Host) -> StateInfo {
     host.room.state_info().expect("a state")
 }
 
-/// The host takes all events, and does nothing with them.
+/// The host does nothing with the events that it takes.
 fn take_events(host: &Host) {
     host.room
         .dispatch()

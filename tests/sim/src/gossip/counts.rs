@@ -1,6 +1,6 @@
 //! Counts of events in rooms that elect by gossip, summed over all runs.
 
-use crate::counters::counters;
+use state_simulator::counters;
 
 counters! {
     /// See the module's text.

@@ -1,6 +1,6 @@
 //! Counts of events in rooms with walls, summed over all runs.
 
-use crate::counters::counters;
+use state_simulator::counters;
 
 counters! {
     /// Of rooms with walls.

@@ -224,10 +224,8 @@ impl World {
         let handled = member.replica.handle(local, Input::Tick);
         handled.map_err(|error| error.to_string())?;
         member.replica.flush(local);
-        let (life, outputs) = {
-            let outputs = std::iter::from_fn(|| member.replica.poll_output());
-            (member.life, outputs.collect::<Vec<_>>())
-        };
+        let life = member.life;
+        let outputs: Vec<_> = std::iter::from_fn(|| member.replica.poll_output()).collect();
         states.look_at(slot)?;
         for output in outputs {
             match output {

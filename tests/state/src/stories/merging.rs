@@ -65,8 +65,7 @@ fn a_log_that_begins_later_takes_the_whole_log_of_another_room() {
     }
 }
 
-/// The model's case D1: the leader that would stay is lost as the sides meet, and a third one has the answers of the smaller side
-/// first.
+/// The leader that would stay is lost as the sides meet, and a third one has the answers of the smaller side first.
 #[test]
 fn a_third_leader_in_a_merge_waits_for_the_side_with_the_larger_roster() {
     let mut world = led(&Case::dynamic(5));
@@ -103,7 +102,7 @@ fn a_third_leader_in_a_merge_waits_for_the_side_with_the_larger_roster() {
     assert_eq!(world.nodes[3].host.undone(), 1);
 }
 
-/// The model's case D2: the leader's process starts anew, and leads under a ballot of the same number.
+/// The leader's process starts anew, and leads under a ballot of the same number.
 #[test]
 fn a_leader_that_starts_anew_does_not_go_on_with_the_ballot_of_its_former_process() {
     let mut world = led(&Case::dynamic(3));

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use room_core::time::{Duration, Time};
 
-use crate::limits::{MAX_PARTS_UNDER_WAY, MIN_UNDER_WAY, PART_BYTES};
+use crate::limits::{MAX_PARTS_UNDER_WAY, MIN_SNAPSHOT_BYTES_UNDER_WAY, PART_BYTES};
 
 /// Time that parts may wait in the line's queue, and so the delay that they add to other messages.
 const TARGET: Duration = Duration::from_millis(5);
@@ -35,7 +35,7 @@ pub(super) struct Pace {
 impl Pace {
     pub(super) fn new(round_trip: Duration) -> Self {
         Self {
-            window: MIN_UNDER_WAY,
+            window: MIN_SNAPSHOT_BYTES_UNDER_WAY,
             round_trip,
             doubles: true,
             arrived: 0,
@@ -77,7 +77,7 @@ impl Pace {
             // Of the round trip without queues: a queue that the window itself fills must not make it grow.
             let needed = total as u128 * self.round_trip.as_micros() / LONGEST.as_micros();
             let needed = usize::try_from(needed).unwrap_or(usize::MAX);
-            let least = needed.max(MIN_UNDER_WAY);
+            let least = needed.max(MIN_SNAPSHOT_BYTES_UNDER_WAY);
             let most = MAX_PARTS_UNDER_WAY * PART_BYTES;
             self.window = self.window.clamp(least.min(most), most);
         }

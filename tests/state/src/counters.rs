@@ -1,12 +1,18 @@
 //! Structs of counters.
 
-/// Defines a struct of counters that start at 0.
+/// Defines a struct of counters that start at 0, and maybe of notes that only its module reads, after a semicolon.
+#[macro_export]
 macro_rules! counters {
-    ($(#[$about:meta])* $counts:ident: $($(#[$doc:meta])* $name:ident),* $(,)?) => {
+    (
+        $(#[$about:meta])* $counts:ident:
+        $($(#[$doc:meta])* $name:ident),* $(,)?
+        $(; $($(#[$note:meta])* $field:ident: $type:ty),* $(,)?)?
+    ) => {
         $(#[$about])*
         #[derive(Debug, Clone, Default)]
         pub struct $counts {
             $($(#[$doc])* pub $name: u64,)*
+            $($($(#[$note])* $field: $type,)*)?
         }
 
         impl $counts {
@@ -22,4 +28,3 @@ macro_rules! counters {
         }
     };
 }
-pub(crate) use counters;
