@@ -1,6 +1,6 @@
 //! The linked peers: round trips, signs of life and timeouts.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use super::bounded::BoundedMap;
@@ -104,6 +104,8 @@ pub struct Member {
     answered_first: bool,
     probes_sent: u32,
     probe_at: Time,
+    /// Its place in the order of deadlines.
+    deadline: Time,
 }
 
 impl Member {
@@ -139,6 +141,7 @@ impl Member {
             answered_first: false,
             probes_sent: 0,
             probe_at: now,
+            deadline: now,
         }
     }
 
@@ -262,6 +265,13 @@ impl Member {
         let lead = MIN_PROBE_LEAD.max(rtt * (PROBES + 1));
         Some((self.lost_at(timeout) - lead).max(self.last_sign_of_life + interval))
     }
+
+    /// The time of its next probe, or of its loss.
+    fn next_deadline(&self, interval: Duration, timeout: Duration) -> Time {
+        let lost_at = self.lost_at(timeout);
+        let probe_at = self.next_probe_at(interval, timeout);
+        probe_at.map_or(lost_at, |at| at.min(lost_at))
+    }
 }
 
 /// An action that is due.
@@ -279,6 +289,10 @@ pub struct Membership {
     interval: Duration,
     timeout: Duration,
     members: BTreeMap<PeerId, Member>,
+    /// The next deadline of each, so that an input costs about as much in a room of a hundred as in one of two.
+    deadlines: BTreeSet<(Time, PeerId)>,
+    /// The member that a caller may have changed since its deadline was noted.
+    changed: Option<PeerId>,
 }
 
 impl Membership {
@@ -288,6 +302,8 @@ impl Membership {
             interval,
             timeout,
             members: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            changed: None,
         }
     }
 
@@ -323,55 +339,82 @@ impl Membership {
     }
 
     pub(super) fn get_mut(&mut self, id: &PeerId) -> Option<&mut Member> {
-        self.members.get_mut(id)
+        if self.changed.as_ref() != Some(id) {
+            self.note_changed();
+        }
+        let member = self.members.get_mut(id)?;
+        self.changed = Some(id.clone());
+        Some(member)
     }
 
     pub(super) fn insert(&mut self, id: PeerId, member: Member) {
+        self.remove(&id);
+        self.deadlines.insert((member.deadline, id.clone()));
+        self.changed = Some(id.clone());
         self.members.insert(id, member);
     }
 
     pub(super) fn remove(&mut self, id: &PeerId) -> Option<Member> {
-        self.members.remove(id)
+        self.note_changed();
+        let member = self.members.remove(id)?;
+        self.deadlines.remove(&(member.deadline, id.clone()));
+        Some(member)
     }
 
     pub(super) fn ids(&self) -> Vec<PeerId> {
         self.members.keys().cloned().collect()
     }
 
-    /// The time at which [`Membership::due`] next returns something.
-    pub fn next_deadline(&self) -> Option<Time> {
-        self.members
-            .values()
-            .flat_map(|member| {
-                [
-                    Some(member.lost_at(self.timeout)),
-                    member.next_probe_at(self.interval, self.timeout),
-                ]
-            })
-            .flatten()
-            .min()
+    /// Notes the deadline of the member that was changed last.
+    fn note_changed(&mut self) {
+        let Some(id) = self.changed.take() else {
+            return;
+        };
+        let Some(member) = self.members.get_mut(&id) else {
+            return;
+        };
+        let deadline = member.next_deadline(self.interval, self.timeout);
+        let noted = std::mem::replace(&mut member.deadline, deadline);
+        if noted != deadline {
+            self.deadlines.remove(&(noted, id.clone()));
+            self.deadlines.insert((deadline, id));
+        }
     }
 
-    /// Probes and losses that are due. Counts the probes as sent.
+    /// The time at which [`Membership::due`] next returns something.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let changed = self.changed.as_ref();
+        let mut noted = self.deadlines.iter();
+        let noted = noted.find(|(_, id)| Some(id) != changed);
+        let member = changed.and_then(|id| self.members.get(id));
+        let deadline = member.map(|member| member.next_deadline(self.interval, self.timeout));
+        noted.map(|(at, _)| *at).into_iter().chain(deadline).min()
+    }
+
+    /// Probes and losses that are due, sorted by id. Counts the probes as sent.
     pub fn due(&mut self, now: Time) -> Vec<Due> {
-        let mut due = Vec::new();
-        for (id, member) in &mut self.members {
-            if now >= member.lost_at(self.timeout) {
-                due.push(Due::Lost(id.clone()));
-            } else if member
-                .next_probe_at(self.interval, self.timeout)
-                .is_some_and(|at| now >= at)
-            {
-                member.probes_sent += 1;
-                let apart = member.rtt.smoothed().unwrap_or_default();
-                // On a fast link all probes would go out at once; spread them over the remaining time.
-                let left = member.lost_at(self.timeout).since(now);
-                let probes_left = PROBES - member.probes_sent;
-                member.probe_at = now + apart.max(left / (probes_left + 1));
-                due.push(Due::Probe(id.clone()));
-            }
+        self.note_changed();
+        let due = self.deadlines.iter().take_while(|(at, _)| *at <= now);
+        let mut due: Vec<_> = due.map(|(_, id)| id.clone()).collect();
+        due.sort();
+        due.into_iter()
+            .filter_map(|id| self.is_due(now, id))
+            .collect()
+    }
+
+    fn is_due(&mut self, now: Time, id: PeerId) -> Option<Due> {
+        let timeout = self.timeout;
+        let member = self.get_mut(&id)?;
+        if now >= member.lost_at(timeout) {
+            return Some(Due::Lost(id));
         }
-        due
+        member.probes_sent += 1;
+        let apart = member.rtt.smoothed().unwrap_or_default();
+        // On a fast link all probes would go out at once; spread them over the remaining time.
+        let left = member.lost_at(timeout).since(now);
+        let probes_left = PROBES - member.probes_sent;
+        member.probe_at = now + apart.max(left / (probes_left + 1));
+        Some(Due::Probe(id))
     }
 }
 
@@ -501,5 +544,49 @@ mod tests {
             member.next_heartbeat(at(ms), ms, Duration::ZERO, Opaque::default());
         }
         assert_eq!(member.open.len(), MAX_OPEN_HEARTBEATS);
+    }
+
+    #[test]
+    fn the_next_deadline_is_the_earliest_of_all_members_whatever_changes() {
+        let mut membership = Membership::new(INTERVAL, TIMEOUT);
+        let mut draw = 1_u64;
+        let mut draw = |below: u64| {
+            draw = draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (draw >> 33) % below
+        };
+        let (mut probed, mut lost) = (0, 0);
+        for step in 0..5_000 {
+            let now = at(1000 + step * 40);
+            let id = PeerId::new(&format!("p{}", draw(9))).unwrap();
+            match (draw(8), membership.get_mut(&id)) {
+                (0, Some(_)) => drop(membership.remove(&id)),
+                (_, None) => membership.insert(
+                    id,
+                    Member {
+                        last_sign_of_life: now,
+                        ..member()
+                    },
+                ),
+                (1, Some(member)) => member.hold(now),
+                (2, Some(member)) => member.rtt.sample(Duration::from_millis(draw(300))),
+                (3 | 4, Some(member)) => drop(member.mark_alive(now)),
+                _ => {}
+            }
+            let all = membership.members.values();
+            let all = all.map(|member| member.next_deadline(INTERVAL, TIMEOUT));
+            assert_eq!(membership.next_deadline(), all.min(), "step {step}");
+            for due in membership.due(now) {
+                match due {
+                    Due::Probe(_) => probed += 1,
+                    Due::Lost(id) => {
+                        lost += 1;
+                        membership.remove(&id);
+                    }
+                }
+            }
+            assert!(membership.next_deadline().is_none_or(|next| next > now));
+            assert_eq!(membership.deadlines.len(), membership.members.len());
+        }
+        assert!(probed > 100 && lost > 100, "{probed} probes, {lost} losses");
     }
 }

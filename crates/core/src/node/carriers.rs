@@ -180,7 +180,10 @@ impl Node {
 
     /// How a linked peer is reached. A carried link whose carrier is gone keeps its last path until it ends.
     pub fn path_to(&self, peer: &PeerId) -> Option<LinkPath> {
-        let member = self.membership.get(peer)?;
+        self.path_of(self.membership.get(peer)?)
+    }
+
+    fn path_of(&self, member: &Member) -> Option<LinkPath> {
         if member.path.is_direct() {
             return Some(LinkPath::Direct);
         }
@@ -200,16 +203,15 @@ impl Node {
 
     /// Notifies the host of each linked peer whose path is another one now.
     fn report_paths(&mut self) {
-        for peer in self.membership.ids() {
-            let new = self.path_to(&peer);
-            let Some(member) = self.membership.get_mut(&peer) else {
-                continue;
-            };
-            if new.is_none() || member.shown_path == new {
-                continue;
-            }
-            let old = std::mem::replace(&mut member.shown_path, new.clone());
-            if let (Some(old), Some(new)) = (old, new) {
+        let members = self.membership.iter();
+        let changed = members.filter_map(|(peer, member)| {
+            let new = self.path_of(member)?;
+            (member.shown_path.as_ref() != Some(&new)).then(|| (peer.clone(), new))
+        });
+        for (peer, new) in changed.collect::<Vec<_>>() {
+            let member = self.membership.get_mut(&peer);
+            let shown = member.and_then(|member| member.shown_path.replace(new.clone()));
+            if let Some(old) = shown {
                 self.event(Event::PathChanged { peer, old, new });
             }
         }

@@ -209,14 +209,15 @@ impl Node {
 
     /// Begins the rounds that are due.
     pub(super) fn punches_due(&mut self, now: Time) {
-        for peer in self.membership.ids() {
+        let members = self.membership.iter();
+        let is_due = |member: &Member| member.punching.due.is_some_and(|due| now >= due);
+        let due = members.filter(|(_, member)| is_due(member));
+        let due: Vec<_> = due.map(|(id, _)| id.clone()).collect();
+        for peer in due {
             let Some(member) = self.membership.get_mut(&peer) else {
                 continue;
             };
             let punching = &mut member.punching;
-            if punching.due.is_none_or(|due| now < due) {
-                continue;
-            }
             let round = punching.round;
             punching.round = round.saturating_add(1);
             punching.asked = Some((round, now));
