@@ -2,6 +2,8 @@
 
 mod explorer;
 
+use std::iter::once;
+
 use room_state::laboratory::Rule;
 
 use crate::case::Case;
@@ -185,45 +187,47 @@ fn one_seed_is_one_run() {
     assert_eq!(run(), run());
 }
 
-/// Each rule is needed: without it, some seed breaks a promise.
-fn breaks_a_promise(case: Case, rule: Rule) {
+/// Each rule is needed: without it, some seed breaks a promise. The search begins with a seed that did once.
+fn breaks_a_promise(case: Case, rule: Rule, first: u64) {
     let case = case.without(rule);
-    let mut broken = (1..=SEEDS_WITHOUT_A_RULE).filter_map(|seed| {
-        let broken = World::new(&case, seed).run().err()?;
-        Some((seed, broken))
-    });
+    let mut broken = once(first)
+        .chain(1..=SEEDS_WITHOUT_A_RULE)
+        .filter_map(|seed| {
+            let broken = World::new(&case, seed).run().err()?;
+            Some((seed, broken))
+        });
     let found = broken.next();
     println!("without {rule:?}: {found:?}");
     assert!(found.is_some(), "no seed notices that {rule:?} is missing");
 }
 
 macro_rules! mutants {
-    ($($name:ident: $rule:ident in $case:expr;)+) => {
+    ($($name:ident: $rule:ident in $case:expr, $first:expr;)+) => {
         $(#[test]
         fn $name() {
-            breaks_a_promise($case, Rule::$rule);
+            breaks_a_promise($case, Rule::$rule, $first);
         })+
     };
 }
 
 mutants! {
-    m1_promise: Promise in Case::dynamic(4);
-    m2_promise_on_disk: PromiseOnDisk in Case::fixed(3);
-    m3_staging: Staging in Case::dynamic(4).in_pieces();
-    m4_leader_on_roster: LeaderOnRoster in Case::dynamic(4);
-    m5_confirmed_anew: ConfirmedAnew in Case::dynamic(4).in_pieces();
-    m6_recover_to_the_end: RecoverToTheEnd in Case::fixed(3).in_pieces();
-    m7_recovery: Recovery in Case::fixed(3);
-    m8_set_aside: SetAside in Case::dynamic(4);
-    m9_tagged_requests: TaggedRequests in Case::dynamic(4);
-    m10_rows: Rows in Case::dynamic(4);
-    m11_one_change_at_a_time: OneChangeAtATime in Case::dynamic(5);
-    m12_changes_after_opening: ChangesAfterOpening in Case::dynamic(4);
-    m13_newest_by_ballot: NewestByBallot in Case::dynamic(4);
-    m14_count_by_process: CountByProcess in Case::dynamic(4);
-    m15_tagged_answers: TaggedAnswers in Case::dynamic(4);
-    m16_conditions_of_their_history: ConditionsOfTheirHistory in Case::dynamic(4);
-    m17_leaver_orders_nothing: LeaverOrdersNothing in Case::dynamic(4);
-    m18_snapshot_of_the_history: SnapshotOfTheHistory in Case::dynamic(4).forgetful().calm();
-    m19_entries_beside_snapshot: EntriesBesideSnapshot in Case::dynamic(4).forgetful().calm();
+    m1_promise: Promise in Case::dynamic(4), 9;
+    m2_promise_on_disk: PromiseOnDisk in Case::fixed(3), 24;
+    m3_staging: Staging in Case::dynamic(4).in_pieces(), 6;
+    m4_leader_on_roster: LeaderOnRoster in Case::dynamic(4), 21;
+    m5_confirmed_anew: ConfirmedAnew in Case::dynamic(4).in_pieces(), 828;
+    m6_recover_to_the_end: RecoverToTheEnd in Case::fixed(3).in_pieces(), 29;
+    m7_recovery: Recovery in Case::fixed(3), 1;
+    m8_set_aside: SetAside in Case::dynamic(4), 29;
+    m9_tagged_requests: TaggedRequests in Case::dynamic(4), 14;
+    m10_rows: Rows in Case::dynamic(4), 1;
+    m11_one_change_at_a_time: OneChangeAtATime in Case::dynamic(5), 5;
+    m12_changes_after_opening: ChangesAfterOpening in Case::dynamic(4), 7;
+    m13_newest_by_ballot: NewestByBallot in Case::dynamic(4), 20;
+    m14_count_by_process: CountByProcess in Case::dynamic(4), 28;
+    m15_tagged_answers: TaggedAnswers in Case::dynamic(4), 2765;
+    m16_conditions_of_their_history: ConditionsOfTheirHistory in Case::dynamic(4), 290;
+    m17_leaver_orders_nothing: LeaverOrdersNothing in Case::dynamic(4), 2;
+    m18_snapshot_of_the_history: SnapshotOfTheHistory in Case::dynamic(4).forgetful().calm(), 2215;
+    m19_entries_beside_snapshot: EntriesBesideSnapshot in Case::dynamic(4).forgetful().calm(), 3;
 }

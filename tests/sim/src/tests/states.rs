@@ -1,6 +1,7 @@
 //! Rooms that keep a state, under every strategy, with the faults of its seeds. `MMN_SIM_SEEDS` and `MMN_SIM_FIRST_SEED` choose
 //! the seeds, and `MMN_SIM_STATE=<kind>:<seed> cargo test --release -p room_simulator replay -- --nocapture` prints one run.
 
+use std::iter::once;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -92,10 +93,11 @@ fn run_seeds(name: &str, seeds: u64, play: Play) -> u64 {
     leavers.into_inner()
 }
 
-/// Without the rule some seed breaks a promise under a real election, too.
-fn breaks_a_promise(name: &str, rule: Rule) {
+/// Without the rule some seed breaks a promise under a real election, too. The search begins with a seed that did once.
+fn breaks_a_promise(name: &str, rule: Rule, first: u64) {
     let draw = draw_of(name);
-    let plans = (0..SEEDS_WITHOUT_A_RULE).map(|seed| (seed, draw(seed)));
+    let seeds = once(first).chain(0..SEEDS_WITHOUT_A_RULE);
+    let plans = seeds.map(|seed| (seed, draw(seed)));
     let mut broken = plans
         .filter(|(_, plan)| plan.size <= LARGEST)
         .filter_map(|(seed, plan)| {
@@ -113,21 +115,21 @@ fn breaks_a_promise(name: &str, rule: Rule) {
 }
 
 macro_rules! mutants {
-    ($($name:ident: $rule:ident in $room:expr;)+) => {
+    ($($name:ident: $rule:ident in $room:expr, $first:expr;)+) => {
         $(#[test]
         fn $name() {
-            breaks_a_promise($room, Rule::$rule);
+            breaks_a_promise($room, Rule::$rule, $first);
         })+
     };
 }
 
 mutants! {
-    m1_state_without_promise: Promise in "raft";
-    m7_state_without_recovery: Recovery in "static";
-    m9_state_without_tagged_requests: TaggedRequests in "raft";
-    m10_state_without_rows: Rows in "raft";
-    m12_state_without_changes_after_opening: ChangesAfterOpening in "raft";
-    m17_state_without_leaver_orders_nothing: LeaverOrdersNothing in "raft";
+    m1_state_without_promise: Promise in "raft", 50;
+    m7_state_without_recovery: Recovery in "static", 77;
+    m9_state_without_tagged_requests: TaggedRequests in "raft", 17;
+    m10_state_without_rows: Rows in "raft", 3;
+    m12_state_without_changes_after_opening: ChangesAfterOpening in "raft", 72;
+    m17_state_without_leaver_orders_nothing: LeaverOrdersNothing in "raft", 91;
 }
 
 #[test]
