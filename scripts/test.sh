@@ -1,54 +1,49 @@
 #!/usr/bin/env bash
-# `make test`: first the tests in one process, then processes that load the built library.
+# `make test`: the simulators, which only compute, run beside the rooms and the hosts, which mostly wait.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+# With the etcd strategy in all unoptimized builds, so that they are built once; without it in the library that hosts load.
+rooms=(
+    --package meta_mystia_network --package room_transport --package mmn_relay
+    --features "meta_mystia_network/etcd,meta_mystia_network/hosts" --tests
+)
+# Optimized, because these are computations over many seeds. Only the core has tests of each guard's switch, too.
+simulators=(--release -p room_simulator -p room_core -p state_simulator -p room_state)
+leave_out=()
+# Rooms across NATs need root and nftables in namespaces, which some containers do not have.
+if ! tests/lab/nat.py --check; then
+    echo "make test: leaves out the tests of hosts::behind_nats and hosts::over_a_relay, which this machine cannot run" >&2
+    leave_out=(--skip behind_nats --skip over_a_relay)
+fi
 
 # Most of the following commands run without a network.
 cargo fetch --locked --target "$(rustc -vV | sed -n 's/^host: //p')"
 cargo build --release
 cargo build --release -p mmn_relay
 
+if ! cargo nextest --version >/dev/null 2>&1; then
+    failed=0
+    scripts/isolated.py cargo test --no-fail-fast "${simulators[@]}" || failed=1
+    # One at a time: in one network, the rooms of two tests could meet.
+    scripts/isolated.py cargo test --no-fail-fast "${rooms[@]}" -- --test-threads=1 "${leave_out[@]}" || failed=1
+    exit "$failed"
+fi
+
+log=target/simulators.log
+cargo nextest run --no-run "${simulators[@]}"
+echo "make test: the simulators run beside the other tests; their output comes at the end, and is in $log meanwhile"
+# They take the time that the others leave.
+nice -n 19 cargo nextest run --profile simulators --no-fail-fast "${simulators[@]}" >"$log" 2>&1 &
+simulating=$!
+trap 'kill "$simulating" 2>/dev/null || true' EXIT
+
 failed=0
-reports=()
-report=target/nextest/default/junit.xml
-if cargo nextest --version >/dev/null 2>&1; then
-    run() {
-        rm -f "$report"
-        scripts/isolated.py cargo nextest run --no-fail-fast "$@" || failed=1
-        if [ -f "$report" ]; then
-            reports+=("target/nextest/report-${#reports[@]}.xml")
-            cp "$report" "${reports[-1]}"
-        fi
-    }
-    threads="--test-threads="
-    skip="-- --skip"
-else
-    run() { scripts/isolated.py cargo test --no-fail-fast "$@" || failed=1; }
-    threads="-- --test-threads="
-    skip="--skip"
-fi
-# With the etcd strategy in all unoptimized builds, so that they are built once; without it in the library that hosts
-# load. Rooms over loopback mostly wait.
-# shellcheck disable=SC2086 # two words
-run --package meta_mystia_network --package room_transport --package mmn_relay \
-    --features meta_mystia_network/etcd,meta_mystia_network/hosts --lib --bins --test relay --test etcd --test e2e --test rooms --test reopen --test lifecycle --test events --test header --test abi_exports --test ships \
-    --test one_responder --test ffi_before_init --test ffi_options --test ffi_peers --test wiped --test gossip_example --test room_example --example simulate \
-    $threads$(($(nproc) * 2))
-# Optimized, because these are computations over many seeds. Only the core has tests of each guard's switch, too.
-run --release -p room_simulator -p room_core -p state_simulator -p room_state
-# Most of these wait, each in a network of its own. Without root they share one, where their rooms would meet.
-if unshare --net true 2>/dev/null; then
-    at_a_time=$(($(nproc) * 3 / 2))
-else
-    at_a_time=1
-fi
-# Rooms across NATs need root and nftables in namespaces, which some containers do not have.
-without=
-if ! tests/lab/nat.py --check; then
-    echo "make test: leaves out the tests of hosts::behind_nats and hosts::over_a_relay, which this machine cannot run" >&2
-    without="$skip behind_nats --skip over_a_relay"
-fi
-# shellcheck disable=SC2086 # several words
-run --features etcd,hosts --test hosts $threads$at_a_time $without
-[ ${#reports[@]} -eq 0 ] || scripts/slowest.py "${reports[@]}"
+profile=default
+unshare --net true 2>/dev/null || profile=one-network
+scripts/isolated.py cargo nextest run --profile "$profile" --no-fail-fast --test-threads=$(($(nproc) * 3)) \
+    "${rooms[@]}" -- "${leave_out[@]}" || failed=1
+wait "$simulating" || failed=1
+cat "$log"
+scripts/slowest.py target/nextest/{"$profile",simulators}/junit.xml
 exit "$failed"
