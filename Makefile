@@ -34,9 +34,10 @@ relay-load: ## what a relay costs: 64 rooms of 4 in play, beside direct links in
 relay-soak: ## hostile members at a relay for ten minutes (RELAY_SOAK_SECONDS=600), then with AddressSanitizer; its memory must not grow
 	@scripts/relay_soak.sh
 
-test-dist: tools ## what `make dist` has built: hosts for x64 and ARM in one room, the packages installed into empty projects
-	@scripts/install-tools.sh coreclr arm64 cmake pkg-config
+test-dist: tools ## what `make dist` has built: hosts for x64 and ARM in one room, the relays and their container, the packages installed into empty projects
+	@scripts/install-tools.sh coreclr arm64 cmake pkg-config buildah
 	@tests/dist/linux.py
+	@tests/dist/container.py
 	@tests/dist/packages.sh
 
 test-windows: tools build ## hosts in C, C++ and C# for Windows, under Wine, in a room with a process of Linux

@@ -147,13 +147,16 @@ def build(platform):
 
 def compile_for(platform, triple, target, what):
     environment = dict(os.environ)
-    cargo, options = "cargo", []
+    cargo, options, link = "cargo", [], []
     sources = {Path(environment.get("CARGO_HOME") or Path.home() / ".cargo") / "registry" / "src": "crates", ROOT: NAME}
     if not has_standard_library(triple):
         # Debian's compiler, beside rustup's: by full names, and with the unstable option of its version.
         cargo = "/usr/bin/cargo"
         environment.update(RUSTC="/usr/bin/rustc", RUSTC_BOOTSTRAP="1")
         options = ["-Zbuild-std=std,panic_unwind"]
+        if "musl" in triple:
+            # Debian has no copy of musl for the compiler; zig links its own.
+            link = ["--", "-Clink-self-contained=no"]
         sources[Path(output_of(["/usr/bin/rustc", "--print", "sysroot"]).strip()) / "lib/rustlib/src/rust"] = "rust"
     # Messages of panics contain paths of sources, which must not reveal the build machine.
     environment["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(f"--remap-path-prefix={path}={name}" for path, name in sources.items())
@@ -164,7 +167,8 @@ def compile_for(platform, triple, target, what):
         environment["CARGO"] = cargo
         cargo = zig / "cargo-zigbuild"
     folder = ROOT / "target" / "cross" / platform.rid
-    run([cargo, "rustc", *what, "--profile", "dist", "--target", target, "--target-dir", folder, *options], env=environment)
+    profile = ["--profile", "dist", "--target", target, "--target-dir", folder]
+    run([cargo, "rustc", *what, *profile, *options, *link], env=environment)
     return folder / triple / "dist"
 
 

@@ -852,6 +852,8 @@ impl Driver {
             }
         } else {
             self.keep_carrier(&peer);
+            let peer = peer.clone();
+            self.feed(Input::SecondLink { peer });
         }
         self.state_link_changed(&peer);
         self.report_address(&peer);

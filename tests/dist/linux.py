@@ -3,13 +3,14 @@
 relay of both.
 
 The C sample loads each. A member for ARM leads and is killed; the others follow a new leader, and messages go both ways. Exits
-with 0 only if all of that happened, and the relays started and ended as asked.
+with 0 only if all of that happened, and the relays started, answered and ended as asked.
 """
 
 import argparse
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -36,25 +37,40 @@ def lobby(shipped, rid, folder):
     return ([] if rid == "linux-x64" else QEMU) + [str(program)], environment
 
 
-def check_relay(shipped, rid, folder):
-    """Starts a platform's relay twice with one key file, and ends it as a system does."""
-    program = ([] if rid == "linux-x64" else QEMU[:1]) + [str(shipped / rid / "relay" / "mmn-relay")]
-    lines = []
+def check_relay(name, command):
+    """Starts a relay twice, with a command that names a key file, and ends it as a system does."""
+    keys = []
     for _ in range(2):
-        relay = subprocess.Popen(
-            [*program, "--listen", "127.0.0.1:0", "--key-file", folder / f"key-{rid}"], stdout=subprocess.PIPE, text=True
-        )
+        relay = subprocess.Popen([*map(str, command), "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
         try:
-            lines.append(relay.stdout.readline().split())
+            line = relay.stdout.readline()
+            address, key = line.split() if len(line.split()) == 2 else ["", f"no line but {line!r}"]
+            keys.append(key)
+            if address and not answers(address):
+                raise DemoFailed(f"the relay {name} does not answer at {address}")
             relay.terminate()
             if relay.wait(LIMIT) != 0:
-                raise DemoFailed(f"the relay for {rid} ended with {relay.returncode}")
+                raise DemoFailed(f"the relay {name} ended with {relay.returncode}")
         finally:
             relay.kill()
             relay.wait()
-    (_, first), (_, second) = (line if len(line) == 2 else ["", f"no line but {line}"] for line in lines)
-    if first != second or not re.fullmatch("key=[0-9a-f]{64}", first):
-        raise DemoFailed(f"the relay for {rid} showed {first}, then {second}")
+    if keys[0] != keys[1] or not re.fullmatch("key=[0-9a-f]{64}", keys[0]):
+        raise DemoFailed(f"the relay {name} showed {keys[0]}, then {keys[1]}")
+
+
+def answers(address):
+    """Whether QUIC answers there: a server names its versions to a client with an unknown one (RFC 9000, 6)."""
+    host, _, port = address.rpartition(":")
+    theirs, ours = b"a server", b"a client"
+    greeting = b"\xc0\x1a\x2a\x3a\x4a" + bytes([len(theirs)]) + theirs + bytes([len(ours)]) + ours
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(LIMIT)
+        client.sendto(greeting.ljust(1200, b"\0"), (host, int(port)))
+        try:
+            answer = client.recv(2048)
+        except OSError:
+            return False
+    return answer[1:5] == bytes(4) and answer[6 : 6 + len(ours)] == ours
 
 
 def main():
@@ -70,8 +86,9 @@ def main():
         screen.note(isolate())
         with tempfile.TemporaryDirectory() as folder:
             for rid in COMPILERS:
-                check_relay(shipped, rid, Path(folder))
-            screen.note("the relays for x64 and ARM started, kept their keys and ended", good=True)
+                qemu = [] if rid == "linux-x64" else QEMU[:1]
+                check_relay(f"for {rid}", [*qemu, shipped / rid / "relay" / "mmn-relay", "--key-file", Path(folder) / f"key-{rid}"])
+            screen.note("the relays for x64 and ARM started, answered, kept their keys and ended", good=True)
             x64, arm64 = (lobby(shipped, rid, Path(folder)) for rid in COMPILERS)
             with Room({"x64": x64, "arm": arm64, "other-arm": arm64}, screen) as room:
                 room.start(LIMIT)

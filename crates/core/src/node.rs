@@ -507,6 +507,7 @@ impl Node {
             Input::Message { from, envelope } => self.message(now, &from, envelope),
             Input::Datagram { from, probe } => self.datagram(now, &from, probe),
             Input::OtherData { peer } => self.mark_alive(now, &peer),
+            Input::SecondLink { peer } => self.send_addresses_again(now, &peer),
             Input::SeenAt { peer, address } => self.seen_at(now, &peer, address),
             Input::Answered { address } => self.introductions.answered(now, address),
             Input::CannotCarry { from, target } => self.report_not_carried(&from, target),

@@ -84,6 +84,7 @@ impl Tracer {
         let what = match input {
             Input::Tick
             | Input::OtherData { .. }
+            | Input::SecondLink { .. }
             | Input::SeenAt { .. }
             | Input::Answered { .. }
             | Input::CannotCarry { .. }
