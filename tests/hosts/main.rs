@@ -12,6 +12,7 @@ mod coop;
 mod delivery;
 mod demo;
 mod discovery;
+mod first_pages;
 mod fork;
 mod game_engines;
 mod garbage;
