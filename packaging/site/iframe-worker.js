@@ -1,7 +1,8 @@
 // Browsers refuse workers to pages that are opened as files. There this takes the place of Worker, for the search: the script of the
 // worker runs in a hidden frame, whose messages go to and fro like a worker's.
 if (location.protocol === "file:") {
-  window.Worker = class extends EventTarget {
+  // By its second name the worker knows that its scripts are beside its own, not beside the page.
+  window.IFrameWorker = window.Worker = class extends EventTarget {
     constructor(url) {
       super();
       const frame = document.createElement("iframe");

@@ -30,6 +30,7 @@ mod readme;
 mod rooms;
 mod sample;
 mod seeded;
+mod snippets;
 mod state;
 mod stories;
 mod survive;
