@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 LIBDIR ?= lib
 INSTALL = scripts/install.py --prefix '$(PREFIX)' --libdir '$(LIBDIR)' --destdir '$(DESTDIR)' $(if $(LIBRARY),--library '$(LIBRARY)')
 
-.PHONY: help build install uninstall dist docs server demo demo-internet check test test-all relay relay-load relay-soak test-dist test-windows asan valgrind soak fuzz publish-check deny lint sim sim-long lab lab-long mutants figures header clean
+.PHONY: help build install uninstall dist docs server demo demo-internet check test test-rooms test-all relay relay-load relay-soak test-dist test-windows asan valgrind soak fuzz publish-check release-notes deny lint sim sim-long lab lab-long mutants figures header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -67,6 +67,11 @@ test: ## what CI runs: every outcome, with generous time limits
 	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config python-packages nft conntrack
 	@scripts/test.sh
 
+test-rooms: ## the library, and rooms over loopback: what also runs on Windows and macOS
+	cargo build --release
+	cargo test --lib
+	cargo test --test e2e
+
 test-all: test docs sim dist test-dist test-windows ## the same, the site of the documents, what is shipped, 20,000 simulated rooms of each election, and half an hour of etcd: 20 pauses, 200 rounds of kills, pauses and cuts
 	scripts/isolated.py cargo nextest run --profile long --features etcd --test etcd --run-ignored only \
 		-E 'not test(a_process_of_the_tests)'
@@ -83,6 +88,9 @@ soak: tools build ## 1,000 shutdowns in flight, then 15 minutes (SOAK_SECONDS=90
 
 fuzz: ## every decoder and sequences of calls under libFuzzer, 30 s each (FUZZ_SECONDS, FUZZ_TARGETS)
 	@scripts/fuzz.sh
+
+release-notes: ## the changes of this version, as the notes of its release
+	@scripts/release_notes.py
 
 publish-check: ## what cargo would publish, crate by crate: lists the files and uploads nothing (make dist has the other packages)
 	@scripts/release_notes.py >/dev/null

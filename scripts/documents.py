@@ -6,6 +6,7 @@
 - Each name of the ABI in these pages is in the header.
 - Each relative link of a document leads to a file, and to a heading of it.
 - No document has a marker of an unfinished merge.
+- Each target of make, script, test and example that a command in a document names exists.
 - Each code is in the table of docs/troubleshooting.md, and each function has an example in C and, but for those without a room, in C#
   (docs/examples).
 - Each Chinese page has the headings, the commands, the rows of tables and the programs of its English page, and each page is in the
@@ -37,7 +38,7 @@ def main():
     header, exports = read(HEADER), read(EXPORTS)
     pages = {page: read(page) for page in documents() if page.startswith(("docs/", "README"))}
     found = [*undocumented(header, exports, pages), *unknown(header, pages), *dead_links(), *unmerged()]
-    found += [*without_example(exports), *without_remedy(), *out_of_step(), *out_of_site()]
+    found += [*without_example(exports), *without_remedy(), *out_of_step(), *out_of_site(), *unknown_commands()]
     for fault in found:
         print(fault, file=sys.stderr)
     return 1 if found else 0
@@ -120,7 +121,7 @@ def out_of_step():
 
 
 def outline(page):
-    """What a translation keeps: the levels of the headings, the code without texts and comments, the first cells of tables' rows."""
+    """The parts that a translation keeps: the levels of the headings, the code without texts and comments, the first cells of tables' rows."""
     lines = [line for _, line in lines_of_text(page)]
     levels = [re.match(r"#+", line)[0] for line in lines if re.match(r"#+ ", line)]
     code = [bare(*match.groups()) for match in re.finditer(r"^```(\w+)\n(.*?)^```$", read(page), re.MULTILINE | re.DOTALL)]
@@ -145,6 +146,21 @@ def out_of_site():
     for page in documents():
         if not page.startswith(("packaging/", "tests/")) and page not in listed:
             yield f"{page} is not in the nav of {SITE}"
+
+
+def unknown_commands():
+    targets = set(re.findall(r"^([\w-]+):", read("Makefile"), re.MULTILINE))
+    for page in documents():
+        for match in re.finditer(r"^```sh\n(.*?)^```$", read(page), re.MULTILINE | re.DOTALL):
+            for target in re.findall(r"^make ([a-z-]+)", match[1], re.MULTILINE):
+                if target not in targets:
+                    yield f"{page}: make {target}: the Makefile has no such target"
+            for path in re.findall(r"(?<![\w./$-])(?:scripts|tests|examples|bindings|csharp-sample)/[\w./-]+\w", match[1]):
+                if not (ROOT / path).exists():
+                    yield f"{page}: {path} does not exist"
+            for example in re.findall(r"--example (\w+)", match[1]):
+                if not (ROOT / f"examples/{example}.rs").exists():
+                    yield f"{page}: there is no example {example}"
 
 
 def leads_somewhere(page, target):
