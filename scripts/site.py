@@ -132,7 +132,8 @@ class Source:
         return f'<iframe src="{place}" title="{name}" width="100%" height="560" loading="lazy"></iframe>\n\n<a href="{place}">the picture alone</a>'
 
     def configure(self, generated):
-        pages = ["reference/index.md"] + [f"reference/{path}" for path in generated if path != "index.md"]
+        titles = {path: re.split(r"[:,]", text.split("\n")[0].removeprefix("# "))[0] for path, text in generated.items()}
+        pages = ["reference/index.md"] + [f"{titles[path]}: reference/{path}" for path in generated if path != "index.md"]
         config = (ROOT / CONFIG).read_text("utf-8").replace("  - Reference: []\n", "  - Reference:\n" + "".join(f"      - {page}\n" for page in pages))
         shown_pages = "".join(f"  /source/{path}.md\n" for path in sorted(self.shown))
         (SITE / "mkdocs.yml").write_text(config + "not_in_nav: |\n" + shown_pages, "utf-8")
