@@ -17,7 +17,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import reference
@@ -46,7 +46,7 @@ def main():
         return built.returncode
     # It names other pages as from the root of a server.
     (HTML / "404.html").unlink()
-    faults = list(check(HTML))
+    faults = [*check(HTML), *search(HTML)]
     for fault in faults:
         print(fault, file=sys.stderr)
     if not faults:
@@ -209,6 +209,20 @@ def check(folder):
                 yield f"{file.relative_to(folder)}: {link} leads nowhere"
             elif parts.fragment and target in pages and "pictures" not in target.parts and unquote(parts.fragment) not in pages[target].anchors:
                 yield f"{file.relative_to(folder)}: {link} has no such heading"
+
+
+def search(folder):
+    """Searches in a browser, on pages that are opened as files. Without a browser it does nothing."""
+    browser = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
+    if not browser:
+        print("site.py: no chromium, so the search is not tried", file=sys.stderr)
+        return
+    for text, found in (("mmn_kick", "reference/members.html"), ("中继", "docs/zh-CN/internet.html")):
+        page = f"file://{folder}/index.html?q={quote(text)}"
+        shown = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=30000", "--dump-dom", page], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=120)
+        # Results mark the words on their page by this parameter.
+        if f"{found}?h=" not in shown.stdout:
+            yield f"the search for {text} does not show {found}"
 
 
 if __name__ == "__main__":
