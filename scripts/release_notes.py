@@ -27,9 +27,9 @@ def main():
 def notes(version):
     """The changes of a version, as the changelog has them."""
     changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    section = re.search(rf"^## \[{re.escape(version)}\].*\n(.*?)(?=^## \[|\Z)", changes, re.MULTILINE | re.DOTALL)
-    if not section:
-        raise LookupError(f"CHANGELOG.md has no section for {version}")
+    section = re.search(rf"^## \[{re.escape(version)}\][^\n]*\n(.*?)(?=^## \[|\Z)", changes, re.MULTILINE | re.DOTALL)
+    if not section or not section[1].strip():
+        raise LookupError(f"CHANGELOG.md has no changes for {version}")
     return section[1].strip()
 
 
