@@ -297,10 +297,10 @@ def linked_line(header, line, own):
         page = header.page_of(match[1]) if match[1] != own else None
         return f"[`{match[1]}`]({page})" if page else f"`{match[1]}`"
 
-    # Brackets around defaults are no links, and a product is no emphasis.
-    escaped = re.sub(r"(?<!`)([*<\[\]])(?!`)", r"\\\1", line) if "`" not in line else line.replace("[", "\\[").replace("]", "\\]")
     bullet = "- " if line.startswith("- ") else ""
-    return bullet + NAME.sub(link, escaped.removeprefix(bullet))
+    # Brackets around defaults are no links, and a product is no emphasis. Code stays as it is.
+    parts = re.split(r"(`[^`]*`)", line.removeprefix(bullet))
+    return bullet + "".join(NAME.sub(link, part if number % 2 else re.sub(r"([*<\[\]])", r"\\\1", part)) for number, part in enumerate(parts))
 
 
 def fence(language, code):
