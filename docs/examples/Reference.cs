@@ -337,4 +337,75 @@ internal sealed class Reference
         Room.EnableLogging(true, LogLevel.Info);                                        // to standard error
         Room.SetLog(LogLevel.Warn, (level, line) => File.AppendAllText("room.log", line + "\n"));     // on any thread
     }
+
+    // The library keeps the callbacks: a static field keeps them alive.
+    private static readonly ReceiveCallback Received =
+        (peer, bytes, length, type, flags) => Console.WriteLine(Utf8.FromNative(peer) + ": " + length + " bytes");
+    private static readonly LeaderChangedCallback Led = id => Console.WriteLine("leader: " + Utf8.FromNative(id));
+    private static readonly PeerStatusCallback Status = (peer, status) => Console.WriteLine(Utf8.FromNative(peer) + " " + status);
+    private static readonly ConnectionResultCallback Dialled = (address, success, code) => Console.WriteLine(Room.Describe(code));
+    private static readonly ReconnectCallback Lost = (peer, status) => Console.WriteLine(Utf8.FromNative(peer) + " " + status);
+
+    //: InitializeNetwork InitializeNetworkWithConfig IsNetworkInitialized ShutdownNetwork RegisterReceiveCallback RegisterLeaderChangedCallback RegisterPeerStatusCallback RegisterConnectionResultCallback RegisterReconnectCallback
+    private void Classic()
+    {
+        byte[] id = Utf8.ToNative("alice"), session = Utf8.ToNative("tea");
+        NetworkConfig config = NetworkConfig.Default();
+        if (NativeMethods.InitializeNetwork(id, session) != ErrorCode.Ok)       // or with all settings:
+            NativeMethods.InitializeNetworkWithConfig(id, session, ref config);
+        NativeMethods.RegisterReceiveCallback(Received);                        // static fields: see NativeMethods.cs
+        NativeMethods.RegisterLeaderChangedCallback(Led);
+        NativeMethods.RegisterPeerStatusCallback(Status);
+        NativeMethods.RegisterConnectionResultCallback(Dialled);
+        NativeMethods.RegisterReconnectCallback(Lost);
+        if (NativeMethods.IsNetworkInitialized() != 0) NativeMethods.ShutdownNetwork();
+    }
+
+    //: ConnectToPeer DisconnectPeer GetLocalAddr GetLocalPeerId GetSessionId GetPeerCount GetPeerList GetPeerStatus GetPeerRTT SetAutoReconnect IsAutoReconnectEnabled IsMdnsActive
+    private void ClassicPeers()
+    {
+        byte[] bob = Utf8.ToNative("bob");
+        Console.WriteLine(Utf8.FromNative(NativeMethods.GetLocalPeerId()) + " in " + Utf8.FromNative(NativeMethods.GetSessionId()));
+        Console.WriteLine("others dial " + Utf8.FromNative(NativeMethods.GetLocalAddr()));
+        if (NativeMethods.IsMdnsActive() == 0) NativeMethods.ConnectToPeer(Utf8.ToNative("192.168.1.20:40123"));
+        Console.WriteLine(NativeMethods.GetPeerCount() + " peers: " + Utf8.FromNative(NativeMethods.GetPeerList()));
+        if (NativeMethods.GetPeerStatus(bob) == (int)PeerStatus.Connected) Console.WriteLine(NativeMethods.GetPeerRTT(bob) + " ms");
+        if (NativeMethods.IsAutoReconnectEnabled() != 0) NativeMethods.SetAutoReconnect(0);
+        NativeMethods.DisconnectPeer(bob);
+    }
+
+    //: SendToPeer BroadcastMessage SendToLeader SendFromLeader ForwardMessage SetCentralizedMode IsCentralizedMode SetCentralizedAutoForward IsCentralizedAutoForward SetCompressionThreshold
+    private void ClassicSends()
+    {
+        byte[] bob = Utf8.ToNative("bob");
+        NativeMethods.SendToPeer(bob, data, data.Length, 0x0100, 0);
+        NativeMethods.BroadcastMessage(data, data.Length, 0x0100, 0);
+        NativeMethods.SendToLeader(data, data.Length, 0x0100, 0);
+        NativeMethods.SendFromLeader(data, data.Length, 0x0100, 0);
+        if (NativeMethods.IsCentralizedMode() == 0) NativeMethods.SetCentralizedMode(1);
+        if (NativeMethods.IsCentralizedAutoForward() != 0) NativeMethods.SetCentralizedAutoForward(0);
+        NativeMethods.ForwardMessage(bob, null, data, data.Length, 0x0100, 0);
+        NativeMethods.SetCompressionThreshold(4096);
+    }
+
+    //: SetLeader GetCurrentLeader IsLeader EnableAutoLeaderElection EnableLogging GetLastErrorCode GetLastErrorMessage
+    private void ClassicLeader()
+    {
+        NativeMethods.EnableLogging(1);
+        NativeMethods.EnableAutoLeaderElection(1);
+        if (NativeMethods.SetLeader(Utf8.ToNative("bob")) != ErrorCode.Ok)
+            Console.WriteLine(NativeMethods.GetLastErrorCode() + ": " + Utf8.FromNative(NativeMethods.GetLastErrorMessage()));
+        Console.WriteLine("leader: " + Utf8.FromNative(NativeMethods.GetCurrentLeader()));
+        if (NativeMethods.IsLeader() != 0) Console.WriteLine("this member leads");
+    }
+
+    //: SetStartupGracePeriod GetStartupGracePeriod SetMembershipSampleInterval GetMembershipSampleInterval SetLeaderAliveThreshold GetLeaderAliveThreshold SetLeaderElectionDuration GetLeaderElectionDuration GetMsgExpirationTimeout GetLeadershipDeclarationInterval
+    private void ClassicGossip()
+    {
+        NativeMethods.SetStartupGracePeriod(NativeMethods.GetStartupGracePeriod() / 2);
+        NativeMethods.SetMembershipSampleInterval(NativeMethods.GetMembershipSampleInterval() / 2);
+        NativeMethods.SetLeaderAliveThreshold(NativeMethods.GetLeaderAliveThreshold() / 2);
+        NativeMethods.SetLeaderElectionDuration(NativeMethods.GetLeaderElectionDuration() / 2);
+        Console.WriteLine(NativeMethods.GetMsgExpirationTimeout() + " and " + NativeMethods.GetLeadershipDeclarationInterval() + " ms follow");
+    }
 }
