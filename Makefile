@@ -69,7 +69,6 @@ test: ## what CI runs: every outcome, with generous time limits
 
 test-rooms: ## the library, and rooms over loopback: what also runs on Windows and macOS
 	cargo build --release
-	cargo test --lib
 	cargo test --test e2e
 
 test-all: test docs sim dist test-dist test-windows ## the same, the site of the documents, what is shipped, 20,000 simulated rooms of each election, and half an hour of etcd: 20 pauses, 200 rounds of kills, pauses and cuts
