@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -17,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "scripts")]
 
 import stories
-from terminal import Terminal
+from terminal import TIMEOUT_SECONDS, Terminal
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CTRL_C, ENTER = "\x03", "\n"
@@ -76,9 +77,14 @@ def the_c_program_prints_into_a_pipe():
     with Page("docs/start/c.md") as page:
         page.prepare()
         with subprocess.Popen(["./hello", "alice"], cwd=page.folder(), env=page.environment, stdout=subprocess.PIPE, text=True) as process:
-            line = process.stdout.readline()
-            assert process.poll() is None and line.startswith("others dial "), line
-            process.terminate()
+            with contextlib.closing(process.stdout):
+                stopped = threading.Timer(TIMEOUT_SECONDS, process.kill)
+                stopped.start()
+                line = process.stdout.readline()
+                stopped.cancel()
+                running = process.poll() is None
+                process.kill()
+            assert running and line.startswith("others dial "), f"nothing within {TIMEOUT_SECONDS} s: {line!r}"
 
 
 def two_that_greet(document, greeting):
