@@ -7,6 +7,7 @@
 - Each relative link of a document leads to a file, and to a heading of it.
 - No document has a marker of an unfinished merge.
 - Each target of make, script, test and example that a command in a document names exists.
+- The reference has each function, constant and struct of the header.
 - Each code is in the table of docs/troubleshooting.md, and each function has an example in C and in C# (docs/examples).
 - Each Chinese page has the headings, the commands, the rows of tables and the programs of its English page, and each page is in the
   site.
@@ -37,7 +38,7 @@ def main():
     header, exports = read(HEADER), read(EXPORTS)
     pages = {page: read(page) for page in documents() if page.startswith(("docs/", "README"))}
     found = [*undocumented(header, exports, pages), *unknown(header, pages), *dead_links(), *unmerged()]
-    found += [*without_example(exports), *without_remedy(), *out_of_step(), *out_of_site(), *unknown_commands()]
+    found += [*without_example(exports), *unreferenced(exports), *without_remedy(), *out_of_step(), *out_of_site(), *unknown_commands()]
     for fault in found:
         print(fault, file=sys.stderr)
     return 1 if found else 0
@@ -92,6 +93,15 @@ def without_example(exports):
                 yield f"{path} has no example of {function}"
         for name in shown.keys() - set(functions):
             yield f"{path} has an example of {name}, which the library does not export"
+
+
+def unreferenced(exports):
+    header, written = reference.Header(), reference.pages()
+    text = "\n".join(written.values())
+    names = [line for line in exports.splitlines() if not line.startswith("#")] + list(header.constants) + list(header.structs)
+    for name in names:
+        if f"\n## {name}\n" not in text:
+            yield f"scripts/reference.py writes nothing about {name}"
 
 
 def without_remedy():
