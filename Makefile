@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 LIBDIR ?= lib
 INSTALL = scripts/install.py --prefix '$(PREFIX)' --libdir '$(LIBDIR)' --destdir '$(DESTDIR)' $(if $(LIBRARY),--library '$(LIBRARY)')
 
-.PHONY: help build install uninstall dist server demo demo-internet check test test-all relay relay-load relay-soak test-dist test-windows asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures header clean
+.PHONY: help build install uninstall dist docs server demo demo-internet check test test-rooms test-all relay relay-load relay-soak test-dist test-windows asan valgrind soak fuzz publish-check release-notes deny lint sim sim-long lab lab-long mutants figures header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -16,7 +16,7 @@ help: ## this list
 build: ## the library, in target/release
 	cargo build --release
 
-install: build ## for C and C++: headers, library, CMake and pkg-config files, into PREFIX=/usr/local (LIBDIR, DESTDIR)
+install: $(if $(LIBRARY),,build) ## for C and C++: headers, library, CMake and pkg-config files, into PREFIX=/usr/local (LIBDIR, DESTDIR)
 	@$(INSTALL)
 
 uninstall: ## removes what `make install` put there (the same PREFIX, LIBDIR, DESTDIR)
@@ -24,6 +24,10 @@ uninstall: ## removes what `make install` put there (the same PREFIX, LIBDIR, DE
 
 dist: tools ## what is shipped: the library for Windows and Linux, and all packages, in target/dist (a quarter of an hour)
 	@scripts/dist.py
+
+docs: build ## the site of the documents and the reference, checked, in target/site/html: open index.html
+	@scripts/install-tools.sh --only site
+	@scripts/site.py
 
 relay: ## mmn-relay, a static program for this machine, with its service and its container, in target/relay (RELAY=linux-arm64: for another)
 	@scripts/dist.py --relay $(RELAY)
@@ -64,7 +68,11 @@ test: ## what CI runs: every outcome, with generous time limits
 	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config python-packages nft conntrack
 	@scripts/test.sh
 
-test-all: test sim dist test-dist test-windows ## the same, what is shipped, 20,000 simulated rooms of each election, and half an hour of etcd: 20 pauses, 200 rounds of kills, pauses and cuts
+test-rooms: ## the library, and rooms over loopback: what also runs on Windows and macOS
+	cargo build --release
+	cargo test --test e2e
+
+test-all: test docs sim dist test-dist test-windows ## the same, the site of the documents, what is shipped, 20,000 simulated rooms of each election, and half an hour of etcd: 20 pauses, 200 rounds of kills, pauses and cuts
 	scripts/isolated.py cargo nextest run --profile long --features etcd --test etcd --run-ignored only \
 		-E 'not test(a_process_of_the_tests)'
 
@@ -80,6 +88,13 @@ soak: tools build ## 1,000 shutdowns in flight, then 15 minutes (SOAK_SECONDS=90
 
 fuzz: ## every decoder and sequences of calls under libFuzzer, 30 s each (FUZZ_SECONDS, FUZZ_TARGETS)
 	@scripts/fuzz.sh
+
+release-notes: ## the changes of this version, as the notes of its release
+	@scripts/release_notes.py
+
+publish-check: ## what cargo would publish, crate by crate: lists the files and uploads nothing (make dist has the other packages)
+	@scripts/release_notes.py >/dev/null
+	cargo publish --workspace --dry-run --no-verify --allow-dirty
 
 deny: ## licences, sources and known faults of the dependencies (deny.toml)
 	@scripts/deny.sh

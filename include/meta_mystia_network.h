@@ -52,7 +52,7 @@
 #define MMN_ABI_VERSION 102
 
 /**
- * The call succeeded.
+ * Success.
  */
 #define MMN_OK 0
 

@@ -6,6 +6,11 @@
 - Each name of the ABI in these pages is in the header.
 - Each relative link of a document leads to a file, and to a heading of it.
 - No document has a marker of an unfinished merge.
+- Each target of make, script, test and example that a command in a document names exists.
+- The reference has each function, constant and struct of the header.
+- Each code is in the table of docs/troubleshooting.md, and each function has an example in C and in C# (docs/examples).
+- Each Chinese page has the headings, the commands, the rows of tables and the programs of its English page, and each page is in the
+  site.
 """
 
 import re
@@ -13,10 +18,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import reference
+
 ROOT = Path(__file__).resolve().parent.parent
 HEADER = "include/meta_mystia_network.h"
 EXPORTS = "tests/abi/exports.txt"
 MIGRATION = "docs/names.md"
+# The Chinese pages and the English ones that they translate.
+TRANSLATED = {"README.zh-CN.md": "README.md"}
+CHINESE = "docs/zh-CN/"
+SITE = "packaging/site/mkdocs.yml"
 # Environment variables and compiler symbols.
 NOT_OF_THE_ABI = re.compile(r"MMN_(?:LIBRARY|SPAN|SIM_\w+)")
 LINK = re.compile(r"\]\(([^()\s]+)\)")
@@ -26,6 +38,7 @@ def main():
     header, exports = read(HEADER), read(EXPORTS)
     pages = {page: read(page) for page in documents() if page.startswith(("docs/", "README"))}
     found = [*undocumented(header, exports, pages), *unknown(header, pages), *dead_links(), *unmerged()]
+    found += [*without_example(exports), *unreferenced(exports), *without_remedy(), *out_of_step(), *out_of_site(), *unknown_commands()]
     for fault in found:
         print(fault, file=sys.stderr)
     return 1 if found else 0
@@ -69,6 +82,93 @@ def unmerged():
         for number, line in enumerate(read(page).splitlines(), 1):
             if re.match(r"(?:<{7}|>{7}) |={7}$", line):
                 yield f"{page}:{number}: a marker of an unfinished merge"
+
+
+def without_example(exports):
+    functions = [line for line in exports.splitlines() if not line.startswith("#")]
+    for _, path in reference.EXAMPLES.values():
+        shown = reference.sections(path)
+        for function in functions:
+            if function not in shown:
+                yield f"{path} has no example of {function}"
+        for name in shown.keys() - set(functions):
+            yield f"{path} has an example of {name}, which the library does not export"
+
+
+def unreferenced(exports):
+    header, written = reference.Header(), reference.pages()
+    text = "\n".join(written.values())
+    names = [line for line in exports.splitlines() if not line.startswith("#")] + list(header.constants) + list(header.structs)
+    for name in names:
+        if f"\n## {name}\n" not in text:
+            yield f"scripts/reference.py writes nothing about {name}"
+
+
+def without_remedy():
+    header = reference.Header()
+    page, heading, _ = reference.REMEDIES[0]
+    remedies = reference.rows(page, heading)
+    for name, number in header.codes.items():
+        if str(number) not in remedies:
+            yield f"{page}, {heading}: {name} ({number}) is missing"
+
+
+def out_of_step():
+    pairs = TRANSLATED | {page: "docs/" + page.removeprefix(CHINESE) for page in documents() if page.startswith(CHINESE)}
+    for chinese, english in pairs.items():
+        for what, one, other in zip(("headings", "blocks of code", "rows of tables"), outline(english), outline(chinese)):
+            if chinese in TRANSLATED and what == "rows of tables":
+                continue  # it has a table of documents of its own
+            for number, (before, after) in enumerate(zip(one, other), 1):
+                if before != after:
+                    yield f"{chinese}: of the {what} number {number} is not that of {english}: {after!r}, not {before!r}"
+                    break
+            else:
+                if len(one) != len(other):
+                    yield f"{chinese} has {len(other)} {what}, {english} has {len(one)}"
+
+
+def outline(page):
+    """The parts that a translation keeps: the levels of the headings, the code without texts and comments, the first cells of tables' rows."""
+    lines = [line for _, line in lines_of_text(page)]
+    levels = [re.match(r"#+", line)[0] for line in lines if re.match(r"#+ ", line)]
+    code = [bare(*match.groups()) for match in re.finditer(r"^```(\w+)\n(.*?)^```$", read(page), re.MULTILINE | re.DOTALL)]
+    # Names and numbers stay as they are, words do not.
+    rows = [" ".join(re.findall(r"`[^`]*`|MMN_\w+|-\d+", line.split("|")[1])) for line in lines if line.startswith("|")]
+    return levels, code, rows
+
+
+def bare(language, text):
+    """The code without the parts that a translation changes: the texts, their sizes in bytes, the comments; commands stay."""
+    if language in ("sh", "cmake", "ini"):
+        return text
+    code = re.sub(r'"[^"\n]*"(?:\.encode\(\))?', '""', text)
+    code = re.sub(r"\bb\"\"", '""', code)
+    code = re.sub(r'(""), \d+,', r"\1, N,", code)
+    code = re.sub(r"/\*.*?\*/", "", code)
+    return [line.rstrip() for line in re.sub(r"(//|#(?!include)).*", "", code).split("\n")]
+
+
+def out_of_site():
+    listed = set(re.findall(r": (\S+\.md)$", read(SITE), re.MULTILINE))
+    for page in documents():
+        if not page.startswith(("packaging/", "tests/")) and page not in listed:
+            yield f"{page} is not in the nav of {SITE}"
+
+
+def unknown_commands():
+    targets = set(re.findall(r"^([\w-]+):", read("Makefile"), re.MULTILINE))
+    for page in documents():
+        for match in re.finditer(r"^```sh\n(.*?)^```$", read(page), re.MULTILINE | re.DOTALL):
+            for target in re.findall(r"^make ([a-z-]+)", match[1], re.MULTILINE):
+                if target not in targets:
+                    yield f"{page}: make {target}: the Makefile has no such target"
+            for path in re.findall(r"(?<![\w./$-])(?:scripts|tests|examples|bindings|csharp-sample)/[\w./-]+\w", match[1]):
+                if not (ROOT / path).exists():
+                    yield f"{page}: {path} does not exist"
+            for example in re.findall(r"--example (\w+)", match[1]):
+                if not (ROOT / f"examples/{example}.rs").exists():
+                    yield f"{page}: there is no example {example}"
 
 
 def leads_somewhere(page, target):

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the tools of the demo and the tests beside Rust (as root, with apt), or names the missing ones and how to
 # install them. Prints nothing and takes milliseconds when none is missing. Arguments name further tools: coreclr,
-# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack; for
+# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, site; for
 # `make dist` and its tests also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64, buildah. With `--only` first,
 # it checks only the named ones.
 set -eu
@@ -58,6 +58,7 @@ look() {
             windows-coreclr) has_windows_coreclr || has_pip || lacks pip "python3-pip" ;;
             zig) has_environment "$zig" "$zig_versions" || has_venv || lacks venv "python3-venv" ;;
             python-packages) has_environment "$python_packages" "$python_versions" || has_venv || lacks venv "python3-venv" ;;
+            site) has_environment "$site" "$site_versions" || has_venv || lacks venv "python3-venv" ;;
             cargo-about) ;; # cargo installs it
             mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
             nft) has nft || lacks nft nftables ;;
@@ -93,6 +94,9 @@ zig=target/tools/zig
 zig_versions="ziglang==0.17.1 cargo-zigbuild==0.24.0"
 python_packages=target/tools/python
 python_versions="hatchling==1.33.0 mypy==2.4.1"
+# For the site of the documents.
+site=target/tools/site
+site_versions="mkdocs==1.6.1 mkdocs-material==9.8.2 pymdown-extensions==13.1.2"
 
 has_environment() { # FOLDER VERSIONS
     [ "$(cat "$1/versions" 2>/dev/null)" = "$2" ]
@@ -184,6 +188,9 @@ fi
 if wants python-packages && ! has_environment "$python_packages" "$python_versions" && has_venv; then
     get_environment "$python_packages" "$python_versions"
 fi
+if wants site && ! has_environment "$site" "$site_versions" && has_venv; then
+    get_environment "$site" "$site_versions"
+fi
 if wants cargo-about && [ ! -x "$cargo_about" ] && has cargo; then
     echo "installing: cargo-about $cargo_about_version, in target/tools (minutes)"
     cargo install --quiet --locked --root target/tools cargo-about --features cli --version "$cargo_about_version" || true
@@ -229,5 +236,6 @@ lacks_file coreclr "$coreclr/bin/dotnet" "the package dotnetcore2==$coreclr_vers
 lacks_file windows-coreclr "$windows_coreclr/bin/dotnet.exe" "the same package for Windows"
 lacks_file zig "$zig/versions" "a virtual environment in $zig with $zig_versions of $index"
 lacks_file python-packages "$python_packages/versions" "a virtual environment in $python_packages with $python_versions of $index"
+lacks_file site "$site/versions" "a virtual environment in $site with $site_versions of $index"
 lacks_file cargo-about "$cargo_about" "cargo install --locked --root target/tools cargo-about --features cli --version $cargo_about_version"
 [ -z "${failed:-}" ]

@@ -6,7 +6,7 @@
         --implib meta_mystia_network.lib --implib libmeta_mystia_network.dll.a
 
 `--flat` puts the library into the prefix itself, like the folders of a release. `--uninstall` removes the files that an
-installation with equal options creates.
+installation with equal options creates, and the folders that are empty then.
 """
 
 import argparse
@@ -26,6 +26,8 @@ PLATFORMS = {
     "osx": ("libmeta_mystia_network.dylib", "Darwin", "@rpath/libmeta_mystia_network.dylib", ""),
     "win": ("meta_mystia_network.dll", "Windows", "", ""),
 }
+# Where other packages install, too.
+SYSTEM_PREFIXES = ("/usr", "/usr/local")
 RIDS = ("linux-x64", "linux-arm64", "osx-x64", "osx-arm64", "win-x64")
 
 
@@ -199,10 +201,17 @@ def uninstall(files, arguments):
         if place.is_file():
             place.unlink()
             removed += 1
-        # Folders with the package's name belong to it.
-        if place.parent.name == PACKAGE and place.parent.is_dir() and not any(place.parent.iterdir()):
-            place.parent.rmdir()
+        remove_empty(place.parent, folder, arguments.prefix)
     print(f"removed from {folder}: {removed} files")
+
+
+def remove_empty(place, folder, prefix):
+    """Removes a folder and those above it that are empty, below `folder`. The system's prefixes have folders for all packages."""
+    while place != folder and place.is_dir() and not any(place.iterdir()):
+        if prefix.rstrip("/") in SYSTEM_PREFIXES and place.name != PACKAGE:
+            return
+        place.rmdir()
+        place = place.parent
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ DOCUMENTS = [
     "SECURITY.md",
     "CONTRIBUTING.md",
     "docs/*.md",
+    "docs/start/*.md",
     "bindings/*/README.md",
     "examples/*/README.md",
     "crates/*/README.md",

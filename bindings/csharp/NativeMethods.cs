@@ -1613,7 +1613,7 @@ namespace MetaMystia.Network
     /// <summary>The library's codes. New ones are only ever appended, so expect numbers that are not listed here.</summary>
     public static class ErrorCode
     {
-        /// <summary>The call succeeded.</summary>
+        /// <summary>Success.</summary>
         public const int Ok = 0;
         /// <summary>The room is not open, or none is: open one first.</summary>
         public const int NotInitialized = -1;

@@ -35,7 +35,7 @@ internal static class State
 
     private static void Subscribe(Room room)
     {
-        room.LeaderChanged += leader => Console.WriteLine("leader " + leader);
+        room.LeaderChanged += leader => Console.WriteLine("leader " + (leader ?? "none"));
         room.State.PropertyChanged += p => { if (p.Owner == null) Console.WriteLine(p.Key + " is " + p.Text); };
         room.State.Action += a =>
         {

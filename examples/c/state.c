@@ -22,7 +22,7 @@ static void on_event(void *me, const MmnEvent *event)
     int length = snprintf(text, sizeof text, "%s: %.*s\n", event->peer, event->length < 300 ? event->length : 300, event->data);
     if (event->kind == MMN_EVENT_ACTION && event->msg_type == ADD) printf("counter %d\n", counter += atoi(strrchr(text, ':') + 2));
     if (event->kind == MMN_EVENT_ACTION && event->msg_type == SAY) append(text, length), printf("chat %s", text);
-    if (event->kind == MMN_EVENT_LEADER_CHANGED) printf("leader %s\n", event->peer);
+    if (event->kind == MMN_EVENT_LEADER_CHANGED) printf("leader %s\n", *event->peer ? event->peer : "none");
     if (event->kind == MMN_EVENT_PROPERTY && *event->owner == 0) printf("%s is %.*s\n", event->other, event->length, event->data);
     if (event->kind == MMN_EVENT_PROPERTY && strcmp(event->owner, me) == 0) printf("claim won\n");
     if (event->kind == MMN_EVENT_STATE_RESET) {

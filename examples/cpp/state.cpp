@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
   try {
     mmn::Room room(argv[1], argv[2], options);
     const mmn::RoomState state = room.state();
-    room.on_leader([](std::string_view leader) { std::cout << "leader " << leader << std::endl; });
+    room.on_leader([](std::string_view leader) { std::cout << "leader " << (leader.empty() ? "none" : leader) << std::endl; });
     for (std::string line; std::getline(std::cin, line) && line != "/quit";) {
       const bool is_number = !line.empty() && line.size() < 7 && line.find_first_not_of("0123456789") == std::string::npos;
       if (line.rfind("/map ", 0) == 0) state.set("map", line.substr(5));

@@ -18,7 +18,7 @@ counter, chat = 0, []
 sys.stdout.reconfigure(line_buffering=True)
 with mmn.Room(sys.argv[1], sys.argv[2], state=True) as room:
     state = room.state
-    room.on_leader(lambda leader: print(f"leader {leader or ''}"))
+    room.on_leader(lambda leader: print(f"leader {leader or 'none'}"))
 
     @state.on_property
     def _(changed):

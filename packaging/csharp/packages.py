@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "scripts"))
 from install import package  # noqa: E402
+from release_notes import notes  # noqa: E402
 
 BINDING = ROOT / "bindings" / "csharp"
 ASSEMBLY = "MetaMystiaNetwork"
@@ -77,8 +78,9 @@ def main():
 def nuget(natives, assembly):
     """One assembly for .NET, in both folders that NuGet searches, and the native libraries in .NET's folders for them."""
     targets = (HERE / "nuget" / f"{ASSEMBLY}.targets").read_bytes()
+    nuspec = with_version(HERE / "nuget" / f"{ASSEMBLY}.nuspec").decode()
     files = {
-        f"{ASSEMBLY}.nuspec": with_version(HERE / "nuget" / f"{ASSEMBLY}.nuspec"),
+        f"{ASSEMBLY}.nuspec": nuspec.replace("$releaseNotes$", xml.sax.saxutils.escape(notes(version()))).encode(),
         "README.md": (HERE / "nuget" / "README.md").read_bytes(),
         f"build/{ASSEMBLY}.targets": targets,
         f"buildTransitive/{ASSEMBLY}.targets": targets,

@@ -2,7 +2,7 @@
 //! bindings' names come from this file. The first paragraph of a code's text is what mmn_describe_error
 //! returns.
 
-/// The call succeeded.
+/// Success.
 pub const MMN_OK: i32 = 0;
 /// The room is not open, or none is: open one first.
 pub const MMN_NOT_INITIALIZED: i32 = -1;

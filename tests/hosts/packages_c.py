@@ -101,8 +101,8 @@ def make_installs_and_uninstalls():
         other = place / "prefix" / "include" / "other.h"
         other.parent.mkdir(parents=True)
         other.write_text("")
-        # Without the steps of `make build`: the library exists.
-        call("make", "-s", "-C", ROOT, "-o", "build", "install", *variables)
+        assert "cargo" not in call("make", "-n", "-C", ROOT, "install", *variables), "LIBRARY builds nothing"
+        call("make", "-s", "-C", ROOT, "install", *variables)
         found = files_in(place / "prefix")
         assert found == {
             "include/other.h",
@@ -121,6 +121,8 @@ def make_installs_and_uninstalls():
             assert path.endswith(".so") or not re.search(r"@[A-Z_]+@", (place / "prefix" / path).read_text("utf-8")), path
         call("make", "-s", "-C", ROOT, "uninstall", *variables)
         assert files_in(place / "prefix") == {"include/other.h"}, files_in(place / "prefix")
+        folders = {path.name for path in (place / "prefix").rglob("*") if path.is_dir()}
+        assert folders == {"include"}, f"empty folders are left: {folders}"
 
 
 def a_bad_installation_is_refused_in_words():

@@ -118,6 +118,9 @@ def the_nuget_package_has_its_parts():
         assert nuspec["id"].text == "MetaMystiaNetwork" and nuspec["version"].text == VERSION
         assert nuspec["license"].attrib == {"type": "expression"} and nuspec["license"].text == "MIT OR Apache-2.0"
         assert nuspec["readme"].text in files
+        assert nuspec["title"].text and nuspec["copyright"].text
+        # The gallery takes 35,000 characters.
+        assert "### Added" in nuspec["releaseNotes"].text and len(nuspec["releaseNotes"].text) < 35000
         groups = {group.attrib["targetFramework"] for group in nuspec["dependencies"]}
         assert groups == {".NETFramework4.6.1", ".NETStandard2.0"}, groups
 
@@ -141,7 +144,7 @@ def the_project_file_agrees_with_the_package():
     assert re.search(pattern, (ROOT / "Cargo.toml").read_text("utf-8"))[1] == VERSION
     nuspec = xml.parse(ROOT / "packaging" / "csharp" / "nuget" / "MetaMystiaNetwork.nuspec").getroot()[0]
     described = {tag_of(element): element.text for element in nuspec}
-    for name, tag in {"id": "PackageId", "authors": "Authors", "description": "Description", "license": "PackageLicenseExpression"}.items():
+    for name, tag in {"id": "PackageId", "authors": "Authors", "description": "Description", "title": "Title", "copyright": "Copyright", "tags": "PackageTags", "license": "PackageLicenseExpression"}.items():
         assert project.find(f".//{tag}").text == described[name], name
 
 

@@ -72,14 +72,6 @@ def ends_without_a_room(end):
         place.room([alice, bob], dial=True)
 
 
-def the_chinese_readme_has_the_same_programs():
-    """Equal except for texts and comments."""
-    english, chinese = (fences((ROOT / name).read_text("utf-8")) for name, _ in (ENGLISH, CHINESE))
-    assert len(english) == len(chinese) > 0
-    for one, other in zip(english, chinese):
-        assert bare(one) == bare(other), f"{one.text}\n--- is not\n{other.text}"
-
-
 # Each dials the previous one, in both orders: so each is dialled, and each dials.
 def meet(document, greeting):
     with Workplace(document, greeting) as place:
@@ -106,14 +98,6 @@ def fences(markdown):
         found.append(Fence(match[1], match[2], names[-1] if names else None))
         end = match.end()
     return found
-
-
-def bare(fence):
-    """The code without the parts that a translation changes: the texts, and their sizes in bytes."""
-    code = re.sub(r'"[^"\n]*"(?:\.encode\(\))?', '""', fence.text)
-    code = re.sub(r"\bb\"\"", '""', code)
-    code = re.sub(r'(""), \d+,', r"\1, N,", code)
-    return fence.language, [line.rstrip() for line in re.sub(r"(//|#(?!include)).*", "", code).split("\n")]
 
 
 # ---------------------------------------------------------------- building and running it

@@ -10,5 +10,4 @@ stories! { play, "readme.py":
     the_plugin_for_bepinex_compiles
     the_unity_script_leaves_with_its_scene
     the_unity_script_leaves_before_its_scripts_are_reloaded
-    the_chinese_readme_has_the_same_programs
 }
