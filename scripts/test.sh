@@ -19,24 +19,32 @@ fi
 
 # Most of the following commands run without a network.
 cargo fetch --locked --target "$(rustc -vV | sed -n 's/^host: //p')"
-cargo build --release
-cargo build --release -p mmn_relay
-
 if ! cargo nextest --version >/dev/null 2>&1; then
     failed=0
+    cargo build --release
+    cargo build --release -p mmn_relay
     scripts/isolated.py cargo test --no-fail-fast "${simulators[@]}" || failed=1
     # One at a time: in one network, the rooms of two tests could meet.
     scripts/isolated.py cargo test --no-fail-fast "${rooms[@]}" -- --test-threads=1 "${leave_out[@]}" || failed=1
     exit "$failed"
 fi
 
-log=target/simulators.log
+mkdir -p target
+# Unoptimized beside optimized: each of these builds ends with minutes on one core.
+builds=target/builds.log
+cargo nextest run --no-run "${rooms[@]}" >"$builds" 2>&1 &
+building=$!
+trap 'kill "$building" 2>/dev/null || true' EXIT
+cargo build --release
+cargo build --release -p mmn_relay
 cargo nextest run --no-run "${simulators[@]}"
-echo "make test: the simulators run beside the other tests; their output comes at the end, and is in $log meanwhile"
 # They take the time that the others leave.
+log=target/simulators.log
 nice -n 19 cargo nextest run --profile simulators --no-fail-fast "${simulators[@]}" >"$log" 2>&1 &
 simulating=$!
-trap 'kill "$simulating" 2>/dev/null || true' EXIT
+trap 'kill "$building" "$simulating" 2>/dev/null || true' EXIT
+echo "make test: the simulators run beside the other tests; their output comes at the end, and is in $log meanwhile"
+wait "$building" || { cat "$builds" >&2; exit 1; }
 
 failed=0
 profile=default
