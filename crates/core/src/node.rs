@@ -16,6 +16,7 @@ mod links;
 mod merging;
 mod observed;
 mod punching;
+mod refusals;
 mod relay;
 mod relays;
 mod room_rules;
@@ -80,6 +81,7 @@ pub struct Node {
     introductions: Introductions,
     carrying: carriers::Refusals,
     relays: relays::Relays,
+    refusals: refusals::Refusals,
     pauses: punching::Pauses,
     lists: punching::Lists,
     /// Whether a link, the leader, or the knowledge of carriers has changed since the paths were last considered.
@@ -172,6 +174,7 @@ impl Node {
             introductions,
             carrying: carriers::Refusals::default(),
             relays: relays::Relays::default(),
+            refusals: refusals::Refusals::default(),
             pauses: punching::Pauses::default(),
             lists: punching::Lists::default(),
             paths_changed: false,
@@ -508,6 +511,7 @@ impl Node {
             Input::Datagram { from, probe } => self.datagram(now, &from, probe),
             Input::OtherData { peer } => self.mark_alive(now, &peer),
             Input::SeenAt { peer, address } => self.seen_at(now, &peer, address),
+            Input::Refused { peer, sent } => self.refused(now, &peer, sent),
             Input::Answered { address } => self.introductions.answered(now, address),
             Input::CannotCarry { from, target } => self.report_not_carried(&from, target),
             Input::Relay { relay, change } => self.relay_changed(now, relay, change),
@@ -580,6 +584,7 @@ impl Node {
                     self.transmit(&to, Message::Election(message));
                 }
                 ElectionOutput::HeartbeatNow => self.heartbeat_all(now, true),
+                ElectionOutput::Question(leader) => self.question(now, &leader),
                 ElectionOutput::SetLeaderResult { target, outcome } => {
                     self.event(Event::SetLeaderResult { target, outcome });
                 }

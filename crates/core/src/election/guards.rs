@@ -73,6 +73,8 @@ guards! {
     authenticated_names,
     /// C4: adopting an assignment is the vote of its term.
     assignment_takes_vote,
+    /// A closed port is believed only after a ping was refused, too.
+    proven_refusals,
     /// C8: with a static quorum, term and vote are on disk before they are sent.
     persistence,
 }

@@ -85,6 +85,7 @@ impl Tracer {
             Input::Tick
             | Input::OtherData { .. }
             | Input::SeenAt { .. }
+            | Input::Refused { .. }
             | Input::Answered { .. }
             | Input::CannotCarry { .. }
             | Input::Relay { .. }

@@ -225,7 +225,8 @@ impl Raft {
             return;
         }
         // A leader that only others name, or that is only lost from here, may live on for them.
-        let vouched = self.role.named().is_some() && why == DownReason::Silent;
+        let may_live = matches!(why, DownReason::Silent | DownReason::Refused);
+        let vouched = self.role.named().is_some() && may_live;
         if vouched {
             return;
         }
@@ -248,13 +249,14 @@ impl Raft {
                 if named && may_campaign && self.can_win(view) {
                     self.campaign(now, view, Some(peer));
                 } else {
-                    self.election_at = now + SUCCESSION_GRACE + self.up_to(SUCCESSION_GRACE);
+                    self.election_at = now + SUCCESSION_GRACE + self.succession_slot(view);
                 }
             }
-            DownReason::Closed => {
-                self.lease_until = now;
-                self.election_at = now + self.up_to(SUCCESSION_GRACE);
+            DownReason::Refused => {
+                self.refused = Some((peer.clone(), incarnation, now));
+                self.end_lease(now, view);
             }
+            DownReason::Closed => self.end_lease(now, view),
             // The timer did not run while the leader was held. The slots of the voters (G13) begin now.
             DownReason::Silent if self.holds_leader => {
                 let slot = self.draw_timeout(view) - self.election_timeout_min();
@@ -265,10 +267,17 @@ impl Raft {
         }
     }
 
+    /// The leader is gone, as its own end or the system says: nobody waits for a timeout.
+    fn end_lease(&mut self, now: Time, view: &View) {
+        self.lease_until = now;
+        self.election_at = now + self.succession_slot(view);
+    }
+
     /// A peer is linked, or may lead again.
     pub(super) fn is_back(&mut self, now: Time, view: &View, peer: &PeerId) {
         let linked = view.voters.get(peer).map(|voter| voter.incarnation);
         self.departures.is_back(now, peer, linked);
+        self.refused.take_if(|(refused, ..)| refused == peer);
     }
 
     /// `peer` is linked now. A peer has one incarnation at a time, so another one that others named before has ended.

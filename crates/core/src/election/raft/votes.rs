@@ -3,7 +3,7 @@
 use super::following::Report;
 use super::round_trips::slowest_rtt;
 use super::transfer::EarlyRequest;
-use super::{Raft, Role, View};
+use super::{ElectionOutput, Raft, Role, View};
 use crate::election::raft::wire::{ElectionMessage, LiveLeader};
 use crate::election::record::{Record, Stamp};
 use crate::election::rules::Tally;
@@ -49,8 +49,22 @@ impl Raft {
             live: self.live_to(now, view, from),
         };
         self.send(from, answer);
+        if !granted {
+            self.question_leader(now);
+        }
         if granted && self.is_preferred(view, from) {
             self.yield_to_preferred(now, view);
+        }
+    }
+
+    /// A member that asks for pre-votes seems to have lost the leader. Its word lifts no lease, but makes this node see for
+    /// itself.
+    fn question_leader(&mut self, now: Time) {
+        if let Some(direct) = self.direct()
+            && self.lease_binds(now)
+        {
+            let leader = direct.leader.clone();
+            self.outputs.push_back(ElectionOutput::Question(leader));
         }
     }
 
