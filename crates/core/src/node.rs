@@ -6,6 +6,7 @@
 
 mod bans;
 mod carriers;
+mod closed_ports;
 mod contract;
 mod ending;
 mod entry;
@@ -16,7 +17,6 @@ mod links;
 mod merging;
 mod observed;
 mod punching;
-mod refusals;
 mod relay;
 mod relays;
 mod room_rules;
@@ -81,7 +81,7 @@ pub struct Node {
     introductions: Introductions,
     carrying: carriers::Refusals,
     relays: relays::Relays,
-    refusals: refusals::Refusals,
+    closed_port: closed_ports::ClosedPort,
     pauses: punching::Pauses,
     lists: punching::Lists,
     /// Whether a link, the leader, or the knowledge of carriers has changed since the paths were last considered.
@@ -174,7 +174,7 @@ impl Node {
             introductions,
             carrying: carriers::Refusals::default(),
             relays: relays::Relays::default(),
-            refusals: refusals::Refusals::default(),
+            closed_port: closed_ports::ClosedPort::default(),
             pauses: punching::Pauses::default(),
             lists: punching::Lists::default(),
             paths_changed: false,

@@ -137,7 +137,7 @@ pub enum DownReason {
     Closed,
     /// It sent nothing for the heartbeat timeout.
     Silent,
-    /// Its port is closed, as far as this node can tell. Others may still hear it.
+    /// Its port is closed, as far as this node knows. Others may still hear it.
     Refused,
 }
 

@@ -10,7 +10,7 @@ use room_core::time::{Duration, Time};
 use super::Wire;
 use crate::world::{Happening, World};
 
-/// Who receives which reports.
+/// The reports, and their receivers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ClosedPorts {
     /// Whether a place without a process refuses packets, and reports it. Otherwise its machine is off, or a firewall is silent.

@@ -60,7 +60,7 @@ fn worst(times: &[Duration]) -> Duration {
     times[times.len() - 1]
 }
 
-/// Whether no host was told of any change.
+/// Whether no host received any change.
 fn is_undisturbed(world: &World) -> bool {
     world.slots.iter().all(|slot| slot.reported.is_empty())
 }
@@ -148,45 +148,55 @@ fn a_false_report_a_second_for_each_link_changes_nothing() {
     }
 }
 
-#[test]
-fn a_leader_that_stalls_is_kept_as_long_as_without_reports() {
-    for (stall, most) in [(400, 0), (700, 1), (1_200, 121)] {
-        let mut changes = 0;
-        for seed in 0..240 {
-            let mut world = room(seed, 5, slow((25, 75)));
-            world.stream_loss = 0.05;
-            world.datagram_loss = 0.05;
-            let leader = leader(&world);
-            world.pause(leader);
-            world.run_for(ms(stall));
-            world.resume(leader);
-            world.run_for(ms(6_000));
-            let is_kept = world.agreed() == Some(leader);
-            changes += u64::from(!is_kept || !is_undisturbed(&world));
-        }
-        println!("{changes} changes in 240 stalls of {stall} ms");
-        assert!(
-            changes <= most,
-            "{changes} changes in 240 stalls of {stall} ms"
-        );
-    }
+/// The rooms, of 240, in which a host sees a change after the leader has stalled for so long.
+fn changed_by_stalls(stall_ms: u64, are_reported: bool) -> u64 {
+    let changed = |seed: &u64| {
+        let mut world = room(*seed, 5, slow((25, 75)));
+        world.closed_ports.are_reported = are_reported;
+        world.stream_loss = 0.05;
+        world.datagram_loss = 0.05;
+        let leader = leader(&world);
+        world.pause(leader);
+        world.run_for(ms(stall_ms));
+        world.resume(leader);
+        world.run_for(ms(6_000));
+        let kept = world.agreed() == Some(leader) && is_undisturbed(&world);
+        expect(&world, world.agreed().is_some(), "no leader");
+        !kept
+    };
+    (0..240).filter(changed).count() as u64
 }
 
 #[test]
-fn a_router_that_refuses_every_packet_falsely_changes_nothing_while_the_leader_answers() {
+fn a_leader_that_stalls_keeps_its_port_and_its_place_as_without_reports() {
+    for (stall_ms, most) in [(400, 0), (700, 1)] {
+        let changes = changed_by_stalls(stall_ms, true);
+        assert!(changes <= most, "{changes} changes of {stall_ms} ms");
+    }
+    let (reported, silent) = (
+        changed_by_stalls(1_200, true),
+        changed_by_stalls(1_200, false),
+    );
+    println!("{reported} and {silent} changes of 1,200 ms");
+    assert_eq!(reported, silent);
+}
+
+/// A router near one follower answers each of its packets falsely, and carries it all the same.
+#[test]
+fn a_follower_whose_every_packet_is_refused_falsely_disturbs_nobody_else() {
     for seed in 0..SEEDS {
         let mut world = room(seed, 5, Settings::default());
+        let leader = leader(&world);
+        let one = (0..5).find(|slot| *slot != leader).expect("five");
         world.closed_ports.lies = 1.0;
-        world.run_for(ms(20_000));
-        let leader = world.agreed();
-        expect(&world, leader.is_some(), "no leader");
-        println!(
-            "{seed}: {}",
-            world
-                .slots
-                .iter()
-                .map(|slot| slot.reported.len())
-                .sum::<usize>()
-        );
+        world.closed_ports.deaf = (0..5).filter(|slot| *slot != one).collect();
+        world.run_for(ms(30_000));
+        let mut others = (0..5).filter(|slot| *slot != one);
+        let undisturbed = others.all(|slot| world.slots[slot].reported.is_empty());
+        expect(&world, undisturbed, "another host saw a change");
+        world.closed_ports.lies = 0.0;
+        wait(&mut world, ms(15_000), "it does not return", |world| {
+            world.agreed() == Some(leader) && world.is_mesh()
+        });
     }
 }

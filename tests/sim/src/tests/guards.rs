@@ -513,6 +513,28 @@ fn g15_without_longer_timeouts_far_rooms_depose_their_new_leaders() {
     });
 }
 
+/// P14: one forged report that the leader's port is closed makes a follower look for another one; here all of them.
+#[test]
+fn closed_ports_believed_at_once_depose_a_living_leader() {
+    let off = Guards {
+        proven_refusals: false,
+        ..ALL
+    };
+    is_needed("P14", 20, (ALL, off), 20, |seed, guards| {
+        let mut world = room(seed, 5, guards);
+        let first = match settle(&mut world) {
+            Ok(first) => first,
+            Err(property) => return Some(property),
+        };
+        for slot in (0..5).filter(|slot| *slot != first) {
+            let now = world.now;
+            world.forge_refusal(slot, first, Some(now));
+        }
+        world.run_for(ms(5_000));
+        judge(&world, unchanged_but(&world, first), "P14")
+    });
+}
+
 /// P5: a member that answers in the names of others makes a leader without votes.
 #[test]
 fn g16_with_names_from_the_payload_one_member_votes_for_all() {

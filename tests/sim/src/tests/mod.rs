@@ -29,4 +29,5 @@ mod seeds;
 mod set_leader;
 mod states;
 mod statics;
+mod tables;
 mod unbanning;

@@ -230,11 +230,15 @@ impl Raft {
     /// that leader. It does if the peer heard the leader well after this node did, or after the member that vouched for
     /// the leader here. Peers notice a crash at slightly different times.
     pub(super) fn is_news(&self, now: Time, leader: &PeerId, rest: Duration) -> bool {
-        let margin = self.config.heartbeat_timeout / 2;
+        let margin = self.news_margin();
         !self
             .fell_silent
             .as_ref()
             .is_some_and(|(silent, at)| silent == leader && now + rest <= *at + margin)
+    }
+
+    pub(super) fn news_margin(&self) -> Duration {
+        self.config.heartbeat_timeout / 2
     }
 
     /// The value of a report of a living leader to this node.

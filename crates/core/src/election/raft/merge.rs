@@ -231,8 +231,15 @@ impl Raft {
             return;
         }
         self.lose_leader();
-        if why == DownReason::Silent {
-            self.fell_silent = Some((peer.clone(), now));
+        match why {
+            DownReason::Silent => self.fell_silent = Some((peer.clone(), now)),
+            // It is dead already: a report is news only if its sender has heard the leader since.
+            DownReason::Refused => {
+                let margin = self.news_margin();
+                let until = now + self.config.heartbeat_timeout.saturating_sub(margin);
+                self.fell_silent = Some((peer.clone(), until));
+            }
+            DownReason::Left { .. } | DownReason::Removed | DownReason::Closed => {}
         }
         match why {
             _ if !self.config.guards.succession() => {}
@@ -267,7 +274,7 @@ impl Raft {
         }
     }
 
-    /// The leader is gone, as its own end or the system says: nobody waits for a timeout.
+    /// The leader is gone, by its own end's or the system's report: no timeout is waited for.
     fn end_lease(&mut self, now: Time, view: &View) {
         self.lease_until = now;
         self.election_at = now + self.succession_slot(view);

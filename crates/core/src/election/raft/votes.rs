@@ -228,9 +228,19 @@ impl Raft {
         }
     }
 
+    /// Whether the leader fell silent here, and the peer that names it in an answer does so only because it counts from a
+    /// heartbeat that is not much later than the last one here.
+    fn is_stale_report(&self, now: Time, live: &LiveLeader) -> bool {
+        let rest = Duration::from_millis(live.rest_ms.into());
+        self.config.guards.stale_vetoes() && !self.is_news(now, &live.id, rest)
+    }
+
     /// G3: the value of a living leader's report in the answer to a request.
     fn veto(&self, now: Time, view: &View, live: Option<LiveLeader>) -> Report {
         let live = live.filter(|_| self.config.guards.veto());
-        self.weigh_live(now, view, live)
+        match self.weigh_live(now, view, live) {
+            Report::Alive(live) if self.is_stale_report(now, &live) => Report::Dead,
+            report => report,
+        }
     }
 }

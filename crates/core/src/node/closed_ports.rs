@@ -17,7 +17,7 @@ const BETWEEN_DOUBTS: Duration = Duration::from_millis(50);
 
 /// The doubt whether the leader that this node follows still runs.
 #[derive(Debug, Default)]
-pub(super) struct Refusals {
+pub(super) struct ClosedPort {
     doubt: Option<Doubt>,
     /// The time of the last first hint.
     doubted_at: Option<Time>,
@@ -56,36 +56,36 @@ impl Node {
         if !self.config.election.guards.proven_refusals() {
             return self.lose_refused(now, &peer.clone());
         }
-        let doubt = self.refusals.doubt.as_ref();
+        let doubt = self.closed_port.doubt.as_ref();
         let is_known = doubt.is_some_and(|doubt| doubt.concerns(peer, member));
-        match &mut self.refusals.doubt {
+        match &mut self.closed_port.doubt {
             Some(doubt) if is_known => {
                 doubt.again |= sent >= doubt.since;
-                self.refusals_due(now);
+                self.closed_port_due(now);
             }
             _ => self.begin_doubt(now, peer, sent),
         }
     }
 
-    /// Pings the leader, because another member's word or an unproven hint says that it is gone. The ping is no
+    /// Pings the leader, because another member's word or an unproven hint reports that it is gone. The ping is no
     /// evidence: only a refusal of it is.
     pub(super) fn question(&mut self, now: Time, peer: &PeerId) {
-        let asked = self.refusals.asked_at;
+        let asked = self.closed_port.asked_at;
         let is_early = asked.is_some_and(|at| now < at + BETWEEN_DOUBTS);
         if is_early || self.doubtful_leader(peer).is_none() {
             return;
         }
-        self.refusals.asked_at = Some(now);
+        self.closed_port.asked_at = Some(now);
         self.ping(peer);
     }
 
-    pub(super) fn refusals_deadline(&self) -> Option<Time> {
-        let doubt = self.refusals.doubt.as_ref()?;
+    pub(super) fn closed_port_deadline(&self) -> Option<Time> {
+        let doubt = self.closed_port.doubt.as_ref()?;
         (doubt.again || doubt.pings_left > 0).then_some(doubt.until)
     }
 
-    pub(super) fn refusals_due(&mut self, now: Time) {
-        let Some(doubt) = self.refusals.doubt.take_if(|doubt| now >= doubt.until) else {
+    pub(super) fn closed_port_due(&mut self, now: Time) {
+        let Some(doubt) = self.closed_port.doubt.take_if(|doubt| now >= doubt.until) else {
             return;
         };
         let member = self.doubtful_leader(&doubt.peer);
@@ -100,7 +100,7 @@ impl Node {
         if doubt.pings_left > 0 {
             self.ping(&doubt.peer);
         }
-        self.refusals.doubt = Some(Doubt {
+        self.closed_port.doubt = Some(Doubt {
             until,
             pings_left,
             ..doubt
@@ -108,7 +108,7 @@ impl Node {
     }
 
     fn begin_doubt(&mut self, now: Time, peer: &PeerId, sent: Time) {
-        let doubted = self.refusals.doubted_at;
+        let doubted = self.closed_port.doubted_at;
         let is_early = doubted.is_some_and(|at| now < at + BETWEEN_DOUBTS);
         let Some(member) = self.doubtful_leader(peer).filter(|_| !is_early) else {
             return;
@@ -122,8 +122,8 @@ impl Node {
             until: now + patience(member),
             pings_left: PINGS - 1,
         };
-        self.refusals.doubted_at = Some(now);
-        self.refusals.doubt = Some(doubt);
+        self.closed_port.doubted_at = Some(now);
+        self.closed_port.doubt = Some(doubt);
         self.ping(peer);
     }
 
