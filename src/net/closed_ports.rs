@@ -19,6 +19,8 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::socket::canonical;
+
 /// Bytes of a packet that a report must quote: the flags, the connection id of eight bytes and seven that are encrypted.
 const QUOTED: usize = 16;
 /// Packets to one destination that are remembered: more than the few that a dead peer leaves unacknowledged.
@@ -76,7 +78,7 @@ impl ClosedPorts {
     /// Packets were sent.
     pub(super) fn note(&self, transmit: &Transmit<'_>) {
         let segment = transmit.segment_size;
-        let (now, to) = (Instant::now(), transmit.destination);
+        let (now, to) = (Instant::now(), canonical(transmit.destination));
         self.sent().note(now, to, transmit.contents, segment);
     }
 

@@ -29,5 +29,4 @@ mod seeds;
 mod set_leader;
 mod states;
 mod statics;
-mod tables;
 mod unbanning;

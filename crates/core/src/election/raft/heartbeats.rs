@@ -2,7 +2,9 @@
 
 use super::following::{Following, Report};
 use super::standing::millis;
-use super::{ElectionError, Electors, LeaderReason, MAX_CONTESTS, Raft, Role, View};
+use super::{
+    ElectionError, Electors, LeaderReason, MAX_CONTESTS, Raft, Role, SUCCESSION_GRACE, View,
+};
 use crate::election::policy::MergePolicy;
 use crate::election::raft::wire::{ElectionMessage, LiveLeader, Pulse};
 use crate::election::record::Record;
@@ -157,7 +159,7 @@ impl Raft {
                 }
                 if self.config.guards.succession() {
                     let waits = self.successor_wait(now, view, from);
-                    self.election_at = now + waits + self.succession_slot(view);
+                    self.election_at = now + waits + self.up_to(SUCCESSION_GRACE);
                 }
             }
         }

@@ -261,9 +261,14 @@ impl Raft {
             }
             DownReason::Refused => {
                 self.refused = Some((peer.clone(), incarnation, now));
-                self.end_lease(now, view);
+                self.lease_until = now;
+                self.election_at = now + self.succession_slot(view);
             }
-            DownReason::Closed => self.end_lease(now, view),
+            // Not by rank: the next in rank may be a peer that the leader has banned just now.
+            DownReason::Closed => {
+                self.lease_until = now;
+                self.election_at = now + self.up_to(SUCCESSION_GRACE);
+            }
             // The timer did not run while the leader was held. The slots of the voters (G13) begin now.
             DownReason::Silent if self.holds_leader => {
                 let slot = self.draw_timeout(view) - self.election_timeout_min();
@@ -272,12 +277,6 @@ impl Raft {
             // The timer has run since the last heartbeat (G1).
             DownReason::Silent => {}
         }
-    }
-
-    /// The leader is gone, by its own end's or the system's report: no timeout is waited for.
-    fn end_lease(&mut self, now: Time, view: &View) {
-        self.lease_until = now;
-        self.election_at = now + self.succession_slot(view);
     }
 
     /// A peer is linked, or may lead again.
