@@ -75,8 +75,6 @@ guards! {
     assignment_takes_vote,
     /// G3: a report of a leader that was not heard since its silence began here is no veto.
     stale_vetoes,
-    /// G15: leases and election timeouts grow, too, and not the window of G6 alone.
-    long_leases,
     /// A closed port is believed only after a ping was refused, too.
     proven_refusals,
     /// C8: with a static quorum, term and vote are on disk before they are sent.

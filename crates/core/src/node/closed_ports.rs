@@ -95,7 +95,7 @@ impl Node {
         if doubt.again {
             return self.lose_refused(now, &doubt.peer);
         }
-        let until = now + patience(member);
+        let until = now + patience(member, self.config.election.heartbeat_timeout);
         let pings_left = doubt.pings_left.saturating_sub(1);
         if doubt.pings_left > 0 {
             self.ping(&doubt.peer);
@@ -119,7 +119,7 @@ impl Node {
             sent,
             since: now,
             again: false,
-            until: now + patience(member),
+            until: now + patience(member, self.config.election.heartbeat_timeout),
             pings_left: PINGS - 1,
         };
         self.closed_port.doubted_at = Some(now);
@@ -155,9 +155,11 @@ impl Doubt {
     }
 }
 
-/// The time in which a living peer answers a ping: who answers falsely may be nearer than the peer.
-fn patience(member: &Member) -> Duration {
+/// The time in which a living peer answers a ping: one that answers falsely may be nearer than the peer. Where round trips vary
+/// much, waiting for the slowest would take longer than the evidence saves.
+fn patience(member: &Member, heartbeat_timeout: Duration) -> Duration {
     let rtt = member.rtt.smoothed().unwrap_or(BETWEEN_DOUBTS);
     let variation = member.rtt.variation().unwrap_or_default();
-    MIN_PATIENCE.max(rtt + (rtt / 2).max(variation * 4))
+    let slow = (rtt + variation * 4).min(heartbeat_timeout / 8);
+    MIN_PATIENCE.max(rtt * 3 / 2).max(slow)
 }

@@ -139,7 +139,7 @@ impl Raft {
     /// A leader resigns if a majority of its voters did not answer it for a whole shortest election timeout. A new
     /// leader has one such window before the first check.
     pub(super) fn check_quorum(&mut self, now: Time, view: &View) {
-        let length = self.answer_window();
+        let length = self.election_timeout_min();
         let Some(leader) = self.leading_mut() else {
             return;
         };
@@ -180,14 +180,6 @@ impl Raft {
 impl Raft {
     /// Shortest election timeout: the configured one, or more where round trips are long.
     pub fn election_timeout_min(&self) -> Duration {
-        match self.config.guards.long_leases() {
-            true => self.answer_window(),
-            false => self.config.election_timeout_min,
-        }
-    }
-
-    /// The window of G6: long enough for an answer from everywhere.
-    pub(super) fn answer_window(&self) -> Duration {
         self.config
             .election_timeout_min
             .saturating_add(self.stretch)
@@ -195,11 +187,9 @@ impl Raft {
 
     /// Longest election timeout: the configured one, moved by as much.
     pub(super) fn election_timeout_max(&self) -> Duration {
-        let longest = self.config.election_timeout_max;
-        match self.config.guards.long_leases() {
-            true => longest.saturating_add(self.stretch),
-            false => longest,
-        }
+        self.config
+            .election_timeout_max
+            .saturating_add(self.stretch)
     }
 
     /// A leader's room needs four round trips to its median voter, at most five seconds.
@@ -217,7 +207,7 @@ impl Raft {
         self.stretch = needed.saturating_sub(self.config.election_timeout_min);
         // A leader that has lost all its voters keeps the window in which it may get them back.
         if !measured.is_empty() {
-            let length = self.answer_window();
+            let length = self.election_timeout_min();
             if let Some(leader) = self.leading_mut() {
                 leader.window.shorten(now, length);
             }

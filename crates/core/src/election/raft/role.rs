@@ -345,7 +345,7 @@ impl Raft {
             "the rules decide who leads"
         );
         assert_eq!(self.rules.record().leader.as_ref(), Some(&self.me));
-        let window = self.answer_window();
+        let window = self.election_timeout_min();
         let before = self.role.kind();
         let handed_over = self.asked_by().is_some();
         let mut leader = match mem::take(&mut self.role) {
