@@ -135,7 +135,6 @@ impl Raft {
         }));
         self.has_followed = true;
         self.yielded = false;
-        self.early_pre_vote = None;
         // Voters besides the leader: the view leaves out this node instead, and `weight` counts the leader, too.
         let count = view
             .eligible()

@@ -53,7 +53,6 @@ use role::Role;
 use saved::Saved;
 use standing::{clamp_millis, millis};
 use transfer::Transfers;
-use votes::EarlyPreVote;
 use wire::{Beat, Pulse, Side, Stamped};
 
 /// Shortest time for which a lone peer's silence must last to count as consent (G3).
@@ -129,8 +128,6 @@ pub struct Raft {
     believed: Option<(PeerId, Incarnation)>,
     /// The last leader that was lost by silence, and when: here, or at the member that vouched for it last.
     fell_silent: Option<(PeerId, Time)>,
-    /// The last request for a pre-vote that the lease refused.
-    early_pre_vote: Option<EarlyPreVote>,
     /// The last leader, with its incarnation, whose port was found closed here, and when.
     refused: Option<(PeerId, Incarnation, Time)>,
     outputs: VecDeque<OutputOf<Self>>,
@@ -219,7 +216,6 @@ impl Raft {
             namesakes: Namesakes::default(),
             believed: None,
             fell_silent: None,
-            early_pre_vote: None,
             refused: None,
             outputs: VecDeque::new(),
             disk,

@@ -22,15 +22,6 @@ pub(super) struct Answer {
     pub(super) live: Option<LiveLeader>,
 }
 
-/// A request for a pre-vote.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct EarlyPreVote {
-    from: PeerId,
-    round: u64,
-    stamp: Stamp,
-    term: u64,
-}
-
 impl Raft {
     pub(super) fn answer_pre_vote(
         &mut self,
@@ -58,38 +49,20 @@ impl Raft {
             live: self.live_to(now, view, from),
         };
         self.send(from, answer);
-        if !granted && self.lease_binds(now) {
-            self.question_leader();
-            self.early_pre_vote = Some(EarlyPreVote {
-                from: from.clone(),
-                round,
-                stamp: stamp.clone(),
-                term,
-            });
+        if !granted {
+            self.question_leader(now);
         }
         if granted && self.is_preferred(view, from) {
             self.yield_to_preferred(now, view);
         }
     }
 
-    /// Answers the last request that the lease refused once more: the leader's port is closed. The member that asked has found
-    /// that a moment earlier, and would repeat its round later than necessary.
-    pub(super) fn answer_early_pre_vote(&mut self, now: Time, view: &View) {
-        if let Some(early) = self.early_pre_vote.take() {
-            let EarlyPreVote {
-                from,
-                round,
-                stamp,
-                term,
-            } = early;
-            self.answer_pre_vote(now, view, &from, round, &stamp, term);
-        }
-    }
-
     /// A member that asks for pre-votes seems to have lost the leader. Its word lifts no lease, but makes this node see for
     /// itself.
-    fn question_leader(&mut self) {
-        if let Some(direct) = self.direct() {
+    fn question_leader(&mut self, now: Time) {
+        if let Some(direct) = self.direct()
+            && self.lease_binds(now)
+        {
             let leader = direct.leader.clone();
             self.outputs.push_back(ElectionOutput::Question(leader));
         }

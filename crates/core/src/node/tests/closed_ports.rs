@@ -69,36 +69,6 @@ fn two_refused_packets_and_no_answer_replace_the_leader_long_before_its_timeout(
     assert_eq!(net.leader_changes("b")[0], lost);
 }
 
-/// The pre-votes that a member has answered to another one: whether it granted each.
-fn answers(net: &Net, name: &str, to: &str) -> Vec<bool> {
-    let sent = net.messages_from(name, to);
-    let answers = sent.iter().filter_map(|message| match elects(message) {
-        Some(ElectionMessage::PreVoteResponse { granted, .. }) => Some(granted),
-        _ => None,
-    });
-    answers.collect()
-}
-
-#[test]
-fn a_member_with_evidence_answers_once_more_what_its_lease_refused() {
-    let mut net = Net::room(&["a", "b", "c", "d", "e"]);
-    net.kill("a", false);
-    net.prove("e", "a");
-    net.run(ms(80)); // its slot, and its question
-    assert_eq!(answers(&net, "b", "e"), [false]);
-    net.prove("b", "a");
-    net.wait("b has evidence, too", |net| !net.has("b", "a"));
-    assert_eq!(answers(&net, "b", "e"), [false, true]);
-    let asked = net.messages_from("e", "b").into_iter();
-    let is_question = |message: &Message| {
-        matches!(
-            elects(message),
-            Some(ElectionMessage::PreVoteRequest { .. })
-        )
-    };
-    assert_eq!(asked.filter(is_question).count(), 1);
-}
-
 #[test]
 fn any_packet_of_the_leader_ends_the_doubt() {
     let mut net = Net::room(&["a", "b", "c"]);
