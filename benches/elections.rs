@@ -3,7 +3,7 @@
 //! ```sh
 //! cargo bench --bench elections                                    # prints the tables; ten minutes on two cores
 //! cargo bench --bench elections -- --quick                         # a twentieth of the runs
-//! cargo bench --bench elections -- --only heals                    # one part: failovers, spread, losses, ..., gossip
+//! cargo bench --bench elections -- --only heals                    # one part: failovers, kills, stalls, spread, losses, ..., gossip
 //! cargo bench --bench elections -- --only failovers --row "20 % loss"  # the rows of crashes with that in their name
 //! cargo bench --bench elections -- --write docs/figures.md       # puts them between the marks of that file
 //! ```
@@ -19,6 +19,7 @@ use std::thread;
 
 use rand::Rng;
 use room_core::election::guards::Guards;
+use room_core::id::PeerId;
 use room_core::node::Command;
 use room_core::time::Duration;
 use room_simulator::trace::Trace;
@@ -59,8 +60,10 @@ fn main() -> ExitCode {
     }
     let mut report = Report::new(quick, row);
     type Part = fn(&mut Report);
-    let parts: [(&str, Part); 8] = [
+    let parts: [(&str, Part); 10] = [
         ("failovers", Report::failovers),
+        ("kills", Report::kills),
+        ("stalls", Report::stalls),
         ("spread", Report::spread),
         ("losses", Report::losses),
         ("transfers", Report::transfers),
@@ -158,6 +161,8 @@ struct Room {
     guards: Guards,
     /// Whether empty datagrams follow urgent ones.
     trailers: bool,
+    /// Whether the machine of a killed process reports its port as closed.
+    reports: bool,
 }
 
 /// Heartbeat interval, heartbeat timeout, election timeouts.
@@ -204,6 +209,7 @@ impl Room {
             timers,
             guards: Guards::ALL,
             trailers: true,
+            reports: false,
         }
     }
 
@@ -234,6 +240,7 @@ impl Room {
         if !self.trailers {
             world.trailers = 0;
         }
+        world.closed_ports.are_reported = self.reports;
         world
     }
 
@@ -374,6 +381,7 @@ fn failovers(room: Room, trials: u64) -> Vec<Failover> {
 struct Summary {
     p50: Duration,
     p99: Duration,
+    worst: Duration,
     terms: f64,
     messages_per_node: f64,
     failed: usize,
@@ -389,6 +397,7 @@ impl Summary {
         Self {
             p50: percentile(&times, 50),
             p99: percentile(&times, 99),
+            worst: percentile(&times, 100),
             terms: sum(|one| one.terms) / done,
             messages_per_node: sum(|one| one.messages) / done / room.nodes as f64,
             failed: seen.len() - times.len(),
@@ -543,6 +552,68 @@ impl Report {
                 demand.p99_ms,
                 or_none(demand.terms),
                 or_none(demand.messages_per_node),
+            ));
+        }
+    }
+
+    /// The process is killed, and its machine reports its port as closed.
+    fn kills(&mut self) {
+        self.line("\n### Kill of the leader's process on a machine that lives on, until all living members agree\n");
+        self.line("| room | kills | p50 | p99 | worst | terms | demanded (p50, worst) | met |");
+        self.line("|---|---|---|---|---|---|---|---|");
+        for (room, p50_ms, worst_ms) in [
+            (Room::new(2, 5_000, 0.0, DEFAULT), 450, 700),
+            (Room::new(3, 5_000, 0.0, DEFAULT), 450, 700),
+            (Room::new(5, 5_000, 0.0, DEFAULT), 450, 700),
+            (Room::new(3, 50_000, 0.0, DEFAULT), 900, 1300),
+            (Room::new(5, 50_000, 0.0, DEFAULT), 1000, 1300),
+            (Room::new(30, 50_000, 0.0, DEFAULT), 1000, 1700),
+            (Room::new(5, 50_000, 0.05, DEFAULT), 1200, 2800),
+            (Room::new(3, 500, 0.0, LAN), 70, 140),
+            (Room::new(5, 7_500, 0.0, LAN), 180, 250),
+        ] {
+            let room = Room {
+                reports: true,
+                ..room
+            };
+            if self.skips(&room) {
+                continue;
+            }
+            let seen = failovers(room, self.trials(1000));
+            let got = Summary::of(room, &seen);
+            let met = got.failed == 0
+                && got.p50 <= Duration::from_millis(p50_ms)
+                && got.worst <= Duration::from_millis(worst_ms);
+            let verdict = self.verdict(met);
+            self.line(&format!(
+                "| {} | {} | {} ms | {} ms | {} ms | {:.2} | {p50_ms} ms, {worst_ms} ms | {verdict} |",
+                room.describe(),
+                got.trials,
+                got.p50.as_millis(),
+                got.p99.as_millis(),
+                got.worst.as_millis(),
+                got.terms,
+            ));
+        }
+    }
+
+    /// The leader's process stands still for a while, and its port stays open.
+    fn stalls(&mut self) {
+        self.line("\n### Stalls of the leader's process, which keeps its port open\n");
+        self.line("| room | stall | changed the leader | the same without reports | met |");
+        self.line("|---|---|---|---|---|");
+        let room = Room::new(5, 50_000, 0.05, DEFAULT);
+        for stall_ms in [400, 700, 1_200] {
+            let [reported, silent] = [true, false].map(|reports| {
+                let room = Room { reports, ..room };
+                let changed = all(self.trials(240), |seed| stall(room, seed, stall_ms));
+                changed.into_iter().filter(|changed| *changed).count()
+            });
+            let verdict = self.verdict(reported <= silent);
+            self.line(&format!(
+                "| {} | {stall_ms} ms | {reported} of {} | {silent} | {verdict} |",
+                room.describe(),
+                self.trials(240),
             ));
         }
     }
@@ -768,6 +839,27 @@ impl Report {
             room.describe()
         ));
     }
+}
+
+/// Whether any host sees another leader because the leader stalls.
+fn stall(room: Room, seed: u64, stall_ms: u64) -> bool {
+    let mut world = room.settled(seed);
+    wait(&mut world, TIMEOUT, |world| world.agreed().is_some());
+    let leader = world.agreed().expect("it is settled");
+    forget(&mut world);
+    world.pause(leader);
+    run(&mut world, Duration::from_millis(stall_ms));
+    world.resume(leader);
+    run(&mut world, Duration::from_secs(6));
+    let other = |(_, shown): &(_, Option<PeerId>)| {
+        shown
+            .as_ref()
+            .is_some_and(|shown| *shown != world.slots[leader].id)
+    };
+    world
+        .slots
+        .iter()
+        .any(|slot| slot.reported.iter().any(other))
 }
 
 fn forget(world: &mut World) {

@@ -4,6 +4,7 @@ pub(crate) mod accept;
 pub(crate) mod admission;
 pub(crate) mod budget;
 pub(crate) mod close;
+pub(crate) mod closed_ports;
 pub(crate) mod compression;
 mod control;
 pub(crate) mod datagrams;
@@ -26,6 +27,7 @@ mod queue;
 pub(crate) mod rebinding;
 pub(crate) mod received;
 mod relay;
+
 pub(crate) mod relay_requests;
 pub(crate) mod rendezvous;
 pub(crate) mod simulation;

@@ -124,6 +124,7 @@ mod tests {
     use socket2::{Domain, Protocol, Socket, Type};
 
     use super::*;
+    use crate::net::closed_ports;
     use crate::net::tunnel::Tunnels;
     use crate::net::udp::{UdpRuntime, shut_down};
 
@@ -140,6 +141,7 @@ mod tests {
             tunnels: Arc::new(Tunnels::new(identity.fingerprint(), 0)),
             seed: 1,
             failed,
+            refused: Some(closed_ports::reports().0),
         };
         let transport = Arc::new(transport_config());
         let server = server_config(&identity, Arc::clone(&transport)).expect("a configuration");

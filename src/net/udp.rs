@@ -24,6 +24,7 @@ use tokio::io::{Interest, ReadBuf};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
+use super::closed_ports::{ClosedPorts, RefusedPacket, Waits};
 use super::failures::{Failures, Row, is_about_a_destination, is_about_a_packet, is_too_long};
 use super::simulation::{Fate, Simulation, Waiting};
 use super::socket::canonical;
@@ -40,6 +41,8 @@ const MAX_EMPTY_READS: u32 = 8;
 /// Segments that quinn's buffers have room for, each of 1472 bytes: the system joins no more than fits into one UDP
 /// packet of 64 KiB. A room has 32 such buffers.
 const MAX_RECEIVE_SEGMENTS: usize = u16::MAX as usize / 1472 + 1;
+/// Wait for a full socket of which the system does not report when it takes packets.
+const FULL_WAIT: Duration = Duration::from_millis(1);
 /// Turns of the network thread within which tasks that wait for a closed socket drop it.
 const MAX_TURNS_TO_CLOSE: u32 = 64;
 
@@ -56,6 +59,8 @@ pub(crate) struct UdpRuntime {
     pub(crate) timers: Timers,
     /// Receives each socket that has failed. One that is full has an earlier report of it.
     pub(crate) failed: mpsc::Sender<Failed>,
+    /// Receives reports of packets that no process receives at their destinations, if the room wants them.
+    pub(crate) refused: Option<mpsc::Sender<RefusedPacket>>,
 }
 
 /// A socket that has given nothing but errors for long.
@@ -146,6 +151,10 @@ struct Line {
     sending: Mutex<Sending>,
     me: Weak<Line>,
     failed: mpsc::Sender<Failed>,
+    /// Reports of refused packets, if the room wants them and the system has them.
+    closed_ports: Option<ClosedPorts>,
+    /// Whether the system took no packet at the last try.
+    is_full: AtomicBool,
 }
 
 /// The system's socket.
@@ -162,6 +171,7 @@ struct Reading {
     failures: Failures,
     pause: Option<Pin<Box<Sleep>>>,
     row: Row,
+    reports: Waits,
 }
 
 /// How it sends.
@@ -179,6 +189,7 @@ impl Udp {
     ) -> io::Result<Arc<Self>> {
         socket.set_nonblocking(true)?;
         let local = socket.local_addr()?;
+        let closed_ports = ClosedPorts::start(&socket, runtime.refused.as_ref());
         let open = Open {
             _known: fork::closed_in_children(&socket),
             socket: tokio::net::UdpSocket::from_std(socket)?,
@@ -194,6 +205,8 @@ impl Udp {
             sending: Mutex::default(),
             me: Weak::clone(me),
             failed: runtime.failed.clone(),
+            closed_ports,
+            is_full: AtomicBool::new(false),
         });
         #[cfg(test)]
         lock(&tests::LINES).push(Arc::downgrade(&line));
@@ -326,6 +339,9 @@ impl Line {
             ready!(Future::poll(pause.as_mut(), cx));
             reading.pause = None;
         }
+        if let Some(ports) = &self.closed_ports {
+            ports.poll(&mut reading.reports, open, cx);
+        }
         match ready!(open.poll_recv(cx, self.options.as_ref(), bufs, meta)) {
             Ok(count) => {
                 reading.failures.end();
@@ -338,12 +354,30 @@ impl Line {
                 }
                 Poll::Ready(Ok(count))
             }
+            Err(error) if self.is_report(open, &error) => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
             // quinn would give the socket up. Some systems report here that an earlier packet did not arrive.
             Err(error) => {
                 self.not_received(error, &mut reading, cx);
                 Poll::Pending
             }
         }
+    }
+
+    /// Whether an error only means that there are reports about earlier packets. It is none of the socket, nor of the packet that
+    /// was to be sent.
+    fn is_report(&self, open: &Open, error: &io::Error) -> bool {
+        let Some(ports) = &self.closed_ports else {
+            return false;
+        };
+        if cfg!(windows) && error.kind() == ErrorKind::ConnectionReset {
+            ports.unknown();
+            return false;
+        }
+        is_about_a_packet(error)
+            && (ports.take(&open.socket) || error.kind() == ErrorKind::ConnectionRefused)
     }
 
     /// Has the socket read again, at once or after a pause.
@@ -384,9 +418,22 @@ impl Line {
         let Some(open) = &*open else {
             return Ok(());
         };
-        match open.try_send(self.options.as_ref(), transmit) {
-            Ok(()) => lock(&self.sending).row.end(),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Err(error),
+        let send = || open.try_send(self.options.as_ref(), transmit);
+        let again = |error: io::Error| match self.is_report(open, &error) {
+            true => send(),
+            false => Err(error),
+        };
+        match send().or_else(again) {
+            Ok(()) => {
+                lock(&self.sending).row.end();
+                if let Some(ports) = &self.closed_ports {
+                    ports.note(transmit);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.is_full.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
             Err(error) => self.not_sent(error, transmit.destination),
         }
         Ok(())
@@ -418,6 +465,7 @@ impl Line {
     /// Closes the socket; returns the part that other tasks may still hold, or `None` if it was closed before.
     fn close(&self) -> Option<Weak<Open>> {
         let open = self.open.swap(None)?;
+        lock(&self.reading).reports = Waits::default();
         self.closed.notify_waiters();
         let left = Arc::downgrade(&open);
         let is_ours = |local: io::Result<SocketAddr>| local.is_ok_and(|local| local == self.local);
@@ -434,8 +482,17 @@ impl Line {
         let Some(open) = self.open.load_full() else {
             return Ok(());
         };
+        let writable = async {
+            let ready = open.socket.ready(Interest::WRITABLE).await?;
+            // After the first report the system's events look as if the other end of a pipe were closed, and tokio takes that
+            // for the end of all waits.
+            if self.is_full.swap(false, Ordering::Relaxed) && ready.is_write_closed() {
+                sleep(FULL_WAIT).await;
+            }
+            Ok(())
+        };
         tokio::select! {
-            result = open.socket.writable() => result,
+            result = writable => result,
             () = closed => Ok(()),
         }
     }
@@ -451,6 +508,12 @@ impl Line {
                 self.writable().await.ok()?;
             }
         }
+    }
+}
+
+impl AsRef<tokio::net::UdpSocket> for Open {
+    fn as_ref(&self) -> &tokio::net::UdpSocket {
+        &self.socket
     }
 }
 
@@ -602,7 +665,7 @@ mod tests {
     use super::*;
     use crate::core::id::Fingerprint;
     use crate::core::virtual_address::{is_virtual, virtual_address};
-    use crate::net::{rebinding, socket};
+    use crate::net::{closed_ports, rebinding, socket};
     use room_transport::identity::{Identity, client_config, server_config};
     use room_transport::quic::{open_windows, transport_config};
 
@@ -619,6 +682,7 @@ mod tests {
             tunnels: Arc::new(Tunnels::new(identity.fingerprint(), 0)),
             seed: 1,
             failed: rebinding::reports().0,
+            refused: Some(closed_ports::reports().0),
         };
         let transport = Arc::new(transport_config());
         let server = server_config(&identity, Arc::clone(&transport)).expect("a configuration");
@@ -670,6 +734,7 @@ mod tests {
             tunnels: Arc::new(Tunnels::new(identity.fingerprint(), 0)),
             seed: 1,
             failed: rebinding::reports().0,
+            refused: None,
         };
         let bound = socket::bind(Some(Ipv4Addr::LOCALHOST.into()), 0).expect("bound");
         let options = UdpSocketState::new((&bound).into()).expect("this system has them");
@@ -771,6 +836,138 @@ mod tests {
         runtime.tunnels.arrive_for_test(b"tunnel");
         let count = tokio::time::timeout(Duration::from_secs(30), reader).await;
         assert_eq!(count.expect("woken").expect("no panic"), 1);
+    }
+
+    /// A socket at that address whose room wants reports of refused packets.
+    #[cfg(target_os = "linux")]
+    fn reporting(
+        at: Option<IpAddr>,
+    ) -> (
+        Arc<Udp>,
+        mpsc::Receiver<RefusedPacket>,
+        mpsc::Receiver<Failed>,
+    ) {
+        let identity = Identity::generate().expect("an identity");
+        let (failed, failures) = rebinding::reports();
+        let (refused, reports) = closed_ports::reports();
+        let runtime = UdpRuntime {
+            unanswered: Arc::default(),
+            timers: Timers::start(),
+            simulation: Arc::default(),
+            tunnels: Arc::new(Tunnels::new(identity.fingerprint(), 0)),
+            seed: 1,
+            failed,
+            refused: Some(refused),
+        };
+        let bound = socket::bind(at, 0).expect("bound");
+        let options = UdpSocketState::new((&bound).into()).expect("this system has them");
+        let udp = Udp::start(bound, Some(options), &runtime).expect("a socket");
+        (udp, reports, failures)
+    }
+
+    /// The beginning of a packet of a link.
+    #[cfg(target_os = "linux")]
+    fn of_a_link(number: u8) -> [u8; 64] {
+        let mut packet = [number; 64];
+        packet[0] = 0x40;
+        packet
+    }
+
+    /// An address of this machine at which no process receives.
+    #[cfg(target_os = "linux")]
+    fn unused(ip: IpAddr) -> SocketAddr {
+        let socket = UdpSocket::bind((ip, 0)).expect("bound");
+        socket.local_addr().expect("bound")
+    }
+
+    /// Reads the socket, as quinn does, until `done` ends.
+    #[cfg(target_os = "linux")]
+    async fn reading<T>(udp: &Udp, done: impl Future<Output = T>) -> T {
+        let read = std::future::poll_fn(|cx| {
+            let (mut buffer, mut meta) = ([0; 2048], [RecvMeta::default()]);
+            let mut bufs = [IoSliceMut::new(&mut buffer)];
+            while udp.poll_recv(cx, &mut bufs, &mut meta).is_ready() {}
+            Poll::<()>::Pending
+        });
+        let limit = tokio::time::timeout(Duration::from_secs(30), done);
+        tokio::select! {
+            () = read => unreachable!("it never ends"),
+            done = limit => done.expect("in time"),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_packet_that_no_process_receives_is_reported_with_its_time() {
+        let v4 = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let v6 = IpAddr::from(std::net::Ipv6Addr::LOCALHOST);
+        let mut pairs = vec![(Some(v4), v4), (None, v4)];
+        if UdpSocket::bind((v6, 0)).is_ok() {
+            pairs.extend([(None, v6), (Some(v6), v6)]);
+        }
+        for (own, ip) in pairs {
+            let (udp, mut reports, _) = reporting(own);
+            let open = udp.line.open.load_full().expect("open");
+            open.socket.writable().await.expect("open");
+            let there = unused(ip);
+            let before = Instant::now();
+            // As quinn has it: it sees a socket of IPv6.
+            let mapped = match there.ip() {
+                IpAddr::V4(v4) => SocketAddr::from((v4.to_ipv6_mapped(), there.port())),
+                IpAddr::V6(_) => there,
+            };
+            udp.try_send(&packet(mapped, &of_a_link(7))).expect("sent");
+            let after = Instant::now();
+            let report = reading(&udp, reports.recv()).await.expect("one");
+            assert_eq!(report.destination, Some(there), "{own:?}");
+            let sent = report.sent.expect("it quotes the packet");
+            assert!(before <= sent && sent <= after, "{own:?}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_dead_peer_costs_no_packet_of_another_one_and_is_no_fault_of_the_socket() {
+        let (udp, mut reports, mut failures) = reporting(Some(Ipv4Addr::LOCALHOST.into()));
+        let open = udp.line.open.load_full().expect("open");
+        open.socket.writable().await.expect("open");
+        let dead = unused(Ipv4Addr::LOCALHOST.into());
+        let living = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("bound");
+        living.set_nonblocking(true).expect("a setting");
+        let there = living.local_addr().expect("bound");
+        for number in 0..50 {
+            udp.try_send(&packet(udp.line.mapped(dead), &of_a_link(number)))
+                .expect("sent");
+            udp.try_send(&packet(udp.line.mapped(there), &of_a_link(number)))
+                .expect("sent");
+            let mut received = [0; 64];
+            let len = living
+                .recv(&mut received)
+                .expect("it arrives at once on loopback");
+            assert_eq!(received[..len], of_a_link(number));
+        }
+        reading(&udp, reports.recv()).await.expect("one");
+        assert!(lock(&udp.line.sending).warned.is_none());
+        assert_eq!(lock(&udp.line.reading).failures.add().pause, Duration::ZERO);
+        assert!(failures.try_recv().is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_full_socket_is_not_asked_without_end_after_a_report() {
+        let (udp, mut reports, _) = reporting(Some(Ipv4Addr::LOCALHOST.into()));
+        let open = udp.line.open.load_full().expect("open");
+        open.socket.writable().await.expect("open");
+        let dead = unused(Ipv4Addr::LOCALHOST.into());
+        udp.try_send(&packet(udp.line.mapped(dead), &of_a_link(1)))
+            .expect("sent");
+        reading(&udp, reports.recv()).await.expect("one");
+        // As if it took nothing.
+        udp.line.is_full.store(true, Ordering::Relaxed);
+        let before = Instant::now();
+        udp.line.writable().await.expect("open");
+        let ready = open.socket.ready(Interest::WRITABLE).await.expect("open");
+        assert!(!ready.is_write_closed() || before.elapsed() >= FULL_WAIT);
     }
 
     #[tokio::test]

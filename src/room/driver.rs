@@ -47,6 +47,7 @@ use crate::core::path::{CarrierKind, Path};
 use crate::core::wire::{FEATURE_PATHS, Hello, HostMode, Opaque, Verdict};
 use crate::error::Code;
 use crate::net::close;
+use crate::net::closed_ports::RefusedPacket;
 use crate::net::dial::{Ask, Attach, Connector, Refused, Reservation};
 use crate::net::discovery::{Discovery, Found};
 use crate::net::events::{LinkEvent, LinkId};
@@ -129,6 +130,8 @@ pub(super) struct Queues {
     /// Peers to disconnect, after they have taken their queued messages.
     pub(super) disconnects: mpsc::UnboundedReceiver<Disconnection>,
     pub(super) discovered: mpsc::Receiver<Found>,
+    /// Reports of packets that no process receives at their destinations.
+    pub(super) refused_packets: mpsc::Receiver<RefusedPacket>,
     /// Reports of the tasks that hold the links to relays.
     pub(super) relays: mpsc::Receiver<News>,
     /// States that are safe on disk.
@@ -173,6 +176,7 @@ impl Driver {
                 self.feed(Input::Engine { call, answer });
             }
             Some(found) = queues.discovered.recv() => self.found(found),
+            Some(refused) = queues.refused_packets.recv() => self.packet_refused(refused),
             Some(news) = queues.relays.recv() => self.relay_reports(news),
             report = self.tunnels.cannot_carry() => self.cannot_carry(report),
             () = sleep_until(deadline) => {

@@ -48,6 +48,7 @@ use crate::current_room;
 use crate::error::StartError;
 use crate::fork;
 use crate::net::admission::RoomProof;
+use crate::net::closed_ports;
 use crate::net::dial::{Connector, DialLocks};
 use crate::net::discovery::{Discovery, DiscoveryConfig, Found, RoomKey, no_discovery};
 use crate::net::events::{EVENT_QUEUE, LinkContext};
@@ -190,6 +191,7 @@ where
     ));
     let (failed, failures) = rebinding::reports();
     let unanswered = Arc::<Unanswered>::default();
+    let (refused, refused_packets) = closed_ports::reports();
     let runtime = UdpRuntime {
         unanswered: Arc::clone(&unanswered),
         timers: Timers::start(),
@@ -197,6 +199,7 @@ where
         tunnels: Arc::clone(&tunnels),
         seed: draw()?,
         failed,
+        refused: config.heeds_closed_ports().then_some(refused),
     };
     #[cfg(test)]
     let runtime = CuttableRuntime(runtime);
@@ -350,6 +353,7 @@ where
             dials,
             disconnects,
             discovered,
+            refused_packets,
             relays: relay_reports,
             persisted,
             answers,

@@ -6,6 +6,7 @@
 
 mod bans;
 mod carriers;
+mod closed_ports;
 mod contract;
 mod ending;
 mod entry;
@@ -80,6 +81,7 @@ pub struct Node {
     introductions: Introductions,
     carrying: carriers::Refusals,
     relays: relays::Relays,
+    closed_port: closed_ports::ClosedPort,
     pauses: punching::Pauses,
     lists: punching::Lists,
     /// Whether a link, the leader, or the knowledge of carriers has changed since the paths were last considered.
@@ -172,6 +174,7 @@ impl Node {
             introductions,
             carrying: carriers::Refusals::default(),
             relays: relays::Relays::default(),
+            closed_port: closed_ports::ClosedPort::default(),
             pauses: punching::Pauses::default(),
             lists: punching::Lists::default(),
             paths_changed: false,
@@ -509,6 +512,7 @@ impl Node {
             Input::OtherData { peer } => self.mark_alive(now, &peer),
             Input::SecondLink { peer } => self.send_addresses_again(now, &peer),
             Input::SeenAt { peer, address } => self.seen_at(now, &peer, address),
+            Input::Refused { peer, sent } => self.refused(now, &peer, sent),
             Input::Answered { address } => self.introductions.answered(now, address),
             Input::CannotCarry { from, target } => self.report_not_carried(&from, target),
             Input::Relay { relay, change } => self.relay_changed(now, relay, change),
@@ -581,6 +585,7 @@ impl Node {
                     self.transmit(&to, Message::Election(message));
                 }
                 ElectionOutput::HeartbeatNow => self.heartbeat_all(now, true),
+                ElectionOutput::Question(leader) => self.question(now, &leader),
                 ElectionOutput::SetLeaderResult { target, outcome } => {
                     self.event(Event::SetLeaderResult { target, outcome });
                 }

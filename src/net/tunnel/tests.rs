@@ -62,6 +62,7 @@ impl Node {
             tunnels: Arc::clone(&tunnels),
             seed: 1,
             failed: rebinding::reports().0,
+            refused: None,
         };
         let transport = Arc::new(transport);
         let server = server_config(&identity, Arc::clone(&transport)).expect("a configuration");

@@ -8,6 +8,7 @@ use crate::core::introductions::Dial;
 use crate::core::node::Input;
 use crate::core::path::{Carrier, Path};
 use crate::core::virtual_address::{VirtualId, virtual_id};
+use crate::net::closed_ports::RefusedPacket;
 use crate::net::socket::canonical;
 use crate::net::tunnel::{CannotCarry, Via};
 
@@ -54,6 +55,27 @@ impl Driver {
             let (peer, address) = (peer.clone(), canonical(at));
             tracing::debug!(%peer, %address, "its packets come from here");
             self.feed(Input::SeenAt { peer, address });
+        }
+    }
+
+    /// Notifies the core that packets of this node were refused: by the present address of a member's link, or, where the system
+    /// does not name it, by some address.
+    pub(super) fn packet_refused(&mut self, refused: RefusedPacket) {
+        self.report_probed(); // whatever arrived is a sign of life, and ends a doubt
+        let RefusedPacket { destination, sent } = refused;
+        let now = self.node.now();
+        let sent = sent.map(|at| now - at.elapsed());
+        let members = self.node.core.membership().iter();
+        let is_there = |peer: &PeerId| match destination {
+            Some(at) => self.sessions.address_of(peer).map(canonical) == Some(at),
+            None => true,
+        };
+        let peers: Vec<_> = members
+            .map(|(peer, _)| peer.clone())
+            .filter(is_there)
+            .collect();
+        for peer in peers {
+            self.feed(Input::Refused { peer, sent });
         }
     }
 

@@ -18,7 +18,7 @@ use room_state::laboratory::Switches;
 use crate::checks::Violation;
 use crate::clock::slowest_clock;
 use crate::gossip::Counts;
-use crate::links::Strays;
+use crate::links::{ClosedPorts, Strays};
 use crate::plan::{Plan, Step, Who};
 use crate::record::{Recorder, Section};
 use crate::sometimes::Sometimes;
@@ -178,6 +178,7 @@ impl<'a> Run<'a> {
     ) -> Self {
         let mut world = World::new(plan.seed, plan.size, plan.settings(), trace);
         world.first_term = plan.first_term;
+        world.closed_ports.are_reported = plan.refuses;
         world.add_slots(plan.liars.len());
         world.liars = (plan.size..plan.size + plan.liars.len()).collect();
         if recorded {
@@ -706,6 +707,16 @@ impl<'a> Run<'a> {
                 unused,
             } => self.name_addresses(*liar, *victim, *about, *lie, *unused),
             Step::LateData { most_ms } => self.world.data_late = ms(*most_ms),
+            Step::Refusals {
+                lies,
+                most_ms,
+                deaf,
+            } => {
+                let ports = &mut self.world.closed_ports;
+                ports.lies = f64::from(*lies) / 100.0;
+                ports.late = ms(*most_ms);
+                ports.deaf = deaf.iter().copied().collect();
+            }
             Step::SlowDisk { most_ms } => self.world.settings.disk = (ms(0), ms(*most_ms)),
             Step::CutOff {
                 who,
@@ -857,6 +868,10 @@ impl<'a> Run<'a> {
         self.world.stream_loss = 0.0;
         self.world.strays = Strays::default();
         self.world.data_late = Duration::ZERO;
+        self.world.closed_ports = ClosedPorts {
+            are_reported: self.plan.refuses,
+            ..ClosedPorts::default()
+        };
         self.world.settings.disk = (ms(1), ms(10));
         self.world.strikes = 0.0;
         for slot in &mut self.world.slots {

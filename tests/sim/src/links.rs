@@ -4,6 +4,7 @@
 //! stays; a link that its dialler's end has ended is replaced by its next one.
 
 mod admission;
+mod closed_ports;
 mod closing;
 mod data;
 mod paths;
@@ -31,6 +32,7 @@ use crate::trace::Brief;
 use crate::world::{Happening, Process, World};
 
 pub use admission::{Numbers, Question};
+pub use closed_ports::ClosedPorts;
 pub use data::Data;
 pub(crate) use paths::pair;
 pub use paths::{Paths, Planted};
@@ -175,6 +177,12 @@ pub enum Wire {
         link: u64,
         from: usize,
         probe: Probe,
+    },
+    /// A report that a packet was refused, which one end of a link sent then, arrives there.
+    Refused {
+        link: u64,
+        from: usize,
+        sent: Option<Time>,
     },
     /// An attempt of a dial over a carrier begins.
     DialOver {
@@ -451,6 +459,7 @@ impl World {
             Wire::Stray(stray) => self.stray_arrives(*stray),
             Wire::Data(data) => self.data_arrives(*data),
             Wire::Datagram { link, from, probe } => self.deliver_datagram(link, from, probe),
+            Wire::Refused { link, from, sent } => self.refused(link, from, sent),
             Wire::DialOver { dial, over } => self.dial_over(dial, over),
             Wire::AttemptTimeout { dial } => self.attempt_failed(dial, true, false),
             Wire::AtCarrier {
@@ -1094,6 +1103,7 @@ impl World {
             self.trip(other, over, one)
         };
         self.sent_to_carrier(id, from);
+        self.may_be_refused(id, from);
         if self.stream_loss > 0.0 {
             self.probe_the_missing(id, from, delay, urgent);
         }
@@ -1232,6 +1242,7 @@ impl World {
         {
             process.probed.entry(other).or_insert(self.now);
         }
+        self.may_be_refused(link, from);
         let copies = 1 + u32::from(self.rng.random_bool(self.datagram_copies));
         for _ in 0..copies {
             if !self.rng.random_bool(self.datagram_loss) {

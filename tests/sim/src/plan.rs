@@ -109,6 +109,13 @@ pub enum Step {
         passed: u32,
         most_ms: u64,
     },
+    /// From now on this share of packets, in percent, arrives and is reported as refused all the same; reports are up to this late,
+    /// and these places receive none.
+    Refusals {
+        lies: u32,
+        most_ms: u64,
+        deaf: Vec<usize>,
+    },
     /// Sets how much later than the control streams host messages may arrive.
     LateData { most_ms: u64 },
     /// Cuts a place, and others with it, off from the rest. The process there may be killed and restarted from disk meanwhile.
@@ -297,6 +304,9 @@ pub struct Plan {
     pub hosts_wait: bool,
     #[serde(default, skip_serializing_if = "Hosts::are_silent")]
     pub hosts: Hosts,
+    /// Whether a place whose process has died refuses packets, and its system reports that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refuses: bool,
     /// Rooms begin in the term after this.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub first_term: u64,
@@ -550,6 +560,7 @@ impl Draw {
             other_recovery: Vec::new(),
             hosts_wait: false,
             hosts: Hosts::default(),
+            refuses: false,
             first_term: 0,
             paths: None,
             guards: Guards::ALL,

@@ -91,6 +91,8 @@ counters! {
     larger_sides_deposed,
     /// A packet of a control stream was lost and sent again.
     packets_lost,
+    /// A system reported that a peer's port is closed, rightly or not.
+    refusals,
     /// A room whose assigned leader was gone waited for a host, as all its members' hosts want it (C4.5).
     rooms_held,
     /// A place's wall clock was set back, and a process of the same key started there.

@@ -29,6 +29,7 @@ pub fn widen(plan: &mut Plan) {
     if draw.chance(0.06) {
         liars::add(draw.plan, &mut draw.rng);
     }
+    draw.refusals();
     draw.plan.steps.sort_by_key(|(at, _)| *at);
 }
 
@@ -66,6 +67,26 @@ impl Draw<'_> {
         if self.chance(0.25) {
             self.plan.hosts.asked = true;
             self.plan.hosts.decide = self.chance(0.4);
+        }
+    }
+
+    /// Most systems report closed ports, some report others, too.
+    fn refusals(&mut self) {
+        self.plan.refuses = self.chance(0.6);
+        if !self.chance(0.15) {
+            return;
+        }
+        for _ in 0..self.between(1, 2) {
+            let at = self.time();
+            let size = self.plan.size;
+            let some = self.chance(0.5);
+            let deaf = (0..size).filter(|_| some && self.chance(0.4)).collect();
+            let step = Step::Refusals {
+                lies: self.pick(&[0, 1, 10, 50, 100]),
+                most_ms: self.pick(&[0, 20, 300, 2_000]),
+                deaf,
+            };
+            self.plan.steps.push((at, step));
         }
     }
 
@@ -123,6 +144,9 @@ mod tests {
         assert!((0.2..0.35).contains(&share(&|plan| plan.hosts.asked)));
         assert!((0.03..0.09).contains(&share(&|plan| !plan.liars.is_empty())));
         assert!((0.03..0.09).contains(&share(&|plan| plan.first_term > 1 << 20)));
+        let refusals = |step: &(u64, Step)| matches!(step.1, Step::Refusals { .. });
+        assert!((0.1..0.2).contains(&share(&|plan| plan.steps.iter().any(refusals))));
+        assert!((0.55..0.65).contains(&share(&|plan| plan.refuses)));
         for (seed, plan) in plans.iter().enumerate().take(100) {
             let narrow = Plan::draw_narrow(seed as u64, None);
             assert!(narrow.steps.iter().all(|step| plan.steps.contains(step)));

@@ -43,7 +43,7 @@ use crate::clock::{Clock, slowest_clock};
 use crate::fingerprint::EventHash;
 use crate::gossip::Counts;
 use crate::harm::Slandered;
-use crate::links::{Link, Numbers, Paths, Pending, Question, Strays, TRAILERS, Wire};
+use crate::links::{ClosedPorts, Link, Numbers, Paths, Pending, Question, Strays, TRAILERS, Wire};
 use crate::plan::Hosts;
 use crate::profile::{self, Profile};
 use crate::record::{CLOCK_US, Recorder};
@@ -293,6 +293,8 @@ pub struct World {
     pub datagram_copies: f64,
     /// Control messages that leave their streams, and the arrival of the last of them.
     pub strays: Strays,
+    /// Reports of closed ports.
+    pub closed_ports: ClosedPorts,
     /// Walls, carriers and addresses.
     pub paths: Paths,
     pub(crate) last_stray_at: Time,
@@ -370,6 +372,7 @@ impl World {
             datagram_loss: 0.0,
             datagram_copies: 0.0,
             strays: Strays::default(),
+            closed_ports: ClosedPorts::default(),
             paths: Paths::default(),
             last_stray_at: Time::ZERO,
             data_late: Duration::ZERO,

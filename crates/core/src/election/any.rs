@@ -257,6 +257,7 @@ impl<M: Serialize> ElectionOutput<M> {
                 message: Opaque::of(&message),
             },
             Self::HeartbeatNow => ElectionOutput::HeartbeatNow,
+            Self::Question(leader) => ElectionOutput::Question(leader),
             Self::SetLeaderResult { target, outcome } => {
                 ElectionOutput::SetLeaderResult { target, outcome }
             }

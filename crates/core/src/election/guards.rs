@@ -73,6 +73,10 @@ guards! {
     authenticated_names,
     /// C4: adopting an assignment is the vote of its term.
     assignment_takes_vote,
+    /// G3: a report of a leader that was not heard since its silence began here is no veto.
+    stale_vetoes,
+    /// A closed port is believed only after a ping was refused, too.
+    proven_refusals,
     /// C8: with a static quorum, term and vote are on disk before they are sent.
     persistence,
 }

@@ -137,6 +137,8 @@ pub enum DownReason {
     Closed,
     /// It sent nothing for the heartbeat timeout.
     Silent,
+    /// Its port is closed, as far as this node knows. Others may still hear it.
+    Refused,
 }
 
 impl DownReason {
@@ -144,7 +146,7 @@ impl DownReason {
     pub(super) fn successor(&self) -> Option<&PeerId> {
         match self {
             Self::Left { successor } => successor.as_ref(),
-            Self::Removed | Self::Closed | Self::Silent => None,
+            Self::Removed | Self::Closed | Self::Silent | Self::Refused => None,
         }
     }
 }
@@ -274,6 +276,8 @@ pub enum ElectionOutput<M> {
     },
     /// Send a heartbeat to every peer at once.
     HeartbeatNow,
+    /// Ask the leader for a sign of life: another member seems to have lost it.
+    Question(PeerId),
     /// Outcome of a `SetLeader` of this host.
     SetLeaderResult {
         /// The leader that the host named.

@@ -282,6 +282,14 @@ pub enum Input {
         /// The address.
         address: SocketAddr,
     },
+    /// The system reports that the peer's port is closed (ICMP "port unreachable"): the report comes from the present
+    /// address of the peer's link. It is a hint, and no proof that the peer's process has died.
+    Refused {
+        /// The peer.
+        peer: PeerId,
+        /// The time at which the refused packet was sent; `None` if the report does not quote a packet of that link.
+        sent: Option<Time>,
+    },
     /// The holder of a key that members introduced answered a dial of this address, whatever came of it.
     Answered {
         /// The address.

@@ -398,7 +398,7 @@ impl Node {
     }
 
     /// Handles the loss of a member's link: its place is kept for a while, if the settings allow it.
-    fn lose(&mut self, now: Time, peer: &PeerId, gone: DownReason) {
+    pub(super) fn lose(&mut self, now: Time, peer: &PeerId, gone: DownReason) {
         if !self.config.auto_reconnect || self.ended {
             self.end_session(now, peer, SessionEnd::NotKept(gone));
             return;

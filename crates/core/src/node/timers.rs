@@ -16,6 +16,8 @@ const PACEMAKER_WAIT_PART: u32 = 16;
 pub(super) enum Timer {
     /// A peer is silent: it is probed, or lost.
     Silence,
+    /// The leader's port seems to be closed: it is pinged, or lost.
+    ClosedPort,
     /// The next heartbeat to every peer.
     Heartbeat,
     /// New members are to be introduced to the others.
@@ -39,8 +41,9 @@ pub(super) enum Timer {
 }
 
 impl Timer {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Silence,
+        Self::ClosedPort,
         Self::Heartbeat,
         Self::News,
         Self::Punch,
@@ -58,6 +61,7 @@ impl Node {
     pub(super) fn deadline(&self, timer: Timer) -> Option<Time> {
         match timer {
             Timer::Silence => self.membership.next_deadline(),
+            Timer::ClosedPort => self.closed_port_deadline(),
             Timer::Heartbeat => (!self.membership.is_empty()).then_some(self.heartbeat_at),
             Timer::News => self.news_at,
             Timer::Punch => self.punching_deadline(),
@@ -81,6 +85,7 @@ impl Node {
     fn serve(&mut self, now: Time, timer: Timer) {
         match timer {
             Timer::Silence => self.silences_due(now),
+            Timer::ClosedPort => self.closed_port_due(now),
             Timer::Heartbeat if now >= self.heartbeat_at => {
                 self.beat(now);
                 // Members that get a message now may have gone away at the end of this tick.

@@ -86,6 +86,7 @@ impl Tracer {
             | Input::OtherData { .. }
             | Input::SecondLink { .. }
             | Input::SeenAt { .. }
+            | Input::Refused { .. }
             | Input::Answered { .. }
             | Input::CannotCarry { .. }
             | Input::Relay { .. }

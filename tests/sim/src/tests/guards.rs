@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use room_core::election::guards::Guards;
 use room_core::election::raft::wire::{ElectionMessage, Stamped};
 use room_core::election::record::Record;
+use room_core::id::PeerId;
 use room_core::node::Command;
 use room_core::time::Duration;
 use room_core::wire::{Envelope, MergePolicy, Message};
@@ -482,11 +483,13 @@ fn g14_without_fast_retries_failed_rounds_cost_timeouts() {
 }
 
 /// P14: in a large room with round trips of 0.3 to 0.9 s, leases shorter than the round trip to all let a late candidate depose
-/// the new leader. Yielding to candidates of a better rank is a second reason for most of them to be silent, so it is off here.
+/// the new leader. Yielding to candidates of a better rank is a second reason for most of them to be silent, and a member that takes
+/// no report of the dead leader asks again sooner; so both are off here.
 #[test]
 fn g15_without_longer_timeouts_far_rooms_depose_their_new_leaders() {
     let on = Guards {
         rivals_yield: false,
+        stale_vetoes: false,
         ..ALL
     };
     let off = Guards {
@@ -510,6 +513,63 @@ fn g15_without_longer_timeouts_far_rooms_depose_their_new_leaders() {
         // Only the loss of the first leader, and the next one.
         let steady = world.slots.iter().all(|slot| slot.reported.len() <= 2);
         judge(&world, steady, "P14")
+    });
+}
+
+/// P8: where packets are lost, members miss a leader's last heartbeats differently. One that has lost the dead leader asks the
+/// others, and their answers name it.
+#[test]
+fn g3_with_stale_reports_hosts_see_a_dead_leader_again() {
+    let off = Guards {
+        stale_vetoes: false,
+        ..ALL
+    };
+    is_needed("P8", 60, (ALL, off), 3, |seed, guards| {
+        let mut world = far_room(seed, 5, guards, (ms(25), ms(75)));
+        let first = match settle(&mut world) {
+            Ok(first) => first,
+            Err(property) => return Some(property),
+        };
+        world.stream_loss = 0.05;
+        world.datagram_loss = 0.05;
+        world.run_for(ms(3_000 + seed * 8));
+        for slot in &mut world.slots {
+            slot.reported.clear();
+        }
+        if world.agreed() != Some(first) {
+            return broken(&world); // it was lost before
+        }
+        world.crash(first);
+        world.run_for(ms(8_000));
+        let dead = world.slots[first].id.clone();
+        let shown = |(_, leader): &(_, Option<PeerId>)| leader.as_ref() == Some(&dead);
+        let again = world
+            .slots
+            .iter()
+            .any(|slot| slot.reported.iter().any(shown));
+        judge(&world, !again, "P8")
+    });
+}
+
+/// P14: one forged report that the leader's port is closed makes a follower look for another one; here all of them.
+#[test]
+fn closed_ports_believed_at_once_depose_a_living_leader() {
+    let off = Guards {
+        proven_refusals: false,
+        ..ALL
+    };
+    is_needed("P14", 20, (ALL, off), 20, |seed, guards| {
+        let mut world = room(seed, 5, guards);
+        let first = match settle(&mut world) {
+            Ok(first) => first,
+            Err(property) => return Some(property),
+        };
+        for slot in (0..5).filter(|slot| *slot != first) {
+            let now = world.now;
+            world.forge_refusal(slot, first, Some(now));
+        }
+        world.run_for(ms(5_000));
+        judge(&world, unchanged_but(&world, first), "P14")
     });
 }
 

@@ -3,6 +3,7 @@
 mod bad_members;
 mod ballots;
 mod bounds;
+mod closed_ports;
 mod ends;
 mod entry;
 mod etcd;

@@ -175,7 +175,9 @@ impl Gossip {
                 self.namesakes.note(now, &peer, None);
                 reason = match why {
                     DownReason::Left { .. } | DownReason::Removed => LeaderReason::Left,
-                    DownReason::Closed | DownReason::Silent => LeaderReason::Lost,
+                    DownReason::Closed | DownReason::Silent | DownReason::Refused => {
+                        LeaderReason::Lost
+                    }
                 };
             }
             Local::PeerIneligible { peer, .. } => {

@@ -42,7 +42,7 @@ impl Departures {
         self.0
             .retain(|_, departed| departed.ended_at.is_none() || departed.is_gone(now));
         let departed = Departed {
-            ended_at: (*why != DownReason::Silent).then_some(now),
+            ended_at: (!matches!(why, DownReason::Silent | DownReason::Refused)).then_some(now),
             succeeded: false,
         };
         self.insert(peer, incarnation, departed);

@@ -259,7 +259,9 @@ impl Raft {
                 ElectionOutput::Send { .. } | ElectionOutput::HeartbeatNow => {
                     disk.hold(&state, output)
                 }
-                ElectionOutput::SetLeaderResult { .. } | ElectionOutput::Extra(_) => Some(output),
+                ElectionOutput::Question(_)
+                | ElectionOutput::SetLeaderResult { .. }
+                | ElectionOutput::Extra(_) => Some(output),
             };
             if output.is_some() {
                 return output;

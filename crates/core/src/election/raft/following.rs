@@ -230,11 +230,15 @@ impl Raft {
     /// that leader. It does if the peer heard the leader well after this node did, or after the member that vouched for
     /// the leader here. Peers notice a crash at slightly different times.
     pub(super) fn is_news(&self, now: Time, leader: &PeerId, rest: Duration) -> bool {
-        let margin = self.config.heartbeat_timeout / 2;
+        let margin = self.news_margin();
         !self
             .fell_silent
             .as_ref()
             .is_some_and(|(silent, at)| silent == leader && now + rest <= *at + margin)
+    }
+
+    pub(super) fn news_margin(&self) -> Duration {
+        self.config.heartbeat_timeout / 2
     }
 
     /// The value of a report of a living leader to this node.
@@ -254,12 +258,24 @@ impl Raft {
             Some(live)
                 if self
                     .departures
-                    .has_ended_in(now, &live.id, live.incarnation) =>
+                    .has_ended_in(now, &live.id, live.incarnation)
+                    || self.outdates(now, view, &live) =>
             {
                 Report::Dead
             }
             Some(live) => Report::Alive(live),
         }
+    }
+
+    /// Whether this node found the port of that leader closed after the reporting peer heard it last. A report of the
+    /// time after that outweighs the evidence, which may be forged.
+    fn outdates(&self, now: Time, view: &View, live: &LiveLeader) -> bool {
+        let Some((leader, incarnation, at)) = &self.refused else {
+            return false;
+        };
+        let rest = Duration::from_millis(live.rest_ms.into());
+        let as_of_then = *at + self.config.heartbeat_timeout + slowest_rtt(view);
+        *leader == live.id && *incarnation == live.incarnation && now + rest <= as_of_then
     }
 
     /// The rules adopted a higher record, which ends every role.

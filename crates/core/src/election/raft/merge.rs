@@ -225,13 +225,21 @@ impl Raft {
             return;
         }
         // A leader that only others name, or that is only lost from here, may live on for them.
-        let vouched = self.role.named().is_some() && why == DownReason::Silent;
+        let may_live = matches!(why, DownReason::Silent | DownReason::Refused);
+        let vouched = self.role.named().is_some() && may_live;
         if vouched {
             return;
         }
         self.lose_leader();
-        if why == DownReason::Silent {
-            self.fell_silent = Some((peer.clone(), now));
+        match why {
+            DownReason::Silent => self.fell_silent = Some((peer.clone(), now)),
+            // It is dead already: a report is news only if its sender has heard the leader since.
+            DownReason::Refused => {
+                let margin = self.news_margin();
+                let until = now + self.config.heartbeat_timeout.saturating_sub(margin);
+                self.fell_silent = Some((peer.clone(), until));
+            }
+            DownReason::Left { .. } | DownReason::Removed | DownReason::Closed => {}
         }
         match why {
             _ if !self.config.guards.succession() => {}
@@ -248,9 +256,15 @@ impl Raft {
                 if named && may_campaign && self.can_win(view) {
                     self.campaign(now, view, Some(peer));
                 } else {
-                    self.election_at = now + SUCCESSION_GRACE + self.up_to(SUCCESSION_GRACE);
+                    self.election_at = now + SUCCESSION_GRACE + self.succession_slot(view);
                 }
             }
+            DownReason::Refused => {
+                self.refused = Some((peer.clone(), incarnation, now));
+                self.lease_until = now;
+                self.election_at = now + self.succession_slot(view);
+            }
+            // Not by rank: the next in rank may be a peer that the leader has banned just now.
             DownReason::Closed => {
                 self.lease_until = now;
                 self.election_at = now + self.up_to(SUCCESSION_GRACE);
@@ -269,6 +283,7 @@ impl Raft {
     pub(super) fn is_back(&mut self, now: Time, view: &View, peer: &PeerId) {
         let linked = view.voters.get(peer).map(|voter| voter.incarnation);
         self.departures.is_back(now, peer, linked);
+        self.refused.take_if(|(refused, ..)| refused == peer);
     }
 
     /// `peer` is linked now. A peer has one incarnation at a time, so another one that others named before has ended.

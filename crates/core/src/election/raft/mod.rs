@@ -61,8 +61,8 @@ const MIN_VETO_WINDOW: Duration = Duration::from_millis(100);
 const MIN_SLOT: Duration = Duration::from_millis(50);
 /// Spread of the retry after a failed round, at least (G14).
 const MIN_RETRY_SPREAD: Duration = Duration::from_millis(300);
-/// Time for which the other voters leave a leaving leader's successor alone. Also the spread of campaigns after a
-/// leader whose end the transport reported (G1).
+/// Time for which the other voters leave a leaving leader's successor alone. Also the range in which the voters have their
+/// slots after a leader whose end is known (G1, G13).
 const SUCCESSION_GRACE: Duration = Duration::from_millis(300);
 /// Number of times that a leader goes above one rival by weight and time; then the larger id stays.
 const MAX_CONTESTS: u32 = 2;
@@ -128,6 +128,8 @@ pub struct Raft {
     believed: Option<(PeerId, Incarnation)>,
     /// The last leader that was lost by silence, and when: here, or at the member that vouched for it last.
     fell_silent: Option<(PeerId, Time)>,
+    /// The last leader, with its incarnation, whose port was found closed here, and when.
+    refused: Option<(PeerId, Incarnation, Time)>,
     outputs: VecDeque<OutputOf<Self>>,
     /// The state on disk, where term and vote survive the process.
     disk: Option<Disk>,
@@ -214,6 +216,7 @@ impl Raft {
             namesakes: Namesakes::default(),
             believed: None,
             fell_silent: None,
+            refused: None,
             outputs: VecDeque::new(),
             disk,
             stale,

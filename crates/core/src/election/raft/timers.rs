@@ -6,7 +6,7 @@ use rand::Rng;
 
 use super::following::Following;
 use super::round_trips::mean_rtt;
-use super::{AssignOutcome, MIN_SLOT, Raft, Role, View};
+use super::{AssignOutcome, MIN_SLOT, Raft, Role, SUCCESSION_GRACE, View};
 use crate::election::rules::Tally;
 use crate::id::PeerId;
 use crate::time::{Duration, Time};
@@ -125,15 +125,24 @@ impl Raft {
     /// hardly ever split. Voters whose rank is beyond the range share the last slot.
     pub(super) fn draw_timeout(&mut self, view: &View) -> Duration {
         let min = self.election_timeout_min();
-        let range = self.election_timeout_max() - min;
+        min + self.draw_slot(view, self.election_timeout_max() - min)
+    }
+
+    /// The wait after a leader that is known to be gone: the voters' slots share a short range (P11).
+    pub(super) fn succession_slot(&mut self, view: &View) -> Duration {
+        self.draw_slot(view, SUCCESSION_GRACE)
+    }
+
+    /// A time in this node's slot of `range`.
+    fn draw_slot(&mut self, view: &View, range: Duration) -> Duration {
         if !self.config.guards.rank_slots() {
-            return min + self.up_to(range);
+            return self.up_to(range);
         }
         let width = MIN_SLOT.max(mean_rtt(view) * 3 / 2);
         let slots = u32::try_from(range.as_micros() / width.as_micros()).unwrap_or(u32::MAX);
         let slots = slots.max(1);
         let slot = range / slots;
-        min + slot * self.rank(view).min(slots - 1) + self.up_to(slot / 2)
+        slot * self.rank(view).min(slots - 1) + self.up_to(slot / 2)
     }
 
     /// The number of voters that go before this one when the present leader is lost: higher priorities, then fewer links

@@ -3,7 +3,7 @@
 use super::following::Report;
 use super::round_trips::slowest_rtt;
 use super::transfer::EarlyRequest;
-use super::{Raft, Role, View};
+use super::{ElectionOutput, Raft, Role, View};
 use crate::election::raft::wire::{ElectionMessage, LiveLeader};
 use crate::election::record::{Record, Stamp};
 use crate::election::rules::Tally;
@@ -49,8 +49,22 @@ impl Raft {
             live: self.live_to(now, view, from),
         };
         self.send(from, answer);
+        if !granted {
+            self.question_leader(now);
+        }
         if granted && self.is_preferred(view, from) {
             self.yield_to_preferred(now, view);
+        }
+    }
+
+    /// A member that asks for pre-votes seems to have lost the leader. Its word lifts no lease, but makes this node see for
+    /// itself.
+    fn question_leader(&mut self, now: Time) {
+        if let Some(direct) = self.direct()
+            && self.lease_binds(now)
+        {
+            let leader = direct.leader.clone();
+            self.outputs.push_back(ElectionOutput::Question(leader));
         }
     }
 
@@ -214,9 +228,19 @@ impl Raft {
         }
     }
 
+    /// Whether the leader fell silent here, and the peer that names it in an answer does so only because it counts from a
+    /// heartbeat that is not much later than the last one here.
+    fn is_stale_report(&self, now: Time, live: &LiveLeader) -> bool {
+        let rest = Duration::from_millis(live.rest_ms.into());
+        self.config.guards.stale_vetoes() && !self.is_news(now, &live.id, rest)
+    }
+
     /// G3: the value of a living leader's report in the answer to a request.
     fn veto(&self, now: Time, view: &View, live: Option<LiveLeader>) -> Report {
         let live = live.filter(|_| self.config.guards.veto());
-        self.weigh_live(now, view, live)
+        match self.weigh_live(now, view, live) {
+            Report::Alive(live) if self.is_stale_report(now, &live) => Report::Dead,
+            report => report,
+        }
     }
 }

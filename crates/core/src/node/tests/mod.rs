@@ -4,6 +4,7 @@
 //! `tests/sim` has the faults.
 
 mod carriers;
+mod closed_ports;
 mod counters;
 mod ends;
 mod entering;

@@ -272,6 +272,7 @@ impl Group {
                     let content = Content::Message(message.stamp, message.message);
                     self.queue.push_back((id(name), to, content));
                 }
+                ElectionOutput::Question(_) => {}
                 ElectionOutput::HeartbeatNow => {
                     let pulse = one.raft.own_pulse(now, &one.view);
                     for to in one.view.voters.keys() {

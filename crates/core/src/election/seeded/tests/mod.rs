@@ -396,6 +396,7 @@ impl World {
                 };
                 self.at(self.now + took, written);
             }
+            ElectionOutput::Question(_) => {}
             ElectionOutput::HeartbeatNow => self.beats(name),
             ElectionOutput::Extra(Extra::DialSeeds(_)) => self.station_mut(name).dials += 1,
             ElectionOutput::Extra(Extra::MemberState {
