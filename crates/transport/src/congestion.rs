@@ -37,6 +37,8 @@ const MUCH_LOSS: f64 = 0.08;
 const MOST_LOST: f64 = 0.5;
 /// Weight of one round in the average loss.
 const LOSS_WEIGHT: f64 = 0.125;
+/// Weight of a round that lost most packets. Three of them suffice to shrink the window; one, as after an outage, does not.
+const MOST_LOST_WEIGHT: f64 = 0.25;
 /// Re-measure the minimum round trip after this long without a new minimum, once the window is at its
 /// minimum: the route has become longer, or other flows keep the queue full.
 const BASE_LIFETIME: Duration = Duration::from_secs(10);
@@ -156,7 +158,11 @@ impl DelayBound {
     fn end_round(&mut self, now: Instant, shortest: Duration) {
         let round = std::mem::replace(&mut self.round, Round::new(now));
         let loss = round.lost as f64 / (round.acked + round.lost).max(1) as f64;
-        self.loss += LOSS_WEIGHT * (loss - self.loss);
+        let weight = match loss > MOST_LOST {
+            true => MOST_LOST_WEIGHT,
+            false => LOSS_WEIGHT,
+        };
+        self.loss += weight * (loss - self.loss);
         let (base, seen) = self.base.unwrap_or((shortest, now));
         if round.window_limited {
             self.window = self.next_window(shortest.saturating_sub(base), &round);
