@@ -15,6 +15,8 @@ use quinn_proto::RttEstimator;
 
 /// Minimum window in packets. It keeps the connection alive on lossy lines, and beside flows that keep the queue full.
 const LEAST_PACKETS: u64 = 32;
+/// Minimum window in packets while most are lost: a relay or a carrier drops what exceeds its rate.
+const LEAST_PACKETS_IF_MOST_ARE_LOST: u64 = 2;
 /// Maximum window; `SEND_WINDOW_BYTES` keeps no more of a connection unacknowledged.
 const MOST_BYTES: u64 = 8 << 20;
 /// Queueing delay that the window is adjusted to.
@@ -31,8 +33,12 @@ const GROWTH_DIVISOR: u64 = 32;
 const SHRINK: f64 = 0.7;
 /// Loss above this rate is congestion even without a queue: something on the path enforces a rate.
 const MUCH_LOSS: f64 = 0.08;
+/// Loss above this rate comes from the window itself, which is larger than what the path takes in a round trip.
+const MOST_LOST: f64 = 0.5;
 /// Weight of one round in the average loss.
 const LOSS_WEIGHT: f64 = 0.125;
+/// Weight of a round that lost most packets. Three of them suffice to shrink the window; one, as after an outage, does not.
+const MOST_LOST_WEIGHT: f64 = 0.25;
 /// Re-measure the minimum round trip after this long without a new minimum, once the window is at its
 /// minimum: the route has become longer, or other flows keep the queue full.
 const BASE_LIFETIME: Duration = Duration::from_secs(10);
@@ -152,7 +158,11 @@ impl DelayBound {
     fn end_round(&mut self, now: Instant, shortest: Duration) {
         let round = std::mem::replace(&mut self.round, Round::new(now));
         let loss = round.lost as f64 / (round.acked + round.lost).max(1) as f64;
-        self.loss += LOSS_WEIGHT * (loss - self.loss);
+        let weight = match loss > MOST_LOST {
+            true => MOST_LOST_WEIGHT,
+            false => LOSS_WEIGHT,
+        };
+        self.loss += weight * (loss - self.loss);
         let (base, seen) = self.base.unwrap_or((shortest, now));
         if round.window_limited {
             self.window = self.next_window(shortest.saturating_sub(base), &round);
@@ -163,7 +173,7 @@ impl DelayBound {
                 self.window = self.least();
                 self.starting = true;
             }
-            if self.window == self.least() {
+            if self.window <= self.least() {
                 self.base = Some((shortest, now));
             }
         }
@@ -175,7 +185,9 @@ impl DelayBound {
         if congested || queued > TARGET {
             self.starting = false;
             let excess = TARGET.as_secs_f64() / queued.as_secs_f64();
-            let part = if congested {
+            let part = if self.loss > MOST_LOST {
+                1.0 - self.loss
+            } else if congested {
                 SHRINK
             } else {
                 excess.max(SHRINK)
@@ -189,8 +201,13 @@ impl DelayBound {
         self.bounded(self.window + growth)
     }
 
+    /// Only a loss of most packets takes the window below [`Self::least`]. From there it grows as any other does.
     fn bounded(&self, window: u64) -> u64 {
-        window.clamp(self.least(), MOST_BYTES)
+        let least = match self.loss > MOST_LOST {
+            true => LEAST_PACKETS_IF_MOST_ARE_LOST * self.mtu,
+            false => self.least().min(self.window),
+        };
+        window.clamp(least, MOST_BYTES)
     }
 
     fn least(&self) -> u64 {
@@ -230,8 +247,8 @@ impl Controller for DelayBound {
         self.round.lost += lost_bytes;
         self.round.marked |= lost_bytes == 0;
         if is_persistent_congestion {
-            self.window = self.least();
-            self.starting = true;
+            self.window = self.window.min(self.least());
+            self.starting = self.window == self.least();
         }
     }
 

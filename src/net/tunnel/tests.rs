@@ -911,6 +911,30 @@ async fn packets_behind_a_transfer_wait_only_as_long_as_packets_are_kept() {
 }
 
 #[tokio::test]
+async fn ends_that_overload_a_carrier_learn_to_send_less() {
+    let ([a, b], [c]) = between(16 * 1024).await;
+    let (at_a, at_b) = a.link_through(&b, &c).await;
+    let bulk = noise(64 << 20);
+    let carried = async {
+        while c.forwarded() < 100 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        () = send_all(&at_a, &bulk) => panic!("faster than its rate"),
+        () = send_all(&at_b, &bulk) => panic!("faster than its rate"),
+        () = in_time(carried) => {}
+    }
+    // With 32 packets in flight each way it drops nine times as many as it forwards.
+    let (forwarded, dropped) = (c.forwarded(), c.dropped());
+    assert!(dropped > 0, "no overload");
+    assert!(
+        dropped < 6 * forwarded,
+        "{dropped} dropped, {forwarded} forwarded"
+    );
+}
+
+#[tokio::test]
 async fn a_pair_that_this_node_cannot_serve_is_reported_once_a_second() {
     let ([a, b], [c]) = between(0).await;
     tokio::time::pause();

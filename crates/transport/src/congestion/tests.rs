@@ -143,6 +143,40 @@ fn many_losses_shrink_the_window_to_its_least() {
     assert_eq!(outcome.window, LEAST_PACKETS * u64::from(MTU));
 }
 
+/// A relay's share for one pair of members: it drops what waits longer than 150 ms.
+fn sixteen_kilobytes() -> Line {
+    Line {
+        delay: 25 * MS,
+        bits_per_second: Some(16.0 * 8192.0),
+        queue: 150 * MS,
+        loss: 0.0,
+    }
+}
+
+#[test]
+fn most_packets_arrive_where_a_few_fill_the_queue() {
+    let (mut controller, start) = new_controller();
+    let outcome = run(&mut controller, start, &sixteen_kilobytes());
+    assert!(controller.loss < 0.5, "{}", controller.loss);
+    assert!(
+        outcome.bits_per_second > 0.8 * 16.0 * 8192.0,
+        "{}",
+        outcome.bits_per_second
+    );
+}
+
+#[test]
+fn a_window_below_the_least_grows_again_on_a_faster_line() {
+    let (mut controller, start) = new_controller();
+    run(&mut controller, start, &sixteen_kilobytes());
+    assert!(controller.window() < controller.least());
+    let start = start + Duration::from_secs(10);
+    controller.on_congestion_event(start, start, true, MTU.into());
+    assert!(controller.window() < controller.least());
+    run(&mut controller, start, &fifty_megabits());
+    assert!(controller.window() > controller.least());
+}
+
 #[test]
 fn a_queue_shorter_than_the_target_does_not_lose_much() {
     let (mut controller, start) = new_controller();
