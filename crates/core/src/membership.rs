@@ -557,7 +557,7 @@ mod tests {
         let (mut probed, mut lost) = (0, 0);
         for step in 0..5_000 {
             let now = at(1000 + step * 40);
-            let id = PeerId::new(&format!("p{}", draw(9))).unwrap();
+            let id = PeerId::new(&format!("p{}", draw(9))).expect("a name");
             match (draw(8), membership.get_mut(&id)) {
                 (0, Some(_)) => drop(membership.remove(&id)),
                 (_, None) => membership.insert(

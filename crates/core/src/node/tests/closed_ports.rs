@@ -1,8 +1,7 @@
 //! Reports that a peer's port is closed, true and forged.
 
 use super::*;
-use crate::quorum::Roster;
-use crate::wire::{RoomPolicy, Strategy};
+use crate::wire::Strategy;
 
 impl Net {
     /// A member's system reports that a packet to a peer, which it sent then, was refused.
