@@ -30,7 +30,7 @@ RELAY_PORT = 7843
 OUTAGE_SECONDS = 3.0
 """Longest way of a message across a rebinding."""
 RESTARTED_SECONDS = 4.0
-"""Longest way of a message across a restart of the relay."""
+"""The same across a restart of the relay."""
 RESTART_SECONDS = 0.5
 """From the end of a relay's process to the start of the next one."""
 DEAD_SECONDS = 12.0
