@@ -27,10 +27,6 @@ from nat import AFTER_SECONDS, DIRECT_SECONDS, WATCH_SECONDS, Play, Process
 from network import CANNOT_RUN, ROOT, CannotRun
 
 RELAY_PORT = 7843
-OUTAGE_SECONDS = 3.0
-"""Longest way of a message across a rebinding."""
-RESTARTED_SECONDS = 4.0
-"""The same across a restart of the relay."""
 RESTART_SECONDS = 0.5
 """From the end of a relay's process to the start of the next one."""
 DEAD_SECONDS = 12.0
@@ -194,7 +190,7 @@ def failures(scenario, result):
 
 
 def lateness(scenario, result):
-    """Sentences on links and messages that came late. In "path changes" a wall is in the way of the direct one at first."""
+    """Sentences on links that came late. In "path changes" a wall is in the way of the direct one at first."""
     found = []
     limit = LINKED_SECONDS * max(1.0, os.getloadavg()[0] / os.cpu_count())
     if (linked := result.linked_after) is not None and linked > limit:
@@ -203,8 +199,6 @@ def lateness(scenario, result):
         took = result.direct_after - linked
         if took > TAKES_OVER_SECONDS:
             found.append(f"{scenario.name}: the direct link came {took:.1f} s after the one over the relay")
-    if scenario.then.startswith("rebind") and result.tally.slowest_ms > OUTAGE_SECONDS * 1000:
-        found.append(f"{scenario.name}: a message took {result.tally.slowest_ms} ms")
     return found
 
 
@@ -258,12 +252,11 @@ def a_restarted_relay_elects_nobody_and_loses_no_message():
         assert room.count("left") == 0, "a member left"
         tally = all_arrives_once(room)
         print(f"  {ROOM} members, {tally.received} messages, {room.count('reconnecting')} links lost, slowest {tally.slowest_ms} ms")
-        assert tally.slowest_ms <= RESTARTED_SECONDS * 1000, f"a message took {tally.slowest_ms} ms"
 
 
 def overloaded_links_lose_no_member():
     """Each member sends the two others several times what the relay lets pass on a link."""
-    with behind_symmetric_nats(3, per_second=3000, flags=("--rate", "128K")) as (_, relay, room, _):
+    with behind_symmetric_nats(3, per_second=3000, flags=("--rate", "32K")) as (_, relay, room, _):
         leader = room.wait_for_leader(MANY_SECONDS)
         before = room.count("leader")
         time.sleep(AFTER_SECONDS)
