@@ -856,8 +856,6 @@ impl Driver {
             }
         } else {
             self.keep_carrier(&peer);
-            let peer = peer.clone();
-            self.feed(Input::SecondLink { peer });
         }
         self.state_link_changed(&peer);
         self.report_address(&peer);

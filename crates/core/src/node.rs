@@ -510,7 +510,6 @@ impl Node {
             Input::Message { from, envelope } => self.message(now, &from, envelope),
             Input::Datagram { from, probe } => self.datagram(now, &from, probe),
             Input::OtherData { peer } => self.mark_alive(now, &peer),
-            Input::SecondLink { peer } => self.send_addresses_again(now, &peer),
             Input::SeenAt { peer, address } => self.seen_at(now, &peer, address),
             Input::Refused { peer, sent } => self.refused(now, &peer, sent),
             Input::Answered { address } => self.introductions.answered(now, address),

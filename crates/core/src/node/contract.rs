@@ -270,11 +270,6 @@ pub enum Input {
         /// The peer.
         peer: PeerId,
     },
-    /// A linked peer has a second link: both ends dialled. They keep one of the two, and messages on the other may be lost.
-    SecondLink {
-        /// The peer.
-        peer: PeerId,
-    },
     /// The packets of a direct link arrive from this address: since it came up, or from now on.
     SeenAt {
         /// The peer.

@@ -122,14 +122,6 @@ impl Node {
         }
     }
 
-    /// Sends this node's addresses once more: the first list may have been on the one of two links that is not kept.
-    pub(super) fn send_addresses_again(&mut self, now: Time, peer: &PeerId) {
-        if let Some(member) = self.membership.get_mut(peer) {
-            member.punching.sent = None;
-        }
-        self.begin_punching(now, peer);
-    }
-
     fn punches_with(&self, peer: &PeerId) -> bool {
         let member = self.membership.get(peer);
         let is_able = |member: &Member| !member.path.is_direct() && member.knows_paths();

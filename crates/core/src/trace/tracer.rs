@@ -84,7 +84,6 @@ impl Tracer {
         let what = match input {
             Input::Tick
             | Input::OtherData { .. }
-            | Input::SecondLink { .. }
             | Input::SeenAt { .. }
             | Input::Refused { .. }
             | Input::Answered { .. }

@@ -290,21 +290,6 @@ fn members_behind_one_router_exchange_their_private_addresses_at_once() {
 }
 
 #[test]
-fn a_second_link_brings_the_addresses_once_more() {
-    let mut net = relayed_room(&["a", "b"]);
-    net.run(ms(5_000));
-    assert!(lists(&net, "a", "b").is_empty(), "none for five seconds");
-    let peer = id("b");
-    let _ = net.feed(&id("a"), Input::SecondLink { peer });
-    net.run(ms(100));
-    let observed = OBSERVED.parse().expect("valid");
-    let [list] = &lists(&net, "a", "b")[..] else {
-        panic!("one list")
-    };
-    assert!(list.contains(&observed), "{list:?}");
-}
-
-#[test]
 fn a_member_that_links_anew_again_and_again_gets_no_more_lists_of_addresses() {
     let mut net = relayed_room(&["a", "b"]);
     // The lists of before are paid for.
