@@ -3,7 +3,6 @@
 
 use std::net::SocketAddr;
 
-use super::pace::Pace;
 use super::time::{Duration, Time};
 
 /// Addresses that the ends of a link observe of each other.
@@ -80,8 +79,8 @@ pub struct Punching {
     pub(super) due: Option<Time>,
     /// The round that waits for an answer, and its beginning.
     pub(super) asked: Option<(u32, Time)>,
-    /// The rate of the peer's rounds; `None` before the first.
-    pub(super) rounds: Option<Pace>,
+    /// The peer's last round.
+    pub(super) answered: Option<Time>,
     /// The last time at which addresses of the peer began the rounds anew.
     pub(super) began: Option<Time>,
 }
