@@ -283,9 +283,9 @@ fn of_two_mirror_players_cut_apart_the_hosts_world_stays() {
     assert_ne!(objects(&bob.room_until(|_| true)), saved);
     bob.send("work");
     ann.signal(libc::SIGCONT);
+    assert_eq!(bob.next("connected to "), "ann");
     bob.room_until(|room| objects(room) == saved);
     ann.room_until(|room| objects(room) == saved);
-    assert_eq!(bob.next("connected to "), "ann");
     ann.next_saved();
     assert_eq!(objects(&ann.room_until(|_| true)), saved);
 }
