@@ -204,7 +204,7 @@ def limits(header):
     csharp = re.search(r"<LangVersion>(.*)<", read("bindings/csharp/MetaMystiaNetwork.csproj"))[1]
     lines = ["# Limits and versions", "", "Generated from the sources.", "", "## Versions", "", "| | |", "|---|---|",
              f"| library | {version} |", f"| C ABI ([what may change](../docs/abi.md)) | {header.constants['MMN_ABI_VERSION'].value} |",
-             f"| protocol between members ([what is on the wire](../docs/protocol.md)) | `{protocol}` |",
+             f"| protocol between members ([on the wire](../docs/protocol.md)) | `{protocol}` |",
              f"| Rust, to build it | {rust} or newer |", f"| C# | {csharp} or newer |", "| C++ | 17 |", f"| Python | {python} or newer |",
              "", "Platforms: [where it was tested](../README.md#where-it-was-tested), [packages](../docs/packages.md).",
              "", "## Limits of the interface", "", "| constant | value | |", "|---|---|---|"]

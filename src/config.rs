@@ -281,13 +281,6 @@ impl Config {
         self.topology == Topology::Star && self.host_mode == HostMode::Guest
     }
 
-    /// Whether a report that the leader's port is closed can make this member look for another one.
-    pub fn heeds_closed_ports(&self) -> bool {
-        matches!(self.strategy, Strategy::Raft)
-            && !self.quorum.is_static()
-            && self.host_mode == HostMode::Off
-    }
-
     /// Silence after which a peer counts as lost: the interval times the multiplier.
     pub fn heartbeat_timeout(&self) -> Duration {
         self.heartbeat_interval

@@ -94,20 +94,20 @@ impl ClosedPorts {
     fn took(&self, next: io::Result<Option<Report>>) -> bool {
         if let Ok(Some(report)) = &next {
             tracing::debug!(destination = %report.destination, there = report.is_from_there, "a packet was refused");
-            self.tell(self.sent().judge(report));
+            self.report(self.sent().judge(report));
         }
         next.is_ok()
     }
 
     /// The system reports that some packet was refused, but not which.
     pub(super) fn unknown(&self) {
-        self.tell(RefusedPacket {
+        self.report(RefusedPacket {
             destination: None,
             sent: None,
         });
     }
 
-    fn tell(&self, refused: RefusedPacket) {
+    fn report(&self, refused: RefusedPacket) {
         // A room that is behind has enough of them.
         let _ = self.room.try_send(refused);
     }
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(at(&report(&packet(1))), Some(now));
         assert_eq!(at(&report(&packet(3))), Some(later));
         assert_eq!(at(&report(&packet(2)[..QUOTED])), Some(later));
-        // Too little of it, another one, and those of somebody else.
+        // Too short a quote, another packet, a router's report, and another destination.
         assert_eq!(at(&report(&packet(1)[..QUOTED - 1])), None);
         assert_eq!(at(&report(&packet(4))), None);
         let by_a_router = Report {

@@ -27,7 +27,6 @@ mod queue;
 pub(crate) mod rebinding;
 pub(crate) mod received;
 mod relay;
-
 pub(crate) mod relay_requests;
 pub(crate) mod rendezvous;
 pub(crate) mod simulation;

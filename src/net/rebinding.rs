@@ -120,7 +120,6 @@ mod tests {
     use room_transport::identity::{Identity, SERVER_NAME, client_config, server_config};
     use room_transport::quic::{open_windows, transport_config};
     use room_transport::testing::in_time;
-    use room_transport::timers::Timers;
     use socket2::{Domain, Protocol, Socket, Type};
 
     use super::*;
@@ -134,14 +133,11 @@ mod tests {
     fn endpoint_of(udp: UdpSocket) -> Endpoint {
         let identity = Identity::generate().expect("an identity");
         let (failed, reports) = reports();
+        let tunnels = Arc::new(Tunnels::new(identity.fingerprint(), 0));
         let runtime = UdpRuntime {
-            unanswered: Arc::default(),
-            timers: Timers::start(),
-            simulation: Arc::default(),
-            tunnels: Arc::new(Tunnels::new(identity.fingerprint(), 0)),
-            seed: 1,
             failed,
             refused: Some(closed_ports::reports().0),
+            ..UdpRuntime::of_a_test(tunnels)
         };
         let transport = Arc::new(transport_config());
         let server = server_config(&identity, Arc::clone(&transport)).expect("a configuration");

@@ -95,6 +95,22 @@ impl Failed {
     }
 }
 
+#[cfg(test)]
+impl UdpRuntime {
+    /// One outside of a room: its reports have no receiver.
+    pub(crate) fn of_a_test(tunnels: Arc<Tunnels>) -> Self {
+        Self {
+            simulation: Arc::default(),
+            tunnels,
+            unanswered: Arc::default(),
+            seed: 1,
+            timers: Timers::start(),
+            failed: mpsc::channel(1).0,
+            refused: None,
+        }
+    }
+}
+
 impl Runtime for UdpRuntime {
     fn new_timer(&self, at: std::time::Instant) -> Pin<Box<dyn AsyncTimer>> {
         self.timers.timer(at)
@@ -675,14 +691,10 @@ mod tests {
     /// An endpoint whose system takes none of the options.
     fn plain() -> Endpoint {
         let identity = Identity::generate().expect("an identity");
+        let tunnels = Arc::new(Tunnels::new(identity.fingerprint(), 0));
         let runtime = UdpRuntime {
-            unanswered: Arc::default(),
-            timers: Timers::start(),
-            simulation: Arc::default(),
-            tunnels: Arc::new(Tunnels::new(identity.fingerprint(), 0)),
-            seed: 1,
-            failed: rebinding::reports().0,
             refused: Some(closed_ports::reports().0),
+            ..UdpRuntime::of_a_test(tunnels)
         };
         let transport = Arc::new(transport_config());
         let server = server_config(&identity, Arc::clone(&transport)).expect("a configuration");
@@ -727,15 +739,8 @@ mod tests {
 
     /// A socket on loopback, with what it needs to send to itself.
     fn bare(identity: &Identity) -> (Arc<Udp>, UdpRuntime) {
-        let runtime = UdpRuntime {
-            unanswered: Arc::default(),
-            timers: Timers::start(),
-            simulation: Arc::default(),
-            tunnels: Arc::new(Tunnels::new(identity.fingerprint(), 0)),
-            seed: 1,
-            failed: rebinding::reports().0,
-            refused: None,
-        };
+        let tunnels = Arc::new(Tunnels::new(identity.fingerprint(), 0));
+        let runtime = UdpRuntime::of_a_test(tunnels);
         let bound = socket::bind(Some(Ipv4Addr::LOCALHOST.into()), 0).expect("bound");
         let options = UdpSocketState::new((&bound).into()).expect("this system has them");
         let udp = Udp::start(bound, Some(options), &runtime).expect("a socket");
@@ -850,14 +855,11 @@ mod tests {
         let identity = Identity::generate().expect("an identity");
         let (failed, failures) = rebinding::reports();
         let (refused, reports) = closed_ports::reports();
+        let tunnels = Arc::new(Tunnels::new(identity.fingerprint(), 0));
         let runtime = UdpRuntime {
-            unanswered: Arc::default(),
-            timers: Timers::start(),
-            simulation: Arc::default(),
-            tunnels: Arc::new(Tunnels::new(identity.fingerprint(), 0)),
-            seed: 1,
             failed,
             refused: Some(refused),
+            ..UdpRuntime::of_a_test(tunnels)
         };
         let bound = socket::bind(at, 0).expect("bound");
         let options = UdpSocketState::new((&bound).into()).expect("this system has them");

@@ -41,7 +41,7 @@ use crate::core::election::guards::Guards;
 use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::id::Fingerprint;
 use crate::core::introductions::Reconnect;
-use crate::core::node::{Node, NodeConfig};
+use crate::core::node::{Node, NodeConfig, heeds_closed_ports};
 use crate::core::time::Time;
 use crate::core::wire::{Opaque, RoomPolicy, Strategy};
 use crate::current_room;
@@ -199,7 +199,8 @@ where
         tunnels: Arc::clone(&tunnels),
         seed: draw()?,
         failed,
-        refused: config.heeds_closed_ports().then_some(refused),
+        refused: heeds_closed_ports(config.strategy, &config.quorum, config.host_mode)
+            .then_some(refused),
     };
     #[cfg(test)]
     let runtime = CuttableRuntime(runtime);

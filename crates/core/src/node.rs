@@ -49,6 +49,7 @@ use joins::{Asker, Joins};
 use links::Absent;
 use timers::Timer;
 
+pub use closed_ports::heeds_closed_ports;
 pub use merging::Conflict;
 pub use relay::{OriginIncarnation, Speaker};
 

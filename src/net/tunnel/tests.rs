@@ -9,7 +9,6 @@ use room_transport::identity::{
 };
 use room_transport::quic::open_windows;
 use room_transport::testing::in_time;
-use room_transport::timers::Timers;
 use room_transport::tunnel::packet::{HEADER_BYTES, Header, TUNNEL_DATAGRAM, encode};
 use room_transport::tunnel::queues::MAX_QUEUED_OF_ONE;
 use tokio::sync::mpsc;
@@ -17,7 +16,6 @@ use tokio::sync::mpsc;
 use super::*;
 use crate::core::path::CarrierKind;
 use crate::core::virtual_address::is_virtual;
-use crate::net::rebinding;
 use crate::net::simulation::Simulation;
 use crate::net::socket;
 use crate::net::udp::UdpRuntime;
@@ -56,13 +54,8 @@ impl Node {
         let tunnels = Arc::new(Tunnels::new(identity.fingerprint(), carry));
         let simulation = Arc::<Simulation>::default();
         let runtime = UdpRuntime {
-            unanswered: Arc::default(),
-            timers: Timers::start(),
             simulation: Arc::clone(&simulation),
-            tunnels: Arc::clone(&tunnels),
-            seed: 1,
-            failed: rebinding::reports().0,
-            refused: None,
+            ..UdpRuntime::of_a_test(Arc::clone(&tunnels))
         };
         let transport = Arc::new(transport);
         let server = server_config(&identity, Arc::clone(&transport)).expect("a configuration");

@@ -6,14 +6,21 @@
 //! open, so it never gives any.
 
 use super::*;
-use crate::wire::Strategy;
+use crate::quorum::Quorum;
+use crate::wire::{HostMode, Strategy};
 
 /// Pings of one doubt: a ping may be lost.
 const PINGS: u32 = 3;
 /// Minimum wait for the answer to a ping.
-const MIN_PATIENCE: Duration = Duration::from_millis(5);
+const MIN_PING_LIMIT: Duration = Duration::from_millis(5);
 /// Minimum time between two pings on the word of others, and between two doubts: who forges hints causes few packets.
 const BETWEEN_DOUBTS: Duration = Duration::from_millis(50);
+
+/// Whether hints count in a room: it has the raft strategy, a dynamic quorum and no fixed host. Elsewhere they change nothing: a
+/// lease of a static quorum must outlast every mistake, and the other strategies do not replace a leader sooner.
+pub fn heeds_closed_ports(strategy: Strategy, quorum: &Quorum, host_mode: HostMode) -> bool {
+    strategy == Strategy::Raft && !quorum.is_static() && host_mode == HostMode::Off
+}
 
 /// The doubt whether the leader that this node follows still runs.
 #[derive(Debug, Default)]
@@ -95,7 +102,7 @@ impl Node {
         if doubt.again {
             return self.lose_refused(now, &doubt.peer);
         }
-        let until = now + patience(member, self.config.election.heartbeat_timeout);
+        let until = now + ping_limit(member, self.config.election.heartbeat_timeout);
         let pings_left = doubt.pings_left.saturating_sub(1);
         if doubt.pings_left > 0 {
             self.ping(&doubt.peer);
@@ -119,7 +126,7 @@ impl Node {
             sent,
             since: now,
             again: false,
-            until: now + patience(member, self.config.election.heartbeat_timeout),
+            until: now + ping_limit(member, self.config.election.heartbeat_timeout),
             pings_left: PINGS - 1,
         };
         self.closed_port.doubted_at = Some(now);
@@ -127,14 +134,12 @@ impl Node {
         self.ping(peer);
     }
 
-    /// The peer, if a hint about it counts: it is the leader that this node follows over a direct link, in a room of the
-    /// raft strategy with a dynamic quorum and without a fixed host. Elsewhere hints change nothing: a lease of a static
-    /// quorum must outlast every mistake, and the other strategies do not replace a leader sooner.
+    /// The peer, if a hint about it counts: it is the leader that this node follows over a direct link, in a room that
+    /// [heeds](heeds_closed_ports) hints.
     fn doubtful_leader(&self, peer: &PeerId) -> Option<&Member> {
         let election = &self.config.election;
-        let counts = election.policy.strategy == Strategy::Raft
-            && !election.quorum.is_static()
-            && !self.is_fixed()
+        let policy = &election.policy;
+        let counts = heeds_closed_ports(policy.strategy, &election.quorum, policy.host_mode)
             && self.election.leadership().leader == Some(peer);
         self.membership.direct(peer).filter(|_| counts)
     }
@@ -157,9 +162,9 @@ impl Doubt {
 
 /// The time in which a living peer answers a ping: one that answers falsely may be nearer than the peer. Where round trips vary
 /// much, waiting for the slowest would take longer than the evidence saves.
-fn patience(member: &Member, heartbeat_timeout: Duration) -> Duration {
+fn ping_limit(member: &Member, heartbeat_timeout: Duration) -> Duration {
     let rtt = member.rtt.smoothed().unwrap_or(BETWEEN_DOUBTS);
     let variation = member.rtt.variation().unwrap_or_default();
     let slow = (rtt + variation * 4).min(heartbeat_timeout / 8);
-    MIN_PATIENCE.max(rtt * 3 / 2).max(slow)
+    MIN_PING_LIMIT.max(rtt * 3 / 2).max(slow)
 }

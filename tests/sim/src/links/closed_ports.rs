@@ -85,7 +85,10 @@ impl World {
         let sent = sent.and_then(|sent| Some(clock?.clock.local(sent)));
         self.trace.add(
             self.now,
-            format_args!("{} hears that {peer}'s port is closed", self.slots[slot].id),
+            format_args!(
+                "{} receives a report that {peer}'s port is closed",
+                self.slots[slot].id
+            ),
         );
         let _ = self.feed(slot, Input::Refused { peer, sent });
     }

@@ -129,7 +129,7 @@ fn an_unproven_report_pings_now_and_then_and_proves_nothing() {
 }
 
 #[test]
-fn who_forges_reports_causes_few_packets() {
+fn forged_reports_cause_few_packets() {
     let mut net = Net::room(&["a", "b", "c"]);
     let mut pings = 0;
     for _ in 0..1_000 {
