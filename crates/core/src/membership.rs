@@ -106,6 +106,8 @@ pub struct Member {
     probe_at: Time,
     /// Its place in the order of deadlines.
     deadline: Time,
+    /// Its place in the order of rounds, if it has one.
+    round_at: Option<Time>,
 }
 
 impl Member {
@@ -142,6 +144,7 @@ impl Member {
             probes_sent: 0,
             probe_at: now,
             deadline: now,
+            round_at: None,
         }
     }
 
@@ -291,7 +294,9 @@ pub struct Membership {
     members: BTreeMap<PeerId, Member>,
     /// The next deadline of each, so that an input costs about as much in a room of a hundred as in one of two.
     deadlines: BTreeSet<(Time, PeerId)>,
-    /// The member that a caller may have changed since its deadline was noted.
+    /// The next round of dials of each whose link is carried.
+    rounds: BTreeSet<(Time, PeerId)>,
+    /// The member that a caller may have changed since its times were noted.
     changed: Option<PeerId>,
 }
 
@@ -303,6 +308,7 @@ impl Membership {
             timeout,
             members: BTreeMap::new(),
             deadlines: BTreeSet::new(),
+            rounds: BTreeSet::new(),
             changed: None,
         }
     }
@@ -350,6 +356,8 @@ impl Membership {
     pub(super) fn insert(&mut self, id: PeerId, member: Member) {
         self.remove(&id);
         self.deadlines.insert((member.deadline, id.clone()));
+        self.rounds
+            .extend(member.round_at.map(|at| (at, id.clone())));
         self.changed = Some(id.clone());
         self.members.insert(id, member);
     }
@@ -358,6 +366,9 @@ impl Membership {
         self.note_changed();
         let member = self.members.remove(id)?;
         self.deadlines.remove(&(member.deadline, id.clone()));
+        if let Some(at) = member.round_at {
+            self.rounds.remove(&(at, id.clone()));
+        }
         Some(member)
     }
 
@@ -365,7 +376,7 @@ impl Membership {
         self.members.keys().cloned().collect()
     }
 
-    /// Notes the deadline of the member that was changed last.
+    /// Notes the times of the member that was changed last.
     fn note_changed(&mut self) {
         let Some(id) = self.changed.take() else {
             return;
@@ -375,9 +386,17 @@ impl Membership {
         };
         let deadline = member.next_deadline(self.interval, self.timeout);
         let noted = std::mem::replace(&mut member.deadline, deadline);
+        let round_at = member.punching.due;
+        let noted_round = std::mem::replace(&mut member.round_at, round_at);
         if noted != deadline {
             self.deadlines.remove(&(noted, id.clone()));
-            self.deadlines.insert((deadline, id));
+            self.deadlines.insert((deadline, id.clone()));
+        }
+        if noted_round != round_at {
+            if let Some(at) = noted_round {
+                self.rounds.remove(&(at, id.clone()));
+            }
+            self.rounds.extend(round_at.map(|at| (at, id)));
         }
     }
 
@@ -391,15 +410,28 @@ impl Membership {
         noted.map(|(at, _)| *at).into_iter().chain(deadline).min()
     }
 
+    /// The time at which [`Membership::rounds_due`] next returns something.
+    pub(super) fn next_round(&self) -> Option<Time> {
+        let changed = self.changed.as_ref();
+        let mut noted = self.rounds.iter();
+        let noted = noted.find(|(_, id)| Some(id) != changed);
+        let round_at = changed.and_then(|id| self.members.get(id)?.punching.due);
+        noted.map(|(at, _)| *at).into_iter().chain(round_at).min()
+    }
+
     /// Probes and losses that are due, sorted by id. Counts the probes as sent.
     pub fn due(&mut self, now: Time) -> Vec<Due> {
         self.note_changed();
-        let due = self.deadlines.iter().take_while(|(at, _)| *at <= now);
-        let mut due: Vec<_> = due.map(|(_, id)| id.clone()).collect();
-        due.sort();
+        let due = due_by(now, &self.deadlines);
         due.into_iter()
             .filter_map(|id| self.is_due(now, id))
             .collect()
+    }
+
+    /// The members with which a round of dials is due, sorted by id.
+    pub(super) fn rounds_due(&mut self, now: Time) -> Vec<PeerId> {
+        self.note_changed();
+        due_by(now, &self.rounds)
     }
 
     fn is_due(&mut self, now: Time, id: PeerId) -> Option<Due> {
@@ -416,6 +448,14 @@ impl Membership {
         member.probe_at = now + apart.max(left / (probes_left + 1));
         Some(Due::Probe(id))
     }
+}
+
+/// The peers whose times have come, sorted by id.
+fn due_by(now: Time, times: &BTreeSet<(Time, PeerId)>) -> Vec<PeerId> {
+    let due = times.iter().take_while(|(at, _)| *at <= now);
+    let mut due: Vec<_> = due.map(|(_, id)| id.clone()).collect();
+    due.sort();
+    due
 }
 
 #[cfg(test)]

@@ -202,18 +202,9 @@ impl Node {
         self.send_addresses(now, from);
     }
 
-    pub(super) fn punching_deadline(&self) -> Option<Time> {
-        let members = self.membership.iter();
-        members.filter_map(|(_, member)| member.punching.due).min()
-    }
-
     /// Begins the rounds that are due.
     pub(super) fn punches_due(&mut self, now: Time) {
-        let members = self.membership.iter();
-        let is_due = |member: &Member| member.punching.due.is_some_and(|due| now >= due);
-        let due = members.filter(|(_, member)| is_due(member));
-        let due: Vec<_> = due.map(|(id, _)| id.clone()).collect();
-        for peer in due {
+        for peer in self.membership.rounds_due(now) {
             let Some(member) = self.membership.get_mut(&peer) else {
                 continue;
             };

@@ -64,7 +64,7 @@ impl Node {
             Timer::ClosedPort => self.closed_port_deadline(),
             Timer::Heartbeat => (!self.membership.is_empty()).then_some(self.heartbeat_at),
             Timer::News => self.news_at,
-            Timer::Punch => self.punching_deadline(),
+            Timer::Punch => self.membership.next_round(),
             Timer::Dial => self.introductions.next_deadline(),
             Timer::Absence => self.absence_deadline(),
             Timer::Ban => self.bans.next_deadline(),
