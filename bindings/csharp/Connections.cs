@@ -121,6 +121,11 @@ namespace MetaMystia.Network
             {
                 Complete(() => dial.TrySetException(RoomLeft()));
             }
+            Action others = Ended;
+            if (others != null)
+            {
+                others();
+            }
         }
 
         internal static NetworkException RoomLeft()

@@ -44,6 +44,7 @@ namespace MetaMystia.Network
 
         private Action<Message> messageReceived;
         private Dictionary<ushort, Action<Message>> typed = new Dictionary<ushort, Action<Message>>(); // replaced, never changed
+        private Dictionary<ushort, DataHandler> views = new Dictionary<ushort, DataHandler>(); // replaced, never changed
         private Action<string> leaderChanged;
         private Action<bool> leadershipChanged;
         private Action<string, PeerStatus> peerStatusChanged;
@@ -51,6 +52,10 @@ namespace MetaMystia.Network
         private Action<PathChanged> pathChanged;
         private Action<RelayChanged> relayChanged;
         private Action<RoomEvent> happened, changed;
+
+        // For the other classes of the binding: unlike a first subscription above, they have no first events.
+        internal event Action<string> Departed; // a member has left
+        internal event Action Ended;            // the room was left
 
         private int wanted;     // kinds with a subscriber so far
         private int begun;      // 1 once the library has called the handler
@@ -107,22 +112,36 @@ namespace MetaMystia.Network
         /// </summary>
         public void OnType(ushort type, Action<Message> handler)
         {
+            SetHandler(ref typed, type, handler);
+        }
+
+        /// <summary>
+        /// <see cref="OnType"/> without a copy: the handler of the messages of one type, which neither <see cref="MessageReceived"/> nor
+        /// OnType then reports; null removes it. It costs no managed memory.
+        /// </summary>
+        public void OnView(ushort type, DataHandler handler)
+        {
+            SetHandler(ref views, type, handler);
+        }
+
+        private void SetHandler<T>(ref Dictionary<ushort, T> field, ushort type, T handler) where T : class
+        {
             if (type < FirstUserType)
             {
                 throw new ArgumentOutOfRangeException("type", type, "Types below 0x0100 belong to the library.");
             }
-            Dictionary<ushort, Action<Message>> seen, next;
+            Dictionary<ushort, T> seen, next;
             do
             {
-                seen = Volatile.Read(ref typed);
-                next = new Dictionary<ushort, Action<Message>>(seen);
+                seen = Volatile.Read(ref field);
+                next = new Dictionary<ushort, T>(seen);
                 next.Remove(type);
                 if (handler != null)
                 {
                     next.Add(type, handler);
                 }
             }
-            while (Interlocked.CompareExchange(ref typed, next, seen) != seen);
+            while (Interlocked.CompareExchange(ref field, next, seen) != seen);
             WantMessages(0);
         }
 
@@ -308,8 +327,9 @@ namespace MetaMystia.Network
         private void TakeMessage(IntPtr networkEvent)
         {
             ushort type = NetworkEvent.TypeOf(networkEvent);
-            Action<Message> copied;
-            if (!Volatile.Read(ref typed).TryGetValue(type, out copied))
+            DataHandler one;
+            Action<Message> copied = null;
+            if (!Volatile.Read(ref views).TryGetValue(type, out one) && !Volatile.Read(ref typed).TryGetValue(type, out copied))
             {
                 copied = messageReceived;
             }
@@ -319,19 +339,20 @@ namespace MetaMystia.Network
                 Message copy = CopyOf(networkEvent);
                 Raise(copied, copy);
                 // The views come before it.
-                ShowView(networkEvent, type);
+                ShowView(networkEvent, type, one);
                 Raise(all, copy);
             }
             else
             {
-                ShowView(networkEvent, type);
+                ShowView(networkEvent, type, one);
             }
         }
 
-        private void ShowView(IntPtr networkEvent, ushort type)
+        // To the handler of its type, if it has one, and to those of all types.
+        private void ShowView(IntPtr networkEvent, ushort type, DataHandler one)
         {
-            DataHandler viewed = dataReceived;
-            if (viewed == null)
+            DataHandler all = dataReceived;
+            if (one == null && all == null)
             {
                 return;
             }
@@ -343,9 +364,18 @@ namespace MetaMystia.Network
             message.Flags = NetworkEvent.FlagsOf(networkEvent);
             message.Channel = NetworkEvent.ChannelOf(networkEvent);
             message.Delivery = NetworkEvent.DeliveryOf(networkEvent);
+            Raise(one, message);
+            Raise(all, message);
+        }
+
+        private void Raise(DataHandler handler, MessageView message)
+        {
             try
             {
-                viewed(message);
+                if (handler != null)
+                {
+                    handler(message);
+                }
             }
             catch (Exception exception)
             {
@@ -440,6 +470,7 @@ namespace MetaMystia.Network
             if (e is PeerLeft left)
             {
                 names.Forget(left.Peer);
+                Raise(Departed, left.Peer);
             }
         }
 

@@ -35,3 +35,4 @@ mod state;
 mod stories;
 mod survive;
 mod tools;
+mod typed;

@@ -28,6 +28,20 @@ namespace UnityEngine
         }
     }
 
+    // Only compiled.
+    public static class JsonUtility
+    {
+        public static string ToJson(object value)
+        {
+            throw new NotSupportedException();
+        }
+
+        public static T FromJson<T>(string json)
+        {
+            throw new NotSupportedException();
+        }
+    }
+
     internal static class Player
     {
         private static int Main(string[] arguments)
