@@ -49,7 +49,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added; nothing
  * is ever removed or changed. Library 0.2.0 began at 100.
  */
-#define MMN_ABI_VERSION 102
+#define MMN_ABI_VERSION 103
 
 /**
  * Success.
@@ -2208,6 +2208,16 @@ typedef struct MmnRoomStats {
    * the leader counts the broadcasts that it relays.
    */
   uint64_t missed_broadcasts;
+  /**
+   * Maximum difference between mmn_room_time_ms here and at the leader, in microseconds: half of
+   * the best of the last round trips to it, and what the clocks may have drifted apart since (one
+   * part in 500). 0 at the leader. 4294967295 while no leader is known or nothing was measured.
+   */
+  uint32_t room_time_error_us;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
 } MmnRoomStats;
 
 /**
@@ -3450,6 +3460,23 @@ int32_t mmn_peer_stats(MmnRoom room, const char *peer_id, struct MmnPeerStats *s
 int32_t mmn_room_stats(MmnRoom room, struct MmnRoomStats *stats);
 
 /**
+ * The room's time in milliseconds: a clock that all members share, for animations, countdowns and
+ * the moments of events. It begins with 0 when the room's first member opens it, and goes on under
+ * every later leader. -1 when no room is open, which sets mmn_last_error_code.
+ *
+ * It never goes back. A member corrects a small difference to the leader's time by running at most
+ * one part in 20 faster or slower, and jumps ahead when it enters an older room, or when its room
+ * and an older one become one: the larger time counts. `room_time_error_us` of MmnRoomStats is the
+ * difference that is possible now. Before this member knows a leader the time runs from mmn_open.
+ *
+ * Any process that knows the room's name can move this clock ahead, by entering as the member of an
+ * older room: it is no proof of when something happened.
+ *
+ * Callable from every thread, inside callbacks too. Never waits for the network.
+ */
+int64_t mmn_room_time_ms(MmnRoom room);
+
+/**
  * Simulates a bad network, so that a developer can try a game on one machine under the players'
  * conditions. From now on each packet that this node sends waits `lag_ms` (0 to 10000) and a
  * random time up to `jitter_ms` (0 to 10000) more, so that packets overtake each other;
@@ -3593,6 +3620,7 @@ int32_t mmn_set_log(int32_t level, MmnLogCallback callback, void *user_data, Mmn
   X(int32_t, mmn_state_info, (uint64_t room, struct MmnStateInfo *info)) \
   X(int32_t, mmn_peer_stats, (uint64_t room, const char *peer_id, struct MmnPeerStats *stats)) \
   X(int32_t, mmn_room_stats, (uint64_t room, struct MmnRoomStats *stats)) \
+  X(int64_t, mmn_room_time_ms, (uint64_t room)) \
   X(int32_t, mmn_simulate_network, (uint64_t room, uint32_t lag_ms, uint32_t jitter_ms, uint32_t loss_permille)) \
   X(int32_t, mmn_set_log_stderr, (int32_t level)) \
   X(int32_t, mmn_set_log, (int32_t level, MmnLogCallback callback, void *user_data, MmnDropCallback drop_fn))

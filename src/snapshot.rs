@@ -7,6 +7,8 @@ use crate::clock::Moment;
 use crate::core::election::extra::Cluster;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::path::LinkPath;
+use crate::core::room_time::Line;
+use crate::core::time::Time;
 use crate::core::wire::{Opaque, Strategy};
 
 /// State of the link to a peer, with the numbers of the C ABI.
@@ -44,6 +46,31 @@ pub struct PeerView {
     pub path: Option<LinkPath>,
 }
 
+/// The room's time until a newer snapshot, on the clock of the room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoomTime {
+    /// The moment of the core's [`Time::ZERO`].
+    pub origin: Moment,
+    /// The time as the core knows it.
+    pub line: Line,
+}
+
+impl RoomTime {
+    /// The time in microseconds at that moment.
+    pub fn at(&self, now: Moment) -> u64 {
+        self.line.at(self.core_time(now))
+    }
+
+    /// Maximum difference to the leader's time at that moment; `None` if it is unknown.
+    pub fn error(&self, now: Moment) -> Option<Duration> {
+        self.line.error(self.core_time(now))
+    }
+
+    fn core_time(&self, now: Moment) -> Time {
+        Time::ZERO + now.since(self.origin)
+    }
+}
+
 /// The room at one moment. Immutable; a newer one replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
@@ -59,6 +86,8 @@ pub struct Snapshot {
     pub public_address: Option<SocketAddr>,
     /// Number of members of the room without a link to this node, because one of both has reached its limit.
     pub unlinked: usize,
+    /// The room's time; `None` before the first snapshot.
+    pub room_time: Option<RoomTime>,
     /// The leader at the time of the snapshot; `None` if unknown or known to be gone. [`Snapshot::leader_at`] returns
     /// it for a later moment.
     pub leader: Option<PeerId>,

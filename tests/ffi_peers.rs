@@ -189,6 +189,8 @@ fn room_statistics_stay_within_their_struct(room: MmnRoom) {
             struct_size: size_of::<Later>() as u32,
             unlinked_peers: 7,
             missed_broadcasts: 7,
+            room_time_error_us: 7,
+            reserved: 7,
         },
         beyond: 7,
     };
@@ -198,9 +200,12 @@ fn room_statistics_stay_within_their_struct(room: MmnRoom) {
         struct_size,
         unlinked_peers,
         missed_broadcasts,
+        reserved,
+        ..
     } = later.stats;
     assert_eq!(struct_size as usize, size_of::<Later>());
     assert_eq!((unlinked_peers, missed_broadcasts, later.beyond), (0, 0, 7));
+    assert_eq!(reserved, 0);
 }
 
 fn open(id: &CStr, options: MmnOptions) -> MmnRoom {
@@ -229,6 +234,46 @@ fn in_star(host_mode: u32) -> MmnOptions {
         topology: MMN_TOPOLOGY_STAR,
         host_mode,
         ..MmnOptions::default()
+    }
+}
+
+/// The room's time, and how far it may be from the leader's, in milliseconds.
+fn time_of(room: MmnRoom) -> (i64, i64) {
+    let mut stats = MmnRoomStats {
+        struct_size: size_of::<MmnRoomStats>() as u32,
+        ..MmnRoomStats::default()
+    };
+    // SAFETY: the struct has the size in its struct_size.
+    assert_eq!(unsafe { mmn_room_stats(room, &raw mut stats) }, 0);
+    let error = i64::from(stats.room_time_error_us) / 1000 + 1;
+    (mmn_room_time_ms(room), error)
+}
+
+#[test]
+fn a_newcomer_shows_the_time_of_the_older_room_and_a_closed_room_none() {
+    let older = open(c"older", MmnOptions::default());
+    eventually("it leads alone", || mmn_is_leader(older) == 1);
+    assert_eq!(time_of(older).1, 1, "a leader's own time");
+    eventually("the room's age", || mmn_room_time_ms(older) > 1500);
+    let younger = open(c"younger", MmnOptions::default());
+    assert!((0..1000).contains(&mmn_room_time_ms(younger)));
+    let address = read(mmn_local_address(older)).expect("the room is open");
+    let address = CString::new(address).expect("no NUL");
+    // SAFETY: it has a NUL.
+    assert_eq!(unsafe { mmn_connect(younger, address.as_ptr()) }, 0);
+    eventually("one time", || {
+        let leads = mmn_is_leader(older) + mmn_is_leader(younger);
+        let (before, error_before) = time_of(older);
+        let (between, error_between) = time_of(younger);
+        let (after, _) = time_of(older);
+        let error = error_before.max(error_between);
+        let agrees = (before - error..=after + error).contains(&between);
+        leads == 1 && error < 1000 && between > 1500 && agrees
+    });
+    for room in [older, younger] {
+        assert_eq!(mmn_close(room), 0);
+        assert_eq!(mmn_room_time_ms(room), -1);
+        assert_eq!(last().0, -1);
     }
 }
 

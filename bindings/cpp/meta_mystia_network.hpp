@@ -2236,7 +2236,9 @@ class Room {
     check(api().mmn_peer_stats(number(), text(peer), &figures));
     return figures;
   }
-  // Statistics of the room at this member: members without a link to it, and the broadcasts that they missed.
+  // The room's time in milliseconds, the same at all members within stats of the room (room_time_error_us). It never goes back.
+  std::int64_t time_ms() const { return api().mmn_room_time_ms(number()); }
+  // Statistics of the room at this member: members without a link to it, the broadcasts that they missed, the error of time_ms.
   MmnRoomStats room_stats() const {
     MmnRoomStats figures = {};
     figures.struct_size = sizeof figures;

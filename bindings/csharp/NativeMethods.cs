@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added; nothing is ever removed or changed. Library 0.2.0 began at 100.</summary>
-        public const uint AbiVersion = 102;
+        public const uint AbiVersion = 103;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -429,6 +429,10 @@ namespace MetaMystia.Network
         /// <summary>Writes statistics of the room to <c>stats</c>, whose <c>struct_size</c> the caller has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits for the network.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_room_stats(ulong room, ref RoomStats stats);
+
+        /// <summary>The room's time in milliseconds: a clock that all members share, for animations, countdowns and the moments of events. It begins with 0 when the room's first member opens it, and goes on under every later leader. -1 when no room is open, which sets mmn_last_error_code.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern long mmn_room_time_ms(ulong room);
 
         /// <summary>Simulates a bad network, so that a developer can try a game on one machine under the players' conditions. From now on each packet that this node sends waits <c>lag_ms</c> (0 to 10000) and a random time up to <c>jitter_ms</c> (0 to 10000) more, so that packets overtake each other; <c>loss_permille</c> (0 to 1000) packets in a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both directions of a link. Round trips (mmn_peer_rtt_ms), losses and reconnections follow, as on a real line. It does not affect discovery in the local network. While it is on, the log repeats that every minute, as a warning.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -1074,6 +1078,10 @@ namespace MetaMystia.Network
         public uint UnlinkedPeers;
         /// <summary>Broadcasts that this member queued with success and that members without a link missed, one for each broadcast and each such member, since the room was opened. In a centralized room the leader counts the broadcasts that it relays.</summary>
         public ulong MissedBroadcasts;
+        /// <summary>Maximum difference between mmn_room_time_ms here and at the leader, in microseconds: half of the best of the last round trips to it, and what the clocks may have drifted apart since (one part in 500). 0 at the leader. 4294967295 while no leader is known or nothing was measured.</summary>
+        public uint RoomTimeErrorUs;
+        /// <summary>0.</summary>
+        public uint Reserved;
     }
 
     /// <summary>Settings for InitializeNetworkWithConfig: always 44 bytes. Set every field; its default is in brackets. A field must be above 0 unless its text allows 0.</summary>

@@ -715,7 +715,13 @@ namespace MetaMystia.Network
             return stats;
         }
 
-        /// <summary>Statistics of the room at this member: the members without a link to it, and the broadcasts that they missed.</summary>
+        /// <summary>The room's time in milliseconds, the same at all members within RoomTimeErrorUs of Stats. It never goes back. -1 when the room is closed.</summary>
+        public long TimeMs
+        {
+            get { return NativeMethods.mmn_room_time_ms(handle); }
+        }
+
+        /// <summary>Statistics of the room at this member: the members without a link to it, the broadcasts that they missed, and the error of TimeMs.</summary>
         public RoomStats Stats
         {
             get

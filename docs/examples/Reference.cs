@@ -317,6 +317,13 @@ internal sealed class Reference
         Console.WriteLine(info.Members + " members, " + info.Pending + " open requests");
     }
 
+    //: mmn_room_time_ms
+    private void Countdown(long startsAt)       // from a message of the leader: its room time + 3000
+    {
+        long left = startsAt - room.TimeMs;
+        if (left > 0) Console.WriteLine("the round begins in " + left + " ms");      // the same everywhere
+    }
+
     //: mmn_peer_stats mmn_room_stats
     private void Statistics()
     {

@@ -343,6 +343,13 @@ void figures(void)
         printf("%" PRIu32 " members, %" PRIu32 " open requests\n", info.members, info.pending);
 }
 
+//: mmn_room_time_ms
+void countdown(int64_t starts_at)           /* from a message of the leader: its room time + 3000 */
+{
+    int64_t left = starts_at - mmn_room_time_ms(room);
+    if (left > 0) printf("the round begins in %" PRId64 " ms\n", left);   /* the same everywhere */
+}
+
 //: mmn_peer_stats mmn_room_stats
 void statistics(void)
 {

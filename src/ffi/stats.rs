@@ -7,8 +7,9 @@ use std::time::Duration;
 use super::arguments::peer_id as peer_id_argument;
 use super::failure::Failure;
 use super::growing::{self, Growing};
-use super::guard::{command, opened};
+use super::guard::{command, opened, query};
 use super::lifecycle::MmnRoom;
+use crate::clock::Moment;
 use crate::core::id::PeerId;
 use crate::core::path::LinkPath;
 use crate::error::SendError;
@@ -147,11 +148,18 @@ pub struct MmnRoomStats {
     /// for each broadcast and each such member, since the room was opened. In a centralized room
     /// the leader counts the broadcasts that it relays.
     pub missed_broadcasts: u64,
+    /// Maximum difference between mmn_room_time_ms here and at the leader, in microseconds: half of
+    /// the best of the last round trips to it, and what the clocks may have drifted apart since (one
+    /// part in 500). 0 at the leader. 4294967295 while no leader is known or nothing was measured.
+    pub room_time_error_us: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 impl Growing for MmnRoomStats {
     const NAME: &'static str = "MmnRoomStats";
-    const EARLIER: &'static [usize] = &[];
+    // Version 102.
+    const EARLIER: &'static [usize] = &[offset_of!(Self, room_time_error_us)];
 }
 
 /// Writes statistics of the room to `stats`, whose `struct_size` the caller has set. Writes at most
@@ -169,13 +177,40 @@ pub unsafe extern "C" fn mmn_room_stats(room: MmnRoom, stats: *mut MmnRoomStats)
         // SAFETY: the caller's promise, passed on.
         unsafe { growing::struct_size("stats", stats) }?;
         let room = opened(room)?;
+        let snapshot = room.snapshot();
+        let error = snapshot
+            .room_time
+            .and_then(|time| time.error(Moment::now()));
         let figures = |struct_size| MmnRoomStats {
             struct_size,
-            unlinked_peers: short(room.snapshot().unlinked),
+            unlinked_peers: short(snapshot.unlinked),
             missed_broadcasts: room.missed_broadcasts(),
+            room_time_error_us: error.map_or(u32::MAX, |error| short(error.as_micros())),
+            reserved: 0,
         };
         // SAFETY: the caller's promise, passed on.
         unsafe { growing::fill("stats", stats, figures) }
+    })
+}
+
+/// The room's time in milliseconds: a clock that all members share, for animations, countdowns and
+/// the moments of events. It begins with 0 when the room's first member opens it, and goes on under
+/// every later leader. -1 when no room is open, which sets mmn_last_error_code.
+///
+/// It never goes back. A member corrects a small difference to the leader's time by running at most
+/// one part in 20 faster or slower, and jumps ahead when it enters an older room, or when its room
+/// and an older one become one: the larger time counts. `room_time_error_us` of MmnRoomStats is the
+/// difference that is possible now. Before this member knows a leader the time runs from mmn_open.
+///
+/// Any process that knows the room's name can move this clock ahead, by entering as the member of an
+/// older room: it is no proof of when something happened.
+///
+/// Callable from every thread, inside callbacks too. Never waits for the network.
+#[unsafe(no_mangle)]
+pub extern "C" fn mmn_room_time_ms(room: MmnRoom) -> i64 {
+    query("mmn_room_time_ms", || {
+        let ms = opened(room)?.room_time_us() / 1000;
+        Ok(i64::try_from(ms).unwrap_or(i64::MAX))
     })
 }
 
@@ -255,6 +290,7 @@ mod tests {
         assert_eq!(offset_of!(MmnPeerStats, path), 80);
         assert_eq!(offset_of!(MmnPeerStats, host_silent_ms), 88);
         assert_eq!(MIN_STRUCT_SIZE, 8);
+        assert_eq!(size_of::<MmnRoomStats>(), 24);
     }
 
     #[test]

@@ -320,6 +320,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                         seq: 1,
                         echo: None,
                         host_silent_ms: 0,
+                        room_time_us: None,
                         pulse: Opaque::of(&Beat::from(pulse)),
                     }));
                 }

@@ -350,7 +350,7 @@ impl<'de> Maker<'_, '_, 'de> {
     fn byte(&mut self) -> u8 {
         let wild = &mut *self.wild;
         match self.at {
-            LAST_OF_HELLO => 1,
+            LAST_OF_HELLO | LAST_OF_HEARTBEAT => 1,
             ("MessageHeader", "flags") if wild.tame => 2,
             ("MessageHeader", "channel") if wild.tame || !wild.chance.one_in(8) => 0,
             _ => wild.chance.byte(),
@@ -433,6 +433,7 @@ impl<'de> Maker<'_, '_, 'de> {
     fn length(&mut self, len: usize) -> usize {
         match self.at {
             LAST_OF_HELLO if !self.wild.chance.one_in(16) => 0,
+            LAST_OF_HEARTBEAT if self.wild.chance.one_in(4) => 0,
             _ => len,
         }
     }
@@ -446,8 +447,9 @@ impl<'de> Maker<'_, '_, 'de> {
     }
 }
 
-/// It begins with a 1.
+/// They begin with a 1.
 const LAST_OF_HELLO: (Name, Name) = ("Hello", "state");
+const LAST_OF_HEARTBEAT: (Name, Name) = ("Heartbeat", "room_time_us");
 const SIGNED: [i32; 6] = [0, 1, -1, 100, i32::MAX, i32::MIN];
 
 type Name = &'static str;

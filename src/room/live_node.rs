@@ -9,6 +9,7 @@ use crate::clock::Moment;
 use crate::core::election::bound::WallClock;
 use crate::core::node::{CommandError, Input, Node, Output};
 use crate::core::time::Time;
+use crate::snapshot::RoomTime;
 
 /// A wall clock that differs this much from the core's was set, or the machine slept.
 const CLOCK_SET: Duration = Duration::from_millis(100);
@@ -73,6 +74,14 @@ impl LiveNode {
     /// The core's time `at` on the clock of the room.
     pub(super) fn moment(&self, at: Time) -> Moment {
         self.clock.origin + Duration::from_micros(at.as_micros())
+    }
+
+    /// The room's time until the next input.
+    pub(super) fn room_time(&self) -> RoomTime {
+        RoomTime {
+            origin: self.clock.origin,
+            line: self.core.room_time(),
+        }
     }
 
     /// Gives the core an input; its outputs follow.

@@ -196,6 +196,7 @@ impl Room {
             room_code,
             config,
             published: ArcSwap::default(),
+            room_time_read: AtomicU64::new(0),
             glance,
             dispatch,
             commands,
@@ -271,6 +272,18 @@ impl Room {
     /// The last published snapshot of the room. Never waits for the network thread.
     pub fn snapshot(&self) -> Guard<Arc<Snapshot>> {
         self.shared.published.load()
+    }
+
+    /// The room's time in microseconds. It never goes back, whichever threads read it. Never waits for the network thread.
+    pub fn room_time_us(&self) -> u64 {
+        let time = self.snapshot().room_time;
+        let time = time.map_or(0, |time| time.at(Moment::now()));
+        // A thread that has read an older snapshot may be a little ahead of the newer one.
+        let before = self
+            .shared
+            .room_time_read
+            .fetch_max(time, Ordering::Relaxed);
+        before.max(time)
     }
 
     /// An address that another peer can dial.

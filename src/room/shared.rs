@@ -28,6 +28,8 @@ pub(super) struct Shared {
     pub(super) room_code: Option<RoomCode>,
     pub(super) config: Config,
     pub(super) published: ArcSwap<Snapshot>,
+    /// The latest room time that any thread has read, in microseconds.
+    pub(super) room_time_read: AtomicU64,
     /// The values of the cheapest queries, if this is the room of the process.
     pub(super) glance: &'static Glance,
     pub(super) outboxes: Arc<Outboxes>,
@@ -54,6 +56,7 @@ impl Shared {
         let last = self.published.load_full();
         let ended = Snapshot {
             strategy: last.strategy,
+            room_time: last.room_time,
             ..Snapshot::default()
         };
         self.published.store(Arc::new(ended.clone()));

@@ -64,6 +64,7 @@ pub(super) fn snapshot<'a>(
         member_list,
         public_address: node.public_address(),
         unlinked: node.unlinked_peers(),
+        room_time: Some(live.room_time()),
         leader: node.leader().cloned(),
         is_leader: node.is_leader(),
         leads_until: leads_until.map(|until| live.moment(until)),

@@ -135,6 +135,7 @@ fn python() {
     let mut tests = EVERYWHERE.to_vec();
     tests.extend([
         "exceptions",
+        "clock",
         "rooms",
         "paths",
         "codes",

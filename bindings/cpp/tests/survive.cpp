@@ -646,6 +646,7 @@ void test_closed() {
         [&] { room.max_datagram_size(); },
         [&] { room.stats("main"); },
         [&] { room.room_stats(); },
+        [&] { room.time_ms(); },
         [&] { room.poll(); },
         [&] { room.describe(0); },
         [&] { room.number(); },

@@ -975,6 +975,10 @@ internal static class Survive
             };
             until(() => ann.Leader != null && ann.Leader == bob.Leader && other.IsLeader, "leaders");
             Must(ann.IsLeader != bob.IsLeader && other.Peers.Length == 0 && bob.Peers.Length == 1, "members");
+            until(() => ann.Stats.RoomTimeErrorUs < 1000000 && bob.Stats.RoomTimeErrorUs < 1000000, "a measured time");
+            long before = ann.TimeMs, between = bob.TimeMs, after = ann.TimeMs;
+            long error = (ann.Stats.RoomTimeErrorUs + bob.Stats.RoomTimeErrorUs) / 1000 + 1;
+            Must(before - error <= between && between <= after + error && before >= 0, before + " ms and " + between + " ms, error " + error);
             ann.SendTo("bob", Encoding.UTF8.GetBytes("one"));
             other.SendTo("ann", Encoding.UTF8.GetBytes("two"));
             until(() => came.Count == 2, "messages");

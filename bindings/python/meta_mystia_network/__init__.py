@@ -116,7 +116,7 @@ def _text_of(text: bytes | None) -> str:
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 102
+ABI_VERSION = 103
 
 
 class Code(_Number):
@@ -844,6 +844,8 @@ class _MmnRoomStats(ctypes.Structure):
     struct_size: int
     unlinked_peers: int
     missed_broadcasts: int
+    room_time_error_us: int
+    reserved: int
 
 
 class _NetworkConfig(ctypes.Structure):
@@ -1071,6 +1073,8 @@ _MmnRoomStats._fields_ = [
     ("struct_size", ctypes.c_uint32),
     ("unlinked_peers", ctypes.c_uint32),
     ("missed_broadcasts", ctypes.c_uint64),
+    ("room_time_error_us", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32),
 ]
 _NetworkConfig._fields_ = [
     ("reconnect_max_ms", ctypes.c_uint32),
@@ -1188,6 +1192,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_state_info": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnStateInfo))),
     "mmn_peer_stats": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.POINTER(_MmnPeerStats))),
     "mmn_room_stats": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnRoomStats))),
+    "mmn_room_time_ms": (ctypes.c_int64, (ctypes.c_uint64,)),
     "mmn_simulate_network": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)),
     "mmn_set_log_stderr": (ctypes.c_int32, (ctypes.c_int32,)),
     "mmn_set_log": (ctypes.c_int32, (ctypes.c_int32, MmnLogCallback, ctypes.c_void_p, MmnDropCallback)),
@@ -3215,8 +3220,15 @@ class _Calls:
         self._do("mmn_peer_stats", peer_id=peer_id, stats=ctypes.byref(figures))
         return figures
 
+    @property
+    def time_ms(self) -> int:
+        """The room's time in milliseconds, the same at all members within `room_stats().room_time_error_us`. It never goes back.
+        -1 when the room is closed."""
+        time: int = self._ask("mmn_room_time_ms")
+        return time
+
     def room_stats(self) -> RoomStats:
-        """RoomStats: members without a link to this one, and the broadcasts that they missed."""
+        """RoomStats: members without a link to this one, the broadcasts that they missed, and the error of `time_ms`."""
         figures = RoomStats()
         self._do("mmn_room_stats", stats=ctypes.byref(figures))
         return figures

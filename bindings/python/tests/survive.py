@@ -6,7 +6,7 @@ promise and exits with 0 only when all hold.
 
     MMN_LIBRARY=target/release/libmeta_mystia_network.so python3 bindings/python/tests/survive.py [--rounds N] [NAME...]
 
-NAME: unregister, shutdown, restart, reentry, exceptions, rooms, paths, late, ranges, poll, seeded, etcd (default: all), and layout, which
+NAME: unregister, shutdown, restart, reentry, exceptions, clock, rooms, paths, late, ranges, poll, seeded, etcd (default: all), and layout, which
 compares the structs with the lines "struct.field offset" of the file that MMN_LAYOUT names. --rounds: number of shutdowns in `shutdown` (20).
 """
 
@@ -323,6 +323,43 @@ def until(condition, what):
 def alone(**fields):
     """Options for a room in thread mode that finds no others by itself."""
     return mmn.NetworkOptions(bind_address="127.0.0.1", dispatch_mode=mmn.DISPATCH_THREAD, **fields)
+
+
+def test_clock(_):
+    """Two rooms of different ages become one: its members share the older one's time, and keep it without the leader."""
+    session = f"survive-python-{os.getpid()}-clock"
+    older = mmn.Room("older", session, alone(heartbeat_interval_ms=100))
+    until(lambda: older.time_ms > 1500, "the older room's age")
+    rooms = {"older": older, "younger": mmn.Room("younger", session, alone(heartbeat_interval_ms=100))}
+    must(0 <= rooms["younger"].time_ms < 1000, f"a new room's time is {rooms['younger'].time_ms}")
+    last = {"older": 0, "younger": 0}
+
+    def passes(condition):
+        for name, room in rooms.items():
+            now = room.time_ms
+            must(now >= last[name], f"{name}: {now} ms after {last[name]} ms")
+            last[name] = now
+        return condition()
+
+    def agree():
+        error_us = max(room.room_stats().room_time_error_us for room in rooms.values())
+        before, between, after = older.time_ms, rooms["younger"].time_ms, older.time_ms
+        error_ms = error_us / 1000 + 1
+        return error_us < 100_000 and before - error_ms <= between <= after + error_ms
+
+    rooms["younger"].connect(older.local_address)
+    until(lambda: passes(lambda: older.leader == rooms["younger"].leader is not None and agree()), "one time")
+    must(last["younger"] > 1500, f"the younger one's time is {last['younger']} ms")
+    for _ in range(200):
+        must(passes(agree), "the times differ by more than their error")
+        time.sleep(0.005)
+    leader = older.leader
+    rooms.pop(leader).close()
+    ((name, alone_now),) = rooms.items()
+    until(lambda: passes(lambda: alone_now.is_leader), f"{name} leads")
+    must(alone_now.room_stats().room_time_error_us == 0, "a leader's time has no error")
+    alone_now.close()
+    must(alone_now.time_ms == -1, "the time of a closed room")
 
 
 def test_rooms(_):
@@ -708,6 +745,7 @@ TESTS = {
     "restart": test_restart,
     "reentry": test_reentry,
     "exceptions": test_exceptions,
+    "clock": test_clock,
     "rooms": test_rooms,
     "paths": test_paths,
     "codes": test_codes,

@@ -21,6 +21,7 @@ pub mod path;
 pub mod path_search;
 pub mod quorum;
 pub mod relay;
+pub mod room_time;
 pub mod time;
 pub mod trace;
 pub mod virtual_address;

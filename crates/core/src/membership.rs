@@ -59,6 +59,15 @@ impl RttEstimator {
     }
 }
 
+/// Consequences of a heartbeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Received {
+    /// The round trip that its echo shows.
+    pub round_trip: Option<Duration>,
+    /// Whether it is the first one, which is answered at once: so both ends know the round trip without waiting for an interval.
+    pub is_first: bool,
+}
+
 /// A linked peer.
 #[derive(Debug, Clone)]
 pub struct Member {
@@ -96,6 +105,8 @@ pub struct Member {
     pub host_silent: Duration,
     /// Whether this node's host has received an event about that silence.
     pub silence_reported: bool,
+    /// When this node, as leader, took the room's time from it.
+    pub(super) lifted_time_at: Option<Time>,
     last_sign_of_life: Time,
     open: VecDeque<(u64, Time)>,
     newest: Option<(u64, Time)>,
@@ -136,6 +147,7 @@ impl Member {
             rtt: RttEstimator::default(),
             host_silent: Duration::ZERO,
             silence_reported: false,
+            lifted_time_at: None,
             last_sign_of_life: now,
             open: VecDeque::new(),
             newest: None,
@@ -206,6 +218,7 @@ impl Member {
         seq: u64,
         host_silent: Duration,
         pulse: Opaque,
+        room_time_us: u64,
     ) -> Heartbeat {
         if self.open.len() == MAX_OPEN_HEARTBEATS {
             self.open.pop_front();
@@ -219,33 +232,33 @@ impl Member {
             }),
             host_silent_ms: host_silent.as_millis().try_into().unwrap_or(u32::MAX),
             pulse,
+            room_time_us: Some(room_time_us),
         }
     }
 
-    /// Handles a heartbeat, which must not be an old one, except its election part. Returns whether to answer at once:
-    /// the first one is answered, so that both ends know the round trip without waiting for an interval.
-    pub fn heartbeat_received(&mut self, now: Time, heartbeat: &Heartbeat) -> bool {
+    /// Handles a heartbeat, which must not be an old one, except its election part and the room's time.
+    pub fn heartbeat_received(&mut self, now: Time, heartbeat: &Heartbeat) -> Received {
         self.newest = Some((heartbeat.seq, now));
         self.host_silent = Duration::from_millis(heartbeat.host_silent_ms.into());
-        if let Some(echo) = heartbeat.echo {
-            self.echo_received(now, echo);
+        Received {
+            round_trip: heartbeat
+                .echo
+                .and_then(|echo| self.echo_received(now, echo)),
+            is_first: !std::mem::replace(&mut self.answered_first, true),
         }
-        !std::mem::replace(&mut self.answered_first, true)
     }
 
-    fn echo_received(&mut self, now: Time, echo: Echo) {
-        let Some(index) = self.open.iter().position(|(seq, _)| *seq == echo.seq) else {
-            return;
-        };
+    /// Returns the round trip, if the echo shows one.
+    fn echo_received(&mut self, now: Time, echo: Echo) -> Option<Duration> {
+        let index = self.open.iter().position(|(seq, _)| *seq == echo.seq)?;
         let (_, sent_at) = self.open[index];
         self.open.drain(..=index);
         // No sample if the peer claims to have held it longer than it was away.
-        if let Some(rtt) = now
+        let rtt = now
             .since(sent_at)
-            .checked_sub(Duration::from_micros(echo.held_us))
-        {
-            self.rtt.sample(rtt);
-        }
+            .checked_sub(Duration::from_micros(echo.held_us))?;
+        self.rtt.sample(rtt);
+        Some(rtt)
     }
 
     fn lost_at(&self, timeout: Duration) -> Time {
@@ -483,13 +496,14 @@ mod tests {
             echo,
             host_silent_ms: 0,
             pulse: Opaque::default(),
+            room_time_us: None,
         }
     }
 
     #[test]
     fn s18_the_round_trip_leaves_out_the_time_that_the_peer_held_the_heartbeat() {
         let mut member = member();
-        let heartbeat = member.next_heartbeat(at(1000), 1, Duration::ZERO, Opaque::default());
+        let heartbeat = member.next_heartbeat(at(1000), 1, Duration::ZERO, Opaque::default(), 0);
         let echo = Echo {
             seq: heartbeat.seq,
             held_us: 400_000,
@@ -497,7 +511,7 @@ mod tests {
         member.heartbeat_received(at(1440), &heartbeat_of(7, Some(echo)));
         assert_eq!(member.rtt.smoothed(), Some(Duration::from_millis(40)));
         assert_eq!(member.rtt.variation(), Some(Duration::from_millis(20)));
-        let heartbeat = member.next_heartbeat(at(2000), 2, Duration::ZERO, Opaque::default());
+        let heartbeat = member.next_heartbeat(at(2000), 2, Duration::ZERO, Opaque::default(), 0);
         assert_eq!(
             heartbeat.echo.map(|echo| (echo.seq, echo.held_us)),
             Some((7, 560_000))
@@ -530,7 +544,7 @@ mod tests {
     #[test]
     fn an_echo_that_lies_gives_no_sample() {
         let mut member = member();
-        let heartbeat = member.next_heartbeat(at(0), 1, Duration::ZERO, Opaque::default());
+        let heartbeat = member.next_heartbeat(at(0), 1, Duration::ZERO, Opaque::default(), 0);
         let held_longer_than_away = Echo {
             seq: heartbeat.seq,
             held_us: 11_000,
@@ -581,7 +595,7 @@ mod tests {
     fn only_the_last_heartbeats_are_remembered() {
         let mut member = member();
         for ms in 0..1000 {
-            member.next_heartbeat(at(ms), ms, Duration::ZERO, Opaque::default());
+            member.next_heartbeat(at(ms), ms, Duration::ZERO, Opaque::default(), 0);
         }
         assert_eq!(member.open.len(), MAX_OPEN_HEARTBEATS);
     }

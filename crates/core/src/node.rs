@@ -38,6 +38,7 @@ use super::membership::{Member, Membership};
 use super::pace::Pace;
 use super::path::Path;
 use super::path_search::Punching;
+use super::room_time::{self, RoomTime};
 use super::time::{Duration, Time};
 use super::wire::{
     Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES, Message,
@@ -115,6 +116,7 @@ pub struct Node {
     /// Whether the room is over for this node.
     ended: bool,
     host: host::Host,
+    room_time: RoomTime,
     /// State of a node that joins a room and has not followed a leader yet.
     looking: Option<entry::Looking>,
     recent_leaders: relay::RecentLeaders,
@@ -199,6 +201,7 @@ impl Node {
             unanswered_leaves: None,
             ended: false,
             host: host::Host::default(),
+            room_time: RoomTime::new(now),
             looking,
             recent_leaders: relay::RecentLeaders::default(),
             past_incarnations: relay::PastIncarnations::default(),
@@ -321,6 +324,11 @@ impl Node {
     pub fn is_eligible(&self, peer: &PeerId) -> bool {
         let voter = self.view.voters.get(peer);
         voter.is_some_and(|voter| voter.eligible)
+    }
+
+    /// The room's time, until the next input.
+    pub fn room_time(&self) -> room_time::Line {
+        self.room_time.line()
     }
 
     /// Whether the room is over for this node: it was kicked, or the fixed host has left.
@@ -548,6 +556,7 @@ impl Node {
         // leadership.
         while self.leader() != self.reported_leader.as_ref() {
             let new = self.leader().cloned();
+            self.room_time.follow(now, &self.me, new.as_ref());
             let leadership = self.election.leadership();
             let stamp = &leadership.record.stamp;
             let reason = match leadership.leader == new.as_ref() {
@@ -633,7 +642,8 @@ impl Node {
                 false => Opaque::default(),
             };
             self.heartbeats += 1;
-            let heartbeat = member.next_heartbeat(now, self.heartbeats, silent, pulse);
+            let room_time = self.room_time.line().at(now);
+            let heartbeat = member.next_heartbeat(now, self.heartbeats, silent, pulse, room_time);
             self.transmit_with(peer, Message::Heartbeat(heartbeat), urgent);
         }
     }
@@ -712,7 +722,15 @@ impl Node {
         let Some(member) = self.membership.get_mut(from) else {
             return;
         };
-        let answer = member.heartbeat_received(now, &heartbeat);
+        let received = member.heartbeat_received(now, &heartbeat);
+        if let (Some(sent_us), Some(round_trip)) = (heartbeat.room_time_us, received.round_trip) {
+            let taken_at = member.lifted_time_at;
+            let may_lift = taken_at.is_none_or(|at| now.since(at) >= room_time::MEMBER_INTERVAL);
+            let time = &mut self.room_time;
+            if time.received(now, from, sent_us, round_trip, may_lift) {
+                member.lifted_time_at = Some(now);
+            }
+        }
         if member.path.counts_in_elections() {
             if let Some(voter) = self.view.voters.get_mut(from) {
                 voter.rtt = member.rtt.smoothed();
@@ -725,7 +743,7 @@ impl Node {
             self.ask_decider_again(from);
         }
         self.note_host(from);
-        if answer {
+        if received.is_first {
             self.heartbeat(now, from, false);
         }
         self.join_pacemaker(now, from);

@@ -458,6 +458,12 @@ pub struct Heartbeat {
     pub host_silent_ms: u32,
     /// Data of the election strategy.
     pub pulse: Opaque,
+    /// The room's time at the sender, in microseconds; `None`, which takes no byte, from libraries without it.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "last_field"
+    )]
+    pub room_time_us: Option<u64>,
 }
 
 /// A heartbeat's sequence number sent back, with the time for which it was held.

@@ -116,6 +116,7 @@ fn heartbeat(pulse: Pulse) -> Message {
         seq: 0,
         echo: None,
         host_silent_ms: 0,
+        room_time_us: None,
         pulse: Opaque::of(&Beat::from(pulse)),
     })
 }

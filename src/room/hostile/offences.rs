@@ -248,6 +248,7 @@ fn offences() -> Vec<(&'static str, Offence)> {
                 seq: 1,
                 echo: None,
                 host_silent_ms: 0,
+                room_time_us: None,
                 pulse: Opaque::default(),
             })),
         ),

@@ -72,6 +72,7 @@ static int default_state(void) FILLS(MmnStateOptions, more.mmn_default_state_opt
 static int state_info(void) FILLS(MmnStateInfo, more.mmn_state_info(any_room(), filled))
 static int default_etcd(void) FILLS(MmnEtcdOptions, more.mmn_default_etcd_options(filled))
 static int peer_stats(void) FILLS(MmnPeerStats, more.mmn_peer_stats(any_room(), any_peer(), filled))
+static int room_time(void) { return at_least(more.mmn_room_time_ms(any_room()) < 0 ? -1 : 0, -1); }
 static int room_stats(void) FILLS(MmnRoomStats, more.mmn_room_stats(any_room(), filled))
 static int get_windows(void) FILLS(MmnGossipWindows, more.mmn_gossip_windows(any_room(), filled))
 
@@ -635,6 +636,7 @@ static int property(void)
     X(mmn_peer_path, 4, at_least(more.mmn_peer_path(any_room(), any_peer()), -5))                              \
     X(mmn_peer_carrier, 4, text(more.mmn_peer_carrier(any_room(), any_peer()), 64))                            \
     X(mmn_peer_fingerprint, 4, text(more.mmn_peer_fingerprint(any_room(), any_peer()), 64))                    \
+    X(mmn_room_time_ms, 4, room_time())                                                                          \
     X(mmn_peer_rtt_ms, 4, at_least(more.mmn_peer_rtt_ms(any_room(), any_peer()), -1))                          \
     X(mmn_peer_status, 4, at_least(more.mmn_peer_status(any_room(), any_peer()), -1))                          \
     X(mmn_peer_stats, 4, peer_stats())                                                                         \

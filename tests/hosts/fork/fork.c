@@ -251,6 +251,7 @@ static void is_no_room(MmnRoom room)
     ANSWERS(-1, net.mmn_reject_join(room, 1, 0, NULL, 0));
     ANSWERS(-1, net.mmn_release_lock(room, "a"));
     ANSWERS(-1, net.mmn_room_stats(room, &room_stats));
+    ANSWERS(-1, net.mmn_room_time_ms(room));
     ANSWERS(-1, net.mmn_send(room, "a", data, 3, TYPE, NULL));
     ANSWERS(-1, net.mmn_send_to_leader(room, data, 3, TYPE, NULL));
     ANSWERS(-1, net.mmn_set_auto_election(room, 1));

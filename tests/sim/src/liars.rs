@@ -518,6 +518,7 @@ impl Lie {
                 seq: 0,
                 echo: None,
                 host_silent_ms: 0,
+                room_time_us: None,
                 pulse: Opaque::of(&Beat {
                     observed: lead_by_it,
                     claim: Some(claim),

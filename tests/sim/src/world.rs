@@ -9,6 +9,7 @@ mod gossip;
 mod paths;
 mod raft;
 mod room_end;
+mod room_time;
 mod roster;
 mod seeded;
 mod shown;
@@ -34,6 +35,7 @@ use room_core::node::{
     Command, CommandError, Event, Input, LeaderChange, Left, LinkEnd, Node, NodeConfig, Output,
 };
 use room_core::quorum::{Quorum, Roster};
+use room_core::room_time::Line;
 use room_core::time::{Duration, Time};
 use room_core::trace::What;
 use room_core::wire::{Authority, HostMode, MergePolicy, Message, RoomPolicy, Strategy, Topology};
@@ -98,6 +100,8 @@ pub struct Process {
     pub(crate) numbers: Numbers,
     /// Peers that it probed, with the times.
     pub(crate) probed: BTreeMap<usize, Time>,
+    /// The room's time as it showed it after its last input.
+    room_time: Option<Line>,
     /// Inputs so far, for checks that need not be made after every one.
     inputs: u64,
     /// Its end by a strike, and the write at which that happens.
@@ -562,6 +566,7 @@ impl World {
             started_up: false,
             numbers: Numbers::default(),
             probed: BTreeMap::new(),
+            room_time: None,
             inputs: 0,
             strike: None,
             last_write: 0,
@@ -956,6 +961,7 @@ impl World {
         self.check_memory(slot, before.reported.as_ref(), &outputs);
         self.check_lied_to(slot, &outputs);
         self.check_room_end(slot, before.over, &outputs);
+        self.check_room_time(slot);
         let profile = Rc::clone(&self.profile);
         profile.check(self, slot, &*before.of_strategy, &outputs, &result);
         let mut answers = Vec::new();

@@ -547,6 +547,7 @@ pub(crate) mod tests {
             seq: 77,
             echo: None,
             host_silent_ms: 0,
+            room_time_us: None,
             pulse: Opaque::default(),
         }))
     }

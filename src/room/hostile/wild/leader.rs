@@ -83,6 +83,7 @@ impl Leader {
             seq: wild.beats,
             echo: None,
             host_silent_ms: 0,
+            room_time_us: None,
             pulse: Opaque::of(&Beat::from(pulse)),
         });
         for link in links {

@@ -20,6 +20,7 @@ mod liars;
 mod namesakes;
 mod paths;
 mod relays;
+mod room_time;
 mod rooms;
 mod rows;
 mod runner;

@@ -24,6 +24,7 @@ impl Forged {
                 seq: heartbeat,
                 echo: None,
                 host_silent_ms: 0,
+                room_time_us: None,
                 pulse: Opaque::of(&Beat { writes, ..beat }),
             }),
         }

@@ -226,6 +226,7 @@ fn a_part_that_cannot_be_decoded_costs_the_link() {
         seq: 1000,
         echo: None,
         host_silent_ms: 0,
+        room_time_us: None,
         pulse: Opaque::default(),
     };
     let wrong = [

@@ -143,6 +143,7 @@ fn claims_about_a_silent_host_depose_no_leader() {
         seq: 1 << 40,
         echo: None,
         host_silent_ms: u32::MAX,
+        room_time_us: None,
         pulse: net
             .node("c")
             .election

@@ -103,6 +103,7 @@ fn r19_a_leader_sends_to_all_members_once_in_an_interval() {
                     seq: lone.now.as_micros(),
                     echo: None,
                     host_silent_ms: 0,
+                    room_time_us: None,
                     pulse: Opaque::of(&Beat::from(follows)),
                 }),
             };
@@ -184,6 +185,7 @@ fn beats_beside(peers: &[(&str, &[u64])], until_ms: u64) -> Vec<u64> {
                 seq: at,
                 echo: None,
                 host_silent_ms: 0,
+                room_time_us: None,
                 pulse: Opaque::of(&Beat::from(Pulse::Follows {
                     record: Record::default(),
                     live: false,
