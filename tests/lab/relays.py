@@ -34,7 +34,8 @@ DEAD_SECONDS = 12.0
 IDLE_SECONDS = 60.0
 MANY_SECONDS = 30.0
 LINKED_SECONDS = 1.0
-"""From the start of the second member to the link over the relay, at most."""
+"""From the start of the second member to the link over the relay, at most, on an idle machine: most of it is the derivation of the
+locator from the code. With more work than cores it takes longer in proportion."""
 TAKES_OVER_SECONDS = 1.5
 """From the link over the relay to the direct one, at most. On an idle machine it takes 0.1 to 0.9 s."""
 ROOM = 8
@@ -191,8 +192,9 @@ def failures(scenario, result):
 def lateness(scenario, result):
     """Sentences on links that came late. In "path changes" a wall is in the way of the direct one at first."""
     found = []
-    if (linked := result.linked_after) is not None and linked > LINKED_SECONDS:
-        found.append(f"{scenario.name}: linked {linked:.1f} s after the start of b")
+    limit = LINKED_SECONDS * max(1.0, os.getloadavg()[0] / os.cpu_count())
+    if (linked := result.linked_after) is not None and linked > limit:
+        found.append(f"{scenario.name}: linked {linked:.1f} s after the start of b, expected {limit:.1f} s at most")
     if scenario.then != "cross" and result.direct_after is not None:
         took = result.direct_after - linked
         if took > TAKES_OVER_SECONDS:
