@@ -32,6 +32,10 @@ def members_behind_one_router_link_directly_soon():
     relays.ends_as_wanted("one home, no hairpin")
 
 
+def members_that_need_a_second_round_of_dials_link_directly_soon():
+    relays.ends_as_wanted("restricted + symmetric")
+
+
 def members_that_cannot_stay_on_the_relay():
     relays.ends_as_wanted("symmetric + symmetric")
 

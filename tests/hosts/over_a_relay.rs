@@ -6,6 +6,7 @@ use crate::stories::{play, stories};
 stories! { play, "over_a_relay.py":
     members_that_can_link_directly_do_so
     members_behind_one_router_link_directly_soon
+    members_that_need_a_second_round_of_dials_link_directly_soon
     members_that_cannot_stay_on_the_relay
     a_rebinding_goes_over_the_relay_to_a_direct_link_again
     a_restarted_relay_elects_nobody_and_loses_no_message

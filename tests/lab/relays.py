@@ -33,11 +33,11 @@ DEAD_SECONDS = 12.0
 """Without a relay, where it carries nothing."""
 IDLE_SECONDS = 60.0
 MANY_SECONDS = 30.0
+LINKED_SECONDS = 1.0
+"""From the start of the second member to the link over the relay, at most, on an idle machine: most of it is the derivation of the
+locator from the code. With more work than cores it takes longer in proportion."""
 TAKES_OVER_SECONDS = 1.5
-"""From the link over the relay to the direct one, at most. On an idle machine it takes 0.1 to 0.3 s."""
-TAKES_OVER_LATER = {"restricted + symmetric": 3.5}
-"""Only a packet of b opens that pair, after one of a. If b dials first, the router of a drops its only packet, and the next round
-of dials begins 2 s later."""
+"""From the link over the relay to the direct one, at most. On an idle machine it takes 0.1 to 0.9 s."""
 ROOM = 8
 
 
@@ -131,12 +131,14 @@ class Room:
 
 
 def play(scenario, watch_seconds):
-    """Plays one of nat.py's scenarios over a relay, and again if nothing but a late direct link is wrong: other work of the
+    """Plays one of nat.py's scenarios over a relay, up to three times while nothing but a late link is wrong: other work of the
     machine only adds to that time.
     """
-    result = play_once(scenario, watch_seconds)
-    is_only_late = failures(scenario, result) == lateness(scenario, result) != []
-    return play_once(scenario, watch_seconds) if is_only_late else result
+    for _ in range(3):
+        result = play_once(scenario, watch_seconds)
+        if failures(scenario, result) != lateness(scenario, result) or not lateness(scenario, result):
+            break
+    return result
 
 
 def play_once(scenario, watch_seconds):
@@ -188,12 +190,16 @@ def failures(scenario, result):
 
 
 def lateness(scenario, result):
-    """A sentence if the direct link came late. In "path changes" a wall is in its way at first."""
-    if scenario.then == "cross" or result.direct_after is None:
-        return []
-    took = result.direct_after - result.linked_after
-    is_late = took > TAKES_OVER_LATER.get(scenario.name, TAKES_OVER_SECONDS)
-    return [f"{scenario.name}: the direct link came {took:.1f} s after the one over the relay"] if is_late else []
+    """Sentences on links that came late. In "path changes" a wall is in the way of the direct one at first."""
+    found = []
+    limit = LINKED_SECONDS * max(1.0, os.getloadavg()[0] / os.cpu_count())
+    if (linked := result.linked_after) is not None and linked > limit:
+        found.append(f"{scenario.name}: linked {linked:.1f} s after the start of b, expected {limit:.1f} s at most")
+    if scenario.then != "cross" and result.direct_after is not None:
+        took = result.direct_after - linked
+        if took > TAKES_OVER_SECONDS:
+            found.append(f"{scenario.name}: the direct link came {took:.1f} s after the one over the relay")
+    return found
 
 
 # -- rooms that only a relay connects
@@ -212,15 +218,17 @@ def behind_symmetric_nats(count, per_second=20, members=True, **options):
 
 
 @contextlib.contextmanager
-def behind_nats(kind, count, path, per_second=20, members=True, **options):
-    """A room of that many members, each behind a NAT of its own, whose links have that path: (net, relay, room, hosts)."""
+def behind_nats(kind, count, path, per_second=20, members=True, flags=(), **options):
+    """A room of that many members, each behind a NAT of its own, whose links have that path: (net, relay, room, hosts). `flags`
+    are the relay's.
+    """
     with Internet() as net:
         r = net.host("r")
         hosts = {}
         for number in range(count):
             home = net.router(f"home {number}", Nat(kind))
             hosts[f"m{number}"] = net.host(f"m{number}", behind=home)
-        with Relay(r) as relay, Room(relay) as room:
+        with Relay(r, *flags) as relay, Room(relay) as room:
             if members:
                 for host in hosts.values():
                     room.open(host, per_second, **options)
@@ -244,6 +252,23 @@ def a_restarted_relay_elects_nobody_and_loses_no_message():
         assert room.count("left") == 0, "a member left"
         tally = all_arrives_once(room)
         print(f"  {ROOM} members, {tally.received} messages, {room.count('reconnecting')} links lost, slowest {tally.slowest_ms} ms")
+
+
+def overloaded_links_lose_no_member():
+    """Each member sends the two others several times what the relay lets pass on a link."""
+    with behind_symmetric_nats(3, per_second=3000, flags=("--rate", "32K")) as (_, relay, room, _):
+        leader = room.wait_for_leader(MANY_SECONDS)
+        before = room.count("leader")
+        time.sleep(AFTER_SECONDS)
+        reports = {name: member.report()["peers"] for name, member in room.members.items()}
+        waiting = min(
+            peer["sent"] - reports[other][one]["last"] for one, peers in reports.items() for other, peer in peers.items()
+        )
+        print(f"  at least {waiting} messages of each link wait")
+        assert waiting > 3000, "no link is overloaded"
+        assert set(room.paths().values()) == {"relayed"}, room.paths()
+        assert room.count("reconnecting") == 0 and room.count("left") == 0, "a link was lost"
+        assert room.leaders() == {leader} and room.count("leader") == before, "another leader"
 
 
 def direct_links_outlive_the_relay():
@@ -396,6 +421,7 @@ def ends_as_wanted(name, watch_seconds=8.0):
 
 TESTS = [
     a_restarted_relay_elects_nobody_and_loses_no_message,
+    overloaded_links_lose_no_member,
     direct_links_outlive_the_relay,
     a_second_relay_carries_on_at_once,
     a_member_without_a_relay_enters_by_an_address,

@@ -10,6 +10,8 @@ use super::time::{Duration, Time};
 
 /// Minimum time between two dials of one address, and of one IP address at which no member has answered yet.
 pub const REDIAL_INTERVAL: Duration = Duration::from_secs(2);
+/// [`REDIAL_INTERVAL`] between the first two rounds of dials that both ends have agreed on.
+const SECOND_ROUND_INTERVAL: Duration = Duration::from_millis(500);
 /// Most dials of an IP address at which no member has answered yet. Each is a single packet.
 pub const MAX_UNANSWERED: u32 = 4;
 /// [`MAX_UNANSWERED`] for an address that a single liar cannot have made up, if most members are honest: the owner and
@@ -65,13 +67,19 @@ impl Attempts {
         host.is_some_and(|host| host.has_answered)
     }
 
-    /// Time from which `address` may be dialled, as far as the interval decides.
-    pub fn rested_at(&self, address: SocketAddr) -> Option<Time> {
+    /// Time from which `address` may be dialled, as far as the interval decides. The second round of both ends may follow the
+    /// first one sooner: at an IP address at which no member has answered, the first packet must have been the only one.
+    pub fn rested_at(&self, address: SocketAddr, is_second_round: bool) -> Option<Time> {
         let host = self.hosts.get(&ip_of(address));
+        let is_tried_little = |host: &Host| host.has_answered || host.unanswered <= 1;
+        let interval = match is_second_round && host.is_some_and(is_tried_little) {
+            true => SECOND_ROUND_INTERVAL,
+            false => REDIAL_INTERVAL,
+        };
         let host = host
             .filter(|host| !host.has_answered)
-            .map(|host| host.last + REDIAL_INTERVAL);
-        let address = self.recent.get(&address).map(|at| *at + REDIAL_INTERVAL);
+            .map(|host| host.last + interval);
+        let address = self.recent.get(&address).map(|at| *at + interval);
         host.max(address)
     }
 

@@ -36,6 +36,9 @@ const OTHER_END_WAITS: Duration = Duration::from_millis(250);
 const MAX_CANDIDATES: usize = 1024;
 /// One round in this many is for confirmed addresses whose dials are used up, too.
 const EXTRA_ROUND: u32 = 4;
+/// Time within which an address must answer in the first round, which the second one follows soon, and in later ones.
+const FIRST_ROUND_LASTS: Duration = Duration::from_millis(500);
+const ROUND_LASTS: Duration = Duration::from_millis(1900);
 /// Most IP addresses of one peer that are dialled.
 const MAX_IPS: usize = 4;
 /// Most members whose word about the address of one peer counts.
@@ -77,8 +80,8 @@ pub struct Dial {
     /// has answered at an address that others on the internet may reach, or not. Otherwise they are dialled with the
     /// members, if no address answers soon.
     pub relays_at_once: bool,
-    /// Whether both ends dial at the same time, and again in the next round: the dial ends before that.
-    pub is_round: bool,
+    /// Set if both ends dial at the same time: the time within which an address must answer, because the next round follows.
+    pub round_lasts: Option<Duration>,
 }
 
 /// An address to dial.
@@ -131,8 +134,8 @@ struct Candidate {
     dialing: bool,
     /// Number of dials so far.
     dials: usize,
-    /// Whether both ends dial in this round even if earlier dials have used up the limit.
-    is_extra_round: bool,
+    /// The last round in which both ends dialled at the same time, or are about to.
+    round: Option<u32>,
     /// Set for a lost member.
     lost: Option<Lost>,
     /// Set while the peer's link is carried and it is dialled for a direct one.
@@ -155,6 +158,16 @@ impl Candidate {
 
     fn relays_due(&self, now: Time) -> bool {
         self.over_relays.is_some_and(|(at, _)| now >= at)
+    }
+
+    /// Whether both ends dial in this round even if earlier dials have used up the limit.
+    fn is_extra_round(&self) -> bool {
+        self.round
+            .is_some_and(|round| round.is_multiple_of(EXTRA_ROUND))
+    }
+
+    fn rested(&self, address: SocketAddr, attempts: &Attempts) -> Option<Time> {
+        attempts.rested_at(address, self.round == Some(1))
     }
 
     /// Its addresses, the likeliest first.
@@ -188,7 +201,7 @@ impl Candidate {
                 _ => {}
             }
         }
-        let is_rested = |address| attempts.rested_at(address).is_none_or(|at| now >= at);
+        let is_rested = |address| self.rested(address, attempts).is_none_or(|at| now >= at);
         let mut due = Vec::new();
         for (ip, ports) in ports {
             let is_confirmed = self.is_confirmed(ip);
@@ -196,7 +209,7 @@ impl Candidate {
             let is_lost = self.lost.is_some() && has_answered;
             let may_dial = |address: &SocketAddr| {
                 let has_tries_left = attempts.has_tries_left(*address, is_confirmed)
-                    || (is_confirmed && self.is_extra_round);
+                    || (is_confirmed && self.is_extra_round());
                 // Dials under other names do not hold back one that both ends have agreed on.
                 is_lost || (has_tries_left && (is_confirmed || is_rested(*address)))
             };
@@ -216,7 +229,7 @@ impl Candidate {
         let is_usable =
             |at: &&SocketAddr| attempts.has_answered(**at) && attempts.has_tries_left(**at, false);
         let usable = self.all_addresses().filter(is_usable);
-        usable.filter_map(|at| attempts.rested_at(*at)).min()
+        usable.filter_map(|at| self.rested(*at, attempts)).min()
     }
 }
 
@@ -404,7 +417,7 @@ impl Introductions {
             give_up_at: now + GIVE_UP_AFTER,
             dialing: false,
             dials: 0,
-            is_extra_round: false,
+            round: None,
             lost: None,
             direct_again: None,
         };
@@ -544,7 +557,7 @@ impl Introductions {
             && candidate.direct_again == Some(Again::Agreed)
         {
             candidate.dial_at = Some(at);
-            candidate.is_extra_round = round.is_multiple_of(EXTRA_ROUND);
+            candidate.round = Some(round);
         }
     }
 
@@ -563,6 +576,7 @@ impl Introductions {
         if let Some(candidate) = self.candidates.get_mut(peer) {
             candidate.lost = None;
             candidate.direct_again = None;
+            candidate.round = None;
             candidate.give_up_at = now + GIVE_UP_AFTER;
             let dial_at = now + REDIAL_INTERVAL;
             candidate.dial_at = Some(candidate.dial_at.map_or(dial_at, |at| at.max(dial_at)));
@@ -732,13 +746,14 @@ impl Introductions {
                 _ => Some(now + REDIAL_INTERVAL),
             };
             let answers_soon = |at: &DialAddress| at.has_answered || !is_global(at.at.ip());
+            let is_round = is_due && candidate.direct_again == Some(Again::Agreed);
             dials.push(Dial {
                 peer: peer.clone(),
                 key: candidate.key,
                 relays_at_once: candidate.lost.is_some() || !addresses.iter().any(answers_soon),
                 addresses,
                 carriers,
-                is_round: is_due && candidate.direct_again == Some(Again::Agreed),
+                round_lasts: candidate.round.filter(|_| is_round).map(lasts),
             });
         }
         dials
@@ -752,6 +767,13 @@ impl Introductions {
         if self.tokens == BURST {
             self.refilled_at = now;
         }
+    }
+}
+
+fn lasts(round: u32) -> Duration {
+    match round {
+        0 => FIRST_ROUND_LASTS,
+        _ => ROUND_LASTS,
     }
 }
 
@@ -920,6 +942,33 @@ mod tests {
         assert_eq!(introductions.due(at(0), direct).len(), 1);
         assert_eq!(introductions.due(at(1999), direct).len(), 0);
         assert_eq!(introductions.due(at(2000), direct).len(), 1);
+    }
+
+    #[test]
+    fn only_a_first_packet_brings_the_second_round_of_an_unproven_address_forward() {
+        let mut introductions = introductions_at_0();
+        let (b, unproven) = (id("b"), [address("192.0.2.1:7")]);
+        introductions.linked_by_carrier(at(0), &b, entry("b", &[]).key, &unproven, true);
+        let mut dial = |ms, round| {
+            introductions.dial_for_direct(at(ms), &b, round);
+            let dialled = introductions.due(at(ms), direct);
+            assert!(!introductions.dial_failed(at(ms), &b, false));
+            dialled.first().and_then(|dial| dial.round_lasts)
+        };
+        let (first, later) = (Some(FIRST_ROUND_LASTS), Some(ROUND_LASTS));
+        // Whatever number a peer gives to its rounds.
+        for (ms, round, expected) in [
+            (0, 0, first),
+            (499, 1, None),
+            (500, 1, later),
+            (1_000, 1, None),
+            (2_499, 1, None),
+            (2_500, 1, later),
+            (4_500, 0, first),
+            (100_000, 1, None),
+        ] {
+            assert_eq!(dial(ms, round), expected, "round {round} after {ms} ms");
+        }
     }
 
     #[test]

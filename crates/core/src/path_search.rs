@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 
+use super::pace::Pace;
 use super::time::{Duration, Time};
 
 /// Addresses that the ends of a link observe of each other.
@@ -79,8 +80,8 @@ pub struct Punching {
     pub(super) due: Option<Time>,
     /// The round that waits for an answer, and its beginning.
     pub(super) asked: Option<(u32, Time)>,
-    /// The peer's last round.
-    pub(super) answered: Option<Time>,
+    /// The rate of the peer's rounds; `None` before the first.
+    pub(super) rounds: Option<Pace>,
     /// The last time at which addresses of the peer began the rounds anew.
     pub(super) began: Option<Time>,
 }

@@ -157,6 +157,10 @@ pub enum Wire {
     DialTimeout {
         dial: u64,
     },
+    /// The next round of dials is near: this one ends if a wall holds its packets.
+    RoundOver {
+        dial: u64,
+    },
     /// The acceptor stops waiting for the dialler.
     AdmissionTimeout {
         link: u64,
@@ -449,6 +453,7 @@ impl World {
             } => self.hello_arrives(dial, to_life, &hello),
             Wire::DialRefused { dial, permanent } => self.dial_failed(dial, permanent),
             Wire::DialTimeout { dial } => self.dial_failed(dial, false),
+            Wire::RoundOver { dial } => self.round_over(dial),
             Wire::AdmissionTimeout { link } => self.end_admission(link),
             Wire::Deliver { link, from } => self.deliver(link, from),
             Wire::Stray(stray) => self.stray_arrives(*stray),

@@ -98,8 +98,10 @@ impl Node {
     /// Ends the session with a peer, if there is one, and reports that to the host.
     pub(super) fn end_session(&mut self, now: Time, peer: &PeerId, end: SessionEnd) {
         match end {
-            // Others have introduced the next incarnation, which is about to link.
-            SessionEnd::Restarted => self.introductions.restarted(now, peer),
+            // The peer is about to link again: its next incarnation, or itself. If that link fails, both ends dial.
+            SessionEnd::Restarted | SessionEnd::EndedThere => {
+                self.introductions.restarted(now, peer);
+            }
             _ => self.introductions.forget(peer),
         }
         self.paths_changed = true;

@@ -1,7 +1,7 @@
 //! Admission: known peers enter at once; the leader, or its host, decides about strangers.
 //!
-//! A contact that does not lead asks the leader and waits. A contact without a linked leader decides itself. A request
-//! outlives its leader: the next leader is asked again.
+//! A contact that does not lead asks the leader and waits. A contact without a leader that it can ask decides itself: it has
+//! no link with the leader, or one that a member carries. A request outlives its leader: the next leader is asked again.
 
 use super::*;
 use crate::bounded::BoundedMap;
@@ -259,13 +259,14 @@ impl Node {
         }
         let leader = self.leader().cloned();
         let no_place = self.no_place_for(now, &entry.id);
-        let linked = |id: &PeerId| self.membership.get(id).is_some();
+        // A link that a member carries takes no question to the leader: this node would wait for an answer in vain.
+        let asks = |leader: &PeerId| self.membership.elector(leader).is_some();
         match (leader, no_place) {
             // The asker asks the next leader, or decides itself.
             _ if asker.member().is_some() && !self.is_leader() => {
                 self.answer(number, Verdict::NotLeader);
             }
-            (Some(leader), _) if leader != self.me && linked(&leader) && leader != entry.id => {
+            (Some(leader), _) if leader != self.me && asks(&leader) && leader != entry.id => {
                 self.set_waits(
                     number,
                     Waits::Leader {

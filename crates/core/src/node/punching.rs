@@ -13,8 +13,11 @@ use crate::path_search::{Ends, Flapping, TakeOver};
 use crate::wire::MAX_EXCHANGED_ADDRESSES;
 
 /// The waits before the first rounds; further ones follow after the last wait, again and again.
-const WAITS: [Duration; 5] = [
+const WAITS: [Duration; 6] = [
     Duration::from_millis(100),
+    // Some pairs need two packets of one end: the first of each only opens a router, and one of them cannot pass the other's,
+    // which maps its port anew.
+    Duration::from_millis(600),
     Duration::from_secs(2),
     Duration::from_secs(3),
     Duration::from_secs(10),
@@ -28,7 +31,8 @@ const BETWEEN_LISTS: Duration = Duration::from_secs(1);
 const MAX_LISTED: usize = 1024;
 /// Minimum time between two lists of a peer that begin the rounds anew.
 const BETWEEN_NEW_BEGINNINGS: Duration = Duration::from_secs(10);
-/// Minimum time between two rounds of a peer; earlier ones are ignored.
+/// Rounds of a peer that are answered at once, and the time for each further one; earlier ones are ignored.
+const FIRST_ROUNDS: u32 = 2;
 const BETWEEN_ROUNDS: Duration = Duration::from_millis(1500);
 /// Longest wait for the answer to a [`Message::Punch`].
 const ANSWERED_WITHIN: Duration = Duration::from_secs(3);
@@ -239,11 +243,10 @@ impl Node {
                 self.introductions.dial_for_direct(now, from, round);
             }
         } else {
-            let last = punching.answered;
-            if last.is_some_and(|at| now.since(at) < BETWEEN_ROUNDS) {
+            let paced = || Pace::new(now, FIRST_ROUNDS, BETWEEN_ROUNDS);
+            if !punching.rounds.get_or_insert_with(paced).take(now) {
                 return;
             }
-            punching.answered = Some(now);
             let is_answer = true;
             self.transmit(from, Message::Punch { round, is_answer });
             self.introductions.dial_for_direct(now, from, round);

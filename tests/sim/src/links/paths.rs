@@ -625,7 +625,7 @@ impl World {
             return self.core_dial_failed(whole, false);
         }
         if is_silent {
-            let at = self.now + HOST_DIAL_TIMEOUT;
+            let at = self.now + dial.round_lasts.unwrap_or(HOST_DIAL_TIMEOUT);
             let over = Wire::AttemptTimeout { dial: whole };
             self.at(at, Happening::Wire(over));
         }
@@ -638,7 +638,16 @@ impl World {
             self.at(at, Happening::Wire(Wire::DialOver { dial: whole, over }));
         }
         for to in targets {
-            self.attempt(whole, to, None);
+            let attempt = self.attempt(whole, to, None);
+            if let (Some(dial), Some(lasts)) = (attempt, dial.round_lasts) {
+                self.at(self.now + lasts, Happening::Wire(Wire::RoundOver { dial }));
+            }
+        }
+    }
+
+    pub(super) fn round_over(&mut self, dial: u64) {
+        if self.dials.get(&dial).is_some_and(|pending| pending.held) {
+            self.dial_failed(dial, false);
         }
     }
 
@@ -647,10 +656,9 @@ impl World {
         dials.any(|dial| dial.from == from && dial.to == to && dial.over.is_none())
     }
 
-    fn attempt(&mut self, whole: u64, to: usize, over: Option<Via>) {
-        let Some(core_dial) = self.paths.dials.get(&whole) else {
-            return;
-        };
+    /// Returns the dial, if the whole one has not ended.
+    fn attempt(&mut self, whole: u64, to: usize, over: Option<Via>) -> Option<u64> {
+        let core_dial = self.paths.dials.get(&whole)?;
         self.made += 1;
         let dial = self.made;
         let pending = Pending {
@@ -666,6 +674,7 @@ impl World {
         };
         self.dials.insert(dial, pending);
         self.begin_dial(dial);
+        Some(dial)
     }
 
     pub(super) fn dial_over(&mut self, whole: u64, over: Via) {
@@ -685,7 +694,9 @@ impl World {
             process.is_some_and(|process| process.key == key)
         };
         match self.slots.iter().position(has_key) {
-            Some(to) if to != from => self.attempt(whole, to, Some(over)),
+            Some(to) if to != from => {
+                self.attempt(whole, to, Some(over));
+            }
             _ => {
                 let at = self.now + HOST_DIAL_TIMEOUT;
                 self.at(at, Happening::Wire(Wire::AttemptTimeout { dial: whole }));

@@ -257,8 +257,8 @@ impl World {
         let (most, within_ms) = match kind {
             // A minute by the fastest clock. One change is reported at once.
             "Observed" => (2, 57_000),
-            // A new beginning may follow a round at once.
-            "Punch" => (2, 1_400),
+            // A new beginning may follow a round at once, and its own second round soon.
+            "Punch" => (3, 1_400),
             // One report in a second for each member that it does not carry to.
             "CannotCarry" => (self.slots.len() + 4, 950),
             _ => return,

@@ -77,6 +77,50 @@ fn a_member_carries_what_the_leader_cannot() {
     }
 }
 
+/// Its questions to the leader do not travel over a member.
+#[test]
+fn a_contact_that_reaches_its_leader_over_a_member_alone_decides_itself() {
+    let mut net = room(&["a", "b", "c"], &[("a", "c")]);
+    assert_eq!(net.node("c").leader(), Some(&id("a")));
+    net.start("d");
+    net.enter("d", "c");
+    net.wait("all know the newcomer", |net| {
+        ["a", "b", "c"].iter().all(|name| net.has(name, "d"))
+    });
+}
+
+/// One end has ended the session, the other one has lost the link: the room's word for the first is over.
+#[test]
+fn a_pair_that_members_alone_carry_finds_a_link_again_after_one_end_has_ended_its_session() {
+    for ended in ["c", "d"] {
+        let walls = [("a", "c"), ("a", "d"), ("c", "d")];
+        let mut net = room(&["a", "b", "c", "d"], &walls);
+        let lost = if ended == "c" { "d" } else { "c" };
+        net.unlink("c", "d", LinkEnd::Silent);
+        let (peer, why) = (id(lost), LeftReason::Lost);
+        let _ = net.feed(&id(ended), Input::SessionOver { peer, why });
+        assert!(!net.has("c", "d") && !net.has("d", "c"));
+        net.wait("they are linked again", |net| {
+            net.has("c", "d") && net.has("d", "c")
+        });
+        assert_eq!(net.times(ended, &left(lost, LeftReason::Lost)), 1);
+    }
+}
+
+/// The other end may forget this one at any moment.
+#[test]
+fn an_end_that_learns_that_its_session_is_over_goes_on_dialling() {
+    let mut net = room(&["a", "b", "c"], &[]);
+    net.unlink("b", "c", LinkEnd::Silent);
+    for (me, peer) in [("b", "c"), ("c", "b")] {
+        let (peer, why) = (id(peer), LeftReason::Lost);
+        let _ = net.feed(&id(me), Input::SessionOver { peer, why });
+    }
+    net.wait("they are linked again", |net| {
+        net.has("b", "c") && net.has("c", "b")
+    });
+}
+
 #[test]
 fn another_member_carries_on_when_the_carrier_goes_and_the_hosts_notice_the_path_alone() {
     let walls = [("a", "d")];

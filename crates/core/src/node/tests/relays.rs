@@ -172,6 +172,33 @@ fn a_direct_link_takes_over_from_a_relay_and_elections_notice_nothing() {
 }
 
 #[test]
+fn the_second_round_follows_soon_and_unproven_addresses_get_few_packets() {
+    let mut net = relayed_room(&["a", "b"]);
+    net.run(Duration::from_secs(590));
+    for name in ["a", "b"] {
+        let mut packets = BTreeMap::<_, Vec<Time>>::new();
+        let its = net.dials.iter().filter(|(_, from, _)| *from == id(name));
+        for (at, _, dial) in its {
+            for address in &dial.addresses {
+                packets.entry(address.at.ip()).or_default().push(*at);
+            }
+        }
+        let observed: SocketAddr = OBSERVED.parse().expect("valid");
+        assert!(packets.contains_key(&observed.ip()), "{packets:?}");
+        for (ip, times) in packets {
+            let waits = times.windows(2).map(|pair| pair[1].since(pair[0]));
+            let waits: Vec<_> = waits.collect();
+            assert_eq!(waits.len(), 3, "{name} dials {ip} at {times:?}");
+            assert!((ms(500)..ms(800)).contains(&waits[0]), "{waits:?}");
+            assert!(
+                waits[1..].iter().all(|wait| *wait >= ms(1_900)),
+                "{waits:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_direct_link_that_was_lost_with_an_address_is_tried_again_at_once() {
     for moves in ["a", "b"] {
         let mut net = relayed_room(&["a", "b"]);
