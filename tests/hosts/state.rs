@@ -74,7 +74,8 @@ fn cpp_gives_a_host_the_state_of_its_room() {
 
 #[test]
 fn csharp_gives_a_host_the_state_of_its_room() {
-    let program = compile_csharp(&["bindings/csharp/tests/State.cs"], "StateTests.exe");
+    let sources = ["State.cs", "Checks.cs"].map(|file| format!("bindings/csharp/tests/{file}"));
+    let program = compile_csharp(&sources, "StateTests.exe");
     let mut mono = Command::new("mono");
     keeps_promises(mono.arg(program), &["exceptions", "refusals"]);
 }

@@ -4,7 +4,10 @@ use std::process::Command;
 
 use crate::tools::{compile_csharp, compile_csharp_for_coreclr, dotnet, library, run};
 
-const PROGRAM: [&str; 1] = ["bindings/csharp/tests/Typed.cs"];
+const PROGRAM: [&str; 2] = [
+    "bindings/csharp/tests/Typed.cs",
+    "bindings/csharp/tests/Checks.cs",
+];
 
 #[test]
 fn values_arrive_and_requests_are_answered_under_mono() {

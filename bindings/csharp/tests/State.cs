@@ -1,7 +1,7 @@
 // Tests the room's state of the binding, with real rooms of this process over loopback. Prints "ok NAME" per promise and exits with 0
 // only when all hold.
 //
-//   mcs -langversion:7 -out:State.exe bindings/csharp/tests/State.cs bindings/csharp/*.cs
+//   mcs -langversion:7 -out:State.exe bindings/csharp/tests/State.cs bindings/csharp/tests/Checks.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono State.exe [NAME...]
 //
 // NAME: actions, snapshots, properties, claims, merges, exceptions, refusals (default: all).
@@ -11,13 +11,12 @@ using System.Collections.Generic;
 using System.Diagnostics;
 using System.Linq;
 using System.Text;
-using System.Threading;
 using System.Threading.Tasks;
 using MetaMystia.Network;
+using static Checks;
 
 internal static class State
 {
-    private const int WaitMs = 30000;
     private const ushort Add = Room.FirstUserType, Say = Room.FirstUserType + 1;
     private const int Actions = 200; // at a time: fewer than the open requests that a member may have
     private const uint ShortTail = 256;
@@ -59,6 +58,7 @@ internal static class State
         {
             players.ForEach(player => player.Room.Dispose());
             players.Clear();
+            Polled.Clear();
         }
         Console.WriteLine("ok " + name);
     }
@@ -84,6 +84,7 @@ internal static class State
             options.Settings.Entry = first == null ? RoomEntry.Create : RoomEntry.Join;
             Room = Room.Join(name, session, options, Subscribe);
             players.Add(this);
+            Polled.Add(Room);
             if (first != null)
             {
                 Room.Connect(first.Room.LocalAddress);
@@ -129,25 +130,6 @@ internal static class State
         }
     }
 
-    private static void Must(bool holds, string promise)
-    {
-        if (!holds)
-        {
-            throw new InvalidOperationException(promise);
-        }
-    }
-
-    private static void Wait(string text, Func<bool> holds)
-    {
-        Stopwatch clock = Stopwatch.StartNew();
-        while (!holds())
-        {
-            Must(clock.ElapsedMilliseconds < WaitMs, "not in time: " + text);
-            players.ForEach(player => { if (player.Room.IsOpen) player.Room.Poll(); });
-            Thread.Sleep(2);
-        }
-    }
-
     private static T Await<T>(Task<T> task)
     {
         Wait("a result", () => task.IsCompleted);
@@ -159,32 +141,6 @@ internal static class State
         ActionResult result = Await(request.Result);
         Must(result.Request == request.Number, "the result of another request");
         return result.Code;
-    }
-
-    private static int Refused(Action call)
-    {
-        try
-        {
-            call();
-            return 0;
-        }
-        catch (NetworkException refused)
-        {
-            return refused.Code;
-        }
-    }
-
-    private static bool Throws<T>(Action call) where T : Exception
-    {
-        try
-        {
-            call();
-            return false;
-        }
-        catch (T)
-        {
-            return true;
-        }
     }
 
     private static Player[] Three(string session)

@@ -1,7 +1,7 @@
 // Tests the typed messages of the binding, with real rooms of this process over loopback. Prints "ok NAME" per promise and exits
 // with 0 only when all hold.
 //
-//   mcs -langversion:7 -out:Typed.exe bindings/csharp/tests/Typed.cs bindings/csharp/*.cs
+//   mcs -langversion:7 -out:Typed.exe bindings/csharp/tests/Typed.cs bindings/csharp/tests/Checks.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Typed.exe [NAME...]
 //
 // NAME: values, requests, failures, ends, strangers, refusals, allocations (default: all).
@@ -11,13 +11,13 @@ using System.Collections.Generic;
 using System.Diagnostics;
 using System.Linq;
 using System.Text;
-using System.Threading;
 using System.Threading.Tasks;
 using MetaMystia.Network;
+using static Checks;
 
 internal static class Typed
 {
-    private const int WaitMs = 30000, Long = 60000;
+    private const int Long = 60000;
 
     [MessageType(0x0101)]
     private struct Hit
@@ -128,6 +128,7 @@ internal static class Typed
                 Room.Connect(players[0].Room.LocalAddress);
             }
             players.Add(this);
+            Polled.Add(Room);
         }
     }
 
@@ -175,6 +176,7 @@ internal static class Typed
         {
             players.ForEach(player => player.Room.Dispose());
             players.Clear();
+            Polled.Clear();
         }
         Console.WriteLine("ok " + name);
     }
@@ -260,26 +262,25 @@ internal static class Typed
     {
         Player alice = Named("alice"), bob = Named("bob"), carol = Named("carol");
         // Bob polls no more, so that it answers nothing.
-        players.Remove(bob);
+        Polled.Remove(bob.Room);
         Task<Bought> left = alice.Messages.RequestAsync<Buy, Bought>("bob", new Buy { Item = "tea" }, Long);
         bob.Room.Dispose();
         Wait("the end with its member", () => left.IsCompleted);
         Must(CodeOf(left) == ErrorCode.PeerNotFound, ErrorOf(left).ToString());
 
-        players.Remove(carol);
+        Polled.Remove(carol.Room);
         Task<Bought> own = alice.Messages.RequestAsync<Buy, Bought>("carol", new Buy { Item = "tea" }, Long);
         alice.Room.Dispose();
         Wait("the end with the room", () => own.IsCompleted);
         Must(CodeOf(own) == ErrorCode.NotInitialized, ErrorOf(own).ToString());
-        int code = CodeOfCall(() => alice.Messages.RequestAsync<Buy, Bought>("carol", new Buy { Item = "tea" }, Long));
+        int code = Refused(() => alice.Messages.RequestAsync<Buy, Bought>("carol", new Buy { Item = "tea" }, Long));
         Must(code == ErrorCode.NotInitialized, "a request of a room that was left: " + code);
-        carol.Room.Dispose();
     }
 
     private static void OthersAnswerNothing()
     {
         Player alice = Named("alice"), bob = Named("bob"), carol = Named("carol");
-        players.Remove(bob);
+        Polled.Remove(bob.Room);
         Task<Bought> asked = alice.Messages.RequestAsync<Buy, Bought>("bob", new Buy { Item = "tea" }, Long);
         // Carol guesses the number of the request, and fails and answers it; then what is too short, and numbers of no request.
         foreach (byte flags in new byte[] { 4, 8, 16 })
@@ -292,7 +293,7 @@ internal static class Typed
         Wait("the failure of the short one", () => alice.Failures.Count == 1);
         Must(alice.Failures[0] is FormatException && alice.Failures[0].Message.Contains("from carol has 3 bytes"), alice.Failures[0].Message);
         Must(!asked.IsCompleted, "only the member that was asked answers");
-        players.Add(bob);
+        Polled.Add(bob.Room);
         Wait("the answer", () => asked.IsCompleted);
         Must(asked.Result.Coins == 3, "of the member that was asked");
     }
@@ -309,19 +310,19 @@ internal static class Typed
         Must(Throws<ArgumentOutOfRangeException>(() => alice.Messages.RequestAsync<Buy, Bought>("bob", new Buy(), 0)), "no time");
         Must(Throws<ArgumentOutOfRangeException>(() => alice.Messages.RequestAsync<Buy, Bought>("bob", new Buy(), 600001)), "too long a time");
         Must(Throws<ArgumentNullException>(() => alice.Messages.RequestAsync<Buy, Bought>(null, new Buy(), Long)), "no member");
-        int code = CodeOfCall(() => alice.Messages.RequestAsync<Buy, Bought>("zoe", new Buy { Item = "tea" }, Long));
+        int code = Refused(() => alice.Messages.RequestAsync<Buy, Bought>("zoe", new Buy { Item = "tea" }, Long));
         Must(code == ErrorCode.PeerNotFound, "a member that is not there: " + code);
 
         // The refused ones above wait no more, and leave their places to these.
-        players.Remove(bob);
+        Polled.Remove(bob.Room);
         List<Task> waiting = new List<Task>();
         while (waiting.Count < TypedMessages.MaxRequests)
         {
             waiting.Add(alice.Messages.RequestAsync<Hit, Hit>("bob", new Hit(), Long));
         }
-        code = CodeOfCall(() => alice.Messages.RequestAsync<Hit, Hit>("carol", new Hit(), Long));
+        code = Refused(() => alice.Messages.RequestAsync<Hit, Hit>("carol", new Hit(), Long));
         Must(code == ErrorCode.SendQueueFull, "one request too many: " + code);
-        players.Add(bob);
+        Polled.Add(bob.Room);
         Wait("the ends of all", () => waiting.All(task => task.IsCompleted));
         Task<Bought> next = alice.Messages.RequestAsync<Buy, Bought>("carol", new Buy { Item = "tea" }, Long);
         Wait("the next request", () => next.IsCompleted);
@@ -352,7 +353,7 @@ internal static class Typed
                 sent++;
             }
             bob.Room.Poll();
-            if (clock.ElapsedMilliseconds > WaitMs)
+            if (clock.ElapsedMilliseconds > Long)
             {
                 Must(false, received + " of " + sent + " came in time");
             }
@@ -372,56 +373,5 @@ internal static class Typed
     {
         NetworkException refused = ErrorOf(task) as NetworkException;
         return refused == null ? 0 : refused.Code;
-    }
-
-    private static int CodeOfCall(Action call)
-    {
-        try
-        {
-            call();
-            return 0;
-        }
-        catch (NetworkException refused)
-        {
-            return refused.Code;
-        }
-    }
-
-    private static bool Throws<T>(Action call) where T : Exception
-    {
-        try
-        {
-            call();
-            return false;
-        }
-        catch (T)
-        {
-            return true;
-        }
-    }
-
-    private static void Must(bool holds, string promise)
-    {
-        if (!holds)
-        {
-            throw new InvalidOperationException(promise);
-        }
-    }
-
-    private static void Wait(string text, Func<bool> holds)
-    {
-        Stopwatch clock = Stopwatch.StartNew();
-        while (!holds())
-        {
-            Must(clock.ElapsedMilliseconds < WaitMs, "not in time: " + text);
-            foreach (Player player in players)
-            {
-                if (player.Room.IsOpen)
-                {
-                    player.Room.Poll();
-                }
-            }
-            Thread.Sleep(2);
-        }
     }
 }
