@@ -2210,8 +2210,9 @@ typedef struct MmnRoomStats {
   uint64_t missed_broadcasts;
   /**
    * Maximum difference between mmn_room_time_ms here and at the leader, in microseconds: half of
-   * the best of the last round trips to it, and what the clocks may have drifted apart since (one
-   * part in 500). 0 at the leader. 4294967295 while no leader is known or nothing was measured.
+   * the best of the last round trips to it, the drift of the clocks since (at most one part in
+   * 500), and the correction that is under way. 0 at the leader. 4294967295 while no leader is
+   * known or nothing was measured.
    */
   uint32_t room_time_error_us;
   /**

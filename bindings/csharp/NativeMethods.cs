@@ -1078,7 +1078,7 @@ namespace MetaMystia.Network
         public uint UnlinkedPeers;
         /// <summary>Broadcasts that this member queued with success and that members without a link missed, one for each broadcast and each such member, since the room was opened. In a centralized room the leader counts the broadcasts that it relays.</summary>
         public ulong MissedBroadcasts;
-        /// <summary>Maximum difference between mmn_room_time_ms here and at the leader, in microseconds: half of the best of the last round trips to it, and what the clocks may have drifted apart since (one part in 500). 0 at the leader. 4294967295 while no leader is known or nothing was measured.</summary>
+        /// <summary>Maximum difference between mmn_room_time_ms here and at the leader, in microseconds: half of the best of the last round trips to it, the drift of the clocks since (at most one part in 500), and the correction that is under way. 0 at the leader. 4294967295 while no leader is known or nothing was measured.</summary>
         public uint RoomTimeErrorUs;
         /// <summary>0.</summary>
         public uint Reserved;
