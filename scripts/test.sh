@@ -48,7 +48,7 @@ wait "$building" || { cat "$builds" >&2; exit 1; }
 failed=0
 profile=default
 unshare --net true 2>/dev/null || profile=one-network
-scripts/isolated.py cargo nextest run --profile "$profile" --no-fail-fast --test-threads=$(($(nproc) * 4)) \
+scripts/isolated.py cargo nextest run --profile "$profile" --no-fail-fast --test-threads=$(($(nproc) * 5)) \
     "${rooms[@]}" -- "${leave_out[@]}" || failed=1
 wait "$simulating" || failed=1
 cat "$log"

@@ -140,7 +140,7 @@ class Workplace:
         """Writes and builds the programs of the README, in its order."""
         found = []
         for fence, following in zip(self.fences, self.fences[1:]):
-            if "UnityEngine" in fence.text:
+            if ": MonoBehaviour" in fence.text:
                 found.append(self._unity(fence))
             elif fence.file and fence.language != "sh":
                 assert following.language == "sh", f"no command follows {fence.file}"
