@@ -115,9 +115,8 @@ pub struct Member {
     answered_first: bool,
     probes_sent: u32,
     probe_at: Time,
-    /// Its place in the order of deadlines.
-    deadline: Time,
-    /// Its place in the order of rounds, if it has one.
+    /// Its places in the orders of deadlines and of rounds, as noted last.
+    deadline: Option<Time>,
     round_at: Option<Time>,
 }
 
@@ -155,7 +154,7 @@ impl Member {
             answered_first: false,
             probes_sent: 0,
             probe_at: now,
-            deadline: now,
+            deadline: Some(now),
             round_at: None,
         }
     }
@@ -306,9 +305,9 @@ pub struct Membership {
     timeout: Duration,
     members: BTreeMap<PeerId, Member>,
     /// The next deadline of each, so that an input costs about as much in a room of a hundred as in one of two.
-    deadlines: BTreeSet<(Time, PeerId)>,
+    deadlines: Order,
     /// The next round of dials of each whose link is carried.
-    rounds: BTreeSet<(Time, PeerId)>,
+    rounds: Order,
     /// The member that a caller may have changed since its times were noted.
     changed: Option<PeerId>,
 }
@@ -320,8 +319,8 @@ impl Membership {
             interval,
             timeout,
             members: BTreeMap::new(),
-            deadlines: BTreeSet::new(),
-            rounds: BTreeSet::new(),
+            deadlines: Order::default(),
+            rounds: Order::default(),
             changed: None,
         }
     }
@@ -368,9 +367,8 @@ impl Membership {
 
     pub(super) fn insert(&mut self, id: PeerId, member: Member) {
         self.remove(&id);
-        self.deadlines.insert((member.deadline, id.clone()));
-        self.rounds
-            .extend(member.round_at.map(|at| (at, id.clone())));
+        self.deadlines.change(&id, None, member.deadline);
+        self.rounds.change(&id, None, member.round_at);
         self.changed = Some(id.clone());
         self.members.insert(id, member);
     }
@@ -378,10 +376,8 @@ impl Membership {
     pub(super) fn remove(&mut self, id: &PeerId) -> Option<Member> {
         self.note_changed();
         let member = self.members.remove(id)?;
-        self.deadlines.remove(&(member.deadline, id.clone()));
-        if let Some(at) = member.round_at {
-            self.rounds.remove(&(at, id.clone()));
-        }
+        self.deadlines.change(id, member.deadline, None);
+        self.rounds.change(id, member.round_at, None);
         Some(member)
     }
 
@@ -397,45 +393,38 @@ impl Membership {
         let Some(member) = self.members.get_mut(&id) else {
             return;
         };
-        let deadline = member.next_deadline(self.interval, self.timeout);
+        let deadline = Some(member.next_deadline(self.interval, self.timeout));
         let noted = std::mem::replace(&mut member.deadline, deadline);
+        self.deadlines.change(&id, noted, deadline);
         let round_at = member.punching.due;
-        let noted_round = std::mem::replace(&mut member.round_at, round_at);
-        if noted != deadline {
-            self.deadlines.remove(&(noted, id.clone()));
-            self.deadlines.insert((deadline, id.clone()));
-        }
-        if noted_round != round_at {
-            if let Some(at) = noted_round {
-                self.rounds.remove(&(at, id.clone()));
-            }
-            self.rounds.extend(round_at.map(|at| (at, id)));
-        }
+        let noted = std::mem::replace(&mut member.round_at, round_at);
+        self.rounds.change(&id, noted, round_at);
+    }
+
+    /// The member whose times are not noted yet.
+    fn unnoted(&self) -> Option<&Member> {
+        self.members.get(self.changed.as_ref()?)
     }
 
     /// The time at which [`Membership::due`] next returns something.
     pub fn next_deadline(&self) -> Option<Time> {
-        let changed = self.changed.as_ref();
-        let mut noted = self.deadlines.iter();
-        let noted = noted.find(|(_, id)| Some(id) != changed);
-        let member = changed.and_then(|id| self.members.get(id));
-        let deadline = member.map(|member| member.next_deadline(self.interval, self.timeout));
-        noted.map(|(at, _)| *at).into_iter().chain(deadline).min()
+        let unnoted = self.unnoted();
+        let deadline = unnoted.map(|member| member.next_deadline(self.interval, self.timeout));
+        let noted = self.deadlines.first_but(self.changed.as_ref());
+        noted.into_iter().chain(deadline).min()
     }
 
     /// The time at which [`Membership::rounds_due`] next returns something.
     pub(super) fn next_round(&self) -> Option<Time> {
-        let changed = self.changed.as_ref();
-        let mut noted = self.rounds.iter();
-        let noted = noted.find(|(_, id)| Some(id) != changed);
-        let round_at = changed.and_then(|id| self.members.get(id)?.punching.due);
-        noted.map(|(at, _)| *at).into_iter().chain(round_at).min()
+        let round_at = self.unnoted().and_then(|member| member.punching.due);
+        let noted = self.rounds.first_but(self.changed.as_ref());
+        noted.into_iter().chain(round_at).min()
     }
 
     /// Probes and losses that are due, sorted by id. Counts the probes as sent.
     pub fn due(&mut self, now: Time) -> Vec<Due> {
         self.note_changed();
-        let due = due_by(now, &self.deadlines);
+        let due = self.deadlines.due(now);
         due.into_iter()
             .filter_map(|id| self.is_due(now, id))
             .collect()
@@ -444,7 +433,7 @@ impl Membership {
     /// The members with which a round of dials is due, sorted by id.
     pub(super) fn rounds_due(&mut self, now: Time) -> Vec<PeerId> {
         self.note_changed();
-        due_by(now, &self.rounds)
+        self.rounds.due(now)
     }
 
     fn is_due(&mut self, now: Time, id: PeerId) -> Option<Due> {
@@ -463,12 +452,34 @@ impl Membership {
     }
 }
 
-/// The peers whose times have come, sorted by id.
-fn due_by(now: Time, times: &BTreeSet<(Time, PeerId)>) -> Vec<PeerId> {
-    let due = times.iter().take_while(|(at, _)| *at <= now);
-    let mut due: Vec<_> = due.map(|(_, id)| id.clone()).collect();
-    due.sort();
-    due
+/// Peers in the order of a time that each has.
+#[derive(Debug, Clone, Default)]
+struct Order(BTreeSet<(Time, PeerId)>);
+
+impl Order {
+    fn change(&mut self, id: &PeerId, from: Option<Time>, to: Option<Time>) {
+        if from == to {
+            return;
+        }
+        if let Some(at) = from {
+            self.0.remove(&(at, id.clone()));
+        }
+        self.0.extend(to.map(|at| (at, id.clone())));
+    }
+
+    /// The first time, without that of one peer.
+    fn first_but(&self, but: Option<&PeerId>) -> Option<Time> {
+        let mut others = self.0.iter().filter(|(_, id)| Some(id) != but);
+        others.next().map(|(at, _)| *at)
+    }
+
+    /// The peers whose times have come, sorted by id.
+    fn due(&self, now: Time) -> Vec<PeerId> {
+        let due = self.0.iter().take_while(|(at, _)| *at <= now);
+        let mut due: Vec<_> = due.map(|(_, id)| id.clone()).collect();
+        due.sort();
+        due
+    }
 }
 
 #[cfg(test)]
@@ -639,7 +650,7 @@ mod tests {
                 }
             }
             assert!(membership.next_deadline().is_none_or(|next| next > now));
-            assert_eq!(membership.deadlines.len(), membership.members.len());
+            assert_eq!(membership.deadlines.0.len(), membership.members.len());
         }
         assert!(probed > 100 && lost > 100, "{probed} probes, {lost} losses");
     }

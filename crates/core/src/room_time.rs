@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use super::id::PeerId;
 use super::time::{Duration, Time};
 
-/// Differences above this, beyond what was measured badly, are not corrected by the rate.
+/// A member that is behind by more than this, and by more than the measurement may be wrong, jumps ahead.
 pub const JUMP_US: u64 = 100_000;
 /// A correction takes at least this number of times as long as the difference is.
 const SLEW: u64 = 20;
