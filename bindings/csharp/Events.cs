@@ -348,7 +348,7 @@ namespace MetaMystia.Network
             }
         }
 
-        // To the handler of its type, if it has one, and to those of all types.
+        // Calls the handler of its type, if it has one, and then the handlers of all types.
         private void ShowView(IntPtr networkEvent, ushort type, DataHandler one)
         {
             DataHandler all = dataReceived;

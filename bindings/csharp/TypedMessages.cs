@@ -46,7 +46,7 @@ namespace MetaMystia.Network
 
     /// <summary>
     /// Messages as values of your classes and structs, and requests with an answer, over a <see cref="Room"/>. Each type has its number by
-    /// <see cref="MessageTypeAttribute"/>. Handlers run where those of the room do.
+    /// <see cref="MessageTypeAttribute"/>. Handlers run on the thread of the room's handlers.
     /// </summary>
     /// <remarks>One object per room, made in the <c>subscribe</c> function of Join so that it misses nothing. All members may be used from
     /// any thread. Beyond what the serializer makes, messages make no garbage; a request makes a task and a timer.</remarks>
@@ -66,7 +66,7 @@ namespace MetaMystia.Network
 
         private readonly Room room;
         private readonly IMessageSerializer serializer;
-        private byte[] received = new byte[256]; // used by the handlers, which run one at a time
+        private byte[] received; // used by the handlers, which run one at a time
         private readonly Dictionary<ushort, Handlers> handlers = new Dictionary<ushort, Handlers>(); // guarded by itself
         private readonly Dictionary<uint, Waiting> requests = new Dictionary<uint, Waiting>(); // guarded by itself
         private uint lastRequest; // guarded by requests
@@ -325,11 +325,7 @@ namespace MetaMystia.Network
 
         private void Received(Handlers of, MessageView message)
         {
-            byte[] buffer = message.Length <= KeptBytes ? received : new byte[message.Length];
-            if (buffer.Length < message.Length)
-            {
-                buffer = received = new byte[Math.Max(message.Length, buffer.Length * 2)];
-            }
+            byte[] buffer = BufferOf(message.Length, ref received);
             message.CopyTo(buffer);
             if (message.Flags == Plain)
             {
@@ -385,12 +381,7 @@ namespace MetaMystia.Network
         private static ArraySegment<byte> Frame(uint number, ArraySegment<byte> value)
         {
             int length = NumberBytes + value.Count;
-            byte[] buffer = framed;
-            if (buffer == null || buffer.Length < length)
-            {
-                buffer = new byte[Math.Max(256, length)];
-                framed = length <= KeptBytes ? buffer : framed;
-            }
+            byte[] buffer = BufferOf(length, ref framed);
             for (int index = 0; index < NumberBytes; index++)
             {
                 buffer[index] = (byte)(number >> 8 * index);
@@ -400,6 +391,20 @@ namespace MetaMystia.Network
                 Buffer.BlockCopy(value.Array, value.Offset, buffer, NumberBytes, value.Count);
             }
             return new ArraySegment<byte>(buffer, 0, length);
+        }
+
+        // At least that long: the kept buffer, made larger if need be, or for a long message another one.
+        private static byte[] BufferOf(int length, ref byte[] kept)
+        {
+            if (length > KeptBytes)
+            {
+                return new byte[length];
+            }
+            if (kept == null || kept.Length < length)
+            {
+                kept = new byte[Math.Max(length, kept == null ? 256 : kept.Length * 2)];
+            }
+            return kept;
         }
 
         private T Read<T>(string from, ushort type, ArraySegment<byte> bytes)
