@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::stories::stories;
-use crate::tools::{compile_c, compile_cpp, compile_csharp, library, root, run};
+use crate::tools::{compile_c, compile_cpp, compile_csharp, library, passes, root, run};
 
 #[test]
 fn three_rooms_in_c_receive_one_order_and_their_results() {
@@ -48,15 +48,7 @@ const PROMISES: [&str; 5] = ["actions", "snapshots", "properties", "claims", "me
 /// Runs a program's tests: [`PROMISES`] and some of its own.
 #[track_caller]
 fn keeps_promises(program: &mut Command, own: &[&str]) {
-    let library = library();
-    let tests = [&PROMISES[..], own].concat();
-    let folder = library.parent().expect("a folder");
-    let printed = run(program
-        .args(&tests)
-        .env("MMN_LIBRARY", &library)
-        .env("LD_LIBRARY_PATH", folder));
-    let expected: String = tests.iter().map(|test| format!("ok {test}\n")).collect();
-    assert_eq!(printed, expected);
+    passes(program, &[&PROMISES[..], own].concat());
 }
 
 #[test]

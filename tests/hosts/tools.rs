@@ -115,6 +115,19 @@ pub(crate) fn compile_csharp<S: AsRef<OsStr>>(sources: &[S], name: &str) -> Path
     compile_csharp_with(&[], sources, name)
 }
 
+/// Runs tests of a program that prints "ok NAME" for each, and nothing else.
+#[track_caller]
+pub(crate) fn passes(program: &mut Command, tests: &[&str]) {
+    let library = library();
+    let folder = library.parent().expect("a folder");
+    let printed = run(program
+        .args(tests)
+        .env("MMN_LIBRARY", &library)
+        .env("LD_LIBRARY_PATH", folder));
+    let expected: String = tests.iter().map(|test| format!("ok {test}\n")).collect();
+    assert_eq!(printed, expected);
+}
+
 /// Compiles against CoreCLR's assemblies: an assembly that names Mono's finds only a part of their types there.
 pub(crate) fn compile_csharp_for_coreclr<S: AsRef<OsStr>>(sources: &[S], name: &str) -> PathBuf {
     let versions = dotnet()

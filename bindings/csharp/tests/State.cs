@@ -21,46 +21,16 @@ internal static class State
     private const int Actions = 200; // at a time: fewer than the open requests that a member may have
     private const uint ShortTail = 256;
 
-    private static readonly List<Player> players = new List<Player>();
-    private static int sessions;
-
     private static int Main(string[] arguments)
     {
-        try
-        {
-            Run(arguments, "actions", ActionsComeInOneOrder);
-            Run(arguments, "snapshots", ANewcomerLoads);
-            Run(arguments, "properties", PropertiesChange);
-            Run(arguments, "claims", AClaimHasOneWinner);
-            Run(arguments, "merges", AMergeRollsBack);
-            Run(arguments, "exceptions", ExceptionsStayHere);
-            Run(arguments, "refusals", CallsAreRefused);
-            return 0;
-        }
-        catch (Exception exception)
-        {
-            Console.Error.WriteLine("FAILED: " + exception);
-            return 1;
-        }
-    }
-
-    private static void Run(string[] names, string name, Action<string> test)
-    {
-        if (names.Length > 0 && !names.Contains(name))
-        {
-            return;
-        }
-        try
-        {
-            test(name + "-" + Process.GetCurrentProcess().Id + "-" + sessions++);
-        }
-        finally
-        {
-            players.ForEach(player => player.Room.Dispose());
-            players.Clear();
-            Polled.Clear();
-        }
-        Console.WriteLine("ok " + name);
+        return Run(arguments,
+            new Test("actions", ActionsComeInOneOrder),
+            new Test("snapshots", ANewcomerLoads),
+            new Test("properties", PropertiesChange),
+            new Test("claims", AClaimHasOneWinner),
+            new Test("merges", AMergeRollsBack),
+            new Test("exceptions", ExceptionsStayHere),
+            new Test("refusals", CallsAreRefused));
     }
 
     // A member in poll mode with a sum and a chat.
@@ -82,9 +52,7 @@ internal static class State
             RoomOptions options = new RoomOptions { State = state };
             options.Settings.DiscoveryMode = DiscoveryMode.Off;
             options.Settings.Entry = first == null ? RoomEntry.Create : RoomEntry.Join;
-            Room = Room.Join(name, session, options, Subscribe);
-            players.Add(this);
-            Polled.Add(Room);
+            Room = Added(Room.Join(name, session, options, Subscribe));
             if (first != null)
             {
                 Room.Connect(first.Room.LocalAddress);
