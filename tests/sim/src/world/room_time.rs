@@ -1,4 +1,4 @@
-//! The room's time: it goes back at no member, and all that follow one leader agree within the error that they show.
+//! The room's time: it goes back at no member. `tests::room_time` checks that members agree.
 
 use super::World;
 
