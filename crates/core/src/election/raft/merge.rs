@@ -38,8 +38,8 @@ impl Raft {
             return;
         }
         let their_live = match self.weigh_live(now, view, theirs.live.clone()) {
-            Report::Alive(live) => Some(live),
-            Report::Dead | Report::None => None,
+            Report::Alive(live) if !self.succeeds(&live.id, &theirs.record) => Some(live),
+            Report::Alive(_) | Report::Dead | Report::None => None,
         };
         let higher = theirs.record > *self.rules.record();
         match (self.live(now, view), their_live) {
@@ -49,6 +49,8 @@ impl Raft {
                     self.take_over_from_hello(now, view, &theirs.record, may_lead);
                 }
             }
+            // The leader that asked for this campaign would have stayed.
+            (None, Some(_)) if self.campaigns_for(ours) && self.outweighs(ours, theirs) => {}
             (None, Some(live)) => {
                 if higher && live.id == *peer && theirs.record.leader.as_ref() == Some(peer) {
                     self.take_over_from_hello(now, view, &theirs.record, false);
@@ -68,10 +70,7 @@ impl Raft {
                 }
             }
             (Some(_), Some(live)) => {
-                let we_win = match self.config.policy.merge {
-                    MergePolicy::HighestTerm => ours.record > theirs.record,
-                    MergePolicy::LargestSide => side_rank(ours) > side_rank(theirs),
-                };
+                let we_win = self.outweighs(ours, theirs);
                 if !leads {
                     if !we_win || higher {
                         self.report_side(peer, ours, theirs);
@@ -85,6 +84,29 @@ impl Raft {
                     self.challenged(now, view, theirs, true);
                 }
             }
+        }
+    }
+
+    /// Whether the leadership of `leader` under `record` ended, or ends, for this node's. A member that has not received
+    /// the next heartbeat still names that leader, which is older and may weigh as much.
+    fn succeeds(&self, leader: &PeerId, record: &Record) -> bool {
+        let is_earlier = record < self.rules.record();
+        let follows_me = self.leading().is_some_and(|own| {
+            own.predecessor.as_ref() == Some(leader) || own.acks.contains_key(leader)
+        });
+        is_earlier && (follows_me || self.asked_by() == Some(leader))
+    }
+
+    /// Whether the leader of that side asked this candidate to succeed it.
+    fn campaigns_for(&self, side: &Side) -> bool {
+        let asked_by = self.asked_by();
+        asked_by.is_some() && side.live.as_ref().map(|live| &live.id) == asked_by
+    }
+
+    fn outweighs(&self, ours: &Side, theirs: &Side) -> bool {
+        match self.config.policy.merge {
+            MergePolicy::HighestTerm => ours.record > theirs.record,
+            MergePolicy::LargestSide => side_rank(ours) > side_rank(theirs),
         }
     }
 
@@ -166,7 +188,7 @@ impl Raft {
                 .issue_epoch(seen.max(self.assigning.max_override_seq));
             self.supersede_assignment();
             self.become_leader(now);
-        } else {
+        } else if !self.leaves_to_target(now, record) {
             self.campaign_in_place(now, view, &record.stamp.clone());
         }
     }
@@ -210,6 +232,9 @@ impl Raft {
     ) {
         if let Some(leader) = self.leading_mut() {
             leader.acks.remove(peer);
+            leader
+                .predecessor
+                .take_if(|predecessor| predecessor == peer);
             leader.window.lost(peer, &why);
         }
         self.assigning.is_not_due_to(peer);

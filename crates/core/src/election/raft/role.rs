@@ -57,6 +57,8 @@ pub(super) struct Leader {
     /// The record under which it leads, or led until it began to campaign in place.
     pub(super) record: Record,
     pub(super) since: Time,
+    /// The linked leader that asked this one to succeed it.
+    pub(super) predecessor: Option<PeerId>,
     /// The last time at which each voter showed that it follows the present record.
     pub(super) acks: BTreeMap<PeerId, Time>,
     /// The campaign in place, if one is open.
@@ -162,10 +164,11 @@ impl Role {
 }
 
 impl Leader {
-    fn new(now: Time, window: Duration) -> Self {
+    fn new(now: Time, window: Duration, predecessor: Option<PeerId>) -> Self {
         Self {
             record: Record::default(),
             since: now,
+            predecessor,
             acks: BTreeMap::new(),
             in_place: None,
             rival: None,
@@ -347,12 +350,12 @@ impl Raft {
         assert_eq!(self.rules.record().leader.as_ref(), Some(&self.me));
         let window = self.election_timeout_min();
         let before = self.role.kind();
-        let handed_over = self.asked_by().is_some();
+        let predecessor = self.asked_by().cloned();
         let mut leader = match mem::take(&mut self.role) {
             Role::Leader(leader) => leader,
             _ => {
-                self.hints.transferred = handed_over;
-                Box::new(Leader::new(now, window))
+                self.hints.transferred = predecessor.is_some();
+                Box::new(Leader::new(now, window, predecessor))
             }
         };
         if let Some(won) = self.rules.won() {

@@ -255,6 +255,15 @@ impl Raft {
         })
     }
 
+    /// Whether the campaign that this leader asked for goes above `record`: one in place for the same term would split the
+    /// votes with it.
+    pub(super) fn leaves_to_target(&self, now: Time, record: &Record) -> bool {
+        let asked = self
+            .pending_transfer()
+            .and_then(|transfer| transfer.asked.as_ref());
+        asked.is_some_and(|(stamp, until)| record.stamp <= *stamp && now < *until)
+    }
+
     /// A campaign that the leader asked for has no rival, so fast repetition would not help. A term that was begun is
     /// won by waiting for the votes.
     pub(super) fn transfer_timeout(&self, view: &View) -> Duration {

@@ -53,6 +53,44 @@ fn hc12_a_leader_that_yields_is_followed_by_the_best_ranked() {
     }
 }
 
+/// A member that was cut off is back, and the leader that all follow transfers its leadership at once. Links of the
+/// returned member complete during the transfer: it still names the leader before, which has led longer.
+#[test]
+fn a_transfer_just_after_a_merge_stays() {
+    for seed in 0..300 {
+        let delay = (ms(1), ms(1 + seed % 4 * 20));
+        let settings = Settings {
+            delay,
+            ..Settings::default()
+        };
+        let mut world = settled(seed, 4, settings);
+        let stale = leader(&world);
+        isolate(&mut world, stale);
+        let apart = |world: &World| world.leaders().len() == 2 && world.leaders().contains(&stale);
+        wait(&mut world, ms(15_000), "not two sides", apart);
+        world.run_for(ms(1_000));
+        rejoin(&mut world, stale);
+        let merged = |world: &World| world.agreed().is_some_and(|leader| leader != stale);
+        wait(&mut world, ms(15_000), "no merge", merged);
+        let first = leader(&world);
+        let target = (0..4)
+            .filter(|slot| ![stale, first].contains(slot))
+            .nth(seed as usize % 2);
+        let target = target.expect("two others");
+        world.run_for(ms(seed / 4 % 10 * 5));
+        transfer(&mut world, first, target);
+        let mut led = false;
+        for _ in 0..600 {
+            world.run_for(ms(10));
+            led |= world.leaders() == [target];
+            let lasts = !led || world.leaders() == [target];
+            expect(&world, lasts, "the transfer did not last");
+        }
+        let agreed = world.agreed() == Some(target);
+        expect(&world, agreed, "not transferred");
+    }
+}
+
 /// The leader leaves in the moment of its transfer.
 #[test]
 fn hc12_the_target_follows_a_leader_that_transfers_and_leaves_at_once() {
