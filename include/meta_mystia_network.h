@@ -49,7 +49,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added; nothing
  * is ever removed or changed. Library 0.2.0 began at 100.
  */
-#define MMN_ABI_VERSION 103
+#define MMN_ABI_VERSION 104
 
 /**
  * Success.
@@ -3493,6 +3493,25 @@ int64_t mmn_room_time_ms(MmnRoom room);
 int32_t mmn_simulate_network(MmnRoom room, uint32_t lag_ms, uint32_t jitter_ms, uint32_t loss_permille);
 
 /**
+ * Simulates a bad network that has a name, as mmn_simulate_network does with numbers. All members
+ * of a room should use the same one: then a round trip takes twice the lag. `preset` is one of
+ *
+ * - "home": two homes with cables (lag 12 ms, jitter 6 ms, 0.2 % lost);
+ * - "mobile": a telephone in a town (40 ms, 30 ms, 1 %);
+ * - "bad-wifi": a crowded Wi-Fi, where packets come late and in bursts (5 ms, 90 ms, 4 %);
+ * - "satellite": a geostationary satellite (300 ms, 20 ms, 1 %);
+ * - "none": ends it.
+ *
+ * Takes effect at once and waits for nothing.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (also for another name) or MMN_NOT_INITIALIZED; after an
+ * error nothing has changed.
+ *
+ * `preset` is NULL or a NUL-terminated UTF-8 string.
+ */
+int32_t mmn_simulate_preset(MmnRoom room, const char *preset);
+
+/**
  * Sets the level of the library's log on standard error: MMN_LOG_OFF (the default) to
  * MMN_LOG_TRACE. It may be called at any time, also before a room opens. The setting belongs to
  * the process and outlives rooms.
@@ -3623,6 +3642,7 @@ int32_t mmn_set_log(int32_t level, MmnLogCallback callback, void *user_data, Mmn
   X(int32_t, mmn_room_stats, (uint64_t room, struct MmnRoomStats *stats)) \
   X(int64_t, mmn_room_time_ms, (uint64_t room)) \
   X(int32_t, mmn_simulate_network, (uint64_t room, uint32_t lag_ms, uint32_t jitter_ms, uint32_t loss_permille)) \
+  X(int32_t, mmn_simulate_preset, (uint64_t room, const char *preset)) \
   X(int32_t, mmn_set_log_stderr, (int32_t level)) \
   X(int32_t, mmn_set_log, (int32_t level, MmnLogCallback callback, void *user_data, MmnDropCallback drop_fn))
 

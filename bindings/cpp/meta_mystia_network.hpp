@@ -2227,6 +2227,8 @@ class Room {
   void simulate_network(std::uint32_t lag_ms, std::uint32_t jitter_ms, std::uint32_t loss_permille) {
     check(api().mmn_simulate_network(number(), lag_ms, jitter_ms, loss_permille));
   }
+  // The same by name: "home", "mobile", "bad-wifi", "satellite"; "none" ends it.
+  void simulate_network(const std::string& preset) { check(api().mmn_simulate_preset(number(), text(preset))); }
   // Whether this member is announced in the local network.
   bool discovering() const { return api().mmn_is_announced(number()) != 0; }
   // Statistics of the link and the queue to a member.

@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added; nothing is ever removed or changed. Library 0.2.0 began at 100.</summary>
-        public const uint AbiVersion = 103;
+        public const uint AbiVersion = 104;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -437,6 +437,10 @@ namespace MetaMystia.Network
         /// <summary>Simulates a bad network, so that a developer can try a game on one machine under the players' conditions. From now on each packet that this node sends waits <c>lag_ms</c> (0 to 10000) and a random time up to <c>jitter_ms</c> (0 to 10000) more, so that packets overtake each other; <c>loss_permille</c> (0 to 1000) packets in a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both directions of a link. Round trips (mmn_peer_rtt_ms), losses and reconnections follow, as on a real line. It does not affect discovery in the local network. While it is on, the log repeats that every minute, as a warning.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_simulate_network(ulong room, uint lagMs, uint jitterMs, uint lossPermille);
+
+        /// <summary>Simulates a bad network that has a name, as mmn_simulate_network does with numbers. All members of a room should use the same one: then a round trip takes twice the lag. <c>preset</c> is one of</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_simulate_preset(ulong room, byte[] preset);
 
         /// <summary>Sets the level of the library's log on standard error: MMN_LOG_OFF (the default) to MMN_LOG_TRACE. It may be called at any time, also before a room opens. The setting belongs to the process and outlives rooms.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]

@@ -701,6 +701,12 @@ namespace MetaMystia.Network
             Check(NativeMethods.mmn_simulate_network(handle, lagMs, jitterMs, lossPermille));
         }
 
+        /// <summary>The same by name: "home", "mobile", "bad-wifi", "satellite"; "none" ends it.</summary>
+        public void SimulateNetwork(string preset)
+        {
+            Check(NativeMethods.mmn_simulate_preset(handle, Utf8.ToNative(preset)));
+        }
+
         /// <summary>Whether this member is announced in the local network.</summary>
         public bool IsDiscovering
         {

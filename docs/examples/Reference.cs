@@ -332,10 +332,11 @@ internal sealed class Reference
         Console.WriteLine(room.Stats.MissedBroadcasts + " broadcasts missed");
     }
 
-    //: mmn_simulate_network
+    //: mmn_simulate_network mmn_simulate_preset
     private void BadNetwork()
     {
         room.SimulateNetwork(100, 30, 20);      // 100 ms, up to 30 ms more, 2 % lost; for tests
+        room.SimulateNetwork("mobile");
     }
 
     //: mmn_set_log_stderr mmn_set_log

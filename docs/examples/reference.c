@@ -361,10 +361,11 @@ void statistics(void)
         printf("%" PRIu64 " broadcasts missed\n", all.missed_broadcasts);
 }
 
-//: mmn_simulate_network
+//: mmn_simulate_network mmn_simulate_preset
 void bad_network(void)
 {
     mmn_simulate_network(room, 100, 30, 20);  /* 100 ms, up to 30 ms more, 2 % lost; for tests */
+    mmn_simulate_preset(room, "mobile");
 }
 
 //: mmn_set_log_stderr mmn_set_log

@@ -1,7 +1,9 @@
 //! A bad network for developers.
 
+use std::ffi::c_char;
 use std::time::Duration;
 
+use super::arguments::text;
 use super::guard::{command, opened};
 use super::lifecycle::MmnRoom;
 use crate::simulated::SimulatedNetwork;
@@ -31,6 +33,31 @@ pub extern "C" fn mmn_simulate_network(
             loss_permille,
         };
         network.check()?;
+        Ok(opened(room)?.simulate_network(network)?)
+    })
+}
+
+/// Simulates a bad network that has a name, as mmn_simulate_network does with numbers. All members
+/// of a room should use the same one: then a round trip takes twice the lag. `preset` is one of
+///
+/// - "home": two homes with cables (lag 12 ms, jitter 6 ms, 0.2 % lost);
+/// - "mobile": a telephone in a town (40 ms, 30 ms, 1 %);
+/// - "bad-wifi": a crowded Wi-Fi, where packets come late and in bursts (5 ms, 90 ms, 4 %);
+/// - "satellite": a geostationary satellite (300 ms, 20 ms, 1 %);
+/// - "none": ends it.
+///
+/// Takes effect at once and waits for nothing.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (also for another name) or MMN_NOT_INITIALIZED; after an
+/// error nothing has changed.
+///
+/// # Safety
+/// `preset` is NULL or a NUL-terminated UTF-8 string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmn_simulate_preset(room: MmnRoom, preset: *const c_char) -> i32 {
+    command("mmn_simulate_preset", || {
+        // SAFETY: the caller's promise, passed on.
+        let network = SimulatedNetwork::preset(unsafe { text("preset", preset) }?)?;
         Ok(opened(room)?.simulate_network(network)?)
     })
 }

@@ -116,7 +116,7 @@ def _text_of(text: bytes | None) -> str:
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 103
+ABI_VERSION = 104
 
 
 class Code(_Number):
@@ -1194,6 +1194,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_room_stats": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnRoomStats))),
     "mmn_room_time_ms": (ctypes.c_int64, (ctypes.c_uint64,)),
     "mmn_simulate_network": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)),
+    "mmn_simulate_preset": (ctypes.c_int32, (ctypes.c_uint64, _TEXT)),
     "mmn_set_log_stderr": (ctypes.c_int32, (ctypes.c_int32,)),
     "mmn_set_log": (ctypes.c_int32, (ctypes.c_int32, MmnLogCallback, ctypes.c_void_p, MmnDropCallback)),
     "RegisterReceiveCallback": (ctypes.c_int32, (ReceiveCallback,)),
@@ -3208,6 +3209,10 @@ class _Calls:
         """Simulates a bad network, for tests of a game: every packet that this member sends waits lag_ms and up to jitter_ms more
         (at most 10000 each), and loss_permille packets in a thousand are lost. A call without arguments ends it."""
         self._do("mmn_simulate_network", lag_ms=lag_ms, jitter_ms=jitter_ms, loss_permille=loss_permille)
+
+    def simulate_preset(self, preset: str) -> None:
+        """Simulates a bad network by name: "home", "mobile", "bad-wifi", "satellite"; "none" ends it."""
+        self._do("mmn_simulate_preset", preset=preset)
 
     @property
     def discovering(self) -> bool:
