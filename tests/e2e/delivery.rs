@@ -250,7 +250,7 @@ fn a_host_that_takes_nothing_loses_the_oldest_datagrams_and_no_reliable_message(
             .filter(|event| matches!(event, Event::DataDropped { .. }));
         drops.count()
     };
-    // The report of drops may come before the host blocks in its first message.
+    // The report of drops, or even of all of them, may come before the host blocks in its first message.
     let reported_early = reported();
     drop(gate);
     eventually("the reliable one is delivered", || {
@@ -264,12 +264,16 @@ fn a_host_that_takes_nothing_loses_the_oldest_datagrams_and_no_reliable_message(
         })
     });
     let got = got.lock().expect("not poisoned");
-    // The newest message arrives, and one event counts all dropped ones.
+    // The newest message arrives, and one event counts all that were dropped since an early one.
     assert!(
         got.iter()
             .any(|(_, _, payload)| *payload == 1999_u32.to_le_bytes())
     );
-    assert_eq!(reported() - reported_early, 1, "{events:?}");
+    let later = reported() - reported_early;
+    assert!(
+        later == 1 || (later, reported_early) == (0, 1),
+        "{events:?}"
+    );
 }
 
 #[test]
