@@ -1317,7 +1317,7 @@ internal static class Survive
     {
         SortedSet<string> own = new SortedSet<string>(StringComparer.Ordinal);
         foreach (Type type in new[] { typeof(NetworkConfig), typeof(NetworkOptions), typeof(NetworkEvent), typeof(PeerStats), typeof(RoomStats), typeof(SendOptions),
-            typeof(GossipWindows), typeof(SeededOptions), typeof(EtcdOptions),
+            typeof(GossipWindows), typeof(SeededOptions), typeof(EtcdOptions), typeof(Card), typeof(BrowseOptions), typeof(ListedRoom),
             typeof(StateOptions), typeof(PropertyChange), typeof(MetaMystia.Network.PropertyInfo), typeof(StateInfo) })
         {
             string name = type == typeof(NetworkConfig) ? "NetworkConfigFFI"
