@@ -987,8 +987,8 @@
 #define MMN_PROPERTY_FALLS_TO_LEADER 16
 
 /**
- * MmnCard.flags: the card holds the session id, so that whoever reads it can join. Without it the
- * player must know the session id.
+ * MmnCard.flags: the card holds the session id, so that everybody who reads it can join. Without
+ * it the player must know the session id.
  */
 #define MMN_CARD_OPEN 1
 
@@ -2034,7 +2034,7 @@ typedef struct MmnOptions {
 } MmnOptions;
 
 /**
- * What a host shows of its room, for mmn_show_card. Set what you do not use to 0 or NULL. Later
+ * The card of a room, for mmn_show_card. Set what you do not use to 0 or NULL. Later
  * versions only append fields.
  */
 typedef struct MmnCard {
@@ -2098,7 +2098,7 @@ typedef struct MmnListedRoom {
    */
   uint32_t struct_size;
   /**
-   * What has become of the room: MMN_BROWSE_FOUND, MMN_BROWSE_CHANGED or MMN_BROWSE_GONE.
+   * The event: MMN_BROWSE_FOUND, MMN_BROWSE_CHANGED or MMN_BROWSE_GONE.
    */
   uint32_t change;
   /**
@@ -2149,7 +2149,7 @@ typedef struct MmnListedRoom {
 } MmnListedRoom;
 
 /**
- * Receives what has become of a room, one call at a time, in MmnBrowseOptions.dispatch_mode. It may
+ * Receives the changes of rooms, one call at a time, in MmnBrowseOptions.dispatch_mode. It may
  * call every function except mmn_browse_close, mmn_browse_poll, mmn_close and mmn_poll, and must
  * not throw.
  */
@@ -2174,7 +2174,7 @@ typedef struct MmnBrowseOptions {
    */
   const char *game;
   /**
-   * Receives what has become of a room. Not NULL.
+   * Receives the changes of rooms. Not NULL.
    */
   MmnListedRoomCallback on_room;
   /**
@@ -2929,7 +2929,7 @@ int32_t mmn_peer_status(MmnRoom room, const char *peer_id);
  *
  * The leader alone shows its card; another member keeps its own for the time when it leads. So call
  * this at every member, with the same card: then the room stays in the lists when its leader goes.
- * A room in which nobody has called this answers no browser.
+ * A room of which no member has called this answers no browser.
  *
  * The card holds the session id only with MMN_CARD_OPEN: anybody in the network can then join,
  * unless a secret is needed.

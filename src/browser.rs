@@ -274,7 +274,7 @@ impl Browser {
     }
 }
 
-/// What the browser's thread and those of the host share.
+/// State that the browser's thread and the host's share.
 struct Shared {
     number: u64,
     origin: Instant,

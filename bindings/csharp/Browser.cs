@@ -4,7 +4,7 @@ using System.Runtime.InteropServices;
 
 namespace MetaMystia.Network
 {
-    /// <summary>What a room shows in the local network: <see cref="Room.ShowCard"/>. The library adds the number of players, the address, and whether a secret is needed.</summary>
+    /// <summary>The card that a room shows in the local network: <see cref="Room.ShowCard"/>. The library adds the number of players, the address, and whether a secret is needed.</summary>
     public sealed class RoomCard
     {
         /// <summary>The game, 1 to 64 bytes of UTF-8: browsers of other games do not list the room.</summary>
@@ -23,6 +23,10 @@ namespace MetaMystia.Network
 
     public sealed partial class Room
     {
+        // NativeMethods has it with a card.
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl, EntryPoint = "mmn_show_card")]
+        private static extern int TakeCardDown(ulong room, IntPtr none);
+
         /// <summary>
         /// Shows a card of the room in the local network, in place of an earlier one; null takes it down. The leader alone shows its card:
         /// call this at every member, so that the room stays in the lists when its leader goes.
@@ -33,7 +37,7 @@ namespace MetaMystia.Network
         {
             if (card == null)
             {
-                Check(NativeMethods.mmn_show_card(handle, IntPtr.Zero));
+                Check(TakeCardDown(handle, IntPtr.Zero));
                 return;
             }
             List<GCHandle> pinned = new List<GCHandle>();
@@ -48,8 +52,7 @@ namespace MetaMystia.Network
                 native.DataLength = card.Data == null ? 0 : (uint)card.Data.Length;
                 native.MaxPlayers = card.MaxPlayers;
                 native.Port = card.Port;
-                pinned.Add(GCHandle.Alloc(native, GCHandleType.Pinned));
-                Check(NativeMethods.mmn_show_card(handle, pinned[pinned.Count - 1].AddrOfPinnedObject()));
+                Check(NativeMethods.mmn_show_card(handle, ref native));
             }
             finally
             {
@@ -64,7 +67,7 @@ namespace MetaMystia.Network
     /// <summary>A room in the list of a <see cref="RoomBrowser"/>. Anybody in the network can show a card: these are a stranger's texts and bytes.</summary>
     public sealed class RoomListing
     {
-        /// <summary>What has become of it.</summary>
+        /// <summary>The event.</summary>
         public readonly ListChange Change;
         /// <summary>Its number in this browser. It stays when another member becomes the room's leader.</summary>
         public readonly ulong Id;
@@ -148,7 +151,7 @@ namespace MetaMystia.Network
             }
         }
 
-        /// <summary>Receives what has become of a room, one at a time.</summary>
+        /// <summary>Receives the changes of rooms, one at a time.</summary>
         public event Action<RoomListing> Changed;
 
         /// <summary>Receives the exceptions of handlers, which never reach native code.</summary>

@@ -75,7 +75,7 @@ namespace MetaMystia.Network
         /// <summary>Most voters in quorum_roster of NetworkOptions.</summary>
         public const uint MaxQuorumVoters = 64;
 
-        /// <summary>Card.flags: the card holds the session id, so that whoever reads it can join. Without it the player must know the session id.</summary>
+        /// <summary>Card.flags: the card holds the session id, so that everybody who reads it can join. Without it the player must know the session id.</summary>
         public const uint CardOpen = 1;
 
         /// <summary>Longest data of Card, in bytes.</summary>
@@ -678,7 +678,7 @@ namespace MetaMystia.Network
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void DropCallback(IntPtr userData);
 
-    /// <summary>Receives what has become of a room, one call at a time, in BrowseOptions.dispatch_mode. It may call every function except mmn_browse_close, mmn_browse_poll, mmn_close and mmn_poll, and must not throw.</summary>
+    /// <summary>Receives the changes of rooms, one call at a time, in BrowseOptions.dispatch_mode. It may call every function except mmn_browse_close, mmn_browse_poll, mmn_close and mmn_poll, and must not throw.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void ListedRoomCallback(IntPtr userData, IntPtr room);
 
@@ -888,7 +888,7 @@ namespace MetaMystia.Network
         public IntPtr State;
     }
 
-    /// <summary>What a host shows of its room, for mmn_show_card. Set what you do not use to 0 or NULL. Later versions only append fields.</summary>
+    /// <summary>The card of a room, for mmn_show_card. Set what you do not use to 0 or NULL. Later versions only append fields.</summary>
     [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
     public partial struct Card
     {
@@ -922,7 +922,7 @@ namespace MetaMystia.Network
         public DispatchMode DispatchMode;
         /// <summary>The game whose rooms are listed, as in Card.</summary>
         public IntPtr Game;
-        /// <summary>Receives what has become of a room. Not NULL.</summary>
+        /// <summary>Receives the changes of rooms. Not NULL.</summary>
         public ListedRoomCallback OnRoom;
         /// <summary>Passed to on_room.</summary>
         public IntPtr UserData;
@@ -940,7 +940,7 @@ namespace MetaMystia.Network
     {
         /// <summary>Bytes of this struct in the loaded library.</summary>
         public uint StructSize;
-        /// <summary>What has become of the room: MMN_BROWSE_FOUND, MMN_BROWSE_CHANGED or MMN_BROWSE_GONE.</summary>
+        /// <summary>The event: MMN_BROWSE_FOUND, MMN_BROWSE_CHANGED or MMN_BROWSE_GONE.</summary>
         public ListChange Change;
         /// <summary>The browser.</summary>
         public ulong Browser;
@@ -1580,7 +1580,7 @@ namespace MetaMystia.Network
         Poll = 1,
     }
 
-    /// <summary>What has become of a room in the list of a browser. New numbers come from newer libraries.</summary>
+    /// <summary>An event of a room in the list of a browser. New numbers come from newer libraries.</summary>
     public enum ListChange : uint
     {
         /// <summary>ListedRoom.change: the room is new in the list.</summary>

@@ -199,7 +199,7 @@ pub(crate) const GROUPS: [Group; 29] = {
             "ListChange",
             Enum,
             "change",
-            "What has become of a room in the list of a browser.",
+            "An event of a room in the list of a browser.",
         ),
         group(
             "SEEDED_PROFILE",

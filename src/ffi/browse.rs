@@ -19,8 +19,8 @@ use crate::net::cards::DEFAULT_PORT;
 use crate::net::cards::card::{MAX_DATA_BYTES, checked_name};
 use crate::room::Card;
 
-/// MmnCard.flags: the card holds the session id, so that whoever reads it can join. Without it the
-/// player must know the session id.
+/// MmnCard.flags: the card holds the session id, so that everybody who reads it can join. Without
+/// it the player must know the session id.
 pub const MMN_CARD_OPEN: u32 = 1;
 /// Longest data of MmnCard, in bytes.
 pub const MMN_MAX_CARD_DATA_BYTES: u32 = 400;
@@ -41,7 +41,7 @@ pub const MMN_BROWSE_GONE: u32 = 38;
 /// has. It names no room.
 pub type MmnBrowser = u64;
 
-/// What a host shows of its room, for mmn_show_card. Set what you do not use to 0 or NULL. Later
+/// The card of a room, for mmn_show_card. Set what you do not use to 0 or NULL. Later
 /// versions only append fields.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
@@ -102,7 +102,7 @@ pub struct MmnBrowseOptions {
     pub dispatch_mode: u32,
     /// The game whose rooms are listed, as in MmnCard.
     pub game: *const c_char,
-    /// Receives what has become of a room. Not NULL.
+    /// Receives the changes of rooms. Not NULL.
     pub on_room: MmnListedRoomCallback,
     /// Passed to on_room.
     pub user_data: *mut c_void,
@@ -144,7 +144,7 @@ impl Growing for MmnBrowseOptions {
 pub struct MmnListedRoom {
     /// Bytes of this struct in the loaded library.
     pub struct_size: u32,
-    /// What has become of the room: MMN_BROWSE_FOUND, MMN_BROWSE_CHANGED or MMN_BROWSE_GONE.
+    /// The event: MMN_BROWSE_FOUND, MMN_BROWSE_CHANGED or MMN_BROWSE_GONE.
     pub change: u32,
     /// The browser.
     pub browser: MmnBrowser,
@@ -171,7 +171,7 @@ pub struct MmnListedRoom {
     pub needs_secret: u32,
 }
 
-/// Receives what has become of a room, one call at a time, in MmnBrowseOptions.dispatch_mode. It may
+/// Receives the changes of rooms, one call at a time, in MmnBrowseOptions.dispatch_mode. It may
 /// call every function except mmn_browse_close, mmn_browse_poll, mmn_close and mmn_poll, and must
 /// not throw.
 pub type MmnListedRoomCallback =
@@ -183,7 +183,7 @@ pub type MmnListedRoomCallback =
 ///
 /// The leader alone shows its card; another member keeps its own for the time when it leads. So call
 /// this at every member, with the same card: then the room stays in the lists when its leader goes.
-/// A room in which nobody has called this answers no browser.
+/// A room of which no member has called this answers no browser.
 ///
 /// The card holds the session id only with MMN_CARD_OPEN: anybody in the network can then join,
 /// unless a secret is needed.

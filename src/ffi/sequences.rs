@@ -80,7 +80,7 @@ struct Host<'a> {
     opened: MmnRoom,
     /// The rooms that it has opened, closed ones too.
     handles: Vec<MmnRoom>,
-    /// Where the next browser's number is written, and those that it has opened, closed ones too.
+    /// Where the next browser's number is written, and the browsers that it has opened, closed ones too.
     browser_opened: MmnBrowser,
     browsers: Vec<MmnBrowser>,
     /// Whether the present call passes a handler of events.

@@ -1,7 +1,7 @@
 //! Cards of rooms in the local network: a room shows one, and browsers of the same game list it without knowing the room.
 //!
-//! A browser asks by multicast, and the leaders of rooms with a card answer it alone. A room speaks to nobody who has not
-//! asked. mDNS, which discovery uses ([`super::discovery`]), does not serve here: any sender's record replaces or removes
+//! A browser asks by multicast, and the leaders of rooms with a card answer it alone. A room sends to no process that
+//! has not asked. mDNS, which discovery uses ([`super::discovery`]), does not serve here: any sender's record replaces or removes
 //! another's in its cache, and the crate does not report who sent it. So each answer is signed by the key of the member that
 //! shows the card, and made out to the browser that asked.
 

@@ -8,7 +8,7 @@ use super::{Card, Room};
 use crate::clock::Moment;
 use crate::config::Paths;
 use crate::error::ShowCardError;
-use crate::net::cards::packet::{MAX_HEIRS, heir};
+use crate::net::cards::packet::{MAX_SUCCESSORS, successor};
 use crate::net::cards::showing::{Posted, Standing};
 use crate::snapshot::PeerStatus;
 
@@ -38,7 +38,7 @@ impl Room {
     }
 }
 
-/// What the card's task asks of the room.
+/// The room's answer to the card's task.
 pub(super) fn standing(shared: &Shared) -> Standing {
     let snapshot = shared.published.load();
     let members = snapshot.peers.iter().filter(|peer| {
@@ -47,12 +47,12 @@ pub(super) fn standing(shared: &Shared) -> Standing {
             PeerStatus::Connected | PeerStatus::Reconnecting
         )
     });
-    let heirs = members.clone().filter_map(|peer| peer.key.as_ref());
+    let successors = members.clone().filter_map(|peer| peer.key.as_ref());
     Standing {
         leads: snapshot.leads(Moment::now),
         // A room has far fewer.
         players: u32::try_from(members.count() + 1).unwrap_or(u32::MAX),
         rank: (snapshot.epoch, snapshot.term),
-        heirs: heirs.map(heir).take(MAX_HEIRS).collect(),
+        successors: successors.map(successor).take(MAX_SUCCESSORS).collect(),
     }
 }

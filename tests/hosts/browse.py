@@ -186,7 +186,7 @@ def test_list():
 
 
 def test_secret():
-    """A card says that a secret is needed, and holds no session id unless the host asks for that."""
+    """A card shows that a secret is needed, and holds no session id unless the host asks for that."""
     watch = Watch()
     creator("ann", "tea", options={"secret": "sesame"})
     room = watch.wait("FOUND", "ann's room")
@@ -222,7 +222,7 @@ def test_killed():
     print(f"gone after {took:.1f} s")
 
 
-def test_heir():
+def test_successor():
     """When the leader dies, and when it leaves, the room stays in the list under the next leader, with its number."""
     watch = Watch()
     members = [creator("ann", "tea", is_open=True)]
@@ -273,10 +273,10 @@ def varint(number):
     return bytes(out) + bytes([number])
 
 
-def answer(question, to, key, number, rank=(0, 1), heirs=b"", shown=None):
+def answer(question, to, key, number, rank=(0, 1), successors=b"", shown=None):
     """An answer as src/net/cards/packet.rs writes it, with a signature of chance."""
     body = question + socket.inet_aton(to[0]) + varint(to[1]) + key + varint(number) + varint(rank[0]) + varint(rank[1])
-    body += varint(len(heirs)) + heirs
+    body += varint(len(successors)) + successors
     if shown is None:
         body += b"\0"
     else:
@@ -286,7 +286,7 @@ def answer(question, to, key, number, rank=(0, 1), heirs=b"", shown=None):
 
 
 def listening():
-    """A socket that hears the questions of browsers."""
+    """A socket that receives the questions of browsers."""
     questions = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     questions.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     questions.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -403,7 +403,7 @@ def packets(seconds, port=None):
 
 
 def test_silent():
-    """A room without a card answers no browser, and a card costs no packet while nobody browses."""
+    """A room without a card answers no browser, and a card costs no packet without a browser."""
     silent = creator("silent", "nobody lists this", card=False)
     ann = creator("ann", "tea")
     assert packets(5) == (0, 0)

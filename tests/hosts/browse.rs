@@ -35,7 +35,7 @@ fn a_room_whose_process_dies_is_gone_in_time() {
 
 #[test]
 fn a_room_stays_listed_under_its_next_leader() {
-    shows("heir");
+    shows("successor");
 }
 
 #[test]

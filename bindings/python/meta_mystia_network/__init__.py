@@ -620,7 +620,7 @@ DEFAULT_CARD_PORT = 15354
 
 
 class ListChange(_Number):
-    """What has become of a room in the list of a browser."""
+    """An event of a room in the list of a browser."""
 
     FOUND = 36
     CHANGED = 37
@@ -2504,7 +2504,7 @@ class ListedRoom:
     """A room in the list of a Browser. Anybody in the network can show a card: these are a stranger's texts and bytes."""
 
     change: ListChange
-    """What has become of it."""
+    """The event."""
     id: int
     """Its number in this browser. It stays when another member becomes the room's leader."""
     name: str

@@ -1,4 +1,4 @@
-//! The browsers that have asked a room lately: who is answered, and who is told of changes. Pure.
+//! The browsers that have asked a room lately: which are answered, and which receive changes. Pure.
 
 use std::net::SocketAddrV4;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::core::time::Time;
 
 /// Browsers remembered, at most. Further ones are answered, and ask again for changes.
 const MOST: usize = 64;
-/// The same at one address.
+/// Browsers remembered at one address, at most.
 const MOST_AT_ONE_ADDRESS: usize = 8;
 /// Silence after which a browser is forgotten: three questions are missing.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(15);

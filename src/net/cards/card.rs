@@ -1,4 +1,4 @@
-//! What a host shows of its room.
+//! The card as the host gives it.
 
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -47,7 +47,7 @@ impl Game {
     }
 }
 
-/// What a host shows of its room. The library adds what it knows itself.
+/// A card as the host gives it. The library adds what it knows itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Card {
     /// The game.

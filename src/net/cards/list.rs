@@ -1,7 +1,7 @@
 //! The rooms that a browser lists, and what its host does not know of them yet. Pure.
 //!
-//! A room is the key of the member that shows its card. Another member takes the room over if the last card names it as an heir,
-//! so nobody else can change, replace or remove a room. The host is behind by one event per room at most: the list itself is the queue.
+//! A room is the key of the member that shows its card. Another member takes the room over if the last card names it as a successor,
+//! so no other process can change, replace or remove a room. The host is behind by one event per room at most: the list itself is the queue.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -9,28 +9,28 @@ use std::time::Duration;
 
 use room_transport::identity::{PublicKey, fingerprint_of_key};
 
-use super::packet::{Answer, Heir, Shown, Unverified, heir};
+use super::packet::{Answer, Shown, Successor, Unverified, successor};
 use super::sources::Sources;
 use crate::core::id::{Fingerprint, SessionId};
 use crate::core::time::Time;
 
 /// Rooms in a list, at most.
 pub(crate) const MAX_ROOMS: usize = 256;
-/// The same at one address.
+/// Rooms at one address, at most.
 pub(crate) const MAX_ROOMS_OF_ADDRESS: usize = 64;
 /// Shortest interval between two reports of a room.
 const REPORT_INTERVAL: Duration = Duration::from_millis(500);
 /// Questions without an answer, and the silence, after which a room is gone.
 const MAX_UNANSWERED: u32 = 5;
 const GONE_AFTER: Duration = Duration::from_secs(8);
-/// Questions without an answer after which an heir may take the room over.
-const HEIR_AFTER: u32 = 2;
+/// Questions without an answer after which a successor may take the room over.
+const SUCCESSOR_AFTER: u32 = 2;
 /// Interval at which a room that does not answer is asked alone.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// Time for which a room waits for an heir, when the member that showed its card no longer does.
-const HEIR_WAIT: Duration = Duration::from_secs(5);
+/// Time for which a room waits for a successor, when the member that showed its card no longer does.
+const SUCCESSOR_WAIT: Duration = Duration::from_secs(5);
 
-/// What the host learns of a room.
+/// A room as the host learns of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Room {
     /// Its number in this browser.
@@ -74,7 +74,7 @@ impl Room {
     }
 }
 
-/// What has become of a room.
+/// An event of a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// It is new.
@@ -101,7 +101,7 @@ struct Entry {
     fingerprint: Fingerprint,
     number: u64,
     rank: (u64, u64),
-    heirs: Vec<Heir>,
+    successors: Vec<Successor>,
     /// Where its answers come from.
     source: SocketAddrV4,
     shown: Shown,
@@ -109,10 +109,10 @@ struct Entry {
     /// Questions since then.
     unanswered: u32,
     asked_at: Time,
-    /// Waits for an heir until then.
+    /// Waits for a successor until then.
     waits_until: Option<Time>,
     is_gone: bool,
-    /// What the host knows.
+    /// The room as the host knows it.
     told: Option<Room>,
     told_at: Time,
 }
@@ -124,7 +124,7 @@ impl Entry {
             fingerprint: fingerprint_of_key(&answer.key),
             number: answer.number,
             rank: answer.rank,
-            heirs: answer.heirs,
+            successors: answer.successors,
             source,
             shown,
             heard_at: now,
@@ -156,7 +156,7 @@ impl Entry {
         if answer.number < self.number {
             return;
         }
-        let silent = now.since(self.heard_at) >= ASK_AGAIN && self.unanswered >= HEIR_AFTER;
+        let silent = now.since(self.heard_at) >= ASK_AGAIN && self.unanswered >= SUCCESSOR_AFTER;
         let leads_further = self.source.ip().is_loopback() && !source.ip().is_loopback();
         if self.source.ip() == source.ip() || silent || leads_further {
             self.source = source;
@@ -167,23 +167,24 @@ impl Entry {
         match answer.shown {
             Some(shown) => {
                 self.rank = answer.rank;
-                self.heirs = answer.heirs;
+                self.successors = answer.successors;
                 self.shown = shown;
                 self.waits_until = None;
                 self.is_gone = false;
             }
-            None if self.heirs.is_empty() => self.is_gone = true,
+            None if self.successors.is_empty() => self.is_gone = true,
             None => {
-                let until = || now + HEIR_WAIT;
+                let until = || now + SUCCESSOR_WAIT;
                 self.waits_until.get_or_insert_with(until);
             }
         }
     }
 
     /// Whether the member `key`, of this rank, shows the card in place of the one before.
-    fn yields_to(&self, key: &Heir, rank: (u64, u64)) -> bool {
-        let is_free = self.is_gone || self.waits_until.is_some() || self.unanswered >= HEIR_AFTER;
-        self.heirs.contains(key) && (is_free || rank > self.rank)
+    fn yields_to(&self, key: &Successor, rank: (u64, u64)) -> bool {
+        let is_free =
+            self.is_gone || self.waits_until.is_some() || self.unanswered >= SUCCESSOR_AFTER;
+        self.successors.contains(key) && (is_free || rank > self.rank)
     }
 
     /// When the host may learn of a change; `None` if it knows everything.
@@ -229,7 +230,7 @@ impl List {
         let Some(shown) = answer.shown.take() else {
             return false;
         };
-        let own = heir(&fingerprint_of_key(&answer.key));
+        let own = successor(&fingerprint_of_key(&answer.key));
         let mut entries = self.entries.values_mut();
         if let Some(entry) = entries.find(|entry| entry.yields_to(&own, answer.rank)) {
             let (told, told_at) = (entry.told.take(), entry.told_at);

@@ -19,16 +19,16 @@ const QUESTION_BYTES: usize = HEADER_BYTES + 16;
 const SIGNATURE_BYTES: usize = size_of::<Signature>();
 /// Longest packet; every allowed card is shorter.
 pub(crate) const MAX_PACKET_BYTES: usize = 1100;
-/// Most heirs in an answer.
-pub(crate) const MAX_HEIRS: usize = 16;
+/// Most successors in an answer.
+pub(crate) const MAX_SUCCESSORS: usize = 16;
 
 /// Random number of a browser, by which it knows answers to its questions.
 pub(crate) type Nonce = [u8; 8];
 /// Beginning of the fingerprint of a member that may show the card after this one.
-pub(crate) type Heir = [u8; 8];
+pub(crate) type Successor = [u8; 8];
 
-/// The heir with that key.
-pub(crate) fn heir(key: &Fingerprint) -> Heir {
+/// The successor with that key.
+pub(crate) fn successor(key: &Fingerprint) -> Successor {
     key.0.first_chunk().copied().unwrap_or_default()
 }
 
@@ -58,7 +58,7 @@ impl Question {
     }
 }
 
-/// What a room shows.
+/// The card as a browser receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
     /// UDP port of the room, at the address from which the answer comes.
@@ -84,7 +84,7 @@ pub(crate) struct Answer {
     /// Epoch and term of the member's leadership.
     pub(crate) rank: (u64, u64),
     /// Other members that may show the card after this one.
-    pub(crate) heirs: Vec<Heir>,
+    pub(crate) successors: Vec<Successor>,
     /// The card; `None` if the member no longer shows it.
     pub(crate) shown: Option<Shown>,
 }
@@ -98,7 +98,7 @@ struct Body<'a> {
     number: u64,
     rank: (u64, u64),
     // Bytes, not a sequence: a forged length then allocates nothing.
-    heirs: &'a [u8],
+    successors: &'a [u8],
     #[serde(borrow)]
     shown: Option<ShownBody<'a>>,
 }
@@ -124,7 +124,7 @@ impl Answer {
             key: self.key,
             number: self.number,
             rank: self.rank,
-            heirs: self.heirs.as_flattened(),
+            successors: self.successors.as_flattened(),
             shown: self.shown.as_ref().map(|shown| ShownBody {
                 port: shown.port,
                 players: shown.players,
@@ -144,7 +144,7 @@ impl Answer {
     }
 }
 
-/// An answer whose signature nobody has checked yet: that costs more than to read it.
+/// An answer whose signature is not checked yet: that costs more than to read it.
 #[derive(Debug)]
 pub(crate) struct Unverified<'a> {
     answer: Answer,
@@ -161,8 +161,8 @@ impl<'a> Unverified<'a> {
         let (unsigned, signature) = packet.split_last_chunk::<SIGNATURE_BYTES>()?;
         let (body, rest) =
             postcard::take_from_bytes::<Body<'_>>(body_of(unsigned, ANSWER)?).ok()?;
-        let (heirs, odd) = body.heirs.as_chunks();
-        if !rest.is_empty() || !odd.is_empty() || heirs.len() > MAX_HEIRS {
+        let (successors, odd) = body.successors.as_chunks();
+        if !rest.is_empty() || !odd.is_empty() || successors.len() > MAX_SUCCESSORS {
             return None;
         }
         let shown = match body.shown {
@@ -179,7 +179,7 @@ impl<'a> Unverified<'a> {
             key: body.key,
             number: body.number,
             rank: body.rank,
-            heirs: heirs.to_vec(),
+            successors: successors.to_vec(),
             shown,
         };
         Some(Self {
@@ -261,7 +261,7 @@ pub(crate) mod tests {
             key: identity.public_key(),
             number: 7,
             rank: (0, 2),
-            heirs: vec![*b"heir one", *b"heir two"],
+            successors: vec![*b"next one", *b"next two"],
             shown: Some(shown()),
         }
     }
@@ -294,7 +294,7 @@ pub(crate) mod tests {
         let longest = Answer {
             number: u64::MAX,
             rank: (u64::MAX, u64::MAX),
-            heirs: vec![[9; 8]; MAX_HEIRS],
+            successors: vec![[9; 8]; MAX_SUCCESSORS],
             shown: Some(Shown {
                 port: u16::MAX,
                 players: u32::MAX,
@@ -334,8 +334,8 @@ pub(crate) mod tests {
             };
             assert!(!is_read(&bad, &identity), "{bad:?}");
         }
-        let heirs = vec![[0; 8]; MAX_HEIRS + 1];
-        assert!(!is_read(&Answer { heirs, ..good }, &identity));
+        let successors = vec![[0; 8]; MAX_SUCCESSORS + 1];
+        assert!(!is_read(&Answer { successors, ..good }, &identity));
     }
 
     #[test]
@@ -375,13 +375,13 @@ pub(crate) mod tests {
         let mut bad = good.clone();
         bad[find(b"Ann's")] = 0xff;
         assert!(Unverified::read(&bad).is_none());
-        // The length of the heirs stands before them.
-        let heirs = find(b"heir one") - 1;
-        assert_eq!(good[heirs], 16);
+        // The length of the successors stands before them.
+        let successors = find(b"next one") - 1;
+        assert_eq!(good[successors], 16);
         let forged: [&[u8]; 3] = [&[0xff, 0xff, 0xff, 0xff, 0x0f], &[15], &[0x80]];
         for length in forged {
             let mut bad = good.clone();
-            bad.splice(heirs..=heirs, length.iter().copied());
+            bad.splice(successors..=successors, length.iter().copied());
             assert!(Unverified::read(&bad).is_none(), "{length:?}");
         }
     }

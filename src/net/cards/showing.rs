@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::askers::Askers;
 use super::card::Card;
 use super::group::{CardSocket, LiveSocket, Networks};
-use super::packet::{Answer, Heir, MAX_PACKET_BYTES, Question, Shown};
+use super::packet::{Answer, MAX_PACKET_BYTES, Question, Shown, Successor};
 use crate::core::id::SessionId;
 use crate::core::time::Time;
 use crate::net::socket::Bound;
@@ -26,7 +26,7 @@ const NETWORKS: Duration = Duration::from_secs(10);
 const MAX_READ: usize = 64;
 const READ_PAUSE: Duration = Duration::from_millis(20);
 
-/// What changes of a room by itself.
+/// The part of a card that changes by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// Whether this member leads.
@@ -36,7 +36,7 @@ pub(crate) struct Standing {
     /// Epoch and term of the leadership.
     pub(crate) rank: (u64, u64),
     /// The other members.
-    pub(crate) heirs: Vec<Heir>,
+    pub(crate) successors: Vec<Successor>,
 }
 
 /// A card with the sockets that were opened for it.
@@ -77,7 +77,7 @@ fn only(bound: Bound) -> Option<Ipv4Addr> {
 /// The card of a room; `None` while it shows none.
 pub(crate) type Board = watch::Sender<Option<Arc<Posted>>>;
 
-/// What the task knows of its room.
+/// The task's view of its room.
 pub(crate) struct ShowingContext {
     pub(crate) identity: Identity,
     pub(crate) bound: Bound,
@@ -104,7 +104,7 @@ impl Showing {
         }
     }
 
-    /// Tells browsers that the card is gone.
+    /// Notifies browsers that the card is gone.
     pub(crate) async fn end(self) {
         // The task may have ended already.
         let _ = self.stop.send(());
@@ -265,7 +265,7 @@ impl Desk {
             return;
         }
         let now = self.now();
-        // Whoever does not lead remembers browsers, too: it may lead next.
+        // A member that does not lead remembers browsers, too: it may lead next.
         let may_answer = self.askers.ask(now, from, question.nonce);
         let standing = (context.standing)();
         if may_answer && standing.leads {
@@ -274,7 +274,7 @@ impl Desk {
         }
     }
 
-    /// Tells browsers of changes.
+    /// Sends changes to browsers.
     fn tell(&mut self, context: &ShowingContext) {
         let standing = (context.standing)();
         if !standing.leads {
@@ -305,7 +305,7 @@ impl Desk {
         }
     }
 
-    /// Tells browsers that this member no longer shows the card.
+    /// Notifies browsers that this member no longer shows the card.
     fn take_down(&mut self, context: &ShowingContext) {
         self.shown = None;
         self.number += 1;
@@ -343,7 +343,7 @@ impl Desk {
             key: context.identity.public_key(),
             number: self.number,
             rank: standing.map_or((0, 0), |standing| standing.rank),
-            heirs: standing.map_or_else(Vec::new, |standing| standing.heirs.clone()),
+            successors: standing.map_or_else(Vec::new, |standing| standing.successors.clone()),
             shown,
         };
         let Some(packet) = answer.write(&context.identity) else {

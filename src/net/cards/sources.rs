@@ -11,16 +11,16 @@ use crate::core::time::Time;
 const MOST: usize = 512;
 /// Answers of an address in the list that are checked: as many at once, and then one per interval.
 const ANSWERS: (u32, Duration) = (256, Duration::from_millis(8));
-/// The same of an address without a room in the list.
+/// Answers of an address without a room in the list that are checked.
 const FIRST_ANSWERS: (u32, Duration) = (16, Duration::from_millis(250));
-/// The same of all these together.
+/// Answers of all these addresses together that are checked.
 const STRANGERS: (u32, Duration) = (512, Duration::from_millis(1));
 /// Rooms of one address that may be new.
 const NEW_ROOMS: (u32, Duration) = (64, Duration::from_millis(250));
 /// Silence after which an address begins anew: its buckets are full again.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(30);
 
-/// What addresses have cost lately.
+/// The recent costs of addresses.
 #[derive(Debug)]
 pub(super) struct Sources {
     each: BoundedMap<Ipv4Addr, Source, MOST>,

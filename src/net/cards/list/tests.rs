@@ -25,7 +25,7 @@ fn identity() -> Identity {
 fn named(identity: &Identity, number: u64, name: &str) -> Answer {
     Answer {
         number,
-        heirs: Vec::new(),
+        successors: Vec::new(),
         shown: Some(Shown {
             name: name.into(),
             ..shown()
@@ -70,7 +70,7 @@ impl World {
         again
     }
 
-    /// What the host learns now.
+    /// The reports that the host receives now.
     fn reports(&mut self) -> Vec<String> {
         let mut reports = Vec::new();
         while let Some((change, room)) = self.list.report(self.now) {
@@ -91,7 +91,7 @@ fn a_room_is_found_changes_and_goes() {
     world.pass(500);
     assert_eq!(world.list.next_report(), Some(world.now));
     assert_eq!(world.reports(), [format!("{change:?} {room} cake")]);
-    // The same again is no news.
+    // An equal card is no news.
     assert!(world.hear(source(1, 9), &named(&ann, 2, "cake"), &ann));
     world.pass(5000);
     assert_eq!(world.reports(), [""; 0]);
@@ -147,7 +147,7 @@ fn nobody_else_removes_or_changes_a_room() {
         assert!(!world.hear(from, &over(&ann, 6), &eve));
         assert!(!world.hear(from, &named(&ann, 7, "eve's"), &eve));
     }
-    // In her own name, as an heir that Ann does not name.
+    // In her own name, as a successor that Ann does not name.
     let mut claim = named(&eve, u64::MAX, "tea");
     claim.rank = (u64::MAX, u64::MAX);
     assert!(world.hear(source(2, 9), &claim, &eve));
@@ -162,15 +162,15 @@ fn nobody_else_removes_or_changes_a_room() {
 }
 
 #[test]
-fn an_heir_takes_the_room_over_when_its_leader_goes() {
+fn a_successor_takes_the_room_over_when_its_leader_goes() {
     for leaves in [true, false] {
         let (mut world, ann, bob, eve) = (World::new(), identity(), identity(), identity());
         let mut first = named(&ann, 1, "tea");
-        first.heirs = vec![heir(&bob.fingerprint())];
+        first.successors = vec![successor(&bob.fingerprint())];
         world.hear(source(1, 9), &first, &ann);
         assert_eq!(world.reports(), ["Found 1 tea"]);
         // While Ann leads, Bob with her rank has a room of his own.
-        assert!(!world.list.entries[&1].yields_to(&heir(&bob.fingerprint()), first.rank));
+        assert!(!world.list.entries[&1].yields_to(&successor(&bob.fingerprint()), first.rank));
         match leaves {
             true => assert!(world.hear(source(1, 9), &over(&ann, 2), &ann)),
             false => {
@@ -179,7 +179,7 @@ fn an_heir_takes_the_room_over_when_its_leader_goes() {
                 world.list.tick(world.now);
             }
         }
-        assert_eq!(world.reports(), [""; 0], "it waits for an heir");
+        assert_eq!(world.reports(), [""; 0], "it waits for a successor");
         world.hear(source(3, 9), &named(&eve, 9, "eve's"), &eve);
         world.hear(source(2, 9), &named(&bob, 1, "tea"), &bob);
         world.pass(1000);
@@ -189,10 +189,10 @@ fn an_heir_takes_the_room_over_when_its_leader_goes() {
 }
 
 #[test]
-fn an_heir_of_a_higher_rank_takes_over_at_once() {
+fn a_successor_of_a_higher_rank_takes_over_at_once() {
     let (mut world, ann, bob) = (World::new(), identity(), identity());
     let mut first = named(&ann, 1, "tea");
-    first.heirs = vec![heir(&bob.fingerprint())];
+    first.successors = vec![successor(&bob.fingerprint())];
     world.hear(source(1, 9), &first, &ann);
     let mut next = named(&bob, 1, "tea");
     next.rank = (first.rank.0, first.rank.1 + 1);
@@ -202,10 +202,10 @@ fn an_heir_of_a_higher_rank_takes_over_at_once() {
 }
 
 #[test]
-fn a_room_without_an_heir_in_time_is_gone() {
+fn a_room_without_a_successor_in_time_is_gone() {
     let (mut world, ann, bob) = (World::new(), identity(), identity());
     let mut first = named(&ann, 1, "tea");
-    first.heirs = vec![heir(&bob.fingerprint())];
+    first.successors = vec![successor(&bob.fingerprint())];
     world.hear(source(1, 9), &first, &ann);
     world.reports();
     world.hear(source(1, 9), &over(&ann, 2), &ann);
