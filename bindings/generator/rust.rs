@@ -85,6 +85,11 @@ fn argument(parameter: &Variable) -> Option<String> {
         (Type::Pointer { to, .. }, "changes") => {
             format!("&{to} {{ key: c\"key\".as_ptr(), ..{to}::default() }}")
         }
+        (Type::Pointer { to, .. }, "card") => {
+            format!(
+                "&{to} {{ game: c\"game\".as_ptr(), name: c\"name\".as_ptr(), ..{to}::default() }}"
+            )
+        }
         (Type::Pointer { to, mutable }, _) => {
             let reference = if *mutable { "&mut " } else { "&" };
             format!(
