@@ -23,8 +23,8 @@
  *   mmn_last_error_message). A call that succeeds leaves it unchanged. Arguments are checked first:
  *   pointers, lengths, UTF-8 and ids. Then the library checks whether the room is open, and last the
  *   values.
- * - Any function may be called from any thread and inside a callback, except mmn_close and mmn_poll,
- *   which are refused inside a callback of any room. A log callback may call less; see
+ * - Any function may be called from any thread and inside a callback, except mmn_close, mmn_poll,
+ *   mmn_browse_close and mmn_browse_poll, which are refused inside a callback of any room or browser. A log callback may call less; see
  *   MmnLogCallback. No function waits for the network, except mmn_close, for up to 2 seconds.
  * - Replacing a callback, and mmn_close, wait for a callback of the room that is running. That
  *   callback must not wait for the thread that made the call.
@@ -1382,7 +1382,7 @@ typedef struct MmnEvent {
  * Receives events. `user_data` is the pointer registered with the callback. The callbacks of a room
  * run one at a time and in order, on a thread of the library or, in poll mode, on the thread that
  * calls mmn_poll. Their arguments are valid during the call only. A callback may call every
- * function except mmn_close and mmn_poll, and must not throw.
+ * function except mmn_close, mmn_poll, mmn_browse_close and mmn_browse_poll, and must not throw.
  */
 typedef void (*MmnEventCallback)(void *user_data, const struct MmnEvent *event);
 

@@ -670,7 +670,7 @@ namespace MetaMystia.Network
     // A delegate that the library receives must stay referenced by managed code (a static field is the simplest way)
     // for as long as it is registered: the garbage collector does not see the library's copy of the pointer.
 
-    /// <summary>Receives events. <c>user_data</c> is the pointer registered with the callback. The callbacks of a room run one at a time and in order, on a thread of the library or, in poll mode, on the thread that calls mmn_poll. Their arguments are valid during the call only. A callback may call every function except mmn_close and mmn_poll, and must not throw.</summary>
+    /// <summary>Receives events. <c>user_data</c> is the pointer registered with the callback. The callbacks of a room run one at a time and in order, on a thread of the library or, in poll mode, on the thread that calls mmn_poll. Their arguments are valid during the call only. A callback may call every function except mmn_close, mmn_poll, mmn_browse_close and mmn_browse_poll, and must not throw.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void EventCallback(IntPtr userData, IntPtr @event);
 
