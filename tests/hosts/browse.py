@@ -5,6 +5,7 @@ A host reads commands from its standard input, one JSON list a line, and answers
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import random
@@ -21,6 +22,7 @@ import meta_mystia_network as mmn  # noqa: E402
 LIMIT_SECONDS = 60
 GROUP, PORT = "224.0.0.251", mmn.DEFAULT_CARD_PORT
 GAME = "browse test"
+CLONE_NEWNET = 0x40000000
 GONE_SECONDS = 15
 """A room whose process was killed is gone after this."""
 
@@ -76,6 +78,15 @@ class Host:
     def listed(self):
         return [room.name for room in self.browser.rooms]
 
+    def unshare(self):
+        """Moves the process to a machine of its own, which has no cable yet."""
+        assert ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+        self.run("ip link set lo up")
+        return os.getpid()
+
+    def run(self, command):
+        subprocess.run(command.split(), check=True)
+
     def memory(self):
         with open("/proc/self/statm") as statm:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -126,11 +137,11 @@ def eventually(what, condition, seconds=LIMIT_SECONDS):
 
 
 class Watch:
-    """A browser in a process of its own."""
+    """A browser in a process."""
 
-    def __init__(self, **options):
-        self.process = Process()
-        self.process.browse(*options.values())
+    def __init__(self, process=None, polls=False, game=GAME):
+        self.process = process or Process()
+        self.process.browse(polls, game)
         self.seen = []
 
     def look(self):
@@ -195,7 +206,7 @@ def test_secret():
 
 def test_hide():
     """A card that is taken down, or shown for another game, is gone from the list; another game's browser never has it."""
-    watch, other = Watch(), Watch(polls=False, game="another game")
+    watch, other = Watch(), Watch(game="another game")
     ann = creator("ann", "tea")
     first = watch.wait("FOUND", "ann's room")
     ann.hide(0)
@@ -247,6 +258,30 @@ def test_successor():
         seen = eventually("the next leader's card is listed", taken_over)
         assert {(one["id"], one["change"]) for one in seen} == {(room["id"], "CHANGED")}, watch.seen
         assert not [one for one in watch.seen if one["change"] != "CHANGED"], watch.seen
+
+
+def test_lan():
+    """Two machines on a cable that is plugged in late, pulled, and plugged in again."""
+    ann, watcher = Process(), Process()
+    machines = [ann.unshare(), watcher.unshare()]
+    ann.open("ann", "tea", {"entry": mmn.ENTRY_CREATE})
+    ann.show(0, "ann's room", {"is_open": True})
+    watch = Watch(process=watcher)
+    subprocess.run("ip link add mmn-a type veth peer name mmn-b".split(), check=True)
+    for number, (machine, one) in enumerate(zip(machines, (ann, watcher)), 1):
+        device = "mmn-" + "_ab"[number]
+        subprocess.run(["ip", "link", "set", device, "netns", str(machine)], check=True)
+        one.run(f"ip addr add 10.99.0.{number}/24 dev {device}")
+        one.run(f"ip link set {device} up")
+    room = watch.wait("FOUND", "ann's room")
+    assert room["address"].startswith("10.99.0.1:"), room
+    watcher.open("bob", room["session_id"], {"entry": mmn.ENTRY_JOIN})
+    watcher.connect(0, room["address"])
+    watch.wait("CHANGED", "ann's room", players=2)
+    ann.run("ip link set mmn-a down")
+    watch.wait("GONE", "ann's room")
+    ann.run("ip link set mmn-a up")
+    watch.wait("FOUND", "ann's room")
 
 
 def test_poll():

@@ -39,6 +39,11 @@ fn a_room_stays_listed_under_its_next_leader() {
 }
 
 #[test]
+fn two_machines_on_a_cable_find_and_lose_each_other() {
+    shows("lan");
+}
+
+#[test]
 fn in_poll_mode_one_report_for_each_room_waits() {
     shows("poll");
 }

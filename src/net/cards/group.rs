@@ -98,7 +98,10 @@ impl LiveSocket {
 
     /// Sends `packet`, or loses it: the network may do that, too.
     pub(crate) fn send(&self, packet: &[u8], to: SocketAddrV4) -> io::Result<()> {
-        self.socket.try_send_to(packet, to.into()).map(drop)
+        // The runtime would refuse the first packets: it does not know yet that the socket takes some.
+        SockRef::from(&self.socket)
+            .send_to(packet, &to.into())
+            .map(drop)
     }
 
     /// Receives a packet. Packets longer than the buffer are cut, or lost.
