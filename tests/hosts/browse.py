@@ -209,8 +209,15 @@ def test_hide():
     watch, other = Watch(), Watch(game="another game")
     ann = creator("ann", "tea")
     first = watch.wait("FOUND", "ann's room")
+    bob = Process()
+    bob.open("bob", "tea", {"entry": mmn.ENTRY_JOIN})
+    bob.connect(0, first["address"])
+    watch.wait("CHANGED", "ann's room", players=2)
+    # The browser waits for no successor then.
     ann.hide(0)
+    began = time.monotonic()
     watch.wait("GONE", "ann's room")
+    assert time.monotonic() - began < 4
     ann.show(0, "ann's room")
     again = watch.wait("FOUND", "ann's room")
     assert again["id"] != first["id"]
@@ -338,16 +345,16 @@ def listening():
     return questions
 
 
-def keys_of(questions, browser):
+def keys_of(browser):
     """The keys of the rooms, as a browser of the liar's learns them, and their answers to it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         own.bind(("127.0.0.2", 0))
         own.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
         own.settimeout(1)
         answers = {}
-        with contextlib.suppress(TimeoutError):
-            for _ in range(3):
-                own.sendto(b"mmnc\x01\x01" + browser, (GROUP, PORT))
+        for _ in range(3):
+            own.sendto(b"mmnc\x01\x01" + browser, (GROUP, PORT))
+            with contextlib.suppress(TimeoutError):
                 while True:
                     packet, _ = own.recvfrom(2000)
                     after = 6 + 16 + 4
@@ -363,7 +370,7 @@ def lie(seconds):
     questions = listening()
     packet, browser = questions.recvfrom(2000)
     question = packet[6:22]
-    answers = keys_of(questions, question)
+    answers = keys_of(question)
     keys = list(answers)
     sockets = []
     for place in range(2, 32):

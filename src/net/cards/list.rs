@@ -172,7 +172,7 @@ impl Entry {
                 self.waits_until = None;
                 self.is_gone = false;
             }
-            None if self.successors.is_empty() => self.is_gone = true,
+            None if answer.successors.is_empty() => self.is_gone = true,
             None => {
                 let until = || now + SUCCESSOR_WAIT;
                 self.waits_until.get_or_insert_with(until);

@@ -83,7 +83,7 @@ pub(crate) struct Answer {
     pub(crate) number: u64,
     /// Epoch and term of the member's leadership.
     pub(crate) rank: (u64, u64),
-    /// Other members that may show the card after this one.
+    /// Other members that may show the card after this one. An end without any is that of the room's card.
     pub(crate) successors: Vec<Successor>,
     /// The card; `None` if the member no longer shows it.
     pub(crate) shown: Option<Shown>,

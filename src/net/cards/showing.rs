@@ -126,7 +126,7 @@ async fn run(context: ShowingContext, mut cards: Cards, mut stopped: oneshot::Re
             continue;
         };
         tokio::select! {
-            _ = &mut stopped => return open.take_down(&context),
+            _ = &mut stopped => return open.pass_on(&context),
             changed = cards.changed() => {
                 let is_over = changed.is_err() || !open.repost(&context, &mut cards);
                 if is_over {
@@ -270,7 +270,7 @@ impl Desk {
         let standing = (context.standing)();
         if may_answer && standing.leads {
             self.count(&standing);
-            self.answer(context, question, from, Some(&standing));
+            self.answer(context, question, from, Ok(&standing));
         }
     }
 
@@ -278,10 +278,7 @@ impl Desk {
     fn tell(&mut self, context: &ShowingContext) {
         let standing = (context.standing)();
         if !standing.leads {
-            if self.shown.is_some() {
-                self.take_down(context);
-            }
-            return;
+            return self.pass_on(context);
         }
         self.count(&standing);
         for (to, nonce) in self.askers.behind(self.now(), self.number) {
@@ -289,7 +286,7 @@ impl Desk {
                 game: self.posted.card.game,
                 nonce,
             };
-            self.answer(context, question, to, Some(&standing));
+            self.answer(context, question, to, Ok(&standing));
         }
     }
 
@@ -305,30 +302,42 @@ impl Desk {
         }
     }
 
-    /// Notifies browsers that this member no longer shows the card.
+    /// This member no longer leads: another one may show the room's card.
+    fn pass_on(&mut self, context: &ShowingContext) {
+        if let Some((last, _)) = self.shown.take() {
+            self.end(context, &last.successors);
+        }
+    }
+
+    /// The host has taken the card down.
     fn take_down(&mut self, context: &ShowingContext) {
         self.shown = None;
+        self.end(context, &[]);
+    }
+
+    /// Notifies browsers that this member no longer shows the card, and of the ones that may.
+    fn end(&mut self, context: &ShowingContext, successors: &[Successor]) {
         self.number += 1;
         for (to, nonce) in self.askers.told() {
             let question = Question {
                 game: self.posted.card.game,
                 nonce,
             };
-            self.answer(context, question, to, None);
+            self.answer(context, question, to, Err(successors));
         }
         self.askers.untell();
     }
 
-    /// Answers one browser; without a standing, that the card is gone.
+    /// Answers one browser. Without a standing the card is gone, but for these successors.
     fn answer(
         &mut self,
         context: &ShowingContext,
         question: Question,
         to: SocketAddrV4,
-        standing: Option<&Standing>,
+        standing: Result<&Standing, &[Successor]>,
     ) {
         let card = &self.posted.card;
-        let shown = standing.map(|standing| Shown {
+        let shown = standing.ok().map(|standing| Shown {
             port: context.bound.port,
             players: standing.players,
             max_players: card.max_players,
@@ -342,8 +351,11 @@ impl Desk {
             to,
             key: context.identity.public_key(),
             number: self.number,
-            rank: standing.map_or((0, 0), |standing| standing.rank),
-            successors: standing.map_or_else(Vec::new, |standing| standing.successors.clone()),
+            rank: standing.map_or_else(|_| (0, 0), |standing| standing.rank),
+            successors: match standing {
+                Ok(standing) => standing.successors.clone(),
+                Err(successors) => successors.to_vec(),
+            },
             shown,
         };
         let Some(packet) = answer.write(&context.identity) else {

@@ -34,10 +34,19 @@ fn named(identity: &Identity, number: u64, name: &str) -> Answer {
     }
 }
 
+/// The end of a card that no successor takes over.
 fn over(identity: &Identity, number: u64) -> Answer {
     Answer {
         shown: None,
         ..named(identity, number, "over")
+    }
+}
+
+/// The end of a leadership: the successor may show the card.
+fn passed_on(identity: &Identity, number: u64, to: &Identity) -> Answer {
+    Answer {
+        successors: vec![successor(&to.fingerprint())],
+        ..over(identity, number)
     }
 }
 
@@ -172,7 +181,7 @@ fn a_successor_takes_the_room_over_when_its_leader_goes() {
         // While Ann leads, Bob with her rank has a room of his own.
         assert!(!world.list.entries[&1].yields_to(&successor(&bob.fingerprint()), first.rank));
         match leaves {
-            true => assert!(world.hear(source(1, 9), &over(&ann, 2), &ann)),
+            true => assert!(world.hear(source(1, 9), &passed_on(&ann, 2, &bob), &ann)),
             false => {
                 world.list.asked_all(world.now);
                 world.pass(1000);
@@ -208,13 +217,18 @@ fn a_room_without_a_successor_in_time_is_gone() {
     first.successors = vec![successor(&bob.fingerprint())];
     world.hear(source(1, 9), &first, &ann);
     world.reports();
-    world.hear(source(1, 9), &over(&ann, 2), &ann);
+    world.hear(source(1, 9), &passed_on(&ann, 2, &bob), &ann);
     world.pass(4_999);
     world.list.tick(world.now);
     assert_eq!(world.reports(), [""; 0]);
     world.pass(1);
     world.list.tick(world.now);
     assert_eq!(world.reports(), ["Gone 1 tea"]);
+    // Without successors it is gone at once.
+    world.hear(source(1, 9), &named(&ann, 3, "tea"), &ann);
+    assert_eq!(world.reports(), ["Found 2 tea"]);
+    world.hear(source(1, 9), &over(&ann, 4), &ann);
+    assert_eq!(world.reports(), ["Gone 2 tea"]);
 }
 
 #[test]
