@@ -2533,7 +2533,7 @@ def _listed(native: _MmnListedRoom) -> ListedRoom:
         _text_of(native.session_id) or None,
         _text_of(native.address),
         _text_of(native.fingerprint),
-        ctypes.string_at(native.data, native.data_length) if native.data_length else b"",
+        ctypes.string_at(native.data or 0, native.data_length) if native.data_length else b"",
         native.players,
         native.max_players or None,
         bool(native.needs_secret),
