@@ -23,8 +23,8 @@
  *   mmn_last_error_message). A call that succeeds leaves it unchanged. Arguments are checked first:
  *   pointers, lengths, UTF-8 and ids. Then the library checks whether the room is open, and last the
  *   values.
- * - Any function may be called from any thread and inside a callback, except mmn_close and mmn_poll,
- *   which are refused inside a callback of any room. A log callback may call less; see
+ * - Any function may be called from any thread and inside a callback, except mmn_close, mmn_poll,
+ *   mmn_browse_close and mmn_browse_poll, which are refused inside a callback of any room or browser. A log callback may call less; see
  *   MmnLogCallback. No function waits for the network, except mmn_close, for up to 2 seconds.
  * - Replacing a callback, and mmn_close, wait for a callback of the room that is running. That
  *   callback must not wait for the thread that made the call.
@@ -987,6 +987,43 @@
 #define MMN_PROPERTY_FALLS_TO_LEADER 16
 
 /**
+ * MmnCard.flags: the card holds the session id, so that everybody who reads it can join. Without
+ * it the player must know the session id.
+ */
+#define MMN_CARD_OPEN 1
+
+/**
+ * Longest data of MmnCard, in bytes.
+ */
+#define MMN_MAX_CARD_DATA_BYTES 400
+
+/**
+ * Longest game and name of MmnCard, in bytes of UTF-8 without the NUL.
+ */
+#define MMN_MAX_CARD_NAME_BYTES 64
+
+/**
+ * Default UDP port of cards and browsers.
+ */
+#define MMN_DEFAULT_CARD_PORT 15354
+
+/**
+ * MmnListedRoom.change: the room is new in the list.
+ */
+#define MMN_BROWSE_FOUND 36
+
+/**
+ * MmnListedRoom.change: the card, the number of players or the address has changed.
+ */
+#define MMN_BROWSE_CHANGED 37
+
+/**
+ * MmnListedRoom.change: the room is no longer in the list. The other fields are those of the last
+ * report.
+ */
+#define MMN_BROWSE_GONE 38
+
+/**
  * mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: on a link of its own.
  */
 #define MMN_PATH_DIRECT 0
@@ -1345,7 +1382,7 @@ typedef struct MmnEvent {
  * Receives events. `user_data` is the pointer registered with the callback. The callbacks of a room
  * run one at a time and in order, on a thread of the library or, in poll mode, on the thread that
  * calls mmn_poll. Their arguments are valid during the call only. A callback may call every
- * function except mmn_close and mmn_poll, and must not throw.
+ * function except mmn_close, mmn_poll, mmn_browse_close and mmn_browse_poll, and must not throw.
  */
 typedef void (*MmnEventCallback)(void *user_data, const struct MmnEvent *event);
 
@@ -1995,6 +2032,168 @@ typedef struct MmnOptions {
    */
   const struct MmnStateOptions *state;
 } MmnOptions;
+
+/**
+ * The card of a room, for mmn_show_card. Set what you do not use to 0 or NULL. Later
+ * versions only append fields.
+ */
+typedef struct MmnCard {
+  /**
+   * sizeof(MmnCard) as the host was compiled, in bytes.
+   */
+  uint32_t struct_size;
+  /**
+   * MMN_CARD_OPEN or 0.
+   */
+  uint32_t flags;
+  /**
+   * The game: 1 to 64 bytes of UTF-8, under the rules of a peer id. Browsers of other games do
+   * not list the room.
+   */
+  const char *game;
+  /**
+   * The room's name for players: 1 to 64 bytes of UTF-8, under the rules of a peer id. It need
+   * not be unique.
+   */
+  const char *name;
+  /**
+   * Bytes of the game, data_length of them. NULL is none.
+   */
+  const uint8_t *data;
+  /**
+   * Length of data, at most MMN_MAX_CARD_DATA_BYTES.
+   */
+  uint32_t data_length;
+  /**
+   * Most players, to show; 0 is no number. It limits nothing: mmn_set_max_peers does.
+   */
+  uint32_t max_players;
+  /**
+   * UDP port of the browsers' questions, at most 65535; 0 is MMN_DEFAULT_CARD_PORT. Browsers need
+   * the same one.
+   */
+  uint32_t port;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+} MmnCard;
+
+/**
+ * A browser of this process: a number that is never 0, and that no other browser of the process
+ * has. It names no room.
+ */
+typedef uint64_t MmnBrowser;
+
+/**
+ * A room in the list of a browser. The struct and everything that it points to are valid during the
+ * call only. Anybody in the network can show a card: treat its texts and bytes as a stranger's.
+ *
+ * Later versions only append fields. Read the fields that lie within `struct_size`, and ignore
+ * changes that you do not know.
+ */
+typedef struct MmnListedRoom {
+  /**
+   * Bytes of this struct in the loaded library.
+   */
+  uint32_t struct_size;
+  /**
+   * The event: MMN_BROWSE_FOUND, MMN_BROWSE_CHANGED or MMN_BROWSE_GONE.
+   */
+  uint32_t change;
+  /**
+   * The browser.
+   */
+  MmnBrowser browser;
+  /**
+   * The number of the room in this browser. It stays when another member becomes the room's
+   * leader, and no other room gets it.
+   */
+  uint64_t id;
+  /**
+   * The room's name for players. Never NULL.
+   */
+  const char *name;
+  /**
+   * The session id for mmn_open, if the card is MMN_CARD_OPEN; else "". Never NULL.
+   */
+  const char *session_id;
+  /**
+   * The leader's address for mmn_connect. Never NULL.
+   */
+  const char *address;
+  /**
+   * The fingerprint of the leader's key, as mmn_peer_fingerprint returns it. Never NULL.
+   */
+  const char *fingerprint;
+  /**
+   * Bytes of the game. Never NULL.
+   */
+  const uint8_t *data;
+  /**
+   * Length of data.
+   */
+  uint32_t data_length;
+  /**
+   * Members of the room, at least 1.
+   */
+  uint32_t players;
+  /**
+   * Most players; 0 is no number.
+   */
+  uint32_t max_players;
+  /**
+   * 1 if a member needs a secret (MmnOptions.secret) besides the session id, else 0.
+   */
+  uint32_t needs_secret;
+} MmnListedRoom;
+
+/**
+ * Receives the changes of rooms, one call at a time, in MmnBrowseOptions.dispatch_mode. It may
+ * call every function except mmn_browse_close, mmn_browse_poll, mmn_close and mmn_poll, and must
+ * not throw.
+ */
+typedef void (*MmnListedRoomCallback)(void *user_data, const struct MmnListedRoom *room);
+
+/**
+ * Settings of a browser, for mmn_browse_open. Set what you do not use to 0 or NULL. Later versions
+ * only append fields.
+ */
+typedef struct MmnBrowseOptions {
+  /**
+   * sizeof(MmnBrowseOptions) as the host was compiled, in bytes.
+   */
+  uint32_t struct_size;
+  /**
+   * Thread that runs on_room: MMN_DISPATCH_THREAD (one of the browser) or MMN_DISPATCH_POLL (the
+   * one that calls mmn_browse_poll).
+   */
+  uint32_t dispatch_mode;
+  /**
+   * The game whose rooms are listed, as in MmnCard.
+   */
+  const char *game;
+  /**
+   * Receives the changes of rooms. Not NULL.
+   */
+  MmnListedRoomCallback on_room;
+  /**
+   * Passed to on_room.
+   */
+  void *user_data;
+  /**
+   * Called once with user_data, before mmn_browse_close returns. NULL is none.
+   */
+  MmnDropCallback drop_fn;
+  /**
+   * UDP port of the questions, at most 65535; 0 is MMN_DEFAULT_CARD_PORT.
+   */
+  uint32_t port;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+} MmnBrowseOptions;
 
 /**
  * The windows of MMN_STRATEGY_GOSSIP, in milliseconds, all above 0. All members of a room should
@@ -2722,6 +2921,67 @@ int32_t mmn_peer_rtt_ms(MmnRoom room, const char *peer_id);
  * `peer_id` is NULL or ends with a NUL.
  */
 int32_t mmn_peer_status(MmnRoom room, const char *peer_id);
+
+/**
+ * Shows a card of the room in the local network, in place of an earlier one; NULL takes it down.
+ * Browsers of the same game list it for as long as the room has a leader that shows a card. The
+ * library adds the number of members, the address, and whether a secret is needed.
+ *
+ * The leader alone shows its card; another member keeps its own for the time when it leads. So call
+ * this at every member, with the same card: then the room stays in the lists when its leader goes.
+ * A room of which no member has called this answers no browser.
+ *
+ * The card holds the session id only with MMN_CARD_OPEN: anybody in the network can then join,
+ * unless a secret is needed.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (mmn_last_error_message names the field),
+ * MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (MMN_PATHS_RELAYED, or bind_address is an IPv6 address) or
+ * MMN_CONNECTION_FAILED (the port cannot be bound). On failure nothing has changed.
+ *
+ * `card` is NULL, or points to struct_size readable bytes, the first four of which are struct_size.
+ * What its pointers refer to is readable.
+ */
+int32_t mmn_show_card(MmnRoom room, const struct MmnCard *card);
+
+/**
+ * Opens a browser: a list of the rooms of one game in the local network, by the cards that they
+ * show (mmn_show_card). It needs no room. At most 16 are open in a process.
+ *
+ * The library writes the number of the browser to `browser` before on_room runs, and only if it
+ * returns MMN_OK. mmn_browse_close must follow.
+ *
+ * A browser lists at most 256 rooms, 64 of them at one address, and reports a room at most twice a
+ * second. A host that takes no reports is at most one behind for each room.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (mmn_last_error_message names the field),
+ * MMN_MAX_CONNECTIONS_REACHED (16 browsers are open), MMN_CONNECTION_FAILED (no socket) or
+ * MMN_INTERNAL_ERROR. On failure the library does not use on_room, user_data and drop_fn.
+ *
+ * `options` is NULL, or points to struct_size readable bytes, the first four of which are
+ * struct_size. What its pointers refer to is readable. on_room and drop_fn have these types, and
+ * may be called with user_data on any thread. `browser` is NULL or points to 8 writable bytes.
+ */
+int32_t mmn_browse_open(const struct MmnBrowseOptions *options, MmnBrowser *browser);
+
+/**
+ * In poll mode, runs on_room for up to `max` changes of rooms on the calling thread. Returns at
+ * once.
+ *
+ * Returns the number of calls, 0 when there is nothing new, or an error, in which case nothing ran:
+ * MMN_INVALID_ARGUMENT (`max` is not above 0, or the browser is not in poll mode),
+ * MMN_NOT_INITIALIZED (the browser is not open) or MMN_WOULD_DEADLOCK (inside a callback, or while
+ * another thread is in this function).
+ */
+int32_t mmn_browse_poll(MmnBrowser browser, int32_t max);
+
+/**
+ * Closes a browser. It waits for a running on_room, and for nothing else. When it returns, on_room
+ * does not run and never runs again, drop_fn has run, and the browser's thread and socket are gone.
+ *
+ * Returns MMN_OK, MMN_NOT_INITIALIZED (the browser is not open) or MMN_WOULD_DEADLOCK (inside a
+ * callback; nothing changes).
+ */
+int32_t mmn_browse_close(MmnBrowser browser);
 
 /**
  * Writes a new private key to `buffer`, as MmnOptions.identity_key takes it (Ed25519, PKCS#8).
@@ -3584,6 +3844,10 @@ int32_t mmn_set_log(int32_t level, MmnLogCallback callback, void *user_data, Mmn
   X(const char *, mmn_peer_id, (uint64_t room, uint32_t index)) \
   X(int32_t, mmn_peer_rtt_ms, (uint64_t room, const char *peer_id)) \
   X(int32_t, mmn_peer_status, (uint64_t room, const char *peer_id)) \
+  X(int32_t, mmn_show_card, (uint64_t room, const struct MmnCard *card)) \
+  X(int32_t, mmn_browse_open, (const struct MmnBrowseOptions *options, uint64_t *browser)) \
+  X(int32_t, mmn_browse_poll, (uint64_t browser, int32_t max)) \
+  X(int32_t, mmn_browse_close, (uint64_t browser)) \
   X(int32_t, mmn_generate_identity_key, (uint8_t *buffer, int32_t length)) \
   X(const char *, mmn_local_fingerprint, (uint64_t room)) \
   X(const char *, mmn_peer_fingerprint, (uint64_t room, const char *peer_id)) \

@@ -3,6 +3,7 @@
 //! A sentence names the argument, its value, the limit and what to do. Values are quoted and cut (`quoted`), so that no
 //! sentence grows with the caller's values.
 
+mod cards;
 mod leadership;
 mod locks;
 mod members;
@@ -23,6 +24,7 @@ use crate::quoted::{PeerNames, Quoted};
 use crate::room_code::RoomCodeError;
 use crate::target::TargetError;
 
+pub use cards::ShowCardError;
 pub use leadership::{PriorityError, TransferError};
 pub use locks::{LockError, ProclaimError};
 pub use members::{

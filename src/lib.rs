@@ -11,6 +11,7 @@ pub use room_core as core;
 /// The log of a room's state.
 pub use room_state as state;
 
+pub mod browser;
 pub mod clock;
 pub mod config;
 mod current_room;

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::mem::offset_of;
 use std::ptr::{null, null_mut};
 
+use meta_mystia_network::ffi::browse::*;
 use meta_mystia_network::ffi::classic::callbacks::*;
 use meta_mystia_network::ffi::classic::config::NetworkConfigFFI;
 use meta_mystia_network::ffi::classic::*;
@@ -118,10 +119,13 @@ impl Answer {
 
 include!(concat!(env!("OUT_DIR"), "/calls.rs"));
 
-/// Functions that need no room: new keys and codes, versions, options, logs, the last error, and the windows of gossip,
+/// Functions that need no room: browsers, new keys and codes, versions, options, logs, the last error, and the windows of gossip,
 /// which belong to the process.
-const WITHOUT_A_ROOM: [&str; 28] = [
+const WITHOUT_A_ROOM: [&str; 31] = [
     "mmn_abi_version",
+    "mmn_browse_close",
+    "mmn_browse_open",
+    "mmn_browse_poll",
     "mmn_default_etcd_options",
     "mmn_default_options",
     "mmn_default_room",

@@ -1956,6 +1956,23 @@ class RoomState {
   std::shared_ptr<detail::State> state_;
 };
 
+// The card that a room shows in the local network (Room::show_card). The library adds the number of players, the address, and whether a
+// secret is needed.
+struct Card {
+  // The game: browsers of other games do not list the room.
+  std::string game;
+  // The room's name for players.
+  std::string name;
+  // Up to 400 bytes of the game.
+  std::string data;
+  // The card holds the session id, so that every browser of the game can join.
+  bool is_open = false;
+  // Most players, to show; 0 is no number.
+  std::uint32_t max_players = 0;
+  // UDP port of the browsers' questions; 0 is MMN_DEFAULT_CARD_PORT.
+  std::uint32_t port = 0;
+};
+
 // A room that this process is in. The constructor enters it; the destructor leaves it, which takes at most about 2 s. Every
 // function may be called from any thread. After shutdown(), after a move from the object, and in a forked child, which has no
 // room of its parent's, every call is refused with not_initialized.
@@ -2230,6 +2247,21 @@ class Room {
   // The same by name: "home", "mobile", "bad-wifi", "satellite"; "none" ends it.
   void simulate_network(const std::string& preset) { check(api().mmn_simulate_preset(number(), text(preset))); }
   // Whether this member is announced in the local network.
+  // Shows a card of the room in the local network, in place of an earlier one. The leader alone shows its card: call this at every
+  // member, so that the room stays in the lists when its leader goes.
+  void show_card(const Card& card) const {
+    MmnCard native = {};
+    native.struct_size = sizeof native;
+    native.flags = card.is_open ? MMN_CARD_OPEN : 0;
+    native.game = text(card.game);
+    native.name = text(card.name);
+    native.data = card.data.empty() ? nullptr : bytes(card.data);
+    native.data_length = static_cast<std::uint32_t>(length(card.data));
+    native.max_players = card.max_players;
+    native.port = card.port;
+    check(api().mmn_show_card(number(), &native));
+  }
+  void hide_card() const { check(api().mmn_show_card(number(), nullptr)); }
   bool discovering() const { return api().mmn_is_announced(number()) != 0; }
   // Statistics of the link and the queue to a member.
   Stats stats(const std::string& peer) const {
@@ -2361,6 +2393,100 @@ class Room {
   }
 
   std::shared_ptr<detail::State> state_;
+};
+
+// An event of a room in the list of a browser.
+enum class ListChange : std::uint32_t { found = MMN_BROWSE_FOUND, changed = MMN_BROWSE_CHANGED, gone = MMN_BROWSE_GONE };
+
+// A room in the list of a browser. Anybody in the network can show a card: these are a stranger's texts and bytes.
+struct ListedRoom {
+  explicit ListedRoom(const MmnListedRoom& room)
+      : change(static_cast<ListChange>(room.change)),
+        id(room.id),
+        name(room.name),
+        session_id(room.session_id),
+        address(room.address),
+        fingerprint(room.fingerprint),
+        data(reinterpret_cast<const char*>(room.data), room.data_length),
+        players(room.players),
+        max_players(room.max_players),
+        needs_secret(room.needs_secret != 0) {}
+
+  ListChange change;
+  // Its number in this browser. It stays when another member becomes the room's leader.
+  std::uint64_t id;
+  std::string name;
+  // Empty unless the card is open.
+  std::string session_id;
+  // The leader's address, for Room::connect.
+  std::string address;
+  // The fingerprint of the leader's key.
+  std::string fingerprint;
+  std::string data;
+  std::uint32_t players;
+  // 0 is no number.
+  std::uint32_t max_players;
+  bool needs_secret;
+};
+
+namespace detail {
+
+using OnListed = std::function<void(const ListedRoom&)>;
+
+extern "C" inline void mmn_detail_on_listed(void* handler, const MmnListedRoom* room) {
+  try {
+    (*static_cast<OnListed*>(handler))(ListedRoom(*room));
+  } catch (...) {
+    print_failure();
+  }
+}
+
+extern "C" inline void mmn_detail_drop_listed(void* handler) { delete static_cast<OnListed*>(handler); }
+
+} // namespace detail
+
+// A list of the rooms of one game in the local network, by the cards that they show. It needs no room. The destructor closes it,
+// and waits for a running handler: do not destroy a browser inside a handler. In a forked child it lists nothing.
+class Browser {
+ public:
+  // The handler runs on a thread of the browser or, with MMN_DISPATCH_POLL, inside poll().
+  Browser(const std::string& game, std::function<void(const ListedRoom&)> on_room,
+          std::uint32_t dispatch_mode = MMN_DISPATCH_THREAD, std::uint32_t port = 0)
+      : Browser(Api::linked(), game, std::move(on_room), dispatch_mode, port) {}
+  Browser(const Api& api, const std::string& game, std::function<void(const ListedRoom&)> on_room,
+          std::uint32_t dispatch_mode = MMN_DISPATCH_THREAD, std::uint32_t port = 0)
+      : api_(&api) {
+    if (!on_room) throw Error(invalid_argument, "on_room is empty; give the function that receives the rooms");
+    if (game.find('\0') != std::string::npos) throw Error(invalid_argument, "game contains a NUL, at which C would cut it off");
+    auto handler = std::make_unique<detail::OnListed>(std::move(on_room));
+    MmnBrowseOptions options = {};
+    options.struct_size = sizeof options;
+    options.dispatch_mode = dispatch_mode;
+    options.game = game.c_str();
+    options.on_room = detail::mmn_detail_on_listed;
+    options.user_data = handler.get();
+    options.drop_fn = detail::mmn_detail_drop_listed;
+    options.port = port;
+    const std::int32_t code = api.mmn_browse_open(&options, &number_);
+    if (code < 0) detail::refuse(api, code);
+    // The library owns it now.
+    (void)handler.release();
+  }
+  Browser(const Browser&) = delete;
+  Browser& operator=(const Browser&) = delete;
+  ~Browser() { api_->mmn_browse_close(number_); }
+
+  // In poll mode, runs the handler for up to max changes on the calling thread, and returns their number. Never waits.
+  std::int32_t poll(std::int32_t max = INT32_MAX) {
+    const std::int32_t ran = api_->mmn_browse_poll(number_, max);
+    if (ran < 0) detail::refuse(*api_, ran);
+    return ran;
+  }
+  MmnBrowser number() const noexcept { return number_; }
+
+ private:
+  const Api* api_;
+  MmnBrowser number_ = 0;
 };
 
 } // namespace mmn

@@ -75,6 +75,18 @@ namespace MetaMystia.Network
         /// <summary>Most voters in quorum_roster of NetworkOptions.</summary>
         public const uint MaxQuorumVoters = 64;
 
+        /// <summary>Card.flags: the card holds the session id, so that everybody who reads it can join. Without it the player must know the session id.</summary>
+        public const uint CardOpen = 1;
+
+        /// <summary>Longest data of Card, in bytes.</summary>
+        public const uint MaxCardDataBytes = 400;
+
+        /// <summary>Longest game and name of Card, in bytes of UTF-8 without the NUL.</summary>
+        public const uint MaxCardNameBytes = 64;
+
+        /// <summary>Default UDP port of cards and browsers.</summary>
+        public const uint DefaultCardPort = 15354;
+
         /// <summary>PropertyChange.expected_version: any version, or none.</summary>
         public const ulong AnyVersion = 18446744073709551615;
 
@@ -205,6 +217,22 @@ namespace MetaMystia.Network
         /// <summary>The state of the link to a peer: MMN_PEER_CONNECTED, MMN_PEER_RECONNECTING or MMN_PEER_HANDSHAKING. -1 when the peer is unknown, <c>peer_id</c> is not an id, or no room is open; the last two set mmn_last_error_code.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_peer_status(ulong room, byte[] peerId);
+
+        /// <summary>Shows a card of the room in the local network, in place of an earlier one; NULL takes it down. Browsers of the same game list it for as long as the room has a leader that shows a card. The library adds the number of members, the address, and whether a secret is needed.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_show_card(ulong room, [In] ref Card card);
+
+        /// <summary>Opens a browser: a list of the rooms of one game in the local network, by the cards that they show (mmn_show_card). It needs no room. At most 16 are open in a process.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_browse_open([In] ref BrowseOptions options, ref ulong browser);
+
+        /// <summary>In poll mode, runs on_room for up to <c>max</c> changes of rooms on the calling thread. Returns at once.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_browse_poll(ulong browser, int max);
+
+        /// <summary>Closes a browser. It waits for a running on_room, and for nothing else. When it returns, on_room does not run and never runs again, drop_fn has run, and the browser's thread and socket are gone.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_browse_close(ulong browser);
 
         /// <summary>Writes a new private key to <c>buffer</c>, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8). Works without a room. A host that keeps the key and gives it at every start is the same member each time: bans, bound ids and rosters depend on the key. Keep it secret: its holder can take this member's place.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -646,13 +674,17 @@ namespace MetaMystia.Network
     // A delegate that the library receives must stay referenced by managed code (a static field is the simplest way)
     // for as long as it is registered: the garbage collector does not see the library's copy of the pointer.
 
-    /// <summary>Receives events. <c>user_data</c> is the pointer registered with the callback. The callbacks of a room run one at a time and in order, on a thread of the library or, in poll mode, on the thread that calls mmn_poll. Their arguments are valid during the call only. A callback may call every function except mmn_close and mmn_poll, and must not throw.</summary>
+    /// <summary>Receives events. <c>user_data</c> is the pointer registered with the callback. The callbacks of a room run one at a time and in order, on a thread of the library or, in poll mode, on the thread that calls mmn_poll. Their arguments are valid during the call only. A callback may call every function except mmn_close, mmn_poll, mmn_browse_close and mmn_browse_poll, and must not throw.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void EventCallback(IntPtr userData, IntPtr @event);
 
     /// <summary>Releases the <c>user_data</c> registered with a callback.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void DropCallback(IntPtr userData);
+
+    /// <summary>Receives the changes of rooms, one call at a time, in BrowseOptions.dispatch_mode. It may call every function except mmn_browse_close, mmn_browse_poll, mmn_close and mmn_poll, and must not throw.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void ListedRoomCallback(IntPtr userData, IntPtr room);
 
     /// <summary>Receives a log record: <c>room</c> is the room whose thread made it, 0 for a thread of the host, <c>level</c> is MMN_LOG_ERROR to MMN_LOG_TRACE, and <c>message</c> is one line without a line break, valid during the call.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -858,6 +890,84 @@ namespace MetaMystia.Network
         public IntPtr Relays;
         /// <summary>The settings of the room's state, which mmn_submit and mmn_set_properties change and which outlives its leader: the same for all members, else a dial between them fails with MMN_POLICY_MISMATCH. NULL is a room without a state, where these functions are MMN_NOT_SUPPORTED [NULL].</summary>
         public IntPtr State;
+    }
+
+    /// <summary>The card of a room, for mmn_show_card. Set what you do not use to 0 or NULL. Later versions only append fields.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct Card
+    {
+        /// <summary>sizeof(Card) as the host was compiled, in bytes.</summary>
+        public uint StructSize;
+        /// <summary>MMN_CARD_OPEN or 0.</summary>
+        public uint Flags;
+        /// <summary>The game: 1 to 64 bytes of UTF-8, under the rules of a peer id. Browsers of other games do not list the room.</summary>
+        public IntPtr Game;
+        /// <summary>The room's name for players: 1 to 64 bytes of UTF-8, under the rules of a peer id. It need not be unique.</summary>
+        public IntPtr Name;
+        /// <summary>Bytes of the game, data_length of them. NULL is none.</summary>
+        public IntPtr Data;
+        /// <summary>Length of data, at most MMN_MAX_CARD_DATA_BYTES.</summary>
+        public uint DataLength;
+        /// <summary>Most players, to show; 0 is no number. It limits nothing: mmn_set_max_peers does.</summary>
+        public uint MaxPlayers;
+        /// <summary>UDP port of the browsers' questions, at most 65535; 0 is MMN_DEFAULT_CARD_PORT. Browsers need the same one.</summary>
+        public uint Port;
+        /// <summary>0.</summary>
+        public uint Reserved;
+    }
+
+    /// <summary>Settings of a browser, for mmn_browse_open. Set what you do not use to 0 or NULL. Later versions only append fields.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct BrowseOptions
+    {
+        /// <summary>sizeof(BrowseOptions) as the host was compiled, in bytes.</summary>
+        public uint StructSize;
+        /// <summary>Thread that runs on_room: MMN_DISPATCH_THREAD (one of the browser) or MMN_DISPATCH_POLL (the one that calls mmn_browse_poll).</summary>
+        public DispatchMode DispatchMode;
+        /// <summary>The game whose rooms are listed, as in Card.</summary>
+        public IntPtr Game;
+        /// <summary>Receives the changes of rooms. Not NULL.</summary>
+        public ListedRoomCallback OnRoom;
+        /// <summary>Passed to on_room.</summary>
+        public IntPtr UserData;
+        /// <summary>Called once with user_data, before mmn_browse_close returns. NULL is none.</summary>
+        public DropCallback DropFunction;
+        /// <summary>UDP port of the questions, at most 65535; 0 is MMN_DEFAULT_CARD_PORT.</summary>
+        public uint Port;
+        /// <summary>0.</summary>
+        public uint Reserved;
+    }
+
+    /// <summary>A room in the list of a browser. The struct and everything that it points to are valid during the call only. Anybody in the network can show a card: treat its texts and bytes as a stranger's.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct ListedRoom
+    {
+        /// <summary>Bytes of this struct in the loaded library.</summary>
+        public uint StructSize;
+        /// <summary>The event: MMN_BROWSE_FOUND, MMN_BROWSE_CHANGED or MMN_BROWSE_GONE.</summary>
+        public ListChange Change;
+        /// <summary>The browser.</summary>
+        public ulong Browser;
+        /// <summary>The number of the room in this browser. It stays when another member becomes the room's leader, and no other room gets it.</summary>
+        public ulong Id;
+        /// <summary>The room's name for players. Never NULL.</summary>
+        public IntPtr Name;
+        /// <summary>The session id for mmn_open, if the card is MMN_CARD_OPEN; else "". Never NULL.</summary>
+        public IntPtr SessionId;
+        /// <summary>The leader's address for mmn_connect. Never NULL.</summary>
+        public IntPtr Address;
+        /// <summary>The fingerprint of the leader's key, as mmn_peer_fingerprint returns it. Never NULL.</summary>
+        public IntPtr Fingerprint;
+        /// <summary>Bytes of the game. Never NULL.</summary>
+        public IntPtr Data;
+        /// <summary>Length of data.</summary>
+        public uint DataLength;
+        /// <summary>Members of the room, at least 1.</summary>
+        public uint Players;
+        /// <summary>Most players; 0 is no number.</summary>
+        public uint MaxPlayers;
+        /// <summary>1 if a member needs a secret (NetworkOptions.secret) besides the session id, else 0.</summary>
+        public uint NeedsSecret;
     }
 
     /// <summary>The windows of MMN_STRATEGY_GOSSIP, in milliseconds, all above 0. All members of a room should use the same values.</summary>
@@ -1472,6 +1582,17 @@ namespace MetaMystia.Network
         Thread = 0,
         /// <summary>dispatch_mode: the thread that calls mmn_poll runs the callbacks.</summary>
         Poll = 1,
+    }
+
+    /// <summary>An event of a room in the list of a browser. New numbers come from newer libraries.</summary>
+    public enum ListChange : uint
+    {
+        /// <summary>ListedRoom.change: the room is new in the list.</summary>
+        Found = 36,
+        /// <summary>ListedRoom.change: the card, the number of players or the address has changed.</summary>
+        Changed = 37,
+        /// <summary>ListedRoom.change: the room is no longer in the list. The other fields are those of the last report.</summary>
+        Gone = 38,
     }
 
     /// <summary>Intervals of a seeded cluster. New numbers come from newer libraries.</summary>

@@ -912,7 +912,7 @@ namespace MetaMystia.Network
 
         // Without this, a process that ends, or a Unity editor that reloads its scripts, would leave the library's threads calling methods
         // that no longer exist.
-        private static void HookExit()
+        internal static void HookExit()
         {
             if (Interlocked.Exchange(ref exitHooked, 1) != 0)
             {
@@ -963,6 +963,7 @@ namespace MetaMystia.Network
         // refused, it keeps the rooms' user data until the handler has returned.
         private static void Withdraw()
         {
+            RoomBrowser.Withdraw();
             Room[] open;
             lock (rooms)
             {

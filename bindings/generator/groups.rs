@@ -43,7 +43,7 @@ const fn group(
     }
 }
 
-pub(crate) const GROUPS: [Group; 28] = {
+pub(crate) const GROUPS: [Group; 29] = {
     use Form::{Constants, Described, Enum, Numbers};
     [
         group("EVENT", "EventKind", Enum, "kind", "The kind of an event."),
@@ -193,6 +193,13 @@ pub(crate) const GROUPS: [Group; 28] = {
             Enum,
             "dispatch_mode",
             "The thread that runs the callbacks.",
+        ),
+        group(
+            "BROWSE",
+            "ListChange",
+            Enum,
+            "change",
+            "An event of a room in the list of a browser.",
         ),
         group(
             "SEEDED_PROFILE",

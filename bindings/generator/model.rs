@@ -318,7 +318,7 @@ fn type_of(kind: &syn::Type) -> Result<Type, Box<dyn Error>> {
 /// A type that is a number under another name, as that number.
 fn number_type(name: String) -> String {
     match name.as_str() {
-        "MmnRoom" => "u64".to_owned(),
+        "MmnRoom" | "MmnBrowser" => "u64".to_owned(),
         _ => name,
     }
 }

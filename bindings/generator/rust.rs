@@ -85,6 +85,11 @@ fn argument(parameter: &Variable) -> Option<String> {
         (Type::Pointer { to, .. }, "changes") => {
             format!("&{to} {{ key: c\"key\".as_ptr(), ..{to}::default() }}")
         }
+        (Type::Pointer { to, .. }, "card") => {
+            format!(
+                "&{to} {{ game: c\"game\".as_ptr(), name: c\"name\".as_ptr(), ..{to}::default() }}"
+            )
+        }
         (Type::Pointer { to, mutable }, _) => {
             let reference = if *mutable { "&mut " } else { "&" };
             format!(
@@ -126,6 +131,8 @@ fn by_chance(function: &str, place: usize, parameter: &Variable) -> Option<Strin
         _ if function == "EnableLogging" || function == "mmn_set_log_stderr" => Some("0".into()),
         (Type::Scalar(_), "room") => method("room"),
         (Type::Pointer { .. }, "room") => method("room_to_open"),
+        (Type::Scalar(_), "browser") => method("browser"),
+        (Type::Pointer { .. }, "browser") => method("browser_to_open"),
         (Type::Text, "addr") => method("address"),
         (Type::Text, _)
             if place == 0 && (function.starts_with("Initialize") || function == "mmn_open") =>

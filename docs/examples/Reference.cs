@@ -65,6 +65,23 @@ internal sealed class Reference
         if (classic != 0 && !room.IsDiscovering) Console.WriteLine("others in the local network do not discover this host");
     }
 
+    //: mmn_show_card
+    private void Showing()
+    {
+        // at every member: the leader's is shown
+        room.ShowCard(new RoomCard { Game = "tea party", Name = "Alice's room", IsOpen = true });
+        room.ShowCard(null);
+    }
+
+    //: mmn_browse_open mmn_browse_poll mmn_browse_close
+    private void Browsing()
+    {
+        var browser = new RoomBrowser("tea party");
+        browser.Changed += found => Console.WriteLine(found.Change + " " + found.Name + ": " + found.Players + " players at " + found.Address);
+        browser.Poll(100);                                              // once per frame
+        browser.Dispose();
+    }
+
     //: mmn_describe_error
     private void Describing(ConnectionResult result)
     {

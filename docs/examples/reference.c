@@ -71,6 +71,32 @@ void default_room(void)
     if (classic && !mmn_is_announced(classic)) puts("others in the local network do not discover this host");
 }
 
+static void listed(void *user_data, const MmnListedRoom *found)
+{
+    (void)user_data;
+    if (found->change == MMN_BROWSE_GONE) printf("%s is gone\n", found->name);
+    else printf("%s: %" PRIu32 " players at %s\n", found->name, found->players, found->address);
+}
+
+//: mmn_show_card
+void showing(void)
+{
+    MmnCard card = {.struct_size = sizeof card, .flags = MMN_CARD_OPEN, .game = "tea party", .name = "Alice's room"};
+    mmn_show_card(room, &card);  /* at every member: the leader's is shown */
+    mmn_show_card(room, NULL);
+}
+
+//: mmn_browse_open mmn_browse_poll mmn_browse_close
+void browsing(void)
+{
+    MmnBrowser browser;
+    MmnBrowseOptions options = {.struct_size = sizeof options, .game = "tea party", .on_room = listed};
+    options.dispatch_mode = MMN_DISPATCH_POLL;
+    if (mmn_browse_open(&options, &browser) != MMN_OK) return;
+    mmn_browse_poll(browser, 100);  /* once per frame */
+    mmn_browse_close(browser);
+}
+
 //: mmn_describe_error
 void describing(int32_t code)
 {

@@ -10,7 +10,12 @@ Players at home meet at a relay (docs/internet.md). The first one passes no sess
     python3 examples/python/lobby.py --id alice --relays relay.example.org
     python3 examples/python/lobby.py --id bob --relays relay.example.org --session CODE_OF_ALICE
 
-The samples in the other languages (csharp-sample, examples/cpp, examples/c) accept the same arguments, print the same lines and
+In one local network a player lists the rooms that show a card (docs/discovery.md), and enters one by its number in the list:
+
+    python3 examples/python/lobby.py --id alice --session tea --card "Alice's room"
+    python3 examples/python/lobby.py --id bob --browse
+
+Except for these two, the samples in the other languages (csharp-sample, examples/cpp, examples/c) accept the same arguments, print the same lines and
 share the state. The library is used in poll mode, as a game with frames does.
 """
 
@@ -25,6 +30,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bindings", "python"))
 import meta_mystia_network as mmn  # noqa: E402  (the path above makes it importable from the source tree)
 
+GAME = "meta_mystia_network lobby"
 HELLO = mmn.FIRST_USER_TYPE
 POSITION = mmn.FIRST_USER_TYPE + 1
 # Types of actions. Each member ignores illegal ones, in whatever program their author runs.
@@ -49,6 +55,8 @@ def main():
     parser.add_argument("--session", help="the room; with --relays its code, and a new one by default")
     parser.add_argument("--relays", metavar="RELAY,...", help="where the members of the room meet")
     parser.add_argument("--connect", metavar="ADDR")
+    parser.add_argument("--card", metavar="NAME", help="shows the room in the local network under this name")
+    parser.add_argument("--browse", action="store_true", help="lists the rooms in the local network, and enters one")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--interactive", action="store_true")
     parser.add_argument("--strategy", choices=STRATEGIES, default="raft", help="how the room elects; the same for all members")
@@ -60,16 +68,21 @@ def main():
     parser.add_argument("--port", type=int, default=0, metavar="N", help="seeded: this member is a seed, at this port")
     parser.add_argument("--state", metavar="DIRECTORY", help="seeded: keeps this member's votes")
     arguments = parser.parse_args()
-    if not (arguments.session or arguments.relays):
-        parser.error("give --session or --relays")
+    if not (arguments.session or arguments.relays or arguments.browse):
+        parser.error("give --session, --relays or --browse")
     # Names may be in any script, whatever the locale.
     sys.stdout.reconfigure(encoding="utf-8")
     sys.stderr.reconfigure(encoding="utf-8")
 
     lines = queue.Queue()
-    if arguments.interactive or sys.stdin.isatty():
+    if arguments.interactive or arguments.browse or sys.stdin.isatty():
         threading.Thread(target=read_input, args=(lines,), daemon=True).start()
     try:
+        if arguments.browse:
+            chosen = choose(arguments.id, lines)
+            arguments.session, arguments.connect = chosen.session_id, chosen.address
+            # Every member shows the card: the room stays in the lists when its leader goes.
+            arguments.card = chosen.name
         options = mmn.NetworkOptions(strategy=STRATEGIES[arguments.strategy])
         if arguments.strategy == "seeded":
             options = cluster(arguments)
@@ -81,12 +94,26 @@ def main():
         if arguments.relays:
             options.relays = arguments.relays.split(",")
         with mmn.Room(arguments.id, arguments.session or mmn.generate_room_code(), options=options, state=True) as room:
+            if arguments.card:
+                room.show_card(mmn.RoomCard(GAME, arguments.card, is_open=True))
             Lobby(room, arguments.id).run(arguments.connect, arguments.seconds, lines, bool(arguments.relays))
     except mmn.NetworkError as error:
         fail(arguments.id, error)
         return 1
     say(arguments.id, "closed")
     return 0
+
+
+def choose(own_id, lines):
+    """The room that the player chooses from those in the local network, by its number."""
+    with mmn.Browser(GAME, lambda room: say(own_id, f"{room.change.name.lower()} {room.id}: {room.name}, {room.players} here")) as browser:
+        say(own_id, "type the number of a room")
+        for line in iter(lines.get, END_OF_INPUT):
+            for room in browser.rooms:
+                if line.strip() == str(room.id) and room.session_id:
+                    return room
+            say(own_id, "no open room has that number")
+    raise SystemExit("no room was chosen")
 
 
 def cluster(arguments):

@@ -30,7 +30,7 @@ use crate::error::PollError;
 use crate::fork;
 use crate::lent;
 use kind::{Everything, Handler, Kind, Place};
-use queue::{Call, Offer, Queue};
+use queue::{Offer, Queue};
 
 pub use crate::core::event::{
     ConnectionResult, Delivery, Direction, DiscoveryRefused, EndReason, Event, FoundBy, Incoming,
@@ -517,7 +517,7 @@ impl Shared {
             self.space.notify_one();
         }
         let before = current_room::set(self.room.load(Ordering::Relaxed));
-        run_caught(call);
+        run_caught(move || call.run());
         current_room::set(before);
         if fork::generation() != generation {
             return None;
@@ -591,9 +591,9 @@ impl Shared {
 }
 
 /// Runs a handler. A panic in it is caught and logged.
-fn run_caught(call: Call) {
+pub(crate) fn run_caught(call: impl FnOnce()) {
     // Consumes the call, so that a handler that was replaced meanwhile is dropped before the call counts as ended.
-    let outcome = catch_unwind(AssertUnwindSafe(|| as_callback(move || call.run())));
+    let outcome = catch_unwind(AssertUnwindSafe(|| as_callback(call)));
     if let Err(panic) = outcome {
         let what = panic
             .downcast_ref::<&str>()

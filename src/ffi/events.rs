@@ -479,7 +479,7 @@ pub struct MmnEvent {
 /// Receives events. `user_data` is the pointer registered with the callback. The callbacks of a room
 /// run one at a time and in order, on a thread of the library or, in poll mode, on the thread that
 /// calls mmn_poll. Their arguments are valid during the call only. A callback may call every
-/// function except mmn_close and mmn_poll, and must not throw.
+/// function except mmn_close, mmn_poll, mmn_browse_close and mmn_browse_poll, and must not throw.
 pub type MmnEventCallback = Option<extern "C" fn(user_data: *mut c_void, event: *const MmnEvent)>;
 
 /// Releases the `user_data` registered with a callback.

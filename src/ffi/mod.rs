@@ -9,6 +9,7 @@
     reason = "the header gives defaults in brackets, which rustdoc takes for links"
 )]
 
+pub mod browse;
 #[cfg(feature = "classic")]
 pub mod classic;
 pub mod codes;

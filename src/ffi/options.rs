@@ -26,7 +26,7 @@ use crate::config::{
 #[cfg(any(test, feature = "fuzzing"))]
 use crate::config::{MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES};
 
-pub(super) use settings::{Pointed, config, strategy_number, supported};
+pub(super) use settings::{Pointed, config, dispatch_mode, strategy_number, supported};
 
 /// Settings of a room, for mmn_open. Later versions of the library append fields; a field that an
 /// older host does not know keeps its default. Begin with the defaults, because 0 is no value for

@@ -9,6 +9,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::browse::*;
 use super::classic::callbacks::*;
 use super::classic::config::NetworkConfigFFI;
 use super::classic::*;
@@ -43,7 +44,8 @@ const MAX_DATA_BYTES: usize = 300_000;
 const ENDLESS_BYTES: usize = 64 * 1024;
 
 /// Functions whose answer may be a number above 0, and -1 without an error.
-const COUNTS: [&str; 11] = [
+const COUNTS: [&str; 12] = [
+    "mmn_browse_poll",
     "mmn_poll",
     "mmn_generate_identity_key",
     "mmn_generate_room_code",
@@ -78,6 +80,9 @@ struct Host<'a> {
     opened: MmnRoom,
     /// The rooms that it has opened, closed ones too.
     handles: Vec<MmnRoom>,
+    /// Where the next browser's number is written, and the browsers that it has opened, closed ones too.
+    browser_opened: MmnBrowser,
+    browsers: Vec<MmnBrowser>,
     /// Whether the present call passes a handler of events.
     offers_handler: bool,
 }
@@ -164,6 +169,8 @@ pub(crate) fn check(bytes: &[u8]) {
         level: 0,
         opened: 0,
         handles: Vec::new(),
+        browser_opened: 0,
+        browsers: Vec::new(),
         offers_handler: false,
     };
     for _ in 0..MAX_CALLS {
@@ -186,6 +193,13 @@ pub(crate) fn check(bytes: &[u8]) {
         answered(name, answer);
         host.handles
             .extend((host.opened != 0).then_some(host.opened));
+        let browser = std::mem::take(&mut host.browser_opened);
+        host.browsers.extend((browser != 0).then_some(browser));
+    }
+    for browser in host.browsers {
+        let code = mmn_browse_close(browser);
+        assert!([MMN_OK, MMN_NOT_INITIALIZED].contains(&code), "{code}");
+        assert_eq!(mmn_browse_close(browser), MMN_NOT_INITIALIZED);
     }
     for room in host.handles {
         let open = mmn_is_open(room);
@@ -273,6 +287,15 @@ extern "C" fn on_event(_: *mut c_void, event: *const MmnEvent) {
     assert!(data.len() <= MAX_DATA_BYTES);
     assert_eq!(mmn_is_open(event.room), 1);
     assert_eq!(mmn_close(event.room), MMN_WOULD_DEADLOCK);
+}
+
+extern "C" fn on_listed(_: *mut c_void, room: *const MmnListedRoom) {
+    // SAFETY: it is valid during the call.
+    let room = unsafe { &*room };
+    for text in [room.name, room.session_id, room.address, room.fingerprint] {
+        read(text);
+    }
+    assert_eq!(mmn_browse_close(room.browser), MMN_WOULD_DEADLOCK);
 }
 
 extern "C" fn on_log(_: *mut c_void, _room: u64, level: i32, message: *const c_char) {
@@ -460,6 +483,59 @@ impl Host<'_> {
             true => null_mut(),
             false => &raw mut self.opened,
         }
+    }
+
+    /// A browser: open, closed, or made up.
+    fn browser(&mut self) -> MmnBrowser {
+        let known = self.chance.below(self.browsers.len() + 1);
+        let browser = self.browsers.get(known).copied();
+        browser.unwrap_or_else(|| self.chance.u64())
+    }
+
+    /// A place for the number of a browser, or NULL.
+    fn browser_to_open(&mut self) -> *mut MmnBrowser {
+        match self.chance.one_in(8) {
+            true => null_mut(),
+            false => &raw mut self.browser_opened,
+        }
+    }
+
+    /// A card, mostly valid.
+    fn mmn_card(&mut self) -> MmnCard {
+        let mut card = MmnCard {
+            flags: u32::from(self.chance.byte() % 3),
+            game: self.name_of_a_room(),
+            name: self.other(),
+            ..MmnCard::default()
+        };
+        match self.chance.below(8) {
+            0 => card.struct_size = self.number() as u32 % 4,
+            1 => card.data_length = self.number() as u32,
+            2 => (card.data, card.data_length) = (c"data".as_ptr().cast(), 4),
+            3 => card.port = self.number() as u32,
+            4 => card.reserved = self.number() as u32,
+            5 => card.max_players = self.number() as u32,
+            _ => card.name = c"a room".as_ptr(),
+        }
+        card
+    }
+
+    /// Options of a browser, mostly valid.
+    fn mmn_browse_options(&mut self) -> MmnBrowseOptions {
+        let mut options = MmnBrowseOptions {
+            game: self.name_of_a_room(),
+            dispatch_mode: u32::from(self.chance.byte() % 3),
+            on_room: Some(on_listed),
+            ..MmnBrowseOptions::default()
+        };
+        match self.chance.below(8) {
+            0 => options.struct_size = self.number() as u32 % 4,
+            1 => options.on_room = None,
+            2 => options.port = self.number() as u32,
+            3 => options.reserved = self.number() as u32,
+            _ => {}
+        }
+        options
     }
 
     fn mmn_gossip_windows(&mut self) -> MmnGossipWindows {

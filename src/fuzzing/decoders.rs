@@ -2,6 +2,7 @@
 //! memory than its limits allow.
 
 use bytes::{Bytes, BytesMut};
+use room_transport::identity::Identity;
 use room_transport::rendezvous::{Frame, FromRelay, MAX_FRAME_BYTES, ToRelay, frame_length};
 use room_transport::tunnel::packet::{
     HEADER_BYTES, Halves, Part, TUNNEL_DATAGRAM, datagrams, decode as decode_tunnelled,
@@ -19,6 +20,8 @@ use crate::core::time::{Duration, Time};
 use crate::core::wire::{
     Hello, HelloAck, MAX_CONTROL_FRAME_BYTES, MAX_HELLO_BYTES, PROBE_DATAGRAM, Probe, RoomPolicy,
 };
+use crate::net::cards::card::MAX_DATA_BYTES;
+use crate::net::cards::packet::{MAX_PACKET_BYTES, MAX_SUCCESSORS, Question, Unverified};
 use crate::net::compression::{pack, unpack};
 use crate::net::frame::{
     ControlFrame, DatagramHeader, DatagramRole, LaneHeader, MAX_DATAGRAM_HEADER_BYTES,
@@ -270,6 +273,31 @@ pub fn state_file(bytes: &[u8]) {
 /// Members that discovery finds and dials.
 pub fn discovery(bytes: &[u8]) {
     crate::net::discovery::check_finds(Chance::Bytes(bytes));
+}
+
+/// A question about cards, and the card of a room.
+pub fn card(bytes: &[u8]) {
+    if let Some(question) = Question::read(bytes) {
+        assert_eq!(question.write(), bytes);
+    }
+    let Some(read) = Unverified::read(bytes) else {
+        return;
+    };
+    let claimed = read.claimed().clone();
+    assert!(bytes.len() <= MAX_PACKET_BYTES && claimed.successors.len() <= MAX_SUCCESSORS);
+    if let Some(shown) = &claimed.shown {
+        assert!((1..=MAX_PEER_ID_BYTES).contains(&shown.name.len()));
+        assert!(shown.data.len() <= MAX_DATA_BYTES && shown.players > 0);
+    }
+    let is_signed = read.verified().is_some();
+    let signer = Identity::from_private(&Default::default()).expect("any 32 bytes are a key");
+    if !is_signed {
+        let again = claimed
+            .write(&signer)
+            .expect("what was read can be written");
+        let again = Unverified::read(&again).expect("just written");
+        assert_eq!(again.claimed(), &claimed);
+    }
 }
 
 /// An address as a host writes it.

@@ -16,7 +16,7 @@ pub(crate) mod wild;
 
 pub(crate) use chance::Chance;
 pub use decoders::{
-    compression, control_frame, datagram, discovery, hello, hello_ack, ids, lane, relay,
+    card, compression, control_frame, datagram, discovery, hello, hello_ack, ids, lane, relay,
     relay_frame, state_file, state_frame, target,
 };
 pub use node::node;
@@ -37,6 +37,7 @@ pub type Target = (&'static str, fn(&[u8]));
 /// Every target.
 pub const TARGETS: &[Target] = &[
     ("abi", abi),
+    ("card", card),
     ("control_frame", control_frame),
     ("datagram", datagram),
     ("discovery", discovery),

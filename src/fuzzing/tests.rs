@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use room_transport::identity::Identity;
 use room_transport::rendezvous::{Frame, FromRelay, Locator, MAX_PRESENT, ToRelay};
 
 use super::wild::{Known, Wild, Wire, name_of};
@@ -20,6 +21,7 @@ use crate::core::wire::{
     Authority, Heartbeat, HelloAck, HostMode, MergePolicy, Message, NoPlace, Opaque,
     PROBE_DATAGRAM, Probe, RoomPolicy, Strategy, Topology, Undecided, Verdict,
 };
+use crate::net::cards::packet::{Answer, tests as packet_tests};
 use crate::net::compression::pack;
 use crate::net::frame::{
     ControlFrame, DatagramHeader, DatagramRole, LaneHeader, MessageRole, OWN_FLAG, datagram,
@@ -440,6 +442,16 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
             seeds.extend(crate::ffi::options::seeded_inputs());
             seeds.extend(crate::ffi::options::etcd_inputs());
             seeds.extend(crate::ffi::options::state_inputs());
+        }
+        "card" => {
+            let identity = Identity::from_private(&Default::default()).expect("a key");
+            let (question, answer) = (packet_tests::question(), packet_tests::answer(&identity));
+            seeds.push(question.write().to_vec());
+            let over = Answer {
+                shown: None,
+                ..answer.clone()
+            };
+            seeds.extend([answer, over].map(|answer| answer.write(&identity).expect("signed")));
         }
         "relay" => seeds = random(400, 12),
         "relay_frame" => {

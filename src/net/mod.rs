@@ -3,6 +3,7 @@
 pub(crate) mod accept;
 pub(crate) mod admission;
 pub(crate) mod budget;
+pub(crate) mod cards;
 pub(crate) mod close;
 pub(crate) mod closed_ports;
 pub(crate) mod compression;

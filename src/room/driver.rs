@@ -46,6 +46,7 @@ use crate::core::node::{
 use crate::core::path::{CarrierKind, Path};
 use crate::core::wire::{FEATURE_PATHS, Hello, HostMode, Opaque, Verdict};
 use crate::error::Code;
+use crate::net::cards::showing::Showing;
 use crate::net::close;
 use crate::net::closed_ports::RefusedPacket;
 use crate::net::dial::{Ask, Attach, Connector, Refused, Reservation};
@@ -103,6 +104,8 @@ pub(super) struct Driver {
     pub(super) tunnels: Arc<Tunnels>,
     pub(super) listen_port: u16,
     pub(super) discovery: Option<Discovery>,
+    /// Shows the room's card; there until the room leaves.
+    pub(super) showing: Option<Showing>,
     /// Writer of what must survive the process.
     pub(super) writer: Option<StateWriter>,
     /// The room's state, if it has one.
@@ -874,6 +877,9 @@ impl Driver {
         // Open and later questions fail at once as "closed": leaving takes time.
         self.queues.commands.close();
         while self.queues.commands.recv().await.is_some() {}
+        if let Some(showing) = self.showing.take() {
+            showing.end().await;
+        }
         // Discovery must not wait for a reader of its finds.
         self.queues.discovered.close();
         let mut discovery = None;

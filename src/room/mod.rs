@@ -4,6 +4,7 @@
 //! the bounded queues, and send commands.
 
 mod admissions;
+mod card;
 mod centralized;
 mod delivery;
 mod dialling;
@@ -52,6 +53,7 @@ use crate::error::{
     StartError,
 };
 use crate::glance::{self, Glance};
+use crate::net::cards::showing::Board;
 use crate::net::names;
 use crate::net::outbox::{OutboxLimits, Outboxes, SenderRole};
 use crate::net::socket::Bound;
@@ -65,6 +67,7 @@ use shared::{Disconnection, HostCommand, Shared};
 use state::RoomState;
 use store::{Answers, Store};
 
+pub use crate::net::cards::card::Card;
 pub use crate::net::outbox::{
     DEFAULT_PRIORITY, OutMessage, PeerMeter, Reliable, SendMode, Unreliable,
 };
@@ -203,6 +206,7 @@ impl Room {
             connects_running: AtomicUsize::new(0),
             lock_requests: AtomicU64::new(0),
             announced: Arc::default(),
+            board: Board::new(None),
             simulation: Arc::default(),
         });
         let (started, start) = blocking::sync_channel(1);

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::Closed;
 use super::admissions::{Admissions, KickReasons};
+use super::card;
 use super::dialling::Dialling;
 use super::driver::{Driver, Queues};
 use super::host_watch::HostWatch;
@@ -48,6 +49,7 @@ use crate::current_room;
 use crate::error::StartError;
 use crate::fork;
 use crate::net::admission::RoomProof;
+use crate::net::cards::showing::{Showing, ShowingContext};
 use crate::net::closed_ports;
 use crate::net::dial::{Connector, DialLocks};
 use crate::net::discovery::{Discovery, DiscoveryConfig, Found, RoomKey, no_discovery};
@@ -311,6 +313,17 @@ where
     }
     let (found, discovered) = mpsc::channel(FOUND_QUEUE);
     let discovery = start_discovery(&shared, bound, &gate, found, locator);
+    let context = ShowingContext {
+        identity: gate.identity.clone(),
+        bound,
+        session: shared.session_id.clone(),
+        needs_secret: config.secret.is_some(),
+        standing: Box::new({
+            let shared = Arc::clone(&shared);
+            move || card::standing(&shared)
+        }),
+    };
+    let showing = Showing::start(context, &shared.board);
     let (events, link_events) = mpsc::channel(EVENT_QUEUE);
     let link_context = LinkContext {
         outboxes: Arc::clone(&shared.outboxes),
@@ -364,6 +377,7 @@ where
         tunnels,
         listen_port: bound.port,
         discovery,
+        showing: Some(showing),
         writer,
         replication,
         store,

@@ -14,6 +14,7 @@ use crate::core::id::{PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
 use crate::dispatch::{Dispatch, EndReason, Event, Left, LeftReason};
 use crate::glance::Glance;
+use crate::net::cards::showing::Board;
 use crate::net::outbox::Outboxes;
 use crate::net::simulation::Simulation;
 use crate::room_code::RoomCode;
@@ -45,6 +46,8 @@ pub(super) struct Shared {
     pub(super) windows: watch::Sender<Windows>,
     /// Whether discovery has announced this node.
     pub(super) announced: Arc<AtomicBool>,
+    /// The card that the host shows in the local network.
+    pub(super) board: Board,
     /// The simulated bad network.
     pub(super) simulation: Arc<Simulation>,
 }

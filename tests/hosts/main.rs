@@ -6,6 +6,7 @@
 mod bad_input;
 mod behind_nats;
 mod bench;
+mod browse;
 mod chaos;
 mod classic;
 mod coop;

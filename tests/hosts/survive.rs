@@ -59,6 +59,7 @@ fn cpp() {
         "rooms",
         "paths",
         "codes",
+        "browse",
         "hold",
         "closed",
         "destroyed",
@@ -69,7 +70,7 @@ fn cpp() {
 }
 
 const CSHARP: [&str; 1] = ["bindings/csharp/tests/Survive.cs"];
-const CSHARP_TESTS: [&str; 15] = [
+const CSHARP_TESTS: [&str; 16] = [
     "unregister",
     "shutdown",
     "restart",
@@ -81,6 +82,7 @@ const CSHARP_TESTS: [&str; 15] = [
     "rooms",
     "paths",
     "codes",
+    "browse",
     "seeded",
     "etcd",
     "poll",
@@ -139,6 +141,7 @@ fn python() {
         "rooms",
         "paths",
         "codes",
+        "browse",
         "late",
         "ranges",
         "poll",

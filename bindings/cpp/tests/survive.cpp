@@ -540,6 +540,50 @@ void test_codes() {
   MUST(code_of([&] { mmn::Room(api, "ann", code, options); }) == mmn::invalid_argument);
 }
 
+// A browser lists a room by its card; its handler may fail.
+void test_browse() {
+  mmn::Library library(library_path);
+  const mmn::Api& api = library.api();
+  const std::string game = "survive-cpp-" + std::to_string(getpid());
+  MUST(code_of([&] { mmn::Browser(api, "", [](const mmn::ListedRoom&) {}); }) == mmn::invalid_argument);
+  std::vector<mmn::ListedRoom> seen;
+  std::int32_t refused = 0;
+  mmn::Browser browser(
+      api, game,
+      [&](const mmn::ListedRoom& room) {
+        refused = api.mmn_browse_close(browser.number());
+        seen.push_back(room);
+        throw std::runtime_error("intended by the test");
+      },
+      MMN_DISPATCH_POLL);
+  mmn::Options options = on_loopback(api);
+  options.settings.entry = MMN_ENTRY_CREATE;
+  mmn::Room room(api, "ann", game, options);
+  mmn::Card card;
+  card.game = game;
+  card.name = "bell\a";
+  MUST(code_of([&] { room.show_card(card); }) == mmn::invalid_argument);
+  card.name = "Ann's room";
+  card.data = std::string(401, 'x');
+  MUST(code_of([&] { room.show_card(card); }) == mmn::invalid_argument);
+  card.data = std::string("\0map", 4);
+  card.is_open = true;
+  card.max_players = 4;
+  const auto until_reported = [&] {
+    for (const auto end = std::chrono::steady_clock::now() + event_time; browser.poll() == 0; std::this_thread::sleep_for(1ms)) {
+      MUST(std::chrono::steady_clock::now() < end);
+    }
+  };
+  room.show_card(card);
+  until_reported();
+  MUST(seen.size() == 1 && seen[0].change == mmn::ListChange::found && seen[0].name == card.name && seen[0].data == card.data);
+  MUST(seen[0].session_id == game && seen[0].players == 1 && seen[0].max_players == 4 && !seen[0].needs_secret);
+  MUST(refused == mmn::would_deadlock);
+  room.hide_card();
+  until_reported();
+  MUST(seen.back().change == mmn::ListChange::gone && seen.back().id == seen[0].id);
+}
+
 // The guests of a star reach each other through its host.
 void test_paths() {
   mmn::Library library(library_path);
@@ -1072,6 +1116,7 @@ int main(int argc, char** argv) {
   run("rooms", test_rooms);
   run("paths", test_paths);
   run("codes", test_codes);
+  run("browse", test_browse);
   run("hold", test_hold);
   run("closed", test_closed);
   run("destroyed", test_destroyed);

@@ -64,6 +64,7 @@ internal static class Survive
             Run(names, "rooms", Rooms);
             Run(names, "paths", Paths);
             Run(names, "codes", Codes);
+            Run(names, "browse", Browse);
             Run(names, "seeded", Seeded);
             Run(names, "etcd", ByEtcd);
             if (names.Contains("poll"))
@@ -1035,6 +1036,51 @@ internal static class Survive
     }
 
     // Codes, and a room that is to meet others at a relay.
+    private static void Browse()
+    {
+        string game = "survive-csharp-" + Process.GetCurrentProcess().Id;
+        RoomOptions options = new RoomOptions();
+        options.BindAddress = "127.0.0.1";
+        options.Settings.Entry = RoomEntry.Create;
+        List<RoomListing> seen = new List<RoomListing>();
+        List<Exception> failed = new List<Exception>();
+        int refused = 0;
+        Must(CodeOf(() => new RoomBrowser("")) == ErrorCode.InvalidArgument, "a game without a name");
+        Must(CodeOf(() => new RoomBrowser(null)) == ErrorCode.InvalidArgument, "no game");
+        RoomBrowser browser = new RoomBrowser(game);
+        browser.HandlerFailed += failed.Add;
+        browser.Changed += listing => refused = CodeOf(browser.Dispose);
+        browser.Changed += listing => { throw new InvalidOperationException("intended by the test"); };
+        browser.Changed += seen.Add;
+        Action<string, Func<bool>> until = (what, holds) =>
+        {
+            for (Stopwatch clock = Stopwatch.StartNew(); !holds(); Thread.Sleep(1))
+            {
+                Must(clock.ElapsedMilliseconds < EventMs, "not in time: " + what);
+                browser.Poll();
+            }
+        };
+        using (Room room = Room.Join("ann", game, options))
+        {
+            RoomCard card = new RoomCard { Game = game, Name = "Ann's room", Data = new byte[] { 0, 7 }, IsOpen = true, MaxPlayers = 4 };
+            Must(CodeOf(() => room.ShowCard(new RoomCard { Game = game, Name = "bell\a" })) == ErrorCode.InvalidArgument, "a control character");
+            Must(CodeOf(() => room.ShowCard(new RoomCard { Game = game, Name = "room", Data = new byte[401] })) == ErrorCode.InvalidArgument, "401 bytes");
+            room.ShowCard(card);
+            until("the room is listed", () => seen.Count > 0);
+            RoomListing found = browser.Rooms[0];
+            Must(found.Change == ListChange.Found && found.Name == "Ann's room" && found.SessionId == game && found.Players == 1, "the room: " + found.Name);
+            Must(found.Data.Length == 2 && found.Data[1] == 7 && found.MaxPlayers == 4 && !found.NeedsSecret, "its card");
+            Must(found.Fingerprint == room.IdentityFingerprint, "its key: " + found.Fingerprint);
+            Must(refused == ErrorCode.WouldDeadlock && failed.Count == 1, "closed inside its handler: " + refused);
+            room.ShowCard(null);
+            until("the room is gone", () => seen[seen.Count - 1].Change == ListChange.Gone);
+            Must(browser.Rooms.Length == 0, "a room that is gone is listed");
+        }
+        browser.Dispose();
+        browser.Dispose();
+        Must(CodeOf(() => browser.Poll()) == ErrorCode.NotInitialized, "a closed browser");
+    }
+
     private static void Codes()
     {
         string code = Room.CreateCode();
@@ -1317,7 +1363,7 @@ internal static class Survive
     {
         SortedSet<string> own = new SortedSet<string>(StringComparer.Ordinal);
         foreach (Type type in new[] { typeof(NetworkConfig), typeof(NetworkOptions), typeof(NetworkEvent), typeof(PeerStats), typeof(RoomStats), typeof(SendOptions),
-            typeof(GossipWindows), typeof(SeededOptions), typeof(EtcdOptions),
+            typeof(GossipWindows), typeof(SeededOptions), typeof(EtcdOptions), typeof(Card), typeof(BrowseOptions), typeof(ListedRoom),
             typeof(StateOptions), typeof(PropertyChange), typeof(MetaMystia.Network.PropertyInfo), typeof(StateInfo) })
         {
             string name = type == typeof(NetworkConfig) ? "NetworkConfigFFI"

@@ -34,10 +34,12 @@ from typing import Any, Generic, NamedTuple, TypeVar, Union
 
 __all__ = [
     "Action",
+    "Browser",
     "EtcdOptions",
     "Event",
     "FIRST_USER_TYPE",
     "GossipWindows",
+    "ListedRoom",
     "MemberProperties",
     "NetworkError",
     "NetworkOptions",
@@ -47,6 +49,7 @@ __all__ = [
     "PropertyChange",
     "Request",
     "Room",
+    "RoomCard",
     "RoomState",
     "RoomStats",
     "SeededOptions",
@@ -608,6 +611,26 @@ END_DISCONNECTED = EndReason.DISCONNECTED
 END_DUPLICATE_ID = EndReason.DUPLICATE_ID
 END_INTERNAL = EndReason.INTERNAL
 
+CARD_OPEN = 1
+
+MAX_CARD_DATA_BYTES = 400
+MAX_CARD_NAME_BYTES = 64
+
+DEFAULT_CARD_PORT = 15354
+
+
+class ListChange(_Number):
+    """An event of a room in the list of a browser."""
+
+    FOUND = 36
+    CHANGED = 37
+    GONE = 38
+
+
+BROWSE_FOUND = ListChange.FOUND
+BROWSE_CHANGED = ListChange.CHANGED
+BROWSE_GONE = ListChange.GONE
+
 ANY_VERSION = 18446744073709551615
 
 PROPERTY_REMOVE = 1
@@ -732,6 +755,45 @@ class _MmnOptions(ctypes.Structure):
     paths: int
     relays: bytes | None
     state: Any
+
+
+class _MmnCard(ctypes.Structure):
+    struct_size: int
+    flags: int
+    game: bytes | None
+    name: bytes | None
+    data: int | None
+    data_length: int
+    max_players: int
+    port: int
+    reserved: int
+
+
+class _MmnBrowseOptions(ctypes.Structure):
+    struct_size: int
+    dispatch_mode: int
+    game: bytes | None
+    on_room: Any
+    user_data: int | None
+    drop_fn: Any
+    port: int
+    reserved: int
+
+
+class _MmnListedRoom(ctypes.Structure):
+    struct_size: int
+    change: int
+    browser: int
+    id: int
+    name: bytes | None
+    session_id: bytes | None
+    address: bytes | None
+    fingerprint: bytes | None
+    data: int | None
+    data_length: int
+    players: int
+    max_players: int
+    needs_secret: int
 
 
 class _MmnGossipWindows(ctypes.Structure):
@@ -876,6 +938,7 @@ class _NetworkConfig(ctypes.Structure):
 
 MmnEventCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_MmnEvent))
 MmnDropCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+MmnListedRoomCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(_MmnListedRoom))
 MmnLogCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p)
 ReceiveCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)
 LeaderChangedCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
@@ -971,6 +1034,42 @@ _MmnOptions._fields_ = [
     ("paths", ctypes.c_uint32),
     ("relays", ctypes.c_char_p),
     ("state", ctypes.POINTER(_MmnStateOptions)),
+]
+_MmnCard._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("flags", ctypes.c_uint32),
+    ("game", ctypes.c_char_p),
+    ("name", ctypes.c_char_p),
+    ("data", ctypes.c_void_p),
+    ("data_length", ctypes.c_uint32),
+    ("max_players", ctypes.c_uint32),
+    ("port", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32),
+]
+_MmnBrowseOptions._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("dispatch_mode", ctypes.c_uint32),
+    ("game", ctypes.c_char_p),
+    ("on_room", MmnListedRoomCallback),
+    ("user_data", ctypes.c_void_p),
+    ("drop_fn", MmnDropCallback),
+    ("port", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32),
+]
+_MmnListedRoom._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("change", ctypes.c_uint32),
+    ("browser", ctypes.c_uint64),
+    ("id", ctypes.c_uint64),
+    ("name", ctypes.c_char_p),
+    ("session_id", ctypes.c_char_p),
+    ("address", ctypes.c_char_p),
+    ("fingerprint", ctypes.c_char_p),
+    ("data", ctypes.c_void_p),
+    ("data_length", ctypes.c_uint32),
+    ("players", ctypes.c_uint32),
+    ("max_players", ctypes.c_uint32),
+    ("needs_secret", ctypes.c_uint32),
 ]
 _MmnGossipWindows._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -1136,6 +1235,10 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_peer_id": (_TEXT, (ctypes.c_uint64, ctypes.c_uint32)),
     "mmn_peer_rtt_ms": (ctypes.c_int32, (ctypes.c_uint64, _TEXT)),
     "mmn_peer_status": (ctypes.c_int32, (ctypes.c_uint64, _TEXT)),
+    "mmn_show_card": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnCard))),
+    "mmn_browse_open": (ctypes.c_int32, (ctypes.POINTER(_MmnBrowseOptions), ctypes.POINTER(ctypes.c_uint64))),
+    "mmn_browse_poll": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_int32)),
+    "mmn_browse_close": (ctypes.c_int32, (ctypes.c_uint64,)),
     "mmn_generate_identity_key": (ctypes.c_int32, (ctypes.POINTER(ctypes.c_uint8), ctypes.c_int32)),
     "mmn_local_fingerprint": (_TEXT, (ctypes.c_uint64,)),
     "mmn_peer_fingerprint": (_TEXT, (ctypes.c_uint64, _TEXT)),
@@ -1896,6 +1999,7 @@ __all__ += [
     "LeadershipLost",
     "LeftReason",
     "LinkPath",
+    "ListChange",
     "LockLost",
     "LockResult",
     "LogLevel",
@@ -2196,6 +2300,20 @@ def _send_options(options: SendOptions | None, user_flags: int, flags: int = 0) 
     return ctypes.byref(copy)
 
 
+class RoomCard(_Fields, _MmnCard):
+    """`MmnCard`: what Room.show_card() shows in the local network: the game, the room's name for players, up to 400 bytes of the
+    game, and a number of players. With `is_open` the card holds the session id, so that every browser of the game can join.
+    """
+
+    _own = ("flags",)
+
+    def __init__(
+        self, game: str, name: str, *, data: Bytes | None = None, is_open: bool = False, max_players: int = 0, port: int = 0
+    ) -> None:
+        self._begin(None, game=game, name=name, data=data, max_players=max_players, port=port)
+        self._put("flags", CARD_OPEN if is_open else 0)
+
+
 class PeerStats(_MmnPeerStats):
     """`PeerStats`: statistics of one peer. Its size is set already."""
 
@@ -2377,6 +2495,124 @@ def _close_all() -> None:
             room._leave()
         except NetworkError:
             traceback.print_exc(file=sys.stderr)
+
+
+# -- rooms in the local network
+
+
+@dataclasses.dataclass(frozen=True)
+class ListedRoom:
+    """A room in the list of a Browser. Anybody in the network can show a card: these are a stranger's texts and bytes."""
+
+    change: ListChange
+    """The event."""
+    id: int
+    """Its number in this browser. It stays when another member becomes the room's leader."""
+    name: str
+    """Its name for players."""
+    session_id: str | None
+    """The session id, if its card is open."""
+    address: str
+    """The leader's address, for Room.connect()."""
+    fingerprint: str
+    """The fingerprint of the leader's key."""
+    data: bytes
+    """Bytes of the game."""
+    players: int
+    """Its members."""
+    max_players: int | None
+    """Most players, if the host shows a number."""
+    needs_secret: bool
+    """Whether a member needs a secret besides the session id."""
+
+
+def _listed(native: _MmnListedRoom) -> ListedRoom:
+    return ListedRoom(
+        ListChange(native.change),
+        native.id,
+        _text_of(native.name),
+        _text_of(native.session_id) or None,
+        _text_of(native.address),
+        _text_of(native.fingerprint),
+        ctypes.string_at(native.data or 0, native.data_length) if native.data_length else b"",
+        native.players,
+        native.max_players or None,
+        bool(native.needs_secret),
+    )
+
+
+class Browser:
+    """A list of the rooms of one game in the local network, by the cards that they show (Room.show_card); a context manager that
+    closes it. It needs no room.
+
+        with mmn.Browser("my game", lambda room: print(room.change.name, room.name, room.players)) as browser: ...
+
+    `on_room(ListedRoom)` runs on a thread of the browser or, with `polls`, inside poll(). `rooms` is the list of the moment. In a forked child a browser lists
+    nothing.
+    """
+
+    def __init__(
+        self, game: str, on_room: Callable[[ListedRoom], object] | None = None, *, polls: bool = False, port: int = 0
+    ) -> None:
+        self._native = load_library()
+        self._handle = ctypes.c_uint64()
+        self._rooms: dict[int, ListedRoom] = {}
+
+        def call(_: int | None, pointer: Any) -> None:
+            with _in_a_handler():
+                room = _listed(pointer.contents)
+                if room.change is ListChange.GONE:
+                    self._rooms.pop(room.id, None)
+                else:
+                    self._rooms[room.id] = room
+                if on_room is not None:
+                    on_room(room)
+
+        self._callback = MmnListedRoomCallback(call)
+        options = _MmnBrowseOptions(
+            struct_size=ctypes.sizeof(_MmnBrowseOptions),
+            dispatch_mode=DISPATCH_POLL if polls else DISPATCH_THREAD,
+            game=_text("game", game),
+            on_room=self._callback,
+            port=_number("port", port, _LIMITS[ctypes.c_uint32]),
+        )
+        _checked(self._native.mmn_browse_open(ctypes.byref(options), ctypes.byref(self._handle)))
+        _browsers.add(self)
+
+    def __enter__(self) -> Browser:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def rooms(self) -> list[ListedRoom]:
+        """The rooms of the moment, in the order in which they were found."""
+        return [room for _, room in sorted(self._rooms.copy().items())]
+
+    def poll(self, max: int = 0x7FFFFFFF) -> int:
+        """With `polls`, runs on_room for up to `max` changes on the calling thread, and returns their number. Never waits. Refused
+        inside a handler and while another thread polls (-15)."""
+        _outside("poll()")
+        return _checked(self._native.mmn_browse_poll(self._handle, _number("max", max, _LIMITS[ctypes.c_int32])))
+
+    def close(self) -> None:
+        """Closes the browser; waits for a running on_room. Refused (-15) inside a handler. A second call does nothing."""
+        _outside("close()")
+        code = self._native.mmn_browse_close(self._handle)
+        if code not in (OK, NOT_INITIALIZED):
+            _checked(code)
+        _browsers.discard(self)
+
+
+_browsers: set[Browser] = set()
+"""The open browsers. They also keep their callbacks alive."""
+
+
+@atexit.register
+def _close_browsers() -> None:
+    for browser in list(_browsers):
+        browser.close()
 
 
 # -- the state that a room's members share
@@ -3213,6 +3449,13 @@ class _Calls:
     def simulate_preset(self, preset: str) -> None:
         """Simulates a bad network by name: "home", "mobile", "bad-wifi", "satellite"; "none" ends it."""
         self._do("mmn_simulate_preset", preset=preset)
+
+    def show_card(self, card: RoomCard | None) -> None:
+        """Shows a card of the room in the local network (Browser), in place of an earlier one; None takes it down. The leader alone
+        shows its card, so set the same one at every member."""
+        if card is not None and not isinstance(card, RoomCard):
+            raise TypeError(f"card must be RoomCard, not {type(card).__name__}: {card!r}")
+        self._do("mmn_show_card", card=None if card is None else ctypes.byref(card))
 
     @property
     def discovering(self) -> bool:

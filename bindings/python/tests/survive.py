@@ -522,6 +522,34 @@ def test_codes(_):
     must(code_of(lambda: mmn.Room("ann", code, options)) == mmn.INVALID_ARGUMENT, "relayed paths without a relay")
 
 
+def test_browse(_):
+    """A browser lists a room by its card; its handler may fail, and may not close the browser."""
+    game = f"survive-python-{os.getpid()}"
+    seen, refused = [], []
+    browsers = []
+
+    def listed(room):
+        refused.append(code_of(browsers[0].close))
+        seen.append(room)
+        raise ValueError("intended by the test")
+
+    must(code_of(lambda: mmn.Browser("")) == mmn.INVALID_ARGUMENT, "a game without a name")
+    with mmn.Room("ann", game, alone(entry=mmn.ENTRY_CREATE)) as room, mmn.Browser(game, listed, polls=True) as browser:
+        browsers.append(browser)
+        must(code_of(lambda: room.show_card(mmn.RoomCard(game, "bell\7"))) == mmn.INVALID_ARGUMENT, "a control character")
+        must(code_of(lambda: room.show_card(mmn.RoomCard(game, "room", data=b"x" * 401))) == mmn.INVALID_ARGUMENT, "401 bytes")
+        room.show_card(mmn.RoomCard(game, "Ann's room", data=b"\0map", is_open=True, max_players=4))
+        until(lambda: browser.poll() and seen, "the room is listed")
+        (found,) = browser.rooms
+        must((found.name, found.session_id, found.data, found.players) == ("Ann's room", game, b"\0map", 1), f"{found}")
+        must((found.max_players, found.needs_secret) == (4, False) and found.fingerprint == room.identity_fingerprint, f"{found}")
+        must(refused == [mmn.WOULD_DEADLOCK], f"closed inside its handler: {refused}")
+        room.show_card(None)
+        until(lambda: browser.poll() and seen[-1].change is mmn.ListChange.GONE, "the room is gone")
+        must(browser.rooms == [], f"{browser.rooms}")
+    must(code_of(browser.poll) == mmn.NOT_INITIALIZED, "a closed browser")
+
+
 def test_ranges(_):
     """Arguments that ctypes would wrap or misunderstand are refused, with their name, their value and the limit."""
     options = mmn.NetworkOptions
@@ -749,6 +777,7 @@ TESTS = {
     "rooms": test_rooms,
     "paths": test_paths,
     "codes": test_codes,
+    "browse": test_browse,
     "late": test_late,
     "ranges": test_ranges,
     "poll": test_poll,

@@ -16,7 +16,7 @@ pub mod introductions;
 pub mod membership;
 pub mod node;
 pub mod opaque;
-mod pace;
+pub mod pace;
 pub mod path;
 pub mod path_search;
 pub mod quorum;

@@ -4,7 +4,7 @@ use super::time::{Duration, Time};
 
 /// A token bucket: `burst` tokens at once, then one per `interval`.
 #[derive(Debug, Clone)]
-pub(super) struct Pace {
+pub struct Pace {
     burst: u32,
     interval: Duration,
     tokens: u32,
@@ -12,7 +12,8 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(now: Time, burst: u32, interval: Duration) -> Self {
+    /// A full bucket.
+    pub fn new(now: Time, burst: u32, interval: Duration) -> Self {
         Self {
             burst,
             interval,
@@ -22,7 +23,7 @@ impl Pace {
     }
 
     /// Takes a token; `false` when none is left before [`Pace::next`].
-    pub(super) fn take(&mut self, now: Time) -> bool {
+    pub fn take(&mut self, now: Time) -> bool {
         while self.tokens < self.burst && self.next() <= now {
             self.tokens += 1;
             self.refilled_at = self.next();
@@ -38,7 +39,7 @@ impl Pace {
     }
 
     /// The time of the next token.
-    pub(super) fn next(&self) -> Time {
+    pub fn next(&self) -> Time {
         self.refilled_at + self.interval
     }
 }

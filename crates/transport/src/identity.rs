@@ -12,6 +12,7 @@ use quinn::{
 use quinn_proto::HashedConnectionIdGenerator;
 use ring::hmac;
 use ring::rand::SecureRandom;
+use ring::signature::{ED25519, UnparsedPublicKey};
 use room_core::id::Fingerprint;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
@@ -121,6 +122,25 @@ impl Identity {
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
+
+    /// Signs `message`, which must begin with a text of its own use: the key also signs the handshakes of TLS, whose messages
+    /// begin with 64 spaces.
+    ///
+    /// # Errors
+    /// TLS's error.
+    pub fn sign(&self, message: &[u8]) -> Result<Signature, IdentityError> {
+        let malformed = || rustls::Error::General("the key makes no Ed25519 signature".into());
+        let signer = self.key.key.choose_scheme(&[SignatureScheme::ED25519]);
+        let signature = signer.ok_or_else(malformed)?.sign(message)?;
+        Ok(signature.try_into().map_err(|_| malformed())?)
+    }
+
+    /// The 32 bytes of the public key.
+    pub fn public_key(&self) -> PublicKey {
+        let spki = self.key.cert.first();
+        let key = spki.and_then(|spki| spki.last_chunk().copied());
+        key.expect("an Ed25519 key has its 32 bytes at the end")
+    }
 }
 
 impl fmt::Debug for Identity {
@@ -223,6 +243,27 @@ pub fn peer_fingerprint(connection: &Connection) -> Option<Fingerprint> {
         [spki] => Some(fingerprint_of(spki)),
         _ => None,
     }
+}
+
+/// The 32 bytes of an Ed25519 public key.
+pub type PublicKey = [u8; ED25519_KEY_BYTES];
+/// An Ed25519 signature.
+pub type Signature = [u8; 64];
+
+/// Whether the holder of `key` has signed `message` ([`Identity::sign`]).
+pub fn has_signed(key: &PublicKey, message: &[u8], signature: &Signature) -> bool {
+    UnparsedPublicKey::new(&ED25519, key)
+        .verify(message, signature)
+        .is_ok()
+}
+
+/// The fingerprint of a public key.
+pub fn fingerprint_of_key(key: &PublicKey) -> Fingerprint {
+    let mut spki = [0; ED25519_SPKI_PREFIX.len() + ED25519_KEY_BYTES];
+    let (prefix, rest) = spki.split_at_mut(ED25519_SPKI_PREFIX.len());
+    prefix.copy_from_slice(&ED25519_SPKI_PREFIX);
+    rest.copy_from_slice(key);
+    fingerprint_of(&spki)
 }
 
 /// The SubjectPublicKeyInfo of an Ed25519 key up to the key's 32 bytes (RFC 8410 section 4).

@@ -241,15 +241,7 @@ pub(in crate::ffi) fn config(
             discovery_mode: options.discovery_mode,
         });
     }
-    let dispatch_mode = choice(
-        "dispatch_mode",
-        options.dispatch_mode,
-        &[
-            (MMN_DISPATCH_THREAD, DispatchMode::Thread),
-            (MMN_DISPATCH_POLL, DispatchMode::Poll),
-        ],
-        "0 (thread) and 1 (poll)",
-    )?;
+    let dispatch_mode = dispatch_mode(options.dispatch_mode)?;
     let merge_policy = choice(
         "merge_policy",
         options.merge_policy,
@@ -451,6 +443,19 @@ fn numbers(options: &MmnOptions) -> Result<Config, ConfigError> {
 }
 
 /// The meaning of the number in a field; fails if the number has none.
+/// The mode with this number.
+pub(in crate::ffi) fn dispatch_mode(value: u32) -> Result<DispatchMode, ConfigError> {
+    choice(
+        "dispatch_mode",
+        value,
+        &[
+            (MMN_DISPATCH_THREAD, DispatchMode::Thread),
+            (MMN_DISPATCH_POLL, DispatchMode::Poll),
+        ],
+        "0 (thread) and 1 (poll)",
+    )
+}
+
 fn choice<T: Copy>(
     field: &'static str,
     value: u32,

@@ -453,9 +453,67 @@ static int leave_another(void)
     return code(more.mmn_leave(room));
 }
 
+/* ------------------------------------------------------------------ cards and browsers */
+
+/* The open browsers, or 0. */
+static atomic_ullong browsers[2];
+
+static int show_card(void)
+{
+    MmnCard card = {.struct_size = any_size(sizeof card), .flags = below(3), .game = "chaos", .name = "混沌"};
+    uint8_t bytes[400] = {0};
+    card.data = bytes, card.data_length = below(402);
+    switch (below(16)) {
+    case 0: card.game = bad_text(); break;
+    case 1: card.name = bad_text(); break;
+    case 2: card.data = NULL; break;
+    case 3: card.port = (uint32_t)chance(); break;
+    case 4: card.reserved = below(2); break;
+    default: break;
+    }
+    return code(more.mmn_show_card(any_room(), one_in(4) ? NULL : &card));
+}
+
+static void on_listed(void *user_data, const MmnListedRoom *room)
+{
+    (void)user_data;
+    callback_depth++;
+    read_text(room->name, NAME_BYTES);
+    read_text(room->session_id, 129);
+    read_text(room->address, 64);
+    read_text(room->fingerprint, 65);
+    if (more.mmn_browse_close(room->browser) != MMN_WOULD_DEADLOCK) fail("a browser was closed inside its callback");
+    callback_depth--;
+}
+
+static int open_browser(void)
+{
+    atomic_ullong *slot = &browsers[below(2)];
+    MmnBrowser browser = 0;
+    MmnBrowseOptions options = {.struct_size = any_size(sizeof options), .dispatch_mode = below(2), .game = "chaos", .on_room = on_listed};
+    switch (below(16)) {
+    case 0: options.game = bad_text(); break;
+    case 1: options.on_room = NULL; break;
+    case 2: options.dispatch_mode = (uint32_t)chance(); break;
+    default: break;
+    }
+    if (callback_depth || atomic_load(slot)) return -1;
+    int answer = code(more.mmn_browse_open(&options, &browser));
+    unsigned long long none = 0;
+    if (browser && !atomic_compare_exchange_strong(slot, &none, browser)) more.mmn_browse_close(browser);
+    return answer;
+}
+
+static int close_browser(void)
+{
+    if (callback_depth) return code(more.mmn_browse_close(chance()));
+    return code(more.mmn_browse_close(atomic_exchange(&browsers[below(2)], 0)));
+}
+
 /* Only without a running worker. */
 static void close_rooms(void)
 {
+    for (int i = 0; i < 2; i++) more.mmn_browse_close(atomic_exchange(&browsers[i], 0));
     for (int i = 0; i < ROOMS; i++) close_for_good(atomic_exchange(&rooms[i], 0));
 }
 
@@ -611,6 +669,10 @@ static int property(void)
     X(mmn_set_event_handler, 2, handle_events())                                                               \
     X(mmn_take_messages, 2, code(more.mmn_take_messages(any_room())))                                          \
     X(mmn_poll, 32, poll_events())                                                                             \
+    X(mmn_show_card, 1, show_card())                                                                           \
+    X(mmn_browse_open, 1, open_browser())                                                                      \
+    X(mmn_browse_poll, 2, count_or_code(more.mmn_browse_poll(atomic_load(&browsers[below(2)]), (int32_t)below(9)))) \
+    X(mmn_browse_close, 1, close_browser())                                                                    \
     X(mmn_abi_version, 1, more.mmn_abi_version() > 0)                                                          \
     X(mmn_library_version, 1, text(more.mmn_library_version(), 64))                                            \
     X(mmn_describe_error, 1, text(more.mmn_describe_error((int32_t)chance() % 128), 4096))                     \

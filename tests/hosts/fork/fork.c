@@ -109,6 +109,8 @@ static MmnOptions quiet(void)
 
 /* The rooms that this process has opened, or its parent if it has none: the default one, and another. */
 static MmnRoom rooms[2];
+/* A browser that this process has opened, or its parent if it has none. */
+static MmnBrowser browser;
 /* Messages that each has received. */
 static _Atomic long received[2];
 
@@ -132,6 +134,8 @@ static void open_rooms(const char *peer)
 
 static void close_rooms(void)
 {
+    /* A child has opened none. */
+    net.mmn_browse_close(browser);
     ANSWERS(0, net.mmn_leave(rooms[1]));
     ANSWERS(0, net.ShutdownNetwork());
     ANSWERS(0, net.mmn_close(rooms[1]));
@@ -189,6 +193,12 @@ static void ignore_event(void *user_data, const MmnEvent *event)
 {
     (void)user_data;
     (void)event;
+}
+
+static void ignore_room(void *user_data, const MmnListedRoom *room)
+{
+    (void)user_data;
+    (void)room;
 }
 
 static void never_dropped(void *user_data)
@@ -265,6 +275,8 @@ static void is_no_room(MmnRoom room)
     ANSWERS(-1, net.mmn_set_join_requests(room, 1));
     ANSWERS(-1, net.mmn_set_max_peers(room, 1));
     ANSWERS(-1, net.mmn_set_priority(room, 1));
+    MmnCard card = {.struct_size = sizeof card, .game = "a", .name = "a"};
+    ANSWERS(-1, net.mmn_show_card(room, &card));
     ANSWERS(-1, net.mmn_simulate_network(room, 1, 0, 0));
     ANSWERS(-1, net.mmn_strategy(room));
     ANSWERS(-1, net.mmn_take_messages(room));
@@ -284,6 +296,8 @@ static void answers_as_before_initialization(void)
     is_no_room(rooms[0]);
     is_no_room(rooms[1]);
     is_no_room(0);
+    ANSWERS(-1, net.mmn_browse_poll(browser, 1));
+    ANSWERS(-1, net.mmn_browse_close(browser));
     ANSWERS(0, net.mmn_default_room());
     ANSWERS(0, net.IsNetworkInitialized());
     ANSWERS(-1, net.BroadcastMessage(data, 3, TYPE, 0));
@@ -384,6 +398,8 @@ static void meet(const struct partner *partner)
     loader = getpid();
     load();
     open_rooms("main");
+    MmnBrowseOptions browse = {.struct_size = sizeof browse, .game = "fork", .on_room = ignore_room};
+    ANSWERS(0, net.mmn_browse_open(&browse, &browser));
     ANSWERS(0, net.RegisterReceiveCallback(on_message));
     for (int of = 0; of < 2; of++) {
         ANSWERS(0, net.mmn_connect(rooms[of], partner->addresses[of]));
@@ -434,6 +450,7 @@ static void test_child(void)
     for (int round = 0; round < 5; round++) {
         pid_t child = fork_child();
         if (child == 0) {
+            MUST(browser != 0);
             answers_as_before_initialization();
             exit(0);
         }

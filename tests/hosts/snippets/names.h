@@ -10,3 +10,4 @@ void send_state_if_leader(void *game, const char *id);
 void show_as_lagging(void *game, const char *id);
 void show_as_present(void *game, const char *id);
 void leave_soon(void *game);
+void on_room(void *user_data, const MmnListedRoom *room);

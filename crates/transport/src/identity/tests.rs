@@ -207,3 +207,15 @@ fn keyless(identity: &Identity, resolver: Option<Arc<dyn ResolvesClientCert>>) -
     tls.alpn_protocols = vec![ALPN.to_vec()];
     ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).expect("a suite")))
 }
+
+#[test]
+fn a_signature_is_of_one_key_and_one_message() {
+    let identity = Identity::generate().expect("a key");
+    let signature = identity.sign(b"a text").expect("signed");
+    let key = identity.public_key();
+    assert!(has_signed(&key, b"a text", &signature));
+    assert!(!has_signed(&key, b"another", &signature));
+    let other = Identity::generate().expect("a key").public_key();
+    assert!(!has_signed(&other, b"a text", &signature));
+    assert_eq!(fingerprint_of_key(&key), identity.fingerprint());
+}
