@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order: first the library, then the names of the published one.
-const SOURCES: [&str; 20] = [
+const SOURCES: [&str; 21] = [
     "version",
     "codes",
     "values",
@@ -28,6 +28,7 @@ const SOURCES: [&str; 20] = [
     "seeded",
     "etcd",
     "send",
+    "transfers",
     "state",
     "stats",
     "simulation",

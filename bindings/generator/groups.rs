@@ -43,7 +43,7 @@ const fn group(
     }
 }
 
-pub(crate) const GROUPS: [Group; 28] = {
+pub(crate) const GROUPS: [Group; 29] = {
     use Form::{Constants, Described, Enum, Numbers};
     [
         group("EVENT", "EventKind", Enum, "kind", "The kind of an event."),
@@ -81,6 +81,13 @@ pub(crate) const GROUPS: [Group; 28] = {
             Described,
             "",
             "The reason for which a host begins anew with the room's state.",
+        ),
+        group(
+            "TRANSFER",
+            "TransferOutcome",
+            Described,
+            "",
+            "The outcome of a transfer.",
         ),
         group(
             "FOUND",

@@ -116,7 +116,7 @@ def _text_of(text: bytes | None) -> str:
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 103
+ABI_VERSION = 105
 
 
 class Code(_Number):
@@ -447,6 +447,10 @@ class EventKind(_Number):
     SNAPSHOT_WANTED = 33
     STATE_OPENED = 34
     STATE_MEMBER = 35
+    TRANSFER_OFFERED = 39
+    TRANSFER_PROGRESS = 40
+    TRANSFER_RESULT = 41
+    TRANSFER_PART = 42
 
 
 EVENT_JOINED = EventKind.JOINED
@@ -484,6 +488,10 @@ EVENT_ROLLED_BACK = EventKind.ROLLED_BACK
 EVENT_SNAPSHOT_WANTED = EventKind.SNAPSHOT_WANTED
 EVENT_STATE_OPENED = EventKind.STATE_OPENED
 EVENT_STATE_MEMBER = EventKind.STATE_MEMBER
+EVENT_TRANSFER_OFFERED = EventKind.TRANSFER_OFFERED
+EVENT_TRANSFER_PROGRESS = EventKind.TRANSFER_PROGRESS
+EVENT_TRANSFER_RESULT = EventKind.TRANSFER_RESULT
+EVENT_TRANSFER_PART = EventKind.TRANSFER_PART
 
 
 class FoundBy(_Number):
@@ -510,6 +518,31 @@ class ResetReason(_Number):
 RESET_JOINED = ResetReason.JOINED
 RESET_BEHIND = ResetReason.BEHIND
 RESET_ROLLED_BACK = ResetReason.ROLLED_BACK
+
+
+class TransferOutcome(_Number):
+    """The outcome of a transfer."""
+
+    COMPLETE = 0
+    CANCELLED_BY_SENDER = 1
+    CANCELLED_BY_RECEIVER = 2
+    REFUSED = 3
+    UNANSWERED = 4
+    BUSY = 5
+    PEER_LEFT = 6
+    ROOM_ENDED = 7
+    CORRUPT = 8
+
+
+TRANSFER_COMPLETE = TransferOutcome.COMPLETE
+TRANSFER_CANCELLED_BY_SENDER = TransferOutcome.CANCELLED_BY_SENDER
+TRANSFER_CANCELLED_BY_RECEIVER = TransferOutcome.CANCELLED_BY_RECEIVER
+TRANSFER_REFUSED = TransferOutcome.REFUSED
+TRANSFER_UNANSWERED = TransferOutcome.UNANSWERED
+TRANSFER_BUSY = TransferOutcome.BUSY
+TRANSFER_PEER_LEFT = TransferOutcome.PEER_LEFT
+TRANSFER_ROOM_ENDED = TransferOutcome.ROOM_ENDED
+TRANSFER_CORRUPT = TransferOutcome.CORRUPT
 
 
 class MemberState(_Number):
@@ -607,6 +640,9 @@ END_HOST_LOST = EndReason.HOST_LOST
 END_DISCONNECTED = EndReason.DISCONNECTED
 END_DUPLICATE_ID = EndReason.DUPLICATE_ID
 END_INTERNAL = EndReason.INTERNAL
+
+MAX_TRANSFER_BYTES = 67108864
+MAX_TRANSFER_TAG_BYTES = 1024
 
 ANY_VERSION = 18446744073709551615
 
@@ -1183,6 +1219,10 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_set_auto_forward": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint8)),
     "mmn_auto_forward": (ctypes.c_uint8, (ctypes.c_uint64,)),
     "mmn_set_compression_threshold": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint32)),
+    "mmn_send_transfer": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, _BYTES, ctypes.c_int32, _BYTES, ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64))),
+    "mmn_accept_transfer": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint8), ctypes.c_int32)),
+    "mmn_accept_transfer_in_parts": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_uint64)),
+    "mmn_cancel_transfer": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_uint64)),
     "mmn_default_state_options": (ctypes.c_int32, (ctypes.POINTER(_MmnStateOptions),)),
     "mmn_submit": (ctypes.c_int32, (ctypes.c_uint64, _BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.POINTER(ctypes.c_uint64))),
     "mmn_set_properties": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnPropertyChange), ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64))),
@@ -1829,6 +1869,80 @@ class StateMemberChanged(Event):
     """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
 
 
+@dataclasses.dataclass(frozen=True)
+class TransferOffered(Event):
+    """`sender` offers a transfer (send_transfer()). The host answers within 60 s with accept_transfer(),
+    accept_transfer_in_parts() or cancel_transfer(); it may do so in this event."""
+
+    kind = EventKind.TRANSFER_OFFERED
+    sender: str
+    """The sender."""
+    transfer: int
+    """The number of the transfer."""
+    size: int
+    """Its length in bytes."""
+    tag: bytes
+    """The sender's bytes about it."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferProgress(Event):
+    """A transfer goes on. Both hosts receive this at most ten times a second for each transfer, and none while an earlier
+    one waits for the host."""
+
+    kind = EventKind.TRANSFER_PROGRESS
+    peer: str
+    """The peer at the other end."""
+    transfer: int
+    """The number of the transfer."""
+    size: int
+    """Its length in bytes."""
+    done: int
+    """Bytes that have arrived at the receiver."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferResult(Event):
+    """A transfer is over. Each end receives this exactly once, before PeerLeft of `peer`."""
+
+    kind = EventKind.TRANSFER_RESULT
+    peer: str
+    """The peer at the other end."""
+    transfer: int
+    """The number of the transfer."""
+    size: int
+    """Its length in bytes."""
+    done: int
+    """Bytes that have arrived at the receiver, as far as this end knows."""
+    success: bool
+    """Whether all of it has arrived."""
+    reason: TransferOutcome
+    """The outcome of a transfer."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferPart(Event):
+    """The next bytes of a transfer that this host takes with accept_transfer_in_parts()."""
+
+    kind = EventKind.TRANSFER_PART
+    sender: str
+    """The sender."""
+    transfer: int
+    """The number of the transfer."""
+    offset: int
+    """Position of the first byte, from 0."""
+    data: bytes
+    """The bytes, at most 16384."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
 # Kind: what makes the event from the library's struct.
 _MAKERS: dict[int, Callable[[Any], Event]] = {
     1: lambda e: PeerJoined(_text_of(e.peer), e.peer_index),
@@ -1866,6 +1980,10 @@ _MAKERS: dict[int, Callable[[Any], Event]] = {
     33: lambda e: SnapshotWanted(e.request, e.index),
     34: lambda e: StateOpened(_text_of(e.peer) or None, e.success != 0, e.epoch, e.count, e.index, e.peer_index),
     35: lambda e: StateMemberChanged(_text_of(e.peer), e.success != 0, e.index, e.peer_index),
+    39: lambda e: TransferOffered(_text_of(e.peer), e.request, e.count, ctypes.string_at(e.data, e.length), e.peer_index),
+    40: lambda e: TransferProgress(_text_of(e.peer), e.request, e.count, e.index, e.peer_index),
+    41: lambda e: TransferResult(_text_of(e.peer), e.request, e.count, e.index, e.success != 0, TransferOutcome(e.reason), e.peer_index),
+    42: lambda e: TransferPart(_text_of(e.peer), e.request, e.index, ctypes.string_at(e.data, e.length), e.peer_index),
 }
 
 __all__ += [
@@ -1928,6 +2046,11 @@ __all__ += [
     "StateOpened",
     "StateReset",
     "Topology",
+    "TransferOffered",
+    "TransferOutcome",
+    "TransferPart",
+    "TransferProgress",
+    "TransferResult",
     "UnlinkedPeer",
 ]
 # -- End of what is generated.

@@ -1,0 +1,1 @@
+//! Two books of transfers, without links.
