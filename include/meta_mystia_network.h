@@ -2565,7 +2565,7 @@ int32_t mmn_send_transfer(MmnRoom room,
 int32_t mmn_accept_transfer(MmnRoom room,
                             const char *peer_id,
                             uint64_t transfer,
-                            uint8_t *buffer,
+                            void *buffer,
                             int32_t capacity);
 
 /**
@@ -3539,7 +3539,7 @@ int32_t mmn_send_transfer(MmnRoom room,
 int32_t mmn_accept_transfer(MmnRoom room,
                             const char *peer_id,
                             uint64_t transfer,
-                            uint8_t *buffer,
+                            void *buffer,
                             int32_t capacity);
 
 /**
@@ -3858,7 +3858,7 @@ int32_t mmn_set_log(int32_t level, MmnLogCallback callback, void *user_data, Mmn
   X(uint8_t, mmn_auto_forward, (uint64_t room)) \
   X(int32_t, mmn_set_compression_threshold, (uint64_t room, uint32_t bytes)) \
   X(int32_t, mmn_send_transfer, (uint64_t room, const char *peer_id, const uint8_t *data, int32_t length, const uint8_t *tag, int32_t tag_length, uint64_t *transfer)) \
-  X(int32_t, mmn_accept_transfer, (uint64_t room, const char *peer_id, uint64_t transfer, uint8_t *buffer, int32_t capacity)) \
+  X(int32_t, mmn_accept_transfer, (uint64_t room, const char *peer_id, uint64_t transfer, void *buffer, int32_t capacity)) \
   X(int32_t, mmn_accept_transfer_in_parts, (uint64_t room, const char *peer_id, uint64_t transfer)) \
   X(int32_t, mmn_cancel_transfer, (uint64_t room, const char *peer_id, uint64_t transfer)) \
   X(int32_t, mmn_default_state_options, (struct MmnStateOptions *options)) \

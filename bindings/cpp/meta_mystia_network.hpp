@@ -2397,6 +2397,27 @@ class Room {
   std::int32_t max_datagram_size(const std::string& peer) const { return api().mmn_max_datagram_size(number(), text(peer)); }
   std::int32_t max_datagram_size() const { return api().mmn_max_datagram_size(number(), nullptr); }
 
+  // Offers a copy of up to 64 MiB to a member, whose program receives TransferOffered with the tag (at most 1024 bytes). Returns
+  // the number of the transfer. One TransferResult follows at either end.
+  std::uint64_t send_transfer(const std::string& peer, std::string_view data, std::string_view tag = {}) {
+    std::uint64_t transfer = 0;
+    check(api().mmn_send_transfer(number(), text(peer), bytes(data), length(data), bytes(tag), length(tag), &transfer));
+    return transfer;
+  }
+  // Takes an offered transfer into memory that holds all of it. The library writes there until TransferResult, until
+  // cancel_transfer() of it has returned, or until close() has.
+  void accept_transfer(const std::string& peer, std::uint64_t transfer, void* buffer, std::int32_t capacity) {
+    check(api().mmn_accept_transfer(number(), text(peer), transfer, buffer, capacity));
+  }
+  // Takes an offered transfer in parts: TransferPart for each, in order. The sender waits while the program takes none.
+  void accept_transfer_in_parts(const std::string& peer, std::uint64_t transfer) {
+    check(api().mmn_accept_transfer_in_parts(number(), text(peer), transfer));
+  }
+  // Refuses an offered transfer, or cancels one at either end.
+  void cancel_transfer(const std::string& peer, std::uint64_t transfer) {
+    check(api().mmn_cancel_transfer(number(), text(peer), transfer));
+  }
+
   // The library's sentence for a code.
   std::string describe(std::int32_t code) const { return describe_error(code, api()); }
   // The C functions, for calls without a wrapper here; number() is their first argument.

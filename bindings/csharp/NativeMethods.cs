@@ -406,7 +406,7 @@ namespace MetaMystia.Network
 
         /// <summary>Takes the transfer of an MMN_EVENT_TRANSFER_OFFERED into <c>buffer</c>, which has <c>capacity</c> bytes: as many as the transfer, or more. The library writes into it on its own threads. So <c>buffer</c> must stay until MMN_EVENT_TRANSFER_RESULT, until mmn_cancel_transfer of it has returned MMN_OK, or until mmn_close has returned, whichever comes first. Only a complete transfer has filled it.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
-        public static extern int mmn_accept_transfer(ulong room, byte[] peerId, ulong transfer, [In, Out] byte[] buffer, int capacity);
+        public static extern int mmn_accept_transfer(ulong room, byte[] peerId, ulong transfer, IntPtr buffer, int capacity);
 
         /// <summary>Takes the transfer of an MMN_EVENT_TRANSFER_OFFERED in parts: an MMN_EVENT_TRANSFER_PART for each, in order. At most 262144 bytes of them wait for this host; the sender waits while it takes none.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]

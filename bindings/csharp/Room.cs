@@ -794,6 +794,7 @@ namespace MetaMystia.Network
                 throw refused;
             }
             Forget();
+            FreeBuffers();
             EndRequests();
         }
 

@@ -88,7 +88,9 @@ pub enum DataTransferError {
         id: u64,
     },
     /// The buffer does not hold the transfer.
-    #[error("capacity is {capacity}, but the transfer has {size} bytes; give a longer buffer, or take it in parts")]
+    #[error(
+        "capacity is {capacity}, but the transfer has {size} bytes; give a longer buffer, or take it in parts"
+    )]
     BufferTooShort {
         /// The length given, in bytes.
         capacity: u64,

@@ -1,6 +1,6 @@
 //! Transfers: bytes of up to 64 MiB to one peer, beside the messages.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 use super::arguments::{payload, payload_of, peer_id as peer_id_argument};
 use super::failure::Failure;
@@ -77,13 +77,13 @@ pub unsafe extern "C" fn mmn_accept_transfer(
     room: MmnRoom,
     peer_id: *const c_char,
     transfer: u64,
-    buffer: *mut u8,
+    buffer: *mut c_void,
     capacity: i32,
 ) -> i32 {
     command("mmn_accept_transfer", || {
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
-        let buffer = HostBuffer::new(buffer, capacity)?;
+        let buffer = HostBuffer::new(buffer.cast(), capacity)?;
         let capacity = buffer.capacity as u64;
         opened(room)?.accept_transfer(&peer, transfer, Box::new(buffer), capacity)?;
         Ok(())
@@ -168,6 +168,8 @@ impl Buffer for HostBuffer {
         assert!(end <= self.capacity, "beyond the buffer of a transfer");
         // SAFETY: these bytes lie in the buffer, which the host leaves to the library until the transfer is over. The
         // source is the library's own memory.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(offset), bytes.len()) }
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(offset), bytes.len())
+        }
     }
 }

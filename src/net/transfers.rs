@@ -84,7 +84,10 @@ impl Writer {
                     tracing::error!(%error, "a frame about a transfer could not be encoded");
                 }
             }
-            if !self.write(&mut stream, TransferLane::Frames, &mut frames).await {
+            if !self
+                .write(&mut stream, TransferLane::Frames, &mut frames)
+                .await
+            {
                 return;
             }
         }
@@ -102,7 +105,10 @@ impl Writer {
                 tracing::error!(%error, "a part of a transfer could not be encoded");
                 return;
             }
-            if !self.write(&mut stream, TransferLane::Parts, &mut frames).await {
+            if !self
+                .write(&mut stream, TransferLane::Parts, &mut frames)
+                .await
+            {
                 return;
             }
         }

@@ -70,9 +70,9 @@ use store::{Answers, Store};
 pub use crate::net::outbox::{
     DEFAULT_PRIORITY, OutMessage, PeerMeter, Reliable, SendMode, Unreliable,
 };
+pub use crate::transfers::{MAX_TAG_BYTES, MAX_TRANSFER_BYTES};
 pub use locks::{MAX_LOCK_NAME_BYTES, MAX_PROCLAIMED_BYTES};
 pub use state::StateInfo;
-pub use crate::transfers::{MAX_TAG_BYTES, MAX_TRANSFER_BYTES};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use state_file::check as check_state_file;
 

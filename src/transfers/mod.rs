@@ -296,7 +296,12 @@ impl Book {
         self.peers.get_mut(id).ok_or_else(not_found)
     }
 
-    fn check_send(&mut self, me: &PeerId, to: &PeerId, len: usize) -> Result<(), DataTransferError> {
+    fn check_send(
+        &mut self,
+        me: &PeerId,
+        to: &PeerId,
+        len: usize,
+    ) -> Result<(), DataTransferError> {
         if me == to {
             return Err(DataTransferError::Myself { id: to.clone() });
         }

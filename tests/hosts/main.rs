@@ -35,4 +35,5 @@ mod state;
 mod stories;
 mod survive;
 mod tools;
+mod transfers;
 mod typed;

@@ -1220,7 +1220,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_auto_forward": (ctypes.c_uint8, (ctypes.c_uint64,)),
     "mmn_set_compression_threshold": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint32)),
     "mmn_send_transfer": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, _BYTES, ctypes.c_int32, _BYTES, ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64))),
-    "mmn_accept_transfer": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint8), ctypes.c_int32)),
+    "mmn_accept_transfer": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_int32)),
     "mmn_accept_transfer_in_parts": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_uint64)),
     "mmn_cancel_transfer": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_uint64)),
     "mmn_default_state_options": (ctypes.c_int32, (ctypes.POINTER(_MmnStateOptions),)),
@@ -3047,9 +3047,15 @@ class _Calls:
         elif not isinstance(options, NetworkOptions):
             raise TypeError(f"options must be NetworkOptions, not {type(options).__name__}: {options!r}")
 
+        # By peer and number; the library writes into them.
+        self._buffers: dict[tuple[str, int], Any] = {}
+
         def call(_: int | None, pointer: Any) -> None:
             with _in_a_handler():
-                receive(_event(pointer.contents))
+                event = _event(pointer.contents)
+                if isinstance(event, TransferResult):
+                    self._buffers.pop((event.peer, event.transfer), None)
+                receive(event)
 
         settings = _MmnOptions.from_buffer_copy(options)
         if state:
@@ -3078,6 +3084,8 @@ class _Calls:
         if code not in (OK, NOT_INITIALIZED):
             _checked(code)
         _rooms.discard(self)
+        if code == OK:
+            self._buffers.clear()
         return bool(code == OK)
 
     def _ask(self, function: str, **arguments: Any) -> Any:
@@ -3410,6 +3418,37 @@ class _Calls:
     def max_datagram_size(self, peer_id: str | None = None) -> int:
         """The longest unreliable message for a member, or for a broadcast, in bytes; -1 when the member is not connected."""
         return int(self._ask("mmn_max_datagram_size", peer_id=_NONE if peer_id is None else peer_id))
+
+    # -- transfers: bytes of up to 64 MiB to one member, below all messages
+
+    def send_transfer(self, peer_id: str, data: Bytes, tag: Bytes = b"") -> int:
+        """Offers a copy of `data` to a member, whose program receives TransferOffered with `tag` (at most 1024 bytes); returns the
+        number of the transfer. One TransferResult follows at either end. -7 with too many, -8 beyond 64 MiB, -16 if the member's
+        library has no transfers."""
+        transfer = ctypes.c_uint64()
+        self._do("mmn_send_transfer", peer_id=peer_id, data=data, tag=tag, transfer=ctypes.byref(transfer))
+        return transfer.value
+
+    def accept_transfer(self, peer_id: str, transfer: int, buffer: bytearray) -> None:
+        """Takes an offered transfer into `buffer`, which the library fills: as long as the transfer, or longer. The program leaves
+        it alone until TransferResult; with success it has the bytes."""
+        memory = (ctypes.c_ubyte * len(buffer)).from_buffer(buffer)
+        # Before the call: the result may come before it returns. A second call for one offer is refused.
+        is_first = self._buffers.setdefault((peer_id, transfer), memory) is memory
+        try:
+            self._do("mmn_accept_transfer", peer_id=peer_id, transfer=transfer, buffer=ctypes.byref(memory), capacity=len(buffer))
+        except NetworkError:
+            if is_first:
+                self._buffers.pop((peer_id, transfer), None)
+            raise
+
+    def accept_transfer_in_parts(self, peer_id: str, transfer: int) -> None:
+        """Takes an offered transfer in parts: TransferPart for each, in order. The sender waits while the program takes none."""
+        self._do("mmn_accept_transfer_in_parts", peer_id=peer_id, transfer=transfer)
+
+    def cancel_transfer(self, peer_id: str, transfer: int) -> None:
+        """Refuses an offered transfer, or cancels one at either end. Then the library no longer writes into its buffer."""
+        self._do("mmn_cancel_transfer", peer_id=peer_id, transfer=transfer)
 
     def _dial(self, address: str) -> None:
         self._do("mmn_connect", address=address)
