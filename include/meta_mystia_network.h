@@ -855,7 +855,7 @@
 #define MMN_TRANSFER_ROOM_ENDED 7
 
 /**
- * MMN_EVENT_TRANSFER_RESULT: the bytes that arrived differ from those that were sent. Please report it.
+ * MMN_EVENT_TRANSFER_RESULT: the bytes that arrived have another SHA-256 than the bytes that were sent. Please report it.
  */
 #define MMN_TRANSFER_CORRUPT 8
 
@@ -2559,8 +2559,8 @@ int32_t mmn_send_transfer(MmnRoom room,
  * MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (no offer of that peer with that number waits: it was
  * answered or has ended). On failure the library does not use `buffer`.
  *
- * `peer_id` is NULL or ends with a NUL. `buffer` points to `capacity` writable bytes, which nobody else
- * uses for as long as the text says; it may be NULL when `capacity` is 0.
+ * `peer_id` is NULL or ends with a NUL. `buffer` points to `capacity` writable bytes, which the host does not
+ * use until then; it may be NULL when `capacity` is 0.
  */
 int32_t mmn_accept_transfer(MmnRoom room,
                             const char *peer_id,
@@ -3533,8 +3533,8 @@ int32_t mmn_send_transfer(MmnRoom room,
  * MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (no offer of that peer with that number waits: it was
  * answered or has ended). On failure the library does not use `buffer`.
  *
- * `peer_id` is NULL or ends with a NUL. `buffer` points to `capacity` writable bytes, which nobody else
- * uses for as long as the text says; it may be NULL when `capacity` is 0.
+ * `peer_id` is NULL or ends with a NUL. `buffer` points to `capacity` writable bytes, which the host does not
+ * use until then; it may be NULL when `capacity` is 0.
  */
 int32_t mmn_accept_transfer(MmnRoom room,
                             const char *peer_id,

@@ -1339,7 +1339,7 @@ namespace MetaMystia.Network
         PeerLeft = 6,
         /// <summary>MMN_EVENT_TRANSFER_RESULT: the room is over.</summary>
         RoomEnded = 7,
-        /// <summary>MMN_EVENT_TRANSFER_RESULT: the bytes that arrived differ from those that were sent. Please report it.</summary>
+        /// <summary>MMN_EVENT_TRANSFER_RESULT: the bytes that arrived have another SHA-256 than the bytes that were sent. Please report it.</summary>
         Corrupt = 8,
     }
 

@@ -387,7 +387,7 @@ pub const MMN_TRANSFER_BUSY: i32 = 5;
 pub const MMN_TRANSFER_PEER_LEFT: i32 = 6;
 /// MMN_EVENT_TRANSFER_RESULT: the room is over.
 pub const MMN_TRANSFER_ROOM_ENDED: i32 = 7;
-/// MMN_EVENT_TRANSFER_RESULT: the bytes that arrived differ from those that were sent. Please report it.
+/// MMN_EVENT_TRANSFER_RESULT: the bytes that arrived have another SHA-256 than the bytes that were sent. Please report it.
 pub const MMN_TRANSFER_CORRUPT: i32 = 8;
 
 /// mmn_member_state, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.

@@ -70,8 +70,8 @@ pub unsafe extern "C" fn mmn_send_transfer(
 /// answered or has ended). On failure the library does not use `buffer`.
 ///
 /// # Safety
-/// `peer_id` is NULL or ends with a NUL. `buffer` points to `capacity` writable bytes, which nobody else
-/// uses for as long as the text says; it may be NULL when `capacity` is 0.
+/// `peer_id` is NULL or ends with a NUL. `buffer` points to `capacity` writable bytes, which the host does not
+/// use until then; it may be NULL when `capacity` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mmn_accept_transfer(
     room: MmnRoom,

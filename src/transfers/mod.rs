@@ -52,7 +52,7 @@ pub(crate) trait Buffer: Send {
     fn write(&mut self, offset: u64, bytes: &[u8]);
 }
 
-/// What becomes of the bytes that arrive.
+/// Destination of the bytes that arrive.
 pub(crate) enum Destination {
     Buffer(Box<dyn Buffer>),
     /// The host receives them in parts.

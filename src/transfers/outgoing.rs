@@ -23,7 +23,7 @@ pub(super) struct Outgoing {
     pub(super) progress: Progress,
 }
 
-/// Position of the next part, and the end of those that may be sent.
+/// Position of the next part, and the position up to which the peer has granted parts.
 struct Stream {
     next: u64,
     until: u64,

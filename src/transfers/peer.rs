@@ -109,7 +109,7 @@ impl Peer {
     }
 }
 
-/// What the host asks for.
+/// Calls of the host.
 impl Peer {
     pub(super) fn check_offer(&self) -> Result<(), DataTransferError> {
         let id = || self.id.clone();
@@ -198,7 +198,7 @@ impl Peer {
     }
 }
 
-/// What goes to the peer.
+/// Frames and parts for the peer.
 impl Peer {
     pub(super) fn attach(&mut self) -> Option<Wakers> {
         if !self.is_able {
@@ -230,7 +230,7 @@ impl Peer {
             frames.push(TransferFrame::Open(
                 running.map(|it| it.offer.clone()).collect(),
             ));
-            // Those are not on the list.
+            // The list lacks the cancelled ones, which cancels them.
             self.outgoing.retain(|_, outgoing| !outgoing.is_cancelled);
         }
         self.outgoing.retain(|id, outgoing| {
@@ -286,7 +286,7 @@ impl Peer {
     }
 }
 
-/// What comes from the peer.
+/// Frames and parts from the peer.
 impl Peer {
     pub(super) fn frame(
         &mut self,

@@ -406,7 +406,7 @@ pub enum TransferOutcome {
     PeerLeft,
     /// The room is over.
     RoomEnded,
-    /// The bytes that arrived differ from those that were sent.
+    /// The bytes that arrived have another digest than the offer.
     Corrupt,
 }
 
@@ -431,7 +431,7 @@ impl fmt::Debug for Receipt {
     }
 }
 
-/// A receipt is no part of what an event says.
+/// Events are equal whatever their receipts.
 impl PartialEq for Receipt {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -203,7 +203,6 @@ async fn an_empty_transfer_and_one_of_a_single_byte_arrive() {
 async fn each_end_cancels_and_both_learn_which_one_did() {
     let (a, b) = two("cancelled transfers").await;
     let data = noise(8 << 20);
-    // Nobody takes the parts, so that none of them is complete before it is cancelled.
     let cancel = |by: &Mover, with: &Mover, transfer| {
         let cancelled = by.host.room.cancel_transfer(&with.id(), transfer);
         assert_eq!(cancelled, Ok(()));
