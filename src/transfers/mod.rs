@@ -6,6 +6,8 @@
 //! dispatcher share the tables under one lock, under which the events are queued: their order is that of what
 //! happened.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod check;
 mod incoming;
 mod outgoing;
 mod peer;

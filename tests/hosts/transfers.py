@@ -1,6 +1,6 @@
-"""Transfers of 64 MiB between a process in C and one in Python, and what one end learns when the other is killed.
+"""Transfers of 64 MiB between processes in C, C# and Python, and what one end learns when the other is killed.
 
-`transfers.py NAME PROGRAM` runs one function below; PROGRAM is `transfers/transfers.c`. `transfers.py end ROLE NAME SESSION SIZE
+`transfers.py NAME PROGRAM ASSEMBLY` runs one function below; these are `transfers/transfers.c` and `transfers/Transfers.cs`. `transfers.py end ROLE NAME SESSION SIZE
 [ADDRESS]` is one end in Python, which prints what the program in C prints. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """
 
@@ -92,6 +92,7 @@ class Process:
     def read(self):
         for line in self.child.stdout:
             self.lines.put(line.split())
+        self.lines.put(["ENDED"])
 
     def wait(self, first):
         """The next line that begins with this word."""
@@ -102,7 +103,7 @@ class Process:
             except queue.Empty:
                 raise AssertionError(f"no line {first!r} after {self.seen}") from None
             self.seen.append(line)
-            assert line[0] != "FAILED", line
+            assert line[0] not in ("FAILED", "ENDED"), (line, self.seen)
             if line[0] == first:
                 return line[1:]
 
@@ -142,15 +143,27 @@ def all_arrives(sender, receiver, role):
             assert end.seen.count(["moving"]) == 1, end.seen
 
 
-def c_sends_64_mib_to_a_buffer_of_python(program):
+def c_sends_64_mib_to_a_buffer_of_python(program, _):
     all_arrives([program], PYTHON, "buffer")
 
 
-def python_sends_64_mib_to_c_in_parts(program):
+def python_sends_64_mib_to_c_in_parts(program, _):
     all_arrives(PYTHON, [program], "parts")
 
 
-def a_killed_receiver_is_a_result_at_the_sender(program):
+def c_sends_64_mib_to_a_buffer_of_csharp(program, assembly):
+    all_arrives([program], ["mono", assembly], "buffer")
+
+
+def csharp_sends_64_mib_to_a_buffer_of_c(program, assembly):
+    all_arrives(["mono", assembly], [program], "buffer")
+
+
+def python_sends_64_mib_to_csharp_in_parts(_, assembly):
+    all_arrives(PYTHON, ["mono", assembly], "parts")
+
+
+def a_killed_receiver_is_a_result_at_the_sender(program, _):
     source, taker = pair(PYTHON, [program], "buffer")
     with source, taker:
         source.wait("moving")
@@ -159,7 +172,7 @@ def a_killed_receiver_is_a_result_at_the_sender(program):
         assert int(reason) == PEER_LEFT and int(done) < SIZE, (reason, done)
 
 
-def a_killed_sender_is_a_result_at_the_receiver(program):
+def a_killed_sender_is_a_result_at_the_receiver(program, _):
     source, taker = pair([program], PYTHON, "parts")
     with source, taker:
         taker.wait("moving")
@@ -172,5 +185,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "end":
         run_end(*sys.argv[2:])
     else:
-        globals()[sys.argv[1]](sys.argv[2])
+        globals()[sys.argv[1]](*sys.argv[2:])
         print("ok", sys.argv[1])
