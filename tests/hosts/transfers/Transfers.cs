@@ -28,8 +28,7 @@ internal sealed class Transfers
     private static int Main(string[] arguments)
     {
         Transfers end = new Transfers(arguments[0], int.Parse(arguments[3]));
-        RoomOptions options = new RoomOptions();
-        options.Settings.DispatchMode = DispatchMode.Thread;
+        RoomOptions options = new RoomOptions { Poll = false };
         using (Room room = Room.Join(arguments[1], arguments[2], options, joining => joining.Happened += e => end.Take(e)))
         {
             room.HandlerFailed += error => Print("FAILED " + error);
