@@ -83,9 +83,10 @@ pub unsafe extern "C" fn mmn_accept_transfer(
     command("mmn_accept_transfer", || {
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
+        let room = opened(room)?;
         let buffer = HostBuffer::new(buffer.cast(), capacity)?;
         let capacity = buffer.capacity as u64;
-        opened(room)?.accept_transfer(&peer, transfer, Box::new(buffer), capacity)?;
+        room.accept_transfer(&peer, transfer, Box::new(buffer), capacity)?;
         Ok(())
     })
 }
