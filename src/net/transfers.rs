@@ -173,5 +173,7 @@ pub(super) async fn read(asker: &Asker, lane: TransferLane, mut stream: FrameStr
         if let Err(what) = taken {
             return what.into();
         }
+        // All links share the thread, and a part costs more of its time than a message.
+        tokio::task::yield_now().await;
     }
 }
