@@ -447,7 +447,7 @@ async fn what_no_member_sends_about_transfers_ends_its_link_and_nothing_else() {
     let data = noise(16 << 20);
     let honest = b.send(&a, &data);
     let memory = a.accept(&b, honest, data.len()).await;
-    let offences: [(&str, fn(&mut Sender) -> Offence<'_>); 12] = [
+    let offences: [(&str, Offend); 12] = [
         ("too long", |it| Box::pin(it.offer(1, (64 << 20) + 1))),
         ("a long tag", |it| {
             let mut long = offer(1, 1);
@@ -510,6 +510,7 @@ async fn what_no_member_sends_about_transfers_ends_its_link_and_nothing_else() {
 }
 
 type Offence<'a> = std::pin::Pin<Box<dyn Future<Output = ()> + 'a>>;
+type Offend = fn(&mut Sender) -> Offence<'_>;
 
 #[tokio::test]
 async fn parts_out_of_order_beyond_the_size_or_after_the_end_break_the_protocol() {
