@@ -29,6 +29,7 @@ const SOURCES: [&str; 21] = [
     "seeded",
     "etcd",
     "send",
+    "transfers",
     "state",
     "stats",
     "simulation",

@@ -49,7 +49,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added; nothing
  * is ever removed or changed. Library 0.2.0 began at 100.
  */
-#define MMN_ABI_VERSION 104
+#define MMN_ABI_VERSION 105
 
 /**
  * Success.
@@ -761,6 +761,29 @@
 #define MMN_EVENT_STATE_MEMBER 35
 
 /**
+ * MmnEvent.kind: `peer` offers a transfer (mmn_send_transfer). The host answers within 60 s with
+ * mmn_accept_transfer, mmn_accept_transfer_in_parts or mmn_cancel_transfer; it may do so in this event.
+ */
+#define MMN_EVENT_TRANSFER_OFFERED 39
+
+/**
+ * MmnEvent.kind: a transfer goes on. Both hosts receive this at most ten times a second for each
+ * transfer, and none while an earlier one waits for the host.
+ */
+#define MMN_EVENT_TRANSFER_PROGRESS 40
+
+/**
+ * MmnEvent.kind: a transfer is over. Each end receives this exactly once, before MMN_EVENT_LEFT of
+ * `peer`.
+ */
+#define MMN_EVENT_TRANSFER_RESULT 41
+
+/**
+ * MmnEvent.kind: the next bytes of a transfer that this host takes with mmn_accept_transfer_in_parts.
+ */
+#define MMN_EVENT_TRANSFER_PART 42
+
+/**
  * MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
  */
 #define MMN_FOUND_IN_LOCAL_NETWORK 1
@@ -790,6 +813,51 @@
  * MMN_EVENT_STATE_RESET: the room has taken over a history with other actions.
  */
 #define MMN_RESET_ROLLED_BACK 2
+
+/**
+ * MMN_EVENT_TRANSFER_RESULT: all of it has arrived.
+ */
+#define MMN_TRANSFER_COMPLETE 0
+
+/**
+ * MMN_EVENT_TRANSFER_RESULT: the sender's host cancelled it.
+ */
+#define MMN_TRANSFER_CANCELLED_BY_SENDER 1
+
+/**
+ * MMN_EVENT_TRANSFER_RESULT: the receiver's host cancelled it after it had accepted it.
+ */
+#define MMN_TRANSFER_CANCELLED_BY_RECEIVER 2
+
+/**
+ * MMN_EVENT_TRANSFER_RESULT: the receiver's host refused the offer.
+ */
+#define MMN_TRANSFER_REFUSED 3
+
+/**
+ * MMN_EVENT_TRANSFER_RESULT: the receiver's host did not answer within 60 s.
+ */
+#define MMN_TRANSFER_UNANSWERED 4
+
+/**
+ * MMN_EVENT_TRANSFER_RESULT: the receiver's host takes no events, so the library refused the offer.
+ */
+#define MMN_TRANSFER_BUSY 5
+
+/**
+ * MMN_EVENT_TRANSFER_RESULT: the peer has left; MMN_EVENT_LEFT follows with the reason.
+ */
+#define MMN_TRANSFER_PEER_LEFT 6
+
+/**
+ * MMN_EVENT_TRANSFER_RESULT: the room is over.
+ */
+#define MMN_TRANSFER_ROOM_ENDED 7
+
+/**
+ * MMN_EVENT_TRANSFER_RESULT: the bytes that arrived have another SHA-256 than the bytes that were sent. Please report it.
+ */
+#define MMN_TRANSFER_CORRUPT 8
 
 /**
  * mmn_member_state, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
@@ -1022,6 +1090,14 @@
  * report.
  */
 #define MMN_BROWSE_GONE 38
+ * Longest transfer in bytes, for mmn_send_transfer.
+ */
+#define MMN_MAX_TRANSFER_BYTES 67108864
+
+/**
+ * Longest tag of a transfer in bytes, for mmn_send_transfer.
+ */
+#define MMN_MAX_TRANSFER_TAG_BYTES 1024
 
 /**
  * mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: on a link of its own.
@@ -1266,6 +1342,25 @@ typedef uint64_t MmnRoom;
  *                              success (here)       1 when it has come; else it has gone.
  *                              index                index of the entry, or of the one that the
  *                                                   state jumped to.
+ * MMN_EVENT_TRANSFER_OFFERED   peer (from)          the sender.
+ *                              request (transfer)   the number of the transfer.
+ *                              count (size)         its length in bytes.
+ *                              data (tag)           the sender's bytes about it.
+ * MMN_EVENT_TRANSFER_PROGRESS  peer                 the peer at the other end.
+ *                              request (transfer)   the number of the transfer.
+ *                              count (size)         its length in bytes.
+ *                              index (done)         bytes that have arrived at the receiver.
+ * MMN_EVENT_TRANSFER_RESULT    peer                 the peer at the other end.
+ *                              request (transfer)   the number of the transfer.
+ *                              count (size)         its length in bytes.
+ *                              index (done)         bytes that have arrived at the receiver, as far
+ *                                                   as this end knows.
+ *                              success              1 when all of it has arrived.
+ *                              reason               one of MMN_TRANSFER_...
+ * MMN_EVENT_TRANSFER_PART      peer (from)          the sender.
+ *                              request (transfer)   the number of the transfer.
+ *                              index (offset)       position of the first byte, from 0.
+ *                              data                 the bytes, at most 16384.
  */
 
 /**
@@ -1294,13 +1389,13 @@ typedef struct MmnEvent {
    */
   uint64_t epoch;
   /**
-   * The number of a join request, of a call for a lock, or of a request that concerns the room's
-   * state.
+   * The number of a join request, of a call for a lock, of a request that concerns the room's
+   * state, or of a transfer.
    */
   uint64_t request;
   /**
-   * A number of messages, of milliseconds, of members or of actions, the token of a lock, or the
-   * version of a property.
+   * A number of messages, of milliseconds, of members, of actions or of bytes, the token of a lock, or
+   * the version of a property.
    */
   uint64_t count;
   /**
@@ -1365,7 +1460,7 @@ typedef struct MmnEvent {
    */
   MmnRoom room;
   /**
-   * The index of an entry of the room's state, from 1.
+   * The index of an entry of the room's state, from 1, or a position in a transfer, from 0.
    */
   uint64_t index;
   /**
@@ -2621,6 +2716,80 @@ int32_t mmn_provide_snapshot(MmnRoom room, uint64_t request, const uint8_t *data
 int32_t mmn_state_info(MmnRoom room, struct MmnStateInfo *info);
 
 /**
+ * Offers `length` bytes, at most MMN_MAX_TRANSFER_BYTES, to one peer, also while it is reconnecting.
+ * The library copies `data` and `tag` before the call returns, and computes a digest: about 0.1 s for
+ * 64 MiB. `tag` is the host's own, at most MMN_MAX_TRANSFER_TAG_BYTES: a file name, for example.
+ * Either may be NULL when its length is 0. `*transfer`, unless `transfer` is NULL, receives the number
+ * of the transfer, which no other transfer between the two members gets while both are in the room.
+ *
+ * The peer's host receives MMN_EVENT_TRANSFER_OFFERED and has 60 s to answer. The bytes go below all
+ * messages. A transfer outlives a lost link: it goes on from the byte that has arrived when the peer
+ * returns. Both hosts receive MMN_EVENT_TRANSFER_PROGRESS, and exactly one MMN_EVENT_TRANSFER_RESULT;
+ * it may come on another thread before the call returns. mmn_close ends this host's transfers without
+ * an event.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (also for this node's own id), MMN_NOT_INITIALIZED,
+ * MMN_MESSAGE_TOO_LARGE (`data` or `tag` is too long), MMN_PEER_NOT_FOUND (neither connected nor
+ * reconnecting), MMN_NOT_SUPPORTED (the peer's library has no transfers) or MMN_SEND_QUEUE_FULL (8
+ * transfers to the peer have not ended; or all that have not ended would keep more than 134217728
+ * bytes; or 64 events of earlier ones with the peer wait for this host). On failure no event follows, and
+ * `*transfer` is unchanged.
+ *
+ * `peer_id` is NULL or ends with a NUL. `data` points to `length` readable bytes, and `tag` to
+ * `tag_length`; each may be NULL when its length is 0. `transfer` is NULL or writable.
+ */
+int32_t mmn_send_transfer(MmnRoom room,
+                          const char *peer_id,
+                          const uint8_t *data,
+                          int32_t length,
+                          const uint8_t *tag,
+                          int32_t tag_length,
+                          uint64_t *transfer);
+
+/**
+ * Takes the transfer of an MMN_EVENT_TRANSFER_OFFERED into `buffer`, which has `capacity` bytes: as
+ * many as the transfer, or more. The library writes into it on its own threads. So `buffer` must stay
+ * until MMN_EVENT_TRANSFER_RESULT, until mmn_cancel_transfer of it has returned MMN_OK, or until
+ * mmn_close has returned, whichever comes first. Only a complete transfer has filled it.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (also if `capacity` is too small: the offer then waits on),
+ * MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (no offer of that peer with that number waits: it was
+ * answered or has ended). On failure the library does not use `buffer`.
+ *
+ * `peer_id` is NULL or ends with a NUL. `buffer` points to `capacity` writable bytes, which the host does not
+ * use until then; it may be NULL when `capacity` is 0.
+ */
+int32_t mmn_accept_transfer(MmnRoom room,
+                            const char *peer_id,
+                            uint64_t transfer,
+                            void *buffer,
+                            int32_t capacity);
+
+/**
+ * Takes the transfer of an MMN_EVENT_TRANSFER_OFFERED in parts: an MMN_EVENT_TRANSFER_PART for each, in
+ * order. At most 262144 bytes of them wait for this host; the sender waits while it takes none.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (no offer of that
+ * peer with that number waits: it was answered or has ended).
+ *
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t mmn_accept_transfer_in_parts(MmnRoom room, const char *peer_id, uint64_t transfer);
+
+/**
+ * Refuses the offer of a transfer, or cancels a transfer that this host sends or receives. Both hosts
+ * receive MMN_EVENT_TRANSFER_RESULT. Once this has returned MMN_OK, the library no longer uses the buffer
+ * of mmn_accept_transfer. If the sender cancels while the last bytes arrive, its result is
+ * MMN_TRANSFER_CANCELLED_BY_SENDER, although the receiver may have MMN_TRANSFER_COMPLETE.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (no transfer with
+ * that peer has this number, or it has ended).
+ *
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t mmn_cancel_transfer(MmnRoom room, const char *peer_id, uint64_t transfer);
+
+/**
  * Fills `options` with the defaults. The caller sets struct_size first. The library writes no byte
  * beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.
  *
@@ -3582,6 +3751,80 @@ uint8_t mmn_auto_forward(MmnRoom room);
 int32_t mmn_set_compression_threshold(MmnRoom room, uint32_t bytes);
 
 /**
+ * Offers `length` bytes, at most MMN_MAX_TRANSFER_BYTES, to one peer, also while it is reconnecting.
+ * The library copies `data` and `tag` before the call returns, and computes a digest: about 0.1 s for
+ * 64 MiB. `tag` is the host's own, at most MMN_MAX_TRANSFER_TAG_BYTES: a file name, for example.
+ * Either may be NULL when its length is 0. `*transfer`, unless `transfer` is NULL, receives the number
+ * of the transfer, which no other transfer between the two members gets while both are in the room.
+ *
+ * The peer's host receives MMN_EVENT_TRANSFER_OFFERED and has 60 s to answer. The bytes go below all
+ * messages. A transfer outlives a lost link: it goes on from the byte that has arrived when the peer
+ * returns. Both hosts receive MMN_EVENT_TRANSFER_PROGRESS, and exactly one MMN_EVENT_TRANSFER_RESULT;
+ * it may come on another thread before the call returns. mmn_close ends this host's transfers without
+ * an event.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (also for this node's own id), MMN_NOT_INITIALIZED,
+ * MMN_MESSAGE_TOO_LARGE (`data` or `tag` is too long), MMN_PEER_NOT_FOUND (neither connected nor
+ * reconnecting), MMN_NOT_SUPPORTED (the peer's library has no transfers) or MMN_SEND_QUEUE_FULL (8
+ * transfers to the peer have not ended; or all that have not ended would keep more than 134217728
+ * bytes; or 64 events of earlier ones with the peer wait for this host). On failure no event follows, and
+ * `*transfer` is unchanged.
+ *
+ * `peer_id` is NULL or ends with a NUL. `data` points to `length` readable bytes, and `tag` to
+ * `tag_length`; each may be NULL when its length is 0. `transfer` is NULL or writable.
+ */
+int32_t mmn_send_transfer(MmnRoom room,
+                          const char *peer_id,
+                          const uint8_t *data,
+                          int32_t length,
+                          const uint8_t *tag,
+                          int32_t tag_length,
+                          uint64_t *transfer);
+
+/**
+ * Takes the transfer of an MMN_EVENT_TRANSFER_OFFERED into `buffer`, which has `capacity` bytes: as
+ * many as the transfer, or more. The library writes into it on its own threads. So `buffer` must stay
+ * until MMN_EVENT_TRANSFER_RESULT, until mmn_cancel_transfer of it has returned MMN_OK, or until
+ * mmn_close has returned, whichever comes first. Only a complete transfer has filled it.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (also if `capacity` is too small: the offer then waits on),
+ * MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (no offer of that peer with that number waits: it was
+ * answered or has ended). On failure the library does not use `buffer`.
+ *
+ * `peer_id` is NULL or ends with a NUL. `buffer` points to `capacity` writable bytes, which the host does not
+ * use until then; it may be NULL when `capacity` is 0.
+ */
+int32_t mmn_accept_transfer(MmnRoom room,
+                            const char *peer_id,
+                            uint64_t transfer,
+                            void *buffer,
+                            int32_t capacity);
+
+/**
+ * Takes the transfer of an MMN_EVENT_TRANSFER_OFFERED in parts: an MMN_EVENT_TRANSFER_PART for each, in
+ * order. At most 262144 bytes of them wait for this host; the sender waits while it takes none.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (no offer of that
+ * peer with that number waits: it was answered or has ended).
+ *
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t mmn_accept_transfer_in_parts(MmnRoom room, const char *peer_id, uint64_t transfer);
+
+/**
+ * Refuses the offer of a transfer, or cancels a transfer that this host sends or receives. Both hosts
+ * receive MMN_EVENT_TRANSFER_RESULT. Once this has returned MMN_OK, the library no longer uses the buffer
+ * of mmn_accept_transfer. If the sender cancels while the last bytes arrive, its result is
+ * MMN_TRANSFER_CANCELLED_BY_SENDER, although the receiver may have MMN_TRANSFER_COMPLETE.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (no transfer with
+ * that peer has this number, or it has ended).
+ *
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t mmn_cancel_transfer(MmnRoom room, const char *peer_id, uint64_t transfer);
+
+/**
  * Fills `options` with the defaults. The caller sets struct_size first. The library writes no byte
  * beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.
  *
@@ -3895,6 +4138,10 @@ int32_t mmn_set_log(int32_t level, MmnLogCallback callback, void *user_data, Mmn
   X(int32_t, mmn_set_auto_forward, (uint64_t room, uint8_t enabled)) \
   X(uint8_t, mmn_auto_forward, (uint64_t room)) \
   X(int32_t, mmn_set_compression_threshold, (uint64_t room, uint32_t bytes)) \
+  X(int32_t, mmn_send_transfer, (uint64_t room, const char *peer_id, const uint8_t *data, int32_t length, const uint8_t *tag, int32_t tag_length, uint64_t *transfer)) \
+  X(int32_t, mmn_accept_transfer, (uint64_t room, const char *peer_id, uint64_t transfer, void *buffer, int32_t capacity)) \
+  X(int32_t, mmn_accept_transfer_in_parts, (uint64_t room, const char *peer_id, uint64_t transfer)) \
+  X(int32_t, mmn_cancel_transfer, (uint64_t room, const char *peer_id, uint64_t transfer)) \
   X(int32_t, mmn_default_state_options, (struct MmnStateOptions *options)) \
   X(int32_t, mmn_submit, (uint64_t room, const uint8_t *data, int32_t length, uint16_t msg_type, uint64_t *request)) \
   X(int32_t, mmn_set_properties, (uint64_t room, const struct MmnPropertyChange *changes, int32_t count, uint64_t *request)) \

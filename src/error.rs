@@ -10,6 +10,7 @@ mod members;
 mod relays;
 mod room_state;
 mod state;
+mod transfers;
 
 use std::ffi::CStr;
 use std::fmt;
@@ -33,6 +34,7 @@ pub use members::{
 pub use relays::relay_sentence;
 pub use room_state::{NoStateError, SnapshotError, SubmitError};
 pub use state::{ChangedMember, StateError};
+pub use transfers::DataTransferError;
 
 /// A doc comment, which begins with a blank, as a C string.
 const fn sentence(doc: &'static str) -> &'static CStr {

@@ -37,3 +37,4 @@ pub mod room_code;
 pub mod simulated;
 pub mod snapshot;
 pub mod target;
+mod transfers;

@@ -25,6 +25,7 @@ use meta_mystia_network::ffi::send::*;
 use meta_mystia_network::ffi::simulation::*;
 use meta_mystia_network::ffi::state::*;
 use meta_mystia_network::ffi::stats::*;
+use meta_mystia_network::ffi::transfers::*;
 use meta_mystia_network::ffi::values::{
     MMN_GOSSIP_STRICT_LOWEST, MMN_QUORUM_STATIC, MMN_ROOM_CODE_BYTES, MMN_SEEDED_PROFILE_LAN,
     MMN_SEEDED_PROFILE_WAN, MMN_STRATEGY_ETCD, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED,

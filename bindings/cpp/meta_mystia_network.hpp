@@ -165,6 +165,22 @@ inline const char* describe_reset_reason(std::int32_t number) noexcept {
   }
 }
 
+// One of MMN_TRANSFER_... in a word.
+inline const char* describe_transfer_outcome(std::int32_t number) noexcept {
+  switch (number) {
+    case MMN_TRANSFER_COMPLETE: return "complete";
+    case MMN_TRANSFER_CANCELLED_BY_SENDER: return "cancelled by sender";
+    case MMN_TRANSFER_CANCELLED_BY_RECEIVER: return "cancelled by receiver";
+    case MMN_TRANSFER_REFUSED: return "refused";
+    case MMN_TRANSFER_UNANSWERED: return "unanswered";
+    case MMN_TRANSFER_BUSY: return "busy";
+    case MMN_TRANSFER_PEER_LEFT: return "peer left";
+    case MMN_TRANSFER_ROOM_ENDED: return "room ended";
+    case MMN_TRANSFER_CORRUPT: return "corrupt";
+    default: return "unknown";
+  }
+}
+
 // Events by kind. The views are valid during the handler only.
 
 // `peer` is connected. This event precedes the peer's first message.
@@ -894,6 +910,102 @@ struct StateMemberChanged {
       : peer(event.peer), here(event.success != 0), index(event.index), peer_index(event.peer_index) {}
 };
 
+// `from` offers a transfer (send_transfer()). The host answers within 60 s with accept_transfer(),
+// accept_transfer_in_parts() or cancel_transfer(); it may do so in this event.
+struct TransferOffered {
+  static constexpr std::uint32_t kind = MMN_EVENT_TRANSFER_OFFERED;
+
+  // The sender.
+  std::string_view from;
+  // The number of the transfer.
+  std::uint64_t transfer;
+  // Its length in bytes.
+  std::uint64_t size;
+  // The sender's bytes about it.
+  std::string_view tag;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit TransferOffered(const MmnEvent& event)
+      : from(event.peer),
+        transfer(event.request),
+        size(event.count),
+        tag(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)),
+        peer_index(event.peer_index) {}
+};
+
+// A transfer goes on. Both hosts receive this at most ten times a second for each transfer, and none while an earlier one
+// waits for the host.
+struct TransferProgress {
+  static constexpr std::uint32_t kind = MMN_EVENT_TRANSFER_PROGRESS;
+
+  // The peer at the other end.
+  std::string_view peer;
+  // The number of the transfer.
+  std::uint64_t transfer;
+  // Its length in bytes.
+  std::uint64_t size;
+  // Bytes that have arrived at the receiver.
+  std::uint64_t done;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit TransferProgress(const MmnEvent& event)
+      : peer(event.peer), transfer(event.request), size(event.count), done(event.index), peer_index(event.peer_index) {}
+};
+
+// A transfer is over. Each end receives this exactly once, before PeerLeft of `peer`.
+struct TransferResult {
+  static constexpr std::uint32_t kind = MMN_EVENT_TRANSFER_RESULT;
+
+  // The peer at the other end.
+  std::string_view peer;
+  // The number of the transfer.
+  std::uint64_t transfer;
+  // Its length in bytes.
+  std::uint64_t size;
+  // Bytes that have arrived at the receiver, as far as this end knows.
+  std::uint64_t done;
+  // Whether all of it has arrived.
+  bool success;
+  // The outcome of a transfer.
+  std::int32_t reason;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit TransferResult(const MmnEvent& event)
+      : peer(event.peer),
+        transfer(event.request),
+        size(event.count),
+        done(event.index),
+        success(event.success != 0),
+        reason(event.reason),
+        peer_index(event.peer_index) {}
+};
+
+// The next bytes of a transfer that this host takes with accept_transfer_in_parts().
+struct TransferPart {
+  static constexpr std::uint32_t kind = MMN_EVENT_TRANSFER_PART;
+
+  // The sender.
+  std::string_view from;
+  // The number of the transfer.
+  std::uint64_t transfer;
+  // Position of the first byte, from 0.
+  std::uint64_t offset;
+  // The bytes, at most 16384.
+  std::string_view data;
+  // Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room.
+  std::uint32_t peer_index;
+
+  explicit TransferPart(const MmnEvent& event)
+      : from(event.peer),
+        transfer(event.request),
+        offset(event.index),
+        data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)),
+        peer_index(event.peer_index) {}
+};
+
 namespace detail {
 
 template <typename Visitor>
@@ -934,6 +1046,10 @@ void visit_event(const MmnEvent& event, Visitor&& visitor) {
     case MMN_EVENT_SNAPSHOT_WANTED: visitor(SnapshotWanted(event)); break;
     case MMN_EVENT_STATE_OPENED: visitor(StateOpened(event)); break;
     case MMN_EVENT_STATE_MEMBER: visitor(StateMemberChanged(event)); break;
+    case MMN_EVENT_TRANSFER_OFFERED: visitor(TransferOffered(event)); break;
+    case MMN_EVENT_TRANSFER_PROGRESS: visitor(TransferProgress(event)); break;
+    case MMN_EVENT_TRANSFER_RESULT: visitor(TransferResult(event)); break;
+    case MMN_EVENT_TRANSFER_PART: visitor(TransferPart(event)); break;
     default: break;
   }
 }
@@ -2314,6 +2430,27 @@ class Room {
   // The longest unreliable message for a member, or for a broadcast, in bytes; -1 when the member is not connected.
   std::int32_t max_datagram_size(const std::string& peer) const { return api().mmn_max_datagram_size(number(), text(peer)); }
   std::int32_t max_datagram_size() const { return api().mmn_max_datagram_size(number(), nullptr); }
+
+  // Offers a copy of up to 64 MiB to a member, whose program receives TransferOffered with the tag (at most 1024 bytes). Returns
+  // the number of the transfer. One TransferResult follows at either end.
+  std::uint64_t send_transfer(const std::string& peer, std::string_view data, std::string_view tag = {}) {
+    std::uint64_t transfer = 0;
+    check(api().mmn_send_transfer(number(), text(peer), bytes(data), length(data), bytes(tag), length(tag), &transfer));
+    return transfer;
+  }
+  // Takes an offered transfer into memory that holds all of it. The library writes there until TransferResult, until
+  // cancel_transfer() of it has returned, or until close() has.
+  void accept_transfer(const std::string& peer, std::uint64_t transfer, void* buffer, std::int32_t capacity) {
+    check(api().mmn_accept_transfer(number(), text(peer), transfer, buffer, capacity));
+  }
+  // Takes an offered transfer in parts: TransferPart for each, in order. The sender waits while the program takes none.
+  void accept_transfer_in_parts(const std::string& peer, std::uint64_t transfer) {
+    check(api().mmn_accept_transfer_in_parts(number(), text(peer), transfer));
+  }
+  // Refuses an offered transfer, or cancels one at either end.
+  void cancel_transfer(const std::string& peer, std::uint64_t transfer) {
+    check(api().mmn_cancel_transfer(number(), text(peer), transfer));
+  }
 
   // The library's sentence for a code.
   std::string describe(std::int32_t code) const { return describe_error(code, api()); }

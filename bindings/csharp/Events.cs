@@ -442,6 +442,10 @@ namespace MetaMystia.Network
             {
                 Raise(relayChanged, relay);
             }
+            else if (e is TransferResult transfer)
+            {
+                FreeBuffer(transfer);
+            }
             else if (state != null && IsOfState(e.Kind))
             {
                 state.Take(e);

@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added; nothing is ever removed or changed. Library 0.2.0 began at 100.</summary>
-        public const uint AbiVersion = 104;
+        public const uint AbiVersion = 105;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -86,6 +86,11 @@ namespace MetaMystia.Network
 
         /// <summary>Default UDP port of cards and browsers.</summary>
         public const uint DefaultCardPort = 15354;
+        /// <summary>Longest transfer in bytes, for mmn_send_transfer.</summary>
+        public const int MaxTransferBytes = 67108864;
+
+        /// <summary>Longest tag of a transfer in bytes, for mmn_send_transfer.</summary>
+        public const int MaxTransferTagBytes = 1024;
 
         /// <summary>PropertyChange.expected_version: any version, or none.</summary>
         public const ulong AnyVersion = 18446744073709551615;
@@ -422,6 +427,22 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_set_compression_threshold(ulong room, uint bytes);
 
+        /// <summary>Offers <c>length</c> bytes, at most MMN_MAX_TRANSFER_BYTES, to one peer, also while it is reconnecting. The library copies <c>data</c> and <c>tag</c> before the call returns, and computes a digest: about 0.1 s for 64 MiB. <c>tag</c> is the host's own, at most MMN_MAX_TRANSFER_TAG_BYTES: a file name, for example. Either may be NULL when its length is 0. <c>*transfer</c>, unless <c>transfer</c> is NULL, receives the number of the transfer, which no other transfer between the two members gets while both are in the room.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_send_transfer(ulong room, byte[] peerId, byte[] data, int length, byte[] tag, int tagLength, ref ulong transfer);
+
+        /// <summary>Takes the transfer of an MMN_EVENT_TRANSFER_OFFERED into <c>buffer</c>, which has <c>capacity</c> bytes: as many as the transfer, or more. The library writes into it on its own threads. So <c>buffer</c> must stay until MMN_EVENT_TRANSFER_RESULT, until mmn_cancel_transfer of it has returned MMN_OK, or until mmn_close has returned, whichever comes first. Only a complete transfer has filled it.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_accept_transfer(ulong room, byte[] peerId, ulong transfer, IntPtr buffer, int capacity);
+
+        /// <summary>Takes the transfer of an MMN_EVENT_TRANSFER_OFFERED in parts: an MMN_EVENT_TRANSFER_PART for each, in order. At most 262144 bytes of them wait for this host; the sender waits while it takes none.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_accept_transfer_in_parts(ulong room, byte[] peerId, ulong transfer);
+
+        /// <summary>Refuses the offer of a transfer, or cancels a transfer that this host sends or receives. Both hosts receive MMN_EVENT_TRANSFER_RESULT. Once this has returned MMN_OK, the library no longer uses the buffer of mmn_accept_transfer. If the sender cancels while the last bytes arrive, its result is MMN_TRANSFER_CANCELLED_BY_SENDER, although the receiver may have MMN_TRANSFER_COMPLETE.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int mmn_cancel_transfer(ulong room, byte[] peerId, ulong transfer);
+
         /// <summary>Fills <c>options</c> with the defaults. The caller sets struct_size first. The library writes no byte beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int mmn_default_state_options(ref StateOptions options);
@@ -722,9 +743,9 @@ namespace MetaMystia.Network
         public ulong Term;
         /// <summary>The number of mmn_set_leader calls that the leader's term builds on, or a history of the room's state.</summary>
         public ulong Epoch;
-        /// <summary>The number of a join request, of a call for a lock, or of a request that concerns the room's state.</summary>
+        /// <summary>The number of a join request, of a call for a lock, of a request that concerns the room's state, or of a transfer.</summary>
         public ulong Request;
-        /// <summary>A number of messages, of milliseconds, of members or of actions, the token of a lock, or the version of a property.</summary>
+        /// <summary>A number of messages, of milliseconds, of members, of actions or of bytes, the token of a lock, or the version of a property.</summary>
         public ulong Count;
         /// <summary>A peer id, or "". Never NULL.</summary>
         public IntPtr Peer;
@@ -756,7 +777,7 @@ namespace MetaMystia.Network
         public ushort FoundBy;
         /// <summary>The room of the event.</summary>
         public ulong Room;
-        /// <summary>The index of an entry of the room's state, from 1.</summary>
+        /// <summary>The index of an entry of the room's state, from 1, or a position in a transfer, from 0.</summary>
         public ulong Index;
         /// <summary>The time of an entry of the room's state, in milliseconds.</summary>
         public ulong TimeMs;
@@ -1323,6 +1344,14 @@ namespace MetaMystia.Network
         StateOpened = 34,
         /// <summary>NetworkEvent.kind: a member has come into the room's state or gone from it: all hosts receive this at the same place among the actions. Only a member that is here may own a property.</summary>
         StateMember = 35,
+        /// <summary>NetworkEvent.kind: <c>peer</c> offers a transfer (mmn_send_transfer). The host answers within 60 s with mmn_accept_transfer, mmn_accept_transfer_in_parts or mmn_cancel_transfer; it may do so in this event.</summary>
+        TransferOffered = 39,
+        /// <summary>NetworkEvent.kind: a transfer goes on. Both hosts receive this at most ten times a second for each transfer, and none while an earlier one waits for the host.</summary>
+        TransferProgress = 40,
+        /// <summary>NetworkEvent.kind: a transfer is over. Each end receives this exactly once, before MMN_EVENT_LEFT of <c>peer</c>.</summary>
+        TransferResult = 41,
+        /// <summary>NetworkEvent.kind: the next bytes of a transfer that this host takes with mmn_accept_transfer_in_parts.</summary>
+        TransferPart = 42,
     }
 
     /// <summary>The reason for which a member is gone. New numbers come from newer libraries.</summary>
@@ -1402,6 +1431,29 @@ namespace MetaMystia.Network
         Behind = 1,
         /// <summary>MMN_EVENT_STATE_RESET: the room has taken over a history with other actions.</summary>
         RolledBack = 2,
+    }
+
+    /// <summary>The outcome of a transfer. New numbers come from newer libraries.</summary>
+    public enum TransferOutcome : int
+    {
+        /// <summary>MMN_EVENT_TRANSFER_RESULT: all of it has arrived.</summary>
+        Complete = 0,
+        /// <summary>MMN_EVENT_TRANSFER_RESULT: the sender's host cancelled it.</summary>
+        CancelledBySender = 1,
+        /// <summary>MMN_EVENT_TRANSFER_RESULT: the receiver's host cancelled it after it had accepted it.</summary>
+        CancelledByReceiver = 2,
+        /// <summary>MMN_EVENT_TRANSFER_RESULT: the receiver's host refused the offer.</summary>
+        Refused = 3,
+        /// <summary>MMN_EVENT_TRANSFER_RESULT: the receiver's host did not answer within 60 s.</summary>
+        Unanswered = 4,
+        /// <summary>MMN_EVENT_TRANSFER_RESULT: the receiver's host takes no events, so the library refused the offer.</summary>
+        Busy = 5,
+        /// <summary>MMN_EVENT_TRANSFER_RESULT: the peer has left; MMN_EVENT_LEFT follows with the reason.</summary>
+        PeerLeft = 6,
+        /// <summary>MMN_EVENT_TRANSFER_RESULT: the room is over.</summary>
+        RoomEnded = 7,
+        /// <summary>MMN_EVENT_TRANSFER_RESULT: the bytes that arrived have another SHA-256 than the bytes that were sent. Please report it.</summary>
+        Corrupt = 8,
     }
 
     /// <summary>The way in which the library found a member. New numbers come from newer libraries.</summary>
@@ -1723,6 +1775,24 @@ namespace MetaMystia.Network
                 case ResetReason.Joined: return "joined";
                 case ResetReason.Behind: return "behind";
                 case ResetReason.RolledBack: return "rolled back";
+                default: return "unknown";
+            }
+        }
+
+        /// <summary>The number in words, such as "gave up".</summary>
+        public static string Describe(this TransferOutcome number)
+        {
+            switch (number)
+            {
+                case TransferOutcome.Complete: return "complete";
+                case TransferOutcome.CancelledBySender: return "cancelled by sender";
+                case TransferOutcome.CancelledByReceiver: return "cancelled by receiver";
+                case TransferOutcome.Refused: return "refused";
+                case TransferOutcome.Unanswered: return "unanswered";
+                case TransferOutcome.Busy: return "busy";
+                case TransferOutcome.PeerLeft: return "peer left";
+                case TransferOutcome.RoomEnded: return "room ended";
+                case TransferOutcome.Corrupt: return "corrupt";
                 default: return "unknown";
             }
         }

@@ -800,6 +800,7 @@ namespace MetaMystia.Network
                 throw refused;
             }
             Forget();
+            FreeBuffers();
             EndRequests();
         }
 

@@ -763,6 +763,108 @@ namespace MetaMystia.Network
         public uint PeerIndex { get; internal set; }
     }
 
+    /// <summary><c>From</c> offers a transfer (<c>SendTransfer</c>). The host answers within 60 s with <c>AcceptTransfer</c>, <c>AcceptTransferInParts</c> or <c>CancelTransfer</c>; it may do so in this event.</summary>
+    public sealed partial class TransferOffered : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.TransferOffered; }
+        }
+
+        /// <summary>The sender.</summary>
+        public string From { get; internal set; }
+
+        /// <summary>The number of the transfer.</summary>
+        public ulong Transfer { get; internal set; }
+
+        /// <summary>Its length in bytes.</summary>
+        public ulong Size { get; internal set; }
+
+        /// <summary>The sender's bytes about it.</summary>
+        public byte[] Tag { get; internal set; }
+
+        /// <summary>Index of the peer, as <see cref="Room.IndexOf"/> returns it; 0 for this node and for a peer that is not in the room.</summary>
+        public uint PeerIndex { get; internal set; }
+    }
+
+    /// <summary>A transfer goes on. Both hosts receive this at most ten times a second for each transfer, and none while an earlier one waits for the host.</summary>
+    public sealed partial class TransferProgress : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.TransferProgress; }
+        }
+
+        /// <summary>The peer at the other end.</summary>
+        public string Peer { get; internal set; }
+
+        /// <summary>The number of the transfer.</summary>
+        public ulong Transfer { get; internal set; }
+
+        /// <summary>Its length in bytes.</summary>
+        public ulong Size { get; internal set; }
+
+        /// <summary>Bytes that have arrived at the receiver.</summary>
+        public ulong Done { get; internal set; }
+
+        /// <summary>Index of the peer, as <see cref="Room.IndexOf"/> returns it; 0 for this node and for a peer that is not in the room.</summary>
+        public uint PeerIndex { get; internal set; }
+    }
+
+    /// <summary>A transfer is over. Each end receives this exactly once, before <see cref="PeerLeft"/> of <c>Peer</c>.</summary>
+    public sealed partial class TransferResult : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.TransferResult; }
+        }
+
+        /// <summary>The peer at the other end.</summary>
+        public string Peer { get; internal set; }
+
+        /// <summary>The number of the transfer.</summary>
+        public ulong Transfer { get; internal set; }
+
+        /// <summary>Its length in bytes.</summary>
+        public ulong Size { get; internal set; }
+
+        /// <summary>Bytes that have arrived at the receiver, as far as this end knows.</summary>
+        public ulong Done { get; internal set; }
+
+        /// <summary>Whether all of it has arrived.</summary>
+        public bool Success { get; internal set; }
+
+        /// <summary>The outcome of a transfer.</summary>
+        public TransferOutcome Reason { get; internal set; }
+
+        /// <summary>Index of the peer, as <see cref="Room.IndexOf"/> returns it; 0 for this node and for a peer that is not in the room.</summary>
+        public uint PeerIndex { get; internal set; }
+    }
+
+    /// <summary>The next bytes of a transfer that this host takes with <c>AcceptTransferInParts</c>.</summary>
+    public sealed partial class TransferPart : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.TransferPart; }
+        }
+
+        /// <summary>The sender.</summary>
+        public string From { get; internal set; }
+
+        /// <summary>The number of the transfer.</summary>
+        public ulong Transfer { get; internal set; }
+
+        /// <summary>Position of the first byte, from 0.</summary>
+        public ulong Offset { get; internal set; }
+
+        /// <summary>The bytes, at most 16384.</summary>
+        public byte[] Data { get; internal set; }
+
+        /// <summary>Index of the peer, as <see cref="Room.IndexOf"/> returns it; 0 for this node and for a peer that is not in the room.</summary>
+        public uint PeerIndex { get; internal set; }
+    }
+
     internal static class RoomEvents
     {
         // A copy of the library's event, as an object of its kind.
@@ -1092,6 +1194,48 @@ namespace MetaMystia.Network
                         Peer = Utf8.FromNative(native.Peer),
                         Here = native.Success != 0,
                         Index = native.Index,
+                        PeerIndex = native.PeerIndex,
+                    };
+                case EventKind.TransferOffered:
+                    return new TransferOffered
+                    {
+                        Room = room,
+                        From = Utf8.FromNative(native.Peer),
+                        Transfer = native.Request,
+                        Size = native.Count,
+                        Tag = native.Bytes(),
+                        PeerIndex = native.PeerIndex,
+                    };
+                case EventKind.TransferProgress:
+                    return new TransferProgress
+                    {
+                        Room = room,
+                        Peer = Utf8.FromNative(native.Peer),
+                        Transfer = native.Request,
+                        Size = native.Count,
+                        Done = native.Index,
+                        PeerIndex = native.PeerIndex,
+                    };
+                case EventKind.TransferResult:
+                    return new TransferResult
+                    {
+                        Room = room,
+                        Peer = Utf8.FromNative(native.Peer),
+                        Transfer = native.Request,
+                        Size = native.Count,
+                        Done = native.Index,
+                        Success = native.Success != 0,
+                        Reason = (TransferOutcome)native.Reason,
+                        PeerIndex = native.PeerIndex,
+                    };
+                case EventKind.TransferPart:
+                    return new TransferPart
+                    {
+                        Room = room,
+                        From = Utf8.FromNative(native.Peer),
+                        Transfer = native.Request,
+                        Offset = native.Index,
+                        Data = native.Bytes(),
                         PeerIndex = native.PeerIndex,
                     };
                 default:

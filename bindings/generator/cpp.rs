@@ -23,6 +23,7 @@ pub(crate) fn codes(abi: &Abi) -> String {
     words(&mut text, abi, "LEFT_", "describe_left_reason");
     words(&mut text, abi, "END_", "describe_end_reason");
     words(&mut text, abi, "RESET_", "describe_reset_reason");
+    words(&mut text, abi, "TRANSFER_", "describe_transfer_outcome");
     text
 }
 

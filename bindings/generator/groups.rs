@@ -83,6 +83,13 @@ pub(crate) const GROUPS: [Group; 29] = {
             "The reason for which a host begins anew with the room's state.",
         ),
         group(
+            "TRANSFER",
+            "TransferOutcome",
+            Described,
+            "",
+            "The outcome of a transfer.",
+        ),
+        group(
             "FOUND",
             "FoundBy",
             Enum,

@@ -140,6 +140,9 @@ fn by_chance(function: &str, place: usize, parameter: &Variable) -> Option<Strin
             method("name_of_a_room")
         }
         (Type::Text, _) => method(if place == 0 { "text" } else { "other" }),
+        // The host has one payload at a time.
+        (Type::Bytes, "tag") => Some("null()".into()),
+        (Type::Scalar(_), "tag_length") => Some("host.chance.flip().into()".into()),
         (Type::Bytes, _) => method("data"),
         (Type::Scalar(_), "length") => method("length"),
         (Type::Pointer { .. }, "changes") => method("changes"),

@@ -334,6 +334,24 @@ internal sealed class Reference
         Console.WriteLine(info.Members + " members, " + info.Pending + " open requests");
     }
 
+    //: mmn_send_transfer mmn_accept_transfer mmn_accept_transfer_in_parts mmn_cancel_transfer
+    private void Transfers()
+    {
+        ulong sent = room.SendTransfer("bob", data, Encoding.UTF8.GetBytes("map"));
+        byte[] map = new byte[1 << 20];         // leave it alone until the result
+        room.Happened += e =>
+        {
+            if (e is TransferOffered offered)
+            {
+                if (offered.Size <= 1 << 20) room.AcceptTransfer(offered.From, offered.Transfer, map);
+                else if (offered.Size <= 16 << 20) room.AcceptTransferInParts(offered.From, offered.Transfer);
+                else room.CancelTransfer(offered.From, offered.Transfer);
+            }
+            else if (e is TransferPart part) Console.WriteLine(part.Data.Length + " bytes at " + part.Offset);
+            else if (e is TransferResult over) Console.WriteLine(over.Transfer == sent ? "sent" : over.Reason.Describe());
+        };
+    }
+
     //: mmn_room_time_ms
     private void Countdown(long startsAt)       // from a message of the leader: its room time + 3000
     {

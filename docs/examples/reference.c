@@ -369,6 +369,32 @@ void figures(void)
         printf("%" PRIu32 " members, %" PRIu32 " open requests\n", info.members, info.pending);
 }
 
+//: mmn_send_transfer mmn_accept_transfer mmn_accept_transfer_in_parts mmn_cancel_transfer
+static uint8_t island[1 << 20];             /* stays until the result */
+
+void send_map(void)
+{
+    uint64_t transfer;                      /* saved[] is copied */
+    if (mmn_send_transfer(room, "bob", (const uint8_t *)saved, sizeof saved, (const uint8_t *)"map", 3, &transfer) != MMN_OK)
+        printf("%s\n", mmn_last_error_message());
+}
+
+void take_map(const MmnEvent *event)
+{
+    if (event->kind == MMN_EVENT_TRANSFER_OFFERED) {
+        if (event->count <= sizeof island)
+            mmn_accept_transfer(event->room, event->peer, event->request, island, sizeof island);
+        else if (event->count <= 16 << 20)
+            mmn_accept_transfer_in_parts(event->room, event->peer, event->request);
+        else
+            mmn_cancel_transfer(event->room, event->peer, event->request);
+    } else if (event->kind == MMN_EVENT_TRANSFER_PART) {
+        printf("%" PRId32 " bytes at %" PRIu64 "\n", event->length, event->index);
+    } else if (event->kind == MMN_EVENT_TRANSFER_RESULT) {
+        printf(event->success ? "the map is here\n" : "no map: %" PRId32 "\n", event->reason);
+    }
+}
+
 //: mmn_room_time_ms
 void countdown(int64_t starts_at)           /* from a message of the leader: its room time + 3000 */
 {

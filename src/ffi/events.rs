@@ -3,6 +3,7 @@
 mod state;
 #[cfg(test)]
 mod tests;
+mod transfers;
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
@@ -321,6 +322,39 @@ pub const MMN_EVENT_STATE_OPENED: u32 = 34;
 /// - success (here): 1 when it has come; else it has gone.
 /// - index: index of the entry, or of the one that the state jumped to.
 pub const MMN_EVENT_STATE_MEMBER: u32 = 35;
+/// MmnEvent.kind: `peer` offers a transfer (mmn_send_transfer). The host answers within 60 s with
+/// mmn_accept_transfer, mmn_accept_transfer_in_parts or mmn_cancel_transfer; it may do so in this event.
+///
+/// - peer (from): the sender.
+/// - request (transfer): the number of the transfer.
+/// - count (size): its length in bytes.
+/// - data (tag): the sender's bytes about it.
+pub const MMN_EVENT_TRANSFER_OFFERED: u32 = 39;
+/// MmnEvent.kind: a transfer goes on. Both hosts receive this at most ten times a second for each
+/// transfer, and none while an earlier one waits for the host.
+///
+/// - peer: the peer at the other end.
+/// - request (transfer): the number of the transfer.
+/// - count (size): its length in bytes.
+/// - index (done): bytes that have arrived at the receiver.
+pub const MMN_EVENT_TRANSFER_PROGRESS: u32 = 40;
+/// MmnEvent.kind: a transfer is over. Each end receives this exactly once, before MMN_EVENT_LEFT of
+/// `peer`.
+///
+/// - peer: the peer at the other end.
+/// - request (transfer): the number of the transfer.
+/// - count (size): its length in bytes.
+/// - index (done): bytes that have arrived at the receiver, as far as this end knows.
+/// - success: 1 when all of it has arrived.
+/// - reason: one of MMN_TRANSFER_...
+pub const MMN_EVENT_TRANSFER_RESULT: u32 = 41;
+/// MmnEvent.kind: the next bytes of a transfer that this host takes with mmn_accept_transfer_in_parts.
+///
+/// - peer (from): the sender.
+/// - request (transfer): the number of the transfer.
+/// - index (offset): position of the first byte, from 0.
+/// - data: the bytes, at most 16384.
+pub const MMN_EVENT_TRANSFER_PART: u32 = 42;
 
 /// MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
 pub const MMN_FOUND_IN_LOCAL_NETWORK: i32 = 1;
@@ -336,6 +370,25 @@ pub const MMN_RESET_JOINED: i32 = 0;
 pub const MMN_RESET_BEHIND: i32 = 1;
 /// MMN_EVENT_STATE_RESET: the room has taken over a history with other actions.
 pub const MMN_RESET_ROLLED_BACK: i32 = 2;
+
+/// MMN_EVENT_TRANSFER_RESULT: all of it has arrived.
+pub const MMN_TRANSFER_COMPLETE: i32 = 0;
+/// MMN_EVENT_TRANSFER_RESULT: the sender's host cancelled it.
+pub const MMN_TRANSFER_CANCELLED_BY_SENDER: i32 = 1;
+/// MMN_EVENT_TRANSFER_RESULT: the receiver's host cancelled it after it had accepted it.
+pub const MMN_TRANSFER_CANCELLED_BY_RECEIVER: i32 = 2;
+/// MMN_EVENT_TRANSFER_RESULT: the receiver's host refused the offer.
+pub const MMN_TRANSFER_REFUSED: i32 = 3;
+/// MMN_EVENT_TRANSFER_RESULT: the receiver's host did not answer within 60 s.
+pub const MMN_TRANSFER_UNANSWERED: i32 = 4;
+/// MMN_EVENT_TRANSFER_RESULT: the receiver's host takes no events, so the library refused the offer.
+pub const MMN_TRANSFER_BUSY: i32 = 5;
+/// MMN_EVENT_TRANSFER_RESULT: the peer has left; MMN_EVENT_LEFT follows with the reason.
+pub const MMN_TRANSFER_PEER_LEFT: i32 = 6;
+/// MMN_EVENT_TRANSFER_RESULT: the room is over.
+pub const MMN_TRANSFER_ROOM_ENDED: i32 = 7;
+/// MMN_EVENT_TRANSFER_RESULT: the bytes that arrived have another SHA-256 than the bytes that were sent. Please report it.
+pub const MMN_TRANSFER_CORRUPT: i32 = 8;
 
 /// mmn_member_state, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
 pub const MMN_MEMBER_INIT: i32 = 0;
@@ -431,11 +484,11 @@ pub struct MmnEvent {
     /// The number of mmn_set_leader calls that the leader's term builds on, or a history of the room's
     /// state.
     pub epoch: u64,
-    /// The number of a join request, of a call for a lock, or of a request that concerns the room's
-    /// state.
+    /// The number of a join request, of a call for a lock, of a request that concerns the room's
+    /// state, or of a transfer.
     pub request: u64,
-    /// A number of messages, of milliseconds, of members or of actions, the token of a lock, or the
-    /// version of a property.
+    /// A number of messages, of milliseconds, of members, of actions or of bytes, the token of a lock, or
+    /// the version of a property.
     pub count: u64,
     /// A peer id, or "". Never NULL.
     pub peer: *const c_char,
@@ -468,7 +521,7 @@ pub struct MmnEvent {
     pub found_by: u16,
     /// The room of the event.
     pub room: MmnRoom,
-    /// The index of an entry of the room's state, from 1.
+    /// The index of an entry of the room's state, from 1, or a position in a transfer, from 0.
     pub index: u64,
     /// The time of an entry of the room's state, in milliseconds.
     pub time_ms: u64,
@@ -694,6 +747,7 @@ fn fill_in<'a>(
                 Cow::Borrowed(&message.payload[..]),
             )
         }
+        Event::Transfer(transfer) => transfers::fill_in(event, transfer),
         Event::SlowPeer(peer) => about_peer(event, MMN_EVENT_SLOW_PEER, peer),
         Event::DataDropped {
             peer,

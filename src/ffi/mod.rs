@@ -30,6 +30,7 @@ pub mod send;
 pub mod simulation;
 pub mod state;
 pub mod stats;
+pub mod transfers;
 pub mod values;
 pub mod version;
 

@@ -31,6 +31,7 @@ use super::send::*;
 use super::simulation::*;
 use super::state::*;
 use super::stats::*;
+use super::transfers::*;
 use super::values::*;
 use super::version::*;
 use crate::fuzzing::Chance;

@@ -448,7 +448,7 @@ pub unsafe extern "C" fn mmn_state_info(room: MmnRoom, info: *mut MmnStateInfo) 
 ///
 /// # Safety
 /// `request` is NULL or writable.
-unsafe fn note(request: *mut u64, number: u64) {
+pub(super) unsafe fn note(request: *mut u64, number: u64) {
     if !request.is_null() {
         // SAFETY: not NULL, so the caller guarantees it. Hosts that build it by hand may not align it.
         unsafe { request.write_unaligned(number) };

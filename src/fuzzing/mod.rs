@@ -31,6 +31,11 @@ pub fn abi(bytes: &[u8]) {
     crate::ffi::sequences::check(bytes);
 }
 
+/// Frames and parts of transfers, with what a host does meanwhile.
+pub fn transfer(bytes: &[u8]) {
+    crate::transfers::check::check(bytes);
+}
+
 /// A target's name, as in `fuzz/fuzz_targets/`, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
@@ -53,6 +58,7 @@ pub const TARGETS: &[Target] = &[
     ("state_file", state_file),
     ("state_frame", state_frame),
     ("target", target),
+    ("transfer", transfer),
 ];
 
 #[cfg(test)]

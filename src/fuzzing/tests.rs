@@ -483,6 +483,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
             let frames = state_frames::all();
             seeds.extend(frames.iter().map(crate::state::wire::Frame::encode));
         }
+        "transfer" => seeds = crate::transfers::check::inputs(),
         "discovery" => seeds = random(600, 12),
         "node" => seeds = random(1500, 32),
         "abi" => {

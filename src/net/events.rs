@@ -17,6 +17,7 @@ use crate::core::wire::Opaque;
 use crate::core::wire::{Envelope, Probe};
 use crate::dispatch::Dispatch;
 use crate::state::wire::Frame;
+use crate::transfers::Transfers;
 
 /// Events of all links that may wait for the room; then the links' tasks wait.
 pub(crate) const EVENT_QUEUE: usize = 1024;
@@ -114,6 +115,7 @@ pub(crate) struct LinkContext {
     pub(crate) dispatch: Arc<Dispatch>,
     pub(crate) relaying: Arc<Relaying>,
     pub(crate) tunnels: Arc<Tunnels>,
+    pub(crate) transfers: Arc<Transfers>,
     pub(crate) events: mpsc::Sender<(LinkId, LinkEvent)>,
     /// Memory for messages that the host has not taken.
     pub(crate) budget: Arc<Budget>,

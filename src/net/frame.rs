@@ -70,6 +70,8 @@ pub(crate) const UNORDERED_LANE: u16 = 256;
 pub(crate) const UNORDERED_RELAY_LANE: u16 = 257;
 /// The lanes of the room's state: its log, requests for it, and parts of snapshots.
 pub(crate) const STATE_LANES: [u16; 3] = [258, 259, 260];
+/// The lanes of transfers: the frames about them, and their parts.
+pub(crate) const TRANSFER_LANES: [u16; 2] = [261, 262];
 /// Unordered messages in flight to one peer, at most; each has a stream.
 pub(crate) const MAX_UNORDERED_IN_FLIGHT: usize = 128;
 /// Largest span from the first unordered message that a peer has not taken to the newest one.
@@ -92,7 +94,7 @@ pub(crate) fn is_ordered(lane: u16) -> bool {
 /// The first frame of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LaneHeader {
-    /// The lane: a channel, [`UNORDERED_LANE`], [`UNORDERED_RELAY_LANE`], or one of [`STATE_LANES`].
+    /// The lane: a channel, [`UNORDERED_LANE`], [`UNORDERED_RELAY_LANE`], or one of [`STATE_LANES`] or [`TRANSFER_LANES`].
     pub(crate) lane: u16,
 }
 
@@ -276,6 +278,23 @@ impl Frames {
         put_length(&mut self.last, frame.len());
         self.chunks.push(self.last.split().freeze());
         self.chunks.push(frame.into());
+    }
+
+    /// Appends `value` and the bytes after it as one frame.
+    ///
+    /// # Errors
+    /// As [`put_value`].
+    pub(crate) fn put_value_before<T: Serialize>(
+        &mut self,
+        value: &T,
+        bytes: Bytes,
+    ) -> Result<(), postcard::Error> {
+        let value = postcard::to_allocvec(value)?;
+        put_length(&mut self.last, value.len() + bytes.len());
+        self.last.put_slice(&value);
+        self.chunks.push(self.last.split().freeze());
+        self.chunks.push(bytes);
+        Ok(())
     }
 
     /// Reserves space for messages of these lengths at once.

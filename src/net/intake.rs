@@ -335,6 +335,7 @@ mod tests {
     use crate::net::frame::CLASSIC_LANE;
     use crate::net::outbox::{OutboxLimits, Outboxes};
     use crate::net::tunnel::Tunnels;
+    use crate::transfers::Transfers;
 
     /// Far longer than any step takes.
     const TIMEOUT: Duration = Duration::from_secs(20);
@@ -363,10 +364,12 @@ mod tests {
             messages: 1000,
             bytes: 1 << 20,
         });
+        let dispatch = Arc::new(dispatch);
         let context = LinkContext {
             has_state: false,
             outboxes: Arc::new(outboxes),
-            dispatch: Arc::new(dispatch),
+            transfers: Arc::new(Transfers::new(id("me"), Arc::clone(&dispatch))),
+            dispatch,
             relaying: Arc::default(),
             tunnels: Arc::new(Tunnels::new(Fingerprint([1; 32]), 0)),
             events: mpsc::channel(1).0,

@@ -25,6 +25,7 @@ use super::outbox::{OutMessage, Outboxes};
 use super::relay::{self, Broadcast, RelayedReader};
 use super::state;
 use super::streams::{FrameStream, HEADER_PRIORITY, LaneEnd, Tasks, write_all};
+use super::transfers;
 use crate::core::id::PeerId;
 
 /// Frames are batched into writes of this many bytes.
@@ -310,7 +311,8 @@ impl Shared {
             };
         }
         let state = state::lane_of(lane).filter(|_| self.asker.context.has_state);
-        if !is_ordered(lane) && state.is_none() {
+        let transfer = transfers::lane_of(lane);
+        if !is_ordered(lane) && state.is_none() && transfer.is_none() {
             return LaneEnd::Violation("a lane of an unknown kind");
         }
         let is_new = {
@@ -323,6 +325,9 @@ impl Shared {
         }
         if let Some(state) = state {
             return state::read(&self.asker, state, stream).await;
+        }
+        if let Some(transfer) = transfer {
+            return transfers::read(&self.asker, transfer, stream).await;
         }
         let reader = Reader {
             intake: Intake::new(self.asker, lane, self.control),

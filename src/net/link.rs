@@ -18,6 +18,7 @@ use super::lane;
 use super::received::Received;
 use super::state::StateWriter;
 use super::streams::Tasks;
+use super::transfers;
 use super::tunnel::{RouteHold, Tunnels, Via};
 use crate::core::id::PeerId;
 use crate::core::path::Path;
@@ -170,6 +171,7 @@ impl Link {
             return;
         };
         outboxes.measure(peer, &self.connection, &received.count);
+        transfers::start(&self.connection, peer, &context.transfers, &self.lanes);
         let (end, ending) = oneshot::channel();
         self.lane_end = Some(end);
         self.state = Some(StateWriter::new(

@@ -34,6 +34,7 @@ pub(crate) mod simulation;
 pub(crate) mod socket;
 mod state;
 mod streams;
+mod transfers;
 pub(crate) mod tries;
 pub(crate) mod tunnel;
 pub(crate) mod udp;

@@ -44,7 +44,7 @@ use crate::core::node::{
     AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
 };
 use crate::core::path::{CarrierKind, Path};
-use crate::core::wire::{FEATURE_PATHS, Hello, HostMode, Opaque, Verdict};
+use crate::core::wire::{FEATURE_PATHS, FEATURE_TRANSFERS, Hello, HostMode, Opaque, Verdict};
 use crate::error::Code;
 use crate::net::cards::showing::Showing;
 use crate::net::close;
@@ -683,7 +683,7 @@ impl Driver {
         let (eligible, priority) = core.standing_of_myself();
         let max_message_size = self.shared.config.max_message_size;
         Hello {
-            features: FEATURE_PATHS,
+            features: FEATURE_PATHS | FEATURE_TRANSFERS,
             peer_id: self.shared.peer_id.clone(),
             incarnation: core.incarnation(),
             generation,

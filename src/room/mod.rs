@@ -27,6 +27,7 @@ mod store;
 mod strangers;
 mod timers;
 mod trace;
+mod transfers;
 mod unconfirmed;
 mod view;
 
@@ -61,6 +62,7 @@ use crate::room_code::RoomCode;
 use crate::simulated::{SimulatedNetwork, SimulationError};
 use crate::snapshot::Snapshot;
 use crate::target::Target;
+use crate::transfers::Transfers;
 
 use opening::{Opened, Outside};
 use shared::{Disconnection, HostCommand, Shared};
@@ -71,6 +73,7 @@ pub use crate::net::cards::card::Card;
 pub use crate::net::outbox::{
     DEFAULT_PRIORITY, OutMessage, PeerMeter, Reliable, SendMode, Unreliable,
 };
+pub use crate::transfers::{MAX_TAG_BYTES, MAX_TRANSFER_BYTES};
 pub use locks::{MAX_LOCK_NAME_BYTES, MAX_PROCLAIMED_BYTES};
 pub use state::StateInfo;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -189,6 +192,7 @@ impl Room {
             bytes: config.queue_bytes,
         });
         outboxes.set_compression_threshold(config.compression_threshold);
+        let transfers = Transfers::new(peer_id.clone(), Arc::clone(&dispatch));
         let shared = Arc::new(Shared {
             auto_reconnect: AtomicBool::new(config.auto_reconnect_enabled),
             windows: watch::Sender::new(config.windows),
@@ -201,6 +205,7 @@ impl Room {
             published: ArcSwap::default(),
             room_time_read: AtomicU64::new(0),
             glance,
+            transfers: Arc::new(transfers),
             dispatch,
             commands,
             connects_running: AtomicUsize::new(0),
@@ -240,6 +245,7 @@ impl Room {
     /// the end. Does not wait. [`Room::close`] must follow.
     pub fn begin_to_leave(&self) {
         self.shared.outboxes.shut();
+        self.shared.transfers.shut();
         // Fails only if the network thread has ended.
         let _ = self.shared.commands.send(HostCommand::Leave);
     }

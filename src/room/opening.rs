@@ -330,6 +330,7 @@ where
         dispatch: Arc::clone(&shared.dispatch),
         relaying: Arc::clone(&shared.centralized.relaying),
         tunnels: Arc::clone(&tunnels),
+        transfers: Arc::clone(&shared.transfers),
         events,
         budget: Arc::default(),
         has_state: config.state.is_some(),

@@ -14,11 +14,11 @@ use tokio::time::Instant;
 
 #[cfg(test)]
 use super::shared::Census;
-use crate::core::event::{Event, Left, LeftReason, Returned};
+use crate::core::event::{Event, Left, LeftReason, Returned, TransferOutcome};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::node::{Conflict, LinkEnd};
 use crate::core::path::Path;
-use crate::core::wire::{Envelope, Hello, Probe};
+use crate::core::wire::{Envelope, FEATURE_TRANSFERS, Hello, Probe};
 use crate::net::close;
 use crate::net::datagrams::report_dropped;
 use crate::net::events::{LinkContext, LinkId};
@@ -440,6 +440,8 @@ impl Sessions {
                 let limit = usize::try_from(theirs.max_message_size).unwrap_or(usize::MAX);
                 let limit = limit.min(self.context.max_message_size);
                 self.context.outboxes.open(peer, limit);
+                let is_able = theirs.features & FEATURE_TRANSFERS != 0;
+                self.context.transfers.open(peer, is_able);
             }
         }
         Attached::Carries
@@ -631,6 +633,11 @@ impl Sessions {
             tracing::info!(%peer, undelivered, "messages are not known to be delivered");
         }
         left.undelivered = undelivered;
+        let outcome = match left.why {
+            LeftReason::RoomEnded => TransferOutcome::RoomEnded,
+            _ => TransferOutcome::PeerLeft,
+        };
+        self.context.transfers.close(peer, outcome);
         let Some(session) = self.sessions.remove(peer) else {
             return self.deliver_left(left);
         };

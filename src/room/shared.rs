@@ -20,6 +20,7 @@ use crate::net::simulation::Simulation;
 use crate::room_code::RoomCode;
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 use crate::target::Target;
+use crate::transfers::Transfers;
 
 /// State that the host's threads and the network thread share.
 pub(super) struct Shared {
@@ -35,6 +36,7 @@ pub(super) struct Shared {
     pub(super) glance: &'static Glance,
     pub(super) outboxes: Arc<Outboxes>,
     pub(super) dispatch: Arc<Dispatch>,
+    pub(super) transfers: Arc<Transfers>,
     pub(super) centralized: Arc<Centralized>,
     /// Needs no limit: every call but `connect` waits for its answer, and `connect` has a limit of its own.
     pub(super) commands: mpsc::UnboundedSender<HostCommand>,
@@ -75,6 +77,7 @@ impl Shared {
                 PeerStatus::Connected | PeerStatus::Reconnecting
             )
         };
+        self.transfers.close_all();
         for peer in last.peers.iter().filter(is_member) {
             let left = Left::new(peer.id.clone(), LeftReason::RoomEnded);
             self.dispatch.push(Event::Left(left));

@@ -36,4 +36,5 @@ mod state;
 mod stories;
 mod survive;
 mod tools;
+mod transfers;
 mod typed;

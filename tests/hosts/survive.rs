@@ -58,6 +58,7 @@ fn cpp() {
         "reload",
         "rooms",
         "paths",
+        "transfers",
         "codes",
         "browse",
         "hold",

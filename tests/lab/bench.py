@@ -104,6 +104,10 @@ class BenchHost:
         """Submits actions to the room's state."""
         self.send_line(f"submit {hz} {size} {count}")
 
+    def transfer(self, peer, size):
+        """Starts a transfer, which the peer takes."""
+        self.send_line(f"transfer {peer} {size}")
+
     def sent(self, stream, seconds=120):
         """Waits until the library has accepted all of a stream."""
         return self.wait("sent", lambda sent: sent["stream"] == stream, seconds)

@@ -12,6 +12,7 @@
  *       HZ 0: as fast as the library takes them. With DELIVERY by mmn_send, else by SendToPeer.
  *   submit HZ BYTES COUNT
  *       Actions of the room's state; HZ as above.
+ *   transfer PEER BYTES   by mmn_send_transfer; every host takes what it is offered
  *   report                messages and actions since the last report
  *   leave                 shuts down and ends
  * Prints JSON, one value a line:
@@ -19,6 +20,7 @@
  *   {"event": "sent", "stream": S, "count": N, "refused": R, "seconds": T}      a stream was accepted
  *   {"event": "submitted", "count": N, "refused": R, "seconds": T}              the same of actions
  *   {"event": "reset", "bytes": N, "code": C, "at": SECONDS}                    the state begins with a snapshot
+ *   {"event": "transferred", "bytes": N, "reason": R, "at": SECONDS}            the result of a transfer, at either end
  *   {"event": "report", "actions": N, "streams": [{"stream": S, "count": N, "highest": N, "disorder": N, "bytes": N, "seconds": T,
  *                                    "p50": MS, "p99": MS, "p999": MS, "most": MS}]}
  *
@@ -66,6 +68,9 @@ static uint8_t noise[MAX_BYTES];
 static MmnRoom room;
 static __typeof__(&mmn_send) send_with;
 static __typeof__(&mmn_submit) submit;
+static __typeof__(&mmn_send_transfer) send_transfer;
+static __typeof__(&mmn_accept_transfer) accept_transfer;
+static uint8_t *landing; /* of the transfer that this host takes */
 static __typeof__(&mmn_provide_snapshot) provide_snapshot;
 static uint8_t *snapshot;
 static int32_t snapshot_bytes;
@@ -142,6 +147,17 @@ static void on_event(void *user_data, const MmnEvent *event)
     if (event->kind == MMN_EVENT_ACTION) actions++;
     if (event->kind == MMN_EVENT_SNAPSHOT_WANTED)
         must(provide_snapshot(event->room, event->request, snapshot, snapshot_bytes), "mmn_provide_snapshot");
+    if (event->kind == MMN_EVENT_TRANSFER_OFFERED) {
+        landing = realloc(landing, event->count);
+        must(accept_transfer(event->room, event->peer, event->request, landing, (int32_t)event->count), "mmn_accept_transfer");
+    }
+    if (event->kind == MMN_EVENT_TRANSFER_RESULT) {
+        pthread_mutex_lock(&output);
+        printf("{\"event\": \"transferred\", \"bytes\": %" PRIu64 ", \"reason\": %d, \"at\": %.6f}\n", event->index, (int)event->reason,
+               (double)now_ns() / 1e9);
+        fflush(stdout);
+        pthread_mutex_unlock(&output);
+    }
     if (event->kind != MMN_EVENT_STATE_RESET) return;
     pthread_mutex_lock(&output);
     printf("{\"event\": \"reset\", \"bytes\": %d, \"code\": %d, \"at\": %.6f}\n", (int)event->length, (int)event->code,
@@ -271,6 +287,30 @@ static void start_actions(const char *text)
     pthread_detach(sender);
 }
 
+static void start_transfer(const char *text)
+{
+    char peer[65];
+    size_t bytes;
+    if (!send_transfer || sscanf(text, "%64s %zu", peer, &bytes) != 2 || bytes > INT32_MAX) {
+        fprintf(stderr, "%s: cannot transfer: %s\n", own_id, text);
+        _exit(2);
+    }
+    uint8_t *file = malloc(bytes);
+    for (size_t i = 0; i < bytes; i++) file[i] = noise[i % MAX_BYTES];
+    must(send_transfer(room, peer, file, (int32_t)bytes, NULL, 0, NULL), "mmn_send_transfer");
+    free(file);
+}
+
+static void take_transfers(void *library)
+{
+    *(void **)&send_transfer = dlsym(library, "mmn_send_transfer");
+    *(void **)&accept_transfer = dlsym(library, "mmn_accept_transfer");
+    __typeof__(&mmn_set_event_handler) set_event_handler;
+    *(void **)&set_event_handler = dlsym(library, "mmn_set_event_handler");
+    /* With a state, MmnOptions has the handler. */
+    if (send_transfer && !snapshot) must(set_event_handler(room, on_event, NULL, NULL), "mmn_set_event_handler");
+}
+
 static void keep_state(void *library, MmnOptions *options, int32_t bytes)
 {
     static MmnStateOptions state = {.struct_size = sizeof state};
@@ -336,6 +376,7 @@ int main(int argc, char **argv)
     if (argc == 4) enter(library, argv[2], argv[3]);
     else must(net.InitializeNetworkWithConfig(own_id, argv[2], &config), "InitializeNetworkWithConfig");
     if (default_room) room = default_room();
+    take_transfers(library);
     must(net.RegisterReceiveCallback(on_receive), "RegisterReceiveCallback");
     must(net.RegisterLeaderChangedCallback(on_leader), "RegisterLeaderChangedCallback");
     must(net.RegisterPeerStatusCallback(on_status), "RegisterPeerStatusCallback");
@@ -348,6 +389,7 @@ int main(int argc, char **argv)
         line[strcspn(line, "\n")] = 0;
         if (strncmp(line, "connect ", 8) == 0) must(net.ConnectToPeer(line + 8), "ConnectToPeer");
         else if (strncmp(line, "send ", 5) == 0) start_stream(line + 5);
+        else if (strncmp(line, "transfer ", 9) == 0) start_transfer(line + 9);
         else if (strncmp(line, "submit ", 7) == 0) start_actions(line + 7);
         else if (strcmp(line, "report") == 0) report();
         else if (strcmp(line, "leave") == 0) return must(net.ShutdownNetwork(), "ShutdownNetwork"), 0;

@@ -30,6 +30,8 @@ RELAY_BYTES_PER_SECOND = 512 * 1024
 SNAPSHOT_QUEUE_BYTES = 15_000
 """60 ms of a line of 2 Mbit/s."""
 ACTION_HZ = 120
+FILE_BYTES = 16 << 20
+FILE_LINE_BITS_PER_SECOND = 10_000_000
 LINE_QUEUE_BYTES = 187_500
 """Bytes that the line of 50 Mbit/s carries in a round trip of 30 ms, like the queues of many routers."""
 
@@ -137,6 +139,26 @@ def play_beside_a_snapshot(snapshot_bytes, environment=None):
             arrived = reset["at"] - began
             ann.wait("submitted", seconds=seconds + 60)
             return {**wait_for(bob, forth), **wait_for(ann, back)}, arrived
+
+
+def play_beside_a_file(file_bytes, seconds=30, environment=None):
+    """The game's messages over 10 Mbit/s at 15 ms, beside an mmn_send_transfer of that size (0: none): the streams, and the seconds
+    until the file's last byte.
+    """
+    with room_over(environment, delay_ms=15, rate_kbit=FILE_LINE_BITS_PER_SECOND // 1000, queue_bytes=75_000) as (_, ann, bob):
+        began = time.monotonic()
+        if file_bytes:
+            ann.transfer("bob", file_bytes)
+        forth, back = play(ann, bob, APART, seconds)
+        took = 0.0
+        if file_bytes:
+            # Before the game ends: a wait skips earlier lines.
+            results = [host.wait("transferred", seconds=seconds) for host in (ann, bob)]
+            assert all((result["bytes"], result["reason"]) == (file_bytes, 0) for result in results), results
+            took = max(result["at"] for result in results) - began
+        for host, stream in [(bob, BACK), (ann, PLAY)]:
+            host.sent(stream, seconds + 60)
+        return {**wait_for(bob, forth), **wait_for(ann, back)}, took
 
 
 def play_beside_a_transfer(a, b, seconds):

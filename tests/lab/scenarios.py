@@ -8,9 +8,9 @@ import os
 import time
 
 from beside import BACK as OTHER_WAY
-from beside import BULK, LINE_BITS_PER_SECOND, LOOSE, PLAY, SEQUENCED
+from beside import BULK, FILE_BYTES, FILE_LINE_BITS_PER_SECOND, LINE_BITS_PER_SECOND, LOOSE, PLAY, SEQUENCED
 from beside import megabits, play_beside_a_snapshot, play_beside_a_transfer_over_a_carrier, play_beside_bulk_on_a_lossy_line
-from beside import quantiles
+from beside import play_beside_a_file, quantiles
 from beside import transfer_on_a_clean_line
 from bench import Bench
 from network import Network
@@ -364,6 +364,25 @@ def a_game_goes_on_beside_a_snapshot():
     raise AssertionError(p99)
 
 
+def a_game_goes_on_beside_a_file():
+    """A transfer of 16 MiB on a line of 10 Mbit/s takes at least half of the line, and lets the game's messages pass: their 99th
+    percentiles are at most 25 ms longer than without it. With the line's queue full it is 60 ms, and more for reliable messages.
+    Other work of the machine only adds to them, so the best of three rounds counts.
+    """
+    p99 = {}
+    for _ in range(3):
+        for size in (0, FILE_BYTES):
+            streams, seconds = play_beside_a_file(size)
+            print(f"  a file of {size >> 20} MiB after {seconds:.1f} s")
+            assert size * 8 >= 0.5 * FILE_LINE_BITS_PER_SECOND * seconds, seconds
+            for stream in (PLAY, LOOSE, SEQUENCED, OTHER_WAY):
+                print(f"    {quantiles(streams[stream])}, stream {stream}")
+                p99[size, stream] = min(streams[stream]["p99"], p99.get((size, stream), float("inf")))
+        if all(p99[FILE_BYTES, stream] <= p99[0, stream] + 25 for stream in (PLAY, LOOSE, SEQUENCED, OTHER_WAY)):
+            return
+    raise AssertionError(p99)
+
+
 # -- stars
 
 
@@ -402,6 +421,7 @@ TESTS = [
     a_game_goes_on_beside_a_transfer_that_fills_a_clean_line,
     a_game_goes_on_beside_a_transfer_over_a_carrier,
     a_game_goes_on_beside_a_snapshot,
+    a_game_goes_on_beside_a_file,
     eight_stay_together_under_loss_and_jitter,
     a_pause_of_4_s_is_survived,
     a_pause_of_30_s_is_survived,

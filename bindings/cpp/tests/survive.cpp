@@ -673,6 +673,52 @@ void test_hold() {
 }
 
 // Calls on a room that was shut down, or moved from, are refused, also after the library is gone.
+void test_transfers() {
+  mmn::Library library(library_path);
+  const mmn::Api& api = library.api();
+  const std::string session = "survive-cpp-" + std::to_string(getpid()) + "-transfers";
+  const std::string map(1000000, 'm');
+  std::string buffer(map.size(), ' '), parts;
+  Event joined, ended, refused;
+  std::unique_ptr<mmn::Room> alice;
+  mmn::Options options = on_loopback(api);
+  options.on_event = [&](const mmn::Event& event) {
+    event.visit([&](const mmn::TransferOffered& offered) {
+      MUST(offered.from == "bob" && offered.size == map.size());
+      const std::string from(offered.from);
+      if (offered.tag == "buffer") alice->accept_transfer(from, offered.transfer, &buffer[0], static_cast<std::int32_t>(buffer.size()));
+      else if (offered.tag == "parts") alice->accept_transfer_in_parts(from, offered.transfer);
+      else alice->cancel_transfer(from, offered.transfer);
+    });
+    event.visit([&](const mmn::TransferPart& part) {
+      MUST(part.offset == parts.size());
+      parts += part.data;
+    });
+  };
+  alice = std::make_unique<mmn::Room>(api, "alice", session, options);
+  mmn::Options senders = on_loopback(api);
+  senders.on_event = [&](const mmn::Event& event) {
+    if (event.kind == MMN_EVENT_JOINED) joined.happened();
+    event.visit([&](const mmn::TransferResult& result) {
+      MUST(result.success == (result.reason == MMN_TRANSFER_COMPLETE));
+      if (result.success) ended.happened();
+      else if (std::string(mmn::describe_transfer_outcome(result.reason)) == "refused") refused.happened();
+    });
+  };
+  mmn::Room bob(api, "bob", session, senders);
+  bob.connect(alice->local_address());
+  joined.wait();
+  const std::uint64_t first = bob.send_transfer("alice", map, "buffer");
+  MUST(bob.send_transfer("alice", map, "parts") > first);
+  bob.send_transfer("alice", map, "nothing");
+  ended.wait(2);
+  refused.wait();
+  MUST(code_of([&] { bob.cancel_transfer("alice", first); }) == mmn::peer_not_found);
+  bob.shutdown();
+  alice->shutdown();
+  MUST(buffer == map && parts == map);
+}
+
 void test_closed() {
   const auto must_refuse = [](mmn::Room& room) {
     const std::vector<std::function<void()>> calls = {
@@ -691,6 +737,10 @@ void test_closed() {
         [&] { room.stats("main"); },
         [&] { room.room_stats(); },
         [&] { room.time_ms(); },
+        [&] { room.send_transfer("main", "x"); },
+        [&] { room.accept_transfer("main", 2, nullptr, 0); },
+        [&] { room.accept_transfer_in_parts("main", 2); },
+        [&] { room.cancel_transfer("main", 2); },
         [&] { room.poll(); },
         [&] { room.describe(0); },
         [&] { room.number(); },
@@ -1115,6 +1165,7 @@ int main(int argc, char** argv) {
   run("reentry", test_reentry);
   run("rooms", test_rooms);
   run("paths", test_paths);
+  run("transfers", test_transfers);
   run("codes", test_codes);
   run("browse", test_browse);
   run("hold", test_hold);

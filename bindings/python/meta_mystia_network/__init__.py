@@ -119,7 +119,7 @@ def _text_of(text: bytes | None) -> str:
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 104
+ABI_VERSION = 105
 
 
 class Code(_Number):
@@ -450,6 +450,10 @@ class EventKind(_Number):
     SNAPSHOT_WANTED = 33
     STATE_OPENED = 34
     STATE_MEMBER = 35
+    TRANSFER_OFFERED = 39
+    TRANSFER_PROGRESS = 40
+    TRANSFER_RESULT = 41
+    TRANSFER_PART = 42
 
 
 EVENT_JOINED = EventKind.JOINED
@@ -487,6 +491,10 @@ EVENT_ROLLED_BACK = EventKind.ROLLED_BACK
 EVENT_SNAPSHOT_WANTED = EventKind.SNAPSHOT_WANTED
 EVENT_STATE_OPENED = EventKind.STATE_OPENED
 EVENT_STATE_MEMBER = EventKind.STATE_MEMBER
+EVENT_TRANSFER_OFFERED = EventKind.TRANSFER_OFFERED
+EVENT_TRANSFER_PROGRESS = EventKind.TRANSFER_PROGRESS
+EVENT_TRANSFER_RESULT = EventKind.TRANSFER_RESULT
+EVENT_TRANSFER_PART = EventKind.TRANSFER_PART
 
 
 class FoundBy(_Number):
@@ -513,6 +521,31 @@ class ResetReason(_Number):
 RESET_JOINED = ResetReason.JOINED
 RESET_BEHIND = ResetReason.BEHIND
 RESET_ROLLED_BACK = ResetReason.ROLLED_BACK
+
+
+class TransferOutcome(_Number):
+    """The outcome of a transfer."""
+
+    COMPLETE = 0
+    CANCELLED_BY_SENDER = 1
+    CANCELLED_BY_RECEIVER = 2
+    REFUSED = 3
+    UNANSWERED = 4
+    BUSY = 5
+    PEER_LEFT = 6
+    ROOM_ENDED = 7
+    CORRUPT = 8
+
+
+TRANSFER_COMPLETE = TransferOutcome.COMPLETE
+TRANSFER_CANCELLED_BY_SENDER = TransferOutcome.CANCELLED_BY_SENDER
+TRANSFER_CANCELLED_BY_RECEIVER = TransferOutcome.CANCELLED_BY_RECEIVER
+TRANSFER_REFUSED = TransferOutcome.REFUSED
+TRANSFER_UNANSWERED = TransferOutcome.UNANSWERED
+TRANSFER_BUSY = TransferOutcome.BUSY
+TRANSFER_PEER_LEFT = TransferOutcome.PEER_LEFT
+TRANSFER_ROOM_ENDED = TransferOutcome.ROOM_ENDED
+TRANSFER_CORRUPT = TransferOutcome.CORRUPT
 
 
 class MemberState(_Number):
@@ -630,6 +663,8 @@ class ListChange(_Number):
 BROWSE_FOUND = ListChange.FOUND
 BROWSE_CHANGED = ListChange.CHANGED
 BROWSE_GONE = ListChange.GONE
+MAX_TRANSFER_BYTES = 67108864
+MAX_TRANSFER_TAG_BYTES = 1024
 
 ANY_VERSION = 18446744073709551615
 
@@ -1286,6 +1321,10 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "mmn_set_auto_forward": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint8)),
     "mmn_auto_forward": (ctypes.c_uint8, (ctypes.c_uint64,)),
     "mmn_set_compression_threshold": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_uint32)),
+    "mmn_send_transfer": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, _BYTES, ctypes.c_int32, _BYTES, ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64))),
+    "mmn_accept_transfer": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_int32)),
+    "mmn_accept_transfer_in_parts": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_uint64)),
+    "mmn_cancel_transfer": (ctypes.c_int32, (ctypes.c_uint64, _TEXT, ctypes.c_uint64)),
     "mmn_default_state_options": (ctypes.c_int32, (ctypes.POINTER(_MmnStateOptions),)),
     "mmn_submit": (ctypes.c_int32, (ctypes.c_uint64, _BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.POINTER(ctypes.c_uint64))),
     "mmn_set_properties": (ctypes.c_int32, (ctypes.c_uint64, ctypes.POINTER(_MmnPropertyChange), ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64))),
@@ -1933,6 +1972,80 @@ class StateMemberChanged(Event):
     """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
 
 
+@dataclasses.dataclass(frozen=True)
+class TransferOffered(Event):
+    """`sender` offers a transfer (send_transfer()). The host answers within 60 s with accept_transfer(),
+    accept_transfer_in_parts() or cancel_transfer(); it may do so in this event."""
+
+    kind = EventKind.TRANSFER_OFFERED
+    sender: str
+    """The sender."""
+    transfer: int
+    """The number of the transfer."""
+    size: int
+    """Its length in bytes."""
+    tag: bytes
+    """The sender's bytes about it."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferProgress(Event):
+    """A transfer goes on. Both hosts receive this at most ten times a second for each transfer, and none while an earlier
+    one waits for the host."""
+
+    kind = EventKind.TRANSFER_PROGRESS
+    peer: str
+    """The peer at the other end."""
+    transfer: int
+    """The number of the transfer."""
+    size: int
+    """Its length in bytes."""
+    done: int
+    """Bytes that have arrived at the receiver."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferResult(Event):
+    """A transfer is over. Each end receives this exactly once, before PeerLeft of `peer`."""
+
+    kind = EventKind.TRANSFER_RESULT
+    peer: str
+    """The peer at the other end."""
+    transfer: int
+    """The number of the transfer."""
+    size: int
+    """Its length in bytes."""
+    done: int
+    """Bytes that have arrived at the receiver, as far as this end knows."""
+    success: bool
+    """Whether all of it has arrived."""
+    reason: TransferOutcome
+    """The outcome of a transfer."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferPart(Event):
+    """The next bytes of a transfer that this host takes with accept_transfer_in_parts()."""
+
+    kind = EventKind.TRANSFER_PART
+    sender: str
+    """The sender."""
+    transfer: int
+    """The number of the transfer."""
+    offset: int
+    """Position of the first byte, from 0."""
+    data: bytes
+    """The bytes, at most 16384."""
+    peer_index: int = 0
+    """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
+
+
 # Kind: what makes the event from the library's struct.
 _MAKERS: dict[int, Callable[[Any], Event]] = {
     1: lambda e: PeerJoined(_text_of(e.peer), e.peer_index),
@@ -1970,6 +2083,10 @@ _MAKERS: dict[int, Callable[[Any], Event]] = {
     33: lambda e: SnapshotWanted(e.request, e.index),
     34: lambda e: StateOpened(_text_of(e.peer) or None, e.success != 0, e.epoch, e.count, e.index, e.peer_index),
     35: lambda e: StateMemberChanged(_text_of(e.peer), e.success != 0, e.index, e.peer_index),
+    39: lambda e: TransferOffered(_text_of(e.peer), e.request, e.count, ctypes.string_at(e.data, e.length), e.peer_index),
+    40: lambda e: TransferProgress(_text_of(e.peer), e.request, e.count, e.index, e.peer_index),
+    41: lambda e: TransferResult(_text_of(e.peer), e.request, e.count, e.index, e.success != 0, TransferOutcome(e.reason), e.peer_index),
+    42: lambda e: TransferPart(_text_of(e.peer), e.request, e.index, ctypes.string_at(e.data, e.length), e.peer_index),
 }
 
 __all__ += [
@@ -2033,6 +2150,11 @@ __all__ += [
     "StateOpened",
     "StateReset",
     "Topology",
+    "TransferOffered",
+    "TransferOutcome",
+    "TransferPart",
+    "TransferProgress",
+    "TransferResult",
     "UnlinkedPeer",
 ]
 # -- End of what is generated.
@@ -3161,9 +3283,15 @@ class _Calls:
         elif not isinstance(options, NetworkOptions):
             raise TypeError(f"options must be NetworkOptions, not {type(options).__name__}: {options!r}")
 
+        # By peer and number; the library writes into them.
+        self._buffers: dict[tuple[str, int], Any] = {}
+
         def call(_: int | None, pointer: Any) -> None:
             with _in_a_handler():
-                receive(_event(pointer.contents))
+                event = _event(pointer.contents)
+                if isinstance(event, TransferResult):
+                    self._buffers.pop((event.peer, event.transfer), None)
+                receive(event)
 
         settings = _MmnOptions.from_buffer_copy(options)
         if state:
@@ -3192,6 +3320,8 @@ class _Calls:
         if code not in (OK, NOT_INITIALIZED):
             _checked(code)
         _rooms.discard(self)
+        if code == OK:
+            self._buffers.clear()
         return bool(code == OK)
 
     def _ask(self, function: str, **arguments: Any) -> Any:
@@ -3535,6 +3665,37 @@ class _Calls:
     def max_datagram_size(self, peer_id: str | None = None) -> int:
         """The longest unreliable message for a member, or for a broadcast, in bytes; -1 when the member is not connected."""
         return int(self._ask("mmn_max_datagram_size", peer_id=_NONE if peer_id is None else peer_id))
+
+    # -- transfers: bytes of up to 64 MiB to one member, below all messages
+
+    def send_transfer(self, peer_id: str, data: Bytes, tag: Bytes = b"") -> int:
+        """Offers a copy of `data` to a member, whose program receives TransferOffered with `tag` (at most 1024 bytes); returns the
+        number of the transfer. One TransferResult follows at either end. -7 with too many, -8 beyond 64 MiB, -16 if the member's
+        library has no transfers."""
+        transfer = ctypes.c_uint64()
+        self._do("mmn_send_transfer", peer_id=peer_id, data=data, tag=tag, transfer=ctypes.byref(transfer))
+        return transfer.value
+
+    def accept_transfer(self, peer_id: str, transfer: int, buffer: bytearray) -> None:
+        """Takes an offered transfer into `buffer`, which the library fills: as long as the transfer, or longer. The program leaves
+        it alone until TransferResult; with success it has the bytes."""
+        memory = (ctypes.c_ubyte * len(buffer)).from_buffer(buffer)
+        # Before the call: the result may come before it returns. A second call for one offer is refused.
+        is_first = self._buffers.setdefault((peer_id, transfer), memory) is memory
+        try:
+            self._do("mmn_accept_transfer", peer_id=peer_id, transfer=transfer, buffer=ctypes.byref(memory), capacity=len(buffer))
+        except NetworkError:
+            if is_first:
+                self._buffers.pop((peer_id, transfer), None)
+            raise
+
+    def accept_transfer_in_parts(self, peer_id: str, transfer: int) -> None:
+        """Takes an offered transfer in parts: TransferPart for each, in order. The sender waits while the program takes none."""
+        self._do("mmn_accept_transfer_in_parts", peer_id=peer_id, transfer=transfer)
+
+    def cancel_transfer(self, peer_id: str, transfer: int) -> None:
+        """Refuses an offered transfer, or cancels one at either end. Then the library no longer writes into its buffer."""
+        self._do("mmn_cancel_transfer", peer_id=peer_id, transfer=transfer)
 
     def _dial(self, address: str) -> None:
         self._do("mmn_connect", address=address)

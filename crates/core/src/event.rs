@@ -3,6 +3,8 @@
 //! A [`Node`](super::node::Node) emits the events of its room. The driver adds those of links and dials: messages,
 //! results of dials, and discovered members.
 
+use std::any::Any;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -140,6 +142,8 @@ pub enum Event {
         /// Number of messages since the last such event.
         count: u64,
     },
+    /// A transfer of bytes to or from a peer.
+    Transfer(Transfer),
     /// A connection that the host asked for is up or has failed.
     ConnectionResult(ConnectionResult),
     /// A member that this node discovered and dialled by itself refused it, or this node refused that member.
@@ -181,6 +185,7 @@ impl Event {
             | Self::BanDropped { peer, .. }
             | Self::SetLeaderResult { target: peer, .. } => Some(peer),
             Self::Message(message) => Some(&message.from),
+            Self::Transfer(transfer) => Some(&transfer.peer),
             Self::ConnectionResult(result) => result.peer.as_ref(),
             Self::LeaderChanged(change)
             | Self::LeadershipGained(change)
@@ -337,6 +342,103 @@ pub struct Incoming {
     /// The delivery that the sender chose.
     pub delivery: Delivery,
 }
+
+/// An event about a transfer of bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transfer {
+    /// The peer at the other end.
+    pub peer: PeerId,
+    /// Number of the transfer.
+    pub id: u64,
+    /// Its length in bytes.
+    pub size: u64,
+    /// The news about it.
+    pub news: TransferNews,
+    /// Dropped when the host has received the event.
+    pub receipt: Receipt,
+}
+
+/// News about a transfer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TransferNews {
+    /// The peer offers it.
+    Offered {
+        /// The sender's bytes about it.
+        tag: Bytes,
+    },
+    /// It goes on.
+    Progress {
+        /// Bytes that have arrived.
+        done: u64,
+    },
+    /// The next bytes of it.
+    Part {
+        /// Position of the first one.
+        offset: u64,
+        /// The bytes.
+        bytes: Bytes,
+    },
+    /// It is over.
+    Ended {
+        /// The outcome.
+        outcome: TransferOutcome,
+        /// Bytes that have arrived, as far as this end knows.
+        done: u64,
+    },
+}
+
+/// Outcome of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TransferOutcome {
+    /// All of it has arrived.
+    Complete,
+    /// The sender's host cancelled it.
+    CancelledBySender,
+    /// The receiver's host cancelled it after it had accepted it.
+    CancelledByReceiver,
+    /// The receiver's host refused it.
+    Refused,
+    /// The receiver's host did not answer in time.
+    Unanswered,
+    /// The receiver has too many open offers, or its host takes no events.
+    Busy,
+    /// The peer has left.
+    PeerLeft,
+    /// The room is over.
+    RoomEnded,
+    /// The bytes that arrived have another digest than the offer.
+    Corrupt,
+}
+
+/// Held by an event until the host has received it, or will not.
+#[derive(Clone)]
+pub struct Receipt {
+    _held: Arc<dyn Any + Send + Sync>,
+}
+
+impl Receipt {
+    /// Holds a value, which is dropped with the last copy. Its drop must not use the queue of events.
+    pub fn new(held: impl Any + Send + Sync) -> Self {
+        Self {
+            _held: Arc::new(held),
+        }
+    }
+}
+
+impl fmt::Debug for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Receipt")
+    }
+}
+
+/// Events are equal whatever their receipts.
+impl PartialEq for Receipt {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Receipt {}
 
 /// Delivery mode of a message, with the numbers of the C ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

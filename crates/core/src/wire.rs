@@ -40,6 +40,8 @@ pub const MAX_EXCHANGED_ADDRESSES: usize = 8;
 /// Bit of [`Hello::features`]: the sender understands [`Message::Observed`], [`Message::Addresses`], [`Message::Punch`] and
 /// [`Message::CannotCarry`], and accepts packets that any member carries.
 pub const FEATURE_PATHS: u64 = 1;
+/// Bit of [`Hello::features`]: the sender knows the lanes of transfers.
+pub const FEATURE_TRANSFERS: u64 = 2;
 
 /// The first message of either end about itself, after the PAKE has shown that both know the room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

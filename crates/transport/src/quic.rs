@@ -21,9 +21,9 @@ const MAX_ACCEPTED_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Bidirectional streams that the other end may open: the control stream.
 pub const MAX_INCOMING_BIDI_STREAMS: u32 = 1;
 /// Unidirectional streams that a member may open: 256 channels, the lane of unordered broadcasts through the
-/// leader, three of the room's state, 128 unordered messages, and the finished ones that QUIC still counts until it
+/// leader, three of the room's state, two of transfers, 128 unordered messages, and the finished ones that QUIC still counts until it
 /// returns their credit (an eighth of the limit). quinn's table of streams doubles from 448 on.
-pub const MAX_INCOMING_UNI_STREAMS: u32 = 443;
+pub const MAX_INCOMING_UNI_STREAMS: u32 = 446;
 /// Unidirectional streams that a member may open before it uses a second one; many never do. quinn keeps a
 /// table for all streams that may come: 1 KiB for these, 12 KiB for [`MAX_INCOMING_UNI_STREAMS`].
 pub const FIRST_INCOMING_UNI_STREAMS: u32 = 28;

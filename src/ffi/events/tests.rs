@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::*;
+use crate::core::event::{Receipt, Transfer, TransferNews, TransferOutcome};
 use crate::core::path::LinkPath;
 use crate::dispatch::{Delivery, DiscoveryRefused, FoundBy, Incoming, Left, RelayReport, Returned};
 
@@ -19,6 +20,16 @@ include!(concat!(env!("OUT_DIR"), "/event_fields.rs"));
 /// Kind, peer, other, data and [term, epoch, request, count, reason, code, type, flags,
 /// success].
 type Seen = (u32, String, String, Vec<u8>, [i64; 9]);
+
+fn transfer(news: TransferNews) -> Event {
+    Event::Transfer(Transfer {
+        peer: PeerId::new("b").expect("an id"),
+        id: 4,
+        size: 9,
+        news,
+        receipt: Receipt::new(()),
+    })
+}
 
 fn indexed(event: &Event, peer_index: u32) -> Report<'_> {
     Report {
@@ -328,6 +339,37 @@ fn reports() -> Vec<(Event, Seen)> {
                 bytes: Bytes::new(),
             }),
             expected(13, "b", "host:1", b"", [0, 0, 0, 0, 0, 0, 0, 0, 1]),
+        ),
+        (
+            transfer(TransferNews::Offered {
+                tag: Bytes::from_static(b"map"),
+            }),
+            expected(39, "b", "", b"map", [0, 0, 4, 9, 0, 0, 0, 0, 0]),
+        ),
+        (
+            transfer(TransferNews::Progress { done: 5 }),
+            expected(40, "b", "", b"", [0, 0, 4, 9, 0, 0, 0, 0, 0]),
+        ),
+        (
+            transfer(TransferNews::Part {
+                offset: 5,
+                bytes: Bytes::from_static(b"part"),
+            }),
+            expected(42, "b", "", b"part", [0, 0, 4, 0, 0, 0, 0, 0, 0]),
+        ),
+        (
+            transfer(TransferNews::Ended {
+                outcome: TransferOutcome::Complete,
+                done: 9,
+            }),
+            expected(41, "b", "", b"", [0, 0, 4, 9, 0, 0, 0, 0, 1]),
+        ),
+        (
+            transfer(TransferNews::Ended {
+                outcome: TransferOutcome::Busy,
+                done: 0,
+            }),
+            expected(41, "b", "", b"", [0, 0, 4, 9, 5, 0, 0, 0, 0]),
         ),
         (
             Event::DiscoveryRefused(DiscoveryRefused {

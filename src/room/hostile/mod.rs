@@ -22,6 +22,7 @@ mod sockets;
 mod star;
 mod state;
 mod strangers;
+mod transfers;
 mod wild;
 
 use std::net::{Ipv4Addr, SocketAddr};

@@ -320,7 +320,7 @@ static void on_event(void *user_data, const MmnEvent *event)
     unsigned sum = 0;
     for (int32_t i = 0; i < event->length; i++) sum += event->data[i];
     atomic_fetch_add_explicit(&sink, sum, memory_order_relaxed);
-    if (event->kind == MMN_EVENT_JOIN_REQUEST || event->kind == MMN_EVENT_SNAPSHOT_WANTED)
+    if (event->kind == MMN_EVENT_JOIN_REQUEST || event->kind == MMN_EVENT_SNAPSHOT_WANTED || event->kind == MMN_EVENT_TRANSFER_OFFERED)
         atomic_store(&last_request, event->request);
     atomic_fetch_add(&events, 1);
     go_on_inside();
@@ -610,6 +610,20 @@ static int reject(void) MESSAGE(more.mmn_reject_join(any_room(), any_request(), 
 static int submit(void) MESSAGE(more.mmn_submit(any_room(), m.data, m.length, m.type, a_number()))
 static int provide_snapshot(void) MESSAGE(more.mmn_provide_snapshot(any_room(), any_request(), m.data, m.length))
 
+/* Transfers. A buffer is the library's for as long as the program runs. */
+static int send_transfer(void)
+    MESSAGE(more.mmn_send_transfer(any_room(), any_peer(), m.data, m.length, one_in(8) ? NULL : bytes, one_in(8) ? 2000 : (int32_t)below(1025), a_number()))
+
+static int accept_transfer(void)
+{
+    static uint8_t buffers[64][4096];
+    static atomic_uint used;
+    unsigned next = one_in(4) ? 64 : atomic_fetch_add(&used, 1);
+    uint8_t *buffer = next < 64 ? buffers[next] : NULL;
+    int32_t capacity = buffer ? (int32_t)sizeof *buffers : one_in(2) ? 0 : (int32_t)below(9) - 4;
+    return code(more.mmn_accept_transfer(any_room(), any_peer(), any_request(), buffer, capacity));
+}
+
 /* Usually valid: a change in eight has an invalid value. */
 static void any_change(MmnPropertyChange *change)
 {
@@ -738,6 +752,10 @@ static int property(void)
     X(mmn_acquire_lock, 1, code(more.mmn_acquire_lock(any_room(), any_peer(), below(2000), a_number())))       \
     X(mmn_try_lock, 1, code(more.mmn_try_lock(any_room(), any_peer(), a_number())))                            \
     X(mmn_release_lock, 1, code(more.mmn_release_lock(any_room(), any_peer())))                                \
+    X(mmn_send_transfer, 4, send_transfer())                                                                   \
+    X(mmn_accept_transfer, 4, accept_transfer())                                                               \
+    X(mmn_accept_transfer_in_parts, 4, code(more.mmn_accept_transfer_in_parts(any_room(), any_peer(), any_request()))) \
+    X(mmn_cancel_transfer, 2, code(more.mmn_cancel_transfer(any_room(), any_peer(), any_request())))           \
     X(mmn_submit, 4, submit())                                                                                 \
     X(mmn_set_properties, 4, set_properties())                                                                 \
     X(mmn_property, 4, property())                                                                             \

@@ -229,11 +229,14 @@ static void is_no_room(MmnRoom room)
     ANSWERS(-1, net.mmn_set_leader(room, "a"));
     ANSWERS(-1, net.mmn_last_error_code());
     ANSWERS(-1, net.mmn_accept_join(room, 1));
+    ANSWERS(-1, net.mmn_accept_transfer(room, "a", 1, NULL, 0));
+    ANSWERS(-1, net.mmn_accept_transfer_in_parts(room, "a", 1));
     ANSWERS(-1, net.mmn_acquire_lock(room, "a", 1, &request));
     ANSWERS(0, net.mmn_auto_forward(room));
     ANSWERS(0, net.mmn_auto_reconnect(room));
     ANSWERS(-1, net.mmn_broadcast(room, data, 3, TYPE, NULL));
     ANSWERS(-1, net.mmn_broadcast_as_leader(room, data, 3, TYPE, NULL));
+    ANSWERS(-1, net.mmn_cancel_transfer(room, "a", 1));
     ANSWERS(0, net.mmn_centralized(room));
     ANSWERS(-1, net.mmn_close(room));
     ANSWERS(-1, net.mmn_cluster_version(room));
@@ -263,6 +266,7 @@ static void is_no_room(MmnRoom room)
     ANSWERS(-1, net.mmn_room_stats(room, &room_stats));
     ANSWERS(-1, net.mmn_room_time_ms(room));
     ANSWERS(-1, net.mmn_send(room, "a", data, 3, TYPE, NULL));
+    ANSWERS(-1, net.mmn_send_transfer(room, "a", data, 3, NULL, 0, NULL));
     ANSWERS(-1, net.mmn_send_to_leader(room, data, 3, TYPE, NULL));
     ANSWERS(-1, net.mmn_set_auto_election(room, 1));
     ANSWERS(-1, net.mmn_set_auto_forward(room, 1));

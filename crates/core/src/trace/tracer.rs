@@ -402,6 +402,7 @@ fn reported(event: &Event) -> Option<What> {
         | Event::HostSilent { .. }
         | Event::HostBack(_)
         | Event::PathChanged { .. }
+        | Event::Transfer(_)
         | Event::Relay(_)
         | Event::NoRoomFound(_)
         | Event::Discovered { .. } => return None,
