@@ -338,17 +338,19 @@ internal sealed class Reference
     private void Transfers()
     {
         ulong sent = room.SendTransfer("bob", data, Encoding.UTF8.GetBytes("map"));
-        byte[] map = new byte[1 << 20];         // leave it alone until the result
+        var maps = new Dictionary<(string, ulong), byte[]>();     // each is left alone until its result; two members may use one number
         room.Happened += e =>
         {
             if (e is TransferOffered offered)
             {
-                if (offered.Size <= 1 << 20) room.AcceptTransfer(offered.From, offered.Transfer, map);
+                if (offered.Size <= 1 << 20)
+                    room.AcceptTransfer(offered.From, offered.Transfer, maps[(offered.From, offered.Transfer)] = new byte[offered.Size]);
                 else if (offered.Size <= 16 << 20) room.AcceptTransferInParts(offered.From, offered.Transfer);
                 else room.CancelTransfer(offered.From, offered.Transfer);
             }
             else if (e is TransferPart part) Console.WriteLine(part.Data.Length + " bytes at " + part.Offset);
-            else if (e is TransferResult over) Console.WriteLine(over.Transfer == sent ? "sent" : over.Reason.Describe());
+            else if (e is TransferResult over)
+                Console.WriteLine(over.Peer == "bob" && over.Transfer == sent ? "sent" : over.Reason.Describe());
         };
     }
 

@@ -371,6 +371,7 @@ void figures(void)
 
 //: mmn_send_transfer mmn_accept_transfer mmn_accept_transfer_in_parts mmn_cancel_transfer
 static uint8_t island[1 << 20];             /* stays until the result */
+static uint64_t island_from_bob;            /* what arrives there; one at a time */
 
 void send_map(void)
 {
@@ -382,15 +383,19 @@ void send_map(void)
 void take_map(const MmnEvent *event)
 {
     if (event->kind == MMN_EVENT_TRANSFER_OFFERED) {
-        if (event->count <= sizeof island)
+        if (event->count <= sizeof island && !island_from_bob && !strcmp(event->peer, "bob")) {
+            island_from_bob = event->request;
             mmn_accept_transfer(event->room, event->peer, event->request, island, sizeof island);
-        else if (event->count <= 16 << 20)
+        } else if (event->count <= 16 << 20)
             mmn_accept_transfer_in_parts(event->room, event->peer, event->request);
         else
             mmn_cancel_transfer(event->room, event->peer, event->request);
     } else if (event->kind == MMN_EVENT_TRANSFER_PART) {
         printf("%" PRId32 " bytes at %" PRIu64 "\n", event->length, event->index);
     } else if (event->kind == MMN_EVENT_TRANSFER_RESULT) {
+        /* Two members may use one number. */
+        if (strcmp(event->peer, "bob") || event->request != island_from_bob) return;
+        island_from_bob = 0;
         printf(event->success ? "the map is here\n" : "no map: %" PRId32 "\n", event->reason);
     }
 }

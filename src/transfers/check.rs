@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(test)]
+use super::wire::PART_BYTES;
 use super::wire::{MAX_PART_FRAME_BYTES, MAX_TRANSFER_FRAME_BYTES};
 use super::*;
 use crate::config::DispatchMode;
@@ -135,7 +137,9 @@ fn receive(
 /// Whole transfers, refused ones, and others that go on over a second link.
 #[cfg(test)]
 pub(crate) fn inputs() -> Vec<Vec<u8>> {
-    let data = [7; 300];
+    const WHOLE: usize = PART_BYTES;
+    const SIZE: usize = WHOLE + 300;
+    let data = vec![7; SIZE];
     let offer = |number: u64, size: usize| {
         let mut computed = [0; wire::DIGEST_BYTES];
         computed.copy_from_slice(digest(&SHA256, &data[..size]).as_ref());
@@ -160,7 +164,7 @@ pub(crate) fn inputs() -> Vec<Vec<u8>> {
         step(1, &[&header, &data[from..to]].concat())
     };
     let offered = |number, size| frame(&TransferFrame::Offer(offer(number, size)));
-    let open = frame(&TransferFrame::Open(vec![offer(1, 300)]));
+    let open = frame(&TransferFrame::Open(vec![offer(1, SIZE)]));
     let (accept, cancel, send, link, take, poll) = ([2], [3], [4], [5], [6], [7]);
     let granted = frame(&TransferFrame::Grant {
         id: 2,
@@ -170,29 +174,29 @@ pub(crate) fn inputs() -> Vec<Vec<u8>> {
     let ended = |why| frame(&TransferFrame::Ended { id: 2, why });
     let mut inputs = vec![
         [
-            &offered(1, 300)[..],
+            &offered(1, SIZE)[..],
             &poll,
             &accept,
             &take,
-            &part(1, 0, 100),
-            &part(1, 100, 300),
+            &part(1, 0, WHOLE),
+            &part(1, WHOLE, SIZE),
             &poll,
         ]
         .concat(),
         [
-            &offered(1, 300)[..],
+            &offered(1, SIZE)[..],
             &poll,
             &accept,
             &take,
-            &part(1, 0, 100),
+            &part(1, 0, WHOLE),
             &link,
             &open,
             &take,
-            &part(1, 100, 300),
+            &part(1, WHOLE, SIZE),
         ]
         .concat(),
         [
-            &offered(1, 300)[..],
+            &offered(1, SIZE)[..],
             &offered(2, 1),
             &poll,
             &cancel,
@@ -201,7 +205,7 @@ pub(crate) fn inputs() -> Vec<Vec<u8>> {
         ]
         .concat(),
         [
-            &offered(1, 300)[..],
+            &offered(1, SIZE)[..],
             &poll,
             &cancel,
             &link,

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::progress::Progress;
-use super::wire::Offer;
+use super::wire::{Offer, PART_BYTES};
 use super::{Destination, WINDOW_BYTES, as_u64};
 use crate::core::event::Receipt;
 
@@ -132,6 +132,10 @@ impl Incoming {
             return Err("a part of a transfer does not follow the one before");
         }
         let len = as_u64(bytes.len());
+        // A host that takes parts slowly has an event of each in memory.
+        if len != as_u64(PART_BYTES).min(self.offer.size - offset) {
+            return Err("a part of a transfer is neither whole nor the last");
+        }
         if self.granted.is_none_or(|granted| len > granted - offset) {
             return Err("a part of a transfer that was not granted");
         }

@@ -45,6 +45,10 @@ pub(crate) const MAX_OPEN: usize = 8;
 const MAX_UNREAD: usize = 64;
 /// Time for which an offer waits for the host's answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+/// Time on one link after which an offer has failed that the peer's library neither passes on nor ends.
+const OFFER_LIMIT: Duration = Duration::from_secs(75);
+/// Ended transfers to a peer of which it is not yet notified, at most.
+const MAX_CANCELLED: usize = 64;
 /// Bytes of one transfer that are on their way, or that wait for the host, at most.
 const WINDOW_BYTES: u64 = 256 * 1024;
 
@@ -226,9 +230,10 @@ impl Transfers {
             return (Vec::new(), None);
         };
         let mut news = Vec::new();
-        peer.end_unanswered(Instant::now(), &mut news);
+        let now = Instant::now();
+        peer.end_unanswered(now, &mut news);
         self.report(news);
-        (peer.take_frames(), peer.next_deadline())
+        (peer.take_frames(now), peer.next_deadline())
     }
 
     /// The next part for a peer, if one may be sent now.
@@ -270,6 +275,9 @@ impl Transfers {
         let Some(peer) = book.peers.get_mut(from) else {
             return Ok(());
         };
+        if !peer.is_able() {
+            return Err("it sends transfers, and its Hello has no such feature");
+        }
         let mut news = Vec::new();
         let handled = handle(peer, &mut news);
         self.report(news);

@@ -1,10 +1,11 @@
 //! A transfer to a peer.
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::progress::Progress;
 use super::wire::{Offer, PART_BYTES, PartHeader};
-use super::{WINDOW_BYTES, as_u64};
+use super::{OFFER_LIMIT, WINDOW_BYTES, as_u64};
 
 /// A transfer to a peer, which keeps its bytes until it ends.
 pub(super) struct Outgoing {
@@ -12,8 +13,10 @@ pub(super) struct Outgoing {
     data: Bytes,
     /// Whether an offer is to be sent.
     pub(super) is_offer_due: bool,
-    /// Whether this host has cancelled it, and the peer is to be notified.
+    /// Whether it has ended here, and the peer is to be notified.
     pub(super) is_cancelled: bool,
+    /// When it ends, on the present link, unless the peer answers.
+    pub(super) answer_by: Option<Instant>,
     /// The parts that may be sent on the present link.
     stream: Option<Stream>,
     /// Position up to which parts were sent on any link.
@@ -36,6 +39,7 @@ impl Outgoing {
             data,
             is_offer_due: true,
             is_cancelled: false,
+            answer_by: None,
             stream: None,
             sent: 0,
             arrived: 0,
@@ -52,9 +56,10 @@ impl Outgoing {
         self.sent == self.offer.size
     }
 
-    /// Drops its bytes: it was cancelled.
+    /// Drops its bytes: it has ended here.
     pub(super) fn cancel(&mut self) {
         self.is_cancelled = true;
+        self.answer_by = None;
         self.stream = None;
         self.data = Bytes::new();
     }
@@ -62,6 +67,13 @@ impl Outgoing {
     /// Another link carries it from now on. What was on its way is sent again.
     pub(super) fn change_link(&mut self) {
         self.stream = None;
+        self.answer_by = None;
+    }
+
+    /// It was offered on the present link.
+    pub(super) fn offered(&mut self, now: Instant) {
+        self.is_offer_due = false;
+        self.answer_by = Some(now + OFFER_LIMIT);
     }
 
     /// Handles a grant of the peer.
@@ -88,6 +100,7 @@ impl Outgoing {
             }
         }
         self.arrived = arrived;
+        self.answer_by = None;
         Ok(())
     }
 

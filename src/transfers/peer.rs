@@ -11,7 +11,9 @@ use tokio::time::Instant;
 use super::incoming::{Incoming, Taken};
 use super::outgoing::Outgoing;
 use super::wire::{Offer, PartHeader, TransferFrame, Why};
-use super::{ANSWER_LIMIT, Accept, Destination, MAX_OPEN, MAX_UNREAD, Wakers, as_u64};
+use super::{
+    ANSWER_LIMIT, Accept, Destination, MAX_CANCELLED, MAX_OPEN, MAX_UNREAD, Wakers, as_u64,
+};
 use crate::core::event::{Event, Receipt, Transfer, TransferNews, TransferOutcome};
 use crate::core::id::PeerId;
 use crate::error::DataTransferError;
@@ -31,6 +33,8 @@ pub(super) struct Peer {
     outgoing: BTreeMap<u64, Outgoing>,
     /// Whether anything was offered in this session.
     has_offered: bool,
+    /// The greatest number of this host's.
+    last_out: u64,
     /// Whether the next frame is [`TransferFrame::Open`].
     is_open_due: bool,
     /// The transfer of the last part.
@@ -65,6 +69,7 @@ impl Peer {
             bit: is_greater.into(),
             outgoing: BTreeMap::new(),
             has_offered: false,
+            last_out: 0,
             is_open_due: false,
             last_part: 0,
             incoming: BTreeMap::new(),
@@ -81,6 +86,10 @@ impl Peer {
     /// Bytes that this host's transfers keep.
     pub(super) fn outgoing_bytes(&self) -> usize {
         self.outgoing.values().map(Outgoing::bytes).sum()
+    }
+
+    pub(super) fn is_able(&self) -> bool {
+        self.is_able
     }
 
     fn is_read(&self) -> bool {
@@ -116,7 +125,8 @@ impl Peer {
         if !self.is_able {
             return Err(DataTransferError::NotSupported { id: id() });
         }
-        if self.outgoing.len() >= MAX_OPEN {
+        let ended = self.outgoing.values().filter(|it| it.is_cancelled).count();
+        if self.outgoing.len() - ended >= MAX_OPEN || ended >= MAX_CANCELLED {
             let max = MAX_OPEN;
             return Err(DataTransferError::TooMany { id: id(), max });
         }
@@ -128,6 +138,7 @@ impl Peer {
     }
 
     pub(super) fn offer(&mut self, offer: Offer, data: Bytes) {
+        self.last_out = offer.id;
         self.outgoing.insert(offer.id, Outgoing::new(offer, data));
         self.frames.notify_one();
     }
@@ -220,11 +231,11 @@ impl Peer {
         })
     }
 
-    pub(super) fn take_frames(&mut self) -> Vec<TransferFrame> {
+    pub(super) fn take_frames(&mut self, now: Instant) -> Vec<TransferFrame> {
         let mut frames = Vec::new();
         if std::mem::take(&mut self.is_open_due) {
             for outgoing in self.outgoing.values_mut() {
-                outgoing.is_offer_due = false;
+                outgoing.offered(now);
             }
             let running = self.outgoing.values().filter(|it| !it.is_cancelled);
             frames.push(TransferFrame::Open(
@@ -236,7 +247,8 @@ impl Peer {
         self.outgoing.retain(|id, outgoing| {
             if outgoing.is_cancelled {
                 frames.push(TransferFrame::Cancel { id: *id });
-            } else if std::mem::take(&mut outgoing.is_offer_due) {
+            } else if outgoing.is_offer_due {
+                outgoing.offered(now);
                 frames.push(TransferFrame::Offer(outgoing.offer.clone()));
             }
             !outgoing.is_cancelled
@@ -267,9 +279,11 @@ impl Peer {
         Some(part)
     }
 
-    /// When an offer of the peer ends without an answer.
+    /// When an offer of either end ends without an answer.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        self.incoming.values().filter_map(Incoming::answer_by).min()
+        let incoming = self.incoming.values().filter_map(Incoming::answer_by);
+        let outgoing = self.outgoing.values().filter_map(|it| it.answer_by);
+        incoming.chain(outgoing).min()
     }
 
     pub(super) fn end_unanswered(&mut self, now: Instant, news: &mut Vec<Event>) {
@@ -283,6 +297,17 @@ impl Peer {
         for id in over {
             self.end_incoming(id, Why::Unanswered, news);
         }
+        let mut failed = Vec::new();
+        for outgoing in self.outgoing.values_mut() {
+            if outgoing.answer_by.is_some_and(|by| by <= now) {
+                outgoing.cancel();
+                failed.push((outgoing.offer.clone(), outgoing.arrived));
+            }
+        }
+        let results = failed.iter();
+        news.extend(
+            results.map(|(offer, done)| self.result(offer, *done, TransferOutcome::Unanswered)),
+        );
     }
 }
 
@@ -318,6 +343,15 @@ impl Peer {
         match id & 1 == self.bit && id < self.next_in {
             true => Ok(()),
             false => Err("a transfer was never offered"),
+        }
+    }
+
+    /// # Errors
+    /// This host has never offered such a transfer.
+    fn check_own(&self, id: u64) -> Result<(), &'static str> {
+        match id & 1 != self.bit && id <= self.last_out {
+            true => Ok(()),
+            false => Err("an answer to a transfer that was never offered"),
         }
     }
 
@@ -423,6 +457,7 @@ impl Peer {
         now: Instant,
         news: &mut Vec<Event>,
     ) -> Result<(), &'static str> {
+        self.check_own(id)?;
         // A cancelled one ends at the peer as well.
         let running = self.outgoing.get_mut(&id);
         let Some(outgoing) = running.filter(|outgoing| !outgoing.is_cancelled) else {
@@ -445,6 +480,7 @@ impl Peer {
 
     /// The peer has ended a transfer of this host.
     fn ended(&mut self, id: u64, why: Why, news: &mut Vec<Event>) -> Result<(), &'static str> {
+        self.check_own(id)?;
         let Some(outgoing) = self.outgoing.get(&id) else {
             return Ok(());
         };

@@ -270,6 +270,47 @@ async fn an_offer_without_an_answer_ends_after_a_minute() {
     assert_eq!(late, Err(DataTransferError::NotOffered { id: unanswered }));
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_offer_that_the_peer_ignores_ends_at_the_sender() {
+    let (a, _b) = two();
+    let sent = a.send("b", &[7; 100]);
+    assert!(matches!(a.frames("b")[..], [TransferFrame::Offer(_)]));
+    tokio::time::advance(OFFER_LIMIT).await;
+    assert_eq!(a.frames("b"), [TransferFrame::Cancel { id: sent }]);
+    assert_eq!(a.results(), [(sent, TransferOutcome::Unanswered)]);
+    let (_, deadline) = a.transfers.take_frames(&id("b"));
+    assert_eq!(deadline, None);
+}
+
+#[test]
+fn cancelled_transfers_make_room_for_others_before_the_peer_knows() {
+    let (a, _b) = two();
+    for number in 0.. {
+        let sent: Vec<_> = (0..MAX_OPEN).map(|_| a.send("b", b"x")).collect();
+        if number == 0 {
+            drop(a.frames("b"));
+        }
+        let open = a.transfers.send(&id("b"), b"x", b"", |_| {});
+        let max = MAX_OPEN;
+        assert_eq!(open, Err(DataTransferError::TooMany { id: id("b"), max }));
+        for sent in sent {
+            assert_eq!(a.transfers.cancel(&id("b"), sent), Ok(()));
+        }
+        a.results();
+        if number == 3 {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_peer_whose_library_knows_no_transfers_may_send_none() {
+    let (a, _b) = two();
+    a.transfers.open(&id("old"), false);
+    let frame = TransferFrame::Cancel { id: 1 };
+    assert!(a.transfers.frame(&id("old"), frame).is_err());
+}
+
 #[test]
 fn a_host_that_takes_no_events_refuses_offers_and_sends_none() {
     let (a, b) = two();

@@ -3285,6 +3285,7 @@ class _Calls:
 
         # By peer and number; the library writes into them.
         self._buffers: dict[tuple[str, int], Any] = {}
+        self._accepting = threading.Lock()
 
         def call(_: int | None, pointer: Any) -> None:
             with _in_a_handler():
@@ -3680,14 +3681,17 @@ class _Calls:
         """Takes an offered transfer into `buffer`, which the library fills: as long as the transfer, or longer. The program leaves
         it alone until TransferResult; with success it has the bytes."""
         memory = (ctypes.c_ubyte * len(buffer)).from_buffer(buffer)
-        # Before the call: the result may come before it returns. A second call for one offer is refused.
-        is_first = self._buffers.setdefault((peer_id, transfer), memory) is memory
-        try:
-            self._do("mmn_accept_transfer", peer_id=peer_id, transfer=transfer, buffer=ctypes.byref(memory), capacity=len(buffer))
-        except NetworkError:
-            if is_first:
-                self._buffers.pop((peer_id, transfer), None)
-            raise
+        # Before the call: the result may come before it returns. Of two calls for one offer the library refuses one.
+        with self._accepting:
+            is_first = self._buffers.setdefault((peer_id, transfer), memory) is memory
+            try:
+                self._do(
+                    "mmn_accept_transfer", peer_id=peer_id, transfer=transfer, buffer=ctypes.byref(memory), capacity=len(buffer)
+                )
+            except NetworkError:
+                if is_first:
+                    self._buffers.pop((peer_id, transfer), None)
+                raise
 
     def accept_transfer_in_parts(self, peer_id: str, transfer: int) -> None:
         """Takes an offered transfer in parts: TransferPart for each, in order. The sender waits while the program takes none."""

@@ -518,8 +518,13 @@ async fn parts_out_of_order_beyond_the_size_or_after_the_end_break_the_protocol(
     let a = Mover::open("a", session);
     for (what, parts) in [
         ("a gap", vec![(16, 100)]),
-        ("twice the same", vec![(0, 100), (0, 100)]),
-        ("more than the size", vec![(0, 16_000), (16_000, 16_000)]),
+        ("twice the same", vec![(0, PART_BYTES), (0, PART_BYTES)]),
+        (
+            "more than the size",
+            vec![(0, PART_BYTES), (16_384, 16_000)],
+        ),
+        // Else each byte could be an event that waits for the host.
+        ("a short one before the last", vec![(0, 100)]),
     ] {
         let before = a.host.times(&left("m"));
         let mut sender = Sender::enter(session, &a.host).await;
@@ -591,7 +596,16 @@ async fn a_receiver_that_lies_about_what_arrived_breaks_the_protocol() {
     let a = Mover::open("a", session);
     let data = noise(1 << 20);
     type Lie = fn(u64) -> TransferFrame;
-    let lies: [(&str, Lie); 4] = [
+    let lies: [(&str, Lie); 6] = [
+        ("an answer to another one", |id| TransferFrame::Grant {
+            id: id + 2,
+            arrived: 0,
+            until: 100,
+        }),
+        ("an end of another one", |id| TransferFrame::Ended {
+            id: id + 2,
+            why: Why::Refused,
+        }),
         ("more than was sent", |id| TransferFrame::Grant {
             id,
             arrived: 100,
