@@ -303,7 +303,8 @@ pub unsafe extern "C" fn mmn_browse_open(
                 on_room(user_data.pointer(), listed);
             });
         });
-        browser::open(settings, handler, |number| {
+        // Moved: the host's data must not outlive the browser here, which another thread may close at once.
+        browser::open(settings, handler, move |number| {
             owned.own();
             // SAFETY: not NULL, so the caller guarantees 8 bytes; hosts may not align it.
             unsafe { browser.write_unaligned(number) };
