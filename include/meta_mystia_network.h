@@ -1055,6 +1055,16 @@
 #define MMN_PROPERTY_FALLS_TO_LEADER 16
 
 /**
+ * Longest transfer in bytes, for mmn_send_transfer.
+ */
+#define MMN_MAX_TRANSFER_BYTES 67108864
+
+/**
+ * Longest tag of a transfer in bytes, for mmn_send_transfer.
+ */
+#define MMN_MAX_TRANSFER_TAG_BYTES 1024
+
+/**
  * MmnCard.flags: the card holds the session id, so that everybody who reads it can join. Without
  * it the player must know the session id.
  */
@@ -1090,14 +1100,6 @@
  * report.
  */
 #define MMN_BROWSE_GONE 38
- * Longest transfer in bytes, for mmn_send_transfer.
- */
-#define MMN_MAX_TRANSFER_BYTES 67108864
-
-/**
- * Longest tag of a transfer in bytes, for mmn_send_transfer.
- */
-#define MMN_MAX_TRANSFER_TAG_BYTES 1024
 
 /**
  * mmn_peer_path, MmnPeerStats.path, MMN_EVENT_PATH_CHANGED: on a link of its own.
@@ -1952,7 +1954,8 @@ typedef struct MmnOptions {
   uint32_t reconnect_initial_ms;
   /**
    * Longest wait between two dials of a lost peer, in milliseconds [30000]. At least
-   * reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.
+   * reconnect_initial_ms. In the first minute after a loss the waits are shorter
+   * (docs/life-of-a-peer.md, "Reconnection").
    */
   uint32_t reconnect_max_ms;
   /**
@@ -4221,7 +4224,8 @@ typedef void (*ReconnectCallback)(const char *peer, uint8_t status);
 typedef struct NetworkConfigFFI {
   /**
    * Longest wait between two dials of a lost peer, in milliseconds [30000]. At least
-   * reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds.
+   * reconnect_initial_ms. In the first minute after a loss the waits are shorter
+   * (docs/life-of-a-peer.md, "Reconnection").
    */
   uint32_t reconnect_max_ms;
   /**

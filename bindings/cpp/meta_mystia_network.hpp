@@ -2360,7 +2360,7 @@ class Room {
   void simulate_network(std::uint32_t lag_ms, std::uint32_t jitter_ms, std::uint32_t loss_permille) {
     check(api().mmn_simulate_network(number(), lag_ms, jitter_ms, loss_permille));
   }
-  // The same by name: "home", "mobile", "bad-wifi", "satellite"; "none" ends it.
+  // Simulates a bad network by name: "home", "mobile", "bad-wifi", "satellite"; "none" ends it.
   void simulate_network(const std::string& preset) { check(api().mmn_simulate_preset(number(), text(preset))); }
   // Whether this member is announced in the local network.
   // Shows a card of the room in the local network, in place of an earlier one. The leader alone shows its card: call this at every

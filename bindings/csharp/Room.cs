@@ -701,7 +701,7 @@ namespace MetaMystia.Network
             Check(NativeMethods.mmn_simulate_network(handle, lagMs, jitterMs, lossPermille));
         }
 
-        /// <summary>The same by name: "home", "mobile", "bad-wifi", "satellite"; "none" ends it.</summary>
+        /// <summary>Simulates a bad network by name: "home", "mobile", "bad-wifi", "satellite"; "none" ends it.</summary>
         public void SimulateNetwork(string preset)
         {
             Check(NativeMethods.mmn_simulate_preset(handle, Utf8.ToNative(preset)));
