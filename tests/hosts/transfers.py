@@ -35,7 +35,7 @@ class End:
     def __init__(self, role, name, session, size):
         self.role, self.size, self.arrived, self.moves = role, size, 0, False
         self.content, self.buffer = content(size), bytearray(size)
-        options = mmn.NetworkOptions(dispatch_mode=mmn.DISPATCH_THREAD)
+        options = mmn.NetworkOptions(dispatch_mode=mmn.DISPATCH_THREAD, member_hold_ms=5000)
         self.room = mmn.Room(name, session, options, on_event=self.on_event)
 
     def on_event(self, event):

@@ -115,6 +115,7 @@ int main(int argc, char **argv)
     must(net.mmn_default_options(&options), "mmn_default_options");
     options.dispatch_mode = MMN_DISPATCH_THREAD;
     options.on_event = on_event;
+    options.member_hold_ms = 5000; /* so that a killed peer is gone soon */
     MmnRoom room = 0;
     must(net.mmn_open(argv[2], argv[3], &options, &room), "mmn_open");
     printf("address %s\n", net.mmn_local_address(room));
