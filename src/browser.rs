@@ -349,7 +349,7 @@ impl Runner {
             tokio::select! {
                 _ = &mut stopped => return,
                 received = socket.receive(&mut buffer) => match received {
-                    Ok((len, from)) => has_news = self.hear(&socket, &buffer[..len], from),
+                    Ok((len, from)) => has_news = self.receive(&socket, &buffer[..len], from),
                     // Windows reports here that a room's process is gone.
                     Err(_) => tokio::task::yield_now().await,
                 },
@@ -371,7 +371,7 @@ impl Runner {
     }
 
     /// Takes a packet. Returns whether there may be news for the host.
-    fn hear(&self, socket: &LiveSocket, packet: &[u8], from: SocketAddrV4) -> bool {
+    fn receive(&self, socket: &LiveSocket, packet: &[u8], from: SocketAddrV4) -> bool {
         let Some(answer) = Unverified::read(packet) else {
             return false;
         };
@@ -382,7 +382,7 @@ impl Runner {
             && self.networks.are_here(*claimed.to.ip());
         is_for_us
             && self.networks.have(*from.ip())
-            && lock(&self.shared.list).hear(self.shared.now(), from, answer)
+            && lock(&self.shared.list).receive(self.shared.now(), from, answer)
     }
 
     /// In thread mode, runs the handler for what is new. Returns when there may be more.

@@ -442,7 +442,6 @@ fn numbers(options: &MmnOptions) -> Result<Config, ConfigError> {
     numbers.validated()
 }
 
-/// The meaning of the number in a field; fails if the number has none.
 /// The mode with this number.
 pub(in crate::ffi) fn dispatch_mode(value: u32) -> Result<DispatchMode, ConfigError> {
     choice(
@@ -456,6 +455,7 @@ pub(in crate::ffi) fn dispatch_mode(value: u32) -> Result<DispatchMode, ConfigEr
     )
 }
 
+/// The meaning of the number in a field; fails if the number has none.
 fn choice<T: Copy>(
     field: &'static str,
     value: u32,

@@ -33,7 +33,7 @@ struct Asker {
     asked_at: Time,
     sent_at: Option<Time>,
     /// Number of the card that it has.
-    told: Option<u64>,
+    card: Option<u64>,
 }
 
 impl Askers {
@@ -54,7 +54,7 @@ impl Askers {
             nonce,
             asked_at: now,
             sent_at: None,
-            told: None,
+            card: None,
         };
         if let Some(known) = self.known.get_mut(&from) {
             *known = match known.nonce == nonce {
@@ -79,7 +79,7 @@ impl Askers {
     pub(crate) fn sent(&mut self, now: Time, to: SocketAddrV4, number: u64) {
         if let Some(asker) = self.known.get_mut(&to) {
             asker.sent_at = Some(now);
-            asker.told = Some(number);
+            asker.card = Some(number);
         }
     }
 
@@ -94,20 +94,20 @@ impl Askers {
         let behind = self
             .known
             .iter()
-            .filter(|(_, asker)| asker.told != Some(number) && asker.may_receive(now));
+            .filter(|(_, asker)| asker.card != Some(number) && asker.may_receive(now));
         behind.map(|(at, asker)| (*at, asker.nonce)).collect()
     }
 
     /// The browsers that have a card.
-    pub(crate) fn told(&self) -> Vec<(SocketAddrV4, Nonce)> {
-        let told = self.known.iter().filter(|(_, asker)| asker.told.is_some());
-        told.map(|(at, asker)| (*at, asker.nonce)).collect()
+    pub(crate) fn holders(&self) -> Vec<(SocketAddrV4, Nonce)> {
+        let holders = self.known.iter().filter(|(_, asker)| asker.card.is_some());
+        holders.map(|(at, asker)| (*at, asker.nonce)).collect()
     }
 
     /// No browser has a card any more.
-    pub(crate) fn untell(&mut self) {
+    pub(crate) fn forget_cards(&mut self) {
         for (_, asker) in self.known.iter_mut() {
-            asker.told = None;
+            asker.card = None;
         }
     }
 }
@@ -145,17 +145,17 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_is_told_of_each_change_until_it_no_longer_asks() {
+    fn a_browser_receives_each_change_until_it_no_longer_asks() {
         let mut askers = Askers::new(at(0));
         let it = browser(1, 1);
         assert!(askers.ask(at(0), it, [1; 8]));
-        assert_eq!(askers.told(), []);
+        assert_eq!(askers.holders(), []);
         assert_eq!(askers.behind(at(0), 5), [(it, [1; 8])]);
         askers.sent(at(0), it, 5);
         assert_eq!(askers.behind(at(1000), 5), []);
         assert_eq!(askers.behind(at(100), 6), []);
         assert_eq!(askers.behind(at(250), 6), [(it, [1; 8])]);
-        assert_eq!(askers.told(), [(it, [1; 8])]);
+        assert_eq!(askers.holders(), [(it, [1; 8])]);
         askers.forget(at(14_999));
         assert!(!askers.is_empty());
         askers.forget(at(15_000));

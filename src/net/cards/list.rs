@@ -105,7 +105,7 @@ struct Entry {
     /// Where its answers come from.
     source: SocketAddrV4,
     shown: Shown,
-    heard_at: Time,
+    received_at: Time,
     /// Questions since then.
     unanswered: u32,
     asked_at: Time,
@@ -113,8 +113,8 @@ struct Entry {
     waits_until: Option<Time>,
     is_gone: bool,
     /// The room as the host knows it.
-    told: Option<Room>,
-    told_at: Time,
+    reported: Option<Room>,
+    reported_at: Time,
 }
 
 impl Entry {
@@ -127,13 +127,13 @@ impl Entry {
             successors: answer.successors,
             source,
             shown,
-            heard_at: now,
+            received_at: now,
             unanswered: 0,
             asked_at: now,
             waits_until: None,
             is_gone: false,
-            told: None,
-            told_at: now,
+            reported: None,
+            reported_at: now,
         }
     }
 
@@ -156,13 +156,13 @@ impl Entry {
         if answer.number < self.number {
             return;
         }
-        let silent = now.since(self.heard_at) >= ASK_AGAIN && self.unanswered >= SUCCESSOR_AFTER;
+        let silent = now.since(self.received_at) >= ASK_AGAIN && self.unanswered >= SUCCESSOR_AFTER;
         let leads_further = self.source.ip().is_loopback() && !source.ip().is_loopback();
         if self.source.ip() == source.ip() || silent || leads_further {
             self.source = source;
         }
         self.number = answer.number;
-        self.heard_at = now;
+        self.received_at = now;
         self.unanswered = 0;
         match answer.shown {
             Some(shown) => {
@@ -189,16 +189,16 @@ impl Entry {
 
     /// When the host may learn of a change; `None` if it knows everything.
     fn due_at(&self) -> Option<Time> {
-        let Some(told) = &self.told else {
-            return (!self.is_gone).then_some(self.told_at);
+        let Some(reported) = &self.reported else {
+            return (!self.is_gone).then_some(self.reported_at);
         };
         if self.is_gone {
-            return Some(self.told_at);
+            return Some(self.reported_at);
         }
-        let is_known = told.key == self.fingerprint
-            && told.address == self.address()
-            && told.shown == self.shown;
-        (!is_known).then_some(self.told_at + REPORT_INTERVAL)
+        let is_known = reported.key == self.fingerprint
+            && reported.address == self.address()
+            && reported.shown == self.shown;
+        (!is_known).then_some(self.reported_at + REPORT_INTERVAL)
     }
 }
 
@@ -213,7 +213,12 @@ impl List {
     }
 
     /// Takes an answer to a question of this browser. Returns whether it counts.
-    pub(crate) fn hear(&mut self, now: Time, source: SocketAddrV4, answer: Unverified<'_>) -> bool {
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        source: SocketAddrV4,
+        answer: Unverified<'_>,
+    ) -> bool {
         let from = *source.ip();
         let is_listed = self.at(from).next().is_some();
         if !self.sources.may_answer(now, from, is_listed) {
@@ -233,10 +238,10 @@ impl List {
         let own = successor(&fingerprint_of_key(&answer.key));
         let mut entries = self.entries.values_mut();
         if let Some(entry) = entries.find(|entry| entry.yields_to(&own, answer.rank)) {
-            let (told, told_at) = (entry.told.take(), entry.told_at);
+            let (reported, reported_at) = (entry.reported.take(), entry.reported_at);
             *entry = Entry {
-                told,
-                told_at,
+                reported,
+                reported_at,
                 ..Entry::new(now, source, answer, shown)
             };
             return true;
@@ -271,7 +276,7 @@ impl List {
         let mut again = Vec::new();
         for entry in self.entries.values_mut().filter(|entry| !entry.is_gone) {
             let is_silent =
-                entry.unanswered >= MAX_UNANSWERED && now.since(entry.heard_at) >= GONE_AFTER;
+                entry.unanswered >= MAX_UNANSWERED && now.since(entry.received_at) >= GONE_AFTER;
             if is_silent || entry.waits_until.is_some_and(|until| now >= until) {
                 entry.is_gone = true;
             } else if entry.waits_until.is_none()
@@ -283,9 +288,9 @@ impl List {
                 again.push(entry.source);
             }
         }
-        // The host has never heard of these.
+        // The host knows nothing of these.
         self.entries
-            .retain(|_, entry| !entry.is_gone || entry.told.is_some());
+            .retain(|_, entry| !entry.is_gone || entry.reported.is_some());
         again
     }
 
@@ -296,17 +301,17 @@ impl List {
         let id = *later.chain(&self.entries).find(is_due)?.0;
         self.reported = id;
         let entry = self.entries.get_mut(&id)?;
-        if let (true, Some(told)) = (entry.is_gone, &entry.told) {
-            let report = (Change::Gone, told.clone());
+        if let (true, Some(reported)) = (entry.is_gone, &entry.reported) {
+            let report = (Change::Gone, reported.clone());
             self.entries.remove(&id);
             return Some(report);
         }
         let room = entry.room(id);
-        let change = match entry.told.replace(room.clone()) {
+        let change = match entry.reported.replace(room.clone()) {
             None => Change::Found,
             Some(_) => Change::Changed,
         };
-        entry.told_at = now;
+        entry.reported_at = now;
         Some((change, room))
     }
 

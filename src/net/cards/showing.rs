@@ -197,7 +197,7 @@ impl Desk {
                 // Its own sockets close.
                 drop(posted.take_sockets());
                 self.posted = posted;
-                self.tell(context);
+                self.push(context);
                 true
             }
             _ => false,
@@ -245,7 +245,7 @@ impl Desk {
             self.look_at_networks(context);
         }
         self.askers.forget(self.now());
-        self.tell(context);
+        self.push(context);
     }
 
     fn look_at_networks(&mut self, context: &ShowingContext) {
@@ -275,7 +275,7 @@ impl Desk {
     }
 
     /// Sends changes to browsers.
-    fn tell(&mut self, context: &ShowingContext) {
+    fn push(&mut self, context: &ShowingContext) {
         let standing = (context.standing)();
         if !standing.leads {
             return self.pass_on(context);
@@ -318,14 +318,14 @@ impl Desk {
     /// Notifies browsers that this member no longer shows the card, and of the ones that may.
     fn end(&mut self, context: &ShowingContext, successors: &[Successor]) {
         self.number += 1;
-        for (to, nonce) in self.askers.told() {
+        for (to, nonce) in self.askers.holders() {
             let question = Question {
                 game: self.posted.card.game,
                 nonce,
             };
             self.answer(context, question, to, Err(successors));
         }
-        self.askers.untell();
+        self.askers.forget_cards();
     }
 
     /// Answers one browser. Without a standing the card is gone, but for these successors.
