@@ -372,11 +372,6 @@ fn arguments_are_checked_before_the_room() {
                 -3,
                 "loss_permille is 1001; at most 1000",
             );
-            invalid(
-                mmn_simulate_preset(0, c"3g".as_ptr()),
-                -3,
-                "preset \"3g\" is unknown; give none, home, mobile",
-            );
             invalid(mmn_simulate_preset(0, null()), -3, "preset is NULL");
             let mut room_stats = MmnRoomStats {
                 struct_size: 15,

@@ -57,7 +57,8 @@ pub extern "C" fn mmn_simulate_network(
 pub unsafe extern "C" fn mmn_simulate_preset(room: MmnRoom, preset: *const c_char) -> i32 {
     command("mmn_simulate_preset", || {
         // SAFETY: the caller's promise, passed on.
-        let network = SimulatedNetwork::preset(unsafe { text("preset", preset) }?)?;
-        Ok(opened(room)?.simulate_network(network)?)
+        let preset = unsafe { text("preset", preset) }?;
+        let room = opened(room)?;
+        Ok(room.simulate_network(SimulatedNetwork::preset(preset)?)?)
     })
 }
