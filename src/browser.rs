@@ -22,7 +22,7 @@ use crate::error::{Code, Coded};
 use crate::fork::{self, Inherit, PerProcess};
 use crate::net::cards::group::{CardSocket, LiveSocket, Networks};
 use crate::net::cards::list::List;
-use crate::net::cards::packet::{MAX_PACKET_BYTES, Nonce, Question, Unverified};
+use crate::net::cards::packet::{MAX_PACKET_BYTES, Question, Unverified};
 
 use crate::core::time::Time;
 pub use crate::net::cards::card::{BadName, Game};
@@ -130,8 +130,8 @@ pub fn open(
     let number = place.0;
     let socket = CardSocket::for_talk(Ipv4Addr::UNSPECIFIED).map_err(BrowseError::Socket)?;
     let internal = |error: &dyn fmt::Display| BrowseError::Internal(error.to_string());
-    let (random, mut nonce) = (SystemRandom::new(), [0; 8]);
-    let drawn = random.fill(&mut nonce);
+    let mut nonce = [0; 8];
+    let drawn = SystemRandom::new().fill(&mut nonce);
     drawn.map_err(|_| internal(&"the system's random generator failed"))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -151,8 +151,6 @@ pub fn open(
             game: settings.game,
             nonce,
         },
-        before: nonce,
-        random,
         port: settings.port,
         networks: Networks::default(),
     };
@@ -307,9 +305,6 @@ impl Shared {
 struct Runner {
     shared: Arc<Shared>,
     question: Question,
-    /// The number of the question before, whose answers still count.
-    before: Nonce,
-    random: SystemRandom,
     port: u16,
     networks: Networks,
 }
@@ -360,12 +355,6 @@ impl Runner {
 
     fn ask(&mut self, socket: &LiveSocket) {
         self.networks = Networks::of_this_machine(None);
-        // Answers to earlier questions may be repeated by anybody who has read them.
-        self.before = self.question.nonce;
-        let mut nonce = [0; 8];
-        if self.random.fill(&mut nonce).is_ok() {
-            self.question.nonce = nonce;
-        }
         socket.ask_all(&self.networks, self.port, &self.question.write());
         lock(&self.shared.list).asked_all(self.shared.now());
     }
@@ -376,8 +365,7 @@ impl Runner {
             return false;
         };
         let claimed = answer.claimed();
-        let is_for_us = claimed.question.game == self.question.game
-            && [self.question.nonce, self.before].contains(&claimed.question.nonce)
+        let is_for_us = claimed.question == self.question
             && claimed.to.port() == socket.port()
             && self.networks.are_here(*claimed.to.ip());
         is_for_us

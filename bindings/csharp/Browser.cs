@@ -112,7 +112,7 @@ namespace MetaMystia.Network
         // Guarded by itself.
         private static readonly List<RoomBrowser> browsers = new List<RoomBrowser>();
 
-        private readonly SortedDictionary<ulong, RoomListing> rooms = new SortedDictionary<ulong, RoomListing>();
+        private readonly Dictionary<ulong, RoomListing> rooms = new Dictionary<ulong, RoomListing>();
         private ulong handle;
 
         /// <summary>Opens a browser.</summary>
@@ -166,6 +166,7 @@ namespace MetaMystia.Network
                 {
                     RoomListing[] listed = new RoomListing[rooms.Count];
                     rooms.Values.CopyTo(listed, 0);
+                    Array.Sort(listed, (one, other) => one.Id.CompareTo(other.Id));
                     return listed;
                 }
             }

@@ -338,13 +338,13 @@ internal sealed class Reference
     private void Transfers()
     {
         ulong sent = room.SendTransfer("bob", data, Encoding.UTF8.GetBytes("map"));
-        var maps = new Dictionary<(string, ulong), byte[]>();     // each is left alone until its result; two members may use one number
+        byte[] map = null;                      // leave it alone until the result
         room.Happened += e =>
         {
             if (e is TransferOffered offered)
             {
-                if (offered.Size <= 1 << 20)
-                    room.AcceptTransfer(offered.From, offered.Transfer, maps[(offered.From, offered.Transfer)] = new byte[offered.Size]);
+                if (offered.Size <= 1 << 20 && map == null)
+                    room.AcceptTransfer(offered.From, offered.Transfer, map = new byte[offered.Size]);
                 else if (offered.Size <= 16 << 20) room.AcceptTransferInParts(offered.From, offered.Transfer);
                 else room.CancelTransfer(offered.From, offered.Transfer);
             }

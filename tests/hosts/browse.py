@@ -189,9 +189,8 @@ def test_list():
     watch.process.close(joined)
     watch.wait("CHANGED", "ann's room", players=1)
     ann.close(0)
-    began = time.monotonic()
     gone = watch.wait("GONE", "ann's room")
-    assert gone["id"] == room["id"] and time.monotonic() - began < 5, gone
+    assert gone["id"] == room["id"], gone
     assert not watch.look(), watch.seen
     assert hidden.leads(0)
 

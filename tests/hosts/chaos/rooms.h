@@ -773,4 +773,5 @@ static int property(void)
     X(mmn_set_auto_forward, 1, code(more.mmn_set_auto_forward(any_room(), (uint8_t)below(3))))                 \
     X(mmn_auto_forward, 2, flag(more.mmn_auto_forward(any_room())))                                            \
     X(mmn_set_compression_threshold, 1, code(more.mmn_set_compression_threshold(any_room(), below(1000))))     \
+    X(mmn_simulate_preset, 1, code(more.mmn_simulate_preset(any_room(), one_in(2) ? "home" : any_peer())))              \
     X(mmn_simulate_network, 1, code(more.mmn_simulate_network(any_room(), below(60), below(60), one_in(2) ? 0 : below(60))))
