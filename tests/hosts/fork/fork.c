@@ -643,12 +643,13 @@ static void test_killed(void)
         pid_t child = fork_child();
         if (child == 0) {
             close(leash[1]);
+            /* It runs, and so it has let go of the parent's files. */
+            (void)!write(ready[1], "x", 1);
             close(ready[1]);
             char byte;
             (void)!read(leash[0], &byte, 1);
             _exit(0);
         }
-        (void)!write(ready[1], "x", 1);
         for (;;) pause();
     }
     char byte;
