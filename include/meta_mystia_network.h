@@ -835,7 +835,7 @@
 #define MMN_TRANSFER_REFUSED 3
 
 /**
- * MMN_EVENT_TRANSFER_RESULT: the receiver's host did not answer within 60 s.
+ * MMN_EVENT_TRANSFER_RESULT: the receiver's host did not answer within 60 s, or its library within 75 s.
  */
 #define MMN_TRANSFER_UNANSWERED 4
 
@@ -1392,7 +1392,7 @@ typedef struct MmnEvent {
   uint64_t epoch;
   /**
    * The number of a join request, of a call for a lock, of a request that concerns the room's
-   * state, or of a transfer.
+   * state, or of a transfer (unique together with the peer).
    */
   uint64_t request;
   /**

@@ -286,8 +286,7 @@ struct Shared {
 
 impl Shared {
     fn now(&self) -> Time {
-        let micros = self.origin.elapsed().as_micros();
-        Time::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+        Time::ZERO + self.origin.elapsed()
     }
 
     /// Runs the handler for the next change, if there is one.

@@ -108,7 +108,6 @@ namespace MetaMystia.Network
     public sealed class RoomBrowser : IDisposable
     {
         private static readonly ListedRoomCallback RoomThunk = OnRoom;
-        private static readonly DropCallback DropThunk = OnDropped;
         // Guarded by itself.
         private static readonly List<RoomBrowser> browsers = new List<RoomBrowser>();
 
@@ -126,7 +125,7 @@ namespace MetaMystia.Network
             Room.HookExit();
             Changed += changed;
             byte[] name = Utf8.ToNative(game);
-            // Freed by the library's call of DropThunk, or here if the library has not taken it.
+            // Freed by the library's call of Room.DropThunk, or here if the library has not taken it.
             GCHandle self = GCHandle.Alloc(this);
             GCHandle pinned = GCHandle.Alloc(name, GCHandleType.Pinned);
             BrowseOptions options = new BrowseOptions();
@@ -135,7 +134,7 @@ namespace MetaMystia.Network
             options.Game = name == null ? IntPtr.Zero : pinned.AddrOfPinnedObject();
             options.OnRoom = RoomThunk;
             options.UserData = GCHandle.ToIntPtr(self);
-            options.DropFunction = DropThunk;
+            options.DropFunction = Room.DropThunk;
             options.Port = port;
             int code = NativeFile.First(() => NativeMethods.mmn_browse_open(ref options, ref handle));
             pinned.Free();
@@ -222,19 +221,6 @@ namespace MetaMystia.Network
             catch (Exception)
             {
                 // No exception may leave this method.
-            }
-        }
-
-        [MonoPInvokeCallback(typeof(DropCallback))]
-        private static void OnDropped(IntPtr userData)
-        {
-            try
-            {
-                GCHandle.FromIntPtr(userData).Free();
-            }
-            catch (Exception)
-            {
-                // As above.
             }
         }
 

@@ -744,7 +744,7 @@ namespace MetaMystia.Network
         public ulong Term;
         /// <summary>The number of mmn_set_leader calls that the leader's term builds on, or a history of the room's state.</summary>
         public ulong Epoch;
-        /// <summary>The number of a join request, of a call for a lock, of a request that concerns the room's state, or of a transfer.</summary>
+        /// <summary>The number of a join request, of a call for a lock, of a request that concerns the room's state, or of a transfer (unique together with the peer).</summary>
         public ulong Request;
         /// <summary>A number of messages, of milliseconds, of members, of actions or of bytes, the token of a lock, or the version of a property.</summary>
         public ulong Count;
@@ -1445,7 +1445,7 @@ namespace MetaMystia.Network
         CancelledByReceiver = 2,
         /// <summary>MMN_EVENT_TRANSFER_RESULT: the receiver's host refused the offer.</summary>
         Refused = 3,
-        /// <summary>MMN_EVENT_TRANSFER_RESULT: the receiver's host did not answer within 60 s.</summary>
+        /// <summary>MMN_EVENT_TRANSFER_RESULT: the receiver's host did not answer within 60 s, or its library within 75 s.</summary>
         Unanswered = 4,
         /// <summary>MMN_EVENT_TRANSFER_RESULT: the receiver's host takes no events, so the library refused the offer.</summary>
         Busy = 5,

@@ -234,7 +234,7 @@ namespace MetaMystia.Network
         // Static, so that the garbage collector never collects them while the library may call them, and because IL2CPP makes native entry
         // points for static methods only.
         private static readonly EventCallback EventThunk = OnEvent;
-        private static readonly DropCallback DropThunk = OnDropped;
+        internal static readonly DropCallback DropThunk = OnDropped;
         private static readonly LogCallback LogThunk = OnLog;
         private static readonly DropCallback LogDroppedThunk = OnLogDropped;
 

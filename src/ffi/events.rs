@@ -379,7 +379,7 @@ pub const MMN_TRANSFER_CANCELLED_BY_SENDER: i32 = 1;
 pub const MMN_TRANSFER_CANCELLED_BY_RECEIVER: i32 = 2;
 /// MMN_EVENT_TRANSFER_RESULT: the receiver's host refused the offer.
 pub const MMN_TRANSFER_REFUSED: i32 = 3;
-/// MMN_EVENT_TRANSFER_RESULT: the receiver's host did not answer within 60 s.
+/// MMN_EVENT_TRANSFER_RESULT: the receiver's host did not answer within 60 s, or its library within 75 s.
 pub const MMN_TRANSFER_UNANSWERED: i32 = 4;
 /// MMN_EVENT_TRANSFER_RESULT: the receiver's host takes no events, so the library refused the offer.
 pub const MMN_TRANSFER_BUSY: i32 = 5;
@@ -485,7 +485,7 @@ pub struct MmnEvent {
     /// state.
     pub epoch: u64,
     /// The number of a join request, of a call for a lock, of a request that concerns the room's
-    /// state, or of a transfer.
+    /// state, or of a transfer (unique together with the peer).
     pub request: u64,
     /// A number of messages, of milliseconds, of members, of actions or of bytes, the token of a lock, or
     /// the version of a property.

@@ -163,7 +163,14 @@ pub const MMN_MAX_QUORUM_VOTERS: u32 = 64;
 mod tests {
     use super::*;
     use crate::core::id::{MAX_PEER_ID_BYTES, MAX_SESSION_ID_BYTES};
+    use crate::ffi::browse::{
+        MMN_DEFAULT_CARD_PORT, MMN_MAX_CARD_DATA_BYTES, MMN_MAX_CARD_NAME_BYTES,
+    };
+    use crate::ffi::transfers::{MMN_MAX_TRANSFER_BYTES, MMN_MAX_TRANSFER_TAG_BYTES};
+    use crate::net::cards::DEFAULT_PORT;
+    use crate::net::cards::card::MAX_DATA_BYTES;
     use crate::snapshot::PeerStatus;
+    use crate::transfers::{MAX_TAG_BYTES, MAX_TRANSFER_BYTES};
 
     #[test]
     fn the_headers_numbers_are_the_librarys() {
@@ -203,5 +210,10 @@ mod tests {
         assert_eq!(PeerStatus::Handshaking as i32, MMN_PEER_HANDSHAKING);
         assert_eq!(MMN_MAX_PEER_ID_BYTES as usize, MAX_PEER_ID_BYTES);
         assert_eq!(MMN_MAX_SESSION_ID_BYTES as usize, MAX_SESSION_ID_BYTES);
+        assert_eq!(MMN_MAX_CARD_NAME_BYTES as usize, MAX_PEER_ID_BYTES);
+        assert_eq!(MMN_MAX_CARD_DATA_BYTES as usize, MAX_DATA_BYTES);
+        assert_eq!(MMN_DEFAULT_CARD_PORT, u32::from(DEFAULT_PORT));
+        assert_eq!(MMN_MAX_TRANSFER_BYTES as usize, MAX_TRANSFER_BYTES);
+        assert_eq!(MMN_MAX_TRANSFER_TAG_BYTES as usize, MAX_TAG_BYTES);
     }
 }

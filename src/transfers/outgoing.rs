@@ -64,7 +64,7 @@ impl Outgoing {
         self.data = Bytes::new();
     }
 
-    /// Another link carries it from now on. What was on its way is sent again.
+    /// Another link carries it from now on. Bytes that were on their way are sent again.
     pub(super) fn change_link(&mut self) {
         self.stream = None;
         self.answer_by = None;

@@ -16,7 +16,7 @@ pub(crate) const DIGEST_BYTES: usize = 32;
 /// A transfer as its sender offers it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offer {
-    /// Number of the transfer. Those of one sender rise; the lowest bit is 1 for the end with the greater peer id.
+    /// Number of the transfer. The numbers of one sender rise; the lowest bit is 1 for the end with the greater peer id.
     pub(crate) id: u64,
     /// Its length in bytes.
     pub(crate) size: u64,

@@ -310,7 +310,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_not_allowed_is_not_read() {
+    fn packets_against_the_rules_are_not_read() {
         let identity = identity();
         let good = answer(&identity);
         assert!(is_read(&good, &identity));

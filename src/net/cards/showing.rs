@@ -205,8 +205,7 @@ impl Desk {
     }
 
     fn now(&self) -> Time {
-        let micros = self.origin.elapsed().as_micros();
-        Time::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))
+        Time::ZERO + self.origin.elapsed()
     }
 
     /// Waits for a question, or for the next look.
@@ -266,9 +265,11 @@ impl Desk {
         }
         let now = self.now();
         // A member that does not lead remembers browsers, too: it may lead next.
-        let may_answer = self.askers.ask(now, from, question.nonce);
+        if !self.askers.ask(now, from, question.nonce) {
+            return;
+        }
         let standing = (context.standing)();
-        if may_answer && standing.leads {
+        if standing.leads {
             self.count(&standing);
             self.answer(context, question, from, Ok(&standing));
         }

@@ -441,7 +441,7 @@ fn offer(number: u64, size: u64) -> Offer {
 }
 
 #[tokio::test]
-async fn what_no_member_sends_about_transfers_ends_its_link_and_nothing_else() {
+async fn an_offence_in_transfers_ends_its_link_and_nothing_else() {
     let session = "offences in transfers";
     let (a, b) = two(session).await;
     let data = noise(16 << 20);

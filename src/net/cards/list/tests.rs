@@ -147,7 +147,7 @@ fn a_stalled_browser_does_not_lose_rooms_that_it_has_not_asked() {
 }
 
 #[test]
-fn nobody_else_removes_or_changes_a_room() {
+fn no_other_process_removes_or_changes_a_room() {
     let (mut world, ann, eve) = (World::new(), identity(), identity());
     world.receive(source(1, 9), &named(&ann, 5, "tea"), &ann);
     assert_eq!(world.reports(), ["Found 1 tea"]);
