@@ -49,7 +49,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added; nothing
  * is ever removed or changed. Library 0.2.0 began at 100.
  */
-#define MMN_ABI_VERSION 105
+#define MMN_ABI_VERSION 106
 
 /**
  * Success.
@@ -364,6 +364,16 @@
  * paths: this member uses relays alone, so that no other member learns its address.
  */
 #define MMN_PATHS_RELAYED 1
+
+/**
+ * port_mapping: this member asks no router for anything.
+ */
+#define MMN_PORT_MAPPING_OFF 0
+
+/**
+ * port_mapping: this member asks its router for a port that leads to it.
+ */
+#define MMN_PORT_MAPPING_ON 1
 
 /**
  * entry: this member looks for others, and leads when it finds none.
@@ -782,6 +792,13 @@
  * MmnEvent.kind: the next bytes of a transfer that this host takes with mmn_accept_transfer_in_parts.
  */
 #define MMN_EVENT_TRANSFER_PART 42
+
+/**
+ * MmnEvent.kind: what became of the port that MmnOptions.port_mapping asks the router for. The library
+ * goes on asking after a failure, and reports it once, until the reason changes. Up to 64 of these
+ * events wait for a host that takes no events; beyond that it receives the newest.
+ */
+#define MMN_EVENT_PORT_MAPPING 43
 
 /**
  * MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
@@ -1363,6 +1380,22 @@ typedef uint64_t MmnRoom;
  *                              request (transfer)   the number of the transfer.
  *                              index (offset)       position of the first byte, from 0.
  *                              data                 the bytes, at most 16384.
+ * MMN_EVENT_PORT_MAPPING       success              1 when the router claims to forward a port to
+ *                                                   this member, and what the others see does not
+ *                                                   speak against it.
+ *                              code                 MMN_OK, MMN_TIMEOUT (the router does not
+ *                                                   answer), MMN_REJECTED (it refuses),
+ *                                                   MMN_SERIALIZATION_ERROR (its answer makes no
+ *                                                   sense), MMN_CONFLICT (it has no address of the
+ *                                                   internet: another router is in front of it),
+ *                                                   MMN_CONNECTION_FAILED (it claims to forward a
+ *                                                   port, but members see this one at another
+ *                                                   address, or could not come through) or
+ *                                                   MMN_NOT_SUPPORTED (this machine uses no IPv4
+ *                                                   network with a router).
+ *                              data                 UTF-8. With success, the address, as
+ *                                                   mmn_public_address returns it; else a sentence
+ *                                                   for the player, with a remedy.
  */
 
 /**
@@ -2128,6 +2161,21 @@ typedef struct MmnOptions {
    * MMN_NOT_SUPPORTED [NULL].
    */
   const struct MmnStateOptions *state;
+  /**
+   * Whether this member asks its router for a port that leads to it: MMN_PORT_MAPPING_OFF or
+   * MMN_PORT_MAPPING_ON [MMN_PORT_MAPPING_OFF]. With MMN_PORT_MAPPING_ON it asks the default
+   * gateway of the network that it uses, and no other machine, by PCP or NAT-PMP, renews the
+   * port while the room is open, and gives it back when the room closes.
+   * MMN_EVENT_PORT_MAPPING reports the result, mmn_public_address returns the address, and the
+   * other members learn it. A port lets in members whose own router lets nobody in, without a
+   * relay. IPv4 only. The guest of a star asks for none: nobody dials it. Excluded by
+   * MMN_PATHS_RELAYED.
+   */
+  uint32_t port_mapping;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
 } MmnOptions;
 
 /**

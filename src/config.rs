@@ -153,6 +153,8 @@ pub struct Config {
     pub relays: Vec<Relay>,
     /// Paths that this member uses.
     pub paths: Paths,
+    /// Whether this member asks its router for a port that leads to it.
+    pub port_mapping: bool,
     /// The limits of the room's state, equal for all members; `None` is a room without one.
     pub state: Option<StateOptions>,
 }
@@ -272,6 +274,7 @@ impl Config {
             carry_bytes_per_second: DEFAULT_CARRY_BYTES_PER_SECOND,
             relays: Vec::new(),
             paths: Paths::default(),
+            port_mapping: false,
             state: None,
         }
     }

@@ -6,6 +6,7 @@
 mod cards;
 mod leadership;
 mod locks;
+mod mappings;
 mod members;
 mod relays;
 mod room_state;
@@ -28,6 +29,7 @@ use crate::target::TargetError;
 pub use cards::ShowCardError;
 pub use leadership::{PriorityError, TransferError};
 pub use locks::{LockError, ProclaimError};
+pub use mappings::{mapping_code, mapping_sentence};
 pub use members::{
     EligibilityError, JoinError, KickError, MaxPeersError, NoKeyError, NotOpen, UnbanError,
 };

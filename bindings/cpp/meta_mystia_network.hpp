@@ -1006,6 +1006,28 @@ struct TransferPart {
         peer_index(event.peer_index) {}
 };
 
+// What became of the port that MmnOptions.port_mapping asks the router for. The library goes on asking after a failure, and
+// reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that it
+// receives the newest.
+struct PortMapping {
+  static constexpr std::uint32_t kind = MMN_EVENT_PORT_MAPPING;
+
+  // Whether the router claims to forward a port to this member, and what the others see does not speak against it.
+  bool success;
+  // MMN_OK, MMN_TIMEOUT (the router does not answer), MMN_REJECTED (it refuses), MMN_SERIALIZATION_ERROR (its answer makes
+  // no sense), MMN_CONFLICT (it has no address of the internet: another router is in front of it), MMN_CONNECTION_FAILED (it
+  // claims to forward a port, but members see this one at another address, or could not come through) or MMN_NOT_SUPPORTED
+  // (this machine uses no IPv4 network with a router).
+  std::int32_t code;
+  // UTF-8. With success, the address, as public_address() returns it; else a sentence for the player, with a remedy.
+  std::string_view data;
+
+  explicit PortMapping(const MmnEvent& event)
+      : success(event.success != 0),
+        code(event.code),
+        data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)) {}
+};
+
 namespace detail {
 
 template <typename Visitor>
@@ -1050,6 +1072,7 @@ void visit_event(const MmnEvent& event, Visitor&& visitor) {
     case MMN_EVENT_TRANSFER_PROGRESS: visitor(TransferProgress(event)); break;
     case MMN_EVENT_TRANSFER_RESULT: visitor(TransferResult(event)); break;
     case MMN_EVENT_TRANSFER_PART: visitor(TransferPart(event)); break;
+    case MMN_EVENT_PORT_MAPPING: visitor(PortMapping(event)); break;
     default: break;
   }
 }

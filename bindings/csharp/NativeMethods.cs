@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added; nothing is ever removed or changed. Library 0.2.0 began at 100.</summary>
-        public const uint AbiVersion = 105;
+        public const uint AbiVersion = 106;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -29,6 +29,12 @@ namespace MetaMystia.Network
 
         /// <summary>Smallest message type that a host may use. The library reserves the smaller ones.</summary>
         public const ushort MinMessageType = 256;
+
+        /// <summary>port_mapping: this member asks no router for anything.</summary>
+        public const uint PortMappingOff = 0;
+
+        /// <summary>port_mapping: this member asks its router for a port that leads to it.</summary>
+        public const uint PortMappingOn = 1;
 
         /// <summary>SendOptions.flags for mmn_broadcast: the message goes to the peers whose queue has room.</summary>
         public const byte SendPartial = 1;
@@ -912,6 +918,10 @@ namespace MetaMystia.Network
         public IntPtr Relays;
         /// <summary>The settings of the room's state, which mmn_submit and mmn_set_properties change and which outlives its leader: the same for all members, else a dial between them fails with MMN_POLICY_MISMATCH. NULL is a room without a state, where these functions are MMN_NOT_SUPPORTED [NULL].</summary>
         public IntPtr State;
+        /// <summary>Whether this member asks its router for a port that leads to it: MMN_PORT_MAPPING_OFF or MMN_PORT_MAPPING_ON [MMN_PORT_MAPPING_OFF]. With MMN_PORT_MAPPING_ON it asks the default gateway of the network that it uses, and no other machine, by PCP or NAT-PMP, renews the port while the room is open, and gives it back when the room closes. MMN_EVENT_PORT_MAPPING reports the result, mmn_public_address returns the address, and the other members learn it. A port lets in members whose own router lets nobody in, without a relay. IPv4 only. The guest of a star asks for none: nobody dials it. Excluded by MMN_PATHS_RELAYED.</summary>
+        public uint PortMapping;
+        /// <summary>0.</summary>
+        public uint Reserved;
     }
 
     /// <summary>The card of a room, for mmn_show_card. Set what you do not use to 0 or NULL. Later versions only append fields.</summary>
@@ -1353,6 +1363,8 @@ namespace MetaMystia.Network
         TransferResult = 41,
         /// <summary>NetworkEvent.kind: the next bytes of a transfer that this host takes with mmn_accept_transfer_in_parts.</summary>
         TransferPart = 42,
+        /// <summary>NetworkEvent.kind: what became of the port that NetworkOptions.port_mapping asks the router for. The library goes on asking after a failure, and reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest.</summary>
+        PortMapping = 43,
     }
 
     /// <summary>The reason for which a member is gone. New numbers come from newer libraries.</summary>

@@ -865,6 +865,24 @@ namespace MetaMystia.Network
         public uint PeerIndex { get; internal set; }
     }
 
+    /// <summary>What became of the port that MmnOptions.port_mapping asks the router for. The library goes on asking after a failure, and reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest.</summary>
+    public sealed partial class PortMapping : RoomEvent
+    {
+        public override EventKind Kind
+        {
+            get { return EventKind.PortMapping; }
+        }
+
+        /// <summary>Whether the router claims to forward a port to this member, and what the others see does not speak against it.</summary>
+        public bool Success { get; internal set; }
+
+        /// <summary><see cref="ErrorCode.Ok"/>, <see cref="ErrorCode.Timeout"/> (the router does not answer), <see cref="ErrorCode.Rejected"/> (it refuses), <see cref="ErrorCode.SerializationError"/> (its answer makes no sense), <see cref="ErrorCode.Conflict"/> (it has no address of the internet: another router is in front of it), <see cref="ErrorCode.ConnectionFailed"/> (it claims to forward a port, but members see this one at another address, or could not come through) or <see cref="ErrorCode.NotSupported"/> (this machine uses no IPv4 network with a router).</summary>
+        public int Code { get; internal set; }
+
+        /// <summary>UTF-8. With success, the address, as <c>PublicAddress</c> returns it; else a sentence for the player, with a remedy.</summary>
+        public byte[] Data { get; internal set; }
+    }
+
     internal static class RoomEvents
     {
         // A copy of the library's event, as an object of its kind.
@@ -1237,6 +1255,14 @@ namespace MetaMystia.Network
                         Offset = native.Index,
                         Data = native.Bytes(),
                         PeerIndex = native.PeerIndex,
+                    };
+                case EventKind.PortMapping:
+                    return new PortMapping
+                    {
+                        Room = room,
+                        Success = native.Success != 0,
+                        Code = native.Code,
+                        Data = native.Bytes(),
                     };
                 default:
                     return new UnknownEvent(native.Kind) { Room = room };

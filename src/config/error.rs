@@ -389,6 +389,11 @@ pub enum ConfigError {
         "paths is 1 (relayed), which hides this member's addresses, but discovery_mode is on and announces them in the local network; give discovery_mode 0, or paths 0 (all)"
     )]
     RelayedWithDiscovery,
+    /// A mapped port shows what the paths are to hide.
+    #[error(
+        "paths is 1 (relayed), which hides this member's addresses, but port_mapping is 1 (on) and tells the others one; give port_mapping 0 (off), or paths 0 (all)"
+    )]
+    RelayedWithPortMapping,
     /// Seeds are dialled at their addresses.
     #[error(
         "paths is 1 (relayed), but members of strategy 2 (seeded) dial the addresses of the seeds; give paths 0 (all), or another strategy"

@@ -190,6 +190,9 @@ impl Config {
         if self.discovery != DiscoveryMode::Off {
             return Err(ConfigError::RelayedWithDiscovery);
         }
+        if self.port_mapping {
+            return Err(ConfigError::RelayedWithPortMapping);
+        }
         match self.strategy {
             Strategy::Seeded(_) => Err(ConfigError::RelayedWithSeeds),
             _ => Ok(()),

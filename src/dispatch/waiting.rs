@@ -67,6 +67,7 @@ enum Subject {
     Path(PeerId),
     Lock(Arc<str>),
     Relay(Arc<str>),
+    PortMapping,
     Announcement(String),
 }
 
@@ -76,6 +77,7 @@ impl Subject {
             Event::MemberState { peer, .. } => Some(Self::Member(peer.clone())),
             Event::PathChanged { peer, .. } => Some(Self::Path(peer.clone())),
             Event::LockLost { name, .. } => Some(Self::Lock(Arc::clone(name))),
+            Event::PortMapping(_) => Some(Self::PortMapping),
             Event::Relay(report) => Some(Self::Relay(Arc::clone(&report.relay))),
             Event::Discovered { address } => Some(Self::Announcement(address.clone())),
             _ => None,
@@ -105,7 +107,9 @@ impl Bound {
                 Self::NewestOfEach(MAX_STATES, MAX_SUBJECTS)
             }
             // A host has two relays at most: it needs no history of them.
-            Event::Relay(_) => Self::NewestOfEach(MAX_RELAY_REPORTS, MAX_RELAY_REPORTS),
+            Event::Relay(_) | Event::PortMapping(_) => {
+                Self::NewestOfEach(MAX_RELAY_REPORTS, MAX_RELAY_REPORTS)
+            }
             _ => Self::Elsewhere,
         }
     }

@@ -17,13 +17,14 @@ use super::strings::{IdText, data_pointer};
 use super::user_data::UserData;
 use crate::core::election::seeded::MemberState;
 use crate::core::election::{AssignOutcome, LeaderReason, LockOutcome};
+use crate::core::event::MappingReport;
 use crate::core::id::PeerId;
 use crate::current_room;
 use crate::dispatch::{
     ConnectionResult, Direction, EndReason, Event, EventHandler, LeaderChange, LeftReason, Report,
     Reported,
 };
-use crate::error::{Code, relay_sentence};
+use crate::error::{Code, mapping_code, mapping_sentence, relay_sentence};
 
 /// MmnEvent.kind: `peer` is connected. This event precedes the peer's first message.
 ///
@@ -355,6 +356,20 @@ pub const MMN_EVENT_TRANSFER_RESULT: u32 = 41;
 /// - index (offset): position of the first byte, from 0.
 /// - data: the bytes, at most 16384.
 pub const MMN_EVENT_TRANSFER_PART: u32 = 42;
+/// MmnEvent.kind: what became of the port that MmnOptions.port_mapping asks the router for. The library
+/// goes on asking after a failure, and reports it once, until the reason changes. Up to 64 of these
+/// events wait for a host that takes no events; beyond that it receives the newest.
+///
+/// - success: 1 when the router claims to forward a port to this member, and what the others see does
+///   not speak against it.
+/// - code: MMN_OK, MMN_TIMEOUT (the router does not answer), MMN_REJECTED (it refuses),
+///   MMN_SERIALIZATION_ERROR (its answer makes no sense), MMN_CONFLICT (it has no address of the
+///   internet: another router is in front of it), MMN_CONNECTION_FAILED (it claims to forward a
+///   port, but members see this one at another address, or could not come through) or
+///   MMN_NOT_SUPPORTED (this machine uses no IPv4 network with a router).
+/// - data: UTF-8. With success, the address, as mmn_public_address returns it; else a sentence for
+///   the player, with a remedy.
+pub const MMN_EVENT_PORT_MAPPING: u32 = 43;
 
 /// MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network.
 pub const MMN_FOUND_IN_LOCAL_NETWORK: i32 = 1;
@@ -826,6 +841,20 @@ fn fill_in<'a>(
                 None => relay_sentence(report.code).as_bytes().into(),
             };
             (None, report.relay.as_ref().into(), data)
+        }
+        Event::PortMapping(report) => {
+            event.kind = MMN_EVENT_PORT_MAPPING;
+            let data = match report {
+                MappingReport::Mapped(address) => {
+                    event.success = 1;
+                    address.to_string().into_bytes().into()
+                }
+                MappingReport::Failed(fault) => {
+                    event.code = mapping_code(*fault).value();
+                    mapping_sentence(*fault).as_bytes().into()
+                }
+            };
+            (None, none, data)
         }
         Event::RoomEnded { why, code, bytes } => {
             event.kind = MMN_EVENT_ROOM_ENDED;

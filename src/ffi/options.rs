@@ -275,12 +275,24 @@ pub struct MmnOptions {
     /// MMN_POLICY_MISMATCH. NULL is a room without a state, where these functions are
     /// MMN_NOT_SUPPORTED [NULL].
     pub state: *const MmnStateOptions,
+    /// Whether this member asks its router for a port that leads to it: MMN_PORT_MAPPING_OFF or
+    /// MMN_PORT_MAPPING_ON [MMN_PORT_MAPPING_OFF]. With MMN_PORT_MAPPING_ON it asks the default
+    /// gateway of the network that it uses, and no other machine, by PCP or NAT-PMP, renews the
+    /// port while the room is open, and gives it back when the room closes.
+    /// MMN_EVENT_PORT_MAPPING reports the result, mmn_public_address returns the address, and the
+    /// other members learn it. A port lets in members whose own router lets nobody in, without a
+    /// relay. IPv4 only. The guest of a star asks for none: nobody dials it. Excluded by
+    /// MMN_PATHS_RELAYED.
+    pub port_mapping: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 impl Growing for MmnOptions {
     const NAME: &'static str = "MmnOptions";
-    // Versions 101 and 100.
+    // Versions 102, 101 and 100.
     const EARLIER: &'static [usize] = &[
+        offset_of!(MmnOptions, port_mapping),
         offset_of!(MmnOptions, state),
         offset_of!(MmnOptions, carry_bytes_per_second),
     ];
@@ -351,6 +363,8 @@ impl Default for MmnOptions {
             paths: MMN_PATHS_ALL,
             relays: ptr::null(),
             state: ptr::null(),
+            port_mapping: MMN_PORT_MAPPING_OFF,
+            reserved: 0,
         }
     }
 }

@@ -77,6 +77,11 @@ pub const MMN_PATHS_ALL: u32 = 0;
 /// paths: this member uses relays alone, so that no other member learns its address.
 pub const MMN_PATHS_RELAYED: u32 = 1;
 
+/// port_mapping: this member asks no router for anything.
+pub const MMN_PORT_MAPPING_OFF: u32 = 0;
+/// port_mapping: this member asks its router for a port that leads to it.
+pub const MMN_PORT_MAPPING_ON: u32 = 1;
+
 /// entry: this member looks for others, and leads when it finds none.
 pub const MMN_ENTRY_ANY: u32 = 0;
 /// entry: this member creates the room: it leads at once.

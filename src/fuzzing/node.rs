@@ -12,11 +12,12 @@ use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
 use crate::core::election::seeded::{Intervals, SeededRules, Seeding};
 use crate::core::election::{ElectionConfig, Entry, Recovery};
+use crate::core::event::MappingFault;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{
-    Command, Conflict, Event, Input, LeaderChange, Left, LeftReason, LinkEnd, LinkUp, Node,
-    NodeConfig, Output, RelayChange,
+    Command, Conflict, Event, Input, LeaderChange, Left, LeftReason, LinkEnd, LinkUp,
+    MappingChange, Node, NodeConfig, Output, RelayChange,
 };
 use crate::core::path::{Carrier, CarrierKind, Path, RelayNumber};
 use crate::core::quorum::{Quorum, Roster};
@@ -307,6 +308,7 @@ impl<'a> Run<'a> {
             },
             9 => Input::HostDialing(self.wild.chance.flip()),
             10 => Input::Command(self.command()),
+            11 if self.wild.chance.below(4) == 0 => self.mapping(),
             11 => self.relay(who.key),
             _ if linked => {
                 let envelope = self.envelope();
@@ -317,6 +319,15 @@ impl<'a> Run<'a> {
             }
             _ => self.link_up(&who),
         }
+    }
+
+    /// Anything that a router may claim.
+    fn mapping(&mut self) -> Input {
+        let address = SocketAddr::from(([203, 0, 113, self.wild.chance.byte()], 7));
+        Input::Mapping(match self.wild.chance.flip() {
+            true => MappingChange::Claimed(address),
+            false => MappingChange::Failed(MappingFault::NoAnswer),
+        })
     }
 
     /// Anything that a relay may do or report, true or not.

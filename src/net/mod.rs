@@ -20,6 +20,7 @@ pub(crate) mod lane;
 pub(crate) mod limiter;
 pub(crate) mod lingering;
 pub(crate) mod link;
+pub(crate) mod mapping;
 pub(crate) mod names;
 pub(crate) mod outbox;
 mod pace;

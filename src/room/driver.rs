@@ -41,7 +41,7 @@ use crate::core::election::gossip::Windows;
 use crate::core::event::{DiscoveryRefused, FoundBy, LeftReason};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{
-    AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
+    AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, MappingChange, Output,
 };
 use crate::core::path::{CarrierKind, Path};
 use crate::core::wire::{FEATURE_PATHS, FEATURE_TRANSFERS, Hello, HostMode, Opaque, Verdict};
@@ -53,6 +53,7 @@ use crate::net::dial::{Ask, Attach, Connector, Refused, Reservation};
 use crate::net::discovery::{Discovery, Found};
 use crate::net::events::{LinkEvent, LinkId};
 use crate::net::frame::ControlFrame;
+use crate::net::mapping::Mapper;
 use crate::net::rendezvous::News;
 use crate::net::tunnel::Tunnels;
 
@@ -104,6 +105,8 @@ pub(super) struct Driver {
     pub(super) tunnels: Arc<Tunnels>,
     pub(super) listen_port: u16,
     pub(super) discovery: Option<Discovery>,
+    /// Holds a port of the router, if the options ask for one.
+    pub(super) mapper: Option<Mapper>,
     /// Shows the room's card; there until the room leaves.
     pub(super) showing: Option<Showing>,
     /// Writer of what must survive the process.
@@ -137,6 +140,8 @@ pub(super) struct Queues {
     pub(super) refused_packets: mpsc::Receiver<RefusedPacket>,
     /// Reports of the tasks that hold the links to relays.
     pub(super) relays: mpsc::Receiver<News>,
+    /// Answers of the router.
+    pub(super) mapping: mpsc::Receiver<MappingChange>,
     /// States that are safe on disk.
     pub(super) persisted: mpsc::UnboundedReceiver<Stored>,
     /// Answers of the external store: one per request, except for watches.
@@ -181,6 +186,7 @@ impl Driver {
             Some(found) = queues.discovered.recv() => self.found(found),
             Some(refused) = queues.refused_packets.recv() => self.packet_refused(refused),
             Some(news) = queues.relays.recv() => self.relay_reports(news),
+            Some(change) = queues.mapping.recv() => self.feed(Input::Mapping(change)),
             report = self.tunnels.cannot_carry() => self.cannot_carry(report),
             () = sleep_until(deadline) => {
                 // Measured by the clock that also counts while the machine sleeps.
@@ -908,8 +914,16 @@ impl Driver {
         let rest = limit
             .saturating_duration_since(Instant::now())
             .min(CLOSE_LIMIT);
-        // Connections that do not close in time are dropped with the endpoint.
-        let _ = timeout(rest, self.gate.endpoint.wait_idle()).await;
+        let closed = async {
+            // Connections that do not close in time are dropped with the endpoint.
+            let _ = timeout(rest, self.gate.endpoint.wait_idle()).await;
+        };
+        let given_back = async {
+            if let Some(mapper) = self.mapper.take() {
+                mapper.end().await;
+            }
+        };
+        tokio::join!(closed, given_back);
         self.shared.outboxes.close_all();
         tracing::debug!(packets = ?self.tunnels.stats(), "the tunnels are closed");
         if let Some(discovery) = discovery {

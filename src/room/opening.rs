@@ -55,6 +55,7 @@ use crate::net::dial::{Connector, DialLocks};
 use crate::net::discovery::{Discovery, DiscoveryConfig, Found, RoomKey, no_discovery};
 use crate::net::events::{EVENT_QUEUE, LinkContext};
 use crate::net::in_progress::InProgress;
+use crate::net::mapping::Mapper;
 use crate::net::names::{self, Lookup, Names};
 use crate::net::rebinding::{self, rebind_what_fails};
 use crate::net::relay_requests::RelayRequests;
@@ -313,6 +314,10 @@ where
     }
     let (found, discovered) = mpsc::channel(FOUND_QUEUE);
     let discovery = start_discovery(&shared, bound, &gate, found, locator);
+    let (mapper, mapping) = match config.port_mapping && !config.is_star_guest() {
+        true => Mapper::start(bound, draw()?),
+        false => (None, mpsc::channel(1).1),
+    };
     let context = ShowingContext {
         identity: gate.identity.clone(),
         bound,
@@ -370,6 +375,7 @@ where
             discovered,
             refused_packets,
             relays: relay_reports,
+            mapping,
             persisted,
             answers,
         },
@@ -378,6 +384,7 @@ where
         tunnels,
         listen_port: bound.port,
         discovery,
+        mapper,
         showing: Some(showing),
         writer,
         replication,

@@ -235,12 +235,13 @@ impl Sessions {
             .collect()
     }
 
-    /// The address from which the packets of a peer's direct link come, if the core knows another one or none.
-    pub(super) fn moved_to(&mut self, peer: &PeerId) -> Option<SocketAddr> {
+    /// The address from which the packets of a peer's direct link come, if the core knows another one or none, and whether
+    /// this node dialled it.
+    pub(super) fn moved_to(&mut self, peer: &PeerId) -> Option<(SocketAddr, bool)> {
         let current = self.sessions.get_mut(peer)?.current.as_mut()?;
         let at = current.link.connection.remote_address();
         let is_new = Path::to(at).is_direct() && current.seen_at.replace(at) != Some(at);
-        is_new.then_some(at)
+        is_new.then_some((at, current.dialled))
     }
 
     pub(super) fn transmit(&self, to: &PeerId, envelope: Envelope, urgent: bool) {

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::live_node::LiveNode;
-use crate::core::event::{ConnectionResult, Event, RelayReport};
+use crate::core::event::{ConnectionResult, Event, MappingReport, RelayReport};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::path::LinkPath;
-use crate::error::Code;
+use crate::error::{Code, mapping_code, mapping_sentence};
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 
 /// A snapshot of the room. `reserved` are the peers in admission.
@@ -166,6 +166,18 @@ pub(super) fn log(event: &Event) {
                 tracing::warn!(%relay, code, "not in a relay");
             }
         },
+        // Logs of players are passed on, and this address is their home.
+        Event::PortMapping(MappingReport::Mapped(_)) => {
+            tracing::info!("the router has opened a port");
+        }
+        Event::PortMapping(MappingReport::Failed(fault)) => {
+            let code = mapping_code(*fault).name();
+            tracing::warn!(
+                code,
+                why = mapping_sentence(*fault),
+                "no port of the router is open"
+            );
+        }
         Event::HostSilent { peer, silent } => {
             tracing::info!(%peer, ?silent, "its host takes no events");
         }

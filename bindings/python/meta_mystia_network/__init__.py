@@ -119,7 +119,7 @@ def _text_of(text: bytes | None) -> str:
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 105
+ABI_VERSION = 106
 
 
 class Code(_Number):
@@ -319,6 +319,9 @@ class RoomPaths(_Number):
 PATHS_ALL = RoomPaths.ALL
 PATHS_RELAYED = RoomPaths.RELAYED
 
+PORT_MAPPING_OFF = 0
+PORT_MAPPING_ON = 1
+
 
 class RoomEntry(_Number):
     """The entry of a member into its room."""
@@ -454,6 +457,7 @@ class EventKind(_Number):
     TRANSFER_PROGRESS = 40
     TRANSFER_RESULT = 41
     TRANSFER_PART = 42
+    PORT_MAPPING = 43
 
 
 EVENT_JOINED = EventKind.JOINED
@@ -495,6 +499,7 @@ EVENT_TRANSFER_OFFERED = EventKind.TRANSFER_OFFERED
 EVENT_TRANSFER_PROGRESS = EventKind.TRANSFER_PROGRESS
 EVENT_TRANSFER_RESULT = EventKind.TRANSFER_RESULT
 EVENT_TRANSFER_PART = EventKind.TRANSFER_PART
+EVENT_PORT_MAPPING = EventKind.PORT_MAPPING
 
 
 class FoundBy(_Number):
@@ -791,6 +796,8 @@ class _MmnOptions(ctypes.Structure):
     paths: int
     relays: bytes | None
     state: Any
+    port_mapping: int
+    reserved: int
 
 
 class _MmnCard(ctypes.Structure):
@@ -1070,6 +1077,8 @@ _MmnOptions._fields_ = [
     ("paths", ctypes.c_uint32),
     ("relays", ctypes.c_char_p),
     ("state", ctypes.POINTER(_MmnStateOptions)),
+    ("port_mapping", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32),
 ]
 _MmnCard._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -2047,6 +2056,24 @@ class TransferPart(Event):
     """Index of the peer, as index() returns it; 0 for this node and for a peer that is not in the room."""
 
 
+@dataclasses.dataclass(frozen=True)
+class PortMapping(Event):
+    """What became of the port that MmnOptions.port_mapping asks the router for. The library goes on asking after a failure,
+    and reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that
+    it receives the newest."""
+
+    kind = EventKind.PORT_MAPPING
+    success: bool
+    """Whether the router claims to forward a port to this member, and what the others see does not speak against it."""
+    code: Code
+    """Code.OK, Code.TIMEOUT (the router does not answer), Code.REJECTED (it refuses), Code.SERIALIZATION_ERROR (its answer
+    makes no sense), Code.CONFLICT (it has no address of the internet: another router is in front of it),
+    Code.CONNECTION_FAILED (it claims to forward a port, but members see this one at another address, or could not come
+    through) or Code.NOT_SUPPORTED (this machine uses no IPv4 network with a router)."""
+    data: bytes
+    """UTF-8. With success, the address, as public_address() returns it; else a sentence for the player, with a remedy."""
+
+
 # Kind: what makes the event from the library's struct.
 _MAKERS: dict[int, Callable[[Any], Event]] = {
     1: lambda e: PeerJoined(_text_of(e.peer), e.peer_index),
@@ -2088,6 +2115,7 @@ _MAKERS: dict[int, Callable[[Any], Event]] = {
     40: lambda e: TransferProgress(_text_of(e.peer), e.request, e.count, e.index, e.peer_index),
     41: lambda e: TransferResult(_text_of(e.peer), e.request, e.count, e.index, e.success != 0, TransferOutcome(e.reason), e.peer_index),
     42: lambda e: TransferPart(_text_of(e.peer), e.request, e.index, ctypes.string_at(e.data, e.length), e.peer_index),
+    43: lambda e: PortMapping(e.success != 0, Code(e.code), ctypes.string_at(e.data, e.length)),
 }
 
 __all__ += [
@@ -2133,6 +2161,7 @@ __all__ += [
     "PeerReconnecting",
     "PeerReturned",
     "PeerStatus",
+    "PortMapping",
     "PropertyChanged",
     "QuorumPolicy",
     "RelayChanged",

@@ -129,6 +129,8 @@ pub enum Event {
     },
     /// This node has entered a relay, or is not in it any more, or could not enter it.
     Relay(RelayReport),
+    /// What became of the port that this node's router was asked for.
+    PortMapping(MappingReport),
     /// A message arrived.
     Message(Incoming),
     /// A broadcast that may skip members has skipped this one: its queue was full.
@@ -196,6 +198,7 @@ impl Event {
             | Self::LockLost { .. }
             | Self::NoRoomFound(_)
             | Self::Relay(_)
+            | Self::PortMapping(_)
             | Self::Discovered { .. } => None,
         }
     }
@@ -210,6 +213,34 @@ pub struct RelayReport {
     pub code: i32,
     /// Where the relay sees this node, while it is in it.
     pub observed: Option<SocketAddr>,
+}
+
+/// What became of the port that this node's router was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MappingReport {
+    /// The router claims to forward packets from this address to this node, and nothing speaks against it.
+    Mapped(SocketAddr),
+    /// It forwards none.
+    Failed(MappingFault),
+}
+
+/// Reason why no port of a router leads to this node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MappingFault {
+    /// This node uses no network with a router that could be asked.
+    NoRouter,
+    /// The router does not answer.
+    NoAnswer,
+    /// The router refuses.
+    Refused,
+    /// The router's answer is malformed, or names what it cannot give.
+    Malformed,
+    /// The router itself has no address of the internet: another router is in front of it.
+    NotPublic,
+    /// Others see this node at another address than the router's.
+    Elsewhere,
+    /// A member that had the address could not reach this node there.
+    Unreached,
 }
 
 /// The return of a lost peer, with the reliable messages of that time that will not arrive. The room counts each of

@@ -14,6 +14,7 @@ mod extra;
 mod host;
 mod joins;
 mod links;
+mod mapping;
 mod merging;
 mod observed;
 mod punching;
@@ -56,8 +57,8 @@ pub use relay::{OriginIncarnation, Speaker};
 
 pub use super::event::{EndReason, Event, LeaderChange, Left, LeftReason, Returned};
 pub use contract::{
-    AdmissionRefusal, Command, CommandError, Input, LinkEnd, LinkUp, NodeConfig, Output,
-    RelayChange,
+    AdmissionRefusal, Command, CommandError, Input, LinkEnd, LinkUp, MappingChange, NodeConfig,
+    Output, RelayChange,
 };
 pub use host::HOST_SILENT_AFTER;
 
@@ -83,6 +84,7 @@ pub struct Node {
     introductions: Introductions,
     carrying: carriers::Refusals,
     relays: relays::Relays,
+    mapping: mapping::Mapping,
     closed_port: closed_ports::ClosedPort,
     pauses: punching::Pauses,
     lists: punching::Lists,
@@ -177,6 +179,7 @@ impl Node {
             introductions,
             carrying: carriers::Refusals::default(),
             relays: relays::Relays::default(),
+            mapping: mapping::Mapping::default(),
             closed_port: closed_ports::ClosedPort::default(),
             pauses: punching::Pauses::default(),
             lists: punching::Lists::default(),
@@ -519,11 +522,16 @@ impl Node {
             Input::Message { from, envelope } => self.message(now, &from, envelope),
             Input::Datagram { from, probe } => self.datagram(now, &from, probe),
             Input::OtherData { peer } => self.mark_alive(now, &peer),
-            Input::SeenAt { peer, address } => self.seen_at(now, &peer, address),
+            Input::SeenAt {
+                peer,
+                address,
+                came,
+            } => self.seen_at(now, &peer, address, came),
             Input::Refused { peer, sent } => self.refused(now, &peer, sent),
             Input::Answered { address } => self.introductions.answered(now, address),
             Input::CannotCarry { from, target } => self.report_not_carried(&from, target),
             Input::Relay { relay, change } => self.relay_changed(now, relay, change),
+            Input::Mapping(change) => self.mapping_changed(now, change),
             Input::DialFailed { peer, permanent } => {
                 self.dial_failed(now, &peer, permanent);
             }

@@ -11,6 +11,8 @@ use super::time::{Duration, Time};
 pub struct Observations {
     /// Where this node sees the peer.
     pub(super) of_peer: Option<SocketAddr>,
+    /// Whether the peer dialled this node's address.
+    pub(super) came: bool,
     /// The address that it reported to the peer.
     pub(super) reported: Steady,
     /// The address that it announced to others as the peer's.
@@ -72,6 +74,8 @@ impl Steady {
 pub struct Punching {
     /// The addresses that the peer received last.
     pub(super) sent: Option<Vec<SocketAddr>>,
+    /// This node's mapped address, and since when the peer has had it.
+    pub(super) knows_mapped: Option<(SocketAddr, Time)>,
     /// The addresses that the peer sent last.
     pub(super) stated: Option<Vec<SocketAddr>>,
     /// Number of the next round.
@@ -87,6 +91,13 @@ pub struct Punching {
 }
 
 impl Punching {
+    /// Notes that the peer gets a list with this node's mapped address, if it has one.
+    pub(super) fn note_mapped(&mut self, now: Time, mapped: Option<SocketAddr>) {
+        if self.knows_mapped.map(|(address, _)| address) != mapped {
+            self.knows_mapped = mapped.map(|address| (address, now));
+        }
+    }
+
     /// The addresses of both ends, once each has the other's.
     pub(super) fn ends(&self) -> Option<Ends> {
         Some(Ends {

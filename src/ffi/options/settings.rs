@@ -302,6 +302,13 @@ pub(in crate::ffi) fn config(
         ],
         "0 (all) and 1 (relayed)",
     )?;
+    let port_mapping = choice(
+        "port_mapping",
+        options.port_mapping,
+        &[(MMN_PORT_MAPPING_OFF, false), (MMN_PORT_MAPPING_ON, true)],
+        "0 (off) and 1 (on)",
+    )?;
+    choice("reserved", options.reserved, &[(0, ())], "0")?;
     let relays = pointed.relays.as_deref().map(Relay::parse_list);
     let relays = relays.transpose()?.unwrap_or_default();
     let seeded = pointed.seeded.as_ref();
@@ -357,6 +364,7 @@ pub(in crate::ffi) fn config(
             .then(|| Duration::from_millis(options.yield_after_ms.into())),
         relays,
         paths,
+        port_mapping,
         state: pointed.state.as_ref().map(MmnStateOptions::limits),
         ..numbers
     }

@@ -110,11 +110,12 @@ fn seeded_field_broken(change: impl FnOnce(&mut Seeded)) -> ConfigError {
 fn the_struct_has_no_hidden_padding() {
     let pointer = size_of::<usize>();
     let numbers = size_of::<MmnOptions>() - 13 * pointer;
-    assert_eq!(numbers, 48 * size_of::<u32>());
+    assert_eq!(numbers, 50 * size_of::<u32>());
     assert_eq!(std::mem::offset_of!(MmnOptions, on_event), 8);
-    let last = size_of::<MmnOptions>() - pointer;
-    assert_eq!(std::mem::offset_of!(MmnOptions, state), last);
-    assert_eq!(MmnOptions::EARLIER, [last, last - pointer - 8]);
+    let last = size_of::<MmnOptions>() - 8;
+    assert_eq!(std::mem::offset_of!(MmnOptions, port_mapping), last);
+    let relays = last - 2 * pointer;
+    assert_eq!(MmnOptions::EARLIER, [last, last - pointer, relays - 8]);
     assert_eq!(size_of::<MmnStateOptions>(), 16);
 }
 
@@ -181,6 +182,14 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
         (
             broken(|options| options.carry_bytes_per_second = 1499),
             "carry_bytes_per_second is 1499; give 1500 or more, or 0 to carry for no other members",
+        ),
+        (
+            broken(|options| options.port_mapping = 2),
+            "port_mapping is 2; allowed are 0 (off) and 1 (on)",
+        ),
+        (
+            broken(|options| options.reserved = 1),
+            "reserved is 1; allowed are 0",
         ),
         (
             broken(|options| options.paths = 2),
@@ -749,6 +758,16 @@ fn every_field_arrives() {
         ..Config::default()
     };
     assert_eq!(config(&options, pointed), Ok(expected));
+    let options = MmnOptions {
+        port_mapping: MMN_PORT_MAPPING_ON,
+        ..MmnOptions::default()
+    };
+    let expected = Config {
+        discovery: DiscoveryMode::Off,
+        port_mapping: true,
+        ..Config::default()
+    };
+    assert_eq!(config(&options, nothing()), Ok(expected));
     // A fixed host excludes a static quorum. A member may carry for no others.
     let options = MmnOptions {
         host_mode: MMN_HOST_MODE_GUEST,

@@ -51,10 +51,15 @@ impl Driver {
 
     /// Notifies the core where a peer's packets come from, if that is new.
     pub(super) fn report_address(&mut self, peer: &PeerId) {
-        if let Some(at) = self.sessions.moved_to(peer) {
+        if let Some((at, was_dialled)) = self.sessions.moved_to(peer) {
             let (peer, address) = (peer.clone(), canonical(at));
             tracing::debug!(%peer, %address, "its packets come from here");
-            self.feed(Input::SeenAt { peer, address });
+            let came = !was_dialled;
+            self.feed(Input::SeenAt {
+                peer,
+                address,
+                came,
+            });
         }
     }
 

@@ -9,7 +9,7 @@ use super::merging::Conflict;
 use crate::election::engine::{Answer, Call, Request};
 use crate::election::gossip::Windows;
 use crate::election::{ElectionConfig, ElectionError, LockRefusal};
-use crate::event::{Event, LeftReason};
+use crate::event::{Event, LeftReason, MappingFault};
 use crate::id::{Fingerprint, Incarnation, PeerId};
 use crate::introductions::Dial;
 use crate::introductions::Reconnect;
@@ -128,6 +128,15 @@ pub enum RelayChange {
     Gone(Fingerprint),
     /// The relay is silent, refuses this node, or has closed the link.
     Down,
+}
+
+/// What a router has answered to requests for a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MappingChange {
+    /// It claims to forward packets from this address of the internet to this node.
+    Claimed(SocketAddr),
+    /// It forwards none.
+    Failed(MappingFault),
 }
 
 /// A command of the host.
@@ -276,6 +285,8 @@ pub enum Input {
         peer: PeerId,
         /// The address.
         address: SocketAddr,
+        /// Whether the peer dialled this node.
+        came: bool,
     },
     /// The system reports that the peer's port is closed (ICMP "port unreachable"): the report comes from the present
     /// address of the peer's link. It is a hint, and no proof that the peer's process has died.
@@ -304,6 +315,8 @@ pub enum Input {
         /// The change.
         change: RelayChange,
     },
+    /// The router has answered to a request for a port, or has not.
+    Mapping(MappingChange),
     /// A dial that this node asked for ended without a link.
     DialFailed {
         /// The peer.

@@ -15,10 +15,11 @@ const MAX_OBSERVED: usize = 4;
 
 impl Node {
     /// Handles where a peer's packets come from.
-    pub(super) fn seen_at(&mut self, now: Time, peer: &PeerId, address: SocketAddr) {
+    pub(super) fn seen_at(&mut self, now: Time, peer: &PeerId, address: SocketAddr, came: bool) {
         let Some(member) = self.membership.get_mut(peer) else {
             return;
         };
+        member.observations.came = came;
         if !member.path.is_direct() || member.observations.of_peer == Some(address) {
             return;
         }
@@ -71,22 +72,28 @@ impl Node {
         if member.path.is_direct() && is_dialable(address) {
             let of_me = &mut member.observations.of_me;
             of_me.take(now, address, BETWEEN_CHANGES - TOLERANCE);
+            self.weigh_mapping(now);
         }
     }
 
-    /// Where members on the internet see this node: the address that most of them see. `None` if no member sees it at an
-    /// address of the internet.
+    /// Where members on the internet reach this node: the mapped address, or the one at which most of them see it. `None` if
+    /// the router maps none and no member sees this node at an address of the internet.
     pub fn public_address(&self) -> Option<SocketAddr> {
-        self.public_addresses().first().copied()
+        let mapped = self.mapping.working();
+        mapped.or_else(|| self.public_addresses().first().copied())
+    }
+
+    /// Where members and relays see this node.
+    pub(super) fn all_observed(&self) -> impl Iterator<Item = SocketAddr> {
+        let members = self.membership.iter();
+        let seen = members.filter_map(|(_, member)| member.observations.of_me.address);
+        seen.chain(self.relays.observed())
     }
 
     /// The address of the internet at which most members see this node; several if as many see each of them.
     pub(super) fn public_addresses(&self) -> Vec<SocketAddr> {
-        let members = self.membership.iter();
-        let seen = members.filter_map(|(_, member)| member.observations.of_me.address);
-        let seen = seen.chain(self.relays.observed());
         let mut counts = BTreeMap::<SocketAddr, usize>::new();
-        for address in seen.filter(|address| is_global(address.ip())) {
+        for address in self.all_observed().filter(|at| is_global(at.ip())) {
             *counts.entry(address).or_default() += 1;
         }
         let most = counts.values().copied().max();
@@ -94,7 +101,7 @@ impl Node {
         counts.into_keys().collect()
     }
 
-    /// This node's addresses for a peer: where others see it, and the ones of its interfaces that the peer may know. Private
+    /// This node's addresses for a peer: the one that its router maps, where others see it, and the ones of its interfaces that the peer may know. Private
     /// ones are for peers of the same network: others could not dial them, and they say which networks this player uses.
     pub(super) fn addresses_for(&self, theirs: &[SocketAddr]) -> Vec<SocketAddr> {
         if self.config.relayed_only {
@@ -105,7 +112,11 @@ impl Node {
         let own = self.config.addresses.iter().copied();
         let own = own.filter(|address| is_near || is_global(address.ip()));
         let mut addresses: Vec<SocketAddr> = Vec::new();
-        for address in observed.iter().copied().take(MAX_OBSERVED).chain(own) {
+        let mapped = self.mapping.address().into_iter();
+        for address in mapped
+            .chain(observed.iter().copied().take(MAX_OBSERVED))
+            .chain(own)
+        {
             if !addresses.contains(&address) && addresses.len() < MAX_EXCHANGED_ADDRESSES {
                 addresses.push(address);
             }

@@ -140,11 +140,13 @@ impl Node {
     fn send_addresses(&mut self, now: Time, peer: &PeerId) {
         let theirs: Vec<_> = self.introductions.addresses_of(peer).collect();
         let addresses = self.addresses_for(&theirs);
+        let mapped = self.mapping.address();
         let Some(member) = self.membership.get_mut(peer) else {
             return;
         };
         let has_changed = member.punching.sent.as_ref() != Some(&addresses);
         if has_changed && self.lists.take(now, member.key) {
+            member.punching.note_mapped(now, mapped);
             member.punching.sent = Some(addresses.clone());
             self.transmit_with(peer, Message::Addresses(addresses), false);
             self.end_pause_if_moved(now, peer);

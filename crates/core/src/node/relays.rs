@@ -78,6 +78,7 @@ impl Node {
         self.relays.changed(relay, change);
         self.paths_changed = true;
         self.hold(now, held);
+        self.weigh_mapping(now);
         match change {
             RelayChange::Up { .. } => {
                 self.introductions.take_without_addresses();

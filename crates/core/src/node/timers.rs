@@ -120,6 +120,7 @@ impl Node {
         self.elect(now, Local::HeartbeatSent);
         self.report_all_observed(now);
         self.send_changed_addresses(now);
+        self.weigh_mapping(now);
         self.consider_carriers(now);
         self.yield_if_silent(now);
         self.settle_namesakes(now);

@@ -89,6 +89,7 @@ impl Tracer {
             | Input::Answered { .. }
             | Input::CannotCarry { .. }
             | Input::Relay { .. }
+            | Input::Mapping(_)
             | Input::HostDialing(_)
             | Input::HostSilentSince(_)
             | Input::WallClock(_)
@@ -404,6 +405,7 @@ fn reported(event: &Event) -> Option<What> {
         | Event::PathChanged { .. }
         | Event::Transfer(_)
         | Event::Relay(_)
+        | Event::PortMapping(_)
         | Event::NoRoomFound(_)
         | Event::Discovered { .. } => return None,
     })

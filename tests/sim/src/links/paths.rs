@@ -256,6 +256,7 @@ impl World {
         let seen = Input::SeenAt {
             peer: self.slots[other].id.clone(),
             address: self.slots[other].address,
+            came: false,
         };
         let _ = self.feed(slot, seen);
     }

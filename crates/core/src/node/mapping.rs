@@ -1,0 +1,102 @@
+//! The mapped address: a router claims to forward packets from it to this node. Others decide whether it does: where they see
+//! this node, and whether those who were given the address come through.
+
+use super::*;
+use crate::address::is_global;
+use crate::event::{MappingFault, MappingReport};
+
+/// Time after which a member that has the mapped address and is still linked over a carrier counts as unable to use it: the
+/// first five rounds of dials are over then.
+const COMES_WITHIN: Duration = Duration::from_secs(20);
+
+/// What this node knows of its mapped address.
+#[derive(Debug, Default)]
+pub(super) struct Mapping {
+    claimed: Option<SocketAddr>,
+    /// Whether a member has come through the claimed address.
+    is_reached: bool,
+    /// What the host knows.
+    reported: Option<MappingReport>,
+}
+
+impl Mapping {
+    /// The address for other members. One at which a member could not reach this node stays: another one may.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        let is_elsewhere = MappingReport::Failed(MappingFault::Elsewhere);
+        let claimed = self.claimed;
+        claimed.filter(|_| self.reported != Some(is_elsewhere))
+    }
+
+    /// The address, if nothing speaks against it.
+    pub(super) fn working(&self) -> Option<SocketAddr> {
+        let fits = |at: &SocketAddr| self.reported == Some(MappingReport::Mapped(*at));
+        self.claimed.filter(fits)
+    }
+}
+
+impl Node {
+    /// Handles an answer of the router.
+    pub(super) fn mapping_changed(&mut self, now: Time, change: MappingChange) {
+        match change {
+            MappingChange::Claimed(address) if self.mapping.claimed == Some(address) => {}
+            MappingChange::Claimed(address) => {
+                self.mapping.claimed = Some(address);
+                self.mapping.is_reached = false;
+            }
+            MappingChange::Failed(fault) => {
+                self.mapping.claimed = None;
+                self.report_mapping(MappingReport::Failed(fault));
+            }
+        }
+        self.weigh_mapping(now);
+        self.send_changed_addresses(now);
+    }
+
+    /// Compares what the router claims with what others see.
+    pub(super) fn weigh_mapping(&mut self, now: Time) {
+        let Some(claimed) = self.mapping.claimed else {
+            return;
+        };
+        self.mapping.is_reached |= self.has_come_through(claimed);
+        let report = match () {
+            () if self.is_seen_elsewhere(claimed) => MappingReport::Failed(MappingFault::Elsewhere),
+            () if self.mapping.is_reached => MappingReport::Mapped(claimed),
+            () if self.is_missed(now, claimed) => MappingReport::Failed(MappingFault::Unreached),
+            () => MappingReport::Mapped(claimed),
+        };
+        self.report_mapping(report);
+    }
+
+    fn report_mapping(&mut self, report: MappingReport) {
+        if self.mapping.reported.replace(report) != Some(report) {
+            self.event(Event::PortMapping(report));
+        }
+    }
+
+    /// Whether a member dialled the claimed address and linked.
+    fn has_come_through(&self, claimed: SocketAddr) -> bool {
+        let mut members = self.membership.iter();
+        members.any(|(_, member)| {
+            let seen = &member.observations;
+            member.path.is_direct() && seen.came && seen.of_me.address == Some(claimed)
+        })
+    }
+
+    /// Whether others see this node, and none of them at the claimed IP address.
+    fn is_seen_elsewhere(&self, claimed: SocketAddr) -> bool {
+        let is_public = |at: &SocketAddr| at.is_ipv4() && is_global(at.ip());
+        let mut seen = self.all_observed().filter(is_public).peekable();
+        seen.peek().is_some() && seen.all(|at| at.ip() != claimed.ip())
+    }
+
+    /// Whether a member has had the claimed address for long, and has no direct link.
+    fn is_missed(&self, now: Time, claimed: SocketAddr) -> bool {
+        let is_long = |(address, since): (SocketAddr, Time)| {
+            address == claimed && now.since(since) >= COMES_WITHIN
+        };
+        let mut members = self.membership.iter();
+        members.any(|(_, member)| {
+            !member.path.is_direct() && member.punching.knows_mapped.is_some_and(is_long)
+        })
+    }
+}
