@@ -1009,7 +1009,7 @@ struct TransferPart {
 // What became of the port that MmnOptions.port_mapping asks the router for. The library goes on asking after a failure, and
 // reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that it
 // receives the newest.
-struct PortMapping {
+struct PortMappingChanged {
   static constexpr std::uint32_t kind = MMN_EVENT_PORT_MAPPING;
 
   // Whether the router claims to forward a port to this member, and what the others see does not speak against it.
@@ -1022,7 +1022,7 @@ struct PortMapping {
   // UTF-8. With success, the address, as public_address() returns it; else a sentence for the player, with a remedy.
   std::string_view data;
 
-  explicit PortMapping(const MmnEvent& event)
+  explicit PortMappingChanged(const MmnEvent& event)
       : success(event.success != 0),
         code(event.code),
         data(reinterpret_cast<const char*>(event.data), static_cast<std::size_t>(event.length)) {}
@@ -1072,7 +1072,7 @@ void visit_event(const MmnEvent& event, Visitor&& visitor) {
     case MMN_EVENT_TRANSFER_PROGRESS: visitor(TransferProgress(event)); break;
     case MMN_EVENT_TRANSFER_RESULT: visitor(TransferResult(event)); break;
     case MMN_EVENT_TRANSFER_PART: visitor(TransferPart(event)); break;
-    case MMN_EVENT_PORT_MAPPING: visitor(PortMapping(event)); break;
+    case MMN_EVENT_PORT_MAPPING: visitor(PortMappingChanged(event)); break;
     default: break;
   }
 }

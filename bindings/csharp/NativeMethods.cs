@@ -30,12 +30,6 @@ namespace MetaMystia.Network
         /// <summary>Smallest message type that a host may use. The library reserves the smaller ones.</summary>
         public const ushort MinMessageType = 256;
 
-        /// <summary>port_mapping: this member asks no router for anything.</summary>
-        public const uint PortMappingOff = 0;
-
-        /// <summary>port_mapping: this member asks its router for a port that leads to it.</summary>
-        public const uint PortMappingOn = 1;
-
         /// <summary>SendOptions.flags for mmn_broadcast: the message goes to the peers whose queue has room.</summary>
         public const byte SendPartial = 1;
 
@@ -919,7 +913,7 @@ namespace MetaMystia.Network
         /// <summary>The settings of the room's state, which mmn_submit and mmn_set_properties change and which outlives its leader: the same for all members, else a dial between them fails with MMN_POLICY_MISMATCH. NULL is a room without a state, where these functions are MMN_NOT_SUPPORTED [NULL].</summary>
         public IntPtr State;
         /// <summary>Whether this member asks its router for a port that leads to it: MMN_PORT_MAPPING_OFF or MMN_PORT_MAPPING_ON [MMN_PORT_MAPPING_OFF]. With MMN_PORT_MAPPING_ON it asks the default gateway of the network that it uses, and no other machine, by PCP or NAT-PMP, renews the port while the room is open, and gives it back when the room closes. MMN_EVENT_PORT_MAPPING reports the result, mmn_public_address returns the address, and the other members learn it. A port lets in members whose own router lets nobody in, without a relay. IPv4 only. The guest of a star asks for none: nobody dials it. Excluded by MMN_PATHS_RELAYED.</summary>
-        public uint PortMapping;
+        public PortMapping PortMapping;
         /// <summary>0.</summary>
         public uint Reserved;
     }
@@ -1591,6 +1585,15 @@ namespace MetaMystia.Network
         All = 0,
         /// <summary>paths: this member uses relays alone, so that no other member learns its address.</summary>
         Relayed = 1,
+    }
+
+    /// <summary>Whether a member asks its router for a port. New numbers come from newer libraries.</summary>
+    public enum PortMapping : uint
+    {
+        /// <summary>port_mapping: this member asks no router for anything.</summary>
+        Off = 0,
+        /// <summary>port_mapping: this member asks its router for a port that leads to it.</summary>
+        On = 1,
     }
 
     /// <summary>Discovery of members in the local network. New numbers come from newer libraries.</summary>

@@ -866,7 +866,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>What became of the port that MmnOptions.port_mapping asks the router for. The library goes on asking after a failure, and reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest.</summary>
-    public sealed partial class PortMapping : RoomEvent
+    public sealed partial class PortMappingChanged : RoomEvent
     {
         public override EventKind Kind
         {
@@ -1257,7 +1257,7 @@ namespace MetaMystia.Network
                         PeerIndex = native.PeerIndex,
                     };
                 case EventKind.PortMapping:
-                    return new PortMapping
+                    return new PortMappingChanged
                     {
                         Room = room,
                         Success = native.Success != 0,

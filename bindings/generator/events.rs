@@ -11,13 +11,15 @@ use super::groups::Group;
 use super::model::{Abi, Constant, Scalar, Type};
 
 /// Names in the bindings that are not those of the constants.
-const CLASSES: [(&str, &str); 9] = [
+const CLASSES: [(&str, &str); 10] = [
     ("JOINED", "PeerJoined"),
     ("RECONNECTING", "PeerReconnecting"),
     ("RETURNED", "PeerReturned"),
     ("LEFT", "PeerLeft"),
     // Its field has this name.
     ("RELAY", "RelayChanged"),
+    // An option is an enum of this name.
+    ("PORT_MAPPING", "PortMappingChanged"),
     // A state is an enum of this name.
     ("MEMBER_STATE", "MemberStateChanged"),
     // .NET has a delegate of this name.

@@ -43,7 +43,7 @@ const fn group(
     }
 }
 
-pub(crate) const GROUPS: [Group; 30] = {
+pub(crate) const GROUPS: [Group; 31] = {
     use Form::{Constants, Described, Enum, Numbers};
     [
         group("EVENT", "EventKind", Enum, "kind", "The kind of an event."),
@@ -158,6 +158,13 @@ pub(crate) const GROUPS: [Group; 30] = {
             Enum,
             "paths",
             "The paths that a member uses.",
+        ),
+        group(
+            "PORT_MAPPING",
+            "PortMapping",
+            Enum,
+            "port_mapping",
+            "Whether a member asks its router for a port.",
         ),
         group(
             "DISCOVERY",

@@ -1,10 +1,11 @@
 //! A UDP socket that has failed is replaced by another one on its port, under the links that use it.
 
 use std::io::{self, ErrorKind};
+use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::Endpoint;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::socket::{self, Bound};
@@ -22,11 +23,12 @@ pub(crate) fn reports() -> (mpsc::Sender<Failed>, mpsc::Receiver<Failed>) {
     mpsc::channel(1)
 }
 
-/// Replaces the socket of `endpoint` whenever it fails, one try at a time. Ends with its runtime.
+/// Replaces the socket of `endpoint` whenever it fails, one try at a time, and notifies `rebound` then. Ends with its runtime.
 pub(crate) async fn rebind_what_fails(
     endpoint: Endpoint,
     bound: Bound,
     mut reports: mpsc::Receiver<Failed>,
+    rebound: Arc<Notify>,
 ) {
     while let Some(failed) = reports.recv().await {
         if !failed.is_open() {
@@ -37,6 +39,7 @@ pub(crate) async fn rebind_what_fails(
         replace_until_it_works(&endpoint, bound, failed, &mut reports).await;
         let after_ms = (began.elapsed().saturating_sub(SETTLED)).as_millis();
         tracing::info!(port, after_ms, "the room's UDP socket works again");
+        rebound.notify_one();
     }
 }
 
@@ -114,7 +117,6 @@ impl Tries {
 #[cfg(test)]
 mod tests {
     use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-    use std::sync::Arc;
 
     use quinn::{Connection, EndpointConfig};
     use room_transport::identity::{Identity, SERVER_NAME, client_config, server_config};
@@ -150,7 +152,12 @@ mod tests {
         let mut endpoint =
             Endpoint::new(config, Some(server), udp, Arc::new(runtime)).expect("an endpoint");
         endpoint.set_default_client_config(client);
-        tokio::spawn(rebind_what_fails(endpoint.clone(), bound, reports));
+        tokio::spawn(rebind_what_fails(
+            endpoint.clone(),
+            bound,
+            reports,
+            Arc::default(),
+        ));
         endpoint
     }
 

@@ -362,6 +362,7 @@ impl Driver {
             self.publish();
         }
         for event in events {
+            self.ask_again_after(&event);
             self.notify(event);
         }
         for (ticket, verdict) in answers {

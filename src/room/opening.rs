@@ -11,7 +11,7 @@ use room_transport::identity::{Identity, server_config};
 use room_transport::quic::{accepted_idle_timeout, accepting_transport_config, transport_config};
 use room_transport::rendezvous::Locator;
 use room_transport::timers::Timers;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
 use super::Closed;
@@ -214,7 +214,9 @@ where
         Arc::new(runtime),
     )
     .map_err(|source| StartError::Socket { source })?;
-    tokio::spawn(rebind_what_fails(endpoint.clone(), bound, failures));
+    let rebound = Arc::<Notify>::default();
+    let rebinds = rebind_what_fails(endpoint.clone(), bound, failures, Arc::clone(&rebound));
+    tokio::spawn(rebinds);
 
     let wall_clock = since_1970();
     // Empty if the strategy had nothing to store yet.
@@ -315,7 +317,7 @@ where
     let (found, discovered) = mpsc::channel(FOUND_QUEUE);
     let discovery = start_discovery(&shared, bound, &gate, found, locator);
     let (mapper, mapping) = match config.port_mapping && !config.is_star_guest() {
-        true => Mapper::start(bound, draw()?),
+        true => Mapper::start(bound, Arc::clone(&rebound), draw()?),
         false => (None, mpsc::channel(1).1),
     };
     let context = ShowingContext {

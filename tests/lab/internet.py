@@ -59,13 +59,16 @@ class Nat(NamedTuple):
     mapping_seconds: int = 0
     """Lifetime of a mapping that carries nothing; 0 is that of the kernel (30 s, and 120 s once both directions were used)."""
     blocks_udp: bool = False
+    forwards_ports: bool = False
+    """Whether it lets in what other tables of rules forward."""
 
 
 class Internet:
-    """One bridge, 203.0.113.0/24, with machines and routers. `ipv6` adds 2001:db8::/32, without any address translation."""
+    """One bridge, by default 203.0.113.0/24, with machines and routers. `ipv6` adds 2001:db8::/32, without any address translation."""
 
-    def __init__(self, ipv6=False):
+    def __init__(self, ipv6=False, network="203.0.113"):
         self.ipv6 = ipv6
+        self.network = network
         self.namespaces = []
         self.nodes = {}
         self.next_port = FIRST_PORT
@@ -74,7 +77,7 @@ class Internet:
         check()
         try:
             self.backbone = Node(self, "backbone")
-            self.backbone.ip("link add lan type bridge", "link set lan mtu 1500 up", "address add 203.0.113.254/24 dev lan")
+            self.backbone.ip("link add lan type bridge", "link set lan mtu 1500 up", f"address add {self.network}.254/24 dev lan")
             if self.ipv6:
                 self.backbone.ip("address add 2001:db8::fe/64 dev lan nodad")
         except BaseException:
@@ -103,7 +106,7 @@ class Internet:
 
     def attach(self, node, device, mtu=1500):
         number = 1 + sum(other.upstream is self for other in self.nodes.values())
-        node.plug(self.backbone, device, f"203.0.113.{number}", 24, "203.0.113.254", mtu)
+        node.plug(self.backbone, device, f"{self.network}.{number}", 24, f"{self.network}.254", mtu)
         if self.ipv6:
             node.plug6(device, f"2001:db8::{number}", "2001:db8::fe")
         return number
@@ -323,6 +326,8 @@ class Router(Node):
             passes.append(f'oifname "wan" update @contacted {{ ip daddr timeout {seconds}s }}')
             passes.append('iifname "wan" ip saddr @contacted accept')
         passes.append('iifname "wan" ct state established,related accept')
+        if self.nat.forwards_ports:
+            passes.append('iifname "wan" ct status dnat accept')
         if kind != "full-cone":
             passes.append('iifname "wan" drop')
         # A packet that arrives before anything was sent to its source must not become a connection to the router: the kernel

@@ -26,6 +26,7 @@ NUMBER_AND_TIME = struct.Struct("<Qd")
 PATH_CHANGED = getattr(mmn, "PathChanged", ())
 """Libraries without this event are asked for the path again and again."""
 RELAY_CHANGED = getattr(mmn, "RelayChanged", ())
+PORT_MAPPING_CHANGED = getattr(mmn, "PortMappingChanged", ())
 DIRECT, RELAYED = mmn.PATH_DIRECT, getattr(mmn, "PATH_THROUGH_RELAY", None)
 
 
@@ -59,6 +60,8 @@ class Member:
             report("returned", event.peer, undelivered=event.undelivered, missed=event.missed)
         elif isinstance(event, PATH_CHANGED):
             self.look_at(event.peer)
+        elif isinstance(event, PORT_MAPPING_CHANGED):
+            report("mapping", code=int(event.code), data=event.data.decode(), public=self.room.public_address)
         elif isinstance(event, RELAY_CHANGED):
             report("relay", code=int(event.code), relay=event.relay, data=event.data.decode())
         elif isinstance(event, mmn.LeaderChanged):
@@ -103,7 +106,9 @@ class Member:
     def report(self):
         self.room.poll()
         peers = {name: vars(peer) for name, peer in self.peers.items()}
-        report("report", peers=peers, leader=self.room.leader, paths={name: self.path(name) for name in self.room.peers})
+        paths = {name: self.path(name) for name in self.room.peers}
+        addresses = {name: self.room.address(name) for name in paths}
+        report("report", peers=peers, leader=self.room.leader, paths=paths, addresses=addresses)
 
     def look_at(self, peer):
         path = self.path(peer)

@@ -319,8 +319,16 @@ class RoomPaths(_Number):
 PATHS_ALL = RoomPaths.ALL
 PATHS_RELAYED = RoomPaths.RELAYED
 
-PORT_MAPPING_OFF = 0
-PORT_MAPPING_ON = 1
+
+class PortMapping(_Number):
+    """Whether a member asks its router for a port."""
+
+    OFF = 0
+    ON = 1
+
+
+PORT_MAPPING_OFF = PortMapping.OFF
+PORT_MAPPING_ON = PortMapping.ON
 
 
 class RoomEntry(_Number):
@@ -2057,7 +2065,7 @@ class TransferPart(Event):
 
 
 @dataclasses.dataclass(frozen=True)
-class PortMapping(Event):
+class PortMappingChanged(Event):
     """What became of the port that MmnOptions.port_mapping asks the router for. The library goes on asking after a failure,
     and reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that
     it receives the newest."""
@@ -2115,7 +2123,7 @@ _MAKERS: dict[int, Callable[[Any], Event]] = {
     40: lambda e: TransferProgress(_text_of(e.peer), e.request, e.count, e.index, e.peer_index),
     41: lambda e: TransferResult(_text_of(e.peer), e.request, e.count, e.index, e.success != 0, TransferOutcome(e.reason), e.peer_index),
     42: lambda e: TransferPart(_text_of(e.peer), e.request, e.index, ctypes.string_at(e.data, e.length), e.peer_index),
-    43: lambda e: PortMapping(e.success != 0, Code(e.code), ctypes.string_at(e.data, e.length)),
+    43: lambda e: PortMappingChanged(e.success != 0, Code(e.code), ctypes.string_at(e.data, e.length)),
 }
 
 __all__ += [
@@ -2162,6 +2170,7 @@ __all__ += [
     "PeerReturned",
     "PeerStatus",
     "PortMapping",
+    "PortMappingChanged",
     "PropertyChanged",
     "QuorumPolicy",
     "RelayChanged",

@@ -3,18 +3,23 @@
 //! One task asks the default gateway and no other machine, one request at a time. It reports what the router claims; the core
 //! compares that with what other members see.
 
+mod announcements;
 mod gateway;
 mod requests;
+// Of the systems, Linux has all of 127.0.0.0/8 on loopback.
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
 
-use std::net::IpAddr;
 use std::num::NonZeroU16;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use self::announcements::Announcements;
 use self::gateway::Gateway;
 use self::requests::Grant;
 use crate::core::event::MappingFault;
@@ -31,35 +36,44 @@ const FIRST_WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 /// Shortest time between two requests of a port that is granted, however short its lifetime.
 const SHORTEST_RENEWAL: Duration = Duration::from_secs(15);
+/// Time from a hint to the request: a router that has just started may not know its own address yet.
+const AFTER_A_HINT: Duration = Duration::from_secs(2);
 /// Reports that may wait for the network thread.
 const QUEUE: usize = 16;
 
-/// Finds the gateway of a socket that is bound to an address.
-pub(crate) type Find = fn(Option<IpAddr>) -> Option<Gateway>;
+/// Finds the present gateway.
+type Find = Box<dyn Fn() -> Option<Gateway> + Send>;
 
 /// The task that holds a port of the router.
 pub(crate) struct Mapper {
     end: oneshot::Sender<oneshot::Sender<()>>,
+    hint: Arc<Notify>,
 }
 
 impl Mapper {
-    /// Starts the task, whose reports come out of the queue.
-    pub(crate) fn start(bound: Bound, seed: u64) -> (Option<Self>, mpsc::Receiver<MappingChange>) {
-        Self::start_with(bound, seed, gateway::find)
+    /// Starts the task, whose reports come out of the queue. It asks soon after each `hint` that the port may be gone.
+    pub(crate) fn start(
+        bound: Bound,
+        hint: Arc<Notify>,
+        seed: u64,
+    ) -> (Option<Self>, mpsc::Receiver<MappingChange>) {
+        let find = Box::new(move || gateway::find(bound.address));
+        Self::start_with(bound.port, find, hint, seed)
     }
 
     fn start_with(
-        bound: Bound,
-        seed: u64,
+        port: u16,
         find: Find,
+        hint: Arc<Notify>,
+        seed: u64,
     ) -> (Option<Self>, mpsc::Receiver<MappingChange>) {
         let (news, reports) = mpsc::channel(QUEUE);
-        let mapper = NonZeroU16::new(bound.port).map(|port| {
+        let mapper = NonZeroU16::new(port).map(|port| {
             let (end, ended) = oneshot::channel();
             let task = Task {
-                address: bound.address,
                 port,
                 find,
+                hint: Arc::clone(&hint),
                 news,
                 reported: None,
                 held: None,
@@ -67,9 +81,14 @@ impl Mapper {
                 rng: ChaCha8Rng::seed_from_u64(seed),
             };
             tokio::spawn(task.run(ended));
-            Self { end }
+            Self { end, hint }
         });
         (mapper, reports)
+    }
+
+    /// Lets the task ask soon: the port may be gone.
+    pub(crate) fn hint(&self) {
+        self.hint.notify_one();
     }
 
     /// Gives the port back. Takes [`REMOVAL_LIMIT`] at most.
@@ -83,9 +102,9 @@ impl Mapper {
 }
 
 struct Task {
-    address: Option<IpAddr>,
     port: NonZeroU16,
     find: Find,
+    hint: Arc<Notify>,
     news: mpsc::Sender<MappingChange>,
     /// The last report.
     reported: Option<MappingChange>,
@@ -126,18 +145,22 @@ impl Task {
 
     /// Asks for a port again and again. Returns when the room reads no reports any more. Cancel safe: a granted port is held.
     async fn hold(&mut self) {
-        let mut asked = None;
+        let mut asks = None;
         let mut due = Instant::now();
+        let mut asked_at = due;
+        let mut announcements = None;
         loop {
-            let found = (self.find)(self.address);
-            if found != asked {
+            let found = (self.find)();
+            if found != asks {
                 // Another network: nothing of the one before is known of it.
-                asked = found;
+                asks = found;
                 self.failures = 0;
                 due = Instant::now();
+                announcements = found.and_then(Announcements::of);
                 self.part_from(found).await;
             }
             if Instant::now() >= due {
+                asked_at = Instant::now();
                 due = match found {
                     Some(gateway) => self.request(gateway).await,
                     None => self.failed(MappingFault::NoRouter).await,
@@ -146,7 +169,15 @@ impl Task {
             if self.news.is_closed() {
                 return;
             }
-            sleep_until(due.min(Instant::now() + LOOK_INTERVAL)).await;
+            let is_hinted = tokio::select! {
+                () = sleep_until(due.min(Instant::now() + LOOK_INTERVAL)) => false,
+                () = self.hint.notified() => true,
+                () = announced(announcements.as_ref(), found) => true,
+            };
+            if is_hinted {
+                let soon = Instant::now() + AFTER_A_HINT;
+                due = due.min(soon.max(asked_at + SHORTEST_RENEWAL));
+            }
         }
     }
 
@@ -214,4 +245,14 @@ impl Task {
     fn jittered(&mut self, wait: Duration) -> Duration {
         wait.mul_f64(self.rng.random_range(0.75..=1.0))
     }
+}
+
+/// Waits until the gateway announces itself.
+async fn announced(announcements: Option<&Announcements>, gateway: Option<Gateway>) {
+    if let (Some(announcements), Some(gateway)) = (announcements, gateway)
+        && announcements.next(gateway).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }

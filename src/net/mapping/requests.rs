@@ -14,7 +14,7 @@ use crate::core::address::is_global;
 use crate::core::event::MappingFault;
 
 /// The lifetime asked of the router: its port is free again so long after a process that could not close the room.
-pub(super) const LIFETIME: Duration = Duration::from_secs(20 * 60);
+pub(super) const LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// A packet is sent twice to a router that does not answer, and waited for this long in all.
 const TIMEOUTS: TimeoutConfig = TimeoutConfig {
     initial_timeout: Duration::from_millis(500),

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 
 use super::Driver;
+use crate::core::event::{MappingFault, MappingReport};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::Dial;
-use crate::core::node::Input;
+use crate::core::node::{Event, Input};
 use crate::core::path::{Carrier, Path};
 use crate::core::virtual_address::{VirtualId, virtual_id};
 use crate::net::closed_ports::RefusedPacket;
@@ -60,6 +61,16 @@ impl Driver {
                 address,
                 came,
             });
+        }
+    }
+
+    /// Lets the router be asked again if its address has changed since it was asked, as after a new connection to the provider.
+    pub(super) fn ask_again_after(&self, event: &Event) {
+        let is_elsewhere = MappingReport::Failed(MappingFault::Elsewhere);
+        if let (Event::PortMapping(report), Some(mapper)) = (event, &self.mapper)
+            && *report == is_elsewhere
+        {
+            mapper.hint();
         }
     }
 
