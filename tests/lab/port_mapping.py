@@ -9,9 +9,6 @@ run them, 3.
 
 import json
 import shutil
-import socket
-import struct
-import subprocess
 import sys
 import tempfile
 import threading
@@ -29,6 +26,11 @@ NETWORK = "198.20.0"
 ROUTER = Nat("symmetric", forwards_ports=True)
 MAPPED_SECONDS = 10.0
 LINKED_SECONDS = 15.0
+RESTART_SECONDS = 30.0
+"""It asks again 15 s after the last time, at the earliest."""
+CONNECTION_FAILED, TIMEOUT = -4, -19
+IGMP = "224.0.0.22"
+"""The system itself reports the groups that a socket joins."""
 FOUND_OUT_SECONDS = 60.0
 """A member counts as unable to come through 20 s after it has got the address."""
 
@@ -36,7 +38,7 @@ FOUND_OUT_SECONDS = 60.0
 class Miniupnpd:
     """A real one, on a router. It keeps no file of its ports: a restarted one knows none."""
 
-    def __init__(self, router, *lines):
+    def __init__(self, router, natpmp=True):
         if shutil.which("miniupnpd") is None:
             raise CannotRun("needs the program miniupnpd (Debian: miniupnpd-nftables)")
         self.router = router
@@ -47,7 +49,7 @@ class Miniupnpd:
                 [
                     "ext_ifname=wan",
                     "listening_ip=lan",
-                    "enable_natpmp=yes",
+                    f"enable_natpmp={'yes' if natpmp else 'no'}",
                     "enable_upnp=yes",
                     "secure_mode=yes",
                     "min_lifetime=120",
@@ -58,7 +60,6 @@ class Miniupnpd:
                     "upnp_nat_chain=inwards",
                     "upnp_nat_postrouting_chain=outwards",
                     "uuid=00000000-0000-0000-0000-000000000000",
-                    *lines,
                     "allow 1024-65535 0.0.0.0/0 1024-65535",
                     "deny 0-65535 0.0.0.0/0 0-65535",
                 ]
@@ -165,8 +166,162 @@ def a_port_links_members_behind_symmetric_nats():
             assert not other.all("mapping"), "b did not ask"
 
 
+def two_members_behind_one_router_get_a_port_each():
+    """Both bind the same port, so one of them gets another outer one. c, elsewhere, links directly to both."""
+    with Internet(network=NETWORK) as net:
+        home = net.router("home", ROUTER)
+        r, a, b = net.host("r"), net.host("a", behind=home), net.host("b", behind=home)
+        c = net.host("c", behind=net.router("home c", Nat("symmetric")))
+        b.port = a.port
+        with Miniupnpd(home) as router:
+            with Members() as members:
+                members.open(r, "create")
+                one, other = (members.open(host, port_mapping=1) for host in (a, b))
+                ports = {mapped(one)["data"], mapped(other)["data"]}
+                assert len(ports) == 2, ports
+                assert sorted(router.ports().values()) == [(a.address, a.port), (b.address, a.port)], router.ports()
+                third = members.open(c)
+                for member in (one, other, third):
+                    member.do("connect", f"{r.address}:{r.port}")
+                ends_direct(one, third)
+                ends_direct(other, third)
+                found = third.report()["addresses"]
+                assert {found["a"], found["b"]} == ports, (found, ports)
+            assert router.ports() == {}, f"not given back: {router.ports()}"
+
+
+def a_router_that_restarts_forwards_again():
+    """It has forgotten its ports, and announces its start. Then a member that enters comes through."""
+    with Internet(network=NETWORK) as net:
+        home = net.router("home a", ROUTER)
+        r, a = net.host("r"), net.host("a", behind=home)
+        b = net.host("b", behind=net.router("home b", Nat("symmetric")))
+        with Miniupnpd(home) as router, Members() as members:
+            members.open(r, "create")
+            one = members.open(a, port_mapping=1)
+            mapped(one)
+            # A second within which it asks no more often than allowed.
+            time.sleep(1)
+            router.kill()
+            router.start()
+            assert router.ports() == {}, "it has kept its ports"
+            assert waits_for(RESTART_SECONDS, router.ports) == {a.port: (a.address, a.port)}, router.ports()
+            one.do("connect", f"{r.address}:{r.port}")
+            one.wait("joined", "r")
+            other = members.open(b)
+            other.do("connect", f"{r.address}:{r.port}")
+            ends_direct(one, other)
+
+
+class Liar:
+    """A router's program that answers every request for a port, and forwards none."""
+
+    PROGRAM = r"""
+import socket, struct, sys
+outer = socket.inet_aton(sys.argv[1])
+made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+made.bind(("0.0.0.0", 5351))
+print("ready", flush=True)
+while True:
+    asked, asker = made.recvfrom(1100)
+    if asked[0] == 2:
+        frees = asked[4:8] == bytes(4)
+        port = bytes(2) if frees else asked[42:44]
+        answer = struct.pack("!BBHII12x", 2, 0x81, 0, 0 if frees else 3600, 1000)
+        made.sendto(answer + asked[24:42] + port + bytes(10) + b"\xff\xff" + outer, asker)
+"""
+
+    def __init__(self, router, outer):
+        self.process = router.start([sys.executable, "-c", self.PROGRAM, outer])
+        assert self.process.stdout.readline() == "ready\n"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def a_router_that_claims_a_port_and_has_none_is_found_out():
+    """b has the address, and cannot come through it."""
+    with Internet(network=NETWORK) as net:
+        home = net.router("home a", ROUTER)
+        r, a = net.host("r"), net.host("a", behind=home)
+        b = net.host("b", behind=net.router("home b", Nat("symmetric")))
+        with Liar(home, home.address), Members() as members:
+            members.open(r, "create")
+            one, other = members.open(a, port_mapping=1), members.open(b)
+            claimed = mapped(one)["data"]
+            for member in (one, other):
+                member.do("connect", f"{r.address}:{r.port}")
+            line = mapped(one, code=CONNECTION_FAILED, seconds=FOUND_OUT_SECONDS)
+            assert "could not come through" in line["data"], line
+            assert line["public"] != claimed, line
+            assert one.path("b") == other.path("a") == "carried", (one.changes("b"), other.changes("a"))
+
+
+def a_router_that_names_another_address_is_found_out():
+    """Others see a at another address: b never learns the claimed one, and no packet goes there."""
+    with Internet(network=NETWORK) as net:
+        home = net.router("home a", ROUTER)
+        r, a, victim = net.host("r"), net.host("a", behind=home), net.host("victim")
+        b = net.host("b", behind=net.router("home b", Nat("symmetric")))
+        with victim.socket(), Liar(home, victim.address), Members() as members:
+            members.open(r, "create")
+            one, other = members.open(a, port_mapping=1), members.open(b)
+            mapped(one)
+            one.do("connect", f"{r.address}:{r.port}")
+            line = mapped(one, code=CONNECTION_FAILED)
+            assert "at another address" in line["data"], line
+            assert line["public"].startswith(home.address), line
+            other.do("connect", f"{r.address}:{r.port}")
+            assert other.wait("joined", "a"), other.lines
+            time.sleep(5)
+            assert victim.address not in b.sent() and victim.address not in r.sent(), (b.sent(), r.sent())
+
+
+def without_the_option_no_router_is_asked():
+    """And with it, none but the gateway."""
+    with Internet(network=NETWORK) as net:
+        home = net.router("home a", ROUTER)
+        a, b = (net.host(name, behind=home) for name in "ab")
+        with Members() as members:
+            members.open(a), members.open(b, port_mapping=1)
+            line = mapped(members["b"], code=TIMEOUT, seconds=3 * MAPPED_SECONDS)
+            assert "does not answer" in line["data"], line
+            assert a.sent() == {}, a.sent()
+            gateway = str(home.network[254])
+            assert set(b.sent()) <= {gateway, IGMP} and 0 < b.sent()[gateway] <= 12, b.sent()
+
+
+def upnp_forwards_a_port():
+    """The router knows nothing else. Needs a library with the feature `upnp`."""
+    with Internet(network=NETWORK) as net:
+        home = net.router("home a", ROUTER)
+        r, a = net.host("r"), net.host("a", behind=home)
+        b = net.host("b", behind=net.router("home b", Nat("symmetric")))
+        with Miniupnpd(home, natpmp=False) as router:
+            with Members() as members:
+                members.open(r, "create")
+                one, other = members.open(a, port_mapping=1), members.open(b)
+                line = mapped(one, seconds=3 * MAPPED_SECONDS)
+                assert line["data"] == f"{home.address}:{a.port}", line
+                assert router.ports() == {a.port: (a.address, a.port)}, router.ports()
+                for member in (one, other):
+                    member.do("connect", f"{r.address}:{r.port}")
+                ends_direct(one, other)
+            assert router.ports() == {}, f"not given back: {router.ports()}"
+
+
 TESTS = [
     a_port_links_members_behind_symmetric_nats,
+    two_members_behind_one_router_get_a_port_each,
+    a_router_that_restarts_forwards_again,
+    a_router_that_claims_a_port_and_has_none_is_found_out,
+    a_router_that_names_another_address_is_found_out,
+    without_the_option_no_router_is_asked,
+    upnp_forwards_a_port,
 ]
 
 

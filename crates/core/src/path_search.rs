@@ -91,11 +91,14 @@ pub struct Punching {
 }
 
 impl Punching {
-    /// Notes that the peer gets a list with this node's mapped address, if it has one.
-    pub(super) fn note_mapped(&mut self, now: Time, mapped: Option<SocketAddr>) {
-        if self.knows_mapped.map(|(address, _)| address) != mapped {
-            self.knows_mapped = mapped.map(|address| (address, now));
+    /// Notes that the peer gets a list with this node's mapped address, if it has one. Returns whether the peer did not have that
+    /// before.
+    pub(super) fn note_mapped(&mut self, now: Time, mapped: Option<SocketAddr>) -> bool {
+        if self.knows_mapped.map(|(address, _)| address) == mapped {
+            return false;
         }
+        self.knows_mapped = mapped.map(|address| (address, now));
+        mapped.is_some()
     }
 
     /// The addresses of both ends, once each has the other's.

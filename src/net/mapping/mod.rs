@@ -6,6 +6,8 @@
 mod announcements;
 mod gateway;
 mod requests;
+#[cfg(feature = "upnp")]
+mod upnp;
 // Of the systems, Linux has all of 127.0.0.0/8 on loopback.
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
@@ -31,7 +33,7 @@ pub(crate) const REMOVAL_LIMIT: Duration = Duration::from_millis(200);
 /// How often the task looks for another gateway.
 const LOOK_INTERVAL: Duration = Duration::from_secs(15);
 /// The wait after the first request that failed. It doubles.
-const FIRST_WAIT: Duration = Duration::from_secs(30);
+const FIRST_WAIT: Duration = Duration::from_secs(60);
 /// The longest wait after a request that failed.
 const LONGEST_WAIT: Duration = Duration::from_secs(15 * 60);
 /// Shortest time between two requests of a port that is granted, however short its lifetime.
@@ -193,7 +195,7 @@ impl Task {
     /// Asks for a port, or for more of its time. Returns when to ask again.
     async fn request(&mut self, gateway: Gateway) -> Instant {
         let before = self.held.as_ref().map(|held| &held.grant);
-        match Grant::ask(gateway, self.port, before).await {
+        match Grant::ask(gateway, self.port, before, &mut self.rng).await {
             Ok(grant) => self.granted(gateway, grant).await,
             Err(fault) => self.failed(fault).await,
         }
@@ -211,6 +213,7 @@ impl Task {
         };
         if let Some(before) = self.held.replace(held)
             && epoch < before.grant.epoch()
+            && epoch.is_some()
         {
             tracing::info!("the router has restarted since it granted the port");
         }

@@ -9,7 +9,13 @@ use crab_nat::{
     TimeoutConfig, natpmp, pcp,
 };
 
+#[cfg(feature = "upnp")]
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
 use super::gateway::Gateway;
+#[cfg(feature = "upnp")]
+use super::upnp::Forwarded;
 use crate::core::address::is_global;
 use crate::core::event::MappingFault;
 
@@ -31,16 +37,30 @@ const ONCE: TimeoutConfig = TimeoutConfig {
 /// A port of the router, as it claims.
 #[derive(Debug)]
 pub(super) struct Grant {
-    mapping: PortMapping,
+    way: Way,
+    gateway: Gateway,
     pub(super) address: SocketAddr,
     /// How long it forwards packets.
     pub(super) lifetime: Duration,
 }
 
+/// How it was asked for.
+#[derive(Debug)]
+enum Way {
+    /// By PCP or NAT-PMP.
+    Pcp(PortMapping),
+    #[cfg(feature = "upnp")]
+    Upnp(Forwarded),
+}
+
 impl Grant {
-    /// The router's clock when it answered, in seconds since its start.
-    pub(super) fn epoch(&self) -> u32 {
-        self.mapping.gateway_epoch()
+    /// The router's clock when it answered, in seconds since its start, if it told that.
+    pub(super) fn epoch(&self) -> Option<u32> {
+        match &self.way {
+            Way::Pcp(mapping) => Some(mapping.gateway_epoch()),
+            #[cfg(feature = "upnp")]
+            Way::Upnp(_) => None,
+        }
     }
 
     /// Asks for a port of the router that leads to `port`, the one of `before` if possible.
@@ -48,16 +68,63 @@ impl Grant {
         gateway: Gateway,
         port: NonZeroU16,
         before: Option<&Self>,
+        rng: &mut ChaCha8Rng,
     ) -> Result<Self, MappingFault> {
-        let same = before.filter(|before| before.mapping.gateway() == gateway.address.into());
-        let external_port = same.map(|before| before.mapping.external_port());
+        let before = before.filter(|before| before.gateway == gateway);
+        #[cfg(feature = "upnp")]
+        if let Some(Way::Upnp(forwarded)) = before.map(|before| &before.way)
+            && let Ok(grant) = Self::ask_by_upnp(gateway, port, Some(forwarded), rng).await
+        {
+            return Ok(grant);
+        }
+        let asked = Self::ask_by_pcp(gateway, port, before).await;
+        match asked {
+            // By whatever it is asked, its address is not one of the internet.
+            Ok(_) | Err(MappingFault::NotPublic) => asked,
+            #[cfg(feature = "upnp")]
+            Err(fault) => Self::ask_by_upnp(gateway, port, None, rng)
+                .await
+                .map_err(|by_upnp| match by_upnp {
+                    MappingFault::NoAnswer => fault,
+                    told => told,
+                }),
+            #[cfg(not(feature = "upnp"))]
+            Err(_) => asked,
+        }
+    }
+
+    #[cfg(feature = "upnp")]
+    async fn ask_by_upnp(
+        gateway: Gateway,
+        port: NonZeroU16,
+        before: Option<&Forwarded>,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Self, MappingFault> {
+        // Those below are often other programs'.
+        let other = || NonZeroU16::MIN.saturating_add(rng.random_range(20_000..u16::MAX));
+        let (forwarded, outer) = Forwarded::ask(gateway, port, before, other).await?;
+        let port = forwarded.port();
+        let grant = Self::checked(gateway, Way::Upnp(forwarded), outer, port, LIFETIME);
+        if let Err((_, way)) = &grant {
+            way.remove().await;
+        }
+        grant.map_err(|(fault, _)| fault)
+    }
+
+    async fn ask_by_pcp(
+        gateway: Gateway,
+        port: NonZeroU16,
+        before: Option<&Self>,
+    ) -> Result<Self, MappingFault> {
+        let same = before.and_then(|before| before.way.mapping());
+        let external_port = same.map(PortMapping::external_port);
         let options = PortMappingOptions {
             external_port: external_port.or(Some(port)),
             lifetime_seconds: u32::try_from(LIFETIME.as_secs()).ok(),
             timeout_config: Some(TIMEOUTS),
         };
         // A renewal shows the nonce of the request before: else the router refuses to give another client the port.
-        let nonce = same.and_then(|before| match before.mapping.mapping_type() {
+        let nonce = same.and_then(|before| match before.mapping_type() {
             PortMappingType::Pcp { nonce, .. } => Some(nonce),
             PortMappingType::NatPmp => None,
         });
@@ -73,7 +140,7 @@ impl Grant {
                     PortMappingType::Pcp { external_ip, .. } => external_ip,
                     PortMappingType::NatPmp => return Err(MappingFault::Malformed),
                 };
-                Self::checked(mapping, external)
+                Self::granted(gateway, mapping, external).await
             }
             // Some routers do not answer to a version that they do not know.
             Err(pcp::Failure::UnsupportedVersion(_) | pcp::Failure::Timeout) => {
@@ -95,31 +162,72 @@ impl Grant {
         // It would take the port for nothing.
         check(external)?;
         let mapping = natpmp::port_mapping(its, InternetProtocol::Udp, port, options).await;
-        Self::checked(mapping.map_err(fault)?, external.into())
+        Self::granted(gateway, mapping.map_err(fault)?, external.into()).await
     }
 
-    fn checked(mapping: PortMapping, external: IpAddr) -> Result<Self, MappingFault> {
+    async fn granted(
+        gateway: Gateway,
+        mapping: PortMapping,
+        external: IpAddr,
+    ) -> Result<Self, MappingFault> {
+        let (port, lifetime) = (mapping.external_port(), mapping.lifetime());
+        let lifetime = Duration::from_secs(lifetime.into());
+        let grant = Self::checked(gateway, Way::Pcp(mapping), external, port, lifetime);
+        if let Err((_, way)) = &grant {
+            way.remove().await;
+        }
+        grant.map_err(|(fault, _)| fault)
+    }
+
+    /// A grant that makes sense. One that does not must be given back.
+    fn checked(
+        gateway: Gateway,
+        way: Way,
+        external: IpAddr,
+        port: NonZeroU16,
+        lifetime: Duration,
+    ) -> Result<Self, (MappingFault, Way)> {
         let IpAddr::V4(external) = external.to_canonical() else {
-            return Err(MappingFault::Malformed);
-        };
-        let lifetime = Duration::from_secs(mapping.lifetime().into()).min(LIFETIME);
-        let grant = Self {
-            address: SocketAddr::from((external, mapping.external_port().get())),
-            lifetime,
-            mapping,
+            return Err((MappingFault::Malformed, way));
         };
         match check(external) {
-            Ok(()) if !lifetime.is_zero() => Ok(grant),
-            Ok(()) => Err(MappingFault::Malformed),
-            Err(fault) => Err(fault),
+            Ok(()) if !lifetime.is_zero() => Ok(Self {
+                way,
+                gateway,
+                address: SocketAddr::from((external, port.get())),
+                lifetime: lifetime.min(LIFETIME),
+            }),
+            Ok(()) => Err((MappingFault::Malformed, way)),
+            Err(fault) => Err((fault, way)),
         }
     }
 
-    /// Gives the port back. One packet: the router frees the port in the end even without it.
-    pub(super) async fn remove(mut self) {
-        self.mapping.timeout_config = ONCE;
-        if let Err((error, _)) = self.mapping.try_drop().await {
-            tracing::debug!(%error, "the router has not confirmed that its port is free");
+    /// Gives the port back. The router frees it in the end even without that.
+    pub(super) async fn remove(self) {
+        self.way.remove().await;
+    }
+}
+
+impl Way {
+    fn mapping(&self) -> Option<&PortMapping> {
+        match self {
+            Self::Pcp(mapping) => Some(mapping),
+            #[cfg(feature = "upnp")]
+            Self::Upnp(_) => None,
+        }
+    }
+
+    async fn remove(&self) {
+        match self {
+            Self::Pcp(mapping) => {
+                let mut mapping = mapping.clone();
+                mapping.timeout_config = ONCE;
+                if let Err((error, _)) = mapping.try_drop().await {
+                    tracing::debug!(%error, "the router has not confirmed that its port is free");
+                }
+            }
+            #[cfg(feature = "upnp")]
+            Self::Upnp(forwarded) => forwarded.remove().await,
         }
     }
 }

@@ -13,6 +13,8 @@ const COMES_WITHIN: Duration = Duration::from_secs(20);
 #[derive(Debug, Default)]
 pub(super) struct Mapping {
     claimed: Option<SocketAddr>,
+    /// Whether others see this node at the claimed IP address. Before that a router that lies would send members elsewhere.
+    is_seen: bool,
     /// Whether a member has come through the claimed address.
     is_reached: bool,
     /// What the host knows.
@@ -22,9 +24,7 @@ pub(super) struct Mapping {
 impl Mapping {
     /// The address for other members. One at which a member could not reach this node stays: another one may.
     pub(super) fn address(&self) -> Option<SocketAddr> {
-        let is_elsewhere = MappingReport::Failed(MappingFault::Elsewhere);
-        let claimed = self.claimed;
-        claimed.filter(|_| self.reported != Some(is_elsewhere))
+        self.claimed.filter(|_| self.is_seen)
     }
 
     /// The address, if nothing speaks against it.
@@ -57,9 +57,11 @@ impl Node {
         let Some(claimed) = self.mapping.claimed else {
             return;
         };
+        let seen = self.is_seen_at(claimed);
+        self.mapping.is_seen = seen == Some(true);
         self.mapping.is_reached |= self.has_come_through(claimed);
         let report = match () {
-            () if self.is_seen_elsewhere(claimed) => MappingReport::Failed(MappingFault::Elsewhere),
+            () if seen == Some(false) => MappingReport::Failed(MappingFault::Elsewhere),
             () if self.mapping.is_reached => MappingReport::Mapped(claimed),
             () if self.is_missed(now, claimed) => MappingReport::Failed(MappingFault::Unreached),
             () => MappingReport::Mapped(claimed),
@@ -82,11 +84,12 @@ impl Node {
         })
     }
 
-    /// Whether others see this node, and none of them at the claimed IP address.
-    fn is_seen_elsewhere(&self, claimed: SocketAddr) -> bool {
+    /// Whether others see this node at the claimed IP address; `None` if none sees it at an address of the internet.
+    fn is_seen_at(&self, claimed: SocketAddr) -> Option<bool> {
         let is_public = |at: &SocketAddr| at.is_ipv4() && is_global(at.ip());
         let mut seen = self.all_observed().filter(is_public).peekable();
-        seen.peek().is_some() && seen.all(|at| at.ip() != claimed.ip())
+        seen.peek()?;
+        Some(seen.any(|at| at.ip() == claimed.ip()))
     }
 
     /// Whether a member has had the claimed address for long, and has no direct link.

@@ -146,10 +146,14 @@ impl Node {
         };
         let has_changed = member.punching.sent.as_ref() != Some(&addresses);
         if has_changed && self.lists.take(now, member.key) {
-            member.punching.note_mapped(now, mapped);
+            let is_newly_mapped = member.punching.note_mapped(now, mapped);
+            let begins = self.me < *peer && member.punching.stated.is_some();
             member.punching.sent = Some(addresses.clone());
             self.transmit_with(peer, Message::Addresses(addresses), false);
             self.end_pause_if_moved(now, peer);
+            if is_newly_mapped && begins {
+                self.begin_rounds(now, peer);
+            }
         }
     }
 
@@ -190,22 +194,30 @@ impl Node {
         let Some(member) = self.membership.get_mut(from) else {
             return;
         };
-        let punching = &mut member.punching;
-        punching.stated = Some(addresses);
-        let is_early = punching
-            .began
-            .is_some_and(|at| now.since(at) < BETWEEN_NEW_BEGINNINGS);
+        member.punching.stated = Some(addresses);
         // Others may have named its addresses even if it knows none.
-        let is_first = punching.began.is_none();
-        if begins && (is_new || is_first) && !is_early {
+        let is_first = member.punching.began.is_none();
+        if begins && (is_new || is_first) {
+            self.begin_rounds(now, from);
+        }
+        self.end_pause_if_moved(now, from);
+        // They may show that both are in one network.
+        self.send_addresses(now, from);
+    }
+
+    /// Begins the rounds with a peer anew, unless they have begun a short time ago.
+    fn begin_rounds(&mut self, now: Time, peer: &PeerId) {
+        let Some(member) = self.membership.get_mut(peer) else {
+            return;
+        };
+        let punching = &mut member.punching;
+        let is_early = |at: Time| now.since(at) < BETWEEN_NEW_BEGINNINGS;
+        if !punching.began.is_some_and(is_early) {
             punching.began = Some(now);
             punching.round = 0;
             let paused_until = self.pauses.until(member.key).unwrap_or(now);
             punching.due = Some((now + WAITS[0]).max(paused_until));
         }
-        self.end_pause_if_moved(now, from);
-        // They may show that both are in one network.
-        self.send_addresses(now, from);
     }
 
     /// Begins the rounds that are due.

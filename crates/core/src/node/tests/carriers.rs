@@ -33,7 +33,7 @@ fn is_settled_but(net: &Net, walls: &[(&str, &str)]) -> bool {
 }
 
 /// The first leads; walls stand between the pairs.
-fn room(names: &[&str], walls: &[(&str, &str)]) -> Net {
+pub(super) fn room(names: &[&str], walls: &[(&str, &str)]) -> Net {
     let mut net = Net::new();
     for (one, other) in walls {
         net.wall(one, other);
@@ -343,7 +343,7 @@ fn a_member_speaks_only_for_itself_when_it_carries_nothing() {
     assert!(net.has("a", "d"));
 }
 
-fn observed(net: &mut Net, by: &str, at: &str, address: &str) {
+pub(super) fn observed(net: &mut Net, by: &str, at: &str, address: &str) {
     let envelope = Envelope {
         incarnation: net.place(by).life.incarnation,
         message: Message::Observed {

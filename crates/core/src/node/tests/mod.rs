@@ -16,6 +16,7 @@ mod grace;
 mod hearsay;
 mod host;
 mod life;
+mod mapping;
 mod merging;
 mod network;
 mod newcomers;
