@@ -51,6 +51,7 @@ namespace MetaMystia.Network
         private Action<ConnectionResult> connectionResult;
         private Action<PathChanged> pathChanged;
         private Action<RelayChanged> relayChanged;
+        private Action<PortMappingChanged> portMappingChanged;
         private Action<RoomEvent> happened, changed;
 
         // For the other classes of the binding: unlike a first subscription above, they have no first events.
@@ -232,6 +233,20 @@ namespace MetaMystia.Network
                 Want(0);
             }
             remove { Subtract(ref relayChanged, value); }
+        }
+
+        /// <summary>
+        /// The router forwards a port to this member, or does not (Settings.PortMapping of <see cref="RoomOptions"/>). Subscribe as for
+        /// <see cref="RelayChanged"/>.
+        /// </summary>
+        public event Action<PortMappingChanged> PortMappingChanged
+        {
+            add
+            {
+                Combine(ref portMappingChanged, value);
+                Want(0);
+            }
+            remove { Subtract(ref portMappingChanged, value); }
         }
 
         // The handler presents the state to new kinds before its next event. If it has run before, the library may have no next event:
@@ -441,6 +456,10 @@ namespace MetaMystia.Network
             else if (e is RelayChanged relay)
             {
                 Raise(relayChanged, relay);
+            }
+            else if (e is PortMappingChanged mapping)
+            {
+                Raise(portMappingChanged, mapping);
             }
             else if (e is TransferResult transfer)
             {

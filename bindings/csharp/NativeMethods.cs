@@ -172,7 +172,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_local_addresses(ulong room);
 
-        /// <summary>The address at which members on the internet see this node: "ip:port", or "[ipv6]:port". Several members may see several addresses; this is the one that most of them see. A router shows its own address for all machines behind it. Give the address to players who dial this node only if the router lets them in: a router that admits only answers does not.</summary>
+        /// <summary>The address at which members on the internet reach this node: "ip:port", or "[ipv6]:port". With NetworkOptions.port_mapping it is the one that the router claims to forward here, unless what the others see speaks against that (MMN_EVENT_PORT_MAPPING). Else it is the one at which most members see this node. A router shows its own address for all machines behind it. Give the address to players who dial this node only if the router lets them in: one that forwards no port, and admits only answers, does not.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr mmn_public_address(ulong room);
 

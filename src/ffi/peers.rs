@@ -105,13 +105,16 @@ pub extern "C" fn mmn_local_addresses(room: MmnRoom) -> *const c_char {
     })
 }
 
-/// The address at which members on the internet see this node: "ip:port", or "[ipv6]:port". Several
-/// members may see several addresses; this is the one that most of them see. A router shows its own
-/// address for all machines behind it. Give the address to players who dial this node only if the
-/// router lets them in: a router that admits only answers does not.
+/// The address at which members on the internet reach this node: "ip:port", or "[ipv6]:port". With
+/// MmnOptions.port_mapping it is the one that the router claims to forward here, unless what the
+/// others see speaks against that (MMN_EVENT_PORT_MAPPING). Else it is the one at which most members
+/// see this node. A router shows its own address for all machines behind it. Give the address to
+/// players who dial this node only if the router lets them in: one that forwards no port, and admits
+/// only answers, does not.
 ///
-/// NULL when no member sees this node at an address of the internet, as in a local network, or when
-/// no room is open. The address changes with the members and with the router.
+/// NULL when the router forwards no port and no member sees this node at an address of the internet,
+/// as in a local network, or when no room is open. The address changes with the members and with the
+/// router.
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]

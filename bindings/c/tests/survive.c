@@ -634,6 +634,9 @@ static void test_codes(void)
     MUST(strcmp(net.mmn_session_id(room), code) == 0);
     MUST(net.mmn_connect(room, "127.0.0.1:9") == MMN_NOT_SUPPORTED);
     MUST(net.mmn_close(room) == MMN_OK);
+    options.port_mapping = MMN_PORT_MAPPING_ON;
+    MUST(net.mmn_open("ann", code, &options, &room) == MMN_INVALID_ARGUMENT);
+    options.port_mapping = MMN_PORT_MAPPING_OFF;
     options.relays = NULL;
     MUST(net.mmn_open("ann", code, &options, &room) == MMN_INVALID_ARGUMENT);
     dlclose(library);

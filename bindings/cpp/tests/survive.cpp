@@ -536,6 +536,9 @@ void test_codes() {
   MUST(room.session_id() == code);
   MUST(code_of([&] { room.connect("127.0.0.1:9"); }) == mmn::not_supported);
   room.shutdown();
+  options.settings.port_mapping = MMN_PORT_MAPPING_ON;
+  MUST(code_of([&] { mmn::Room(api, "ann", code, options); }) == mmn::invalid_argument);
+  options.settings.port_mapping = MMN_PORT_MAPPING_OFF;
   options.relays.clear();
   MUST(code_of([&] { mmn::Room(api, "ann", code, options); }) == mmn::invalid_argument);
 }

@@ -1098,10 +1098,14 @@ internal static class Survive
         using (Room room = Room.Join("ann", typed, options))
         {
             room.RelayChanged += relay => { };
+            room.PortMappingChanged += mapping => { };
             Must(room.SessionId == code, "another session: " + room.SessionId);
             Must(CodeOf(() => room.Connect("127.0.0.1:9")) == ErrorCode.NotSupported, "a dial that shows the address");
         }
+        options.Settings.PortMapping = PortMapping.On;
+        Must(CodeOf(() => Room.Join("ann", code, options)) == ErrorCode.InvalidArgument, "relayed paths with a port of the router");
         options.Relays = null;
+        options.Settings.PortMapping = PortMapping.Off;
         Must(CodeOf(() => Room.Join("ann", code, options)) == ErrorCode.InvalidArgument, "relayed paths without a relay");
     }
 

@@ -518,6 +518,9 @@ def test_codes(_):
     with mmn.Room("ann", typed, options) as room:
         must(room.session_id == code, f"another session: {room.session_id}")
         must(code_of(lambda: room.connect("127.0.0.1:9")) == mmn.NOT_SUPPORTED, "a dial that shows the address")
+    options.port_mapping = mmn.PORT_MAPPING_ON
+    must(code_of(lambda: mmn.Room("ann", code, options)) == mmn.INVALID_ARGUMENT, "relayed paths with a port of the router")
+    options.port_mapping = mmn.PORT_MAPPING_OFF
     options.relays = None
     must(code_of(lambda: mmn.Room("ann", code, options)) == mmn.INVALID_ARGUMENT, "relayed paths without a relay")
 

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::core::election::seeded::MemberState;
+use crate::core::event::MappingFault;
 use crate::core::path::LinkPath;
-use crate::dispatch::RelayReport;
+use crate::dispatch::{MappingReport, RelayReport};
 
 const MANY: u32 = 20_000;
 
@@ -218,6 +219,21 @@ fn beyond_64_reports_of_relays_the_newest_of_each_waits() {
     let reported: Vec<_> = seen.try_iter().collect();
     assert_eq!(reported.len(), 64);
     assert_eq!(reported[62..], [report("a", -4), report("b", 0)]);
+}
+
+#[test]
+fn beyond_64_reports_of_a_mapped_port_the_newest_waits() {
+    let report = |fault| Event::PortMapping(MappingReport::Failed(fault));
+    let (dispatch, seen) = host();
+    for _ in 0..MANY {
+        dispatch.push(report(MappingFault::NoAnswer));
+        dispatch.push(report(MappingFault::Refused));
+        assert!(waiting(&dispatch) <= 64);
+    }
+    drain(&dispatch.shared);
+    let reported: Vec<_> = seen.try_iter().collect();
+    assert_eq!(reported.len(), 64);
+    assert_eq!(reported[63], report(MappingFault::Refused));
 }
 
 #[test]

@@ -10,7 +10,9 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::*;
-use crate::core::event::{Receipt, Transfer, TransferNews, TransferOutcome};
+use crate::core::event::{
+    MappingFault, MappingReport, Receipt, Transfer, TransferNews, TransferOutcome,
+};
 use crate::core::path::LinkPath;
 use crate::dispatch::{Delivery, DiscoveryRefused, FoundBy, Incoming, Left, RelayReport, Returned};
 
@@ -219,6 +221,22 @@ fn reports() -> Vec<(Event, Seen)> {
                 "relay.example:7844",
                 b"the relay asks for another token, or has another key than the given one; compare both with the relay's",
                 [0, 0, 0, 0, 0, -17, 0, 0, 0],
+            ),
+        ),
+        (
+            Event::PortMapping(MappingReport::Mapped(
+                "203.0.113.7:4433".parse().expect("an address"),
+            )),
+            expected(43, "", "", b"203.0.113.7:4433", [0, 0, 0, 0, 0, 0, 0, 0, 1]),
+        ),
+        (
+            Event::PortMapping(MappingReport::Failed(MappingFault::NotPublic)),
+            expected(
+                43,
+                "",
+                "",
+                b"the router has no address of the internet: it is behind another router, perhaps of the provider, so a port of it helps nobody; a relay does",
+                [0, 0, 0, 0, 0, -25, 0, 0, 0],
             ),
         ),
         (

@@ -195,7 +195,7 @@ impl Task {
     /// Asks for a port, or for more of its time. Returns when to ask again.
     async fn request(&mut self, gateway: Gateway) -> Instant {
         let before = self.held.as_ref().map(|held| &held.grant);
-        match Grant::ask(gateway, self.port, before, &mut self.rng).await {
+        match Grant::ask(gateway, self.port, before).await {
             Ok(grant) => self.granted(gateway, grant).await,
             Err(fault) => self.failed(fault).await,
         }

@@ -9,10 +9,6 @@ use crab_nat::{
     TimeoutConfig, natpmp, pcp,
 };
 
-#[cfg(feature = "upnp")]
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
-
 use super::gateway::Gateway;
 #[cfg(feature = "upnp")]
 use super::upnp::Forwarded;
@@ -68,12 +64,11 @@ impl Grant {
         gateway: Gateway,
         port: NonZeroU16,
         before: Option<&Self>,
-        rng: &mut ChaCha8Rng,
     ) -> Result<Self, MappingFault> {
         let before = before.filter(|before| before.gateway == gateway);
         #[cfg(feature = "upnp")]
         if let Some(Way::Upnp(forwarded)) = before.map(|before| &before.way)
-            && let Ok(grant) = Self::ask_by_upnp(gateway, port, Some(forwarded), rng).await
+            && let Ok(grant) = Self::ask_by_upnp(gateway, port, Some(forwarded)).await
         {
             return Ok(grant);
         }
@@ -82,7 +77,7 @@ impl Grant {
             // By whatever it is asked, its address is not one of the internet.
             Ok(_) | Err(MappingFault::NotPublic) => asked,
             #[cfg(feature = "upnp")]
-            Err(fault) => Self::ask_by_upnp(gateway, port, None, rng)
+            Err(fault) => Self::ask_by_upnp(gateway, port, None)
                 .await
                 .map_err(|by_upnp| match by_upnp {
                     MappingFault::NoAnswer => fault,
@@ -98,17 +93,10 @@ impl Grant {
         gateway: Gateway,
         port: NonZeroU16,
         before: Option<&Forwarded>,
-        rng: &mut ChaCha8Rng,
     ) -> Result<Self, MappingFault> {
-        // Those below are often other programs'.
-        let other = || NonZeroU16::MIN.saturating_add(rng.random_range(20_000..u16::MAX));
-        let (forwarded, outer) = Forwarded::ask(gateway, port, before, other).await?;
+        let (forwarded, outer) = Forwarded::ask(gateway, port, before).await?;
         let port = forwarded.port();
-        let grant = Self::checked(gateway, Way::Upnp(forwarded), outer, port, LIFETIME);
-        if let Err((_, way)) = &grant {
-            way.remove().await;
-        }
-        grant.map_err(|(fault, _)| fault)
+        Self::taken(gateway, Way::Upnp(forwarded), (outer, port), LIFETIME).await
     }
 
     async fn ask_by_pcp(
@@ -172,33 +160,32 @@ impl Grant {
     ) -> Result<Self, MappingFault> {
         let (port, lifetime) = (mapping.external_port(), mapping.lifetime());
         let lifetime = Duration::from_secs(lifetime.into());
-        let grant = Self::checked(gateway, Way::Pcp(mapping), external, port, lifetime);
-        if let Err((_, way)) = &grant {
-            way.remove().await;
-        }
-        grant.map_err(|(fault, _)| fault)
+        Self::taken(gateway, Way::Pcp(mapping), (external, port), lifetime).await
     }
 
-    /// A grant that makes sense. One that does not must be given back.
-    fn checked(
+    /// The grant, if it makes sense; else the port is given back.
+    async fn taken(
         gateway: Gateway,
         way: Way,
-        external: IpAddr,
-        port: NonZeroU16,
+        (external, port): (IpAddr, NonZeroU16),
         lifetime: Duration,
-    ) -> Result<Self, (MappingFault, Way)> {
-        let IpAddr::V4(external) = external.to_canonical() else {
-            return Err((MappingFault::Malformed, way));
+    ) -> Result<Self, MappingFault> {
+        let checked = match external.to_canonical() {
+            IpAddr::V4(_) if lifetime.is_zero() => Err(MappingFault::Malformed),
+            IpAddr::V4(external) => check(external).map(|()| external),
+            IpAddr::V6(_) => Err(MappingFault::Malformed),
         };
-        match check(external) {
-            Ok(()) if !lifetime.is_zero() => Ok(Self {
+        match checked {
+            Ok(external) => Ok(Self {
                 way,
                 gateway,
                 address: SocketAddr::from((external, port.get())),
                 lifetime: lifetime.min(LIFETIME),
             }),
-            Ok(()) => Err((MappingFault::Malformed, way)),
-            Err(fault) => Err((fault, way)),
+            Err(fault) => {
+                way.remove().await;
+                Err(fault)
+            }
         }
     }
 

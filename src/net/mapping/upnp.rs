@@ -27,8 +27,8 @@ const SEARCH_LIMIT: Duration = Duration::from_secs(5);
 const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 /// Packets that a search may send, and answers that it may read.
 const MAX_PACKETS: usize = 4;
-/// Ports that a request tries: others of the network may have the first ones.
-const MAX_PORTS: usize = 3;
+/// Ports that a request tries, one after the other: other machines of the network may have the first ones.
+const MAX_PORTS: u16 = 8;
 /// Name of the port in the router's list.
 const NAME: &str = "meta_mystia_network";
 
@@ -48,7 +48,6 @@ impl Forwarded {
         gateway: Gateway,
         local: NonZeroU16,
         before: Option<&Self>,
-        other: impl FnMut() -> NonZeroU16,
     ) -> Result<(Self, IpAddr), MappingFault> {
         let device = match before {
             Some(before) => before.device.clone(),
@@ -68,14 +67,18 @@ impl Forwarded {
         let local = SocketAddr::from((gateway.client, local.get()));
         let first = before.map_or_else(|| local.port(), |before| before.port.get());
         let first = NonZeroU16::new(first).ok_or(MappingFault::Malformed)?;
-        let mut ports = std::iter::once(first).chain(std::iter::repeat_with(other));
+        let next = |n| {
+            first
+                .checked_add(n)
+                .or_else(|| NonZeroU16::new(first.get() - n))
+        };
         let mut forwarded = Self {
             device,
             local,
             port: first,
             lifetime: Some(LIFETIME),
         };
-        for port in ports.by_ref().take(MAX_PORTS) {
+        for port in (0..MAX_PORTS).filter_map(next) {
             forwarded.port = port;
             match forwarded.add().await {
                 Ok(()) => return Ok((forwarded, outer)),
