@@ -1386,12 +1386,11 @@ typedef uint64_t MmnRoom;
  *                              code                 MMN_OK, MMN_TIMEOUT (the router does not
  *                                                   answer), MMN_REJECTED (it refuses),
  *                                                   MMN_SERIALIZATION_ERROR (its answer makes no
- *                                                   sense), MMN_CONFLICT (it has no address of the
- *                                                   internet: another router is in front of it),
- *                                                   MMN_CONNECTION_FAILED (it claims to forward a
- *                                                   port, but members see this one at another
- *                                                   address, or could not come through) or
- *                                                   MMN_NOT_SUPPORTED (this machine uses no IPv4
+ *                                                   sense), MMN_CONNECTION_FAILED (the port leads
+ *                                                   from nowhere: the router has no address of the
+ *                                                   internet, members see this one at another
+ *                                                   address, or one of them could not come through)
+ *                                                   or MMN_NOT_SUPPORTED (this machine uses no IPv4
  *                                                   network with a router).
  *                              data                 UTF-8. With success, the address, as
  *                                                   mmn_public_address returns it; else a sentence

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the tools of the demo and the tests beside Rust (as root, with apt), or names the missing ones and how to
 # install them. Prints nothing and takes milliseconds when none is missing. Arguments name further tools: coreclr,
-# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, site; for
+# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, miniupnpd, site; for
 # `make dist` and its tests also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64, buildah. With `--only` first,
 # it checks only the named ones.
 set -eu
@@ -62,6 +62,8 @@ look() {
             cargo-about) ;; # cargo installs it
             mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
             nft) has nft || lacks nft nftables ;;
+            # A router's program, which is started in namespaces alone. The package starts none by itself.
+            miniupnpd) has miniupnpd || lacks miniupnpd miniupnpd-nftables ;;
             lld-link) has lld-link || lacks lld-link lld ;;
             # A compiler and the source of its standard library, for platforms without a rustup target.
             rust-src) [ -d /usr/lib/rustlib/src/rust/library ] && [ -x /usr/bin/cargo ] || lacks rust-src "$rust_src" ;;
@@ -216,6 +218,7 @@ for tool in $missing; do
         venv) line="python3-venv" ;;
         mingw) line=$mingw ;;
         nft) line=nftables ;;
+        miniupnpd) line=miniupnpd-nftables ;;
         lld-link) line=lld ;;
         rust-src) line="$rust_src (or, for every platform: rustup target add TRIPLE)" ;;
         wine) line=wine64 ;;

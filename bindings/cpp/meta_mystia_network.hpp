@@ -1015,9 +1015,9 @@ struct PortMappingChanged {
   // Whether the router claims to forward a port to this member, and what the others see does not speak against it.
   bool success;
   // MMN_OK, MMN_TIMEOUT (the router does not answer), MMN_REJECTED (it refuses), MMN_SERIALIZATION_ERROR (its answer makes
-  // no sense), MMN_CONFLICT (it has no address of the internet: another router is in front of it), MMN_CONNECTION_FAILED (it
-  // claims to forward a port, but members see this one at another address, or could not come through) or MMN_NOT_SUPPORTED
-  // (this machine uses no IPv4 network with a router).
+  // no sense), MMN_CONNECTION_FAILED (the port leads from nowhere: the router has no address of the internet, members see
+  // this one at another address, or one of them could not come through) or MMN_NOT_SUPPORTED (this machine uses no IPv4
+  // network with a router).
   std::int32_t code;
   // UTF-8. With success, the address, as public_address() returns it; else a sentence for the player, with a remedy.
   std::string_view data;

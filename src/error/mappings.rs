@@ -10,8 +10,9 @@ pub fn mapping_code(fault: MappingFault) -> Code {
         MappingFault::NoAnswer => Code::Timeout,
         MappingFault::Refused => Code::Rejected,
         MappingFault::Malformed => Code::SerializationError,
-        MappingFault::NotPublic => Code::Conflict,
-        MappingFault::Elsewhere | MappingFault::Unreached => Code::ConnectionFailed,
+        MappingFault::NotPublic | MappingFault::Elsewhere | MappingFault::Unreached => {
+            Code::ConnectionFailed
+        }
     }
 }
 

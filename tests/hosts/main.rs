@@ -26,6 +26,7 @@ mod packages_c;
 mod packages_csharp;
 mod packages_python;
 mod picture;
+mod port_mapping;
 mod promises;
 mod readme;
 mod rooms;

@@ -37,10 +37,11 @@ def main():
     # They read LAB_TIMES and LAB_MINUTES.
     import calibration
     import nat
+    import ports
     import relays
     import scenarios
 
-    tests = [*calibration.TESTS, *scenarios.TESTS, *nat.TESTS, *relays.TESTS]
+    tests = [*calibration.TESTS, *scenarios.TESTS, *nat.TESTS, *relays.TESTS, *ports.TESTS]
     wanted = [test for test in tests if not arguments.names or any(name in test.__name__ for name in arguments.names)]
     if arguments.list:
         print("\n".join(test.__name__ for test in wanted))

@@ -2075,9 +2075,9 @@ class PortMappingChanged(Event):
     """Whether the router claims to forward a port to this member, and what the others see does not speak against it."""
     code: Code
     """Code.OK, Code.TIMEOUT (the router does not answer), Code.REJECTED (it refuses), Code.SERIALIZATION_ERROR (its answer
-    makes no sense), Code.CONFLICT (it has no address of the internet: another router is in front of it),
-    Code.CONNECTION_FAILED (it claims to forward a port, but members see this one at another address, or could not come
-    through) or Code.NOT_SUPPORTED (this machine uses no IPv4 network with a router)."""
+    makes no sense), Code.CONNECTION_FAILED (the port leads from nowhere: the router has no address of the internet, members
+    see this one at another address, or one of them could not come through) or Code.NOT_SUPPORTED (this machine uses no IPv4
+    network with a router)."""
     data: bytes
     """UTF-8. With success, the address, as public_address() returns it; else a sentence for the player, with a remedy."""
 

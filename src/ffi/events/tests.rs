@@ -236,7 +236,7 @@ fn reports() -> Vec<(Event, Seen)> {
                 "",
                 "",
                 b"the router has no address of the internet: it is behind another router, perhaps of the provider, so a port of it helps nobody; a relay does",
-                [0, 0, 0, 0, 0, -25, 0, 0, 0],
+                [0, 0, 0, 0, 0, -4, 0, 0, 0],
             ),
         ),
         (

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ports that members ask their routers for: `port_mapping.py [NAME...]` plays the tests whose name contains one of the arguments, by
+"""Ports that members ask their routers for: `ports.py [NAME...]` plays the tests whose name contains one of the arguments, by
 default all. `docs/lab.md` describes them.
 
 Routers run a real miniupnpd, with nftables, or a program that answers falsely. Members a and b are behind NATs that map a port anew
