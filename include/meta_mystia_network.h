@@ -794,7 +794,7 @@
 #define MMN_EVENT_TRANSFER_PART 42
 
 /**
- * MmnEvent.kind: what became of the port that MmnOptions.port_mapping asks the router for. The library
+ * MmnEvent.kind: the state of the port that MmnOptions.port_mapping asks the router for. The library
  * goes on asking after a failure, and reports it once, until the reason changes. Up to 64 of these
  * events wait for a host that takes no events; beyond that it receives the newest.
  */
@@ -2166,9 +2166,9 @@ typedef struct MmnOptions {
    * gateway of the network that it uses, and no other machine, by PCP or NAT-PMP, renews the
    * port while the room is open, and gives it back when the room closes.
    * MMN_EVENT_PORT_MAPPING reports the result, mmn_public_address returns the address, and the
-   * other members learn it. A port lets in members whose own router lets nobody in, without a
-   * relay. IPv4 only. The guest of a star asks for none: nobody dials it. Excluded by
-   * MMN_PATHS_RELAYED.
+   * other members learn it. With such a port members link directly that could not, because
+   * their own routers admit only answers. IPv4 only. The guest of a star asks for none: no member
+   * dials it. Excluded by MMN_PATHS_RELAYED.
    */
   uint32_t port_mapping;
   /**

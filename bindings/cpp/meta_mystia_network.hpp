@@ -1006,7 +1006,7 @@ struct TransferPart {
         peer_index(event.peer_index) {}
 };
 
-// What became of the port that MmnOptions.port_mapping asks the router for. The library goes on asking after a failure, and
+// The state of the port that MmnOptions.port_mapping asks the router for. The library goes on asking after a failure, and
 // reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that it
 // receives the newest.
 struct PortMappingChanged {

@@ -912,7 +912,7 @@ namespace MetaMystia.Network
         public IntPtr Relays;
         /// <summary>The settings of the room's state, which mmn_submit and mmn_set_properties change and which outlives its leader: the same for all members, else a dial between them fails with MMN_POLICY_MISMATCH. NULL is a room without a state, where these functions are MMN_NOT_SUPPORTED [NULL].</summary>
         public IntPtr State;
-        /// <summary>Whether this member asks its router for a port that leads to it: MMN_PORT_MAPPING_OFF or MMN_PORT_MAPPING_ON [MMN_PORT_MAPPING_OFF]. With MMN_PORT_MAPPING_ON it asks the default gateway of the network that it uses, and no other machine, by PCP or NAT-PMP, renews the port while the room is open, and gives it back when the room closes. MMN_EVENT_PORT_MAPPING reports the result, mmn_public_address returns the address, and the other members learn it. A port lets in members whose own router lets nobody in, without a relay. IPv4 only. The guest of a star asks for none: nobody dials it. Excluded by MMN_PATHS_RELAYED.</summary>
+        /// <summary>Whether this member asks its router for a port that leads to it: MMN_PORT_MAPPING_OFF or MMN_PORT_MAPPING_ON [MMN_PORT_MAPPING_OFF]. With MMN_PORT_MAPPING_ON it asks the default gateway of the network that it uses, and no other machine, by PCP or NAT-PMP, renews the port while the room is open, and gives it back when the room closes. MMN_EVENT_PORT_MAPPING reports the result, mmn_public_address returns the address, and the other members learn it. With such a port members link directly that could not, because their own routers admit only answers. IPv4 only. The guest of a star asks for none: no member dials it. Excluded by MMN_PATHS_RELAYED.</summary>
         public PortMapping PortMapping;
         /// <summary>0.</summary>
         public uint Reserved;
@@ -1357,7 +1357,7 @@ namespace MetaMystia.Network
         TransferResult = 41,
         /// <summary>NetworkEvent.kind: the next bytes of a transfer that this host takes with mmn_accept_transfer_in_parts.</summary>
         TransferPart = 42,
-        /// <summary>NetworkEvent.kind: what became of the port that NetworkOptions.port_mapping asks the router for. The library goes on asking after a failure, and reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest.</summary>
+        /// <summary>NetworkEvent.kind: the state of the port that NetworkOptions.port_mapping asks the router for. The library goes on asking after a failure, and reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest.</summary>
         PortMapping = 43,
     }
 

@@ -865,7 +865,7 @@ namespace MetaMystia.Network
         public uint PeerIndex { get; internal set; }
     }
 
-    /// <summary>What became of the port that MmnOptions.port_mapping asks the router for. The library goes on asking after a failure, and reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest.</summary>
+    /// <summary>The state of the port that MmnOptions.port_mapping asks the router for. The library goes on asking after a failure, and reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that it receives the newest.</summary>
     public sealed partial class PortMappingChanged : RoomEvent
     {
         public override EventKind Kind

@@ -356,7 +356,7 @@ pub const MMN_EVENT_TRANSFER_RESULT: u32 = 41;
 /// - index (offset): position of the first byte, from 0.
 /// - data: the bytes, at most 16384.
 pub const MMN_EVENT_TRANSFER_PART: u32 = 42;
-/// MmnEvent.kind: what became of the port that MmnOptions.port_mapping asks the router for. The library
+/// MmnEvent.kind: the state of the port that MmnOptions.port_mapping asks the router for. The library
 /// goes on asking after a failure, and reports it once, until the reason changes. Up to 64 of these
 /// events wait for a host that takes no events; beyond that it receives the newest.
 ///

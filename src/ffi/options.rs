@@ -280,9 +280,9 @@ pub struct MmnOptions {
     /// gateway of the network that it uses, and no other machine, by PCP or NAT-PMP, renews the
     /// port while the room is open, and gives it back when the room closes.
     /// MMN_EVENT_PORT_MAPPING reports the result, mmn_public_address returns the address, and the
-    /// other members learn it. A port lets in members whose own router lets nobody in, without a
-    /// relay. IPv4 only. The guest of a star asks for none: nobody dials it. Excluded by
-    /// MMN_PATHS_RELAYED.
+    /// other members learn it. With such a port members link directly that could not, because
+    /// their own routers admit only answers. IPv4 only. The guest of a star asks for none: no member
+    /// dials it. Excluded by MMN_PATHS_RELAYED.
     pub port_mapping: u32,
     /// 0.
     pub reserved: u32,

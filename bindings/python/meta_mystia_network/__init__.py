@@ -2066,7 +2066,7 @@ class TransferPart(Event):
 
 @dataclasses.dataclass(frozen=True)
 class PortMappingChanged(Event):
-    """What became of the port that MmnOptions.port_mapping asks the router for. The library goes on asking after a failure,
+    """The state of the port that MmnOptions.port_mapping asks the router for. The library goes on asking after a failure,
     and reports it once, until the reason changes. Up to 64 of these events wait for a host that takes no events; beyond that
     it receives the newest."""
 

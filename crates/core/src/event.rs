@@ -129,7 +129,7 @@ pub enum Event {
     },
     /// This node has entered a relay, or is not in it any more, or could not enter it.
     Relay(RelayReport),
-    /// What became of the port that this node's router was asked for.
+    /// The state of the port that this node asks its router for has changed.
     PortMapping(MappingReport),
     /// A message arrived.
     Message(Incoming),
@@ -215,7 +215,7 @@ pub struct RelayReport {
     pub observed: Option<SocketAddr>,
 }
 
-/// What became of the port that this node's router was asked for.
+/// The state of the port that this node asks its router for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MappingReport {
     /// The router claims to forward packets from this address to this node, and nothing speaks against it.

@@ -34,7 +34,7 @@ impl Announcements {
         })
     }
 
-    /// Waits for a packet of the gateway. Others' are ignored, and so is what it says: it is only a hint to ask.
+    /// Waits for a packet of the gateway. Others' are ignored, and so are its contents: it is only a hint to ask.
     pub(super) async fn next(&self, gateway: Gateway) -> io::Result<()> {
         let mut packet = [0; 64];
         loop {

@@ -50,7 +50,7 @@ enum Way {
 }
 
 impl Grant {
-    /// The router's clock when it answered, in seconds since its start, if it told that.
+    /// The router's clock when it answered, in seconds since its start, if it has one.
     pub(super) fn epoch(&self) -> Option<u32> {
         match &self.way {
             Way::Pcp(mapping) => Some(mapping.gateway_epoch()),

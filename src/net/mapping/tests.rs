@@ -15,7 +15,7 @@ const OUTER: Ipv4Addr = Ipv4Addr::new(198, 20, 0, 1);
 const PORT: u16 = 4433;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What a router answers to requests for a port.
+/// Answers of a router to requests for a port.
 #[derive(Debug, Clone, Copy)]
 struct Answers {
     speaks_pcp: bool,

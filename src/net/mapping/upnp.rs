@@ -1,7 +1,7 @@
 //! Requests to a router by UPnP (Internet Gateway Device).
 //!
-//! `igd-next` asks whom it is told to and takes answers from anybody. So it is told an address on loopback: what it sends there goes
-//! to the gateway alone, and what the gateway answers comes back, if its description lies at the gateway, too.
+//! `igd-next` takes answers from any machine. So it sends its search to an address on loopback: this module passes that to the
+//! gateway alone, and only the gateway's answers back. `igd-next` then follows an answer to the gateway and to no other machine.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -201,3 +201,6 @@ fn addressed_to(search: &[u8], near: &UdpSocket, gateway: Gateway) -> Vec<u8> {
         _ => search.to_vec(),
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

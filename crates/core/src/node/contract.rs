@@ -130,7 +130,7 @@ pub enum RelayChange {
     Down,
 }
 
-/// What a router has answered to requests for a port.
+/// The last answer of a router to requests for a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MappingChange {
     /// It claims to forward packets from this address of the internet to this node.

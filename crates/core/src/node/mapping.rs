@@ -9,7 +9,7 @@ use crate::event::{MappingFault, MappingReport};
 /// first five rounds of dials are over then.
 const COMES_WITHIN: Duration = Duration::from_secs(20);
 
-/// What this node knows of its mapped address.
+/// The mapped address, and the evidence for and against it.
 #[derive(Debug, Default)]
 pub(super) struct Mapping {
     claimed: Option<SocketAddr>,
@@ -17,7 +17,7 @@ pub(super) struct Mapping {
     is_seen: bool,
     /// Whether a member has come through the claimed address.
     is_reached: bool,
-    /// What the host knows.
+    /// The last report to the host.
     reported: Option<MappingReport>,
 }
 

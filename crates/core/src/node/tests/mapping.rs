@@ -1,4 +1,4 @@
-//! The mapped address: passed on once others see its IP address, and told from one that no packet comes through.
+//! The mapped address: passed on once others see its IP address, and distinguished from one that no packet comes through.
 
 use super::carriers::{observed, room};
 use super::*;
