@@ -131,8 +131,12 @@ mod tests {
 
     const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    /// An endpoint that replaces its socket.
     fn endpoint_of(udp: UdpSocket) -> Endpoint {
+        endpoint_with(udp, Arc::default())
+    }
+
+    /// An endpoint that replaces its socket, and notifies.
+    fn endpoint_with(udp: UdpSocket, rebound: Arc<Notify>) -> Endpoint {
         let identity = Identity::generate().expect("an identity");
         let (failed, reports) = reports();
         let tunnels = Arc::new(Tunnels::new(identity.fingerprint(), 0));
@@ -152,12 +156,7 @@ mod tests {
         let mut endpoint =
             Endpoint::new(config, Some(server), udp, Arc::new(runtime)).expect("an endpoint");
         endpoint.set_default_client_config(client);
-        tokio::spawn(rebind_what_fails(
-            endpoint.clone(),
-            bound,
-            reports,
-            Arc::default(),
-        ));
+        tokio::spawn(rebind_what_fails(endpoint.clone(), bound, reports, rebound));
         endpoint
     }
 
@@ -201,11 +200,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_socket_that_receives_nothing_but_errors_is_replaced_on_its_port() {
-        let failing = endpoint_of(failing());
+        let rebound = Arc::<Notify>::default();
+        let failing = endpoint_with(failing(), Arc::clone(&rebound));
         let before = failing.local_addr().expect("bound");
         let one = working();
         let (dialled, accepted) = linked(&one, &failing).await;
         carries(&dialled, &accepted).await;
+        in_time(rebound.notified()).await;
         assert_eq!(failing.local_addr().expect("bound"), before);
     }
 

@@ -235,6 +235,10 @@ impl Driver {
     fn woke(&mut self, late: Duration) {
         let now = Instant::now();
         if self.timers.woke(now, late) {
+            // The machine may have slept longer than the router waits.
+            if let Some(mapper) = &self.mapper {
+                mapper.hint();
+            }
             return self.node.stalled(late);
         }
         while let Some(timer) = self.timers.pop_expired(now) {

@@ -1,7 +1,7 @@
 """A few tests of `tests/lab/ports.py`: members that ask their routers for a port.
 
-`port_mapping.py NAME` runs one function below. Run by `tests/hosts`; MMN_LIBRARY names the library. Needs root, nftables, conntrack
-and miniupnpd.
+`port_mapping.py NAME` runs one function below. Run by `tests/hosts`; MMN_LIBRARY names the library, MMN_RELAY the relay's program. Needs root,
+nftables, conntrack and miniupnpd.
 """
 
 import sys
@@ -12,6 +12,7 @@ import stories
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lab"))
 from ports import (  # noqa: E402, F401
     a_port_links_members_behind_symmetric_nats,
+    a_port_takes_over_from_a_relay,
     a_router_that_claims_a_port_and_has_none_is_found_out,
     a_router_that_names_another_address_is_found_out,
     a_router_that_restarts_forwards_again,

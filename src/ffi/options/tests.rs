@@ -207,6 +207,21 @@ fn the_error_names_the_first_broken_rule_the_value_and_the_allowed_ones() {
             "paths is 1 (relayed), which hides this member's addresses, but discovery_mode is on and announces them in the local network; give discovery_mode 0, or paths 0 (all)",
         ),
         (
+            config(
+                &MmnOptions {
+                    paths: MMN_PATHS_RELAYED,
+                    port_mapping: MMN_PORT_MAPPING_ON,
+                    ..MmnOptions::default()
+                },
+                Pointed {
+                    relays: Some("a".into()),
+                    ..nothing()
+                },
+            )
+            .expect_err("a broken rule"),
+            "paths is 1 (relayed), which hides this member's addresses, but port_mapping is 1 (on) and tells the others one; give port_mapping 0 (off), or paths 0 (all)",
+        ),
+        (
             relays_broken("relay.example", |options, pointed| {
                 *options = MmnOptions {
                     paths: MMN_PATHS_RELAYED,

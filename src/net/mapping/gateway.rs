@@ -14,7 +14,7 @@ pub(crate) struct Gateway {
 
 /// A default route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Default {
+struct DefaultRoute {
     gateway: Ipv4Addr,
     metric: u32,
 }
@@ -28,15 +28,12 @@ pub(crate) fn find(address: Option<IpAddr>) -> Option<Gateway> {
 }
 
 fn choose(
-    mut routes: Vec<Default>,
+    mut routes: Vec<DefaultRoute>,
     address: Option<IpAddr>,
     source: impl Fn(Ipv4Addr) -> Option<Ipv4Addr>,
 ) -> Option<Gateway> {
-    let bound = match address.map(|ip| ip.to_canonical()) {
-        Some(ip) if !ip.is_unspecified() => Some(ip),
-        Some(IpAddr::V6(_)) | None => None,
-        Some(IpAddr::V4(_)) => None,
-    };
+    let bound = address.map(|ip| ip.to_canonical());
+    let bound = bound.filter(|ip| !ip.is_unspecified());
     // The sort is stable: the system's order stays.
     routes.sort_by_key(|route| route.metric);
     let found = routes.into_iter().filter_map(|route| {
@@ -65,21 +62,21 @@ fn source_towards(gateway: Ipv4Addr) -> Option<Ipv4Addr> {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn default_routes() -> io::Result<Vec<Default>> {
+fn default_routes() -> io::Result<Vec<DefaultRoute>> {
     Ok(read_table(&std::fs::read_to_string("/proc/net/route")?))
 }
 
 /// Reads Linux's table: words, of which the second is the destination, the third the gateway, the fourth the flags, the seventh
 /// the metric and the eighth the mask. Addresses are hexadecimal, in the machine's order of bytes.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn read_table(table: &str) -> Vec<Default> {
+fn read_table(table: &str) -> Vec<DefaultRoute> {
     const IS_UP_WITH_A_GATEWAY: u32 = 3;
     let route = |line: &str| {
         let words: Vec<_> = line.split_ascii_whitespace().collect();
         let number = |at: usize| u32::from_str_radix(words.get(at)?, 16).ok();
         let is_default = number(1)? == 0 && number(7)? == 0;
         let is_usable = number(3)? & IS_UP_WITH_A_GATEWAY == IS_UP_WITH_A_GATEWAY;
-        (is_default && is_usable).then_some(Default {
+        (is_default && is_usable).then_some(DefaultRoute {
             gateway: Ipv4Addr::from(number(2)?.to_ne_bytes()),
             metric: words.get(6)?.parse().ok()?,
         })
@@ -88,12 +85,12 @@ fn read_table(table: &str) -> Vec<Default> {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn default_routes() -> io::Result<Vec<Default>> {
+fn default_routes() -> io::Result<Vec<DefaultRoute>> {
     let route = |route: netroute::RouteEntry| {
         let to = route.destination;
         let is_default = to.addr.is_ipv4() && to.addr.is_unspecified() && to.prefix_len == 0;
         match route.gateway {
-            Some(IpAddr::V4(gateway)) if is_default => Some(Default {
+            Some(IpAddr::V4(gateway)) if is_default => Some(DefaultRoute {
                 gateway,
                 metric: route.metric.unwrap_or(0),
             }),
@@ -108,8 +105,8 @@ fn default_routes() -> io::Result<Vec<Default>> {
 mod tests {
     use super::*;
 
-    fn routes(gateways: &[(&str, u32)]) -> Vec<Default> {
-        let route = |(gateway, metric): &(&str, u32)| Default {
+    fn routes(gateways: &[(&str, u32)]) -> Vec<DefaultRoute> {
+        let route = |(gateway, metric): &(&str, u32)| DefaultRoute {
             gateway: gateway.parse().expect("an address"),
             metric: *metric,
         };

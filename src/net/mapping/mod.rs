@@ -147,22 +147,24 @@ impl Task {
 
     /// Asks for a port again and again. Returns when the room reads no reports any more. Cancel safe: a granted port is held.
     async fn hold(&mut self) {
-        let mut asks = None;
+        let mut present = None;
         let mut due = Instant::now();
         let mut asked_at = due;
+        // Whether the next request is one that a hint has brought forward: until then further ones are not read.
+        let mut is_hinted = false;
         let mut announcements = None;
         loop {
             let found = (self.find)();
-            if found != asks {
+            if found != present {
                 // Another network: nothing of the one before is known of it.
-                asks = found;
+                present = found;
                 self.failures = 0;
                 due = Instant::now();
                 announcements = found.and_then(Announcements::of);
                 self.part_from(found).await;
             }
             if Instant::now() >= due {
-                asked_at = Instant::now();
+                (asked_at, is_hinted) = (Instant::now(), false);
                 due = match found {
                     Some(gateway) => self.request(gateway).await,
                     None => self.failed(MappingFault::NoRouter).await,
@@ -171,15 +173,14 @@ impl Task {
             if self.news.is_closed() {
                 return;
             }
-            let is_hinted = tokio::select! {
-                () = sleep_until(due.min(Instant::now() + LOOK_INTERVAL)) => false,
-                () = self.hint.notified() => true,
-                () = announced(announcements.as_ref(), found) => true,
-            };
-            if is_hinted {
-                let soon = Instant::now() + AFTER_A_HINT;
-                due = due.min(soon.max(asked_at + SHORTEST_RENEWAL));
+            tokio::select! {
+                () = sleep_until(due.min(Instant::now() + LOOK_INTERVAL)) => continue,
+                () = self.hint.notified(), if !is_hinted => {}
+                () = announced(announcements.as_ref(), found), if !is_hinted => {}
             }
+            is_hinted = true;
+            let soon = Instant::now() + AFTER_A_HINT;
+            due = due.min(soon.max(asked_at + SHORTEST_RENEWAL));
         }
     }
 

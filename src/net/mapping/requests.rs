@@ -9,6 +9,9 @@ use crab_nat::{
     TimeoutConfig, natpmp, pcp,
 };
 
+#[cfg(feature = "upnp")]
+use tokio::time::timeout;
+
 use super::gateway::Gateway;
 #[cfg(feature = "upnp")]
 use super::upnp::Forwarded;
@@ -214,7 +217,10 @@ impl Way {
                 }
             }
             #[cfg(feature = "upnp")]
-            Self::Upnp(forwarded) => forwarded.remove().await,
+            Self::Upnp(forwarded) => {
+                // The router frees the port by itself.
+                let _ = timeout(super::REMOVAL_LIMIT, forwarded.remove()).await;
+            }
         }
     }
 }
