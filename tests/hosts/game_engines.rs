@@ -8,6 +8,18 @@ use std::process::Command;
 use crate::players::{Player, take_host};
 use crate::tools::{compile_csharp, compile_csharp_for_coreclr, dotnet, library, run};
 
+/// Shared by the transports, with the stub of Unity.
+const UNITY: [&str; 3] = ["RoomLink", "tests/Unity", "tests/Commands"];
+
+/// Sources in `examples/FOLDER`, and the shared ones.
+pub(crate) fn sources(folder: &str, files: &[&str]) -> Vec<String> {
+    let own = files.iter().map(|file| (folder, file));
+    let shared = UNITY.iter().map(|file| ("unity", file));
+    own.chain(shared)
+        .map(|(folder, file)| format!("examples/{folder}/{file}.cs"))
+        .collect()
+}
+
 /// The sources of a program in `examples/mirror/tests`.
 fn mirror(program: &str) -> Vec<String> {
     let ours = [
@@ -19,10 +31,9 @@ fn mirror(program: &str) -> Vec<String> {
         "RoomObject",
         "Chest",
         "tests/Stub",
-        "tests/Commands",
         program,
     ];
-    ours.map(|file| format!("examples/mirror/{file}.cs")).into()
+    sources("mirror", &ours)
 }
 
 #[test]
@@ -360,7 +371,7 @@ fn coins(object: &str) -> u32 {
 
 /// "N messages ... with B bytes". A message that allocates takes at least 24 bytes; an event among them may allocate.
 #[track_caller]
-fn costs_nothing(line: &str) {
+pub(crate) fn costs_nothing(line: &str) {
     println!("{line}");
     let words: Vec<_> = line.split(' ').collect();
     let messages: u64 = words[0].parse().expect("messages");

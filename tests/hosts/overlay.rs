@@ -5,11 +5,12 @@ use std::path::Path;
 use crate::players::Player;
 use crate::tools::compile_csharp;
 
-const SOURCES: [&str; 4] = [
+const SOURCES: [&str; 5] = [
     "examples/unity/RoomOverlay.cs",
-    "examples/unity/tests/Stub.cs",
+    "examples/unity/tests/Unity.cs",
+    "examples/unity/tests/Gui.cs",
+    "examples/unity/tests/Commands.cs",
     "examples/unity/tests/Overlay.cs",
-    "examples/mirror/tests/Commands.cs",
 ];
 
 #[test]

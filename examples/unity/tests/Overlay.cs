@@ -2,7 +2,7 @@
 // commands, a line each, and its end ends the program: loss PERMILLE (of the packets that it sends), chatter (traffic in each
 // frame), key (presses F8), card NAME, browse, leave.
 //
-//   mcs -langversion:7 -out:Overlay.exe examples/unity/*.cs examples/unity/tests/*.cs examples/mirror/tests/Commands.cs bindings/csharp/*.cs
+//   mcs -langversion:7 -out:Overlay.exe examples/unity/RoomOverlay.cs examples/unity/tests/{Unity,Gui,Commands,Overlay}.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Overlay.exe ann SESSION
 //   LD_LIBRARY_PATH=target/release mono Overlay.exe bob SESSION ADDRESS
 

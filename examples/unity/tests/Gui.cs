@@ -1,15 +1,7 @@
-// A stub of the parts of UnityEngine that the overlay uses, by their documented names and signatures, so that it can be compiled and
-// tested without Unity. It is no part of a game.
-
-using System;
+// A stub of UnityEngine's OnGUI, by its documented names and signatures, as far as the overlay uses it.
 
 namespace UnityEngine
 {
-    public class MonoBehaviour
-    {
-        public bool useGUILayout { get; set; } = true;
-    }
-
     public enum KeyCode
     {
         None = 0,
@@ -105,14 +97,6 @@ namespace UnityEngine
         public static void Label(Rect position, GUIContent content, GUIStyle style)
         {
             Drawn = style.richText ? null : content.text;
-        }
-    }
-
-    [AttributeUsage(AttributeTargets.Field)]
-    public sealed class TooltipAttribute : Attribute
-    {
-        public TooltipAttribute(string tooltip)
-        {
         }
     }
 }
