@@ -39,4 +39,5 @@ mod stories;
 mod survive;
 mod tools;
 mod transfers;
+mod transports;
 mod typed;
