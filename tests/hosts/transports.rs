@@ -1,53 +1,148 @@
 //! The transports for Netcode for GameObjects and FishNet, compiled against stubs of their APIs: games whose hosts are killed.
 
 use std::path::Path;
+use std::time::Instant;
 
 use crate::game_engines::{costs_nothing, sources};
-use crate::players::{Player, take_host};
+use crate::players::{Player, TIMEOUT, take_host};
 use crate::tools::{compile_csharp, compile_csharp_for_coreclr, dotnet};
 
-const NETCODE: [&str; 4] = [
-    "NetcodeRoomTransport",
-    "NetcodeHostMigration",
-    "tests/Stub",
-    "tests/Game",
-];
-
-fn netcode() -> Vec<String> {
-    let mut files = sources("netcode", &NETCODE);
-    files.push("examples/unity/tests/Talker.cs".into());
+/// The sources of a game in `examples/FOLDER/tests`.
+fn game_of(folder: &str, transport: &[&str]) -> Vec<String> {
+    let own: Vec<_> = transport
+        .iter()
+        .copied()
+        .chain(["tests/Stub", "tests/Game"])
+        .collect();
+    let mut files = sources(folder, &own);
+    files.extend(["Talker", "TransportGame"].map(|file| format!("examples/unity/tests/{file}.cs")));
     files
 }
 
-#[test]
-fn a_netcode_game_survives_two_hosts_under_mono() {
-    let program = compile_csharp(&netcode(), "NetcodeGame.exe");
-    survives_two_hosts("netcode-mono", &[Path::new("mono"), &program]);
+fn netcode() -> Vec<String> {
+    game_of("netcode", &["NetcodeRoomTransport", "NetcodeHostMigration"])
 }
 
-#[test]
-fn a_netcode_game_survives_two_hosts_under_coreclr() {
-    let program = compile_csharp_for_coreclr(&netcode(), "NetcodeGameCore.exe");
-    survives_two_hosts("netcode-coreclr", &[&dotnet(), &program]);
+fn fishnet() -> Vec<String> {
+    game_of(
+        "fishnet",
+        &["FishRoomTransport", "FishHostMigration", "LocalQueue"],
+    )
 }
 
-#[test]
-fn a_netcode_host_hands_over_and_ends_single_clients() {
-    let program = compile_csharp(&netcode(), "NetcodeGame.exe");
-    hands_over("netcode-over", &[Path::new("mono"), &program]);
+mod netcode {
+    use super::*;
+
+    #[test]
+    fn a_game_survives_two_hosts_under_mono() {
+        let program = compile_csharp(&netcode(), "NetcodeGame.exe");
+        survives_two_hosts("netcode-mono", &[Path::new("mono"), &program]);
+    }
+
+    #[test]
+    fn a_game_survives_two_hosts_under_coreclr() {
+        let program = compile_csharp_for_coreclr(&netcode(), "NetcodeGameCore.exe");
+        survives_two_hosts("netcode-coreclr", &[&dotnet(), &program]);
+    }
+
+    #[test]
+    fn a_host_hands_over_and_ends_single_clients() {
+        let program = compile_csharp(&netcode(), "NetcodeGame.exe");
+        hands_over("netcode-over", &[Path::new("mono"), &program]);
+    }
+
+    #[test]
+    fn a_paused_host_returns_as_a_client() {
+        let program = compile_csharp(&netcode(), "NetcodeGame.exe");
+        returns_as_a_client("netcode-paused", &[Path::new("mono"), &program]);
+    }
+
+    #[test]
+    fn a_message_over_the_limit_is_an_error_with_both_numbers() {
+        let program = compile_csharp(&netcode(), "NetcodeGame.exe");
+        limits_messages("netcode-limits", &[Path::new("mono"), &program]);
+    }
+
+    #[test]
+    fn the_round_trip_is_known_at_both_ends() {
+        let program = compile_csharp(&netcode(), "NetcodeGame.exe");
+        let (mut host, mut clients) = game("netcode-rtt", &[Path::new("mono"), &program], &["ann"]);
+        let id = host.id_of("ann");
+        clients[0].send("lag 50");
+        for (player, to) in [(&mut clients[0], ""), (&mut host, id.as_str())] {
+            let start = Instant::now();
+            loop {
+                player.send(format!("rtt {to}").trim_end());
+                let milliseconds: u64 = player.next("rtt ").parse().expect("milliseconds");
+                if milliseconds >= 40 {
+                    assert!(milliseconds < 1000, "{milliseconds}");
+                    break;
+                }
+                assert!(start.elapsed() < TIMEOUT, "{milliseconds}");
+            }
+            player.send("rtt 9999");
+            assert_eq!(player.next("rtt "), "0", "of no client");
+        }
+    }
 }
 
-#[test]
-fn a_paused_netcode_host_returns_as_a_client() {
-    let program = compile_csharp(&netcode(), "NetcodeGame.exe");
-    returns_as_a_client("netcode-paused", &[Path::new("mono"), &program]);
-}
+mod fishnet {
+    use super::*;
 
-#[test]
-fn a_netcode_message_over_the_limit_is_an_error_with_both_numbers() {
-    let program = compile_csharp(&netcode(), "NetcodeGame.exe");
-    let kinds = ["ReliableFragmentedSequenced", "UnreliableSequenced"];
-    limits_messages("netcode-limits", &[Path::new("mono"), &program], kinds);
+    #[test]
+    fn a_game_survives_two_hosts_under_mono() {
+        let program = compile_csharp(&fishnet(), "FishGame.exe");
+        survives_two_hosts("fishnet-mono", &[Path::new("mono"), &program]);
+    }
+
+    #[test]
+    fn a_game_survives_two_hosts_under_coreclr() {
+        let program = compile_csharp_for_coreclr(&fishnet(), "FishGameCore.exe");
+        survives_two_hosts("fishnet-coreclr", &[&dotnet(), &program]);
+    }
+
+    #[test]
+    fn a_host_hands_over_and_ends_single_clients() {
+        let program = compile_csharp(&fishnet(), "FishGame.exe");
+        hands_over("fishnet-over", &[Path::new("mono"), &program]);
+    }
+
+    #[test]
+    fn a_paused_host_returns_as_a_client() {
+        let program = compile_csharp(&fishnet(), "FishGame.exe");
+        returns_as_a_client("fishnet-paused", &[Path::new("mono"), &program]);
+    }
+
+    #[test]
+    fn a_message_over_the_limit_is_an_error_with_both_numbers() {
+        let program = compile_csharp(&fishnet(), "FishGame.exe");
+        limits_messages("fishnet-limits", &[Path::new("mono"), &program]);
+    }
+
+    /// It has no link: its messages pass through memory.
+    #[test]
+    fn the_client_of_a_host_talks_to_its_server() {
+        let program = compile_csharp(&fishnet(), "FishGame.exe");
+        let session = session("fishnet-alone");
+        let command = [Path::new("mono"), &program];
+        let mut host = Player::start(&command, "ann", &session, None);
+        host.next("client 0 ann");
+        costs_nothing(&host.next("echoed "));
+        host.send("drop 0");
+        host.next("disconnected");
+        host.next("client 0 gone");
+        host.send("start");
+        host.next("client 0 ann");
+        costs_nothing(&host.next("echoed "));
+        // More than may wait for a frame.
+        host.send("big 16777217 reliable");
+        host.next_where("log ", |line| {
+            line.contains("more than 16777216 bytes wait")
+        });
+        host.next("disconnected");
+        host.next("client 0 gone");
+        host.ends_well();
+    }
 }
 
 /// A host with clients that are connected and have had all kinds of messages echoed.
@@ -113,7 +208,7 @@ fn hands_over(name: &str, command: &[&Path]) {
 
     // A client that returns has its number again, whichever end closed the connection before.
     let id = host.id_of("ann");
-    ann.send("disconnect");
+    ann.send("stop");
     ann.next("disconnected");
     host.next(&format!("client {id} gone"));
     ann.send("start");
@@ -153,12 +248,11 @@ fn returns_as_a_client(name: &str, command: &[&Path]) {
     }
 }
 
-/// Kinds: a reliable one and an unreliable one, as the engine calls them.
-fn limits_messages(name: &str, command: &[&Path], [reliable, unreliable]: [&str; 2]) {
+fn limits_messages(name: &str, command: &[&Path]) {
     let (mut host, mut clients) = game(name, command, &["ann"]);
     let mut ann = clients.remove(0);
     let id = host.id_of("ann");
-    for (largest, kind) in [(262_144, reliable), (1100, unreliable)] {
+    for (largest, kind) in [(262_144, "reliable"), (1100, "unreliable")] {
         let whole = format!("big {largest} ends with 77");
         ann.send(&format!("big {largest} {kind}"));
         host.next(&whole);
@@ -168,32 +262,25 @@ fn limits_messages(name: &str, command: &[&Path], [reliable, unreliable]: [&str;
     // An unreliable one too many is dropped.
     let dropped = "an unreliable message was dropped: it has 1101 bytes; the limit is 1100.";
     for (player, to) in [(&mut ann, ""), (&mut host, id.as_str())] {
-        player.send(&format!("big 1101 {unreliable} {to}").trim_end().to_owned());
+        player.send(format!("big 1101 unreliable {to}").trim_end());
         player.next_where("log ", |line| line.contains(dropped));
     }
     // A reliable one leaves a gap: the connection ends, and can begin again.
     let refused = "it has 262145 bytes; the limit is 262144.";
-    ann.send(&format!("big 262145 {reliable}"));
+    ann.send("big 262145 reliable");
     ann.next_where("log ", |line| line.contains(refused));
     ann.next("disconnected");
     host.next(&format!("client {id} gone"));
     ann.send("start");
     ann.next("connected to server");
     ann.next("echoed ");
-    host.send(&format!("big 262145 {reliable} {id}"));
+    host.send(&format!("big 262145 reliable {id}"));
     host.next_where("log ", |line| line.contains(refused));
     host.next(&format!("client {id} gone"));
     ann.next("disconnected");
     ann.send("start");
     ann.next("connected to server");
     ann.next("echoed ");
-
-    // The round trip is known at both ends, once it is measured.
-    for (player, to) in [(&mut ann, ""), (&mut host, id.as_str())] {
-        player.send(format!("rtt {to}").trim_end());
-        let milliseconds: u64 = player.next("rtt ").parse().expect("milliseconds");
-        assert!(milliseconds < 1000, "{milliseconds}");
-    }
     ann.ends_well();
     host.ends_well();
 }
