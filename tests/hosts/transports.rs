@@ -157,8 +157,12 @@ fn game(name: &str, command: &[&Path], clients: &[&'static str]) -> (Player, Vec
         costs_nothing(&client.next("echoed "));
         client
     };
-    let clients = clients.iter().map(&mut start).collect();
-    costs_nothing(&host.next("served "));
+    let clients: Vec<_> = clients.iter().map(&mut start).collect();
+    for client in &clients {
+        host.next_where("client ", |line| line.ends_with(client.id));
+    }
+    // A host with a client of its own may have served that one before.
+    costs_nothing(&host.next_of_all("served "));
     (host, clients)
 }
 

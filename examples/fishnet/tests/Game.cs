@@ -27,6 +27,8 @@ internal sealed class Game : TransportGame
         manager.ClientChanged = OnClient;
         manager.ServerReceived = OnServerReceived;
         manager.ClientReceived = OnClientReceived;
+        transport.HostChanged += (host, isThisMember) =>
+            Must(!manager.ServerManager.Started && !manager.ClientManager.Started, "still with the previous host");
         new FishHostMigration { manager = manager, transport = transport }.OnEnable();
         Must(transport.GetMTU((byte)Channel.Reliable) == 1100 && transport.GetMTU((byte)Channel.Unreliable) == 1100, "sizes");
     }

@@ -31,6 +31,7 @@ internal sealed class Game : TransportGame
         manager.Connected = OnConnected;
         manager.Disconnected = OnDisconnected;
         manager.Received = OnReceived;
+        transport.HostChanged += (host, isThisMember) => Must(manager.Clients.Count == 0, "still with the previous host");
         new NetcodeHostMigration { manager = manager, transport = transport }.OnEnable();
         Must(transport.IsSupported && transport.ServerClientId == 0, "not supported");
     }
