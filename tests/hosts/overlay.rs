@@ -1,9 +1,10 @@
 //! The overlay for Unity, on real rooms: what its lines say is so.
 
 use std::path::Path;
+use std::process::Command;
 
-use crate::players::Player;
-use crate::tools::compile_csharp;
+use crate::players::{Player, Process};
+use crate::tools::{compile_csharp, library, run};
 
 const SOURCES: [&str; 5] = [
     "examples/unity/RoomOverlay.cs",
@@ -83,6 +84,59 @@ fn an_overlay_shows_links_loss_the_next_leader_and_the_rooms_around() {
     bob.ends_well();
     carl.next("panel no room in the local network");
     carl.ends_well();
+}
+
+/// Needs root and nftables. The packets between the two that ann has linked are dropped.
+#[test]
+fn an_overlay_names_the_member_that_carries_a_link() {
+    let program = compile_csharp(&SOURCES, "Overlay.exe");
+    let command = [Path::new("mono"), &program];
+    let session = format!("overlay-carried-{}", std::process::id());
+    let player = |id, contact: Option<&str>| Player::start(&command, id, &session, contact);
+    let mut ann = player("ann", None);
+    let address = ann.next("address ");
+    ann.next("panel 1 member, leader: ann");
+    let mut bob = player("bob", Some(&address));
+    let [anns, bobs] = [&address, &bob.next("address ")].map(|address| {
+        let (_, port) = address.rsplit_once(':').expect("a port");
+        port.to_owned()
+    });
+    for rule in [
+        "add table inet t".to_owned(),
+        "add chain inet t i { type filter hook input priority 0 ; }".to_owned(),
+        format!("add rule inet t i udp dport {bobs} udp sport != {anns} drop"),
+        format!("add rule inet t i udp sport {bobs} udp dport != {anns} drop"),
+    ] {
+        run(Command::new("nft").arg(rule));
+    }
+    let mut carl = player("carl", Some(&address));
+    let carried = ", carried by ann (leader), in ";
+    bob.next_where("panel carl: ", |link| link.contains(carried));
+    carl.next_where("panel bob: ", |link| link.contains(carried));
+    for player in [&mut bob, &mut carl] {
+        let link = player.next("panel ann: ");
+        assert!(link.contains(", direct, in "), "{link}");
+    }
+    for player in [carl, bob, ann] {
+        player.ends_well();
+    }
+}
+
+#[test]
+fn an_overlay_shows_a_relay() {
+    let program = compile_csharp(&SOURCES, "Overlay.exe");
+    let command = [Path::new("mono"), &program];
+    let relay = std::env::var_os("MMN_RELAY")
+        .map_or_else(|| library().with_file_name("mmn-relay"), Into::into);
+    let _relay = Process::start(Command::new(relay).args(["--listen", "127.0.0.1:7843"]));
+    let contact = Some("relay=127.0.0.1:7843");
+    let mut ann = Player::start(&command, "ann", "new", contact);
+    let code = ann.next("code ");
+    let mut bob = Player::start(&command, "bob", &code, contact);
+    ann.next_where("panel bob: ", |link| link.contains(", over a relay, in "));
+    bob.next_where("panel ann: ", |link| link.contains(", over a relay, in "));
+    ann.ends_well();
+    bob.ends_well();
 }
 
 /// Bytes a second in one direction of a link's line; 0 without a rate.

@@ -26,7 +26,7 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct Player {
     pub(crate) id: &'static str,
-    process: Child,
+    process: Process,
     lines: Receiver<String>,
     /// Printed lines that `next` has passed or `has_printed` has seen.
     passed: Vec<String>,
@@ -54,7 +54,7 @@ impl Player {
         let lines = lines_of(process.stdout.take().expect("piped"));
         Self {
             id,
-            process,
+            process: Process(process),
             lines,
             passed: Vec::new(),
             done: 0,
@@ -62,7 +62,7 @@ impl Player {
     }
 
     pub(crate) fn send(&mut self, command: &str) {
-        let input = self.process.stdin.as_mut().expect("piped");
+        let input = self.process.0.stdin.as_mut().expect("piped");
         writeln!(input, "{command}").expect("it listens");
     }
 
@@ -113,13 +113,13 @@ impl Player {
 
     /// Returns it with all that it has printed.
     pub(crate) fn kill(mut self) -> Self {
-        self.process.kill().expect("it can be killed");
+        self.process.0.kill().expect("it can be killed");
         self.passed.extend(self.lines.iter());
         self
     }
 
     pub(crate) fn signal(&self, signal: libc::c_int) {
-        let id = libc::pid_t::try_from(self.process.id()).expect("a process id");
+        let id = libc::pid_t::try_from(self.process.0.id()).expect("a process id");
         // SAFETY: no memory is passed, and the process has not been waited for.
         assert_eq!(unsafe { libc::kill(id, signal) }, 0, "{}", self.id);
     }
@@ -167,17 +167,27 @@ impl Player {
     }
 
     pub(crate) fn ends_well(mut self) {
-        drop(self.process.stdin.take());
-        let status = self.process.wait().expect("it can be waited for");
+        drop(self.process.0.stdin.take());
+        let status = self.process.0.wait().expect("it can be waited for");
         assert!(status.success(), "{}: {status}", self.id);
     }
 }
 
-impl Drop for Player {
+/// A program that is killed at the end.
+pub(crate) struct Process(Child);
+
+impl Process {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        Self(process.unwrap_or_else(|error| panic!("{command:?} does not start: {error}")))
+    }
+}
+
+impl Drop for Process {
     fn drop(&mut self) {
         // An error does not matter here: the process may have ended before.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

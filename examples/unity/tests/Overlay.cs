@@ -5,6 +5,8 @@
 //   mcs -langversion:7 -out:Overlay.exe examples/unity/RoomOverlay.cs examples/unity/tests/{Unity,Gui,Commands,Overlay}.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Overlay.exe ann SESSION
 //   LD_LIBRARY_PATH=target/release mono Overlay.exe bob SESSION ADDRESS
+//
+// In place of the address: relay=ADDRESS, and for the first player the session `new`.
 
 using System;
 using System.Reflection;
@@ -140,10 +142,17 @@ internal sealed class Overlay
         {
             Refused(99);
             Refused(60001);
-            using (Room room = Room.Join(arguments[0], arguments[1], new RoomOptions()))
+            RoomOptions options = new RoomOptions();
+            bool relayed = arguments.Length > 2 && arguments[2].StartsWith("relay=", StringComparison.Ordinal);
+            if (relayed)
             {
-                Commands.Say("address " + room.LocalAddress);
-                if (arguments.Length > 2)
+                options.Relays = new[] { arguments[2].Substring("relay=".Length) };
+                options.Settings.Paths = RoomPaths.Relayed;
+            }
+            using (Room room = Room.Join(arguments[0], arguments[1] == "new" ? Room.CreateCode() : arguments[1], options))
+            {
+                Commands.Say(relayed ? "code " + room.SessionId : "address " + room.LocalAddress);
+                if (arguments.Length > 2 && !relayed)
                 {
                     room.Connect(arguments[2]);
                 }
