@@ -44,6 +44,7 @@ public class NetcodeRoomTransport : NetworkTransport, IRoomLinkEvents
     private readonly RoomLink link;
     private readonly Queue<Pending> pending = new Queue<Pending>();
     private int taken; // events of the room in this frame
+    private bool serves; // as Netcode knows it
     private bool quiet; // Netcode ends a connection itself, and polls no event of it
     private string newHost; // to be reported; null for none
 
@@ -122,6 +123,7 @@ public class NetcodeRoomTransport : NetworkTransport, IRoomLinkEvents
         try
         {
             link.StartServer(Settings());
+            serves = true;
             return true;
         }
         catch (Exception exception) when (exception is NetworkException || exception is InvalidOperationException)
@@ -161,12 +163,24 @@ public class NetcodeRoomTransport : NetworkTransport, IRoomLinkEvents
         {
             taken = 0;
             link.Tick();
+            EndServer();
         }
         receiveTime = Time.realtimeSinceStartup;
         Pending next = pending.Count > 0 ? pending.Dequeue() : new Pending { Type = NetworkEvent.Nothing };
         clientId = next.Client;
         payload = next.Payload;
         return next.Type;
+    }
+
+    // A host that only loses its leadership learns of it by HostChanged. One without a room has nothing to migrate to.
+    private void EndServer()
+    {
+        if (serves && link.Room == null)
+        {
+            serves = false;
+            Debug.LogError("NetcodeRoomTransport: the host is out of its room.");
+            Add(NetworkEvent.TransportFailure, ServerClientId);
+        }
     }
 
     public override void DisconnectRemoteClient(ulong clientId)
@@ -203,6 +217,7 @@ public class NetcodeRoomTransport : NetworkTransport, IRoomLinkEvents
     {
         link.StopClient();
         link.StopServer();
+        serves = false;
         pending.Clear();
     }
 

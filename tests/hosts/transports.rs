@@ -58,6 +58,12 @@ mod netcode {
     }
 
     #[test]
+    fn a_session_ends_when_its_player_leaves_the_room() {
+        let program = compile_csharp(&netcode(), "NetcodeGame.exe");
+        leaves_its_room("netcode-leaves", &[Path::new("mono"), &program]);
+    }
+
+    #[test]
     fn a_message_over_the_limit_is_an_error_with_both_numbers() {
         let program = compile_csharp(&netcode(), "NetcodeGame.exe");
         limits_messages("netcode-limits", &[Path::new("mono"), &program]);
@@ -111,6 +117,12 @@ mod fishnet {
     fn a_paused_host_returns_as_a_client() {
         let program = compile_csharp(&fishnet(), "FishGame.exe");
         returns_as_a_client("fishnet-paused", &[Path::new("mono"), &program]);
+    }
+
+    #[test]
+    fn a_session_ends_when_its_player_leaves_the_room() {
+        let program = compile_csharp(&fishnet(), "FishGame.exe");
+        leaves_its_room("fishnet-leaves", &[Path::new("mono"), &program]);
     }
 
     #[test]
@@ -233,6 +245,23 @@ fn hands_over(name: &str, command: &[&Path]) {
     clients.push(host);
     are_clients_of(&next, &mut clients);
     for player in clients.into_iter().chain([next]) {
+        player.ends_well();
+    }
+}
+
+/// Without a word to the engine: the room is gone, and the session ends with it.
+fn leaves_its_room(name: &str, command: &[&Path]) {
+    let (mut host, mut clients) = game(name, command, &["ann", "bob"]);
+    clients[0].send("leave");
+    clients[0].next("disconnected");
+    let id = host.id_of("ann");
+    host.next(&format!("client {id} gone"));
+    host.send("leave");
+    host.next("no host any more");
+    let mut bob = clients.remove(1);
+    bob.next("disconnected");
+    bob.next("host");
+    for player in clients.into_iter().chain([bob, host]) {
         player.ends_well();
     }
 }

@@ -147,7 +147,7 @@ namespace Unity.Netcode
                 float time;
                 type = Transport.PollEvent(out id, out payload, out time);
                 Handle(type, id, payload);
-                if (type == NetworkEvent.Disconnect)
+                if (type == NetworkEvent.Disconnect || type == NetworkEvent.TransportFailure)
                 {
                     return;
                 }
@@ -199,6 +199,9 @@ namespace Unity.Netcode
                 case NetworkEvent.Data:
                     Expect(Clients.Contains(id), "data without a connection", id);
                     Received(id, payload);
+                    break;
+                case NetworkEvent.TransportFailure:
+                    Shutdown(true);
                     break;
                 case NetworkEvent.Disconnect:
                     bool known = Clients.Remove(id);

@@ -5,7 +5,7 @@ using UnityEngine;
 // A game on a transport, with a stub of its networking layer: a host that sends everything back, and clients that send every kind of
 // message. When the host is gone, one client continues as the host and the others connect to it. Prints its events, one line each. Its
 // input are commands, a line each, and its end ends the program: address; stop (the session; the member stays in the room), start (as
-// client), drop ID (the host disconnects a client), big BYTES KIND [ID] (a message to the host or to a client).
+// client), leave (the room), drop ID (the host disconnects a client), big BYTES KIND [ID] (a message to the host or to a client).
 internal abstract class TransportGame
 {
     private readonly Talker talker;
@@ -54,6 +54,9 @@ internal abstract class TransportGame
                 break;
             case "start":
                 Start(false);
+                break;
+            case "leave":
+                End();
                 break;
             case "drop":
                 Drop(int.Parse(words[1]));
