@@ -192,15 +192,21 @@ fn are_clients_of(host: &Player, clients: &mut [Player]) {
 
 fn survives_two_hosts(name: &str, command: &[&Path]) {
     let (mut host, mut clients) = game(name, command, &["ann", "bob", "carl"]);
-    for _ in 0..2 {
+    for score in ["7", "8"] {
+        host.send(&format!("score {score}"));
+        for player in clients.iter_mut().chain([&mut host]) {
+            has_score(player, score);
+        }
         // The process is killed: neither it nor the engine closes anything.
         host.kill();
         host = take_host(&mut clients);
+        host.send("score");
+        assert_eq!(host.next("score "), score);
         for client in &mut clients {
             client.next("disconnected");
         }
         are_clients_of(&host, &mut clients);
-        costs_nothing(&host.next("served "));
+        costs_nothing(&host.next_of_all("served "));
     }
     // A newcomer reaches the third host through its client.
     let client = &mut clients[0];
@@ -215,6 +221,19 @@ fn survives_two_hosts(name: &str, command: &[&Path]) {
     are_clients_of(&host, &mut clients);
     for player in clients.into_iter().chain([host]) {
         player.ends_well();
+    }
+}
+
+/// Once the room has confirmed it.
+fn has_score(player: &mut Player, score: &str) {
+    let start = Instant::now();
+    loop {
+        player.send("score");
+        let found = player.next("score ");
+        if found == score {
+            return;
+        }
+        assert!(start.elapsed() < TIMEOUT, "{}: {found}", player.id);
     }
 }
 

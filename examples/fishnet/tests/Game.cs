@@ -8,6 +8,7 @@
 using System;
 using FishNet.Managing;
 using FishNet.Transporting;
+using MetaMystia.Network;
 
 internal sealed class Game : TransportGame
 {
@@ -21,6 +22,7 @@ internal sealed class Game : TransportGame
         transport.playerId = arguments[0];
         transport.sessionId = arguments[1];
         transport.password = "a secret";
+        transport.keepsState = true;
         transport.SetPort(0); // any free port
         transport.SetClientAddress(arguments.Length > 2 ? arguments[2] : "");
         manager.RemoteChanged = OnRemote;
@@ -36,6 +38,11 @@ internal sealed class Game : TransportGame
     protected override bool IsServer
     {
         get { return manager.ServerManager.Started; }
+    }
+
+    protected override Room Room
+    {
+        get { return transport.Room; }
     }
 
     protected override string Address

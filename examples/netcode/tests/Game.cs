@@ -6,6 +6,7 @@
 //   LD_LIBRARY_PATH=target/release mono Game.exe bob SESSION ADDRESS
 
 using System;
+using MetaMystia.Network;
 using Unity.Netcode;
 
 internal sealed class Game : TransportGame
@@ -26,6 +27,7 @@ internal sealed class Game : TransportGame
         transport.playerId = arguments[0];
         transport.sessionId = arguments[1];
         transport.password = "a secret";
+        transport.keepsState = true;
         transport.port = 0; // any free port
         transport.address = arguments.Length > 2 ? arguments[2] : "";
         manager.Connected = OnConnected;
@@ -39,6 +41,11 @@ internal sealed class Game : TransportGame
     protected override bool IsServer
     {
         get { return manager.IsServer; }
+    }
+
+    protected override Room Room
+    {
+        get { return transport.Room; }
     }
 
     protected override string Address

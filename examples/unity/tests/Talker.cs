@@ -7,7 +7,7 @@ internal sealed class Talker
     internal const byte Reliable = 0, Unreliable = 1, Sequenced = 2;
 
     // A round of a client: the uncounted warm-up, the counted messages, and the limit of messages under way.
-    private const int WarmUp = 500, Counted = 3000, Window = 32;
+    private const int WarmUp = 500, Counted = 6000, Window = 32;
     private const int Size = 64;
 
     private readonly byte[] data = new byte[Size];

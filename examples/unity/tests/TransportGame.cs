@@ -1,11 +1,13 @@
 using System;
 using System.Threading;
+using MetaMystia.Network;
 using UnityEngine;
 
 // A game on a transport, with a stub of its networking layer: a host that sends everything back, and clients that send every kind of
 // message. When the host is gone, one client continues as the host and the others connect to it. Prints its events, one line each. Its
 // input are commands, a line each, and its end ends the program: address; stop (the session; the member stays in the room), start (as
-// client), leave (the room), drop ID (the host disconnects a client), big BYTES KIND [ID] (a message to the host or to a client).
+// client), leave (the room), drop ID (the host disconnects a client), big BYTES KIND [ID] (a message to the host or to a client),
+// score N (a value that outlives its host), score (prints it).
 internal abstract class TransportGame
 {
     private readonly Talker talker;
@@ -18,6 +20,8 @@ internal abstract class TransportGame
     }
 
     protected abstract bool IsServer { get; }
+
+    protected abstract Room Room { get; }
 
     protected abstract string Address { get; }
 
@@ -72,6 +76,16 @@ internal abstract class TransportGame
                 else
                 {
                     SendToServer(new ArraySegment<byte>(data), kind);
+                }
+                break;
+            case "score":
+                if (words.Length > 1)
+                {
+                    Room.State["score"] = words[1];
+                }
+                else
+                {
+                    Commands.Say("score " + (Room.State["score"] ?? "none"));
                 }
                 break;
             default:
