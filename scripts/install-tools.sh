@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the tools of the demo and the tests beside Rust (as root, with apt), or names the missing ones and how to
 # install them. Prints nothing and takes milliseconds when none is missing. Arguments name further tools: coreclr,
-# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, site; for
+# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, site, luajit; for
 # `make dist` and its tests also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64, buildah. With `--only` first,
 # it checks only the named ones.
 set -eu

@@ -8,9 +8,11 @@ mod cpp;
 mod csharp;
 mod events;
 mod groups;
+mod lua;
 mod model;
 mod python;
 mod rust;
+mod scripts;
 mod table;
 
 use std::error::Error;
@@ -54,6 +56,7 @@ pub(crate) fn written(abi: &Abi, header: &Header) -> Result<Vec<Written>, Box<dy
             csharp::native_methods(abi)?,
         ),
         whole("bindings/csharp/RoomEvents.cs", csharp::room_events(abi)?),
+        whole("bindings/lua/meta_mystia_network_raw.lua", lua::raw(abi)?),
         part(
             "bindings/python/meta_mystia_network/__init__.py",
             "#",

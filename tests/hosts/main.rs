@@ -32,6 +32,7 @@ mod promises;
 mod readme;
 mod rooms;
 mod sample;
+mod scripts;
 mod seeded;
 mod snippets;
 mod state;

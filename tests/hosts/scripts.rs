@@ -1,0 +1,10 @@
+//! Members in Lua (LuaJIT) beside members in Python: `scripts.py`.
+
+use crate::stories::{play, stories};
+
+stories! { play, "scripts.py":
+    lua_meets_python_and_survives_the_leader
+    lua_names_errors
+    lua_has_the_structs_of_c
+    lua_example_of_a_room
+}
