@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs the tools of the demo and the tests beside Rust (as root, with apt), or names the missing ones and how to
 # install them. Prints nothing and takes milliseconds when none is missing. Arguments name further tools: coreclr,
-# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, site, luajit; for
+# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, site, luajit,
+# koffi; for
 # `make dist` and its tests also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64, buildah. With `--only` first,
 # it checks only the named ones.
 set -eu
@@ -60,6 +61,8 @@ look() {
             python-packages) has_environment "$python_packages" "$python_versions" || has_venv || lacks venv "python3-venv" ;;
             site) has_environment "$site" "$site_versions" || has_venv || lacks venv "python3-venv" ;;
             cargo-about) ;; # cargo installs it
+            # npm, and koffi by it.
+            koffi) has node && has npm || lacks npm "nodejs npm" ;;
             mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
             nft) has nft || lacks nft nftables ;;
             lld-link) has lld-link || lacks lld-link lld ;;
@@ -100,6 +103,14 @@ site_versions="mkdocs==1.6.1 mkdocs-material==9.8.2 pymdown-extensions==13.1.2"
 
 has_environment() { # FOLDER VERSIONS
     [ "$(cat "$1/versions" 2>/dev/null)" = "$2" ]
+}
+
+# For the Node binding: its dependency, of the version that its package names.
+node=target/tools/node
+node_package=bindings/node/package.json
+
+has_koffi() {
+    cmp -s "$node_package" "$node/package.json"
 }
 
 cargo_about=target/tools/bin/cargo-about
@@ -161,6 +172,20 @@ get_environment() { # FOLDER VERSIONS
     rm -f "$log"
 }
 
+# The package is written at the end, as above. No program of a package runs at its installation.
+get_koffi() {
+    log=$(mktemp)
+    rm -rf "$node"
+    mkdir -p "$node/new"
+    if cp "$node_package" "$node/new" &&
+        npm install --prefix "$node/new" --ignore-scripts --no-package-lock --no-audit --no-fund >"$log" 2>&1 &&
+        mv "$node/new/node_modules" "$node/" && mv "$node/new/package.json" "$node/"; then
+        echo "installed: koffi, in $node"
+    else
+        cat "$log" >&2
+    fi
+    rm -rf "$node/new" "$log"
+}
 
 look
 if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && has apt-get; then
@@ -191,6 +216,9 @@ fi
 if wants site && ! has_environment "$site" "$site_versions" && has_venv; then
     get_environment "$site" "$site_versions"
 fi
+if wants koffi && ! has_koffi && has npm; then
+    get_koffi
+fi
 if wants cargo-about && [ ! -x "$cargo_about" ] && has cargo; then
     echo "installing: cargo-about $cargo_about_version, in target/tools (minutes)"
     cargo install --quiet --locked --root target/tools cargo-about --features cli --version "$cargo_about_version" || true
@@ -214,6 +242,7 @@ for tool in $missing; do
         etcd) line="etcd-server" ;;
         etcdctl) line="etcd-client" ;;
         venv) line="python3-venv" ;;
+        npm) line="nodejs npm" ;;
         mingw) line=$mingw ;;
         nft) line=nftables ;;
         lld-link) line=lld ;;
@@ -237,5 +266,6 @@ lacks_file windows-coreclr "$windows_coreclr/bin/dotnet.exe" "the same package f
 lacks_file zig "$zig/versions" "a virtual environment in $zig with $zig_versions of $index"
 lacks_file python-packages "$python_packages/versions" "a virtual environment in $python_packages with $python_versions of $index"
 lacks_file site "$site/versions" "a virtual environment in $site with $site_versions of $index"
+lacks_file koffi "$node/package.json" "\`npm install\` for $node_package"
 lacks_file cargo-about "$cargo_about" "cargo install --locked --root target/tools cargo-about --features cli --version $cargo_about_version"
 [ -z "${failed:-}" ]

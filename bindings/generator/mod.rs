@@ -10,6 +10,7 @@ mod events;
 mod groups;
 mod lua;
 mod model;
+mod node;
 mod python;
 mod rust;
 mod scripts;
@@ -57,6 +58,7 @@ pub(crate) fn written(abi: &Abi, header: &Header) -> Result<Vec<Written>, Box<dy
         ),
         whole("bindings/csharp/RoomEvents.cs", csharp::room_events(abi)?),
         whole("bindings/lua/meta_mystia_network_raw.lua", lua::raw(abi)?),
+        whole("bindings/node/meta_mystia_network_raw.cjs", node::raw(abi)?),
         part(
             "bindings/python/meta_mystia_network/__init__.py",
             "#",

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use super::events::{Event, Field, Values};
-use super::model::{Abi, Constant, Type};
+use super::model::{Abi, Constant, Struct, Type};
 
 /// A sentence for the head of each file.
 pub(crate) const HEAD: &str = "Generated from src/ffi by `make header`: do not edit. include/meta_mystia_network.h has the meanings.";
@@ -54,4 +54,25 @@ pub(crate) fn codes(abi: &Abi, entry: impl Fn(&Constant) -> String) -> String {
 /// One entry for each constant, result codes included.
 pub(crate) fn constants(abi: &Abi, entry: impl Fn(&Constant) -> String) -> String {
     abi.constants.iter().map(entry).collect()
+}
+
+/// The structs, each after the ones that it contains or points to.
+pub(crate) fn structs_in_order(abi: &Abi) -> Vec<&Struct> {
+    let mut ordered: Vec<&Struct> = Vec::new();
+    let mut waiting: Vec<&Struct> = abi.structs.iter().collect();
+    while !waiting.is_empty() {
+        let needs = |found: &Struct| waiting.iter().any(|other| refers(found, &other.name));
+        let (next, rest): (Vec<_>, Vec<_>) = waiting.iter().copied().partition(|it| !needs(it));
+        assert!(!next.is_empty(), "structs refer to each other: {rest:?}");
+        ordered.extend(next);
+        waiting = rest;
+    }
+    ordered
+}
+
+fn refers(found: &Struct, name: &str) -> bool {
+    found.fields.iter().any(|field| match &field.kind {
+        Type::Pointer { to, .. } | Type::Named(to) => to == name,
+        _ => false,
+    })
 }

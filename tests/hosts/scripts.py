@@ -20,6 +20,8 @@ SECRET = b"a\0b"
 NAME = "Zoë·茶🍵"
 # Every byte, and so zero bytes too.
 EVERYTHING = bytes(range(256)) * 2
+# koffi, as scripts/install-tools.sh installs it.
+os.environ.setdefault("NODE_PATH", str(ROOT / "target/tools/node/node_modules"))
 TIMEOUT_SECONDS = greeting.TIMEOUT_SECONDS
 
 LEADER = """
@@ -37,15 +39,15 @@ def lua(program):
     return ["luajit", f"{program}.lua"]
 
 
-def puppet(language):
-    return language(HERE / "scripts/puppet")
+def node(program):
+    return ["node", next(program.parent.glob(f"{program.name}.*js"))]
 
 
 class Puppet(greeting.Member):
     """A member in another language, which takes commands."""
 
     def __init__(self, language):
-        super().__init__(language.__name__, puppet(language))
+        super().__init__(language.__name__, language(HERE / "scripts/puppet"))
         self.events = []
 
     def ask(self, *words):
@@ -191,6 +193,22 @@ def lua_has_the_structs_of_c():
 
 def lua_example_of_a_room():
     is_a_room(lua)
+
+
+def node_meets_python_and_survives_the_leader():
+    meets_and_survives(node)
+
+
+def node_names_errors():
+    names_errors(node)
+
+
+def node_has_the_structs_of_c():
+    has_the_structs_of_c(node)
+
+
+def node_example_of_a_room():
+    is_a_room(node)
 
 
 if __name__ == "__main__":

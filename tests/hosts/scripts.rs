@@ -1,4 +1,4 @@
-//! Members in Lua (LuaJIT) beside members in Python: `scripts.py`.
+//! Members in Lua (LuaJIT) and Node beside members in Python: `scripts.py`.
 
 use crate::stories::{play, stories};
 
@@ -7,4 +7,8 @@ stories! { play, "scripts.py":
     lua_names_errors
     lua_has_the_structs_of_c
     lua_example_of_a_room
+    node_meets_python_and_survives_the_leader
+    node_names_errors
+    node_has_the_structs_of_c
+    node_example_of_a_room
 }
