@@ -2,7 +2,7 @@
 # Installs the tools of the demo and the tests beside Rust (as root, with apt), or names the missing ones and how to
 # install them. Prints nothing and takes milliseconds when none is missing. Arguments name further tools: coreclr,
 # chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, site, luajit,
-# koffi; for
+# koffi, java; for
 # `make dist` and its tests also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64, buildah. With `--only` first,
 # it checks only the named ones.
 set -eu
@@ -43,6 +43,7 @@ look_for_hosts() {
 # The variants with POSIX threads: the C++ header needs std::mutex.
 mingw="gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix"
 rust_src="rustc-web cargo-web rust-web-src"
+java="default-jdk-headless libjna-java"
 arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static"
 
 look() {
@@ -61,6 +62,7 @@ look() {
             python-packages) has_environment "$python_packages" "$python_versions" || has_venv || lacks venv "python3-venv" ;;
             site) has_environment "$site" "$site_versions" || has_venv || lacks venv "python3-venv" ;;
             cargo-about) ;; # cargo installs it
+            java) has javac && [ -e /usr/share/java/jna.jar ] || lacks java "$java" ;;
             # npm, and koffi by it.
             koffi) has node && has npm || lacks npm "nodejs npm" ;;
             mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
@@ -243,6 +245,7 @@ for tool in $missing; do
         etcdctl) line="etcd-client" ;;
         venv) line="python3-venv" ;;
         npm) line="nodejs npm" ;;
+        java) line=$java ;;
         mingw) line=$mingw ;;
         nft) line=nftables ;;
         lld-link) line=lld ;;

@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-import subprocess
+import re
 import sys
 import time
 from pathlib import Path
@@ -22,6 +22,8 @@ NAME = "Zoë·茶🍵"
 EVERYTHING = bytes(range(256)) * 2
 # koffi, as scripts/install-tools.sh installs it.
 os.environ.setdefault("NODE_PATH", str(ROOT / "target/tools/node/node_modules"))
+JNA = "/usr/share/java/jna.jar"
+HEADER = set(re.findall(r"MMN_([A-Z0-9_]+)", (ROOT / "include/meta_mystia_network.h").read_text()))
 TIMEOUT_SECONDS = greeting.TIMEOUT_SECONDS
 
 LEADER = """
@@ -41,6 +43,12 @@ def lua(program):
 
 def node(program):
     return ["node", next(program.parent.glob(f"{program.name}.*js"))]
+
+
+def java(program):
+    """The test has compiled all classes into a folder."""
+    classes = f"{os.environ['CLASSES']}:{JNA}"
+    return ["java", "-Dfile.encoding=UTF-8", "-cp", classes, program.name.capitalize()]
 
 
 class Puppet(greeting.Member):
@@ -138,7 +146,8 @@ def names_errors(language):
             (("typed", 65536), "INVALID_ARGUMENT", "65536"),
             (("typed", 255), "INVALID_ARGUMENT", "255"),
             (("option", "bind_port"), "INVALID_ARGUMENT", "bind_port"),
-            (("option", "no_such_option"), "INVALID_ARGUMENT", "no_such_option"),
+            # Java's compiler refuses it.
+            *([] if language is java else [(("option", "no_such_option"), "INVALID_ARGUMENT", "no_such_option")]),
         ):
             found, text = member.refused(*words)
             assert found == name and part in text, (words, found, text)
@@ -149,11 +158,18 @@ def names_errors(language):
         member.leave()
 
 
-def has_the_structs_of_c(language):
-    """ctypes has the layout that C has: tests/hosts/old_host.rs and those of Python show it."""
+def has_the_whole_abi(language):
+    """All functions and constants, and structs with the layout of ctypes, which tests/hosts/survive.rs compares with C."""
     structs = [found for found in vars(mmn).values() if isinstance(found, type) and found.__base__ is ctypes.Structure]
-    assert len(structs) >= 16, structs
+    numbers = {name: int(value) for name, value in vars(mmn).items() if name.isupper() and type(value) is not str and isinstance(value, int)}
+    numbers = {name: value for name, value in numbers.items() if name in HEADER and value < 1 << 53}
+    functions = [name for name in (ROOT / "tests/abi/exports.txt").read_text().split("\n") if name and name[0] != "#"]
+    assert len(structs) >= 16 and len(numbers) >= 150 and len(functions) >= 130, (len(structs), len(numbers), len(functions))
     with Puppet(language) as member:
+        for function in functions:
+            assert member.do("function", function) == ["true"], function
+        for name, value in numbers.items():
+            assert member.do("constant", name) == [str(value)], name
         for struct in structs:
             name = struct.__name__.lstrip("_").replace("NetworkConfig", "NetworkConfigFFI")
             assert member.do("size", name) == [str(ctypes.sizeof(struct))], name
@@ -165,7 +181,7 @@ def has_the_structs_of_c(language):
 def is_a_room(language):
     """The example: it greets, and names who comes, leads and goes."""
     events = []
-    example = ROOT / "examples" / language.__name__ / ("Room" if language.__name__ == "java" else "room")
+    example = ROOT / "examples" / language.__name__ / "room"
     with greeting.Member("example", [*language(example), "alice", "3600"]) as alice:
         address = alice.line().removeprefix("others dial ")
         with mmn.Room("bob", "our secret tea party", mmn.NetworkOptions(), on_event=events.append) as room:
@@ -187,8 +203,8 @@ def lua_names_errors():
     names_errors(lua)
 
 
-def lua_has_the_structs_of_c():
-    has_the_structs_of_c(lua)
+def lua_has_the_whole_abi():
+    has_the_whole_abi(lua)
 
 
 def lua_example_of_a_room():
@@ -203,12 +219,28 @@ def node_names_errors():
     names_errors(node)
 
 
-def node_has_the_structs_of_c():
-    has_the_structs_of_c(node)
+def node_has_the_whole_abi():
+    has_the_whole_abi(node)
 
 
 def node_example_of_a_room():
     is_a_room(node)
+
+
+def java_meets_python_and_survives_the_leader():
+    meets_and_survives(java)
+
+
+def java_names_errors():
+    names_errors(java)
+
+
+def java_has_the_whole_abi():
+    has_the_whole_abi(java)
+
+
+def java_example_of_a_room():
+    is_a_room(java)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 'use strict';
 const readline = require('readline');
 const koffi = require('koffi');
-const { Room, constants, structs } = require('../../../bindings/node/meta_mystia_network.cjs');
+const { Room, constants, native, structs } = require('../../../bindings/node/meta_mystia_network.cjs');
 
 const unhex = digits => Buffer.from(digits, 'hex');
 const hex = bytes => Buffer.from(bytes).toString('hex');
@@ -30,6 +30,8 @@ const commands = {
     room.close();
     console.log(room.isOpen);
   },
+  constant: name => console.log(constants[name]),
+  function: name => console.log(typeof native[name] === 'function'),
   size: struct => console.log(koffi.sizeof(structs[struct])),
   offset: (struct, field) => console.log(koffi.offsetof(structs[struct], field)),
 };

@@ -34,6 +34,8 @@ function commands.typed(kind) room:broadcast("x", tonumber(kind)) end
 function commands.option(name) mmn.open("x", "y", { [name] = 2 ^ 32 }) end
 function commands.leader() print(room:leader() or "") end
 function commands.close() room:close() print(tostring(room:is_open())) end
+function commands.constant(name) print(tonumber(mmn[name])) end
+commands["function"] = function(name) print(tostring(ffi.cast("void *", mmn.native[name]) ~= nil)) end
 function commands.size(struct) print(ffi.sizeof(struct)) end
 function commands.offset(struct, field) print(ffi.offsetof(struct, field)) end
 
