@@ -1,6 +1,5 @@
 """Members in Lua, Node and Java beside members in Python, in one room: messages, a killed leader, errors, and the layout of structs."""
 
-import ctypes
 import os
 import re
 import sys
@@ -23,7 +22,6 @@ EVERYTHING = bytes(range(256)) * 2
 # koffi, as scripts/install-tools.sh installs it.
 os.environ.setdefault("NODE_PATH", str(ROOT / "target/tools/node/node_modules"))
 JNA = "/usr/share/java/jna.jar"
-HEADER = set(re.findall(r"MMN_([A-Z0-9_]+)", (ROOT / "include/meta_mystia_network.h").read_text()))
 TIMEOUT_SECONDS = greeting.TIMEOUT_SECONDS
 
 LEADER = """
@@ -159,22 +157,19 @@ def names_errors(language):
 
 
 def has_the_whole_abi(language):
-    """All functions and constants, and structs with the layout of ctypes, which tests/hosts/survive.rs compares with C."""
-    structs = [found for found in vars(mmn).values() if isinstance(found, type) and found.__base__ is ctypes.Structure]
-    numbers = {name: int(value) for name, value in vars(mmn).items() if name.isupper() and type(value) is not str and isinstance(value, int)}
-    numbers = {name: value for name, value in numbers.items() if name in HEADER and value < 1 << 53}
-    functions = [name for name in (ROOT / "tests/abi/exports.txt").read_text().split("\n") if name and name[0] != "#"]
-    assert len(structs) >= 16 and len(numbers) >= 150 and len(functions) >= 130, (len(structs), len(numbers), len(functions))
+    """All functions and constants, and structs as C lays them out: the lines "struct size" and "struct.field offset" of MMN_LAYOUT."""
+    functions = [line for line in (ROOT / "tests/abi/exports.txt").read_text().splitlines() if not line.startswith("#")]
+    constants = re.findall(r"#define MMN_(\w+) \(?(-?\d+)\)?$", (ROOT / "include/meta_mystia_network.h").read_text(), re.MULTILINE)
+    layout = [line.split() for line in Path(os.environ["MMN_LAYOUT"]).read_text().splitlines()]
+    assert len(functions) >= 130 and len(constants) >= 150 and len(layout) >= 200, (len(functions), len(constants), len(layout))
     with Puppet(language) as member:
         for function in functions:
             assert member.do("function", function) == ["true"], function
-        for name, value in numbers.items():
-            assert member.do("constant", name) == [str(value)], name
-        for struct in structs:
-            name = struct.__name__.lstrip("_").replace("NetworkConfig", "NetworkConfigFFI")
-            assert member.do("size", name) == [str(ctypes.sizeof(struct))], name
-            for field, _ in struct._fields_:
-                assert member.do("offset", name, field) == [str(getattr(struct, field).offset)], (name, field)
+        for name, value in constants:
+            assert member.do("constant", name) == [value], name
+        for name, number in layout:
+            struct, _, field = name.partition(".")
+            assert member.do(*(["offset", struct, field] if field else ["size", struct])) == [number], name
         member.leave()
 
 

@@ -1,13 +1,20 @@
 //! Members in Lua (LuaJIT), Node and Java beside members in Python: `scripts.py`.
 
+use std::path::Path;
 use std::process::Command;
 
-use crate::stories::{play, play_with, stories};
-use crate::tools::{output, root, run};
+use crate::stories::{play_with, stories};
+use crate::tools::{layout, output, root, run};
 
 const JNA: &str = "/usr/share/java/jna.jar";
 
-stories! { play, "scripts.py":
+/// With the structs as C lays them out.
+#[track_caller]
+fn in_a_script(file: &str, story: &str) {
+    play_with(file, story, &[("MMN_LAYOUT", layout(Path::new("include")))]);
+}
+
+stories! { in_a_script, "scripts.py":
     lua_meets_python_and_survives_the_leader
     lua_names_errors
     lua_has_the_whole_abi
@@ -38,7 +45,11 @@ fn in_java(file: &str, story: &str) {
         .arg(&classes)
         .args(sources.map(|entry| entry.expect("an entry").path()))
         .args(["examples/java/Room.java", "tests/hosts/scripts/Puppet.java"]));
-    play_with(file, story, &[("CLASSES", &classes)]);
+    let variables = [
+        ("MMN_LAYOUT", layout(Path::new("include"))),
+        ("CLASSES", classes),
+    ];
+    play_with(file, story, &variables);
 }
 
 stories! { in_java, "scripts.py":
