@@ -130,11 +130,12 @@ local function fill(struct, values)
   return struct
 end
 
-local function options_of(values)
-  local options = ffi.new("MmnOptions")
+--- A struct with the library's defaults, which `default`, such as mmn.native.mmn_default_state_options, writes.
+function mmn.defaults(struct, default)
+  local options = ffi.new(struct)
   options.struct_size = ffi.sizeof(options)
-  mmn.check(native.mmn_default_options(options))
-  return fill(options, values)
+  mmn.check(default(options))
+  return options
 end
 
 local function send_options(values)
@@ -200,7 +201,7 @@ Room.__index = Room
 --- Opens a room: `options` has fields of MmnOptions, such as { entry = mmn.ENTRY_CREATE, secret = "..." }. A room whose table
 -- is collected, or that is open when the state ends, is closed.
 function mmn.open(peer_id, session_id, options)
-  local settings = options_of(options or {})
+  local settings = fill(mmn.defaults("MmnOptions", native.mmn_default_options), options or {})
   settings.on_event = on_event
   settings.dispatch_mode = raw.DISPATCH_POLL
   local handle = ffi.new("uint64_t[1]")

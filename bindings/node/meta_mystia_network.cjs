@@ -128,6 +128,13 @@ function converted(name, type, value) {
   }
 }
 
+/** An object with the library's defaults for a struct, which `fillIn`, such as native.mmn_default_state_options, writes. */
+function defaults(struct, fillIn) {
+  const options = { struct_size: koffi.sizeof(structs[struct]) };
+  check(fillIn(options));
+  return options;
+}
+
 /** A struct that another one points to, from an object with its fields. */
 function nested(name, type, value) {
   const struct = type.replace(/^const | \*$/g, '');
@@ -179,10 +186,8 @@ const open = new Set();
 process.on('exit', () => open.forEach(room => room.close()));
 
 function optionsOf(values) {
-  const defaults = { struct_size: koffi.sizeof(structs.MmnOptions) };
-  check(native.mmn_default_options(defaults));
   const own = { on_event: onEvent, dispatch_mode: constants.DISPATCH_POLL };
-  return { ...fill('MmnOptions', defaults, values), ...own };
+  return { ...fill('MmnOptions', defaults('MmnOptions', native.mmn_default_options), values), ...own };
 }
 
 function message(data, type, options) {
@@ -268,4 +273,4 @@ class Room {
   }
 }
 
-module.exports = { Room, NetworkError, constants, codes, check, native, structs };
+module.exports = { Room, NetworkError, constants, codes, check, defaults, native, structs };

@@ -1,4 +1,4 @@
-//! Programs in C, C++, C# and Python that load the built library, as hosts do.
+//! Programs in C, C++, C#, Python, Lua, JavaScript and Java that load the built library, as hosts do.
 //!
 //! They need `target/release/libmeta_mystia_network.so` (`make build`) and the tools that `scripts/install-tools.sh` installs.
 //! Run as root, each test has its own network, and several run at a time.

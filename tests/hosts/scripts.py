@@ -27,7 +27,7 @@ TIMEOUT_SECONDS = greeting.TIMEOUT_SECONDS
 LEADER = """
 import time
 import meta_mystia_network as mmn
-room = mmn.Room("first", "scripts", mmn.NetworkOptions(entry=mmn.ENTRY_CREATE, secret=b"a\\0b"))
+room = mmn.Room("first", "scripts", mmn.NetworkOptions(entry=mmn.ENTRY_CREATE, secret=b"a\\0b"), state=True)
 print(room.local_address, flush=True)
 while True:
     room.poll()
@@ -98,7 +98,7 @@ def until(is_true, *members):
 
 def python_room(events, address=None):
     entry = mmn.ENTRY_JOIN if address else mmn.ENTRY_CREATE
-    room = mmn.Room("bob", SESSION, mmn.NetworkOptions(entry=entry, secret=SECRET), on_event=events.append)
+    room = mmn.Room("bob", SESSION, mmn.NetworkOptions(entry=entry, secret=SECRET), on_event=events.append, state=True)
     if address:
         room.connect(address)
     return room

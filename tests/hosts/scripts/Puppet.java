@@ -53,6 +53,10 @@ class Puppet {
         options.entry = address == null ? NativeMethods.ENTRY_CREATE : NativeMethods.ENTRY_JOIN;
         options.secret = Room.copyOf(new byte[] {'a', 0, 'b'});
         options.secret_length = 3;
+        NativeMethods.MmnStateOptions state = new NativeMethods.MmnStateOptions();
+        state.struct_size = state.size();
+        Room.check(Room.NATIVE.mmn_default_state_options(state));
+        options.state = state.getPointer();
         room = new Room(name, session, options);
         OUT.println(room.localAddress());
         if (address != null) {

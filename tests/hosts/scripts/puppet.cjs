@@ -2,7 +2,7 @@
 'use strict';
 const readline = require('readline');
 const koffi = require('koffi');
-const { Room, constants, native, structs } = require('../../../bindings/node/meta_mystia_network.cjs');
+const { Room, constants, defaults, native, structs } = require('../../../bindings/node/meta_mystia_network.cjs');
 
 const unhex = digits => Buffer.from(digits, 'hex');
 const hex = bytes => Buffer.from(bytes).toString('hex');
@@ -10,7 +10,9 @@ const hex = bytes => Buffer.from(bytes).toString('hex');
 let room;
 const commands = {
   open(name, session, address) {
-    room = new Room(unhex(name).toString(), session, { entry: address ? constants.ENTRY_JOIN : constants.ENTRY_CREATE, secret: 'a\0b' });
+    const state = defaults('MmnStateOptions', native.mmn_default_state_options);
+    const entry = address ? constants.ENTRY_JOIN : constants.ENTRY_CREATE;
+    room = new Room(unhex(name).toString(), session, { entry, secret: 'a\0b', state });
     console.log(room.localAddress);
     if (address) {
       room.connect(address);

@@ -17,7 +17,9 @@ local room
 local commands = {}
 
 function commands.open(name, session, address)
-  room = mmn.open(unhex(name), session, { entry = address and mmn.ENTRY_JOIN or mmn.ENTRY_CREATE, secret = "a\0b" })
+  local state = mmn.defaults("MmnStateOptions", mmn.native.mmn_default_state_options)
+  local entry = address and mmn.ENTRY_JOIN or mmn.ENTRY_CREATE
+  room = mmn.open(unhex(name), session, { entry = entry, secret = "a\0b", state = state })
   print(room:local_address())
   if address then room:connect(address) end
 end
