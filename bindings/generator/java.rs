@@ -65,7 +65,7 @@ fn constant(constant: &Constant) -> String {
     let (name, value) = (&constant.name, constant.value);
     match constant.kind.bits {
         // The bits of an unsigned number.
-        64 => format!("    long {name} = {:#x}L;\n", value as u64),
+        64 => format!("    long {name} = {:#x}L;\n", value & i128::from(u64::MAX)),
         _ => format!("    int {name} = {value};\n"),
     }
 }

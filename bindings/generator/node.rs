@@ -28,7 +28,7 @@ pub(crate) fn raw(abi: &Abi) -> Result<String, Box<dyn Error>> {
         writeln!(text, "koffi.proto('void {}({parameters})');", callback.name)?;
     }
     text += "\n// The types of the fields of each struct.\nconst fields = {\n";
-    for found in scripts::structs_in_order(abi) {
+    for found in scripts::structs_in_order(abi)? {
         writeln!(text, "  {}: {{", found.name)?;
         for field in &found.fields {
             writeln!(text, "    {}: '{}',", field.name, in_memory(&field.kind))?;

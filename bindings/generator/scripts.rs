@@ -12,7 +12,7 @@ pub(crate) const HEAD: &str = "Generated from src/ffi by `make header`: do not e
 ///
 /// # Errors
 /// A type that no event has.
-pub(crate) fn form(field: &Field) -> Result<&'static str, Box<dyn Error>> {
+fn form(field: &Field) -> Result<&'static str, Box<dyn Error>> {
     Ok(match (&field.kind, &field.values) {
         (Type::Text, _) if field.is_optional => "text or none",
         (Type::Text, _) => "text",
@@ -57,17 +57,22 @@ pub(crate) fn constants(abi: &Abi, entry: impl Fn(&Constant) -> String) -> Strin
 }
 
 /// The structs, each after the ones that it contains or points to.
-pub(crate) fn structs_in_order(abi: &Abi) -> Vec<&Struct> {
+///
+/// # Errors
+/// Structs that refer to each other.
+pub(crate) fn structs_in_order(abi: &Abi) -> Result<Vec<&Struct>, Box<dyn Error>> {
     let mut ordered: Vec<&Struct> = Vec::new();
     let mut waiting: Vec<&Struct> = abi.structs.iter().collect();
     while !waiting.is_empty() {
         let needs = |found: &Struct| waiting.iter().any(|other| refers(found, &other.name));
         let (next, rest): (Vec<_>, Vec<_>) = waiting.iter().copied().partition(|it| !needs(it));
-        assert!(!next.is_empty(), "structs refer to each other: {rest:?}");
+        if next.is_empty() {
+            return Err(format!("structs refer to each other: {rest:?}").into());
+        }
         ordered.extend(next);
         waiting = rest;
     }
-    ordered
+    Ok(ordered)
 }
 
 fn refers(found: &Struct, name: &str) -> bool {
