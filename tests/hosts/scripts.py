@@ -19,8 +19,8 @@ SECRET = b"a\0b"
 NAME = "Zoë·茶🍵"
 # Every byte, and so zero bytes too.
 EVERYTHING = bytes(range(256)) * 2
-# koffi, as scripts/install-tools.sh installs it.
-os.environ.setdefault("NODE_PATH", str(ROOT / "target/tools/node/node_modules"))
+NODE = ROOT / "target/tools/node"
+os.environ["NODE_PATH"] = str(NODE / "packages/node_modules")
 JNA = "/usr/share/java/jna.jar"
 TIMEOUT_SECONDS = greeting.TIMEOUT_SECONDS
 
@@ -40,7 +40,7 @@ def lua(program):
 
 
 def node(program):
-    return ["node", next(program.parent.glob(f"{program.name}.*js"))]
+    return [NODE / "bin/node", next(program.parent.glob(f"{program.name}.*js"))]
 
 
 def java(program):
