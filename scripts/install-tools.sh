@@ -276,6 +276,6 @@ lacks_file zig "$zig/versions" "a virtual environment in $zig with $zig_versions
 lacks_file python-packages "$python_packages/versions" "a virtual environment in $python_packages with $python_versions of $index"
 lacks_file site "$site/versions" "a virtual environment in $site with $site_versions of $index"
 lacks_file node "$node/versions" "a virtual environment in $node with $node_versions of $index"
-lacks_file node "$node_modules/package.json" "npm install --prefix $node_modules, after a copy of $node_package to there"
+lacks_file node "$node_modules/package.json" "the folder that npm fills for a copy of $node_package in it"
 lacks_file cargo-about "$cargo_about" "cargo install --locked --root target/tools cargo-about --features cli --version $cargo_about_version"
 [ -z "${failed:-}" ]
