@@ -311,7 +311,7 @@ async fn dial_member(
     let addresses = dial.addresses.into_iter();
     let addresses = addresses.map(|address| (address.at, !address.has_answered));
     let carried = carried.into_iter().map(|address| (address, false));
-    let round_lasts = dial.round_lasts;
+    let lasts = dial.lasts;
     // A reachable member answers before that.
     let first = match direct {
         0 => Duration::ZERO,
@@ -335,7 +335,7 @@ async fn dial_member(
                 by_hand: None,
                 progress: &progress,
                 is_hearsay,
-                answers_within: match round_lasts {
+                answers_within: match lasts {
                     Some(limit) if is_direct => Some(limit),
                     _ => is_hearsay.then_some(BRIEF_DIAL),
                 },

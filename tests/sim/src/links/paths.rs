@@ -625,7 +625,7 @@ impl World {
             return self.core_dial_failed(whole, false);
         }
         if is_silent {
-            let at = self.now + dial.round_lasts.unwrap_or(HOST_DIAL_TIMEOUT);
+            let at = self.now + dial.lasts.unwrap_or(HOST_DIAL_TIMEOUT);
             let over = Wire::AttemptTimeout { dial: whole };
             self.at(at, Happening::Wire(over));
         }
@@ -639,14 +639,18 @@ impl World {
         }
         for to in targets {
             let attempt = self.attempt(whole, to, None);
-            if let (Some(dial), Some(lasts)) = (attempt, dial.round_lasts) {
+            if let (Some(dial), Some(lasts)) = (attempt, dial.lasts) {
                 self.at(self.now + lasts, Happening::Wire(Wire::RoundOver { dial }));
             }
         }
     }
 
     pub(super) fn round_over(&mut self, dial: u64) {
-        if self.dials.get(&dial).is_some_and(|pending| pending.held) {
+        if self
+            .dials
+            .get(&dial)
+            .is_some_and(|pending| pending.held || !pending.greeted)
+        {
             self.dial_failed(dial, false);
         }
     }
@@ -671,6 +675,7 @@ impl World {
             over,
             attempt_of: Some(whole),
             held: false,
+            greeted: false,
         };
         self.dials.insert(dial, pending);
         self.begin_dial(dial);
