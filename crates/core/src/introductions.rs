@@ -96,6 +96,9 @@ pub struct Dial {
     pub relays_at_once: bool,
     /// Set if another dial follows soon: the time within which an address must answer.
     pub lasts: Option<Duration>,
+    /// Set if another dial follows soon: the time within which the peer must answer over a carrier. While a dial is open, one
+    /// of the other end may be refused.
+    pub carried_lasts: Option<Duration>,
 }
 
 /// An address to dial.
@@ -825,18 +828,19 @@ impl Introductions {
             };
             let answers_soon = |at: &DialAddress| at.has_answered || !is_global(at.at.ip());
             let is_round = is_due && candidate.direct_again == Some(Again::Agreed);
+            let often = candidate
+                .lost
+                .filter(|lost| lost.is_dialled_often(now, self.reconnect));
+            let often = often.map(|lost| lost.lasts(now));
             dials.push(Dial {
                 peer: peer.clone(),
                 key: candidate.key,
                 relays_at_once: candidate.lost.is_some() || !addresses.iter().any(answers_soon),
                 addresses,
                 carriers,
-                lasts: match candidate.lost {
-                    Some(lost) => lost
-                        .is_dialled_often(now, self.reconnect)
-                        .then(|| lost.lasts(now)),
-                    None => candidate.round.filter(|_| is_round).map(lasts),
-                },
+                lasts: often.or_else(|| candidate.round.filter(|_| is_round).map(lasts)),
+                // Two links instead of one.
+                carried_lasts: often.map(|lasts| lasts * 2),
             });
         }
         dials

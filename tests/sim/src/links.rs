@@ -190,6 +190,7 @@ pub enum Wire {
     DialOver {
         dial: u64,
         over: Via,
+        lasts: Option<Duration>,
     },
     /// An attempt that no answer ended is over.
     AttemptTimeout {
@@ -462,7 +463,7 @@ impl World {
             Wire::Data(data) => self.data_arrives(*data),
             Wire::Datagram { link, from, probe } => self.deliver_datagram(link, from, probe),
             Wire::Refused { link, from, sent } => self.refused(link, from, sent),
-            Wire::DialOver { dial, over } => self.dial_over(dial, over),
+            Wire::DialOver { dial, over, lasts } => self.dial_over(dial, over, lasts),
             Wire::AttemptTimeout { dial } => self.attempt_failed(dial, true, false),
             Wire::AtCarrier {
                 carrier,

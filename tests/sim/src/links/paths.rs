@@ -635,13 +635,23 @@ impl World {
                 _ => first,
             };
             let at = self.now + first + CARRIER_STAGGER * index;
-            self.at(at, Happening::Wire(Wire::DialOver { dial: whole, over }));
+            let begins = Wire::DialOver {
+                dial: whole,
+                over,
+                lasts: dial.carried_lasts,
+            };
+            self.at(at, Happening::Wire(begins));
         }
         for to in targets {
             let attempt = self.attempt(whole, to, None);
-            if let (Some(dial), Some(lasts)) = (attempt, dial.lasts) {
-                self.at(self.now + lasts, Happening::Wire(Wire::RoundOver { dial }));
-            }
+            self.ends_unanswered(attempt, dial.lasts);
+        }
+    }
+
+    /// Ends an attempt after that time, unless the other end has answered.
+    fn ends_unanswered(&mut self, attempt: Option<u64>, lasts: Option<Duration>) {
+        if let (Some(dial), Some(lasts)) = (attempt, lasts) {
+            self.at(self.now + lasts, Happening::Wire(Wire::RoundOver { dial }));
         }
     }
 
@@ -682,7 +692,7 @@ impl World {
         Some(dial)
     }
 
-    pub(super) fn dial_over(&mut self, whole: u64, over: Via) {
+    pub(super) fn dial_over(&mut self, whole: u64, over: Via, lasts: Option<Duration>) {
         let Some(core_dial) = self.paths.dials.get(&whole) else {
             return;
         };
@@ -700,10 +710,11 @@ impl World {
         };
         match self.slots.iter().position(has_key) {
             Some(to) if to != from => {
-                self.attempt(whole, to, Some(over));
+                let attempt = self.attempt(whole, to, Some(over));
+                self.ends_unanswered(attempt, lasts);
             }
             _ => {
-                let at = self.now + HOST_DIAL_TIMEOUT;
+                let at = self.now + lasts.unwrap_or(HOST_DIAL_TIMEOUT);
                 self.at(at, Happening::Wire(Wire::AttemptTimeout { dial: whole }));
             }
         }
