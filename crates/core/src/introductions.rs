@@ -30,9 +30,12 @@ const SOONEST: Duration = Duration::from_millis(250);
 /// and after this for each lost member: all together are dialled eight times a second.
 const YOUNG_SPACING: Duration = Duration::from_millis(125);
 /// Time within which a lost member must answer: the next dial follows soon. It grows with the wait, since round trips may have
-/// become longer; not beyond a second, in which no other dial could follow a return of its side.
+/// become longer; not beyond a second, in which no other dial could follow a return of its side,
 const YOUNG_LASTS: Duration = Duration::from_millis(500);
 const YOUNG_LASTS_CAP: Duration = Duration::from_secs(1);
+/// but every fourth dial of one that has been lost for longer, and every dial over a line that was as slow as that.
+const SLOW_LASTS: Duration = Duration::from_secs(2);
+const SLOW_DIAL: u32 = 4;
 /// Members that were lost within this time of each other are of one side.
 const SIDE_WINDOW: Duration = Duration::from_secs(2);
 /// Least time between a dial of a lost member and the next one that another member's return causes.
@@ -173,6 +176,12 @@ impl Candidate {
         !self.dialing && (self.dial_at.is_some_and(|at| now >= at) || self.relays_due(now))
     }
 
+    /// The time of the next dial that another member's return causes, at the earliest.
+    fn may_wake_at(&self, at: Time) -> Time {
+        self.dialled_at
+            .map_or(at, |dialled_at| at.max(dialled_at + WAKE_INTERVAL))
+    }
+
     fn relays_due(&self, now: Time) -> bool {
         self.over_relays.is_some_and(|(at, _)| now >= at)
     }
@@ -223,12 +232,16 @@ impl Candidate {
         for (ip, ports) in ports {
             let is_confirmed = self.is_confirmed(ip);
             let has_answered = attempts.has_answered(ports[0]);
-            let is_lost = self.lost.is_some() && has_answered;
+            // The address of the lost link needs no rest. The others may be those of another member.
+            let is_lost = |address: &SocketAddr| {
+                let is_its = self.addresses.first() == Some(address);
+                self.lost.is_some() && has_answered && (is_its || is_rested(*address))
+            };
             let may_dial = |address: &SocketAddr| {
                 let has_tries_left = attempts.has_tries_left(*address, is_confirmed)
                     || (is_confirmed && self.is_extra_round());
                 // Dials under other names do not hold back one that both ends have agreed on.
-                is_lost || (has_tries_left && (is_confirmed || is_rested(*address)))
+                is_lost(address) || (has_tries_left && (is_confirmed || is_rested(*address)))
             };
             let address = |at| DialAddress { at, has_answered };
             if has_answered {
@@ -278,7 +291,12 @@ impl Lost {
     /// The time within which an address must answer if the next dial follows soon.
     fn lasts(&self, now: Time) -> Duration {
         let part = now.since(self.since) / YOUNG_PART;
-        part.clamp(YOUNG_LASTS, YOUNG_LASTS_CAP).max(self.rtt * 4)
+        let is_slow = part > YOUNG_LASTS_CAP && self.dials.is_multiple_of(SLOW_DIAL);
+        let usual = match is_slow {
+            true => SLOW_LASTS,
+            false => part.clamp(YOUNG_LASTS, YOUNG_LASTS_CAP),
+        };
+        usual.max((self.rtt * 4).min(SLOW_LASTS))
     }
 }
 
@@ -414,8 +432,10 @@ impl Introductions {
     /// id dials at once, the larger one a little later.
     pub fn side_returned(&mut self, now: Time, me: &PeerId, since: Time) {
         for (peer, candidate) in self.candidates.iter_mut() {
-            let lost = candidate.lost.as_mut();
-            let Some(lost) = lost.filter(|lost| are_near(lost.since, since)) else {
+            let lost = candidate.lost.as_mut().filter(|lost| {
+                lost.is_dialled_often(now, self.reconnect) && are_near(lost.since, since)
+            });
+            let Some(lost) = lost else {
                 continue;
             };
             let wait = match me < peer {
@@ -426,8 +446,7 @@ impl Introductions {
                 lost.woken = Some(wait);
                 continue;
             }
-            let rested_at = candidate.dialled_at.map(|at| at + WAKE_INTERVAL);
-            let dial_at = (now + wait).max(rested_at.unwrap_or(now));
+            let dial_at = candidate.may_wake_at(now + wait);
             candidate.dial_at = Some(candidate.dial_at.map_or(dial_at, |at| at.min(dial_at)));
         }
     }
@@ -695,7 +714,10 @@ impl Introductions {
         };
         let dial_at = now + lost.woken.unwrap_or_else(|| self.jittered(wait));
         if let Some(candidate) = self.candidates.get_mut(peer) {
-            candidate.dial_at = Some(dial_at);
+            candidate.dial_at = Some(match lost.woken {
+                Some(_) => candidate.may_wake_at(dial_at),
+                None => dial_at,
+            });
             candidate.lost = Some(Lost {
                 wait,
                 woken: None,
@@ -705,7 +727,7 @@ impl Introductions {
         false
     }
 
-    /// `wait`, or longer if so many members are lost that all together would be dialled too often.
+    /// `wait`, or longer if all lost members together would be dialled too often.
     fn spaced(&self, wait: Duration) -> Duration {
         let candidates = self.candidates.values();
         let lost = candidates.filter(|known| known.lost.is_some()).count();

@@ -34,7 +34,7 @@ use crate::world::{Happening, Process, World};
 pub use admission::{Numbers, Question};
 pub use closed_ports::ClosedPorts;
 pub use data::Data;
-pub(crate) use paths::pair;
+pub(crate) use paths::{Loss, pair};
 pub use paths::{Paths, Planted};
 
 pub use relays::ToRelay;

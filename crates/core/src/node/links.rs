@@ -108,8 +108,10 @@ impl Node {
         member.is_host = link.is_host;
         let event = match returning {
             Some(absent) => {
-                self.introductions
-                    .side_returned(now, &self.me, absent.since);
+                if absent.key == link.key {
+                    self.introductions
+                        .side_returned(now, &self.me, absent.since);
+                }
                 member.returns_after(absent.newest_heartbeat);
                 Event::Returned(Returned::new(peer.clone()))
             }

@@ -112,7 +112,16 @@ pub struct Paths {
     /// Number of changes of the path of each peer that each host learned, since this was last cleared.
     pub(crate) changes: BTreeMap<(usize, PeerId), u32>,
     /// Links that hosts learned to be lost, by place and peer's place, since this was last cleared.
-    pub(crate) losses: Vec<(usize, usize)>,
+    pub(crate) losses: Vec<Loss>,
+}
+
+/// A place has lost its link with another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub(crate) slot: usize,
+    pub(crate) other: usize,
+    /// Whether packets of the two had another way.
+    pub(crate) had_way: bool,
 }
 
 pub(crate) fn pair(a: usize, b: usize) -> (usize, usize) {

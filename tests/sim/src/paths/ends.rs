@@ -8,7 +8,7 @@ use room_core::wire::Strategy;
 
 use super::PathsPlan;
 use crate::chaos::{Run, ms};
-use crate::links::pair;
+use crate::links::{Loss, pair};
 use crate::world::World;
 
 /// Longest time until all pairs are linked on their best paths: a member's new address is reported a minute after the last one at
@@ -136,13 +136,14 @@ impl Run<'_> {
         }
         // One link may replace another that an end has lost.
         let losses = &self.world.paths.losses;
-        let lost = losses.iter().find(|(slot, other)| {
-            let again = losses.iter().filter(|loss| **loss == (*slot, *other));
-            let is_back = again.count() == 1 && self.world.are_joined(*slot, *other);
-            joined.contains(&pair(*slot, *other)) && !is_back && self.world.has_way(*slot, *other)
+        let lost = losses.iter().find(|loss| {
+            let ends = |loss: &Loss| (loss.slot, loss.other);
+            let again = losses.iter().filter(|another| ends(another) == ends(loss));
+            let is_back = again.count() == 1 && self.world.are_joined(loss.slot, loss.other);
+            joined.contains(&pair(loss.slot, loss.other)) && !is_back && loss.had_way
         });
         let name = |slot: usize| &self.world.slots[slot].id;
-        let lost = lost.map(|(slot, other)| format!("{} lost {}", name(*slot), name(*other)));
+        let lost = lost.map(|loss| format!("{} lost {}", name(loss.slot), name(loss.other)));
         let changes = self.world.paths.changes.iter();
         // With each leader that a member shows another one may carry its packets.
         let is_led = |slot: usize| {
@@ -181,8 +182,8 @@ impl World {
         })
     }
 
-    /// Whether packets of a pair have any way. Their only carrier may be a former leader, which carries for nobody else.
-    fn has_way(&self, a: usize, b: usize) -> bool {
+    /// Whether packets of a pair have any way. Their only carrier may be a former leader, which carries for no other member.
+    pub(crate) fn has_way(&self, a: usize, b: usize) -> bool {
         !self.paths.walls.contains_key(&pair(a, b))
             || self.paths.relays.of_both(a, b).is_some()
             || self.carrier_between(&self.running(), a, b).is_some()
