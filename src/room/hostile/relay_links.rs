@@ -42,15 +42,15 @@ fn entering(relays: &[String]) -> Config {
     }
 }
 
-fn start_relay() -> Relay {
+pub(super) fn start_relay() -> Relay {
     Relay::start(Settings::default()).expect("a relay")
 }
 
-fn line(relay: &Relay) -> String {
+pub(super) fn line(relay: &Relay) -> String {
     relay.address().to_string()
 }
 
-fn path(from: &Host, to: &str) -> Option<LinkPath> {
+pub(super) fn path(from: &Host, to: &str) -> Option<LinkPath> {
     let snapshot = from.room.snapshot();
     snapshot.peer(to)?.path.clone()
 }
@@ -61,7 +61,7 @@ fn cut_direct(one: &Host, other: &Host) {
     cut(other.port(), one.port());
 }
 
-fn heal_direct(one: &Host, other: &Host) {
+pub(super) fn heal_direct(one: &Host, other: &Host) {
     heal(one.port(), other.port());
     heal(other.port(), one.port());
 }
@@ -99,7 +99,7 @@ async fn directly_linked() -> (TestRelay, Host, Host) {
 }
 
 /// [`linked`], with one relay.
-async fn relayed(relay: String) -> (Host, Host) {
+pub(super) async fn relayed(relay: String) -> (Host, Host) {
     let (a, b) = linked(&[relay]).await;
     assert_eq!((path(&a, "b"), path(&b, "a")), (Some(RELAY), Some(RELAY)));
     (a, b)
