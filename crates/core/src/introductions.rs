@@ -291,7 +291,7 @@ impl Lost {
     /// The time within which an address must answer if the next dial follows soon.
     fn lasts(&self, now: Time) -> Duration {
         let part = now.since(self.since) / YOUNG_PART;
-        let is_slow = part > YOUNG_LASTS_CAP && self.dials.is_multiple_of(SLOW_DIAL);
+        let is_slow = part > SLOW_LASTS && self.dials.is_multiple_of(SLOW_DIAL);
         let usual = match is_slow {
             true => SLOW_LASTS,
             false => part.clamp(YOUNG_LASTS, YOUNG_LASTS_CAP),
